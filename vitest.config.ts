@@ -1,0 +1,38 @@
+import { defineConfig } from 'vitest/config';
+
+const projects = {
+  values: 'packages/values',
+  failures: 'packages/failures',
+  contract: 'packages/contract',
+  rpc: 'packages/rpc',
+  postgres: 'packages/postgres',
+  events: 'packages/events',
+  processor: 'packages/processor',
+  service: 'packages/service',
+  stack: 'packages/stack',
+  testkit: 'packages/testkit',
+  gateway: 'gateway',
+  catalog: 'services/catalog',
+  checkout: 'services/checkout',
+  billing: 'services/billing',
+  refunds: 'services/refunds',
+  webhooks: 'services/webhooks',
+  sandbox: 'sandbox',
+  cli: 'cli',
+  e2e: 'e2e',
+};
+
+export default defineConfig({
+  test: {
+    pool: 'forks',
+    // Two cores: more workers only make the ones that wait for a deadline miss it.
+    maxWorkers: 2,
+    retry: 0,
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    projects: Object.entries(projects).map(([name, root]) => ({
+      extends: true as const,
+      test: { name, root, include: ['src/**/*.test.ts', 'test/**/*.test.ts', '*.test.ts'] },
+    })),
+  },
+});
