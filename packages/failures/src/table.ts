@@ -1,0 +1,304 @@
+import type { Code } from '@connectrpc/connect';
+import { recordNames } from './records.ts';
+import { rpcCodeOf } from './rpc-code.ts';
+
+/** What a client gains by asking again: nothing, something once the request or the record has changed, or the same answer later. */
+export type RetryAdvice = 'never' | 'after_change' | 'same_request';
+
+/** A row of the failure table. */
+export interface FailureRow {
+  /** HTTP status of the public answer. */
+  readonly status: number;
+  readonly rpc: Code;
+  readonly retry: RetryAdvice;
+  /** The public text; never internal. */
+  readonly detail: string;
+  /** What whoever reads the error can do about it, in plain words. */
+  readonly remedy: string;
+}
+
+/**
+ * Every coded refusal of the interface ("Errors") and of the decisions (1.9, 5, 10, 13): its HTTP status, RPC code, retry advice and texts.
+ * A refusal that is not here does not exist.
+ */
+export const failureTable = {
+  ...requestRows(),
+  ...notFoundRows(),
+  ...catalogRows(),
+  ...checkoutRows(),
+  ...refundRows(),
+  ...billingRows(),
+  ...webhookRows(),
+} as const satisfies Record<string, FailureRow>;
+
+/** A code of the failure table. */
+export type FailureCode = keyof typeof failureTable;
+
+/** Whether `code` is a row of the table. */
+export function isFailureCode(code: string): code is FailureCode {
+  return Object.hasOwn(failureTable, code);
+}
+
+function row(status: number, detail: string, remedy: string, retry: RetryAdvice = 'after_change'): FailureRow {
+  return { status, rpc: rpcCodeOf(status), retry, detail, remedy };
+}
+
+// What any request can be refused with.
+function requestRows() {
+  return {
+    invalid_json: row(400, 'The body is not valid JSON.', 'Send one JSON object, encoded as UTF-8.'),
+    idempotency_key_required: row(
+      400,
+      'The Idempotency-Key header is required.',
+      'Send an Idempotency-Key that is unique for this attempt, and the same one on each retry of it.',
+    ),
+    unauthorized: row(
+      401,
+      'The API key is missing or not valid.',
+      'Send a live key of this service as a bearer token.',
+    ),
+    insufficient_scope: row(
+      403,
+      'The API key does not have the scope that this endpoint needs.',
+      'Use a key that was issued with the scope, or without a list of scopes.',
+    ),
+    test_mode_required: row(403, 'This endpoint works with test keys only.', 'Use a test key.'),
+    not_found: row(
+      404,
+      'There is nothing at this address.',
+      'Check the method and the path against the documentation.',
+    ),
+    method_not_allowed: row(
+      405,
+      'This address does not take this method.',
+      'Use one of the methods in the Allow header.',
+    ),
+    endpoint_removed: row(410, 'This endpoint has been removed.', 'Use the endpoint that replaces it.', 'never'),
+    payload_too_large: row(413, 'The body is too large.', 'Keep the body under the documented limit.'),
+    unsupported_media_type: row(415, 'The body is not of a supported type.', 'Send application/json.'),
+    validation_error: row(422, 'The request is not valid.', 'Correct the fields that the answer lists.'),
+    card_number_not_allowed: row(
+      422,
+      'Card numbers are not accepted in any field.',
+      'Send the identifier of a payment method; never a card number.',
+    ),
+    idempotency_key_reused: row(
+      409,
+      'This Idempotency-Key was used with another request.',
+      'Use a new key for a new request, and the same body when you retry one.',
+      'never',
+    ),
+    idempotency_key_in_use: row(
+      503,
+      'A request with this Idempotency-Key is in flight.',
+      'Send the same request again with the same key after the time in Retry-After.',
+      'same_request',
+    ),
+    lock_timeout: row(
+      503,
+      'Another request holds what this one needs.',
+      'Send the same request again with the same key after the time in Retry-After.',
+      'same_request',
+    ),
+    conflict: row(
+      409,
+      'The record is not in a state that allows this.',
+      'Read the record again and decide by its present state.',
+    ),
+    rate_limited: row(429, 'Too many requests.', 'Wait for the time in Retry-After.', 'same_request'),
+    internal: row(
+      500,
+      'Something went wrong on our side.',
+      'Send the same request again; report the Request-Id.',
+      'same_request',
+    ),
+    service_unavailable: row(
+      503,
+      'The service is busy or restarting.',
+      'Send the same request again after the time in Retry-After.',
+      'same_request',
+    ),
+    deadline_exceeded: row(
+      503,
+      'The answer was not ready in time.',
+      'Send the same request again with the same key; what was begun is finished once.',
+      'same_request',
+    ),
+    processor_not_configured: row(
+      503,
+      'No processor is configured for live charges.',
+      'Configure a processor for live mode, or use a test key.',
+    ),
+  };
+}
+
+// One row for each record that a path or a body can name.
+function notFoundRows() {
+  return Object.fromEntries(
+    recordNames.map((name) => [
+      `${name}_not_found`,
+      row(
+        404,
+        `There is no such ${name.replaceAll('_', ' ')}.`,
+        `Check the identifier, the account and the mode of the key that asks for the ${name.replaceAll('_', ' ')}.`,
+      ),
+    ]),
+  ) as Record<`${(typeof recordNames)[number]}_not_found`, FailureRow>;
+}
+
+function catalogRows() {
+  return {
+    component_already_registered: row(
+      409,
+      'This component is already registered.',
+      'Update the registered component with PATCH instead.',
+      'never',
+    ),
+    client_reference_id_in_use: row(
+      409,
+      'This client_reference_id belongs to another record.',
+      'Use another client_reference_id, or update the record that has it.',
+    ),
+    lookup_key_in_use: row(
+      409,
+      'This lookup_key belongs to another price.',
+      'Use another lookup_key, or send transfer_lookup_key to move it.',
+    ),
+    promo_code_in_use: row(
+      409,
+      'Another active promo code has this code.',
+      'Use another code, or deactivate the other one.',
+    ),
+    price_required: row(422, 'The product does not have exactly one active price.', 'Name the price.'),
+    promo_code_invalid: row(
+      422,
+      'This promo code cannot be used.',
+      'Use a code that is active, not expired, within its limits and meant for this customer.',
+    ),
+    coupon_not_applicable: row(
+      422,
+      'This coupon does not apply.',
+      'Use a coupon that is valid and applies to at least one line.',
+    ),
+    food_eligibility_not_enabled: row(
+      404,
+      'Food eligibility is not enabled for this account.',
+      'Ask the operator to enable the food_eligibility feature.',
+    ),
+  };
+}
+
+function checkoutRows() {
+  return {
+    checkout_session_already_processed: row(
+      400,
+      'This checkout session has already been processed.',
+      'Read the session; do not charge it again.',
+      'never',
+    ),
+    checkout_session_expired: row(400, 'This checkout session has expired.', 'Create a new session.', 'never'),
+    checkout_session_canceled: row(400, 'This checkout session was canceled.', 'Create a new session.', 'never'),
+    checkout_session_not_open: row(400, 'This checkout session is no longer open.', 'Create a new session.', 'never'),
+    checkout_amount_too_low: row(
+      400,
+      'The amount is below the least that can be charged.',
+      'Charge at least 50 cents, or nothing.',
+    ),
+    checkout_session_not_captured: row(
+      422,
+      'This checkout session has not been captured.',
+      'Capture the session first.',
+    ),
+    checkout_session_not_capturable: row(
+      409,
+      'This checkout session has nothing to capture.',
+      'Capture a session that is paid and whose hold is still live.',
+    ),
+    eligibility_record_already_charged: row(
+      409,
+      'The eligible part of this session has already been charged.',
+      'Read the session; do not charge it again.',
+      'never',
+    ),
+    manual_capture_not_supported: row(422, 'capture_method must be automatic.', 'Send automatic, or leave it out.'),
+    payment_method_not_off_session: row(
+      422,
+      'This payment method cannot be charged off-session.',
+      'Use a payment method that was set up for off-session use.',
+    ),
+    customer_required: row(422, 'A customer is required.', 'Name the customer.'),
+    payment_method_in_use: row(
+      409,
+      'This payment method belongs to another customer.',
+      'Detach it from that customer first.',
+    ),
+    capture_amount_exceeds_authorized: row(
+      422,
+      'More was asked for than is authorized.',
+      'Capture at most what is authorized and not yet captured.',
+    ),
+    card_declined: row(402, 'The card was declined.', 'Use another card.', 'never'),
+    authentication_required: row(
+      402,
+      'The card needs authentication and cannot be charged off-session.',
+      'Use another card.',
+      'never',
+    ),
+  };
+}
+
+function refundRows() {
+  return {
+    refund_amount_exceeds_remaining: row(
+      422,
+      'More was asked for than is left to refund.',
+      'Refund at most what was captured and not yet refunded.',
+    ),
+    refund_amount_invalid: row(422, 'The refund amount is not valid.', 'Refund a positive number of cents.'),
+    payment_intent_not_succeeded: row(
+      422,
+      'The payment intent has not succeeded.',
+      'Refund a payment intent whose status is succeeded.',
+    ),
+    payment_method_allocation_not_enabled: row(
+      403,
+      'Allocating a refund to payment methods is not enabled for this account.',
+      'Leave payment_methods out, or ask the operator to enable the refund_payment_methods feature.',
+    ),
+    refund_not_pending: row(409, 'The refund is no longer pending.', 'Read the refund.', 'never'),
+    dispute_not_open: row(409, 'The dispute no longer takes evidence.', 'Read the dispute.', 'never'),
+  };
+}
+
+function billingRows() {
+  return {
+    subscription_not_cancelable: row(
+      409,
+      'This subscription cannot be canceled any more.',
+      'Read the subscription.',
+      'never',
+    ),
+    subscription_not_pausable: row(409, 'This subscription cannot be paused.', 'Pause an active subscription.'),
+    subscription_not_resumable: row(409, 'This subscription is not paused.', 'Resume a paused subscription.'),
+    subscription_not_updatable: row(409, 'This subscription has ended.', 'Create a new subscription.', 'never'),
+    invoice_not_payable: row(
+      409,
+      'This invoice cannot be paid.',
+      'Pay an invoice that is open or uncollectible.',
+      'never',
+    ),
+    invoice_not_voidable: row(
+      409,
+      'This invoice cannot be voided.',
+      'Void an invoice that is open or uncollectible.',
+      'never',
+    ),
+    test_clock_cannot_go_back: row(422, 'A test clock only goes forward.', 'Advance it to a later time.'),
+  };
+}
+
+function webhookRows() {
+  return {
+    webhook_url_not_allowed: row(422, 'This URL cannot receive webhooks.', 'Use an https URL whose host is public.'),
+  };
+}
