@@ -1,0 +1,154 @@
+import { spawn } from 'node:child_process';
+import { chownSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { processIdentity } from '../../../../scripts/bootstrap/processes.mjs';
+import { type Child, lastLogLines, startChild } from '../children/child.ts';
+import { postgresSignals, stopProcess } from '../children/record.ts';
+import { type Supervised, supervise } from '../children/supervise.ts';
+import { freePort } from '../free-port.ts';
+import { type Home, logFile } from '../home.ts';
+import { type Binaries, postgresBinaries } from './binaries.ts';
+import { choosePlace, clusterIn, serverPid } from './place.ts';
+import { postgresUser, type RunUser } from './user.ts';
+
+/** The embedded server: its superuser's URL, and the process. */
+export interface PostgresServer {
+  readonly url: string;
+  readonly process: Supervised;
+}
+
+/** Services' pools, relays and the tools beside them; a test run keeps several constellations on one server. */
+const maxConnections = 300;
+
+const settings = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  max_connections: String(maxConnections),
+  // fsync stays on, as it comes: what was committed must survive a crash, here as well.
+  password_encryption: 'scram-sha-256',
+  // Short queries only: compiling them costs more than it saves.
+  jit: 'off',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  max_wal_size: '2GB',
+};
+
+/** Starts the embedded Postgres on a free port of the loopback interface, and starts it again if it dies. */
+export async function startPostgres(
+  home: Home,
+  options: { password: string; onTrouble: (text: string) => void; onRestarted?: (child: Child) => void },
+): Promise<PostgresServer> {
+  const user = postgresUser();
+  const place = await choosePlace(home, user);
+  const binaries = postgresBinaries(place.copies, user);
+  const logPath = logFile(home, 'postgres');
+  // A cluster made by an initdb that was cut short is no cluster: the folder takes its name as the last step.
+  const data = clusterIn(place.data);
+  if (!existsSync(join(data, 'made'))) await makeCluster({ binaries, data, user, password: options.password, logPath });
+  const port = await freePort();
+  const start = async () => {
+    await stopLeftServer(data);
+    const child = await startChild({
+      name: 'postgres',
+      command: binaries.postgres,
+      args: [
+        '-D',
+        data,
+        '-p',
+        String(port),
+        ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+      ],
+      environment: { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' },
+      folder: '/',
+      logPath,
+      runFolder: home.run,
+      signals: postgresSignals,
+      ...(user ? { user } : {}),
+    });
+    await becameReady(child, data, logPath);
+    return child;
+  };
+  const process_ = await supervise(start, {
+    onTrouble: options.onTrouble,
+    onRestarted: options.onRestarted ?? (() => undefined),
+  });
+  return { url: `postgres://postgres:${options.password}@127.0.0.1:${port}/postgres`, process: process_ };
+}
+
+async function makeCluster(options: {
+  binaries: Binaries;
+  data: string;
+  user: RunUser | undefined;
+  password: string;
+  logPath: string;
+}): Promise<void> {
+  const { data, user } = options;
+  rmSync(data, { recursive: true, force: true });
+  mkdirSync(data, { mode: 0o700 });
+  const passwordFile = `${data}.password`;
+  writeFileSync(passwordFile, options.password, { mode: 0o600 });
+  if (user) for (const path of [data, passwordFile]) chownSync(path, user.uid, user.gid);
+  try {
+    await runInitdb(options, passwordFile);
+    writeFileSync(join(data, 'made'), '');
+  } finally {
+    rmSync(passwordFile, { force: true });
+  }
+}
+
+function runInitdb(options: { binaries: Binaries; data: string; user: RunUser | undefined }, passwordFile: string) {
+  const args = [
+    '-D',
+    options.data,
+    '-U',
+    'postgres',
+    `--pwfile=${passwordFile}`,
+    '--auth=scram-sha-256',
+    '--encoding=UTF8',
+  ];
+  // The same everywhere, whatever the system's own locales are: bytes decide the order, Unicode decides lower case.
+  const locale = ['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--no-instructions'];
+  return new Promise<void>((resolve, reject) => {
+    const initdb = spawn(options.binaries.initdb, [...args, ...locale], {
+      cwd: '/',
+      env: { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' },
+      stdio: ['ignore', 'ignore', 'pipe'],
+      ...(options.user ?? {}),
+    });
+    let words = '';
+    initdb.stderr.setEncoding('utf8').on('data', (text: string) => {
+      words += text;
+    });
+    initdb.once('error', reject);
+    initdb.once('close', (code) => (code === 0 ? resolve() : reject(new Error(`initdb failed: ${words.trim()}`))));
+  });
+}
+
+// A server that an earlier run left, and did not live to write down.
+async function stopLeftServer(data: string): Promise<void> {
+  const pid = serverPid(data);
+  const identity = pid === undefined ? undefined : processIdentity(pid);
+  if (pid !== undefined && identity !== undefined) await stopProcess(pid, identity, postgresSignals, 10_000);
+}
+
+/** Recovery after a crash replays what was not check-pointed: at most max_wal_size of it. */
+const readyWithinMs = 120_000;
+
+// The server writes its own state into the eighth line of its lock file.
+async function becameReady(child: Child, data: string, logPath: string): Promise<void> {
+  const path = join(data, 'postmaster.pid');
+  const deadline = Date.now() + readyWithinMs;
+  while (!child.hasEnded()) {
+    const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : [];
+    if (Number(lines[0]) === child.pid && lines[7]?.trim() === 'ready') return;
+    if (Date.now() > deadline) {
+      await child.stop(1_000);
+      throw new Error(
+        `Postgres is not ready after ${readyWithinMs / 1000} s. Its log, ${logPath}, ends:\n${lastLogLines(logPath)}`,
+      );
+    }
+    await pause(10);
+  }
+  throw new Error(`Postgres ended at once. Its log, ${logPath}, ends:\n${lastLogLines(logPath)}`);
+}

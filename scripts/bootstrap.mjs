@@ -1,0 +1,36 @@
+// The one entry of every npm command: `node scripts/bootstrap.mjs start|test|check|bench|eligo [arguments]`.
+// Plain JavaScript without dependencies, because it runs before anything is installed, on any Node from 20.
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { generateCode } from './bootstrap/generate.mjs';
+import { installPackages } from './bootstrap/install.mjs';
+import { runOnPinnedNode } from './bootstrap/run.mjs';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+const commands = {
+  start: 'packages/stack/src/main.ts',
+  test: 'scripts/test.ts',
+  check: 'scripts/check.ts',
+  bench: 'bench/src/main.ts',
+  eligo: 'cli/src/main.ts',
+};
+
+async function main() {
+  const [name = '', ...args] = process.argv.slice(2);
+  const script = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (!script) throw new Error(`usage: node scripts/bootstrap.mjs ${Object.keys(commands).join('|')} [arguments]`);
+  if (Number(process.versions.node.split('.')[0]) < 20) {
+    throw new Error(`Eligo needs Node 20 or newer to set itself up; this is ${process.version}.`);
+  }
+  await installPackages(root);
+  await generateCode(root);
+  if (!existsSync(join(root, script))) throw new Error(`${script} is missing from this clone.`);
+  process.exitCode = await runOnPinnedNode(root, script, args);
+}
+
+main().catch((error) => {
+  process.stderr.write(`eligo: ${error.message}\n`);
+  process.exitCode = 1;
+});

@@ -1,0 +1,51 @@
+// Runs a script on the pinned Node, whatever Node bootstraps it, and ends when it ends.
+import { spawn } from 'node:child_process';
+import { existsSync, realpathSync } from 'node:fs';
+import { constants } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { ancestry } from './parents.mjs';
+
+const oldestMajor = 24;
+
+/** The exit code of the script; 0 at once when the script goes on in this very process. */
+export async function runOnPinnedNode(root, script, args) {
+  const path = join(root, script);
+  const bin = join(root, 'node_modules', '.bin');
+  process.env.PATH = `${bin}${delimiter}${process.env.PATH ?? ''}`;
+  const pinned = pinnedNode(root);
+  if (pinned && realpathSync(process.execPath) !== realpathSync(pinned)) {
+    const code = await runChild(pinned, path, args);
+    if (code !== undefined) return code;
+  }
+  if (Number(process.versions.node.split('.')[0]) < oldestMajor) {
+    throw new Error(
+      `Eligo runs on Node ${oldestMajor} or newer, brings none for ${process.platform}-${process.arch}, and this is ` +
+        `${process.version}: please install Node ${oldestMajor}.`,
+    );
+  }
+  process.env.ELIGO_PARENTS = ancestry();
+  process.argv = [process.execPath, path, ...args];
+  await import(pathToFileURL(path).href);
+  return process.exitCode ?? 0;
+}
+
+function pinnedNode(root) {
+  const path = join(root, 'node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node');
+  return existsSync(path) ? path : undefined;
+}
+
+// Undefined when the pinned Node cannot be executed here at all (another C library).
+function runChild(node, path, args) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(node, [path, ...args], {
+      stdio: 'inherit',
+      env: { ...process.env, ELIGO_PARENTS: ancestry({ withSelf: true }) },
+    });
+    // A terminal's Ctrl-C reaches the whole group; a signal sent to this process alone is passed on. The one that runs
+    // takes two in quick succession for one.
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+    child.once('error', (error) => (error.code === 'ENOENT' ? resolve(undefined) : reject(error)));
+    child.once('exit', (code, signal) => resolve(code ?? 128 + (signal ? constants.signals[signal] : 0)));
+  });
+}
