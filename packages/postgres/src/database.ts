@@ -1,0 +1,153 @@
+import type { Knex } from 'knex';
+import pg from 'pg';
+import { type Db, onlyRow } from './db.ts';
+import { translateError } from './errors.ts';
+import { refuseInsideTransaction } from './inside-transaction.ts';
+import type { Scope } from './scope.ts';
+import { ShapeNames } from './shape-names.ts';
+import { readInOneTripAfter, type Statement } from './statement.ts';
+import { typeParsers } from './types.ts';
+
+/** How to reach a database and within which bounds. Times are in milliseconds. */
+export interface DatabaseOptions {
+  readonly url: string;
+  readonly applicationName: string;
+  /** Connections at most (10). The sum over all instances stays under the server's max_connections. */
+  readonly max?: number;
+  /** How long a caller waits for a connection before it is refused with 503 (2,000). */
+  readonly connectionWaitMs?: number;
+  /** The server ends a statement after this (5,000). */
+  readonly statementTimeoutMs?: number;
+  /** The server refuses to wait for a lock longer than this (2,000). */
+  readonly lockTimeoutMs?: number;
+  /** The server ends a transaction that idles longer than this (10,000): a stopped process must not hold locks. */
+  readonly idleInTransactionTimeoutMs?: number;
+  /** The schema that unqualified names are found in; by default what the role says. */
+  readonly schema?: string;
+  /** Told of errors that no caller waits for: a dropped idle connection, a failed after-commit hook. */
+  readonly onError?: (error: unknown, where: string) => void;
+}
+
+/** Opens a pool of connections. Nothing is sent before the first statement. */
+export function openDatabase(options: DatabaseOptions): Database {
+  return new Database(options);
+}
+
+/** A pool of connections to one schema, on which each statement stands by itself; `withTx` makes several of them one. */
+export class Database implements Db {
+  readonly options: DatabaseOptions;
+  readonly #pool: pg.Pool;
+  readonly #shapes = new ShapeNames();
+  #closing: Promise<void> | undefined;
+
+  constructor(options: DatabaseOptions) {
+    this.options = options;
+    this.#pool = new pg.Pool({
+      ...connectionConfig(options),
+      max: options.max ?? 10,
+      connectionTimeoutMillis: options.connectionWaitMs ?? 2_000,
+      idleTimeoutMillis: 60_000,
+      // The plans and the memory of a connection are given back once an hour.
+      maxLifetimeSeconds: 3_600,
+    });
+    // Without a listener a dropped idle connection would end the process.
+    this.#pool.on('error', (error) => this.report(error, 'an idle connection'));
+    this.#pool.on('connect', (client) => client.on('error', (error) => this.report(error, 'a connection')));
+  }
+
+  async rows<Row>(statement: Statement<Row>, scope: Scope | null, values: readonly unknown[] = []): Promise<Row[]> {
+    return (await this.#run(statement, scope, values)).rows as Row[];
+  }
+
+  async row<Row>(
+    statement: Statement<Row>,
+    scope: Scope | null,
+    values: readonly unknown[] = [],
+  ): Promise<Row | undefined> {
+    return onlyRow((await this.#run(statement, scope, values)).rows as Row[], statement.name);
+  }
+
+  async execute<Row>(statement: Statement<Row>, scope: Scope | null, values: readonly unknown[] = []): Promise<number> {
+    return (await this.#run(statement, scope, values)).rowCount ?? 0;
+  }
+
+  async query<Row>(scope: Scope | null, builder: Knex.QueryBuilder): Promise<Row[]> {
+    const { sql, bindings } = builder.toSQL().toNative();
+    if (scope === null) return (await this.#send(this.#shapes.nameOf(sql), sql, [...bindings])).rows as Row[];
+    const text = readInOneTripAfter(sql, bindings.length);
+    const values = [...bindings, scope.accountId, scope.testMode];
+    return (await this.#send(this.#shapes.nameOf(text), text, values)).rows as Row[];
+  }
+
+  /** Whether the server answers; for readiness. */
+  async ping(): Promise<void> {
+    await this.#send('ping', 'select 1', []);
+  }
+
+  /** The pool as metrics see it. */
+  stats(): { total: number; idle: number; waiting: number; max: number } {
+    const { totalCount, idleCount, waitingCount } = this.#pool;
+    return { total: totalCount, idle: idleCount, waiting: waitingCount, max: this.#pool.options.max };
+  }
+
+  /** Waits for what is running and closes every connection. */
+  close(): Promise<void> {
+    this.#closing ??= this.#pool.end();
+    return this.#closing;
+  }
+
+  /** Hands a connection to `withTx`, which is the only one to call this. */
+  async checkOut(): Promise<pg.PoolClient> {
+    try {
+      return await this.#pool.connect();
+    } catch (error) {
+      throw translateError(error);
+    }
+  }
+
+  /** The name under which a built query's shape is prepared, if it is. */
+  shapeName(sql: string): string | undefined {
+    return this.#shapes.nameOf(sql);
+  }
+
+  report(error: unknown, where: string): void {
+    if (this.options.onError !== undefined) this.options.onError(error, where);
+    else
+      process.emitWarning(`${where}: ${error instanceof Error ? error.message : 'unknown error'}`, 'PostgresWarning');
+  }
+
+  #run<Row>(statement: Statement<Row>, scope: Scope | null, values: readonly unknown[]): Promise<pg.QueryResult> {
+    if (statement.kind === 'unscoped') return this.#send(statement.name, statement.text, [...values]);
+    if (scope === null) throw new Error(`statement ${statement.name} needs a scope`);
+    if (statement.read === undefined) throw new Error(`statement ${statement.name} writes: it needs a transaction`);
+    return this.#send(statement.read.name, statement.read.text, [scope.accountId, scope.testMode, ...values]);
+  }
+
+  async #send(name: string | undefined, text: string, values: unknown[]): Promise<pg.QueryResult> {
+    // It would wait for a second connection while it holds one: enough of these at once and none moves.
+    refuseInsideTransaction('a statement on the database');
+    try {
+      return await this.#pool.query(name === undefined ? { text, values } : { name, text, values });
+    } catch (error) {
+      throw translateError(error);
+    }
+  }
+}
+
+/** What every connection of ours has in common, pooled or not. */
+export function connectionConfig(options: DatabaseOptions): pg.ClientConfig {
+  // jit would spend more on compiling than any of these statements runs.
+  const settings = ['-c jit=off', ...(options.schema === undefined ? [] : [`-c search_path=${options.schema}`])];
+  return {
+    connectionString: options.url,
+    application_name: options.applicationName,
+    statement_timeout: options.statementTimeoutMs ?? 5_000,
+    lock_timeout: options.lockTimeoutMs ?? 2_000,
+    idle_in_transaction_session_timeout: options.idleInTransactionTimeoutMs ?? 10_000,
+    keepAlive: true,
+    options: settings.join(' '),
+    types: typeParsers,
+    // Statements that a transaction sends without waiting for each other share a round trip.
+    pipeline: true,
+  };
+}

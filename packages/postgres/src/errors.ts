@@ -1,0 +1,81 @@
+import { Failure } from '@eligo/failures';
+import pg from 'pg';
+
+/** COMMIT was sent and its answer never came: the transaction may or may not have happened. */
+export class CommitUnknown extends Error {
+  constructor(cause: unknown) {
+    super('the connection was lost while committing', { cause });
+    this.name = 'CommitUnknown';
+  }
+}
+
+/** The transaction was rolled back although its function returned. */
+export class CommitRefused extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'CommitRefused';
+  }
+}
+
+/** Whether the error is the violation of this unique constraint or index (of any, when no name is given). */
+export function isUniqueViolation(error: unknown, constraintName?: string): boolean {
+  return isViolation(error, '23505', constraintName);
+}
+
+/** Whether the error is the violation of this check constraint (of any, when no name is given). */
+export function isCheckViolation(error: unknown, constraintName?: string): boolean {
+  return isViolation(error, '23514', constraintName);
+}
+
+/** Whether the error is a serialization failure or a deadlock, after which the same transaction may succeed. */
+export function isSerializationFailure(error: unknown): boolean {
+  const code = sqlState(error);
+  return code === '40001' || code === '40P01';
+}
+
+/** The SQLSTATE of an error of the server, also when it has become the cause of a Failure. */
+export function sqlState(error: unknown): string | undefined {
+  if (error instanceof pg.DatabaseError) return error.code;
+  return error instanceof Error && error.cause !== undefined && error.cause !== error
+    ? sqlState(error.cause)
+    : undefined;
+}
+
+/**
+ * What the caller is told of an error that is nobody's fault: a lock that was not had in time and a deadlock are `lock_timeout`, a statement
+ * that took too long and a server that cannot be reached are `service_unavailable`, both 503 and worth the same request again. Everything
+ * else stays as it is.
+ */
+export function translateError(error: unknown): unknown {
+  if (error instanceof Failure) return error;
+  const code = sqlState(error);
+  if (code === '55P03' || code === '40P01' || code === '40001') {
+    return new Failure('lock_timeout', { retryAfterSeconds: 1, cause: error });
+  }
+  if (code === '57014' || isConnectionLoss(error)) {
+    return new Failure('service_unavailable', { retryAfterSeconds: 1, cause: error });
+  }
+  return error;
+}
+
+/** Whether the error means that the server cannot be reached or has dropped the connection. */
+export function isConnectionLoss(error: unknown): boolean {
+  const code = sqlState(error);
+  if (code !== undefined)
+    return code.startsWith('08') || code === '53300' || /^57P0[1-5]$/.test(code) || code === '25P03';
+  if (!(error instanceof Error)) return false;
+  const system = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  if (/^(ECONN|EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENOENT)/.test(system)) return true;
+  // pg reports these without a code.
+  return /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed)/.test(
+    error.message,
+  );
+}
+
+function isViolation(error: unknown, code: string, constraintName: string | undefined): boolean {
+  return (
+    error instanceof pg.DatabaseError &&
+    error.code === code &&
+    (constraintName === undefined || error.constraint === constraintName)
+  );
+}

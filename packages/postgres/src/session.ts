@@ -1,0 +1,46 @@
+import pg from 'pg';
+import { connectionConfig, type Database } from './database.ts';
+import { translateError } from './errors.ts';
+
+/** A connection of its own, outside the pool: for what belongs to a session, that is LISTEN and session advisory locks. */
+export interface Session {
+  query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>;
+  /** Settles when the connection is gone, whoever closed it. */
+  readonly closed: Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Opens a session with the database's own settings; `onNotification` is called for each NOTIFY on a channel that it listens to. */
+export async function openSession(
+  database: Database,
+  applicationName: string,
+  onNotification?: (channel: string, payload: string) => void,
+): Promise<Session> {
+  const client = new pg.Client({
+    ...connectionConfig({ ...database.options, applicationName }),
+    connectionTimeoutMillis: 5_000,
+  });
+  const closed = new Promise<void>((resolve) => client.once('end', resolve));
+  client.on('error', (error) => database.report(error, applicationName));
+  if (onNotification !== undefined) {
+    client.on('notification', ({ channel, payload }) => onNotification(channel, payload ?? ''));
+  }
+  try {
+    await client.connect();
+  } catch (error) {
+    throw translateError(error);
+  }
+  return {
+    async query<Row extends object>(text: string, values: readonly unknown[] = []) {
+      try {
+        return (await client.query<Row>(text, [...values])).rows;
+      } catch (error) {
+        throw translateError(error);
+      }
+    },
+    closed,
+    async close() {
+      await client.end();
+    },
+  };
+}

@@ -1,0 +1,99 @@
+import type { Knex } from 'knex';
+import type { PoolClient, QueryResult } from 'pg';
+import type { Database } from './database.ts';
+import { type Db, onlyRow } from './db.ts';
+import { translateError } from './errors.ts';
+import { isSameScope, type Scope } from './scope.ts';
+import type { Statement } from './statement.ts';
+
+/**
+ * A running transaction, made by `withTx` alone. Statements sent without waiting for each other (`Promise.all`) run in the order in which
+ * they were sent and share a round trip. After a failed statement nothing can be saved: use `on conflict`, not catch and go on.
+ */
+export class Tx implements Db {
+  readonly scope: Scope | null;
+  readonly hooks: (() => void | Promise<void>)[] = [];
+  readonly #database: Database;
+  readonly #client: PoolClient;
+  readonly #running = new Set<Promise<unknown>>();
+  #failure: unknown;
+  #ended = false;
+  #unfinished = 0;
+
+  constructor(database: Database, client: PoolClient, scope: Scope | null) {
+    this.#database = database;
+    this.#client = client;
+    this.scope = scope;
+  }
+
+  async rows<Row>(statement: Statement<Row>, scope: Scope | null, values: readonly unknown[] = []): Promise<Row[]> {
+    return (await this.#run(statement, scope, values)).rows as Row[];
+  }
+
+  async row<Row>(
+    statement: Statement<Row>,
+    scope: Scope | null,
+    values: readonly unknown[] = [],
+  ): Promise<Row | undefined> {
+    return onlyRow((await this.#run(statement, scope, values)).rows as Row[], statement.name);
+  }
+
+  async execute<Row>(statement: Statement<Row>, scope: Scope | null, values: readonly unknown[] = []): Promise<number> {
+    return (await this.#run(statement, scope, values)).rowCount ?? 0;
+  }
+
+  async query<Row>(scope: Scope | null, builder: Knex.QueryBuilder): Promise<Row[]> {
+    if (scope !== null) this.#checkScope(scope, 'a built query');
+    const { sql, bindings } = builder.toSQL().toNative();
+    return (await this.#send(this.#database.shapeName(sql), sql, [...bindings])).rows as Row[];
+  }
+
+  /** The failure of the first statement that failed, if one did. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  /** How many statements were still running when the function returned. */
+  get unfinished(): number {
+    return this.#unfinished;
+  }
+
+  /** Ends the use of the transaction and waits for what still runs on its connection. */
+  async end(): Promise<void> {
+    this.#ended = true;
+    this.#unfinished = this.#running.size;
+    await Promise.allSettled(this.#running);
+  }
+
+  #run<Row>(statement: Statement<Row>, scope: Scope | null, values: readonly unknown[]): Promise<QueryResult> {
+    if (statement.kind === 'unscoped') return this.#send(statement.name, statement.text, [...values]);
+    if (scope === null) throw new Error(`statement ${statement.name} needs a scope`);
+    this.#checkScope(scope, statement.name);
+    return this.#send(statement.name, statement.text, [scope.accountId, scope.testMode, ...values]);
+  }
+
+  #checkScope(scope: Scope, name: string): void {
+    if (this.scope === null || !isSameScope(this.scope, scope)) {
+      throw new Error(`${name} names another account or mode than its transaction`);
+    }
+  }
+
+  async #send(name: string | undefined, text: string, values: unknown[]): Promise<QueryResult> {
+    if (this.#ended) throw new Error('a statement on a transaction that has ended');
+    const sent = this.#client.query(name === undefined ? { text, values } : { name, text, values });
+    this.#running.add(sent);
+    try {
+      return await sent;
+    } catch (error) {
+      this.#failure ??= error;
+      throw translateError(error);
+    } finally {
+      this.#running.delete(sent);
+    }
+  }
+}
+
+/** Runs the function once the transaction has committed, and not otherwise. Its failure is reported and does not undo anything. */
+export function afterCommit(tx: Tx, hook: () => void | Promise<void>): void {
+  tx.hooks.push(hook);
+}

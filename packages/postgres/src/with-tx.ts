@@ -1,0 +1,140 @@
+import type { PoolClient } from 'pg';
+import type { Database } from './database.ts';
+import {
+  CommitRefused,
+  CommitUnknown,
+  isConnectionLoss,
+  isSerializationFailure,
+  sqlState,
+  translateError,
+} from './errors.ts';
+import { insideTransaction, runMarked, type TransactionMark } from './inside-transaction.ts';
+import type { Scope } from './scope.ts';
+import { Tx } from './tx.ts';
+
+/** Bounds of one transaction, where the connection's own are not right. Times are in milliseconds. */
+export interface TxOptions {
+  readonly lockTimeoutMs?: number;
+  readonly statementTimeoutMs?: number;
+  readonly isolation?: 'read committed' | 'repeatable read' | 'serializable';
+  /** How many times more to run the whole function after a serialization failure or a deadlock; 0 by default. */
+  readonly retrySerialization?: number;
+}
+
+/**
+ * Runs the function in one transaction, in the row-level security context of `scope` (null: outside any account). The only way to a
+ * transaction. Resolves only if the server said COMMIT: it rejects when a statement failed and the function swallowed it, when a statement
+ * was not awaited, when a deferred constraint or the serializability of the whole refused COMMIT, and when the connection died. In that last
+ * case the cause of the Failure is a `CommitUnknown` if COMMIT had been sent.
+ */
+export async function withTx<T>(
+  database: Database,
+  scope: Scope | null,
+  run: (tx: Tx) => Promise<T>,
+  options: TxOptions = {},
+): Promise<T> {
+  if (insideTransaction()) throw new Error('a transaction inside a transaction');
+  const attempts = 1 + (options.retrySerialization ?? 0);
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await runOnce(database, scope, run, options);
+    } catch (error) {
+      if (attempt >= attempts || !isSerializationFailure(rootOf(error))) throw translateError(error);
+      await jitteredPause(attempt);
+    }
+  }
+}
+
+async function runOnce<T>(
+  database: Database,
+  scope: Scope | null,
+  run: (tx: Tx) => Promise<T>,
+  options: TxOptions,
+): Promise<T> {
+  const client = await database.checkOut();
+  const mark: TransactionMark = { open: true };
+  const tx = new Tx(database, client, scope);
+  let fate: 'committed' | 'rolled back' | 'unknown' = 'unknown';
+  try {
+    await client.query(beginning(client, scope, options));
+    let result: T;
+    try {
+      result = await runMarked(mark, () => run(tx));
+    } finally {
+      mark.open = false;
+      await tx.end();
+    }
+    refuseHalfDone(tx);
+    await commit(client);
+    fate = 'committed';
+    await runHooks(database, tx);
+    return result;
+  } catch (error) {
+    if (fate !== 'committed' && (await rollBack(client, error))) fate = 'rolled back';
+    throw error;
+  } finally {
+    // A connection whose state is not known is not given to anyone else.
+    client.release(fate === 'unknown');
+  }
+}
+
+// BEGIN and the context in one round trip.
+function beginning(client: PoolClient, scope: Scope | null, options: TxOptions): string {
+  const settings: [string, string][] = [];
+  if (scope !== null) settings.push(['eligo.account_id', scope.accountId], ['eligo.test_mode', String(scope.testMode)]);
+  if (options.lockTimeoutMs !== undefined) settings.push(['lock_timeout', String(options.lockTimeoutMs)]);
+  if (options.statementTimeoutMs !== undefined)
+    settings.push(['statement_timeout', String(options.statementTimeoutMs)]);
+  const begin = options.isolation === undefined ? 'begin' : `begin isolation level ${options.isolation}`;
+  if (settings.length === 0) return begin;
+  const calls = settings.map(([name, value]) => `set_config('${name}', ${client.escapeLiteral(value)}, true)`);
+  return `${begin}; select ${calls.join(', ')}`;
+}
+
+function refuseHalfDone(tx: Tx): void {
+  if (tx.unfinished > 0) throw new CommitRefused(`${tx.unfinished} statements were not awaited`);
+  if (tx.failure !== undefined) throw new CommitRefused('a statement failed and the failure was swallowed', tx.failure);
+}
+
+async function commit(client: PoolClient): Promise<void> {
+  let tag: string;
+  try {
+    tag = (await client.query('commit')).command;
+  } catch (error) {
+    throw isConnectionLoss(error) ? new CommitUnknown(error) : error;
+  }
+  // The server answers COMMIT with ROLLBACK, and no error, when the transaction had failed.
+  if (tag !== 'COMMIT') throw new CommitRefused(`COMMIT was answered with ${tag}`);
+}
+
+async function rollBack(client: PoolClient, because: unknown): Promise<boolean> {
+  if (because instanceof CommitUnknown || isConnectionLoss(because)) return false;
+  try {
+    await client.query('rollback');
+    return true;
+  } catch {
+    // The caller is told why it was rolled back; the connection is thrown away, and the server rolls back by itself.
+    return false;
+  }
+}
+
+async function runHooks(database: Database, tx: Tx): Promise<void> {
+  for (const hook of tx.hooks) {
+    try {
+      await hook();
+    } catch (error) {
+      // What was committed stays committed: the caller must not take a failed hook for a failed write.
+      database.report(error, 'an after-commit hook');
+    }
+  }
+}
+
+function rootOf(error: unknown): unknown {
+  return error instanceof Error && error.cause !== undefined && sqlState(error.cause) !== undefined
+    ? error.cause
+    : error;
+}
+
+function jitteredPause(attempt: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, Math.random() * 10 * 2 ** attempt));
+}
