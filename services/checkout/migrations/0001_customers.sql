@@ -1,7 +1,7 @@
 -- Test clocks, customers, payment methods, and the keys under which creations are replayed.
 
 -- A mirror of billing's clocks, so that every action reads its customer's time without a call upward.
-create table test_clocks (
+create table checkout.test_clocks (
   account_id text collate "C" not null,
   test_mode boolean not null check (test_mode),
   id text collate "C" not null,
@@ -10,7 +10,7 @@ create table test_clocks (
   primary key (account_id, test_mode, id)
 );
 
-create table customers (
+create table checkout.customers (
   account_id text collate "C" not null,
   test_mode boolean not null,
   id text collate "C" not null,
@@ -29,11 +29,11 @@ create table customers (
   processor_customer_id text collate "C",
   version bigint not null default 1,
   primary key (account_id, test_mode, id),
-  foreign key (account_id, test_mode, test_clock_id) references test_clocks (account_id, test_mode, id)
+  foreign key (account_id, test_mode, test_clock_id) references checkout.test_clocks (account_id, test_mode, id)
 );
-create index customers_by_email on customers (account_id, test_mode, email, id) where deleted_at is null;
+create index customers_by_email on checkout.customers (account_id, test_mode, email, id) where deleted_at is null;
 
-create table payment_methods (
+create table checkout.payment_methods (
   account_id text collate "C" not null,
   test_mode boolean not null,
   id text collate "C" not null,
@@ -57,13 +57,13 @@ create table payment_methods (
   version bigint not null default 1,
   primary key (account_id, test_mode, id),
   unique (account_id, test_mode, processor_payment_method_id),
-  foreign key (account_id, test_mode, customer_id) references customers (account_id, test_mode, id)
+  foreign key (account_id, test_mode, customer_id) references checkout.customers (account_id, test_mode, id)
 );
-create index payment_methods_by_customer on payment_methods (account_id, test_mode, customer_id, id)
+create index payment_methods_by_customer on checkout.payment_methods (account_id, test_mode, customer_id, id)
   where customer_id is not null;
 
 -- decisions 1.1: the same key and body on a creation answers with what the first one made.
-create table creation_keys (
+create table checkout.creation_keys (
   account_id text collate "C" not null,
   test_mode boolean not null,
   endpoint text collate "C" not null,
@@ -75,19 +75,20 @@ create table creation_keys (
   created_at timestamptz(3) not null default now(),
   primary key (account_id, test_mode, endpoint, key)
 );
-create index creation_keys_by_age on creation_keys (created_at);
+create index creation_keys_by_age on checkout.creation_keys (created_at);
 
 do $$
 declare
   name text;
 begin
   foreach name in array array['test_clocks', 'customers', 'payment_methods', 'creation_keys'] loop
-    execute format('alter table %I enable row level security', name);
-    execute format('alter table %I force row level security', name);
+    execute format('alter table checkout.%I enable row level security', name);
+    execute format('alter table checkout.%I force row level security', name);
     execute format(
-      'create policy own_rows on %I using (account_id = nullif(current_setting(''eligo.account_id'', true), '''')'
+      'create policy own_rows on checkout.%I using (account_id = nullif(current_setting(''eligo.account_id'', true), '''')'
       ' and test_mode = (nullif(current_setting(''eligo.test_mode'', true), ''''))::boolean)',
       name
     );
+    execute format('grant select, insert, update, delete on checkout.%I to eligo_checkout', name);
   end loop;
 end $$;

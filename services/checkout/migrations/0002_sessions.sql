@@ -1,7 +1,7 @@
 -- Checkout sessions, their lines, fees and discounts, and the eligibility record that a confirm charges.
 -- The split is made once, at creation, and stored (decisions 6): the triggers below keep it from changing.
 
-create table sessions (
+create table checkout.sessions (
   account_id text collate "C" not null,
   test_mode boolean not null,
   id text collate "C" not null,
@@ -54,7 +54,7 @@ create table sessions (
   details jsonb not null default '{}',
   version bigint not null default 1,
   primary key (account_id, test_mode, id),
-  foreign key (account_id, test_mode, customer_id) references customers (account_id, test_mode, id),
+  foreign key (account_id, test_mode, customer_id) references checkout.customers (account_id, test_mode, id),
   constraint total_is_the_sum_of_its_parts check (
     amount_total_cents
       = amount_subtotal_cents - amount_discount_cents + amount_tax_cents + amount_shipping_cents + amount_fee_cents
@@ -65,24 +65,23 @@ create table sessions (
   ),
   constraint received_within_total check (amount_received_cents between 0 and amount_total_cents),
   constraint refunded_within_received check (amount_refunded_cents between 0 and amount_received_cents),
-  constraint disputed_within_received check (amount_disputed_cents between 0 and amount_received_cents),
-  constraint nothing_received_while_open check (status <> 'open' or amount_received_cents = 0)
+  constraint disputed_within_received check (amount_disputed_cents between 0 and amount_received_cents)
 );
-create index sessions_by_customer on sessions (account_id, test_mode, customer_id, id) where customer_id is not null;
-create index sessions_by_email on sessions (account_id, test_mode, customer_email, id) where customer_email is not null;
-create index sessions_by_status on sessions (account_id, test_mode, status, id);
-create index sessions_by_mode on sessions (account_id, test_mode, mode, id);
-create index sessions_by_reference on sessions (account_id, test_mode, client_reference_id, id)
+create index sessions_by_customer on checkout.sessions (account_id, test_mode, customer_id, id) where customer_id is not null;
+create index sessions_by_email on checkout.sessions (account_id, test_mode, customer_email, id) where customer_email is not null;
+create index sessions_by_status on checkout.sessions (account_id, test_mode, status, id);
+create index sessions_by_mode on checkout.sessions (account_id, test_mode, mode, id);
+create index sessions_by_reference on checkout.sessions (account_id, test_mode, client_reference_id, id)
   where client_reference_id is not null;
-create index sessions_by_subscription on sessions (account_id, test_mode, subscription_id, id)
+create index sessions_by_subscription on checkout.sessions (account_id, test_mode, subscription_id, id)
   where subscription_id is not null;
-create index sessions_by_created_at on sessions (account_id, test_mode, created_at, id);
-create index sessions_disputed on sessions (account_id, test_mode, id) where dispute_ids <> '{}';
-create index sessions_due on sessions (expires_at) where status = 'open' and test_clock_id is null;
-create index sessions_due_by_clock on sessions (account_id, test_mode, test_clock_id, expires_at)
+create index sessions_by_created_at on checkout.sessions (account_id, test_mode, created_at, id);
+create index sessions_disputed on checkout.sessions (account_id, test_mode, id) where dispute_ids <> '{}';
+create index sessions_due on checkout.sessions (expires_at) where status = 'open' and test_clock_id is null;
+create index sessions_due_by_clock on checkout.sessions (account_id, test_mode, test_clock_id, expires_at)
   where status = 'open' and test_clock_id is not null;
 
-create table session_lines (
+create table checkout.session_lines (
   account_id text collate "C" not null,
   test_mode boolean not null,
   session_id text collate "C" not null,
@@ -111,7 +110,7 @@ create table session_lines (
   amount_refunded_cents bigint not null default 0,
   primary key (account_id, test_mode, id),
   unique (account_id, test_mode, session_id, position),
-  foreign key (account_id, test_mode, session_id) references sessions (account_id, test_mode, id),
+  foreign key (account_id, test_mode, session_id) references checkout.sessions (account_id, test_mode, id),
   constraint line_subtotal_is_price_times_quantity check (amount_subtotal_cents = unit_amount_cents * quantity),
   constraint no_line_below_zero check (amount_discount_cents between 0 and amount_subtotal_cents),
   constraint line_total_is_the_sum_of_its_parts check (
@@ -127,7 +126,7 @@ create table session_lines (
   constraint recurring_is_whole check ((recurring_interval is null) = (recurring_interval_count is null))
 );
 
-create table session_fees (
+create table checkout.session_fees (
   account_id text collate "C" not null,
   test_mode boolean not null,
   session_id text collate "C" not null,
@@ -141,11 +140,11 @@ create table session_fees (
   waived_reason text collate "C",
   primary key (account_id, test_mode, id),
   unique (account_id, test_mode, session_id, position),
-  foreign key (account_id, test_mode, session_id) references sessions (account_id, test_mode, id),
+  foreign key (account_id, test_mode, session_id) references checkout.sessions (account_id, test_mode, id),
   constraint waived_for_a_reason check (applied or waived_reason is not null)
 );
 
-create table session_discounts (
+create table checkout.session_discounts (
   account_id text collate "C" not null,
   test_mode boolean not null,
   session_id text collate "C" not null,
@@ -158,21 +157,21 @@ create table session_discounts (
   amount_cents bigint not null check (amount_cents >= 0),
   primary key (account_id, test_mode, id),
   unique (account_id, test_mode, session_id, position),
-  foreign key (account_id, test_mode, session_id) references sessions (account_id, test_mode, id)
+  foreign key (account_id, test_mode, session_id) references checkout.sessions (account_id, test_mode, id)
 );
 
 -- Which sessions came from an order of which selling plan; an array could not be searched under row-level security.
-create table session_selling_plans (
+create table checkout.session_selling_plans (
   account_id text collate "C" not null,
   test_mode boolean not null,
   selling_plan_id text collate "C" not null,
   session_id text collate "C" not null,
   primary key (account_id, test_mode, selling_plan_id, session_id),
-  foreign key (account_id, test_mode, session_id) references sessions (account_id, test_mode, id)
+  foreign key (account_id, test_mode, session_id) references checkout.sessions (account_id, test_mode, id)
 );
 
 -- The split cart: what a health card may be charged for this session, decided once. A confirm charges it at most once.
-create table eligibility_records (
+create table checkout.eligibility_records (
   account_id text collate "C" not null,
   test_mode boolean not null,
   id text collate "C" not null,
@@ -185,19 +184,19 @@ create table eligibility_records (
   created_at timestamptz(3) not null,
   primary key (account_id, test_mode, id),
   unique (account_id, test_mode, session_id),
-  foreign key (account_id, test_mode, session_id) references sessions (account_id, test_mode, id),
+  foreign key (account_id, test_mode, session_id) references checkout.sessions (account_id, test_mode, id),
   constraint policy_has_a_version check (not food_policy or policy_version is not null)
 );
 
 -- Redemptions counted at the catalog for a session that is not written yet: what a crash leaves here is given back.
-create table redemption_reservations (
+create table checkout.redemption_reservations (
   account_id text collate "C" not null,
   test_mode boolean not null,
   session_id text collate "C" not null,
   created_at timestamptz(3) not null default now(),
   primary key (account_id, test_mode, session_id)
 );
-create index redemption_reservations_by_age on redemption_reservations (created_at);
+create index redemption_reservations_by_age on checkout.redemption_reservations (created_at);
 
 do $$
 declare
@@ -207,12 +206,13 @@ begin
     'sessions', 'session_lines', 'session_fees', 'session_discounts', 'session_selling_plans',
     'eligibility_records', 'redemption_reservations'
   ] loop
-    execute format('alter table %I enable row level security', name);
-    execute format('alter table %I force row level security', name);
+    execute format('alter table checkout.%I enable row level security', name);
+    execute format('alter table checkout.%I force row level security', name);
     execute format(
-      'create policy own_rows on %I using (account_id = nullif(current_setting(''eligo.account_id'', true), '''')'
+      'create policy own_rows on checkout.%I using (account_id = nullif(current_setting(''eligo.account_id'', true), '''')'
       ' and test_mode = (nullif(current_setting(''eligo.test_mode'', true), ''''))::boolean)',
       name
     );
+    execute format('grant select, insert, update, delete on checkout.%I to eligo_checkout', name);
   end loop;
 end $$;

@@ -1,7 +1,7 @@
 -- What no code path may do to a session: leave its state table, change its split, or write lines that do not sum to it.
 
 -- The moves are those of domain/session-states.ts; a test tries every pair in both.
-create function guard_session() returns trigger language plpgsql as $$
+create function checkout.guard_session() returns trigger language plpgsql as $$
 begin
   if new.status <> old.status and (old.status, new.status) not in (
     ('open', 'paid'), ('open', 'complete'), ('open', 'canceled'), ('open', 'expired'),
@@ -22,9 +22,9 @@ begin
   end if;
   return new;
 end $$;
-create trigger guard_session before update on sessions for each row execute function guard_session();
+create trigger guard_session before update on checkout.sessions for each row execute function checkout.guard_session();
 
-create function guard_session_line() returns trigger language plpgsql as $$
+create function checkout.guard_session_line() returns trigger language plpgsql as $$
 begin
   if (new.session_id, new.id, new.position, new.price_id, new.product_id, new.quantity, new.unit_amount_cents,
       new.amount_subtotal_cents, new.amount_discount_cents, new.amount_tax_cents, new.amount_shipping_cents,
@@ -38,21 +38,21 @@ begin
   end if;
   return new;
 end $$;
-create trigger guard_session_line before update on session_lines for each row execute function guard_session_line();
+create trigger guard_session_line before update on checkout.session_lines for each row execute function checkout.guard_session_line();
 
-create function refuse_delete() returns trigger language plpgsql as $$
+create function checkout.refuse_delete() returns trigger language plpgsql as $$
 begin
   raise exception 'rows of % are never deleted', tg_table_name
     using errcode = 'check_violation', constraint = 'session_split_is_final';
 end $$;
-create trigger refuse_delete before delete on sessions for each row execute function refuse_delete();
-create trigger refuse_delete before delete on session_lines for each row execute function refuse_delete();
-create trigger refuse_delete before delete on session_fees for each row execute function refuse_delete();
-create trigger refuse_delete before delete on session_discounts for each row execute function refuse_delete();
-create trigger refuse_delete before delete on eligibility_records for each row execute function refuse_delete();
+create trigger refuse_delete before delete on checkout.sessions for each row execute function checkout.refuse_delete();
+create trigger refuse_delete before delete on checkout.session_lines for each row execute function checkout.refuse_delete();
+create trigger refuse_delete before delete on checkout.session_fees for each row execute function checkout.refuse_delete();
+create trigger refuse_delete before delete on checkout.session_discounts for each row execute function checkout.refuse_delete();
+create trigger refuse_delete before delete on checkout.eligibility_records for each row execute function checkout.refuse_delete();
 
 -- Runs once for each new session, when everything of it is written: each amount is the sum of its lines' parts.
-create function check_session_sums() returns trigger language plpgsql as $$
+create function checkout.check_session_sums() returns trigger language plpgsql as $$
 declare
   sums record;
   fees bigint;
@@ -70,7 +70,7 @@ begin
          coalesce(sum(amount_eligible_cents) filter (where eligibility_class = 'service'), 0) as service,
          count(*) as lines
     into sums
-    from session_lines
+    from checkout.session_lines
    where account_id = new.account_id and test_mode = new.test_mode and session_id = new.id;
   if (sums.subtotal, sums.discount, sums.tax, sums.shipping, sums.fee, sums.total, sums.eligible, sums.iias,
       sums.prescription, sums.vision, sums.service)
@@ -82,7 +82,7 @@ begin
       using errcode = 'check_violation', constraint = 'session_lines_sum_to_session';
   end if;
   if new.fee_count > 0 or new.amount_fee_cents > 0 then
-    select coalesce(sum(amount_cents) filter (where applied), 0) into fees from session_fees
+    select coalesce(sum(amount_cents) filter (where applied), 0) into fees from checkout.session_fees
      where account_id = new.account_id and test_mode = new.test_mode and session_id = new.id;
     if fees <> new.amount_fee_cents then
       raise exception 'a session''s fees do not sum to it'
@@ -90,14 +90,14 @@ begin
     end if;
   end if;
   if new.discount_count > 0 or new.amount_discount_cents > 0 then
-    select coalesce(sum(amount_cents), 0) into discounts from session_discounts
+    select coalesce(sum(amount_cents), 0) into discounts from checkout.session_discounts
      where account_id = new.account_id and test_mode = new.test_mode and session_id = new.id;
     if discounts <> new.amount_discount_cents then
       raise exception 'a session''s discounts do not sum to it'
         using errcode = 'check_violation', constraint = 'session_discounts_sum_to_session';
     end if;
   end if;
-  select eligible_cents into eligible from eligibility_records
+  select eligible_cents into eligible from checkout.eligibility_records
    where account_id = new.account_id and test_mode = new.test_mode and session_id = new.id;
   if sums.lines > 0 and eligible is distinct from new.amount_eligible_cents then
     raise exception 'a session''s eligibility record does not equal it'
@@ -105,16 +105,16 @@ begin
   end if;
   return null;
 end $$;
-create constraint trigger check_session_sums after insert on sessions
-  deferrable initially deferred for each row execute function check_session_sums();
+create constraint trigger check_session_sums after insert on checkout.sessions
+  deferrable initially deferred for each row execute function checkout.check_session_sums();
 
 -- Parts are written with their session only, so that the check above, which runs at its commit, sees all of them.
-create function check_written_with_session() returns trigger language plpgsql as $$
+create function checkout.check_written_with_session() returns trigger language plpgsql as $$
 begin
   if exists (
     select from (select distinct account_id, test_mode, session_id from written) w
     where not exists (
-      select from sessions s
+      select from checkout.sessions s
        where s.account_id = w.account_id and s.test_mode = w.test_mode and s.id = w.session_id
          and s.xmin = pg_current_xact_id()::xid
     )
@@ -124,41 +124,46 @@ begin
   end if;
   return null;
 end $$;
-create trigger check_written_with_session after insert on session_lines
-  referencing new table as written for each statement execute function check_written_with_session();
-create trigger check_written_with_session after insert on session_fees
-  referencing new table as written for each statement execute function check_written_with_session();
-create trigger check_written_with_session after insert on session_discounts
-  referencing new table as written for each statement execute function check_written_with_session();
-create trigger check_written_with_session after insert on eligibility_records
-  referencing new table as written for each statement execute function check_written_with_session();
+create trigger check_written_with_session after insert on checkout.session_lines
+  referencing new table as written for each statement execute function checkout.check_written_with_session();
+create trigger check_written_with_session after insert on checkout.session_fees
+  referencing new table as written for each statement execute function checkout.check_written_with_session();
+create trigger check_written_with_session after insert on checkout.session_discounts
+  referencing new table as written for each statement execute function checkout.check_written_with_session();
+create trigger check_written_with_session after insert on checkout.eligibility_records
+  referencing new table as written for each statement execute function checkout.check_written_with_session();
 
 -- What is due in any account: ids only; the job then works in each account's own context.
-create policy finder_reads on sessions for select to eligo_finder using (true);
-create policy finder_reads on test_clocks for select to eligo_finder using (true);
-create policy finder_reads on redemption_reservations for select to eligo_finder using (true);
-grant select on sessions, test_clocks, redemption_reservations to eligo_finder;
+create policy finder_reads on checkout.sessions for select to eligo_finder using (true);
+create policy finder_reads on checkout.test_clocks for select to eligo_finder using (true);
+create policy finder_reads on checkout.redemption_reservations for select to eligo_finder using (true);
+grant usage on schema checkout to eligo_finder;
+grant select on checkout.sessions, checkout.test_clocks, checkout.redemption_reservations to eligo_finder;
 
-create function due_sessions(at timestamptz, most integer)
+create function checkout.due_sessions(at timestamptz, most integer)
   returns table (account_id text, test_mode boolean, id text)
   language sql stable security definer set search_path = checkout, pg_temp as $$
-  (select s.account_id, s.test_mode, s.id from sessions s
+  (select s.account_id, s.test_mode, s.id from checkout.sessions s
     where s.status = 'open' and s.test_clock_id is null and s.expires_at <= at
     order by s.expires_at limit most)
   union all
   (select s.account_id, s.test_mode, s.id
-     from test_clocks c
-     join sessions s on s.account_id = c.account_id and s.test_mode = c.test_mode and s.test_clock_id = c.id
+     from checkout.test_clocks c
+     join checkout.sessions s on s.account_id = c.account_id and s.test_mode = c.test_mode and s.test_clock_id = c.id
     where c.deleted_at is null and s.status = 'open' and s.expires_at <= c.frozen_time
     limit most)
 $$;
 
-create function stale_redemption_reservations(older_than timestamptz, most integer)
+create function checkout.stale_redemption_reservations(older_than timestamptz, most integer)
   returns table (account_id text, test_mode boolean, session_id text)
   language sql stable security definer set search_path = checkout, pg_temp as $$
-  select r.account_id, r.test_mode, r.session_id from redemption_reservations r
+  select r.account_id, r.test_mode, r.session_id from checkout.redemption_reservations r
    where r.created_at < older_than order by r.created_at limit most
 $$;
 
-alter function due_sessions(timestamptz, integer) owner to eligo_finder;
-alter function stale_redemption_reservations(timestamptz, integer) owner to eligo_finder;
+alter function checkout.due_sessions(timestamptz, integer) owner to eligo_finder;
+alter function checkout.stale_redemption_reservations(timestamptz, integer) owner to eligo_finder;
+revoke all on function checkout.due_sessions(timestamptz, integer) from public;
+revoke all on function checkout.stale_redemption_reservations(timestamptz, integer) from public;
+grant execute on function checkout.due_sessions(timestamptz, integer) to eligo_checkout;
+grant execute on function checkout.stale_redemption_reservations(timestamptz, integer) to eligo_checkout;
