@@ -1,0 +1,42 @@
+import { Failure } from '@eligo/failures';
+import { parseTarget, TargetRefused, type TargetRules } from './target.ts';
+
+/** Where an account's events are sent. */
+export interface Endpoint {
+  readonly webhookId: string;
+  readonly url: string;
+  /** Event types, or `*` for all. */
+  readonly events: readonly string[];
+  readonly status: 'enabled' | 'disabled';
+  readonly testMode: boolean;
+  readonly createdAt: Date;
+}
+
+/** The URL of a request, checked and as it is stored; a refusal is a 422 at the field. */
+export function endpointUrl(text: string, rules: TargetRules): string {
+  try {
+    return parseTarget(text, rules).href;
+  } catch (error) {
+    if (!(error instanceof TargetRefused)) throw error;
+    throw Failure.invalid(['body', 'webhook', 'url'], 'webhook_url_not_allowed', error.message);
+  }
+}
+
+/**
+ * The event types of a request as they are stored: each once, `*` for all types, and all when none is named. A well-formed type that
+ * Eligo does not emit is kept: software that was written for more events must be able to register for those that there are.
+ */
+export function endpointEvents(types: readonly string[]): string[] {
+  if (types.length > 200) {
+    throw Failure.invalid(['body', 'webhook', 'events'], 'too_long', 'at most 200 event types');
+  }
+  types.forEach((type, index) => {
+    if (type !== '*' && !(type.length <= 100 && typeForm.test(type))) {
+      throw Failure.invalid(['body', 'webhook', 'events', String(index)], 'event_type_invalid', 'not an event type');
+    }
+  });
+  if (types.length === 0 || types.includes('*')) return ['*'];
+  return [...new Set(types)];
+}
+
+const typeForm = /^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$/;

@@ -1,0 +1,148 @@
+import * as http from 'node:http';
+import * as https from 'node:https';
+import { isIPv6, type LookupFunction } from 'node:net';
+import { parseTarget, TargetRefused, type TargetRules } from '../../domain/target.ts';
+import { type Resolver, resolveTarget } from './resolve.ts';
+
+/** One signed request to a receiver. */
+export interface WebhookRequest {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+}
+
+/** How an attempt ended: an answer, or none with the reason, which may be shown to the account. */
+export type PostOutcome =
+  | { readonly kind: 'answered'; readonly status: number; readonly retryAfter: string | undefined }
+  | { readonly kind: 'refused_target'; readonly reason: string }
+  | { readonly kind: 'no_answer'; readonly reason: string };
+
+/** What sends requests; owns the connections that it keeps alive. */
+export interface Poster {
+  post(request: WebhookRequest): Promise<PostOutcome>;
+  close(): void;
+}
+
+/** How a Poster works; tests shorten the time, give a resolver of their own, or trust a certificate. */
+export interface PosterOptions {
+  readonly rules: TargetRules;
+  readonly resolver: Resolver;
+  readonly timeoutMs?: number;
+  readonly ca?: string;
+}
+
+/**
+ * A sender that never reaches inside: each request's addresses are resolved, checked and pinned, redirects are not followed, the whole attempt
+ * ends after 15 s however slowly the receiver drips, and at most 64 kB of its answer are read and thrown away (decisions 8).
+ */
+export function openPoster(options: PosterOptions): Poster {
+  const agentOptions = { keepAlive: true, maxFreeSockets: 32, scheduling: 'lifo' as const };
+  const agents: Agents = {
+    'http:': new http.Agent(agentOptions),
+    'https:': new https.Agent({ ...agentOptions, ...(options.ca === undefined ? {} : { ca: options.ca }) }),
+  };
+  return {
+    post: (request) => attempt(request, options, agents),
+    close() {
+      agents['http:'].destroy();
+      agents['https:'].destroy();
+    },
+  };
+}
+
+type Agents = { readonly 'http:': http.Agent; readonly 'https:': https.Agent };
+
+const totalTimeoutMs = 15_000;
+const mostAnswerBytes = 64 * 1024;
+
+async function attempt(request: WebhookRequest, options: PosterOptions, agents: Agents): Promise<PostOutcome> {
+  const timeoutMs = options.timeoutMs ?? totalTimeoutMs;
+  const deadline = new AbortController();
+  const timer = setTimeout(() => deadline.abort(), timeoutMs);
+  try {
+    // The rules may have become stricter since the endpoint was made.
+    const url = parseTarget(request.url, options.rules);
+    const addresses = await orAborted(resolveTarget(url, options.rules, options.resolver), deadline.signal);
+    const send = () => exchange(url, addresses, request, agents, deadline.signal);
+    return await send().catch((error: unknown) => {
+      // The receiver closed an idle connection while it was being used again: what it did not read is sent once more.
+      if (error instanceof StaleConnection) return send();
+      throw error;
+    });
+  } catch (error) {
+    if (error instanceof TargetRefused) return { kind: 'refused_target', reason: error.message };
+    if (deadline.signal.aborted) return { kind: 'no_answer', reason: `no answer within ${timeoutMs} ms` };
+    return { kind: 'no_answer', reason: reasonOf(error) };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+class StaleConnection extends Error {}
+
+function exchange(
+  url: URL,
+  addresses: readonly string[],
+  request: WebhookRequest,
+  agents: Agents,
+  signal: AbortSignal,
+): Promise<PostOutcome> {
+  return new Promise((resolve, reject) => {
+    const protocol = url.protocol === 'https:' ? 'https:' : 'http:';
+    const client = protocol === 'https:' ? https : http;
+    const outgoing = client.request(url, {
+      method: 'POST',
+      agent: agents[protocol],
+      headers: { ...request.headers, 'content-length': request.body.byteLength },
+      lookup: pinnedTo(addresses),
+      signal,
+    });
+    outgoing.on('error', (error: NodeJS.ErrnoException) => {
+      const stale = outgoing.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+      reject(stale ? new StaleConnection('stale connection', { cause: error }) : error);
+    });
+    outgoing.on('response', (answer) => {
+      const outcome: PostOutcome = {
+        kind: 'answered',
+        status: answer.statusCode ?? 0,
+        retryAfter: answer.headers['retry-after'],
+      };
+      let bytes = 0;
+      answer.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+        if (bytes <= mostAnswerBytes) return;
+        resolve(outcome);
+        outgoing.destroy();
+      });
+      answer.on('end', () => resolve(outcome));
+      // An answer cut short is none: what it stood for may not have been done, and sending again is allowed.
+      answer.on('error', reject);
+      answer.on('close', () => reject(new Error('the answer was cut short')));
+    });
+    outgoing.end(request.body);
+  });
+}
+
+// The connection asks for the name's addresses here and nowhere else; an address literal asks for none and was checked as it stands.
+function pinnedTo(addresses: readonly string[]): LookupFunction {
+  const pinned = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
+  return (_host, options, callback) => {
+    const [first] = pinned;
+    if (first === undefined) callback(new TargetRefused('the host has no address'), '', 4);
+    else if (options.all === true) callback(null, pinned);
+    else callback(null, first.address, first.family);
+  };
+}
+
+function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
+    work.then(resolve, reject);
+  });
+}
+
+// Codes only: a message may quote what the receiver sent.
+function reasonOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;
+  return code === undefined ? 'the connection failed' : `the connection failed (${code})`;
+}
