@@ -43,6 +43,8 @@ create table checkout.sessions (
   refund_ids text[] not null default '{}',
   capture_ids text[] not null default '{}',
   dispute_ids text[] not null default '{}',
+  -- Its eligibility record; null for a session without lines.
+  split_cart_id text collate "C",
   setup_intent_id text collate "C",
   subscription_id text collate "C",
   invoice_id text collate "C",
@@ -50,7 +52,7 @@ create table checkout.sessions (
   storefront_payment_details jsonb,
   shipping_details jsonb,
   metadata jsonb not null default '{}',
-  -- What is only rendered back, as the JSON form of the CheckoutSession message; it holds no amount that is calculated with.
+  -- What is only rendered back; it holds no amount.
   details jsonb not null default '{}',
   version bigint not null default 1,
   primary key (account_id, test_mode, id),

@@ -1,0 +1,202 @@
+import type { Cents } from '@eligo/values';
+import type { Address } from './address.ts';
+import type { SessionStatus } from './session-states.ts';
+
+export type SessionMode = 'payment' | 'subscription' | 'off_session' | 'setup' | 'reimbursement';
+export type CaptureMethod = 'automatic' | 'manual';
+
+/** A checkout session: a cart with its stored split, and how far its payment has come. */
+export interface Session {
+  readonly id: string;
+  readonly status: SessionStatus;
+  readonly mode: SessionMode;
+  readonly captureMethod: CaptureMethod;
+  readonly customerId: string | null;
+  readonly customerEmail: string | null;
+  /** The clock of the customer, if that one lives on a clock. */
+  readonly testClockId: string | null;
+  /** The payment method named at creation (off_session). */
+  readonly paymentMethodId: string | null;
+  readonly clientReferenceId: string | null;
+  readonly setupFutureUse: string | null;
+
+  // The split: made once, at creation (decisions 6).
+  readonly amountSubtotalCents: Cents;
+  readonly amountDiscountCents: Cents;
+  readonly amountTaxCents: Cents;
+  readonly amountShippingCents: Cents;
+  readonly amountFeeCents: Cents;
+  readonly amountTotalCents: Cents;
+  readonly amountEligibleCents: Cents;
+  readonly amountIiasCents: Cents;
+  readonly amountPrescriptionCents: Cents;
+  readonly amountVisionCents: Cents;
+  readonly amountServiceCents: Cents;
+  readonly letterRequired: boolean;
+  readonly letterFeeCents: Cents | null;
+  readonly letterFeeStatus: string | null;
+  readonly splitCartId: string | null;
+  readonly visitType: string | null;
+  readonly fees: readonly SessionFee[];
+  readonly discounts: readonly SessionDiscount[];
+
+  // What payment changes.
+  readonly amountReceivedCents: Cents;
+  readonly amountRefundedCents: Cents;
+  readonly amountDisputedCents: Cents;
+  /** Oldest first. */
+  readonly paymentIntentIds: readonly string[];
+  readonly refundIds: readonly string[];
+  readonly captureIds: readonly string[];
+  readonly disputeIds: readonly string[];
+  readonly setupIntentId: string | null;
+  readonly subscriptionId: string | null;
+  readonly invoiceId: string | null;
+  readonly nextAction: NextAction | null;
+
+  readonly createdAt: Date;
+  readonly expiresAt: Date;
+  readonly completedAt: Date | null;
+  /** When it was canceled or expired. */
+  readonly endedAt: Date | null;
+  readonly renewalAsOf: Date | null;
+  readonly shippingDetails: Address | null;
+  readonly storefrontPaymentDetails: StorefrontPaymentDetails | null;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly details: SessionDetails;
+  /** Grows with each save; a save of a stale record is refused. */
+  readonly version: bigint;
+}
+
+export interface SessionFee {
+  readonly id: string;
+  readonly amountCents: Cents;
+  readonly name: string | null;
+  readonly description: string | null;
+  readonly feeType: string | null;
+  readonly applied: boolean;
+  readonly waivedReason: string | null;
+}
+
+export interface SessionDiscount {
+  readonly id: string;
+  readonly couponId: string;
+  readonly promoCodeId: string | null;
+  /** The coupon as it stood when the discount was made: the JSON form of the catalog's message. */
+  readonly coupon: unknown;
+  /** What it took off, over all lines. */
+  readonly amountCents: Cents;
+}
+
+/** What must happen next for the session to be paid (interface, next_action). */
+export interface NextAction {
+  readonly type:
+    | 'collect_letter_of_medical_necessity'
+    | 'payment_failed'
+    | 'provide_second_payment_method'
+    | 'provide_alternative_payment_method';
+  readonly url?: string;
+  readonly message?: string;
+  readonly declineCode?: string;
+  readonly errorCode?: string;
+  readonly eligibleAmountCents?: Cents;
+  readonly ineligibleAmountCents?: Cents;
+}
+
+export interface StorefrontPaymentDetails {
+  readonly gateway?: string;
+  readonly wallet?: string;
+  readonly cardBrand?: string;
+  readonly cardLast4?: string;
+}
+
+/** What is only rendered back; no decision reads it, but for the subscription's. */
+export interface SessionDetails {
+  readonly allowPromotionCodes?: boolean;
+  readonly cancelUrl?: string;
+  readonly successUrl?: string;
+  readonly redirectUrl?: string;
+  readonly origin?: string;
+  readonly defaults?: {
+    readonly customerId?: string;
+    readonly email?: string;
+    readonly firstName?: string;
+    readonly lastName?: string;
+    readonly phone?: string;
+  };
+  /** Present when the session has a shipping option; its amount is the session's amountShippingCents. */
+  readonly shipping?: { readonly shippingRateId?: string; readonly displayName?: string };
+  readonly shippingAddressCollection?: boolean;
+  readonly customText?: {
+    readonly afterSubmitMessage?: string;
+    readonly shippingAddressMessage?: string;
+    readonly submitMessage?: string;
+    readonly termsOfServiceAcceptanceMessage?: string;
+    readonly paymentMessage?: string;
+    readonly termsOfServiceCheckboxRequired?: boolean;
+  };
+  readonly subscriptionData?: SubscriptionData;
+  /** Whether a tax was given, so that a tax of 0 is told from none. */
+  readonly taxGiven?: boolean;
+  readonly requestThreeDSecure?: string;
+  readonly sellingPlans?: readonly SellingPlan[];
+}
+
+/** Times in Unix milliseconds. */
+export interface SubscriptionData {
+  readonly cancelAtMs?: number;
+  readonly trialEndMs?: number;
+  readonly cancelAtPeriodEnd?: boolean;
+  readonly trialPeriodDays?: number;
+  readonly missingPaymentMethod?: string;
+}
+
+export interface SellingPlan {
+  readonly id?: string;
+  readonly name?: string;
+  readonly interval?: string;
+  readonly intervalCount?: number;
+}
+
+/** A line of a session, with its part of every amount. */
+export interface SessionLine {
+  readonly id: string;
+  readonly sessionId: string;
+  readonly position: number;
+  readonly priceId: string;
+  readonly productId: string;
+  readonly description: string | null;
+  readonly quantity: number;
+  readonly unitAmountCents: Cents;
+  readonly amountSubtotalCents: Cents;
+  readonly amountDiscountCents: Cents;
+  readonly amountTaxCents: Cents;
+  readonly amountShippingCents: Cents;
+  readonly amountFeeCents: Cents;
+  readonly amountTotalCents: Cents;
+  readonly amountEligibleCents: Cents;
+  /** Null when nothing classified it, which counts as not eligible. */
+  readonly eligibilityClass: string | null;
+  readonly eligibilityRule: string;
+  readonly eligibilityRuleVersion: string;
+  readonly rationale: string;
+  readonly recurring: {
+    readonly interval: string;
+    readonly intervalCount: number;
+    readonly trialDays: number | null;
+  } | null;
+  readonly amountCapturedCents: Cents;
+  readonly amountRefundedCents: Cents;
+  /** The intent of the card that paid it, once it is paid. */
+  readonly paymentIntentId: string | null;
+}
+
+/** What a health card may be charged for a session; its id is the session's split cart. */
+export interface EligibilityRecord {
+  readonly id: string;
+  readonly sessionId: string;
+  readonly eligibleCents: Cents;
+  readonly foodPolicy: boolean;
+  readonly policyVersion: string | null;
+  readonly chargedAttemptId: string | null;
+}

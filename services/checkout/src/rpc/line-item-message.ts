@@ -1,0 +1,38 @@
+import { create } from '@bufbuild/protobuf';
+import { EligibilityDecisionSchema, RecurringSchema } from '@eligo/proto/catalog/v1/catalog';
+import { type LineItem, LineItemSchema } from '@eligo/proto/checkout/v1/checkout';
+import type { SessionLine } from '../domain/session.ts';
+import { present } from './present.ts';
+
+/** The message of a session's line. */
+export function lineItemMessage(line: SessionLine): LineItem {
+  const message = create(LineItemSchema);
+  message.lineItemId = line.id;
+  message.priceId = line.priceId;
+  message.productId = line.productId;
+  message.quantity = BigInt(line.quantity);
+  if (line.description !== null) message.description = line.description;
+  message.unitAmountCents = BigInt(line.unitAmountCents);
+  message.amountSubtotalCents = BigInt(line.amountSubtotalCents);
+  message.amountDiscountCents = BigInt(line.amountDiscountCents);
+  message.amountTaxCents = BigInt(line.amountTaxCents);
+  message.amountShippingCents = BigInt(line.amountShippingCents);
+  message.amountFeeCents = BigInt(line.amountFeeCents);
+  message.amountTotalCents = BigInt(line.amountTotalCents);
+  message.amountEligibleCents = BigInt(line.amountEligibleCents);
+  message.amountRefundedCents = BigInt(line.amountRefundedCents);
+  message.eligibility = create(EligibilityDecisionSchema, {
+    rule: line.eligibilityRule,
+    ruleVersion: line.eligibilityRuleVersion,
+    rationale: line.rationale,
+    ...present({ hsaFsaEligibility: line.eligibilityClass }),
+  });
+  if (line.recurring !== null) {
+    message.recurring = create(RecurringSchema, {
+      interval: line.recurring.interval,
+      intervalCount: line.recurring.intervalCount,
+      ...present({ trialPeriodDays: line.recurring.trialDays }),
+    });
+  }
+  return message;
+}
