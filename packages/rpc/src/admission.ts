@@ -1,0 +1,22 @@
+import { Code, ConnectError } from '@connectrpc/connect';
+import type { CallerContext } from '@eligo/proto/caller/v1/caller';
+import { type Identity, noCaller } from './identity.ts';
+import type { CallMetadata } from './metadata.ts';
+import type { MethodPolicy } from './policy.ts';
+
+/** Who makes a call and on whose behalf, once established. */
+export interface Admission {
+  readonly from: string;
+  readonly caller: CallerContext;
+}
+
+/** Establishes who calls from what was presented, and refuses whoever the method's policy does not name. */
+export function admit(policy: MethodPolicy, metadata: CallMetadata, identity: Identity): Admission {
+  const from = identity.verifyCredential(metadata.credential);
+  if (!policy.callers.has(from)) {
+    throw new ConnectError(`${from} may not call this method`, Code.PermissionDenied);
+  }
+  if (metadata.caller !== undefined) return { from, caller: identity.verifyCaller(metadata.caller, from) };
+  if (!policy.withoutContext) throw new ConnectError('the call carries no caller context', Code.Unauthenticated);
+  return { from, caller: noCaller };
+}

@@ -1,0 +1,36 @@
+import { Code, ConnectError } from '@connectrpc/connect';
+import { Failure, fromConnectError, toConnectError } from '@eligo/failures';
+
+/** What a handler threw, as it may leave the component: a Failure intact, an error of the call itself as it is, anything else without text. */
+export function toWireError(error: unknown): ConnectError {
+  if (error instanceof Failure) return toConnectError(error);
+  // A peer's own answer is not ours to pass on: to our caller it is an internal matter.
+  if (error instanceof ConnectError && isOfTheCall(error)) return new ConnectError(error.rawMessage, error.code);
+  return new ConnectError('', Code.Internal);
+}
+
+/** Whether an error is one that nobody expected and somebody should look at. */
+export function isUnexpected(error: unknown): boolean {
+  if (error instanceof Failure) return error.code === 'internal';
+  return !(error instanceof ConnectError && isOfTheCall(error));
+}
+
+/** What the caller of a client sees: the Failure that the callee threw, or the error of the call. */
+export function fromWireError(error: unknown): unknown {
+  return fromConnectError(error) ?? error;
+}
+
+/** Whether an error of a call leaves open whether the callee did its work: to be resolved by the operation id, never taken for a refusal. */
+export function isUnknownOutcome(error: unknown): boolean {
+  return error instanceof ConnectError && !refusedCodes.has(error.code);
+}
+
+// Time ran out, the caller left, or a peer further down cannot be reached: true of our caller's call as well.
+const codesOfTheCall = new Set([Code.Canceled, Code.DeadlineExceeded, Code.Unavailable]);
+
+function isOfTheCall(error: ConnectError): boolean {
+  return codesOfTheCall.has(error.code);
+}
+
+// Answered by the callee's server before any handler ran.
+const refusedCodes = new Set([Code.Unauthenticated, Code.PermissionDenied, Code.Unimplemented, Code.InvalidArgument]);

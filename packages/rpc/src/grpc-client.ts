@@ -1,0 +1,165 @@
+import type {
+  DescMessage,
+  DescMethodStreaming,
+  DescMethodUnary,
+  MessageInitShape,
+  MessageShape,
+} from '@bufbuild/protobuf';
+import type { Code, ConnectError, ContextValues, Transport } from '@connectrpc/connect';
+import { Client, type ClientReadableStream, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
+import { defaultTimeoutMs, maxTimeoutMs } from './call.ts';
+import { type Cancellation, whenCancelled } from './cancellation.ts';
+import { decodeMessage, encodeMessage, maxMessageBytes } from './codec.ts';
+import { errorFromWire } from './failure-bytes.ts';
+import { asBytes, bufferOf, failureTrailer, pathOf } from './grpc-names.ts';
+import { parentCancellation } from './in-process.ts';
+import type { TransportHeader } from './metadata.ts';
+import { onlyMessage } from './only-message.ts';
+
+/** A transport to one peer, which may be several instances behind one name. */
+export interface GrpcTransport extends Transport {
+  /** Closes the connections; calls under way fail. */
+  close(): void;
+}
+
+/** Calls over gRPC, carried by grpc-js. `address` is `host:port` or `http://host:port`. */
+export function grpcTransport(options: { address: string }): GrpcTransport {
+  const channel = new Client(targetOf(options.address), credentials.createInsecure(), channelOptions);
+  return {
+    async unary(method, signal, timeoutMs, header, input, contextValues) {
+      const message = await sendUnary(channel, method, parentOf(signal, contextValues), timeoutMs, header, input);
+      return { stream: false, service: method.parent, method, message, header: new Headers(), trailer: new Headers() };
+    },
+    async stream(method, signal, timeoutMs, header, input, contextValues) {
+      const request = encodeMessage(method.input, await onlyMessage(input));
+      const parent = parentOf(signal, contextValues);
+      const message = readStream(channel, method, parent, timeoutMs, header, request);
+      return { stream: true, service: method.parent, method, message, header: new Headers(), trailer: new Headers() };
+    },
+    close: () => channel.close(),
+  };
+}
+
+const channelOptions = {
+  'grpc.max_receive_message_length': maxMessageBytes,
+  'grpc.max_send_message_length': maxMessageBytes,
+  // A peer that vanished without a word is noticed within one long call.
+  'grpc.keepalive_time_ms': 20_000,
+  'grpc.keepalive_timeout_ms': 5_000,
+  'grpc.keepalive_permit_without_calls': 1,
+  // A restarted peer is found again within a fraction of the default deadline.
+  'grpc.initial_reconnect_backoff_ms': 100,
+  'grpc.max_reconnect_backoff_ms': 1_000,
+  'grpc.dns_min_time_between_resolutions_ms': 5_000,
+  'grpc.service_config_disable_resolution': 1,
+  // Each instance behind the peer's name gets its share.
+  'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
+};
+
+function sendUnary<I extends DescMessage, O extends DescMessage>(
+  channel: Client,
+  method: DescMethodUnary<I, O>,
+  parent: Cancellation | AbortSignal | undefined,
+  timeoutMs: number | undefined,
+  header: TransportHeader,
+  input: MessageInitShape<I>,
+): Promise<MessageShape<O>> {
+  return new Promise((resolve, reject) => {
+    const request = bufferOf(encodeMessage(method.input, input));
+    let stopListening: (() => void) | undefined;
+    const call = channel.makeUnaryRequest<Buffer, Buffer>(
+      pathOf(method),
+      asBytes,
+      asBytes,
+      request,
+      metadataOf(header),
+      { deadline: deadlineOf(timeoutMs) },
+      (error, answer) => {
+        stopListening?.();
+        if (error !== null || answer === undefined) return reject(readError(error));
+        try {
+          resolve(decodeMessage(method.output, answer));
+        } catch (undecodable) {
+          reject(undecodable);
+        }
+      },
+    );
+    stopListening =
+      parent &&
+      whenCancelled(parent, (reason) => {
+        reject(reason);
+        call.cancel();
+      });
+  });
+}
+
+async function* readStream<I extends DescMessage, O extends DescMessage>(
+  channel: Client,
+  method: DescMethodStreaming<I, O>,
+  parent: Cancellation | AbortSignal | undefined,
+  timeoutMs: number | undefined,
+  header: TransportHeader,
+  request: Uint8Array,
+): AsyncGenerator<MessageShape<O>> {
+  let cancelled: ConnectError | undefined;
+  const call: ClientReadableStream<Buffer> = channel.makeServerStreamRequest<Buffer, Buffer>(
+    pathOf(method),
+    asBytes,
+    asBytes,
+    bufferOf(request),
+    metadataOf(header),
+    { deadline: deadlineOf(timeoutMs) },
+  );
+  // A cancelled call reports its end even when nobody reads it any more.
+  call.on('error', nothing);
+  const stopListening =
+    parent &&
+    whenCancelled(parent, (reason) => {
+      cancelled = reason;
+      call.cancel();
+    });
+  try {
+    for await (const bytes of call) yield decodeMessage(method.output, bytes);
+  } catch (error) {
+    throw cancelled ?? readError(error as ServiceError);
+  } finally {
+    stopListening?.();
+    call.cancel();
+  }
+}
+
+function readError(error: ServiceError | null): unknown {
+  if (error === null || error.metadata === undefined) return error;
+  const [failure] = error.metadata.get(failureTrailer);
+  const code: number = error.code;
+  return errorFromWire(error.details, code as Code, typeof failure === 'string' ? undefined : failure);
+}
+
+function parentOf(
+  signal: AbortSignal | undefined,
+  contextValues: ContextValues | undefined,
+): Cancellation | AbortSignal | undefined {
+  return contextValues?.get(parentCancellation) ?? signal;
+}
+
+function metadataOf(header: TransportHeader): Metadata {
+  const metadata = new Metadata();
+  if (header === undefined) return metadata;
+  const entries =
+    header instanceof Headers ? header.entries() : Array.isArray(header) ? header : Object.entries(header);
+  for (const [name, value] of entries) metadata.set(name as string, value as string);
+  return metadata;
+}
+
+function deadlineOf(timeoutMs: number | undefined): number {
+  return Date.now() + Math.min(timeoutMs ?? defaultTimeoutMs, maxTimeoutMs);
+}
+
+// grpc-js resolves names anew only for its own dns scheme, which a bare host:port gets.
+function targetOf(address: string): string {
+  return address.replace(/^http:\/\//, '').replace(/\/$/, '');
+}
+
+function nothing(): undefined {
+  return undefined;
+}

@@ -1,0 +1,161 @@
+import type { DescMethod, Message } from '@bufbuild/protobuf';
+import { Code, ConnectError } from '@connectrpc/connect';
+import {
+  type Metadata as GrpcMetadata,
+  Metadata,
+  Server,
+  ServerCredentials,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type StatusObject,
+  type sendUnaryData,
+} from '@grpc/grpc-js';
+import { defaultTimeoutMs, maxTimeoutMs } from './call.ts';
+import { Cancellation } from './cancellation.ts';
+import { decodeMessage, encodeMessage, maxMessageBytes } from './codec.ts';
+import { failureBytes } from './failure-bytes.ts';
+import { asBytes, bufferOf, failureTrailer, pathOf } from './grpc-names.ts';
+import { metadataBy } from './metadata.ts';
+import type { Incoming, RpcServer } from './server.ts';
+
+/** A gRPC server that accepts calls. */
+export interface GrpcListener {
+  readonly port: number;
+  /** Accepts no more, waits up to `graceMs` for the calls under way, then cuts what is left. */
+  stop(graceMs: number): Promise<void>;
+}
+
+/** Serves a component's methods over gRPC, carried by grpc-js, without transport security: for an inner network only. Port 0 takes a free one. */
+export async function serveGrpc(options: {
+  server: RpcServer;
+  host: string;
+  port: number;
+  /** How long a connection is kept, so that clients find new instances; 2 minutes if not given. */
+  maxConnectionAgeMs?: number;
+}): Promise<GrpcListener> {
+  const { server, host, maxConnectionAgeMs = 120_000 } = options;
+  const listener = new Server({ ...listenerOptions, 'grpc.max_connection_age_ms': maxConnectionAgeMs });
+  for (const { method } of server.methods.values()) {
+    if (method.methodKind === 'unary') {
+      listener.register<Buffer, Buffer>(pathOf(method), unaryHandler(server, method), asBytes, asBytes, 'unary');
+    } else {
+      listener.register<Buffer, Buffer>(
+        pathOf(method),
+        streamHandler(server, method),
+        asBytes,
+        asBytes,
+        'serverStream',
+      );
+    }
+  }
+  const port = await bind(listener, host, options.port);
+  return { port, stop: (graceMs) => stop(listener, graceMs) };
+}
+
+const listenerOptions = {
+  'grpc.max_receive_message_length': maxMessageBytes,
+  'grpc.max_send_message_length': maxMessageBytes,
+  'grpc.keepalive_time_ms': 30_000,
+  'grpc.keepalive_timeout_ms': 5_000,
+  // The longest call fits into what an old connection is still given.
+  'grpc.max_connection_age_grace_ms': maxTimeoutMs + 5_000,
+  'grpc.max_concurrent_streams': 1_000,
+};
+
+function unaryHandler(server: RpcServer, method: DescMethod) {
+  const encode = (answer: Message) => bufferOf(encodeMessage(method.output, answer));
+  return (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) => {
+    const request = readRequest(method, call.request);
+    if (request instanceof ConnectError) return callback(statusOf(request));
+    server.unary(method, request, incomingOf(call), encode).then(
+      (answer) => callback(null, answer),
+      (error) => callback(statusOf(error)),
+    );
+  };
+}
+
+function streamHandler(server: RpcServer, method: DescMethod) {
+  const encode = (answer: Message) => bufferOf(encodeMessage(method.output, answer));
+  return async (call: ServerWritableStream<Buffer, Buffer>) => {
+    const request = readRequest(method, call.request);
+    if (request instanceof ConnectError) return call.emit('error', statusOf(request));
+    try {
+      for await (const bytes of server.stream(method, request, incomingOf(call), encode)) {
+        if (!call.write(bytes)) await writable(call);
+      }
+      call.end();
+    } catch (error) {
+      call.emit('error', statusOf(error));
+    }
+  };
+}
+
+function readRequest(method: DescMethod, bytes: Buffer): Message | ConnectError {
+  try {
+    return decodeMessage(method.input, bytes);
+  } catch {
+    return new ConnectError('the request cannot be decoded', Code.InvalidArgument);
+  }
+}
+
+function incomingOf(call: ServerUnaryCall<Buffer, Buffer> | ServerWritableStream<Buffer, Buffer>): Incoming {
+  const cancellation = new Cancellation(timeoutOf(call.getDeadline()));
+  call.once('cancelled', () => cancellation.cancel(new ConnectError('the caller went away', Code.Canceled)));
+  return { metadata: metadataBy((name) => firstText(call.metadata, name)), cancellation };
+}
+
+function timeoutOf(deadline: Date | number): number {
+  const at = typeof deadline === 'number' ? deadline : deadline.getTime();
+  return at === Number.POSITIVE_INFINITY ? defaultTimeoutMs : Math.min(at - Date.now(), maxTimeoutMs);
+}
+
+function firstText(metadata: GrpcMetadata, name: string): string | undefined {
+  const [value] = metadata.get(name);
+  return typeof value === 'string' ? value : undefined;
+}
+
+function statusOf(error: unknown): Partial<StatusObject> {
+  const { code, rawMessage } = ConnectError.from(error, Code.Internal);
+  const failure = error instanceof ConnectError ? failureBytes(error) : undefined;
+  // grpc-js percent-encodes the text, which fails for a lone surrogate.
+  if (failure === undefined) return { code: code as number, details: rawMessage.toWellFormed() };
+  const metadata = new Metadata();
+  metadata.set(failureTrailer, bufferOf(failure));
+  return { code: code as number, details: '', metadata };
+}
+
+function writable(call: ServerWritableStream<Buffer, Buffer>): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      call.off('drain', done);
+      call.off('cancelled', done);
+      resolve();
+    };
+    call.once('drain', done);
+    call.once('cancelled', done);
+    if (call.cancelled) done();
+  });
+}
+
+function bind(listener: Server, host: string, port: number): Promise<number> {
+  const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+  return new Promise((resolve, reject) => {
+    listener.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) => {
+      if (error === null) resolve(bound);
+      else reject(error);
+    });
+  });
+}
+
+function stop(listener: Server, graceMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      listener.forceShutdown();
+      resolve();
+    }, graceMs);
+    listener.tryShutdown(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,213 @@
+import type { KeyObject } from 'node:crypto';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { Code, ConnectError } from '@connectrpc/connect';
+import { type CallerContext, CallerContextSchema } from '@eligo/proto/caller/v1/caller';
+import { type Clock, systemClock } from '@eligo/values';
+import { BoundedCache } from './bounded-cache.ts';
+import { readPrivateKey, readPublicKey } from './keys.ts';
+import { isSignedBy, openToken, signToken } from './token.ts';
+
+/** A token is used for at most the first half of its life, so one minute is left for clocks that differ and calls under way. */
+const tokenLifeMs = 120_000;
+/** A token that claims to live longer than any that we sign was not made by this code. */
+const longestLifeMs = 10 * tokenLifeMs;
+const credentialsKept = 256;
+const callersKept = 10_000;
+
+/** On whose behalf calls are made. */
+export interface CallerInit {
+  readonly accountId: string;
+  readonly testMode: boolean;
+  readonly scopes?: readonly string[] | undefined;
+  readonly features?: readonly string[] | undefined;
+  readonly siblingAccountIds?: readonly string[] | undefined;
+  /** The API key behind the request, for logs. */
+  readonly keyId?: string | undefined;
+}
+
+/** What a component proves about itself and on whose behalf it works, and how it checks the same of others. */
+export interface Identity {
+  readonly name: string;
+  /** The credential that this component presents to `callee`. */
+  credentialFor(callee: string): string;
+  /** A context signed by this component, for a request that it received (gateway) or for work of its own. Cached; frozen. */
+  callerFor(init: CallerInit): CallerContext;
+  /** The signed form of a context that this component issued or received; undefined for any other object. */
+  tokenOf(caller: CallerContext): string | undefined;
+  /** The component that a presented credential proves. Throws Unauthenticated. */
+  verifyCredential(token: string | undefined): string;
+  /** The context that `from` presented. Throws Unauthenticated or PermissionDenied. */
+  verifyCaller(token: string, from: string): CallerContext;
+}
+
+/** Opens a component's identity from its private key (base64 PKCS 8) and everybody's public keys (base64 SPKI by name). */
+export function openIdentity(options: {
+  name: string;
+  privateKey: string;
+  publicKeys: Readonly<Record<string, string>>;
+  clock?: Clock;
+}): Identity {
+  const { name, clock = systemClock } = options;
+  const privateKey = readPrivateKey(options.privateKey);
+  const publicKeys = new Map(Object.entries(options.publicKeys).map(([peer, key]) => [peer, readPublicKey(key)]));
+  const ownCredentials = new BoundedCache<string>(credentialsKept);
+  const ownCallers = new BoundedCache<CallerContext>(callersKept);
+  const seenCredentials = new BoundedCache<string>(credentialsKept);
+  const seenCallers = new BoundedCache<CallerContext>(callersKept);
+  const tokens = new WeakMap<CallerContext, string>();
+
+  return {
+    name,
+    credentialFor(callee) {
+      const now = nowMs(clock);
+      const kept = ownCredentials.get(callee, now);
+      if (kept !== undefined) return kept;
+      const token = signToken(
+        'credential',
+        credentialBytes({ iss: name, aud: callee, exp: now + tokenLifeMs }),
+        privateKey,
+      );
+      ownCredentials.set(callee, token, now + tokenLifeMs / 2);
+      return token;
+    },
+    callerFor(init) {
+      const now = nowMs(clock);
+      const key = callerKey(init);
+      const kept = ownCallers.get(key, now);
+      if (kept !== undefined) return kept;
+      const caller = frozenCaller(init, name, now + tokenLifeMs);
+      tokens.set(caller, signToken('caller', toBinary(CallerContextSchema, caller), privateKey));
+      ownCallers.set(key, caller, now + tokenLifeMs / 2);
+      return caller;
+    },
+    tokenOf: (caller) => tokens.get(caller),
+    verifyCredential(token) {
+      if (token === undefined) throw unauthenticated('the call carries no credential');
+      const now = nowMs(clock);
+      const kept = seenCredentials.get(token, now);
+      if (kept !== undefined) return kept;
+      const { iss, exp } = checkCredential(token, name, publicKeys, now);
+      seenCredentials.set(token, iss, exp);
+      return iss;
+    },
+    verifyCaller(token, from) {
+      const now = nowMs(clock);
+      let caller = seenCallers.get(token, now);
+      if (caller === undefined) {
+        caller = checkCaller(token, publicKeys, now);
+        tokens.set(caller, token);
+        seenCallers.set(token, caller, Number(caller.expiresAtMs));
+      }
+      // A component speaks for itself; only the gateway's word is carried on by others.
+      if (caller.issuer !== 'gateway' && caller.issuer !== from) {
+        throw new ConnectError('the caller context was issued by another component', Code.PermissionDenied);
+      }
+      return caller;
+    },
+  };
+}
+
+/** The context of calls that work outside any account: empty, so that it opens no row. */
+export const noCaller: CallerContext = frozenCaller({ accountId: '', testMode: true }, '', 0);
+
+interface Credential {
+  readonly iss: string;
+  readonly aud: string;
+  readonly exp: number;
+}
+
+function checkCredential(token: string, self: string, keys: ReadonlyMap<string, KeyObject>, now: number): Credential {
+  const opened = openToken(token);
+  const credential = opened && readCredential(opened.payload);
+  if (opened === undefined || credential === undefined) throw unauthenticated('the credential cannot be read');
+  const key = keys.get(credential.iss);
+  if (key === undefined || !isSignedBy('credential', opened, key)) {
+    throw unauthenticated('the credential is not signed by a known component');
+  }
+  if (credential.exp <= now || credential.exp > now + longestLifeMs)
+    throw unauthenticated('the credential has expired');
+  if (credential.aud !== self) {
+    throw new ConnectError('the credential is meant for another component', Code.PermissionDenied);
+  }
+  return credential;
+}
+
+function checkCaller(token: string, keys: ReadonlyMap<string, KeyObject>, now: number): CallerContext {
+  const opened = openToken(token);
+  const caller = opened && readCaller(opened.payload);
+  if (opened === undefined || caller === undefined) throw unauthenticated('the caller context cannot be read');
+  const key = keys.get(caller.issuer);
+  if (key === undefined || !isSignedBy('caller', opened, key)) {
+    throw unauthenticated('the caller context is not signed by its issuer');
+  }
+  const expiresAt = Number(caller.expiresAtMs);
+  if (expiresAt <= now || expiresAt > now + longestLifeMs) throw unauthenticated('the caller context has expired');
+  return freeze(caller);
+}
+
+function credentialBytes(credential: Credential): Buffer {
+  return Buffer.from(JSON.stringify(credential));
+}
+
+function readCredential(payload: Buffer): Credential | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(payload.toString());
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { iss, aud, exp } = value as Partial<Record<keyof Credential, unknown>>;
+  if (typeof iss !== 'string' || typeof aud !== 'string' || typeof exp !== 'number') return undefined;
+  return { iss, aud, exp };
+}
+
+function readCaller(payload: Buffer): CallerContext | undefined {
+  try {
+    return fromBinary(CallerContextSchema, payload);
+  } catch {
+    return undefined;
+  }
+}
+
+function frozenCaller(init: CallerInit, issuer: string, expiresAtMs: number): CallerContext {
+  return freeze(
+    create(CallerContextSchema, {
+      accountId: init.accountId,
+      testMode: init.testMode,
+      scopes: [...(init.scopes ?? [])],
+      features: [...(init.features ?? [])],
+      siblingAccountIds: [...(init.siblingAccountIds ?? [])],
+      issuer,
+      expiresAtMs: BigInt(expiresAtMs),
+      keyId: init.keyId ?? '',
+    }),
+  );
+}
+
+// One verified context serves many calls, so no handler may change it.
+function freeze(caller: CallerContext): CallerContext {
+  Object.freeze(caller.scopes);
+  Object.freeze(caller.features);
+  Object.freeze(caller.siblingAccountIds);
+  return Object.freeze(caller);
+}
+
+function callerKey(init: CallerInit): string {
+  return JSON.stringify([
+    init.accountId,
+    init.testMode,
+    init.keyId,
+    init.scopes,
+    init.features,
+    init.siblingAccountIds,
+  ]);
+}
+
+function nowMs(clock: Clock): number {
+  return clock === systemClock ? Date.now() : clock.now().getTime();
+}
+
+function unauthenticated(message: string): ConnectError {
+  return new ConnectError(message, Code.Unauthenticated);
+}

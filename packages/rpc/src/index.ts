@@ -1,0 +1,21 @@
+export { type Call, type CallOptions, type CallScope, defaultTimeoutMs, maxTimeoutMs } from './call.ts';
+export { type Client, type ClientMethod, type ClientOptions, client } from './client.ts';
+export { connectNodeHandler, isBearer, operatorHeaders, operatorName } from './connect-json.ts';
+export { isUnknownOutcome } from './error-mapping.ts';
+export { type GrpcTransport, grpcTransport } from './grpc-client.ts';
+export { type GrpcListener, serveGrpc } from './grpc-server.ts';
+export { type CallerInit, type Identity, noCaller, openIdentity } from './identity.ts';
+export { type HandlerOf, type Handlers, type Implementation, implement, type ServiceHandlers } from './implement.ts';
+export { inProcessTransport } from './in-process.ts';
+export { type ComponentKeys, generateComponentKeys } from './keys.ts';
+export { componentOf, type MethodPolicy, policyOf } from './policy.ts';
+export {
+  currentRequest,
+  isRequestId,
+  newRequestId,
+  type RequestContext,
+  withRequestContext,
+} from './request-context.ts';
+export type { ServerObserver } from './served-call.ts';
+export { type RpcServer, type RpcServerOptions, rpcServer } from './server.ts';
+export { contextOfTraceparent, type Tracer, traceparentOf } from './tracing.ts';

@@ -1,0 +1,96 @@
+import type { DescMethod } from '@bufbuild/protobuf';
+import { type Code, ConnectError } from '@connectrpc/connect';
+import type { Admission } from './admission.ts';
+import { type Call, newCall } from './call.ts';
+import type { Cancellation } from './cancellation.ts';
+import { isUnexpected, toWireError } from './error-mapping.ts';
+import type { CallMetadata } from './metadata.ts';
+import { isRequestId, newRequestId, withRequestContext } from './request-context.ts';
+import { endCallSpan, type OpenSpan, startCallSpan, type Tracer, underSpan } from './tracing.ts';
+
+/** What a server tells about the calls that it serves. */
+export interface ServerObserver {
+  started?(method: DescMethod): void;
+  /** `code` is undefined when the call was answered. */
+  finished?(method: DescMethod, call: { from: string; code: Code | undefined; durationMs: number }): void;
+  /** An error that nobody expected; it left the component without its text. */
+  unexpected?(error: unknown, call: { method: DescMethod; requestId: string; from: string }): void;
+}
+
+/** One call from its arrival to its one end: its account, its span and the context that its handler runs in. */
+export class ServedCall {
+  readonly #startedAt = performance.now();
+  readonly #method: DescMethod;
+  readonly #cancellation: Cancellation;
+  readonly #observer: ServerObserver | undefined;
+  readonly #ended: () => void;
+  #call: Call | undefined;
+  #span: OpenSpan | undefined;
+  #closed = false;
+
+  constructor(method: DescMethod, cancellation: Cancellation, observer: ServerObserver | undefined, ended: () => void) {
+    this.#method = method;
+    this.#cancellation = cancellation;
+    this.#observer = observer;
+    this.#ended = ended;
+    observer?.started?.(method);
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** Makes the call that the handler receives. */
+  open({ from, caller }: Admission, metadata: CallMetadata, tracer: Tracer | undefined): void {
+    const { requestId } = metadata;
+    let { traceparent } = metadata;
+    if (tracer !== undefined) {
+      this.#span = startCallSpan(tracer, 'server', this.#method, traceparent);
+      traceparent = this.#span.traceparent;
+    }
+    const id = requestId !== undefined && isRequestId(requestId) ? requestId : newRequestId();
+    this.#call = newCall({ caller, from, requestId: id, traceparent }, this.#cancellation);
+  }
+
+  /** Runs a step of the handler under the call's request id and span. */
+  run<Result>(step: (call: Call) => Result): Result {
+    const call = this.#call;
+    if (call === undefined) throw new Error('the call is not open');
+    const work = () => step(call);
+    const span = this.#span;
+    return withRequestContext(call, span === undefined ? work : () => underSpan(span, work));
+  }
+
+  /** The call was answered. */
+  succeed(): void {
+    if (!this.#closed) this.#close(undefined);
+  }
+
+  /** The call failed: gives back what may leave the component. What fails after the end is told, and changes nothing. */
+  fail(error: unknown): ConnectError {
+    const wire = this.#call === undefined && error instanceof ConnectError ? error : toWireError(error);
+    if (isUnexpected(error) && wire !== error && !this.#isItsOwnAbort(error)) {
+      this.#observer?.unexpected?.(error, {
+        method: this.#method,
+        requestId: this.#call?.requestId ?? '',
+        from: this.#call?.from ?? '',
+      });
+    }
+    if (!this.#closed) this.#close(wire.code);
+    return wire;
+  }
+
+  // A handler that passed its signal on fails with an AbortError once the call is cancelled: nothing went wrong.
+  #isItsOwnAbort(error: unknown): boolean {
+    return this.#cancellation.reason !== undefined && error instanceof Error && error.name === 'AbortError';
+  }
+
+  #close(code: Code | undefined): void {
+    this.#closed = true;
+    this.#cancellation.finish();
+    if (this.#span !== undefined) endCallSpan(this.#span, code);
+    const durationMs = performance.now() - this.#startedAt;
+    this.#observer?.finished?.(this.#method, { from: this.#call?.from ?? '', code, durationMs });
+    this.#ended();
+  }
+}

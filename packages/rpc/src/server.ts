@@ -1,0 +1,127 @@
+import { create, type DescMethod, type Message } from '@bufbuild/protobuf';
+import { Code, ConnectError } from '@connectrpc/connect';
+import { type Admission, admit } from './admission.ts';
+import type { Cancellation } from './cancellation.ts';
+import type { Identity } from './identity.ts';
+import type { Handlers, StreamHandler, UnaryHandler } from './implement.ts';
+import type { CallMetadata } from './metadata.ts';
+import { type MethodPolicy, policyOf } from './policy.ts';
+import { ServedCall, type ServerObserver } from './served-call.ts';
+import { ServedStream } from './served-stream.ts';
+import type { Tracer } from './tracing.ts';
+
+export interface RpcServerOptions {
+  readonly handlers: Handlers;
+  readonly identity: Identity;
+  readonly observer?: ServerObserver | undefined;
+  /** Set only when traces are on: without it a call makes no spans. */
+  readonly tracer?: Tracer | undefined;
+}
+
+/** A call as a transport hands it over. */
+export interface Incoming {
+  readonly metadata: CallMetadata;
+  readonly cancellation: Cancellation;
+  /** Set by a transport that has established by other means who calls (the admin port's operator). */
+  readonly admission?: Admission | undefined;
+}
+
+/** The calls of one component: admits, runs and accounts for each, whatever transport brought it. */
+export interface RpcServer {
+  readonly identity: Identity;
+  readonly methods: ReadonlyMap<DescMethod, ServedMethod>;
+  /** Runs a call and delivers its answer by `deliver`, whose failure is the call's. Rejects with a ConnectError and nothing else. */
+  unary<Out>(method: DescMethod, request: Message, incoming: Incoming, deliver: Deliver<Out>): Promise<Out>;
+  /** Starts when it is iterated; throws ConnectErrors and nothing else. */
+  stream<Out>(method: DescMethod, request: Message, incoming: Incoming, deliver: Deliver<Out>): AsyncIterable<Out>;
+  readonly inFlight: number;
+  /** Refuses new calls from now on, and resolves when those under way have ended. */
+  drain(): Promise<void>;
+}
+
+/** Turns an answer into what its transport carries. */
+export type Deliver<Out> = (answer: Message) => Out;
+
+/** A method with all that is needed to serve it. */
+export interface ServedMethod {
+  readonly method: DescMethod;
+  readonly policy: MethodPolicy;
+  readonly handler: UnaryHandler | StreamHandler | undefined;
+}
+
+/** Makes the server of a component. Throws when a method declares no policy. */
+export function rpcServer({ handlers, identity, observer, tracer }: RpcServerOptions): RpcServer {
+  const methods = servedMethods(handlers);
+  let inFlight = 0;
+  let draining = false;
+  let drained: (() => void) | undefined;
+
+  const start = (method: DescMethod, { cancellation }: Incoming) => {
+    inFlight += 1;
+    return new ServedCall(method, cancellation, observer, () => {
+      inFlight -= 1;
+      if (inFlight === 0) drained?.();
+    });
+  };
+  const open = (served: ServedCall, method: DescMethod, { metadata, admission }: Incoming) => {
+    const known = methods.get(method);
+    if (known?.handler === undefined) throw new ConnectError(`${method.name} is not implemented`, Code.Unimplemented);
+    if (draining) throw new ConnectError('the component is stopping', Code.Unavailable);
+    served.open(admission ?? admit(known.policy, metadata, identity), metadata, tracer);
+    return known.handler;
+  };
+
+  return {
+    identity,
+    methods,
+    unary(method, request, incoming, deliver) {
+      const served = start(method, incoming);
+      return new Promise((resolve, reject) => {
+        const fail = (error: unknown) => reject(served.fail(error));
+        incoming.cancellation.onCancel(fail);
+        if (served.closed) return;
+        try {
+          const handler = open(served, method, incoming) as UnaryHandler;
+          served
+            .run(async (call) => deliver(create(method.output, (await handler(request, call)) as Message)))
+            .then((answer) => {
+              served.succeed();
+              resolve(answer);
+            }, fail);
+        } catch (error) {
+          fail(error);
+        }
+      });
+    },
+    stream: (method, request, incoming, deliver) => ({
+      [Symbol.asyncIterator]: () => {
+        const served = start(method, incoming);
+        const handler = () => open(served, method, incoming) as StreamHandler;
+        return new ServedStream(method, request, incoming.cancellation, served, handler, deliver);
+      },
+    }),
+    get inFlight() {
+      return inFlight;
+    },
+    drain() {
+      draining = true;
+      if (inFlight === 0) return Promise.resolve();
+      return new Promise((resolve) => {
+        drained = resolve;
+      });
+    },
+  };
+}
+
+function servedMethods(handlers: Handlers): ReadonlyMap<DescMethod, ServedMethod> {
+  const methods = new Map<DescMethod, ServedMethod>();
+  for (const { service, methods: implemented } of handlers) {
+    for (const method of service.methods) {
+      if (method.methodKind !== 'unary' && method.methodKind !== 'server_streaming') {
+        throw new Error(`${service.typeName}/${method.name}: streams of requests are not served`);
+      }
+      methods.set(method, { method, policy: policyOf(method), handler: implemented.get(method) });
+    }
+  }
+  return methods;
+}

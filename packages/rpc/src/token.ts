@@ -1,0 +1,33 @@
+import { type KeyObject, sign, verify } from 'node:crypto';
+
+/** Longer tokens are not even verified: the largest context is one of an organization with its sibling accounts. */
+const maxTokenLength = 8_192;
+
+/** What a token says: who presents itself to whom, or on whose behalf a call is made. A signature for one never passes for the other. */
+export type TokenKind = 'credential' | 'caller';
+
+/** `<base64url payload>.<base64url signature>`, signed over its kind too. */
+export function signToken(kind: TokenKind, payload: Uint8Array, key: KeyObject): string {
+  const body = Buffer.from(payload);
+  const signature = sign(null, signedBytes(kind, body), key);
+  return `${body.toString('base64url')}.${signature.toString('base64url')}`;
+}
+
+/** The payload of a token before its signature is verified, to learn whose key to verify it with; undefined if it is no token. */
+export function openToken(token: string): { payload: Buffer; signature: Buffer } | undefined {
+  if (token.length > maxTokenLength) return undefined;
+  const dot = token.indexOf('.');
+  if (dot < 0) return undefined;
+  return {
+    payload: Buffer.from(token.slice(0, dot), 'base64url'),
+    signature: Buffer.from(token.slice(dot + 1), 'base64url'),
+  };
+}
+
+export function isSignedBy(kind: TokenKind, token: { payload: Buffer; signature: Buffer }, key: KeyObject): boolean {
+  return verify(null, signedBytes(kind, token.payload), key, token.signature);
+}
+
+function signedBytes(kind: TokenKind, payload: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`eligo.${kind}.v1\0`), payload]);
+}
