@@ -10,9 +10,43 @@ export {
   isUniqueViolation,
   sqlState,
 } from './errors.ts';
+export {
+  type Claim,
+  claimKey,
+  findKey,
+  finishKey,
+  finishKeyOfAttempt,
+  idempotencyMigrations,
+  type KeyUse,
+  linkAttempt,
+  pruneKeys,
+  releaseKey,
+  requestHash,
+  type StoredAnswer,
+  unlinkAttempt,
+} from './idempotency.ts';
 export { insideTransaction, refuseInsideTransaction } from './inside-transaction.ts';
+export { assertLeaseExceeds, leaseFromNow, leaseIsLive } from './lease.ts';
+export { type MigrateOptions, type MigrateResult, migrate } from './migrate.ts';
+export {
+  type Migration,
+  type MigrationSource,
+  migrationSource,
+  parseMigration,
+  readMigrations,
+} from './migration-source.ts';
+export type { Page, PageSource } from './page-query.ts';
+export {
+  type ProvisionedUrls,
+  type ProvisionOptions,
+  provisionRoles,
+  roleUrl,
+  serviceRole,
+} from './provision-roles.ts';
+export { readPage } from './read-page.ts';
 export { isSameScope, type Scope, scopePolicy } from './scope.ts';
 export { openSession, type Session } from './session.ts';
 export { type ScopedStatement, type Statement, scoped, type UnscopedStatement, unscoped } from './statement.ts';
+export { streamPage } from './stream-page.ts';
 export { afterCommit, type Tx } from './tx.ts';
 export { type TxOptions, withTx } from './with-tx.ts';

@@ -1,0 +1,166 @@
+import { createHash } from 'node:crypto';
+import type { Db } from './db.ts';
+import { leaseFromNow, leaseIsLive } from './lease.ts';
+import { migrationSource } from './migration-source.ts';
+import type { Scope } from './scope.ts';
+import { scoped, unscoped } from './statement.ts';
+import type { Tx } from './tx.ts';
+
+/** The table `idempotency_keys`, for each schema that keeps keys. */
+export const idempotencyMigrations = migrationSource(
+  'idempotency',
+  new URL('../migrations/idempotency', import.meta.url),
+);
+
+/** A key where it was used. `endpoint` is method and path (`POST /v1/checkout/sessions/fcs_…/confirm`). */
+export interface KeyUse {
+  readonly endpoint: string;
+  readonly key: string;
+  /** SHA-256 of the request, as `requestHash` makes it. */
+  readonly requestHash: Buffer;
+  /**
+   * What another request under the same key is: `refuse` on confirm, capture and session refund, `run_as_new` where clients are known to send
+   * a key that is a hash of the resource (decisions 1.1). The latter keeps one answer for each body.
+   */
+  readonly otherRequest: 'refuse' | 'run_as_new';
+}
+
+/** The answer that is kept: its status and exactly its bytes. */
+export interface StoredAnswer {
+  readonly status: number;
+  readonly body: Buffer;
+}
+
+/** What a claim found. Only `claimed` may go on; `attemptId` is then what an earlier holder of the key had begun. */
+export type Claim =
+  | { readonly outcome: 'claimed'; readonly epoch: number; readonly attemptId: string | undefined }
+  | { readonly outcome: 'finished'; readonly answer: StoredAnswer; readonly attemptId: string | undefined }
+  | { readonly outcome: 'in_use' }
+  | { readonly outcome: 'other_request' };
+
+/** Claims the key for `leaseMs`, by the database's time; the lease must exceed the longest call that is made under it. */
+export async function claimKey(tx: Tx, scope: Scope, use: KeyUse, leaseMs: number): Promise<Claim> {
+  const place = [endpointOf(use), use.key];
+  const fresh = await tx.execute(insertKey, scope, [...place, use.requestHash, leaseMs]);
+  if (fresh === 1) return { outcome: 'claimed', epoch: 1, attemptId: undefined };
+  const held = await tx.row(lockKey, scope, place);
+  if (held === undefined) return { outcome: 'in_use' };
+  if (!held.request_hash.equals(use.requestHash)) return { outcome: 'other_request' };
+  const attemptId = held.attempt_id ?? undefined;
+  if (held.status !== null && held.body !== null) {
+    return { outcome: 'finished', answer: { status: held.status, body: held.body }, attemptId };
+  }
+  if (held.lease_is_live) return { outcome: 'in_use' };
+  await tx.execute(takeOverKey, scope, [...place, leaseMs]);
+  return { outcome: 'claimed', epoch: held.epoch + 1, attemptId };
+}
+
+/** What a key stands for now, without claiming it: for a replay that must work while nothing new may begin. */
+export async function findKey(db: Db, scope: Scope, use: KeyUse): Promise<Claim | undefined> {
+  const held = await db.row(readKey, scope, [endpointOf(use), use.key]);
+  if (held === undefined) return undefined;
+  if (!held.request_hash.equals(use.requestHash)) return { outcome: 'other_request' };
+  const attemptId = held.attempt_id ?? undefined;
+  if (held.status !== null && held.body !== null) {
+    return { outcome: 'finished', answer: { status: held.status, body: held.body }, attemptId };
+  }
+  return held.lease_is_live ? { outcome: 'in_use' } : undefined;
+}
+
+/** Notes what the request under this key has begun. */
+export async function linkAttempt(tx: Tx, scope: Scope, use: KeyUse, attemptId: string): Promise<void> {
+  await tx.execute(linkKey, scope, [endpointOf(use), use.key, attemptId]);
+}
+
+/** Takes an abandoned attempt from the key that began it, so that the key's next use begins anew. */
+export async function unlinkAttempt(tx: Tx, scope: Scope, attemptId: string): Promise<void> {
+  await tx.execute(unlinkKeys, scope, [attemptId]);
+}
+
+/** Stores the answer. False when one is stored already, which stays. Not bound to the epoch: it records a fact. */
+export async function finishKey(tx: Tx, scope: Scope, use: KeyUse, answer: StoredAnswer): Promise<boolean> {
+  return (await tx.execute(finishByKey, scope, [endpointOf(use), use.key, answer.status, answer.body])) === 1;
+}
+
+/** The same for whoever knows only what was begun, as a sweeper does. */
+export async function finishKeyOfAttempt(
+  tx: Tx,
+  scope: Scope,
+  attemptId: string,
+  answer: StoredAnswer,
+): Promise<boolean> {
+  return (await tx.execute(finishByAttempt, scope, [attemptId, answer.status, answer.body])) > 0;
+}
+
+/** Ends the lease early, so that a retry need not wait for it to lapse; only for the holder of `epoch`. */
+export async function releaseKey(tx: Tx, scope: Scope, use: KeyUse, epoch: number): Promise<void> {
+  await tx.execute(release, scope, [endpointOf(use), use.key, epoch]);
+}
+
+/** Deletes finished keys that are older than 30 days, at most `batch` of them; returns how many. */
+export async function pruneKeys(db: Db, batch = 1_000): Promise<number> {
+  return Number((await db.row(prune, null, [batch]))?.pruned ?? 0n);
+}
+
+/** SHA-256 of a request: method, path, query and body, the same for the same values in whatever order their keys came. */
+export function requestHash(request: { method: string; path: string; query?: unknown; body?: unknown }): Buffer {
+  const parts = [request.method, request.path, canonicalJson(request.query ?? {}), canonicalJson(request.body ?? null)];
+  return createHash('sha256').update(parts.join('\n')).digest();
+}
+
+function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
+}
+
+function endpointOf({ endpoint, otherRequest, requestHash: hash }: KeyUse): string {
+  return otherRequest === 'refuse' ? endpoint : `${endpoint} ${hash.toString('base64url')}`;
+}
+
+interface KeyRow {
+  request_hash: Buffer;
+  attempt_id: string | null;
+  epoch: number;
+  lease_is_live: boolean;
+  status: number | null;
+  body: Buffer | null;
+}
+
+const here = 'account_id = $1 and test_mode = $2 and endpoint = $3 and key = $4';
+const columns = `request_hash, attempt_id, epoch, ${leaseIsLive()} as lease_is_live, status, body`;
+
+const insertKey = scoped(
+  'idempotency.insert',
+  `insert into idempotency_keys (account_id, test_mode, endpoint, key, request_hash, lease_until)
+   values ($1, $2, $3, $4, $5, ${leaseFromNow('$6')}) on conflict do nothing`,
+);
+const lockKey = scoped<KeyRow>('idempotency.lock', `select ${columns} from idempotency_keys where ${here} for update`);
+const readKey = scoped<KeyRow>('idempotency.read', `select ${columns} from idempotency_keys where ${here}`);
+const takeOverKey = scoped(
+  'idempotency.take_over',
+  `update idempotency_keys set epoch = epoch + 1, lease_until = ${leaseFromNow('$5')} where ${here}`,
+);
+const linkKey = scoped('idempotency.link', `update idempotency_keys set attempt_id = $5 where ${here}`);
+const unlinkKeys = scoped(
+  'idempotency.unlink',
+  `update idempotency_keys set attempt_id = null, epoch = epoch + 1
+   where account_id = $1 and test_mode = $2 and attempt_id = $3 and state = 'in_progress'`,
+);
+const finish = "state = 'finished', finished_at = clock_timestamp()";
+const finishByKey = scoped(
+  'idempotency.finish',
+  `update idempotency_keys set ${finish}, status = $5, body = $6 where ${here} and state = 'in_progress'`,
+);
+const finishByAttempt = scoped(
+  'idempotency.finish_by_attempt',
+  `update idempotency_keys set ${finish}, status = $4, body = $5
+   where account_id = $1 and test_mode = $2 and attempt_id = $3 and state = 'in_progress'`,
+);
+const release = scoped(
+  'idempotency.release',
+  `update idempotency_keys set lease_until = clock_timestamp() where ${here} and epoch = $5 and state = 'in_progress'`,
+);
+const prune = unscoped<{ pruned: bigint }>('idempotency.prune', 'select prune_idempotency_keys($1) as pruned');

@@ -1,0 +1,75 @@
+import { Failure } from '@eligo/failures';
+import type { Knex } from 'knex';
+import { scopedTable, sqlBuilder } from './builder.ts';
+import type { Db } from './db.ts';
+import type { Scope } from './scope.ts';
+
+/** Which part of a list is asked for: newest first, at most one cursor, `offset` with or without it (decisions 3). */
+export interface Page {
+  readonly limit: number;
+  readonly offset?: number | undefined;
+  readonly startingAfter?: string | undefined;
+  readonly endingBefore?: string | undefined;
+}
+
+/** What a list reads. */
+export interface PageSource {
+  /** The table whose identifiers are the cursor. */
+  readonly table: string;
+  /** The identifier's column; with (account_id, test_mode) before it, it has an index. */
+  readonly id: string;
+  /** The columns; all of the table's by default. */
+  readonly columns?: readonly (string | Knex.Raw)[];
+  /** Adds the list's filters and joins. */
+  readonly filter?: (query: Knex.QueryBuilder) => void;
+}
+
+/** A cursor and the parameter that it came in. */
+export interface Cursor {
+  readonly name: 'starting_after' | 'ending_before';
+  readonly id: string;
+}
+
+/** The page's cursor; both at once are a 422. */
+export function cursorOf(page: Page): Cursor | undefined {
+  if (page.startingAfter !== undefined && page.endingBefore !== undefined) {
+    throw Failure.invalid(
+      ['query', 'ending_before'],
+      'cursor_conflict',
+      'give starting_after or ending_before, not both',
+    );
+  }
+  if (page.startingAfter !== undefined) return { name: 'starting_after', id: page.startingAfter };
+  return page.endingBefore === undefined ? undefined : { name: 'ending_before', id: page.endingBefore };
+}
+
+/** A select of the list's rows, filtered, in no order yet. */
+export function listQuery(scope: Scope, { table, columns, filter }: PageSource): Knex.QueryBuilder {
+  const query = scopedTable(scope, table).select(...(columns ?? [`${table}.*`]));
+  filter?.(query);
+  return query;
+}
+
+/**
+ * Runs the query and refuses a cursor that is no row of this account and mode. That is asked in the same round trip; only an empty answer
+ * needs a second one.
+ */
+export async function readWithCursor<Row extends object>(
+  db: Db,
+  scope: Scope,
+  source: PageSource,
+  cursor: Cursor | undefined,
+  query: Knex.QueryBuilder,
+): Promise<Row[]> {
+  if (cursor === undefined) return db.query<Row>(scope, query);
+  const known = scopedTable(scope, source.table)
+    .where(`${source.table}.${source.id}`, cursor.id)
+    .select(sqlBuilder.raw('1'));
+  const rows = await db.query<Row & { cursor_is_known: boolean }>(
+    scope,
+    query.select(sqlBuilder.raw('exists (?) as cursor_is_known', [known])),
+  );
+  const isKnown = rows[0]?.cursor_is_known ?? (await db.query(scope, known)).length > 0;
+  if (!isKnown) throw Failure.invalid(['query', cursor.name], 'cursor_not_found', 'names no record of this list');
+  return rows.map(({ cursor_is_known: _, ...row }) => row as unknown as Row);
+}

@@ -1,0 +1,66 @@
+import type { Knex } from 'knex';
+import { sqlBuilder } from './builder.ts';
+import type { Db } from './db.ts';
+import { cursorOf, listQuery, type Page, type PageSource, readWithCursor } from './page-query.ts';
+import type { Scope } from './scope.ts';
+
+/** A page however long it is, newest first, in chunks: memory stays flat (decisions 3, the sessions' `limit`). */
+export async function* streamPage<Row extends object>(
+  db: Db,
+  scope: Scope,
+  source: PageSource,
+  page: Page,
+  chunkRows = 500,
+): AsyncGenerator<Row[]> {
+  const bounds = await boundsOf(db, scope, source, page);
+  if (bounds === undefined) return;
+  const id = `${source.table}.${source.id}`;
+  let below = bounds.below;
+  let offset = bounds.offset;
+  for (let left = page.limit; left > 0; ) {
+    const take = Math.min(left, chunkRows);
+    const query = listQuery(scope, source).select(`${id} as page_id`).orderBy(id, 'desc').limit(take);
+    if (below !== undefined) query.where(id, '<', below);
+    if (bounds.above !== undefined) query.where(id, '>', bounds.above);
+    if (bounds.newest !== undefined) query.where(id, '<=', bounds.newest);
+    if (offset > 0) query.offset(offset);
+    const rows = await db.query<Row & { page_id: string }>(scope, query);
+    if (rows.length > 0) yield rows.map(({ page_id: _, ...row }) => row as unknown as Row);
+    if (rows.length < take) return;
+    left -= rows.length;
+    offset = 0;
+    below = rows.at(-1)?.page_id;
+  }
+}
+
+interface Bounds {
+  readonly below: string | undefined;
+  readonly above: string | undefined;
+  readonly newest: string | undefined;
+  readonly offset: number;
+}
+
+// A page before a cursor holds the rows next to it, yet begins with the newest of them: where that is, is found first.
+async function boundsOf(db: Db, scope: Scope, source: PageSource, page: Page): Promise<Bounds | undefined> {
+  const cursor = cursorOf(page);
+  const offset = page.offset ?? 0;
+  if (cursor?.name !== 'ending_before') {
+    if (cursor !== undefined) await readWithCursor(db, scope, source, cursor, nth(scope, source, cursor.id, '<=', 0));
+    return { below: cursor?.id, above: undefined, newest: undefined, offset };
+  }
+  const at = (position: number) =>
+    readWithCursor<{ id: string }>(db, scope, source, cursor, nth(scope, source, cursor.id, '>', position));
+  const [newest] = await at(offset + page.limit - 1);
+  if (offset === 0) return { below: undefined, above: cursor.id, newest: newest?.id, offset: 0 };
+  const [last] = await at(offset - 1);
+  return last === undefined ? undefined : { below: undefined, above: last.id, newest: newest?.id, offset: 0 };
+}
+
+function nth(scope: Scope, source: PageSource, cursor: string, side: '<=' | '>', position: number): Knex.QueryBuilder {
+  const id = `${source.table}.${source.id}`;
+  return listQuery(scope, { ...source, columns: [sqlBuilder.raw('?? as id', [id])] })
+    .where(id, side, cursor)
+    .orderBy(id, side === '>' ? 'asc' : 'desc')
+    .limit(1)
+    .offset(position);
+}
