@@ -1,0 +1,164 @@
+import { Failure } from '@eligo/failures';
+import { allocate, type Cents, cents, percentOf, sumCents } from '@eligo/values';
+import { bucketOf, isEligible, needsLetter } from './eligibility.ts';
+
+/** A line as the catalog priced and classified it. */
+export interface PricedLine {
+  readonly priceId: string;
+  readonly productId: string;
+  readonly unitAmountCents: Cents;
+  readonly quantity: number;
+  readonly eligibilityClass: string | null;
+}
+
+/** Takes a fixed amount or a percentage (hundredths of a percent) off the lines that it applies to: all of them, when it names none. */
+export interface CartDiscount {
+  readonly off: { readonly amountCents: Cents } | { readonly basisPoints: number };
+  readonly products: readonly string[];
+  readonly prices: readonly string[];
+}
+
+export interface Cart {
+  readonly lines: readonly PricedLine[];
+  readonly discounts: readonly CartDiscount[];
+  readonly shippingCents: Cents;
+  readonly taxCents: Cents;
+  readonly feeCents: readonly Cents[];
+}
+
+/** A line's part of every amount of the cart. */
+export interface LineSplit {
+  readonly subtotalCents: Cents;
+  readonly discountCents: Cents;
+  readonly taxCents: Cents;
+  readonly shippingCents: Cents;
+  readonly feeCents: Cents;
+  readonly totalCents: Cents;
+  readonly eligibleCents: Cents;
+}
+
+/** The whole split; each amount of `total` is the sum of its lines' parts. */
+export interface Split {
+  readonly lines: readonly LineSplit[];
+  /** What each discount took off, in the order given. */
+  readonly discountCents: readonly Cents[];
+  readonly total: LineSplit;
+  /** Disjoint parts of the eligible amount; lines that need a letter are in none of them. */
+  readonly buckets: {
+    readonly iias: Cents;
+    readonly prescription: Cents;
+    readonly vision: Cents;
+    readonly service: Cents;
+  };
+  readonly letterRequired: boolean;
+}
+
+/**
+ * Splits a cart (decisions 6 and 13): discounts that are restricted to some lines first, then general ones, each in the order listed and on
+ * what the earlier ones left; a percentage is rounded half a cent up on the sum that it applies to, and the result spread by the largest
+ * remainder. Then shipping, tax and each fee by itself, pro rata over the lines' net amounts, or evenly if all of these are zero. Throws a
+ * 422 when the amounts leave the safe integers.
+ */
+export function splitCart(cart: Cart): Split {
+  const subtotals = cart.lines.map(subtotalOf);
+  const { nets, taken } = takeDiscounts(cart, subtotals);
+  const shipping = allocate(cart.shippingCents, nets);
+  const tax = allocate(cart.taxCents, nets);
+  const fees = spreadEach(cart.feeCents, nets);
+  const lines = cart.lines.map((line, i): LineSplit => {
+    const net = at(nets, i);
+    const parts = { taxCents: at(tax, i), shippingCents: at(shipping, i), feeCents: at(fees, i) };
+    const totalCents = bounded(net + parts.taxCents + parts.shippingCents + parts.feeCents, []);
+    return {
+      subtotalCents: at(subtotals, i),
+      discountCents: cents(at(subtotals, i) - net),
+      ...parts,
+      totalCents,
+      eligibleCents: isEligible(line.eligibilityClass) ? totalCents : cents(0),
+    };
+  });
+  return {
+    lines,
+    discountCents: taken,
+    total: totalOf(lines),
+    buckets: bucketsOf(cart.lines, lines),
+    letterRequired: cart.lines.some((line, i) => needsLetter(line.eligibilityClass) && at(lines, i).totalCents > 0),
+  };
+}
+
+function subtotalOf({ unitAmountCents, quantity }: PricedLine, index: number): Cents {
+  return bounded(unitAmountCents * quantity, [String(index), 'quantity']);
+}
+
+function takeDiscounts(cart: Cart, subtotals: readonly Cents[]): { nets: Cents[]; taken: Cents[] } {
+  const nets = [...subtotals];
+  const taken = cart.discounts.map(() => cents(0));
+  for (const restricted of [true, false]) {
+    for (const [index, discount] of cart.discounts.entries()) {
+      if (isRestricted(discount) !== restricted) continue;
+      const weights = nets.map((net, i) => (appliesTo(discount, cart.lines[i]) ? net : 0));
+      const base = sumCents(weights.map(cents));
+      const amount = 'basisPoints' in discount.off ? percentOf(base, discount.off.basisPoints / 100) : discount.off.amountCents;
+      const whole = cents(Math.min(amount, base));
+      if (whole === 0) continue;
+      // No part exceeds its weight, since the whole does not exceed their sum: no line goes below zero.
+      for (const [i, part] of allocate(whole, weights).entries()) nets[i] = cents(at(nets, i) - part);
+      taken[index] = whole;
+    }
+  }
+  return { nets, taken };
+}
+
+/** Whether a discount is for some lines only. */
+export function isRestricted(discount: CartDiscount): boolean {
+  return discount.products.length > 0 || discount.prices.length > 0;
+}
+
+/** Whether a discount is for this line. */
+export function appliesTo(discount: CartDiscount, line: Pick<PricedLine, 'priceId' | 'productId'> | undefined): boolean {
+  if (line === undefined) return false;
+  return !isRestricted(discount) || discount.products.includes(line.productId) || discount.prices.includes(line.priceId);
+}
+
+function spreadEach(amounts: readonly Cents[], nets: readonly Cents[]): Cents[] {
+  const sums = nets.map(() => cents(0));
+  for (const amount of amounts) {
+    for (const [i, part] of allocate(amount, nets).entries()) sums[i] = bounded(at(sums, i) + part, []);
+  }
+  return sums;
+}
+
+function totalOf(lines: readonly LineSplit[]): LineSplit {
+  const sum = (part: keyof LineSplit): Cents =>
+    lines.reduce((total, line) => bounded(total + line[part], []), cents(0));
+  return {
+    subtotalCents: sum('subtotalCents'),
+    discountCents: sum('discountCents'),
+    taxCents: sum('taxCents'),
+    shippingCents: sum('shippingCents'),
+    feeCents: sum('feeCents'),
+    totalCents: sum('totalCents'),
+    eligibleCents: sum('eligibleCents'),
+  };
+}
+
+function bucketsOf(lines: readonly PricedLine[], splits: readonly LineSplit[]): Split['buckets'] {
+  const buckets = { iias: cents(0), prescription: cents(0), vision: cents(0), service: cents(0) };
+  for (const [i, line] of lines.entries()) {
+    const bucket = bucketOf(line.eligibilityClass);
+    if (bucket !== undefined) buckets[bucket] = cents(buckets[bucket] + at(splits, i).eligibleCents);
+  }
+  return buckets;
+}
+
+// A cart whose amounts cannot be counted exactly is refused before anything is made of it.
+function bounded(amount: number, place: readonly string[]): Cents {
+  if (Number.isSafeInteger(amount)) return cents(amount);
+  throw Failure.invalid(['body', 'checkout_session', 'line_items', ...place], 'amount_too_large', 'amounts are too large');
+}
+
+function at<T>(list: readonly T[], index: number): T {
+  const item = list[index];
+  if (item === undefined) throw new RangeError(`no item ${index}`);
+  return item;
+}
