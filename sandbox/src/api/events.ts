@@ -1,0 +1,21 @@
+import type { Parameters } from '../http/parameters.ts';
+import { shape } from '../shapes/shape.ts';
+import { type Call, listShape, pageQuery, type Route } from './route.ts';
+
+export const eventRoutes: Route[] = [
+  { method: 'GET', path: '/v1/events', call: 'events.list', prepare: listEvents },
+  { method: 'GET', path: '/v1/events/:id', call: 'events.retrieve', prepare: retrieveEvent },
+];
+
+/** The type of an event is its parent in the index, so that a list of one type reads no other. */
+function listEvents(parameters: Parameters) {
+  const query = { ...pageQuery(parameters), parent: parameters.text('type') };
+  parameters.finish();
+  return (call: Call) =>
+    listShape('/v1/events', call.records.page('event', call.account, query), (record) => shape('event', record));
+}
+
+function retrieveEvent(parameters: Parameters) {
+  parameters.finish();
+  return (call: Call) => shape('event', call.records.need('event', call.account, call.id));
+}

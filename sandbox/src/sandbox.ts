@@ -1,0 +1,142 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { isIP } from 'node:net';
+import type { Call } from './api/route.ts';
+import { openFaults } from './faults.ts';
+import { sandboxApp } from './http/app.ts';
+import { createExecutor } from './http/execute.ts';
+import { createWitness } from './http/witness.ts';
+import { openDatabase } from './store/database.ts';
+import { groupCommit } from './store/group-commit.ts';
+import { openIdempotencyKeys } from './store/idempotency-keys.ts';
+import { newRecordId } from './store/ids.ts';
+import type { EventRecord, RecordKind, RecordOf } from './store/record-types.ts';
+import { openRecords } from './store/records.ts';
+import { startDeliverer } from './webhooks/deliver.ts';
+import { openDeliveries } from './webhooks/deliveries.ts';
+import { openSubscriptions } from './webhooks/subscriptions.ts';
+
+export interface SandboxOptions {
+  /** The directory that holds all state; made if it does not exist. One sandbox per home. */
+  home: string;
+  host: string;
+  /** 0 takes a free port. */
+  port: number;
+  /** What callers must present (`Authorization: Bearer` or Basic). */
+  secretKey: string;
+  logger?: { error(fields: object, message: string): void };
+}
+
+export interface Sandbox {
+  url: string;
+  /** Answers what is running, then closes. SIGKILL is as safe. */
+  stop(): Promise<void>;
+}
+
+/** Longer than any client keeps an idle connection, so that it is never the server that closes one under a request. */
+const keepAliveMs = 75_000;
+const purgeEveryMs = 10 * 60 * 1000;
+const purgeLimit = 5_000;
+
+/** Starts a processor that speaks the part of Stripe's HTTP API that Eligo uses, on storage of its own. */
+export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
+  const database = openDatabase(options.home);
+  const records = openRecords(database.db);
+  const keys = openIdempotencyKeys(database.db);
+  const deliveries = openDeliveries(database.db);
+  const write = groupCommit(database.db);
+  const subscriptions = openSubscriptions(records, database.platformAccount);
+  const deliverer = startDeliverer(deliveries, records, write);
+  const faults = openFaults();
+  const onBug = (error: unknown): void => {
+    options.logger?.error({ error: error instanceof Error ? error.stack : String(error) }, 'sandbox: a call failed');
+  };
+
+  function openCall(account: string, requestId: string, idempotencyKey: string | null, id: string, nowMs: number) {
+    let heard = false;
+    const at = Math.floor(nowMs / 1000);
+    const emit = <Kind extends RecordKind>(type: string, kind: Kind, record: RecordOf<Kind>): void => {
+      const event: EventRecord = {
+        id: newRecordId('evt', nowMs),
+        account,
+        created: at,
+        type,
+        connected: account !== database.platformAccount,
+        kind,
+        snapshot: record,
+        requestId,
+        idempotencyKey,
+      };
+      records.insert('event', event, type);
+      for (const endpoint of subscriptions.endpointsFor(account, type)) {
+        deliveries.add({ event: event.id, endpoint: endpoint.id, account, endpointAccount: endpoint.account }, nowMs);
+        heard = true;
+      }
+    };
+    const call: Call = {
+      account,
+      id,
+      nowMs,
+      at,
+      requestId,
+      idempotencyKey,
+      records,
+      newId: (prefix) => newRecordId(prefix, nowMs),
+      emit,
+      endpointsChanged: subscriptions.forget,
+    };
+    return { call, settle: () => heard && deliverer.wake() };
+  }
+
+  const executor = createExecutor({
+    write,
+    keys,
+    faults,
+    keyClockAheadMs: database.keyClockAheadMs,
+    openCall: (request, nowMs) =>
+      openCall(request.account, request.requestId, request.idempotencyKey, request.id, nowMs),
+    onBug,
+  });
+  const witness = createWitness({
+    records,
+    faults,
+    write,
+    advanceKeyClock: database.advanceKeyClock,
+    openCall: (account) => openCall(account, 'sandbox', null, '', Date.now()),
+  });
+  const app = sandboxApp({
+    secretKey: options.secretKey,
+    platformAccount: database.platformAccount,
+    executor,
+    witness,
+    onBug,
+  });
+  const purge = setInterval(() => {
+    write(() => keys.purge(Date.now() + database.keyClockAheadMs(), purgeLimit)).catch(onBug);
+  }, purgeEveryMs);
+  purge.unref();
+
+  const server = createServer({ keepAliveTimeout: keepAliveMs, headersTimeout: keepAliveMs + 5_000 }, app.callback());
+  server.listen(options.port, options.host);
+  await once(server, 'listening');
+  return {
+    url: urlOf(server, options.host),
+    stop: async () => {
+      clearInterval(purge);
+      executor.stop();
+      const closed = once(server, 'close');
+      server.close();
+      server.closeIdleConnections();
+      await closed;
+      await deliverer.stop();
+      database.close();
+    },
+  };
+}
+
+function urlOf(server: Server, host: string): string {
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the sandbox does not listen on a port');
+  const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  return `http://${isIP(reachable) === 6 ? `[${reachable}]` : reachable}:${address.port}`;
+}

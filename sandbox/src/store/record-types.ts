@@ -1,0 +1,202 @@
+/** What each record remembers: only what cannot be computed. `shapes/` makes Stripe's objects of them. */
+interface Base {
+  id: string;
+  /** The connected account that the record belongs to, or the platform's own. */
+  account: string;
+  /** Unix seconds. */
+  created: number;
+}
+
+export interface CustomerRecord extends Base {
+  name: string | null;
+  email: string | null;
+  phone: string | null;
+  description: string | null;
+  address: unknown;
+  shipping: unknown;
+  metadata: Record<string, string>;
+  deleted: boolean;
+}
+
+export interface PaymentMethodRecord extends Base {
+  /** Name of the test card (`cards.ts`). */
+  card: string;
+  expMonth: number;
+  expYear: number;
+  customer: string | null;
+  /** Once detached, a payment method cannot be used or attached again. */
+  detached: boolean;
+  billingDetails: unknown;
+  metadata: Record<string, string>;
+}
+
+export type IntentStatus =
+  | 'requires_payment_method'
+  | 'requires_confirmation'
+  | 'requires_action'
+  | 'requires_capture'
+  | 'canceled'
+  | 'succeeded';
+
+export interface LastError {
+  type: 'card_error';
+  code: string;
+  decline_code?: string;
+  message: string;
+  charge?: string;
+  payment_method: object;
+}
+
+export interface PaymentIntentRecord extends Base {
+  amount: number;
+  amountCapturable: number;
+  amountReceived: number;
+  currency: string;
+  status: IntentStatus;
+  captureMethod: 'automatic' | 'automatic_async' | 'manual';
+  multicapture: boolean;
+  customer: string | null;
+  paymentMethod: string | null;
+  latestCharge: string | null;
+  lastError: LastError | null;
+  setupFutureUsage: string | null;
+  description: string | null;
+  statementDescriptor: string | null;
+  statementDescriptorSuffix: string | null;
+  receiptEmail: string | null;
+  returnUrl: string | null;
+  shipping: unknown;
+  transferGroup: string | null;
+  secret: string;
+  canceledAt: number | null;
+  cancellationReason: string | null;
+  metadata: Record<string, string>;
+}
+
+export interface ChargeRecord extends Base {
+  amount: number;
+  amountCaptured: number;
+  amountRefunded: number;
+  currency: string;
+  status: 'succeeded' | 'failed';
+  captured: boolean;
+  /** True once what was held and not captured has been given back. */
+  released: boolean;
+  multicapture: boolean;
+  paymentIntent: string;
+  paymentMethod: string;
+  card: string;
+  expMonth: number;
+  expYear: number;
+  customer: string | null;
+  billingDetails: unknown;
+  balanceTransaction: string | null;
+  disputed: boolean;
+  failureCode: string | null;
+  declineCode: string | null;
+  failureMessage: string | null;
+  description: string | null;
+  /** The key of the request that made the charge. */
+  idempotencyKey: string | null;
+  metadata: Record<string, string>;
+}
+
+export interface RefundRecord extends Base {
+  amount: number;
+  currency: string;
+  charge: string;
+  paymentIntent: string;
+  status: 'pending' | 'succeeded' | 'failed' | 'canceled';
+  reason: string | null;
+  failureReason: string | null;
+  balanceTransaction: string | null;
+  failureBalanceTransaction: string | null;
+  idempotencyKey: string | null;
+  metadata: Record<string, string>;
+}
+
+export interface SetupIntentRecord extends Base {
+  status: 'requires_payment_method' | 'requires_confirmation' | 'requires_action' | 'canceled' | 'succeeded';
+  customer: string | null;
+  paymentMethod: string | null;
+  usage: string;
+  description: string | null;
+  returnUrl: string | null;
+  lastError: LastError | null;
+  cancellationReason: string | null;
+  secret: string;
+  metadata: Record<string, string>;
+}
+
+export interface BalanceTransactionRecord extends Base {
+  amount: number;
+  fee: number;
+  currency: string;
+  type: 'charge' | 'refund' | 'refund_failure' | 'adjustment';
+  source: string;
+  availableOn: number;
+  description: string | null;
+  reportingCategory: string;
+}
+
+export interface DisputeRecord extends Base {
+  amount: number;
+  currency: string;
+  charge: string;
+  paymentIntent: string;
+  status: 'needs_response' | 'under_review' | 'won' | 'lost';
+  reason: string;
+  evidence: Record<string, string>;
+  dueBy: number;
+  submissionCount: number;
+  balanceTransactions: string[];
+  metadata: Record<string, string>;
+}
+
+export interface AccountRecord extends Base {
+  type: string;
+  country: string;
+  email: string | null;
+  businessProfile: unknown;
+  metadata: Record<string, string>;
+}
+
+export interface WebhookEndpointRecord extends Base {
+  url: string;
+  secret: string;
+  enabledEvents: string[];
+  status: 'enabled' | 'disabled';
+  /** True: receives what happens on connected accounts, not on its own. */
+  connect: boolean;
+  apiVersion: string | null;
+  description: string | null;
+  metadata: Record<string, string>;
+}
+
+export interface EventRecord extends Base {
+  type: string;
+  /** True when it happened on a connected account, not on the platform's own. */
+  connected: boolean;
+  /** The record as it was when the event happened. */
+  kind: RecordKind;
+  snapshot: unknown;
+  requestId: string | null;
+  idempotencyKey: string | null;
+}
+
+export interface RecordTypes {
+  customer: CustomerRecord;
+  payment_method: PaymentMethodRecord;
+  payment_intent: PaymentIntentRecord;
+  charge: ChargeRecord;
+  refund: RefundRecord;
+  setup_intent: SetupIntentRecord;
+  balance_transaction: BalanceTransactionRecord;
+  dispute: DisputeRecord;
+  account: AccountRecord;
+  webhook_endpoint: WebhookEndpointRecord;
+  event: EventRecord;
+}
+
+export type RecordKind = keyof RecordTypes;
+export type RecordOf<Kind extends RecordKind> = RecordTypes[Kind];
