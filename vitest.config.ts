@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
 const projects = {
@@ -20,7 +21,13 @@ const projects = {
   sandbox: 'sandbox',
   cli: 'cli',
   e2e: 'e2e',
+  scripts: 'scripts',
 };
+
+/** These neither know a database nor a bus: the servers of the run are not started for them. */
+const pure = new Set(['values', 'failures', 'contract', 'rpc', 'processor', 'scripts', 'sandbox']);
+
+const globalSetup = join(import.meta.dirname, 'packages/testkit/src/global-setup.ts');
 
 export default defineConfig({
   test: {
@@ -32,7 +39,12 @@ export default defineConfig({
     hookTimeout: 60_000,
     projects: Object.entries(projects).map(([name, root]) => ({
       extends: true as const,
-      test: { name, root, include: ['src/**/*.test.ts', 'test/**/*.test.ts', '*.test.ts'] },
+      test: {
+        name,
+        root,
+        include: ['src/**/*.test.ts', 'test/**/*.test.ts', '*.test.ts', 'checks/*.test.ts'],
+        globalSetup: pure.has(name) ? [] : [globalSetup],
+      },
     })),
   },
 });

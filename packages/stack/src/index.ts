@@ -1,0 +1,12 @@
+export { type Child, type ChildOptions, startChild } from './children/child.ts';
+export { recoverOrphans } from './children/record.ts';
+export { type Supervised, supervise } from './children/supervise.ts';
+export { type ComponentName, componentNames, perComponent, type ServiceName, serviceNames } from './components.ts';
+export { freePort, freePorts } from './free-port.ts';
+export { defaultHomePath, type Home, homeAt, makeHome, repositoryRoot } from './home.ts';
+export { findNatsServer } from './nats/find-server.ts';
+export { type NatsPlace, type NatsServer, startNats } from './nats/server.ts';
+export { ensureDatabase } from './postgres/prepare.ts';
+export { removeHome } from './postgres/remove.ts';
+export { type PostgresServer, startPostgres } from './postgres/server.ts';
+export { generateSecrets, type Secrets, secretsOf } from './secrets.ts';

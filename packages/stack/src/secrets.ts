@@ -1,0 +1,43 @@
+import { randomBytes } from 'node:crypto';
+import { type ComponentKeys, generateComponentKeys } from '@eligo/rpc';
+import { type ComponentName, componentNames, perComponent } from './components.ts';
+import { type Home, readJsonFile, writePrivateFile } from './home.ts';
+
+/** Everything secret of one stack, made once and kept in its home. */
+export interface Secrets extends ComponentKeys {
+  /** `id:base64key,…`: the first seals, all open. */
+  readonly keyring: string;
+  /** Opens the admin ports' calls. */
+  readonly operatorToken: string;
+  readonly postgresPassword: string;
+  readonly databasePasswords: Readonly<Record<ComponentName | 'owner', string>>;
+  readonly natsPasswords: Readonly<Record<ComponentName | 'admin', string>>;
+  /** The sandbox processor's secret key. */
+  readonly sandboxKey: string;
+  /** Signs what the sandbox processor reports, as a processor's webhook secret does. */
+  readonly sandboxWebhookSecret: string;
+}
+
+/** The secrets of a home, made at its first start. */
+export function secretsOf(home: Home): Secrets {
+  const known = readJsonFile(home.secretsFile) as Secrets | undefined;
+  if (known) return known;
+  const secrets = generateSecrets();
+  writePrivateFile(home.secretsFile, `${JSON.stringify(secrets, undefined, 2)}\n`);
+  return secrets;
+}
+
+/** New secrets, none of which was ever used. */
+export function generateSecrets(): Secrets {
+  const password = () => randomBytes(24).toString('hex');
+  return {
+    ...generateComponentKeys(componentNames),
+    keyring: `k1:${randomBytes(32).toString('base64')}`,
+    operatorToken: randomBytes(32).toString('hex'),
+    postgresPassword: password(),
+    databasePasswords: { ...perComponent(password), owner: password() },
+    natsPasswords: { ...perComponent(password), admin: password() },
+    sandboxKey: `sk_test_${password()}`,
+    sandboxWebhookSecret: `whsec_${password()}`,
+  };
+}

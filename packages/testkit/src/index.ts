@@ -1,0 +1,5 @@
+export { type Api, type ApiAnswer, type ApiRequest, apiClient } from './api.ts';
+export { type Schema, type TestDatabase, testDatabase, testPasswords, testPostgresUrl } from './test-database.ts';
+export { type TestHome, testHome } from './test-home.ts';
+export { openNatsConfiguration, type TestNats, testNats, testNatsUrl } from './test-nats.ts';
+export { type WaitOptions, waitUntil } from './wait-until.ts';
