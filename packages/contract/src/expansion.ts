@@ -1,0 +1,97 @@
+import type { IdKind } from '@eligo/values';
+import { z } from 'zod';
+import { idOf } from './fields.ts';
+import type { Json } from './json.ts';
+
+/** The kinds of record that can stand in place of their identifier. */
+export type ExpandableKind =
+  | 'customer'
+  | 'coupon'
+  | 'invoice'
+  | 'payment_intent'
+  | 'payment_method'
+  | 'price'
+  | 'product'
+  | 'subscription';
+
+/** One expandable field of a record: the key that asks for it, and the identifiers that it takes from a record. */
+export interface Reference<Message> {
+  readonly kind: ExpandableKind;
+  /** Other keys that mean the same. */
+  readonly aliases?: readonly string[];
+  /** Undefined where a record has no value in that field. Nothing is fetched for a record that already carries what it refers to. */
+  readonly ids: (message: Message) => readonly (string | undefined)[];
+}
+
+/** The expandable fields of a record by their keys (interface, general rule 8; decisions 3). */
+export type References<Message> = Readonly<Record<string, Reference<Message>>>;
+
+/** What stands in the place of identifiers while one answer is rendered. */
+export interface Expansion {
+  /** Whether the request asked for this key. */
+  has(key: string): boolean;
+  /** The record if it was asked for and found, else its identifier, else null. */
+  of(kind: ExpandableKind, id: string | undefined): Json;
+}
+
+/** Renders every reference as its identifier. */
+export const noExpansion: Expansion = {
+  has: () => false,
+  of: (_kind, id) => id ?? null,
+};
+
+/** An expansion of the keys asked for, with the records that were found for them. */
+export function expansionOf(
+  keys: ReadonlySet<string>,
+  found: ReadonlyMap<ExpandableKind, ReadonlyMap<string, Json>>,
+): Expansion {
+  return {
+    has: (key) => keys.has(key),
+    of: (kind, id) => (id === undefined ? null : (found.get(kind)?.get(id) ?? id)),
+  };
+}
+
+/**
+ * The keys that a query asks to expand, by their canonical names: `expand` as a comma list (or repeated), and `expand_<key>=true`. Keys that
+ * the record does not have are ignored without error (interface, Subscriptions).
+ */
+export function expandKeysOf(
+  query: Readonly<Record<string, unknown>>,
+  known: ReadonlyMap<string, string>,
+): ReadonlySet<string> {
+  const keys = new Set<string>();
+  const asked = query.expand;
+  const lists = Array.isArray(asked) ? asked.slice(0, maxExpandLists) : [asked];
+  for (const list of lists) {
+    if (typeof list !== 'string') continue;
+    for (const name of list.split(',', maxExpandKeys)) {
+      const key = known.get(name.trim());
+      if (key !== undefined) keys.add(key);
+    }
+  }
+  for (const [alias, key] of known) {
+    const flag = query[`expand_${alias}`];
+    if (flag === 'true' || flag === '1') keys.add(key);
+  }
+  return keys;
+}
+
+/** Every name that a record's expansion answers to, with the canonical key. */
+export function expansionNames(
+  references: Readonly<Record<string, Pick<Reference<never>, 'aliases'>>>,
+  flags: readonly string[] = [],
+): ReadonlyMap<string, string> {
+  const names = new Map<string, string>(flags.map((flag) => [flag, flag]));
+  for (const [key, { aliases = [] }] of Object.entries(references)) {
+    for (const name of [key, ...aliases]) names.set(name, key);
+  }
+  return names;
+}
+
+/** An identifier in an answer, or the whole record in its place. */
+export function expandable(kind: IdKind, schema: () => z.ZodType): z.ZodType<Json> {
+  return z.union([idOf(kind), z.lazy(schema)]) as z.ZodType<Json>;
+}
+
+const maxExpandLists = 10;
+const maxExpandKeys = 20;

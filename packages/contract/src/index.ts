@@ -1,0 +1,31 @@
+export {
+  type ExpandableKind,
+  type Expansion,
+  expandKeysOf,
+  expansionOf,
+  noExpansion,
+  type Reference,
+  type References,
+} from './expansion.ts';
+export { notFoundCodeOf } from './fields.ts';
+export type { Json, JsonObject } from './json.ts';
+export { limits } from './limits.ts';
+export type { PageQuery } from './query.ts';
+export { type MessageOf, type RecordKind, type RecordName, records } from './records.ts';
+export { renderEvaluatedItem } from './resources/eligibility.ts';
+export { renderConsumerInvoice } from './resources/invoice.ts';
+export { renderAllocation } from './resources/refund.ts';
+export type { Deprecation, IdempotencyPolicy, Method, Owner, Route, RouteBody } from './route.ts';
+export { sessionLife } from './routes/session-body.ts';
+export { allRoutes, routes, scopeOf, scopes } from './routes.ts';
+export { isCardNumber, screen } from './screen.ts';
+export { isoTime, parseTime, unixSeconds } from './times.ts';
+export { type Tolerance, toleranceOf } from './tolerance.ts';
+export { violationsOf } from './violations.ts';
+export {
+  isPublicEventType,
+  type PublicEventType,
+  publicEvents,
+  publicEventTypes,
+  renderEvent,
+} from './webhook-events.ts';

@@ -1,0 +1,26 @@
+/** The bounds of what a request may hold (interface, Limits; decisions 4, 10 and 13). */
+export const limits = {
+  bodyBytes: 1_000_000,
+  jsonDepth: 32,
+  jsonKeys: 20_000,
+  /** Characters of a text that has no bound of its own. */
+  textLength: 65_536,
+  shortTextLength: 500,
+  urlLength: 2_048,
+  metadataKeys: 50,
+  metadataKeyLength: 40,
+  metadataValueLength: 500,
+  /** Together with quantity and lineItems it keeps every sum over a cart within the safe integers. */
+  amountCents: 999_999_999,
+  quantity: 50_000,
+  lineItems: 100,
+  discounts: 500,
+  fees: 100,
+  lookupKeys: 10,
+  listLimit: 100,
+  offset: 10_000,
+  invoiceIds: 100,
+  eligibilityItems: 100,
+  webhookEvents: 100,
+  idempotencyKeyLength: 255,
+} as const;

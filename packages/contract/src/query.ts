@@ -1,0 +1,91 @@
+import { type IdKind, isId } from '@eligo/values';
+import { z } from 'zod';
+import { notFoundCodeOf } from './fields.ts';
+import { limits } from './limits.ts';
+import { parseTime } from './times.ts';
+
+/** The parameters of a list: newest first, keyset pages by id, `limit` within its bound (interface, general rule 9; decisions 3). */
+export function listQuery<Filters extends z.ZodRawShape>(
+  cursor: IdKind,
+  filters: Filters,
+  { limit = 10, maxLimit = limits.listLimit }: { limit?: number; maxLimit?: number } = {},
+) {
+  return z
+    .object({
+      limit: integer(1, maxLimit).default(limit),
+      offset: integer(0, limits.offset).default(0),
+      starting_after: queryReference(cursor).optional(),
+      ending_before: queryReference(cursor).optional(),
+      ...filters,
+    })
+    .refine(hasOneCursor, {
+      path: ['ending_before'],
+      error: 'starting_after and ending_before exclude each other',
+      params: { type: 'conflicting_cursors' },
+    });
+}
+
+/** The parameters of a page, as every list query has them once parsed. */
+export interface PageQuery {
+  readonly limit: number;
+  readonly offset: number;
+  readonly starting_after?: string | undefined;
+  readonly ending_before?: string | undefined;
+}
+
+/** An identifier in a query. */
+export function queryReference(kind: IdKind) {
+  const code = notFoundCodeOf(kind);
+  return z.string().refine((text) => isId(kind, text), { error: code, params: { type: code } });
+}
+
+/** Digits only: no sign, no exponent, no blank. */
+export function integer(min: number, max: number) {
+  return z
+    .string()
+    .regex(/^\d{1,16}$/, { error: 'Must be a whole number' })
+    .transform(Number)
+    .pipe(z.int().min(min).max(max));
+}
+
+/** `true` or `false`; `1` and `0` are how PHP writes them. */
+export const boolean = z
+  .enum(['true', 'false', '1', '0'])
+  .transform((value) => value === 'true' || value === '1')
+  .pipe(z.boolean());
+
+export const queryText = z.string().max(limits.shortTextLength);
+
+/** A time in a query, in milliseconds. */
+export const queryTime = z
+  .string()
+  .max(40)
+  .transform((value, context) => {
+    const ms = parseTime(value);
+    if (ms !== undefined) return ms;
+    context.addIssue({
+      code: 'custom',
+      message: 'Must be an ISO 8601 time or Unix seconds',
+      params: { type: 'invalid_time' },
+    });
+    return z.NEVER;
+  })
+  .pipe(z.number());
+
+/** An array as `k[]=a&k[]=b`, `k[0]=a&k[1]=b`, or the name repeated (decisions 13). */
+export function queryList<Item extends z.ZodType<unknown, string>>(item: Item, max: number) {
+  return z
+    .union([z.string(), z.array(z.string()), z.record(z.string().regex(/^\d{1,4}$/), z.string())])
+    .transform((value) => (typeof value === 'string' ? [value] : Array.isArray(value) ? value : Object.values(value)))
+    .pipe(z.array(item).max(max));
+}
+
+/** `metadata[key]=value`; several combine with AND (interface, Prices, list rule 6). */
+export const metadataFilter = z.record(
+  z.string().max(limits.metadataKeyLength),
+  z.string().max(limits.metadataValueLength),
+);
+
+function hasOneCursor(query: { starting_after?: unknown; ending_before?: unknown }): boolean {
+  return query.starting_after === undefined || query.ending_before === undefined;
+}

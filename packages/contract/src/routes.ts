@@ -1,0 +1,55 @@
+import type { Route } from './route.ts';
+import { invoiceRoutes, subscriptionRoutes } from './routes/billing.ts';
+import { checkoutSessionRoutes } from './routes/checkout-sessions.ts';
+import { couponRoutes } from './routes/coupons.ts';
+import { customerRoutes } from './routes/customers.ts';
+import { eligibilityRoutes } from './routes/eligibility.ts';
+import { paymentMethodRoutes } from './routes/payment-methods.ts';
+import { chargeRoutes, paymentIntentRoutes, setupIntentRoutes } from './routes/payments.ts';
+import { priceRoutes } from './routes/prices.ts';
+import { productComponentRoutes } from './routes/product-components.ts';
+import { productRoutes } from './routes/products.ts';
+import { promoCodeRoutes } from './routes/promo-codes.ts';
+import { refundRoutes } from './routes/refunds.ts';
+import { shippingRateRoutes } from './routes/shipping-rates.ts';
+import { testHelperRoutes } from './routes/test-helpers.ts';
+import { eventRoutes, webhookRoutes } from './routes/webhooks.ts';
+
+/** Every public endpoint, by resource. */
+export const routes = {
+  shippingRates: shippingRateRoutes,
+  productComponents: productComponentRoutes,
+  products: productRoutes,
+  prices: priceRoutes,
+  coupons: couponRoutes,
+  promoCodes: promoCodeRoutes,
+  eligibility: eligibilityRoutes,
+  customers: customerRoutes,
+  paymentMethods: paymentMethodRoutes,
+  checkoutSessions: checkoutSessionRoutes,
+  paymentIntents: paymentIntentRoutes,
+  setupIntents: setupIntentRoutes,
+  charges: chargeRoutes,
+  refunds: refundRoutes,
+  subscriptions: subscriptionRoutes,
+  invoices: invoiceRoutes,
+  webhooks: webhookRoutes,
+  events: eventRoutes,
+  testHelpers: testHelperRoutes,
+} as const;
+
+/** Every public endpoint, in one list. */
+export const allRoutes: readonly Route[] = Object.values(routes).flatMap((resource) => Object.values<Route>(resource));
+
+/** Every scope that a key can carry: reading and writing of each resource that a route asks for, and of files (interface, Authentication 3). */
+export const scopes: readonly string[] = [...new Set(['files_read', ...allRoutes.map((route) => route.scope)])]
+  .map((scope) => scope.slice(0, scope.lastIndexOf('_')))
+  .filter((resource, index, all) => all.indexOf(resource) === index)
+  .flatMap((resource) => [`${resource}_read`, `${resource}_write`])
+  .sort();
+
+/** A scope as it is kept, or undefined when there is none of that name: `files:read` is accepted for `files_read` (decisions 2). */
+export function scopeOf(name: string): string | undefined {
+  const scope = name.replace(':', '_');
+  return scopes.includes(scope) ? scope : undefined;
+}

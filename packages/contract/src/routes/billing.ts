@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import { expansionOfRecord, listOf, oneOf } from '../answers.ts';
+import { sum } from '../fields.ts';
+import { limits } from '../limits.ts';
+import { listQuery, queryList, queryReference } from '../query.ts';
+import { consumerInvoiceSchema } from '../resources/invoice.ts';
+import { subscriptionStatuses } from '../resources/subscription.ts';
+import { defineRoute } from '../route.ts';
+
+const subscriptionExpansion = expansionOfRecord('subscription');
+const invoiceExpansion = expansionOfRecord('invoice');
+const subscriptionParams = { id: 'subscription' } as const;
+
+export const subscriptionRoutes = {
+  list: defineRoute({
+    id: 'subscriptions.list',
+    summary: 'List subscriptions, newest first',
+    method: 'GET',
+    path: '/v1/subscriptions',
+    scope: 'subscriptions_read',
+    owner: 'billing',
+    query: listQuery('subscription', {
+      customer: queryReference('customer').optional(),
+      status: z.enum(subscriptionStatuses).optional(),
+    }),
+    response: listOf('subscription'),
+    expansion: subscriptionExpansion,
+    violations: ['subscription_not_found', 'customer_not_found'],
+  }),
+  get: defineRoute({
+    id: 'subscriptions.get',
+    summary: 'Read a subscription',
+    method: 'GET',
+    path: '/v1/subscriptions/{id}',
+    params: subscriptionParams,
+    scope: 'subscriptions_read',
+    owner: 'billing',
+    response: oneOf('subscription'),
+    expansion: subscriptionExpansion,
+  }),
+  cancel: defineRoute({
+    id: 'subscriptions.cancel',
+    summary: 'Cancel a subscription, at once or at the end of its period',
+    method: 'DELETE',
+    path: '/v1/subscriptions/{id}',
+    params: subscriptionParams,
+    scope: 'subscriptions_write',
+    owner: 'billing',
+    body: {
+      envelope: 'subscription',
+      optional: true,
+      schema: z
+        .object({
+          cancel_at_period_end: z.boolean().optional(),
+          refund: z.enum(['none', 'full', 'prorated', 'custom']).optional(),
+          refund_amount: sum.optional(),
+        })
+        .refine((given) => given.refund !== 'custom' || (given.refund_amount ?? 0) > 0, {
+          path: ['refund_amount'],
+          error: 'Must be positive with refund custom',
+          params: { type: 'refund_amount_invalid' },
+        }),
+    },
+    response: oneOf('subscription'),
+    expansion: subscriptionExpansion,
+    errors: ['subscription_not_cancelable'],
+    violations: ['refund_amount_invalid'],
+  }),
+};
+
+export const invoiceRoutes = {
+  list: defineRoute({
+    id: 'invoices.list',
+    summary: 'List invoices, newest first',
+    method: 'GET',
+    path: '/v1/invoices',
+    scope: 'invoices_read',
+    owner: 'billing',
+    query: listQuery('invoice', { customer: queryReference('customer').optional() }, { limit: 20 }),
+    response: listOf('invoice'),
+    expansion: invoiceExpansion,
+    violations: ['invoice_not_found', 'customer_not_found'],
+  }),
+  get: defineRoute({
+    id: 'invoices.get',
+    summary: 'Read an invoice',
+    method: 'GET',
+    path: '/v1/invoices/{id}',
+    params: { id: 'invoice' },
+    scope: 'invoices_read',
+    owner: 'billing',
+    response: oneOf('invoice'),
+    expansion: invoiceExpansion,
+  }),
+  listForConsumer: defineRoute({
+    id: 'consumer_invoices.list',
+    summary: 'List the invoices of a subscription as its consumer sees them',
+    method: 'GET',
+    path: '/v1/consumer/subscriptions/{subscription_id}/invoices',
+    params: { subscription_id: 'subscription' },
+    scope: 'invoices_read',
+    owner: 'billing',
+    query: listQuery('invoice', {
+      invoice_ids: queryList(queryReference('invoice'), limits.invoiceIds).optional(),
+    }),
+    response: z.strictObject({ invoices: z.array(consumerInvoiceSchema), has_more: z.boolean() }),
+    violations: ['invoice_not_found'],
+  }),
+};

@@ -1,0 +1,258 @@
+import { z } from 'zod';
+import { expansionOfRecord, listOf, oneOf } from '../answers.ts';
+import { metadata, reference, sum } from '../fields.ts';
+import { limits } from '../limits.ts';
+import { boolean, integer, listQuery, queryReference, queryText, queryTime } from '../query.ts';
+import { sessionModes, sessionStatuses } from '../resources/checkout-session.ts';
+import { allocationSchema } from '../resources/refund.ts';
+import { defineRoute } from '../route.ts';
+import { sessionChange, sessionCreation } from './session-body.ts';
+
+const params = { id: 'checkout_session' } as const;
+const path = '/v1/checkout/sessions/{id}';
+const expansion = expansionOfRecord('checkout_session');
+
+const createdRange = z.object({
+  gt: queryTime.optional(),
+  gte: queryTime.optional(),
+  lt: queryTime.optional(),
+  lte: queryTime.optional(),
+});
+
+/** A line's refund may be negative: it is netted (decisions 1.10). */
+const refundInstruction = z
+  .object({
+    amount: sum.optional(),
+    line_items: z
+      .array(
+        z
+          .object({
+            price: reference('price').optional(),
+            product: reference('product').optional(),
+            amount_to_refund: z.int(),
+          })
+          .refine((line) => line.price !== undefined || line.product !== undefined, {
+            path: ['price'],
+            error: 'Supply price or product',
+            params: { type: 'one_of_required' },
+          }),
+      )
+      .max(limits.discounts)
+      .optional(),
+    amount_tax: sum.optional(),
+    amount_shipping: sum.optional(),
+    amount_discount: sum.optional(),
+    payment_methods: z
+      .array(z.object({ payment_method_id: reference('payment_method'), amount: sum }))
+      .max(10)
+      .optional(),
+    refund_metadata: metadata.optional(),
+  })
+  .refine((refund) => refund.amount === undefined || refund.line_items === undefined, {
+    path: ['line_items'],
+    error: 'amount and line_items exclude each other',
+    params: { type: 'invalid_combination' },
+  });
+
+const refundErrors = [
+  'checkout_session_not_captured',
+  'refund_amount_exceeds_remaining',
+  'refund_amount_invalid',
+  'payment_method_allocation_not_enabled',
+] as const;
+const refundReferences = ['price_not_found', 'product_not_found', 'payment_method_not_found'] as const;
+
+export const checkoutSessionRoutes = {
+  list: defineRoute({
+    id: 'checkout_sessions.list',
+    summary: 'List checkout sessions, newest first; a page may hold as many as there are',
+    method: 'GET',
+    path: '/v1/checkout/sessions',
+    scope: 'checkout_sessions_read',
+    owner: 'checkout',
+    streamed: true,
+    query: listQuery(
+      'checkout_session',
+      {
+        interval: integer(1, 36_500).optional(),
+        status: z.enum(sessionStatuses).optional(),
+        customer: queryReference('customer').optional(),
+        customer_email: queryText.optional(),
+        subscription: queryReference('subscription').optional(),
+        client_reference_id: queryText.optional(),
+        mode: z.enum(sessionModes).optional(),
+        disputed: boolean.optional(),
+        selling_plan: queryText.optional(),
+        payment_intent: queryReference('payment_intent').optional(),
+        created_gt: queryTime.optional(),
+        created_gte: queryTime.optional(),
+        created_lt: queryTime.optional(),
+        created_lte: queryTime.optional(),
+        created: createdRange.optional(),
+      },
+      { maxLimit: Number.MAX_SAFE_INTEGER },
+    ),
+    response: listOf('checkout_session'),
+    expansion,
+    violations: [
+      'checkout_session_not_found',
+      'customer_not_found',
+      'subscription_not_found',
+      'payment_intent_not_found',
+    ],
+  }),
+  create: defineRoute({
+    id: 'checkout_sessions.create',
+    summary: 'Create a checkout session',
+    method: 'POST',
+    path: '/v1/checkout/sessions',
+    scope: 'checkout_sessions_write',
+    owner: 'checkout',
+    body: { envelope: 'checkout_session', schema: sessionCreation },
+    response: oneOf('checkout_session'),
+    expansion,
+    idempotency: 'session',
+    errors: ['checkout_amount_too_low', 'processor_not_configured'],
+    violations: [
+      'price_not_found',
+      'product_not_found',
+      'product_component_not_found',
+      'customer_not_found',
+      'payment_method_not_found',
+      'shipping_rate_not_found',
+      'coupon_not_found',
+      'promo_code_not_found',
+      'price_required',
+      'customer_required',
+      'coupon_not_applicable',
+      'promo_code_invalid',
+    ],
+  }),
+  get: defineRoute({
+    id: 'checkout_sessions.get',
+    summary: 'Read a checkout session',
+    method: 'GET',
+    path,
+    params,
+    scope: 'checkout_sessions_read',
+    owner: 'checkout',
+    response: oneOf('checkout_session'),
+    expansion,
+  }),
+  update: defineRoute({
+    id: 'checkout_sessions.update',
+    summary: 'Update what may change on a checkout session',
+    method: 'POST',
+    path,
+    params,
+    scope: 'checkout_sessions_write',
+    owner: 'checkout',
+    body: { envelope: 'checkout_session', schema: sessionChange },
+    response: oneOf('checkout_session'),
+    expansion,
+  }),
+  listLineItems: defineRoute({
+    id: 'checkout_sessions.list_line_items',
+    summary: 'List the lines of a checkout session with their split',
+    method: 'GET',
+    path: `${path}/line_items`,
+    params,
+    scope: 'checkout_sessions_read',
+    owner: 'checkout',
+    query: listQuery('line_item', {}),
+    response: listOf('line_item'),
+    expansion: expansionOfRecord('line_item'),
+    violations: ['line_item_not_found'],
+  }),
+  confirm: defineRoute({
+    id: 'checkout_sessions.confirm',
+    summary: 'Charge the eligible part of a checkout session',
+    method: 'POST',
+    path: `${path}/confirm`,
+    params,
+    scope: 'checkout_sessions_write',
+    owner: 'checkout',
+    body: {
+      envelope: 'checkout_session',
+      schema: z.object({
+        payment_method: reference('payment_method').optional(),
+        capture_method: z.string().max(40).optional(),
+      }),
+    },
+    response: oneOf('checkout_session'),
+    expansion: new Map([...expansion, ['payment_method', 'payment_method']]),
+    idempotency: 'strict',
+    idempotencyRequired: true,
+    bodyFirst: true,
+    errors: [
+      'checkout_session_already_processed',
+      'checkout_session_expired',
+      'checkout_session_canceled',
+      'payment_method_not_found',
+      'customer_not_found',
+      'eligibility_record_not_found',
+      'food_eligibility_not_enabled',
+      'eligibility_record_already_charged',
+      'idempotency_key_reused',
+      'manual_capture_not_supported',
+      'payment_method_not_off_session',
+      'idempotency_key_in_use',
+      'lock_timeout',
+      'card_declined',
+      'authentication_required',
+      'processor_not_configured',
+    ],
+  }),
+  refund: defineRoute({
+    id: 'checkout_sessions.refund',
+    summary: 'Refund a captured checkout session, in whole or part',
+    method: 'POST',
+    path: `${path}/refund`,
+    params,
+    scope: 'checkout_sessions_write',
+    owner: 'refunds',
+    body: { envelope: 'checkout_session', optional: true, schema: refundInstruction },
+    response: oneOf('checkout_session'),
+    expansion,
+    idempotency: 'strict',
+    errors: [...refundErrors, 'idempotency_key_reused', 'idempotency_key_in_use'],
+    violations: refundReferences,
+  }),
+  previewRefund: defineRoute({
+    id: 'checkout_sessions.preview_refund',
+    summary: "Show how a refund would be spread over the session's cards",
+    method: 'POST',
+    path: `${path}/refund_allocation`,
+    params,
+    scope: 'checkout_sessions_read',
+    owner: 'refunds',
+    body: { envelope: 'checkout_session', optional: true, schema: refundInstruction },
+    response: z.strictObject({ allocations: z.array(allocationSchema) }),
+    errors: refundErrors,
+    violations: refundReferences,
+  }),
+  cancel: defineRoute({
+    id: 'checkout_sessions.cancel',
+    summary: 'Cancel a checkout session and release its holds',
+    method: 'POST',
+    path: `${path}/cancel`,
+    params,
+    scope: 'checkout_sessions_write',
+    owner: 'checkout',
+    response: oneOf('checkout_session'),
+    expansion,
+    errors: ['checkout_session_already_processed', 'checkout_session_expired', 'checkout_session_canceled'],
+  }),
+  expire: defineRoute({
+    id: 'checkout_sessions.expire',
+    summary: 'Let an open checkout session expire now',
+    method: 'POST',
+    path: `${path}/expire`,
+    params,
+    scope: 'checkout_sessions_write',
+    owner: 'checkout',
+    response: oneOf('checkout_session'),
+    expansion,
+    errors: ['checkout_session_not_open'],
+  }),
+};

@@ -1,0 +1,46 @@
+import { z } from 'zod';
+import { expansionOfRecord, oneOf } from '../answers.ts';
+import { reference } from '../fields.ts';
+import { defineRoute } from '../route.ts';
+
+const params = { id: 'payment_method' } as const;
+const expansion = expansionOfRecord('payment_method');
+
+export const paymentMethodRoutes = {
+  get: defineRoute({
+    id: 'payment_methods.get',
+    summary: 'Read a payment method',
+    method: 'GET',
+    path: '/v1/payment_methods/{id}',
+    params,
+    scope: 'payment_methods_read',
+    owner: 'checkout',
+    response: oneOf('payment_method'),
+    expansion,
+  }),
+  attach: defineRoute({
+    id: 'payment_methods.attach',
+    summary: 'Attach a payment method to a customer',
+    method: 'POST',
+    path: '/v1/payment_methods/{id}/attach',
+    params,
+    scope: 'payment_methods_write',
+    owner: 'checkout',
+    body: { envelope: 'payment_method', schema: z.object({ customer: reference('customer') }) },
+    response: oneOf('payment_method'),
+    expansion,
+    errors: ['payment_method_in_use'],
+    violations: ['customer_not_found'],
+  }),
+  detach: defineRoute({
+    id: 'payment_methods.detach',
+    summary: 'Detach a payment method from its customer',
+    method: 'POST',
+    path: '/v1/payment_methods/{id}/detach',
+    params,
+    scope: 'payment_methods_write',
+    owner: 'checkout',
+    response: oneOf('payment_method'),
+    expansion,
+  }),
+};

@@ -1,0 +1,75 @@
+import { expansionOfRecord, listOf, oneOf } from '../answers.ts';
+import { listQuery, queryReference } from '../query.ts';
+import { defineRoute } from '../route.ts';
+
+const intentExpansion = expansionOfRecord('payment_intent');
+const chargeExpansion = expansionOfRecord('charge');
+
+export const paymentIntentRoutes = {
+  list: defineRoute({
+    id: 'payment_intents.list',
+    summary: 'List payment intents, newest first',
+    method: 'GET',
+    path: '/v1/payment_intents',
+    scope: 'payment_intents_read',
+    owner: 'checkout',
+    query: listQuery('payment_intent', {
+      customer: queryReference('customer').optional(),
+      checkout_session: queryReference('checkout_session').optional(),
+    }),
+    response: listOf('payment_intent'),
+    expansion: intentExpansion,
+    violations: ['payment_intent_not_found', 'customer_not_found', 'checkout_session_not_found'],
+  }),
+  get: defineRoute({
+    id: 'payment_intents.get',
+    summary: 'Read a payment intent',
+    method: 'GET',
+    path: '/v1/payment_intents/{id}',
+    params: { id: 'payment_intent' },
+    scope: 'payment_intents_read',
+    owner: 'checkout',
+    response: oneOf('payment_intent'),
+    expansion: intentExpansion,
+  }),
+};
+
+export const setupIntentRoutes = {
+  get: defineRoute({
+    id: 'setup_intents.get',
+    summary: 'Read a setup intent',
+    method: 'GET',
+    path: '/v1/setup_intents/{id}',
+    params: { id: 'setup_intent' },
+    scope: 'setup_intents_read',
+    owner: 'checkout',
+    response: oneOf('setup_intent'),
+    expansion: expansionOfRecord('setup_intent'),
+  }),
+};
+
+export const chargeRoutes = {
+  list: defineRoute({
+    id: 'charges.list',
+    summary: 'List charges, newest first',
+    method: 'GET',
+    path: '/v1/charges',
+    scope: 'charges_read',
+    owner: 'checkout',
+    query: listQuery('charge', { payment_intent: queryReference('payment_intent').optional() }),
+    response: listOf('charge'),
+    expansion: chargeExpansion,
+    violations: ['charge_not_found', 'payment_intent_not_found'],
+  }),
+  get: defineRoute({
+    id: 'charges.get',
+    summary: 'Read a charge',
+    method: 'GET',
+    path: '/v1/charges/{id}',
+    params: { id: 'charge' },
+    scope: 'charges_read',
+    owner: 'checkout',
+    response: oneOf('charge'),
+    expansion: chargeExpansion,
+  }),
+};

@@ -1,0 +1,157 @@
+import { z } from 'zod';
+import { expansionOfRecord, oneOf } from '../answers.ts';
+import { address, reference, requiredText, text, time } from '../fields.ts';
+import { limits } from '../limits.ts';
+import { defineRoute } from '../route.ts';
+
+/** The cards of the sandbox, by what they do (decisions 12). */
+export const testCards = [
+  'hsa',
+  'fsa',
+  'credit',
+  'debit',
+  'declined',
+  'insufficient_funds',
+  'authentication_required',
+  'expired_card',
+] as const;
+
+const sessionParams = { id: 'checkout_session' } as const;
+const clockParams = { id: 'test_clock' } as const;
+const sessionExpansion = expansionOfRecord('checkout_session');
+
+/** A payment method's id or a card's name. */
+const methodOrCard = z.union([z.enum(testCards), reference('payment_method')]);
+
+export const testHelperRoutes = {
+  createPaymentMethod: defineRoute({
+    id: 'test_helpers.create_payment_method',
+    summary: 'Make a payment method from a test card',
+    method: 'POST',
+    path: '/v1/test_helpers/payment_methods',
+    scope: 'payment_methods_write',
+    owner: 'checkout',
+    testOnly: true,
+    body: {
+      envelope: 'payment_method',
+      schema: z.object({
+        customer: reference('customer').optional(),
+        card: z.enum(testCards),
+        off_session: z.boolean().optional(),
+      }),
+    },
+    response: oneOf('payment_method'),
+    expansion: expansionOfRecord('payment_method'),
+    violations: ['customer_not_found'],
+  }),
+  completeSession: defineRoute({
+    id: 'test_helpers.complete_checkout_session',
+    summary: 'Do what a shopper does on the checkout page',
+    method: 'POST',
+    path: '/v1/test_helpers/checkout/sessions/{id}/complete',
+    params: sessionParams,
+    scope: 'checkout_sessions_write',
+    owner: 'checkout',
+    testOnly: true,
+    body: {
+      envelope: 'checkout_session',
+      optional: true,
+      schema: z.object({
+        payment_method: methodOrCard.optional(),
+        second_payment_method: methodOrCard.optional(),
+        letter: text(limits.shortTextLength).optional(),
+        shipping_details: address.optional(),
+      }),
+    },
+    response: oneOf('checkout_session'),
+    expansion: sessionExpansion,
+    errors: [
+      'card_declined',
+      'authentication_required',
+      'checkout_session_already_processed',
+      'checkout_session_expired',
+      'checkout_session_canceled',
+      'lock_timeout',
+    ],
+    violations: ['payment_method_not_found'],
+  }),
+  expireSession: defineRoute({
+    id: 'test_helpers.expire_checkout_session',
+    summary: 'Let a session expire now',
+    method: 'POST',
+    path: '/v1/test_helpers/checkout/sessions/{id}/expire',
+    params: sessionParams,
+    scope: 'checkout_sessions_write',
+    owner: 'checkout',
+    testOnly: true,
+    response: oneOf('checkout_session'),
+    expansion: sessionExpansion,
+    errors: ['checkout_session_not_open'],
+  }),
+  failRefund: settleRefund('fail', 'Let a pending refund fail'),
+  succeedRefund: settleRefund('succeed', 'Let a pending refund succeed'),
+  createTestClock: defineRoute({
+    id: 'test_clocks.create',
+    summary: 'Create a test clock',
+    method: 'POST',
+    path: '/v1/test_helpers/test_clocks',
+    scope: 'test_clocks_write',
+    owner: 'billing',
+    testOnly: true,
+    body: {
+      envelope: 'test_clock',
+      schema: z.object({ frozen_time: time, name: requiredText(limits.shortTextLength).optional() }),
+    },
+    response: oneOf('test_clock'),
+  }),
+  getTestClock: defineRoute({
+    id: 'test_clocks.get',
+    summary: 'Read a test clock',
+    method: 'GET',
+    path: '/v1/test_helpers/test_clocks/{id}',
+    params: clockParams,
+    scope: 'test_clocks_read',
+    owner: 'billing',
+    testOnly: true,
+    response: oneOf('test_clock'),
+  }),
+  advanceTestClock: defineRoute({
+    id: 'test_clocks.advance',
+    summary: 'Advance a test clock',
+    method: 'POST',
+    path: '/v1/test_helpers/test_clocks/{id}/advance',
+    params: clockParams,
+    scope: 'test_clocks_write',
+    owner: 'billing',
+    testOnly: true,
+    body: { envelope: 'test_clock', schema: z.object({ frozen_time: time }) },
+    response: oneOf('test_clock'),
+    errors: ['test_clock_cannot_go_back'],
+  }),
+  deleteTestClock: defineRoute({
+    id: 'test_clocks.delete',
+    summary: 'Delete a test clock',
+    method: 'DELETE',
+    path: '/v1/test_helpers/test_clocks/{id}',
+    params: clockParams,
+    scope: 'test_clocks_write',
+    owner: 'billing',
+    testOnly: true,
+    response: oneOf('test_clock'),
+  }),
+};
+
+function settleRefund(verb: 'fail' | 'succeed', summary: string) {
+  return defineRoute({
+    id: `test_helpers.${verb}_refund`,
+    summary,
+    method: 'POST',
+    path: `/v1/test_helpers/refunds/{id}/${verb}`,
+    params: { id: 'refund' },
+    scope: 'refunds_write',
+    owner: 'refunds',
+    testOnly: true,
+    response: oneOf('refund'),
+    errors: ['refund_not_pending'],
+  });
+}

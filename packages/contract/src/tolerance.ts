@@ -1,0 +1,48 @@
+import { z } from 'zod';
+
+/** Makes of a body what its schema judges. */
+export type Tolerance = (value: unknown) => unknown;
+
+/**
+ * What partners' software sends for "nothing" (decisions 1.2): `null` for an optional field counts as absent, `[]` stands for an empty object
+ * where an object is meant, and `""` counts as absent in an object whose schema says so (`emptyIsAbsent`). Compiled once per schema; fields that
+ * the schema does not know are dropped here, so that they are never looked at again.
+ */
+export function toleranceOf(schema: z.ZodType): Tolerance {
+  if (schema instanceof z.ZodObject) return objectTolerance(schema);
+  if (schema instanceof z.ZodArray) {
+    const item = toleranceOf(schema.element as z.ZodType);
+    return (value) => (Array.isArray(value) ? value.map(item) : value);
+  }
+  if (schema instanceof z.ZodRecord) return (value) => withoutNulls(emptyArrayAsObject(value));
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodNullable) {
+    return toleranceOf(schema.unwrap() as z.ZodType);
+  }
+  return (value) => value;
+}
+
+function objectTolerance(schema: z.ZodObject): Tolerance {
+  const fields = Object.entries(schema.shape).map(([name, field]) => [name, toleranceOf(field as z.ZodType)] as const);
+  const emptyIsAbsent = schema.meta()?.emptyIsAbsent === true;
+  return (given) => {
+    const value = emptyArrayAsObject(given);
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+    const known: Record<string, unknown> = {};
+    for (const [name, tolerate] of fields) {
+      if (!Object.hasOwn(value, name)) continue;
+      const field = (value as Record<string, unknown>)[name];
+      if (field === null || (emptyIsAbsent && field === '')) continue;
+      known[name] = tolerate(field);
+    }
+    return known;
+  };
+}
+
+function emptyArrayAsObject(value: unknown): unknown {
+  return Array.isArray(value) && value.length === 0 ? {} : value;
+}
+
+function withoutNulls(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null));
+}

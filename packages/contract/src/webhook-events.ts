@@ -1,0 +1,97 @@
+import type { Event } from '@eligo/proto/events/v1/events';
+import type { JsonObject } from './json.ts';
+import { renderCharge } from './resources/charge.ts';
+import { renderCheckoutSession } from './resources/checkout-session.ts';
+import { renderCustomer } from './resources/customer.ts';
+import { renderInvoice } from './resources/invoice.ts';
+import { renderPaymentIntent } from './resources/payment-intent.ts';
+import { renderProduct } from './resources/product.ts';
+import { renderRefund } from './resources/refund.ts';
+import { renderSubscription } from './resources/subscription.ts';
+import { renderWebhook } from './resources/webhook.ts';
+import { isoTime, unixSeconds } from './times.ts';
+
+/** The events that partners can subscribe to, and the record that each carries (decisions 7 and 8). */
+export const publicEvents = {
+  'charge.captured': 'charge',
+  'charge.failed': 'charge',
+  'charge.refunded': 'charge',
+  'charge.succeeded': 'charge',
+  'checkout.session.async_payment_failed': 'checkout_session',
+  'checkout.session.async_payment_succeeded': 'checkout_session',
+  'checkout.session.completed': 'checkout_session',
+  'checkout.session.expired': 'checkout_session',
+  'checkout.session.refunded': 'checkout_session',
+  'customer.created': 'customer',
+  'customer.deleted': 'customer',
+  'customer.subscription.created': 'subscription',
+  'customer.subscription.deleted': 'subscription',
+  'customer.subscription.trial_will_end': 'subscription',
+  'customer.subscription.updated': 'subscription',
+  'customer.updated': 'customer',
+  'invoice.created': 'invoice',
+  'invoice.finalized': 'invoice',
+  'invoice.paid': 'invoice',
+  'invoice.payment_failed': 'invoice',
+  'invoice.voided': 'invoice',
+  'payment_intent.canceled': 'payment_intent',
+  'payment_intent.created': 'payment_intent',
+  'payment_intent.payment_failed': 'payment_intent',
+  'payment_intent.succeeded': 'payment_intent',
+  'product.updated': 'product',
+  'refund.created': 'refund',
+  'refund.updated': 'refund',
+  'webhook.disabled': 'webhook',
+} as const satisfies Record<string, string>;
+
+/** The type of an event that partners can subscribe to. */
+export type PublicEventType = keyof typeof publicEvents;
+
+export const publicEventTypes = Object.keys(publicEvents) as PublicEventType[];
+
+export function isPublicEventType(type: string): type is PublicEventType {
+  return Object.hasOwn(publicEvents, type);
+}
+
+/**
+ * The body of an event as partners receive it: the record inside is rendered exactly as REST renders it without expansion. Undefined for an
+ * event that is not public. The same message always gives the same bytes.
+ */
+export function renderEvent(event: Event): JsonObject | undefined {
+  if (!isPublicEventType(event.type)) return undefined;
+  const record = renderObject(event);
+  if (record === undefined) throw new Error(`an event of type ${event.type} carries no record`);
+  return {
+    event_id: event.eventId,
+    event_type: event.type,
+    object: { [publicEvents[event.type]]: record },
+    event_dt: unixSeconds(event.occurredAtMs),
+    test_mode: event.testMode,
+    created_at: isoTime(event.occurredAtMs),
+  };
+}
+
+function renderObject({ object }: Event): JsonObject | undefined {
+  switch (object.case) {
+    case 'charge':
+      return renderCharge(object.value);
+    case 'checkoutSession':
+      return renderCheckoutSession(object.value);
+    case 'customer':
+      return renderCustomer(object.value);
+    case 'invoice':
+      return renderInvoice(object.value);
+    case 'paymentIntent':
+      return renderPaymentIntent(object.value);
+    case 'product':
+      return renderProduct(object.value);
+    case 'refund':
+      return renderRefund(object.value);
+    case 'subscription':
+      return renderSubscription(object.value);
+    case 'webhook':
+      return renderWebhook(object.value);
+    default:
+      return undefined;
+  }
+}
