@@ -3,7 +3,9 @@ import type { ConnectError } from '@connectrpc/connect';
 import type { Cancellation } from './cancellation.ts';
 import type { StreamHandler } from './implement.ts';
 import type { ServedCall } from './served-call.ts';
-import type { Deliver } from './server.ts';
+
+/** Turns an answer into what its transport carries. */
+export type Deliver<Out> = (answer: Message) => Out;
 
 /**
  * The answers of one server stream. A message is made only when the transport asks for it, which is all the back-pressure there is; a

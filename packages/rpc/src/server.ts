@@ -7,7 +7,7 @@ import type { Handlers, StreamHandler, UnaryHandler } from './implement.ts';
 import type { CallMetadata } from './metadata.ts';
 import { type MethodPolicy, policyOf } from './policy.ts';
 import { ServedCall, type ServerObserver } from './served-call.ts';
-import { ServedStream } from './served-stream.ts';
+import { type Deliver, ServedStream } from './served-stream.ts';
 import type { Tracer } from './tracing.ts';
 
 export interface RpcServerOptions {
@@ -38,9 +38,6 @@ export interface RpcServer {
   /** Refuses new calls from now on, and resolves when those under way have ended. */
   drain(): Promise<void>;
 }
-
-/** Turns an answer into what its transport carries. */
-export type Deliver<Out> = (answer: Message) => Out;
 
 /** A method with all that is needed to serve it. */
 export interface ServedMethod {

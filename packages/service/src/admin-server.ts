@@ -1,0 +1,86 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { connectNodeHandler, type RpcServer } from '@eligo/rpc';
+import { answerFailpoints } from './admin-failpoints.ts';
+import type { Readiness } from './health.ts';
+import type { Metrics } from './metrics.ts';
+
+/** What the admin port of a component shows. */
+export interface AdminOptions {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  readonly ready: () => Promise<Readiness>;
+  readonly metrics: Metrics;
+  /** Serves its methods as Connect/JSON to whoever holds the operator's token; a component without methods leaves it out. */
+  readonly server?: RpcServer | undefined;
+  readonly operatorToken?: string | undefined;
+  /** Whether `/failpoints` is there. */
+  readonly failpoints: boolean;
+}
+
+/** The admin port, open. */
+export interface AdminServer {
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
+
+/** Opens a component's admin port: `/healthz`, `/readyz`, `/metrics`, business calls, and failpoints when they are on. */
+export async function startAdminServer(options: AdminOptions): Promise<AdminServer> {
+  const { server, operatorToken } = options;
+  const own: Answer = (request, response) => answerOwn(options, request, response);
+  const answer = server === undefined ? own : connectNodeHandler(server, { operatorToken, fallback: own });
+  const http = createServer((request, response) => answer(request, response));
+  http.headersTimeout = 5_000;
+  http.requestTimeout = 35_000;
+  http.maxConnections = 100;
+  await listen(http, options.port, options.host);
+  const { port } = http.address() as AddressInfo;
+  return { port, stop: () => close(http) };
+}
+
+async function answerOwn(options: AdminOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const [path = '/'] = (request.url ?? '/').split('?');
+  try {
+    if (path === '/healthz') return sendJson(response, 200, { status: 'ok' });
+    if (path === '/readyz') {
+      const readiness = await options.ready();
+      return sendJson(response, readiness.ready ? 200 : 503, readiness);
+    }
+    if (path === '/metrics') {
+      const page = await options.metrics.page();
+      response.writeHead(200, { 'content-type': options.metrics.registry.contentType }).end(page);
+      return;
+    }
+    if (options.failpoints && (path === '/failpoints' || path.startsWith('/failpoints/'))) {
+      return await answerFailpoints(request, response, path);
+    }
+    sendJson(response, 404, { detail: 'not found' });
+  } catch {
+    // A probe or a metric that fails says so by its status; what failed is logged where it failed.
+    if (!response.headersSent) sendJson(response, 500, { detail: 'internal error' });
+  }
+}
+
+export function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+function listen(http: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    http.once('error', reject);
+    http.listen(port, host, () => {
+      http.off('error', reject);
+      resolve();
+    });
+  });
+}
+
+function close(http: Server): Promise<void> {
+  return new Promise((resolve) => {
+    http.close(() => resolve());
+    http.closeAllConnections();
+  });
+}

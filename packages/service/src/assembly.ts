@@ -1,0 +1,27 @@
+import type { Database } from '@eligo/postgres';
+import type { RpcServer } from '@eligo/rpc';
+import type { BuiltService, ServiceComposition } from './composition.ts';
+import type { EventConnection } from './event-plumbing.ts';
+import type { RunningJobs } from './jobs.ts';
+import type { Logger } from './logger.ts';
+import type { Metrics } from './metrics.ts';
+import type { Peers } from './peers.ts';
+import type { ServiceSettings } from './service-settings.ts';
+import type { Tracing } from './tracing.ts';
+
+/** Everything that a service consists of at run time. */
+export interface ServiceAssembly {
+  readonly name: string;
+  readonly migrations: ServiceComposition['migrations'];
+  readonly settings: ServiceSettings;
+  readonly grpc: boolean;
+  readonly built: BuiltService;
+  readonly server: RpcServer;
+  readonly database: Database;
+  readonly events: EventConnection;
+  readonly peers: Peers;
+  readonly jobs: RunningJobs;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  readonly tracing: Tracing | undefined;
+}

@@ -1,0 +1,133 @@
+import { type Database, openDatabase } from '@eligo/postgres';
+import { type Handlers, type Identity, type RpcServer, rpcServer } from '@eligo/rpc';
+import { type Clock, systemClock } from '@eligo/values';
+import type { ServiceComposition, ServiceContext } from './composition.ts';
+import { EnvironmentReader, type EnvironmentRecord } from './environment.ts';
+import type { ConnectEvents, EventConnection } from './event-plumbing.ts';
+import { failpoint, turnFailpointsOn } from './failpoints.ts';
+import type { Readiness } from './health.ts';
+import { prepareJobs, type RunningJobs } from './jobs.ts';
+import { createLogger, type Logger } from './logger.ts';
+import { createMetrics, type Metrics } from './metrics.ts';
+import { connectNatsEvents } from './nats-events.ts';
+import { openPeers, type TransportTo } from './peers.ts';
+import { RunningService, type ServicePorts } from './running-service.ts';
+import { readServiceSettings, type ServiceSettings } from './service-settings.ts';
+import { openTracing } from './tracing.ts';
+
+/** What a service is put together from, beside its composition. */
+export interface ServiceParts {
+  /** The variables that this service reads; a stack gives each service a record of its own. */
+  readonly environment: EnvironmentRecord;
+  /** How peers are reached: by gRPC at `<PEER>_URL` unless given. */
+  readonly transportTo?: TransportTo | undefined;
+  /** Whether the service accepts gRPC; a stack in one process says false. */
+  readonly grpc?: boolean | undefined;
+  readonly logger?: Logger | undefined;
+  readonly clock?: Clock | undefined;
+  readonly database?: Database | undefined;
+  readonly connectEvents?: ConnectEvents | undefined;
+  /** Told when the service cannot go on (its event bus closed for good). */
+  readonly onFatal?: ((error: unknown) => void) | undefined;
+}
+
+/** A service, built; nothing of it runs before `start`. */
+export interface Service {
+  readonly name: string;
+  readonly handlers: Handlers;
+  /** Serves its methods, to be put behind an in-process transport. */
+  readonly server: RpcServer;
+  readonly identity: Identity;
+  readonly database: Database;
+  readonly jobs: RunningJobs;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  /** Opens its ports and starts its relay, consumers and jobs. */
+  start(): Promise<ServicePorts>;
+  ready(): Promise<Readiness>;
+  /** Stops in order, each step for a bounded time. */
+  stop(): Promise<void>;
+}
+
+/** Puts a service together: reads its environment, opens what it needs, builds it. Throws EnvironmentProblems listing all that is wrong. */
+export async function buildService<Settings>(
+  composition: ServiceComposition<Settings>,
+  parts: ServiceParts,
+): Promise<Service> {
+  const { name } = composition;
+  const environment = new EnvironmentReader(parts.environment);
+  const common = readServiceSettings(environment, name);
+  // A composition without settings of its own has Settings = undefined.
+  const settings = composition.settings?.(environment) as Settings;
+  environment.assertSound();
+  const { identity, keyring } = common;
+  if (identity === undefined || keyring === undefined) throw new Error('the environment was found sound but is not');
+  if (common.failpoints) turnFailpointsOn(common.armedFailpoint);
+
+  const logger = parts.logger ?? createLogger({ service: name, level: common.logLevel });
+  const metrics = createMetrics(name);
+  const tracing = openTracing({ service: name, endpoint: common.otlpEndpoint, logger });
+  const tracer = tracing?.tracer;
+  const database = parts.database ?? openOwnDatabase(name, common, logger);
+  metrics.watchPool(database);
+  const peers = openPeers({ identity, environment, transportTo: parts.transportTo, tracer });
+  const opened: { events?: EventConnection; jobs?: RunningJobs } = {};
+  try {
+    const events = await (parts.connectEvents ?? connectNatsEvents)({
+      service: name,
+      url: common.natsUrl,
+      logger,
+      onClosed: (error) => parts.onFatal?.(error),
+    });
+    opened.events = events;
+    const context: ServiceContext<Settings> = {
+      name,
+      settings,
+      environment,
+      database,
+      events,
+      client: (service) => peers.client(service),
+      identity,
+      callerFor: (init) => identity.callerFor(init),
+      keyring,
+      logger,
+      metrics,
+      clock: parts.clock ?? systemClock,
+      failpoint,
+      wake: (job) => opened.jobs?.wake(job),
+    };
+    const built = await composition.build(context);
+    environment.assertSound();
+    const server = rpcServer({ handlers: built.handlers, identity, observer: metrics.rpcObserver(logger), tracer });
+    const jobs = prepareJobs(built.jobs ?? [], { logger, observer: metrics.jobObserver });
+    opened.jobs = jobs;
+    const running = new RunningService({
+      migrations: composition.migrations,
+      settings: common,
+      grpc: parts.grpc ?? true,
+      ...{ name, built, server, database, events, peers, jobs, metrics, logger, tracing },
+    });
+    return {
+      ...{ name, handlers: built.handlers, server, identity, database, jobs, metrics, logger },
+      start: () => running.start(),
+      ready: () => running.ready(),
+      stop: () => running.stop(),
+    };
+  } catch (error) {
+    peers.close();
+    await opened.events?.close();
+    await database.close();
+    await tracing?.stop();
+    throw error;
+  }
+}
+
+function openOwnDatabase(name: string, settings: ServiceSettings, logger: Logger): Database {
+  return openDatabase({
+    url: settings.databaseUrl,
+    applicationName: `eligo ${name}`,
+    schema: name,
+    max: settings.databaseConnections,
+    onError: (error, where) => logger.warn({ err: error }, `the database failed: ${where}`),
+  });
+}

@@ -1,0 +1,55 @@
+import type { DescService } from '@bufbuild/protobuf';
+import type { Database, MigrationSource } from '@eligo/postgres';
+import type { CallerInit, Client, Handlers, Identity } from '@eligo/rpc';
+import type { Clock } from '@eligo/values';
+import type { EnvironmentReader } from './environment.ts';
+import type { ConsumerDefinition, EventConnection } from './event-plumbing.ts';
+import type { failpoint } from './failpoints.ts';
+import type { ReadinessChecks } from './health.ts';
+import type { Job } from './jobs.ts';
+import type { Keyring } from './keyring.ts';
+import type { Logger } from './logger.ts';
+import type { Metrics } from './metrics.ts';
+
+/** What a service is made of, before it runs; exported by its `service.ts`. `Settings` is what its own `config.ts` reads. */
+export interface ServiceComposition<Settings = undefined> {
+  /** The component's name: its schema, its role, its place in credentials and policies. */
+  readonly name: string;
+  readonly migrations: readonly MigrationSource[];
+  /** Reads the service's own variables; those that every service has are read anyway. */
+  readonly settings?: (env: EnvironmentReader) => Settings;
+  build(context: ServiceContext<Settings>): Promise<BuiltService> | BuiltService;
+}
+
+/** What a service is given to build itself from. */
+export interface ServiceContext<Settings = undefined> {
+  readonly name: string;
+  readonly settings: Settings;
+  /** For a variable that only matters while building; what is missing is reported after `build`. */
+  readonly environment: EnvironmentReader;
+  readonly database: Database;
+  readonly events: EventConnection;
+  /** A typed client of a peer, called as this service; one per service, made on first use. */
+  client<Service extends DescService>(service: Service): Client<Service>;
+  readonly identity: Identity;
+  /** A caller context for work of this service's own: `catalog.getPrice(request, { caller: context.callerFor(scope) })`. */
+  callerFor(init: CallerInit): ReturnType<Identity['callerFor']>;
+  readonly keyring: Keyring;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly failpoint: typeof failpoint;
+  /** Runs a job of this service now rather than at its next turn. */
+  wake(job: string): void;
+}
+
+/** A service that was built: what it serves and what it does by itself. Nothing of it runs yet. */
+export interface BuiltService {
+  readonly handlers: Handlers;
+  readonly consumers?: readonly ConsumerDefinition[] | undefined;
+  readonly jobs?: readonly Job[] | undefined;
+  /** What it needs beside its database and the event bus in order to be ready. */
+  readonly ready?: ReadinessChecks | undefined;
+  /** Called once, after the last call, job and event, before connections are closed. */
+  stop?(): Promise<void>;
+}

@@ -1,0 +1,168 @@
+/** What a process is given: the environment, or the part of it that a stack passes on. */
+export type EnvironmentRecord = Readonly<Record<string, string | undefined>>;
+
+/** How strict a process is about its secrets. */
+export type Stage = 'development' | 'test' | 'production';
+
+/** Everything that is wrong with an environment, at once. The values are never repeated. */
+export class EnvironmentProblems extends Error {
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(`the environment cannot be used:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);
+    this.name = 'EnvironmentProblems';
+    this.problems = problems;
+  }
+}
+
+/**
+ * Reads settings out of an environment: `readEnvironment(process.env, (env) => ({ port: env.integer('PORT', { default: 8080 }) }))`. Throws
+ * EnvironmentProblems that lists everything that is missing or malformed.
+ */
+export function readEnvironment<Settings>(
+  record: EnvironmentRecord,
+  read: (env: EnvironmentReader) => Settings,
+): Settings {
+  const reader = new EnvironmentReader(record);
+  const settings = read(reader);
+  reader.assertSound();
+  return settings;
+}
+
+/** A typed reader that notes what is wrong and goes on; what it returns counts only when nothing was. */
+export class EnvironmentReader {
+  readonly stage: Stage;
+  readonly #record: EnvironmentRecord;
+  readonly #problems: string[] = [];
+
+  constructor(record: EnvironmentRecord) {
+    this.#record = record;
+    this.stage = this.oneOf('ELIGO_ENV', ['development', 'test', 'production'], 'development');
+  }
+
+  /** A text that must be there, unless a default is given. */
+  text(name: string, options: { default?: string } = {}): string {
+    const value = this.optional(name) ?? options.default;
+    if (value !== undefined) return value;
+    this.problem(`${name} is missing`);
+    return '';
+  }
+
+  /** A text that may be left out; an empty one counts as left out. */
+  optional(name: string): string | undefined {
+    const value = this.#record[name];
+    return value === undefined || value.trim() === '' ? undefined : value.trim();
+  }
+
+  /** A whole number within its bounds. */
+  integer(name: string, options: { default?: number; min?: number; max?: number } = {}): number {
+    const { min = 0, max = Number.MAX_SAFE_INTEGER } = options;
+    const text = this.optional(name);
+    if (text === undefined) {
+      if (options.default === undefined) this.problem(`${name} is missing`);
+      return options.default ?? min;
+    }
+    const value = /^-?\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    this.problem(`${name} must be a whole number from ${min} to ${max}`);
+    return min;
+  }
+
+  oneOf<Value extends string>(name: string, values: readonly [Value, ...Value[]], fallback?: Value): Value {
+    const text = this.optional(name) ?? fallback;
+    const value = values.find((one) => one === text);
+    if (value !== undefined) return value;
+    this.problem(text === undefined ? `${name} is missing` : `${name} must be one of ${values.join(', ')}`);
+    return values[0];
+  }
+
+  /** `on`, or off when it is left out. */
+  flag(name: string): boolean {
+    return this.oneOf(name, ['off', 'on'], 'off') === 'on';
+  }
+
+  url(name: string, options: { default?: string } = {}): string {
+    const text = this.text(name, options);
+    if (text !== '' && !URL.canParse(text)) this.problem(`${name} must be a URL`);
+    return text;
+  }
+
+  /** A secret. In production it may be neither short nor one that ships with Eligo. */
+  secret(name: string): string {
+    const value = this.text(name);
+    if (value !== '') this.#refuseDefault(name, value);
+    return value;
+  }
+
+  /** A secret that may be left out. */
+  optionalSecret(name: string): string | undefined {
+    const value = this.optional(name);
+    if (value !== undefined) this.#refuseDefault(name, value);
+    return value;
+  }
+
+  /** A URL with credentials inside. In production its password may not be one that ships with Eligo. */
+  secretUrl(name: string): string {
+    const text = this.url(name);
+    if (URL.canParse(text)) this.#refuseDefaultPassword(name, new URL(text));
+    return text;
+  }
+
+  /** A JSON value, as `parse` takes it; what `parse` throws is taken for a fault of the value. */
+  json<Value>(name: string, parse: (value: unknown) => Value, fallback: Value): Value {
+    const text = this.optional(name);
+    if (text === undefined) {
+      this.problem(`${name} is missing`);
+      return fallback;
+    }
+    try {
+      return parse(JSON.parse(text));
+    } catch {
+      this.problem(`${name} is not the JSON that is expected`);
+      return fallback;
+    }
+  }
+
+  /** Refuses to start unless a lease outlives the call that it covers by a margin: else a second worker starts what the first still does. */
+  leaseOutlives(lease: { name: string; ms: number }, call: { name: string; ms: number }, marginMs: number): void {
+    if (lease.ms >= call.ms + marginMs) return;
+    this.problem(`${lease.name} must be at least ${call.name} + ${marginMs} ms`);
+  }
+
+  /** Notes something else that is wrong. */
+  problem(text: string): void {
+    this.#problems.push(text);
+  }
+
+  assertSound(): void {
+    if (this.#problems.length > 0) throw new EnvironmentProblems(this.#problems);
+  }
+
+  #refuseDefault(name: string, value: string): void {
+    if (this.stage !== 'production') return;
+    if (isDefaultSecret(value)) this.problem(`${name} is a default secret, which production refuses`);
+    else if (value.length < shortestSecret) this.problem(`${name} is shorter than ${shortestSecret} characters`);
+  }
+
+  #refuseDefaultPassword(name: string, url: URL): void {
+    if (this.stage !== 'production') return;
+    const password = decodeURIComponent(url.password);
+    if (password === '') this.problem(`${name} carries no password`);
+    else if (isDefaultSecret(password) || password === decodeURIComponent(url.username)) {
+      this.problem(`${name} carries a default password, which production refuses`);
+    }
+  }
+}
+
+const shortestSecret = 16;
+
+/** Every secret that ships with Eligo, in the compose file and elsewhere, contains this mark. */
+export const defaultSecretMark = 'development-only';
+
+const guessedFirst = new Set(['eligo', 'postgres', 'password', 'secret', 'changeme', 'admin', 'nats', 'test']);
+
+/** Whether a secret is one that anybody knows. */
+export function isDefaultSecret(value: string): boolean {
+  const lower = value.toLowerCase();
+  return lower.includes(defaultSecretMark) || guessedFirst.has(lower);
+}

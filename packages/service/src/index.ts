@@ -1,0 +1,39 @@
+export { type AdminServer, startAdminServer } from './admin-server.ts';
+export { buildService, type Service, type ServiceParts } from './build-service.ts';
+export type { BuiltService, ServiceComposition, ServiceContext } from './composition.ts';
+export {
+  defaultSecretMark,
+  EnvironmentProblems,
+  EnvironmentReader,
+  type EnvironmentRecord,
+  isDefaultSecret,
+  readEnvironment,
+  type Stage,
+} from './environment.ts';
+export type { ConnectEvents, ConsumerDefinition, EventConnection, Stoppable, Subscription } from './event-plumbing.ts';
+export {
+  armFailpoint,
+  declareFailpoints,
+  type FailpointAction,
+  FailpointError,
+  type FailpointState,
+  failpoint,
+  failpointReached,
+  listFailpoints,
+  releaseFailpoint,
+  turnFailpointsOff,
+  turnFailpointsOn,
+} from './failpoints.ts';
+export { checkReadiness, type Readiness, type ReadinessChecks, within } from './health.ts';
+export { type Job, prepareJobs, type RunningJobs } from './jobs.ts';
+export { type Keyring, openKeyring } from './keyring.ts';
+export { createLogger, type Logger, type LoggerOptions, logLevels } from './logger.ts';
+export { createMetrics, type Metrics } from './metrics.ts';
+export { connectNatsEvents } from './nats-events.ts';
+export { openPeers, type Peers, type TransportTo } from './peers.ts';
+export { type Runnable, runProcess } from './run-process.ts';
+export { runService } from './run-service.ts';
+export type { ServicePorts } from './running-service.ts';
+export { isCardNumber, scrub } from './scrub.ts';
+export { readIdentity, readKeyring } from './service-settings.ts';
+export { openTracing, type Tracing } from './tracing.ts';

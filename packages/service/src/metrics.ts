@@ -1,0 +1,109 @@
+import { Code } from '@connectrpc/connect';
+import type { Database } from '@eligo/postgres';
+import type { ServerObserver } from '@eligo/rpc';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { JobObserver } from './jobs.ts';
+import type { Logger } from './logger.ts';
+
+/** The Prometheus metrics of one component. */
+export interface Metrics {
+  readonly registry: Registry;
+  /** A number that is looked up when Prometheus asks: outbox age, consumer lag, attempts in doubt. */
+  gauge(name: string, help: string, read: () => number | Promise<number>): void;
+  /** The same, with one value per label. */
+  gauges(name: string, help: string, label: string, read: () => Iterable<readonly [string, number]>): void;
+  counter<Label extends string>(name: string, help: string, labels: readonly Label[]): Counter<Label>;
+  histogram<Label extends string>(
+    name: string,
+    help: string,
+    labels: readonly Label[],
+    buckets?: readonly number[],
+  ): Histogram<Label>;
+  /** What the RPC server tells its calls to. */
+  rpcObserver(logger: Logger): ServerObserver;
+  readonly jobObserver: JobObserver;
+  /** Watches the pool of a database. */
+  watchPool(database: Database): void;
+  /** The page that Prometheus reads, those of the process (memory, event loop lag) included. */
+  page(): Promise<string>;
+}
+
+/** Makes the metrics of a component. Names get the prefix `eligo_`, and each line the label `service`. */
+export function createMetrics(service: string): Metrics {
+  const registry = new Registry();
+  registry.setDefaultLabels({ service });
+  const registers = [registry];
+  const counter: Metrics['counter'] = (name, help, labels) =>
+    new Counter({ name: `eligo_${name}`, help, labelNames: labels, registers });
+  const histogram: Metrics['histogram'] = (name, help, labels, buckets = secondsBuckets) =>
+    new Histogram({ name: `eligo_${name}`, help, labelNames: labels, buckets: [...buckets], registers });
+
+  const calls = histogram('rpc_server_seconds', 'Calls served, by method, caller and code', ['method', 'from', 'code']);
+  const inFlight = new Gauge({ name: 'eligo_rpc_in_flight', help: 'Calls being served', registers });
+  const runs = histogram('job_seconds', 'Runs of jobs, by job and whether they ended well', ['job', 'ok']);
+  const unexpected = counter('unexpected_errors_total', 'Errors that nobody expected', ['method']);
+
+  const gauge: Metrics['gauge'] = (name, help, read) => {
+    const made: Gauge = new Gauge({
+      name: `eligo_${name}`,
+      help,
+      registers,
+      async collect() {
+        made.set(await read());
+      },
+    });
+  };
+  return {
+    registry,
+    counter,
+    histogram,
+    gauge,
+    gauges(name, help, label, read) {
+      const made: Gauge = new Gauge({
+        name: `eligo_${name}`,
+        help,
+        labelNames: [label],
+        registers,
+        collect() {
+          made.reset();
+          for (const [value, number] of read()) made.set({ [label]: value }, number);
+        },
+      });
+    },
+    rpcObserver: (logger) => ({
+      started: () => inFlight.inc(),
+      finished(method, { from, code, durationMs }) {
+        inFlight.dec();
+        const labels = { method: method.name, from, code: code === undefined ? 'ok' : Code[code] };
+        calls.observe(labels, durationMs / 1_000);
+      },
+      unexpected(error, { method, requestId, from }) {
+        unexpected.inc({ method: method.name });
+        logger.error({ err: error, method: method.name, from, requestId }, 'a call failed unexpectedly');
+      },
+    }),
+    jobObserver: {
+      ran: (job, { ok, durationMs }) => runs.observe({ job, ok: String(ok) }, durationMs / 1_000),
+    },
+    watchPool(database) {
+      gauge('pool_connections', 'Connections of the pool', () => database.stats().total);
+      gauge('pool_idle', 'Connections of the pool that wait for work', () => database.stats().idle);
+      gauge('pool_waiting', 'Work that waits for a connection', () => database.stats().waiting);
+    },
+    page: () => Registry.merge([processMetrics(), registry]).metrics(),
+  };
+}
+
+// A read takes one millisecond, a call to the processor seconds.
+const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+let ofTheProcess: Registry | undefined;
+
+// Memory, CPU and event loop lag belong to the process, however many components share it.
+function processMetrics(): Registry {
+  if (ofTheProcess === undefined) {
+    ofTheProcess = new Registry();
+    collectDefaultMetrics({ register: ofTheProcess });
+  }
+  return ofTheProcess;
+}

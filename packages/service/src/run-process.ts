@@ -1,0 +1,52 @@
+import { EnvironmentProblems } from './environment.ts';
+import { within } from './health.ts';
+import type { Logger } from './logger.ts';
+
+/** What runs in a process until a signal ends it. */
+export interface Runnable {
+  stop(): Promise<void>;
+}
+
+/** The steps of stopping have bounds of their own; this is past all of them. */
+const stopWaitMs = 45_000;
+
+/**
+ * Runs something as the only thing of this process: SIGTERM and SIGINT stop it in order and exit 0, a second one exits at once, and an error
+ * that nobody caught is logged and exits 1 - a process in an unknown state is worth less than one that is started again.
+ */
+export async function runProcess(
+  logger: Logger,
+  start: (fatal: (error: unknown) => void) => Promise<Runnable>,
+): Promise<void> {
+  const fatal = (error: unknown) => {
+    logger.fatal({ err: error }, 'ended by an error');
+    process.exit(1);
+  };
+  process.on('uncaughtException', fatal);
+  process.on('unhandledRejection', fatal);
+
+  let running: Runnable | undefined;
+  let stopping = false;
+  const stop = async (signal: NodeJS.Signals) => {
+    if (stopping) process.exit(1);
+    stopping = true;
+    logger.info({ signal }, 'told to stop');
+    try {
+      if (running !== undefined) await within(stopWaitMs, running.stop);
+      process.exit(0);
+    } catch (error) {
+      fatal(error);
+    }
+  };
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+  try {
+    const started = await start(fatal);
+    running = { stop: () => started.stop() };
+  } catch (error) {
+    if (!(error instanceof EnvironmentProblems)) return fatal(error);
+    // For whoever starts it, not for a log: names of variables and what is wrong with them, never values.
+    process.stderr.write(`${error.message}\n`);
+    process.exit(1);
+  }
+}

@@ -1,0 +1,91 @@
+import { type GrpcListener, serveGrpc } from '@eligo/rpc';
+import { type AdminServer, startAdminServer } from './admin-server.ts';
+import type { ServiceAssembly } from './assembly.ts';
+import type { Stoppable } from './event-plumbing.ts';
+import { checkReadiness, type Readiness, type ReadinessChecks, within } from './health.ts';
+import { migrationsCurrent } from './migrations-current.ts';
+
+/** The ports that a service listens on; no gRPC port when it is reached in process. */
+export interface ServicePorts {
+  readonly adminPort: number;
+  readonly grpcPort: number | undefined;
+}
+
+/** Calls, events and runs under way get this long to end: the longest call's deadline is 30 s, and an orchestrator's patience too. */
+const inFlightWaitMs = 25_000;
+const closeWaitMs = 3_000;
+
+/** A service's running parts, started together and stopped in order. */
+export class RunningService {
+  readonly #assembly: ServiceAssembly;
+  readonly #checks: ReadinessChecks;
+  readonly #eventWork: Stoppable[] = [];
+  #admin: AdminServer | undefined;
+  #grpc: GrpcListener | undefined;
+  #stopping: Promise<void> | undefined;
+
+  constructor(assembly: ServiceAssembly) {
+    this.#assembly = assembly;
+    const { database, events, migrations, built } = assembly;
+    this.#checks = {
+      postgres: () => database.ping(),
+      nats: () => events.check(),
+      migrations: migrationsCurrent(database, migrations),
+      ...built.ready,
+    };
+  }
+
+  async start(): Promise<ServicePorts> {
+    const { settings, server, metrics, database, events, built, jobs, logger, name } = this.#assembly;
+    const { host, adminPort, grpcPort, operatorToken, failpoints } = settings;
+    const ready = () => this.ready();
+    this.#admin = await startAdminServer({ host, port: adminPort, ready, metrics, server, operatorToken, failpoints });
+    if (this.#assembly.grpc) this.#grpc = await serveGrpc({ server, host, port: grpcPort });
+    this.#eventWork.push(await events.startRelay(database));
+    for (const consumer of built.consumers ?? []) {
+      this.#eventWork.push(await events.startConsumer(database, consumer));
+    }
+    jobs.start();
+    const ports = { adminPort: this.#admin.port, grpcPort: this.#grpc?.port };
+    logger.info({ ...ports, service: name, version: process.version }, 'started');
+    return ports;
+  }
+
+  ready(): Promise<Readiness> {
+    if (this.#stopping !== undefined) return Promise.resolve({ ready: false, checks: { stopping: 'failed' } });
+    return checkReadiness(this.#checks);
+  }
+
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #stop(): Promise<void> {
+    const { server, jobs, built, events, peers, database, tracing, logger } = this.#assembly;
+    logger.info({ inFlight: server.inFlight }, 'stopping');
+    // No new call, run or event; those under way end by themselves, all within the same wait.
+    await Promise.all([
+      this.#step('calls', inFlightWaitMs, () => server.drain()),
+      this.#step('grpc', inFlightWaitMs + closeWaitMs, async () => this.#grpc?.stop(inFlightWaitMs)),
+      this.#step('jobs', inFlightWaitMs, () => jobs.stop()),
+      ...this.#eventWork.map((work) => this.#step('events', inFlightWaitMs, () => work.stop())),
+    ]);
+    await this.#step('service', closeWaitMs, async () => built.stop?.());
+    await this.#step('nats', closeWaitMs, () => events.close());
+    peers.close();
+    await this.#step('postgres', closeWaitMs, () => database.close());
+    await this.#step('admin', closeWaitMs, async () => this.#admin?.stop());
+    await this.#step('traces', closeWaitMs, async () => tracing?.stop());
+    logger.info('stopped');
+  }
+
+  // A step that fails or takes too long does not keep the next ones from running.
+  async #step(step: string, waitMs: number, work: () => Promise<unknown>): Promise<void> {
+    try {
+      await within(waitMs, work);
+    } catch (error) {
+      this.#assembly.logger.error({ err: error, step }, 'a step of stopping failed');
+    }
+  }
+}
