@@ -64,6 +64,7 @@ export function isConnectionLoss(error: unknown): boolean {
   if (code !== undefined)
     return code.startsWith('08') || code === '53300' || /^57P0[1-5]$/.test(code) || code === '25P03';
   if (!(error instanceof Error)) return false;
+  if (error.cause instanceof Error && isConnectionLoss(error.cause)) return true;
   const system = 'code' in error && typeof error.code === 'string' ? error.code : '';
   if (/^(ECONN|EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENOENT)/.test(system)) return true;
   // pg reports these without a code.

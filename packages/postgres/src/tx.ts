@@ -11,9 +11,9 @@ import type { Statement } from './statement.ts';
  * they were sent and share a round trip. After a failed statement nothing can be saved: use `on conflict`, not catch and go on.
  */
 export class Tx implements Db {
+  readonly database: Database;
   readonly scope: Scope | null;
   readonly hooks: (() => void | Promise<void>)[] = [];
-  readonly #database: Database;
   readonly #client: PoolClient;
   readonly #running = new Set<Promise<unknown>>();
   #failure: unknown;
@@ -21,7 +21,7 @@ export class Tx implements Db {
   #unfinished = 0;
 
   constructor(database: Database, client: PoolClient, scope: Scope | null) {
-    this.#database = database;
+    this.database = database;
     this.#client = client;
     this.scope = scope;
   }
@@ -45,7 +45,7 @@ export class Tx implements Db {
   async query<Row>(scope: Scope | null, builder: Knex.QueryBuilder): Promise<Row[]> {
     if (scope !== null) this.#checkScope(scope, 'a built query');
     const { sql, bindings } = builder.toSQL().toNative();
-    return (await this.#send(this.#database.shapeName(sql), sql, [...bindings])).rows as Row[];
+    return (await this.#send(this.database.shapeName(sql), sql, [...bindings])).rows as Row[];
   }
 
   /** The failure of the first statement that failed, if one did. */

@@ -13,7 +13,6 @@ import {
 /** A database of its own with the schemas `alpha` and `beta`, each migrated and owned as a service's is. */
 export interface TestDatabase {
   readonly adminUrl: string;
-  readonly ownerUrl: string;
   urlOf(service: string): string;
   open(service?: string, options?: Partial<DatabaseOptions>): Database;
   /** One statement as the superuser. */
@@ -31,16 +30,25 @@ export async function testDatabase(): Promise<TestDatabase> {
   const url = new URL(server);
   url.pathname = `/${name}`;
   const adminUrl = url.href;
-  const urls = await provisionRoles({ adminUrl, services: ['alpha', 'beta'], passwords: {} });
+  const urls = await provisionRoles({
+    adminUrl,
+    services: ['alpha', 'beta'],
+    passwords: { alpha: 'alpha', beta: 'beta' },
+  });
   for (const schema of ['alpha', 'beta']) {
-    await migrate({ url: urls.owner, schema, role: `eligo_${schema}`, sources: [things, idempotencyMigrations] });
+    await migrate({
+      url: adminUrl,
+      owner: 'eligo_owner',
+      schema,
+      role: `eligo_${schema}`,
+      sources: [things, idempotencyMigrations],
+    });
   }
   const opened: Database[] = [];
   const urlOf = (service: string) => urls.services[service] ?? adminUrl;
   const admin = new pg.Pool({ connectionString: adminUrl, max: 2 });
   return {
     adminUrl,
-    ownerUrl: urls.owner,
     urlOf,
     open(service = 'alpha', options = {}) {
       const database = openDatabase({

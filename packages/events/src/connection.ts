@@ -1,0 +1,94 @@
+import { connect, Events, type JetStreamClient, type JetStreamManager, type NatsConnection } from 'nats';
+import { type EventLogger, errorLabel } from './logger.ts';
+import { inboxPrefixOf } from './names.ts';
+
+/** How to reach NATS. */
+export interface ConnectOptions {
+  /** `nats://user:password@host:port`, several separated by commas; the credentials of the first hold for all. */
+  readonly url: string;
+  /** The service that connects: its name in the server's lists, and the owner of the subjects that it takes answers on. */
+  readonly service: string;
+  readonly logger: EventLogger;
+}
+
+/** A connection to NATS that comes back for as long as the process lives. */
+export interface EventConnection {
+  readonly nats: NatsConnection;
+  readonly jetstream: JetStreamClient;
+  readonly manager: JetStreamManager;
+  /** Rises with each reconnect: what was known of the server before may no longer hold. */
+  readonly incarnation: () => number;
+  readonly isConnected: () => boolean;
+  /** Settles when the connection is closed for good; with an error when nobody asked for it, which is fatal to the process. */
+  readonly closed: Promise<Error | undefined>;
+  /** Sends what is pending and closes. */
+  readonly close: () => Promise<void>;
+}
+
+/** Connects, and waits for the server if it is not up yet. */
+export async function connectNats({ url, service, logger }: ConnectOptions): Promise<EventConnection> {
+  const servers = url.split(',').map((part) => new URL(part.trim()));
+  const [first] = servers;
+  if (first === undefined) throw new Error('no NATS server is named');
+  const nats = await connect({
+    servers: servers.map(({ hostname, port }) => `${hostname}:${port || '4222'}`),
+    ...(first.username === ''
+      ? {}
+      : { user: decodeURIComponent(first.username), pass: decodeURIComponent(first.password) }),
+    ...(first.protocol === 'tls:' ? { tls: {} } : {}),
+    name: `eligo ${service}`,
+    inboxPrefix: inboxPrefixOf(service),
+    waitOnFirstConnect: true,
+    // The default gives up after ten attempts and closes for good.
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: 250,
+    reconnectJitter: 250,
+    // The default of two minutes, twice, would take minutes to see a dead peer.
+    pingInterval: 10_000,
+    maxPingOut: 2,
+  });
+  let connected = true;
+  let incarnation = 1;
+  void (async () => {
+    for await (const { type, data } of nats.status()) {
+      if (type === Events.Disconnect) {
+        connected = false;
+        logger.warn({ service }, 'NATS is disconnected');
+      } else if (type === Events.Reconnect) {
+        connected = true;
+        incarnation += 1;
+        logger.info({ service }, 'NATS is connected again');
+      } else if (type === Events.Error) {
+        logger.error({ service, error: String(data).slice(0, 200) }, 'NATS reports an error');
+      }
+    }
+  })();
+  let closing: Promise<void> | undefined;
+  return {
+    nats,
+    jetstream: nats.jetstream({ timeout: 5_000 }),
+    // Asking for the account's limits first would need one more permission.
+    manager: await nats.jetstreamManager({ checkAPI: false, timeout: 5_000 }),
+    incarnation: () => incarnation,
+    isConnected: () => connected && !nats.isClosed(),
+    closed: nats
+      .closed()
+      .then((error) => (closing === undefined ? (error ?? new Error('the connection to NATS is closed')) : undefined)),
+    close() {
+      closing ??= drain(nats, connected, logger);
+      return closing;
+    },
+  };
+}
+
+async function drain(nats: NatsConnection, connected: boolean, logger: EventLogger): Promise<void> {
+  if (nats.isClosed()) return;
+  try {
+    // Without a server there is nobody to drain to.
+    if (connected) await nats.drain();
+    else await nats.close();
+  } catch (error) {
+    logger.warn({ error: errorLabel(error) }, 'NATS did not drain');
+    await nats.close();
+  }
+}

@@ -1,0 +1,119 @@
+import type { Database } from '@eligo/postgres';
+import type { EventConnection } from './connection.ts';
+import { Deliveries, type DeliveryCounts } from './deliveries.ts';
+import type { HandleEvent } from './inbox.ts';
+import { type EventLogger, errorLabel } from './logger.ts';
+import { durableOf, streamOf, subjectsOf } from './names.ts';
+import { ensureConsumer } from './streams.ts';
+import { Waker } from './waker.ts';
+
+/** What a consumer takes from one producing service. */
+export interface Subscription {
+  readonly from: string;
+  /** Event types, or `*` for all. */
+  readonly types: readonly string[];
+}
+
+/** A consumer: which events it takes, and what it does with each. */
+export interface ConsumerDefinition {
+  /** Its name within the service: part of the durable's name and of the inbox's key, so it never changes. */
+  readonly consumer: string;
+  readonly subscriptions: readonly Subscription[];
+  readonly handle: HandleEvent;
+  /** Events dealt with at once in this process (8); those of one aggregate always one after the other. */
+  readonly concurrency?: number;
+}
+
+export interface ConsumeOptions extends ConsumerDefinition {
+  readonly database: Database;
+  readonly connection: EventConnection;
+  readonly service: string;
+  readonly logger: EventLogger;
+  /** Deliveries after which an event is put aside (20). */
+  readonly maxDeliveries?: number;
+  /** The pause before an event that failed is delivered again, by the number of its deliveries. */
+  readonly retryDelayMs?: (deliveries: number) => number;
+  /** Runs around each handling: gives it the event's request id and trace. */
+  readonly around?: (
+    event: { requestId: string; traceparent: string; type: string },
+    run: () => Promise<void>,
+  ) => Promise<void>;
+}
+
+/** A running consumer. */
+export interface RunningConsumer {
+  stats(): DeliveryCounts;
+  /** Takes nothing more, waits for what is under way. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Takes events from durable pull consumers and deals with each once: note in the inbox and effect in one transaction, then the
+ * acknowledgement. What fails is delivered again later; after twenty deliveries it becomes a dead letter. Waits for streams that do not exist
+ * yet, and begins again when its durable is recreated under it.
+ */
+export function consume(options: ConsumeOptions): RunningConsumer {
+  const deliveries = new Deliveries(options);
+  const stops = options.subscriptions.map((subscription) => follow(options, subscription, deliveries));
+  return {
+    stats: () => deliveries.counts(),
+    async stop() {
+      await Promise.all(stops.map((stop) => stop()));
+      await deliveries.idle();
+    },
+  };
+}
+
+const RETRY_MS = 500;
+
+function follow(options: ConsumeOptions, subscription: Subscription, deliveries: Deliveries): () => Promise<void> {
+  const { connection, service, consumer, logger } = options;
+  const { from } = subscription;
+  const waker = new Waker();
+  let stopping = false;
+  let close: (() => Promise<unknown>) | undefined;
+
+  const running = (async () => {
+    while (!stopping) {
+      try {
+        await takeAll();
+      } catch (error) {
+        logger.warn({ service, consumer, from, error: errorLabel(error) }, 'a consumer begins anew');
+      }
+      if (!stopping) await waker.wait(RETRY_MS);
+    }
+  })();
+
+  async function takeAll(): Promise<void> {
+    const durable = durableOf(service, consumer);
+    if ((await ensureConsumer(connection, from, durable, filterOf(subscription))) === undefined) return;
+    const pull = await connection.jetstream.consumers.get(streamOf(from), durable);
+    const messages = await pull.consume({ max_messages: 200, expires: 10_000, idle_heartbeat: 2_500 });
+    close = () => messages.close();
+    if (stopping) await messages.close();
+    void (async () => {
+      for await (const { type } of await messages.status()) {
+        // Each of these means that what is pulled from is not there any more, or not heard of: begin again from the start.
+        if (restartOn.has(type)) messages.stop();
+      }
+    })();
+    const wanted = subscription.types.includes('*') ? undefined : new Set(subscription.types);
+    for await (const message of messages) await deliveries.take(message, wanted);
+    close = undefined;
+  }
+
+  return async () => {
+    stopping = true;
+    waker.wake();
+    await close?.();
+    await running;
+  };
+}
+
+const restartOn = new Set<string>(['consumer_deleted', 'consumer_not_found', 'stream_not_found', 'heartbeats_missed']);
+
+// Server 2.9 knows one filter for each consumer; several types are told apart here, by the subject alone.
+function filterOf({ from, types }: Subscription): string {
+  const [only] = types;
+  return types.length === 1 && only !== undefined && only !== '*' ? `eligo.${from}.*.${only}` : subjectsOf(from);
+}

@@ -1,0 +1,44 @@
+import { toBinary } from '@bufbuild/protobuf';
+import { type Database, type Scope, type Tx, unscoped, withTx } from '@eligo/postgres';
+import { type Event, EventSchema } from '@eligo/proto/events/v1/events';
+
+/** What a consumer does with an event, in the transaction that also notes that it has been done. */
+export type HandleEvent = (tx: Tx, event: Event) => Promise<void>;
+
+/** Deals with an event once, however often it is delivered: the note in the inbox and the effect commit together. False: it was done before. */
+export function handleOnce(database: Database, consumer: string, event: Event, handle: HandleEvent): Promise<boolean> {
+  return withTx(database, scopeOf(event), async (tx) => {
+    const isNew = (await tx.execute(noteInInbox, null, [consumer, event.eventId])) === 1;
+    if (isNew) await handle(tx, event);
+    return isNew;
+  });
+}
+
+/** Puts an event aside that a consumer cannot deal with; true when it was not put aside before. */
+export async function putAside(
+  database: Database,
+  consumer: string,
+  event: Event,
+  error: string,
+  deliveries: number,
+): Promise<boolean> {
+  const payload = Buffer.from(toBinary(EventSchema, event));
+  const { eventId, type, accountId, testMode } = event;
+  const values = [consumer, eventId, type, accountId, testMode, payload, error, deliveries];
+  return (await database.execute(insertDeadLetter, null, values)) === 1;
+}
+
+/** The scope that an event's effects belong to; none for what concerns no account. */
+export function scopeOf(event: Event): Scope | null {
+  return event.accountId === '' ? null : { accountId: event.accountId, testMode: event.testMode };
+}
+
+const noteInInbox = unscoped(
+  'events.note_in_inbox',
+  'insert into inbox (consumer, event_id) values ($1, $2) on conflict do nothing',
+);
+const insertDeadLetter = unscoped(
+  'events.dead_letter',
+  `insert into dead_letters (consumer, event_id, type, account_id, test_mode, payload, error, deliveries)
+   values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing`,
+);

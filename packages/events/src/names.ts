@@ -1,0 +1,29 @@
+/** The stream of a producing service: `ELIGO_CHECKOUT`. */
+export function streamOf(service: string): string {
+  return `ELIGO_${service.toUpperCase()}`;
+}
+
+/** The subject of an event: `eligo.<service>.<test|live>.<event type>`. It names no account and no record. */
+export function subjectOf(service: string, testMode: boolean, type: string): string {
+  return `eligo.${service}.${testMode ? 'test' : 'live'}.${type}`;
+}
+
+/** All subjects of a producing service. */
+export function subjectsOf(service: string): string {
+  return `eligo.${service}.>`;
+}
+
+/** The event type that a subject ends in. */
+export function typeOfSubject(subject: string): string {
+  return subject.split('.').slice(3).join('.');
+}
+
+/** The durable consumer of a service on another's stream. */
+export function durableOf(service: string, consumer: string): string {
+  return `${service}-${consumer}`;
+}
+
+/** The prefix of the subjects on which a service takes answers; its own, so that no one listens in. */
+export function inboxPrefixOf(service: string): string {
+  return `_INBOX_${service}`;
+}

@@ -1,0 +1,68 @@
+import type { EventConnection } from './connection.ts';
+import { type EventLogger, errorLabel } from './logger.ts';
+import { streamOf, subjectOf } from './names.ts';
+import { encodedEvent, type OutboxRow, type Place } from './outbox.ts';
+import { eventIdAt } from './streams.ts';
+
+/** An event that the server says it has stored. */
+export interface Stored extends Place {
+  readonly duplicate: boolean;
+}
+
+/**
+ * Publishes the events, at most 64 in flight, those of one aggregate one after the other. What is not acknowledged in time is left out, with
+ * what follows it in its aggregate: it may be stored or not, and is sent again under the same id. A "duplicate" is believed only when the
+ * stream does hold the event in that place.
+ */
+export async function publishBatch(
+  connection: EventConnection,
+  service: string,
+  rows: readonly OutboxRow[],
+  logger: EventLogger,
+): Promise<Stored[]> {
+  const stored: Stored[] = [];
+  const lines = [...Map.groupBy(rows, (row) => row.aggregate_id).values()].map((line) =>
+    line.toSorted((a, b) => Number(a.aggregate_seq - b.aggregate_seq)),
+  );
+  let next = 0;
+  const work = async (): Promise<void> => {
+    for (let line = lines[next++]; line !== undefined; line = lines[next++]) {
+      for (const row of line) {
+        const place = await publish(connection, service, row, logger);
+        if (place === undefined) break;
+        stored.push(place);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(MAX_IN_FLIGHT, lines.length) }, work));
+  return stored;
+}
+
+const MAX_IN_FLIGHT = 64;
+
+async function publish(
+  connection: EventConnection,
+  service: string,
+  row: OutboxRow,
+  logger: EventLogger,
+): Promise<Stored | undefined> {
+  try {
+    const ack = await connection.jetstream.publish(subjectOf(service, row.test_mode, row.type), encodedEvent(row), {
+      msgID: row.event_id,
+      // A stream that is missing is then an error, and not a message that nobody keeps.
+      expect: { streamName: streamOf(service) },
+      timeout: 5_000,
+    });
+    if (ack.duplicate && (await eventIdAt(connection, service, ack.seq)) !== row.event_id) {
+      logger.warn({ service, eventId: row.event_id }, 'the stream calls an event a duplicate that it does not hold');
+      return undefined;
+    }
+    return { eventId: row.event_id, streamSeq: ack.seq, duplicate: ack.duplicate };
+  } catch (error) {
+    logger.warn(
+      { service, eventId: row.event_id, error: errorLabel(error) },
+      'an event was not acknowledged; it is sent again',
+    );
+    return undefined;
+  }
+}

@@ -1,0 +1,17 @@
+import { type Database, unscoped } from '@eligo/postgres';
+
+/** For how many days events are kept after they were published, and their ids after they were dealt with. */
+export interface Retention {
+  /** At least 7; 14 by default. It bounds how old a JetStream directory may come back. */
+  readonly outboxDays?: number;
+  /** At least 31, so that whatever the stream (30 days) can still deliver is known; 32 by default. */
+  readonly inboxDays?: number;
+}
+
+/** Deletes what is older, at most `batch` of each kind; returns how many rows. A job calls it until it returns little. */
+export async function pruneEvents(database: Database, retention: Retention = {}, batch = 5_000): Promise<number> {
+  const { outboxDays = 14, inboxDays = 32 } = retention;
+  return Number((await database.row(prune, null, [outboxDays, inboxDays, batch]))?.pruned ?? 0n);
+}
+
+const prune = unscoped<{ pruned: bigint }>('events.prune', 'select prune_events($1, $2, $3) as pruned');

@@ -1,0 +1,108 @@
+import {
+  AckPolicy,
+  type ConsumerConfig,
+  type ConsumerInfo,
+  DeliverPolicy,
+  DiscardPolicy,
+  NatsError,
+  nanos,
+  RetentionPolicy,
+  StorageType,
+  type StreamInfo,
+} from 'nats';
+import type { EventConnection } from './connection.ts';
+import { streamOf, subjectsOf } from './names.ts';
+
+/** How long a stream keeps events. The outbox, and not the stream, is what they are safe in. */
+export const STREAM_DAYS = 30;
+
+/** How long a consumer may take over an event before the server gives it to someone again. */
+export const ACK_WAIT_MS = 30_000;
+
+const DAY_MS = 86_400_000;
+
+/** The stream of a producing service, or undefined if there is none. */
+export async function findStream(connection: EventConnection, service: string): Promise<StreamInfo | undefined> {
+  return orMissing(() => connection.manager.streams.info(streamOf(service)));
+}
+
+/** Creates the service's stream, with limits retention: a work queue would forget the ids by which it knows duplicates. */
+export async function createStream(connection: EventConnection, service: string, replicas = 1): Promise<StreamInfo> {
+  return connection.manager.streams.add({
+    name: streamOf(service),
+    subjects: [subjectsOf(service)],
+    retention: RetentionPolicy.Limits,
+    storage: StorageType.File,
+    discard: DiscardPolicy.Old,
+    max_age: nanos(STREAM_DAYS * DAY_MS),
+    duplicate_window: nanos(120_000),
+    max_msg_size: 1_048_576,
+    num_replicas: replicas,
+    deny_delete: true,
+  });
+}
+
+/** The id of the event that the stream holds in this place, if it holds one. */
+export async function eventIdAt(
+  connection: EventConnection,
+  service: string,
+  seq: number,
+): Promise<string | undefined> {
+  const message = await orMissing(() => connection.manager.streams.getMessage(streamOf(service), { seq }));
+  return message?.header.get('Nats-Msg-Id') || undefined;
+}
+
+/** Makes sure that the durable consumer exists; undefined when the stream does not, yet. */
+export async function ensureConsumer(
+  connection: EventConnection,
+  from: string,
+  durable: string,
+  filterSubject: string,
+): Promise<ConsumerInfo | undefined> {
+  const existing = await orMissing(() => connection.manager.consumers.info(streamOf(from), durable));
+  if (existing !== undefined && existing.config.filter_subject === filterSubject) return existing;
+  if (existing !== undefined) await connection.manager.consumers.delete(streamOf(from), durable);
+  return orMissing(() => connection.manager.consumers.add(streamOf(from), consumerConfig(durable, filterSubject)));
+}
+
+/**
+ * Deletes and recreates every durable consumer of the service's stream, so that each is given everything again: one whose position is beyond
+ * what the stream has lost would not be given what comes in its place. Inboxes take care of what is given twice.
+ */
+export async function recreateConsumers(connection: EventConnection, service: string): Promise<number> {
+  const stream = streamOf(service);
+  const consumers: ConsumerInfo[] = [];
+  for await (const info of connection.manager.consumers.list(stream)) consumers.push(info);
+  for (const { name, config } of consumers) {
+    if (!config.durable_name) continue;
+    await connection.manager.consumers.delete(stream, name);
+    await connection.manager.consumers.add(stream, consumerConfig(name, config.filter_subject ?? subjectsOf(service)));
+  }
+  return consumers.length;
+}
+
+function consumerConfig(durable: string, filterSubject: string): Partial<ConsumerConfig> {
+  return {
+    durable_name: durable,
+    filter_subject: filterSubject,
+    ack_policy: AckPolicy.Explicit,
+    deliver_policy: DeliverPolicy.All,
+    ack_wait: nanos(ACK_WAIT_MS),
+    // A limit here would park the event in silence; dead letters are ours to write.
+    max_deliver: -1,
+    max_ack_pending: 512,
+  };
+}
+
+async function orMissing<T>(ask: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof NatsError && (error.api_error?.code === 404 || error.code === '404');
+}

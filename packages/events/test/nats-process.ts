@@ -1,0 +1,86 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, connect as dial } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+
+/** A nats-server of the test's own, which it may kill, and whose directory it may put back. */
+export interface NatsProcess {
+  readonly port: number;
+  readonly url: string;
+  readonly directory: string;
+  start(): Promise<void>;
+  /** SIGKILL, as a crash is. */
+  kill(): Promise<void>;
+  /** SIGTERM: writes its state. */
+  stop(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+/** `config` makes the server's configuration for its address and directory; without it there is JetStream and no permission needed. */
+export async function natsProcess(config?: (listen: string, store: string) => string): Promise<NatsProcess> {
+  const root = await mkdtemp(join(tmpdir(), 'eligo-nats-'));
+  const directory = join(root, 'store');
+  const port = await freePort();
+  const listen = `127.0.0.1:${port}`;
+  const file = join(root, 'nats.conf');
+  const text = config?.(listen, directory) ?? `listen: "${listen}"\njetstream { store_dir: "${directory}" }\n`;
+  await writeFile(file, text);
+  let child: ChildProcess | undefined;
+
+  async function end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill(signal);
+    await ended;
+  }
+  return {
+    port,
+    url: `nats://${listen}`,
+    directory,
+    async start() {
+      child = spawn(process.env.ELIGO_NATS_SERVER ?? 'nats-server', ['-c', file], {
+        stdio: ['ignore', 'ignore', 'pipe'],
+      });
+      let log = '';
+      child.stderr?.on('data', (chunk: Buffer) => {
+        log = (log + chunk.toString()).slice(-4_000);
+      });
+      const failed = once(child, 'error').then(([error]) => Promise.reject(error));
+      await Promise.race([answers(port, () => log), failed]);
+    },
+    kill: () => end('SIGKILL'),
+    stop: () => end('SIGTERM'),
+    async remove() {
+      await end('SIGKILL');
+      await rm(root, { recursive: true, force: true });
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+async function answers(port: number, log: () => string): Promise<void> {
+  for (let attempt = 0; attempt < 400; attempt++) {
+    const ok = await new Promise<boolean>((resolve) => {
+      const socket = dial(port, '127.0.0.1');
+      socket.once('data', () => {
+        socket.destroy();
+        resolve(true);
+      });
+      socket.once('error', () => resolve(false));
+    });
+    if (ok) return;
+    await pause(25);
+  }
+  throw new Error(`nats-server does not answer: ${log()}`);
+}
