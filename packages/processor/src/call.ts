@@ -1,0 +1,119 @@
+import type Stripe from 'stripe';
+import type { CircuitBreaker } from './circuit-breaker.ts';
+import { outcomeOfError, unknown } from './error-outcome.ts';
+import type { Declined, Rejected, Unknown } from './outcomes.ts';
+import type { CallOptions } from './port.ts';
+
+export interface CallObservation {
+  readonly processor: 'sandbox' | 'stripe';
+  /** `payment_intents.confirm`, … */
+  readonly call: string;
+  /** The outcome's kind; for an unknown one with its reason: `unknown:timeout`. */
+  readonly outcome: string;
+  readonly durationMs: number;
+}
+
+export interface CallerParts {
+  readonly processor: 'sandbox' | 'stripe';
+  readonly breaker: CircuitBreaker;
+  readonly processorAccount: string | undefined;
+  readonly timeoutMs: number;
+  /** Throws when a call may not be made here: inside a database transaction. */
+  readonly beforeCall: () => void;
+  readonly onCall: (observation: CallObservation) => void;
+}
+
+const leastTellingTimeoutMs = 1_000;
+
+/** Makes one call on the SDK and turns whatever happens into an outcome. */
+export type Caller = <Answer, Outcome extends { kind: string }>(
+  name: string,
+  options: CallOptions | undefined,
+  send: (request: Stripe.RequestOptions) => Promise<Answer>,
+  read: (answer: Answer) => Outcome,
+  /** May say better than the error alone what it means. */
+  readError?: (error: unknown) => Outcome | undefined,
+) => Promise<Outcome | Declined | Rejected | Unknown>;
+
+export function createCaller(parts: CallerParts): Caller {
+  return async (name, options, send, read, readError) => {
+    parts.beforeCall();
+    const startedMs = performance.now();
+    const outcome = await attempt(parts, options, send, read, readError);
+    parts.onCall({
+      processor: parts.processor,
+      call: name,
+      outcome: outcome.kind === 'unknown' && 'reason' in outcome ? `unknown:${String(outcome.reason)}` : outcome.kind,
+      durationMs: performance.now() - startedMs,
+    });
+    return outcome;
+  };
+}
+
+async function attempt<Answer, Outcome extends { kind: string }>(
+  parts: CallerParts,
+  options: CallOptions | undefined,
+  send: (request: Stripe.RequestOptions) => Promise<Answer>,
+  read: (answer: Answer) => Outcome,
+  readError: ((error: unknown) => Outcome | undefined) | undefined,
+): Promise<Outcome | Declined | Rejected | Unknown> {
+  if (parts.breaker.isOpen()) return unknown('breaker_open', false);
+  if (options?.signal?.aborted) return unknown('aborted', false);
+  const timeoutMs = Math.floor(options?.timeoutMs ?? parts.timeoutMs);
+  if (timeoutMs <= 0) return unknown('timeout', false);
+  const request: Stripe.RequestOptions = { timeout: timeoutMs };
+  if (parts.processorAccount !== undefined) request.stripeAccount = parts.processorAccount;
+  if (options?.idempotencyKey !== undefined) request.idempotencyKey = options.idempotencyKey;
+  const answered = answerOf(parts.breaker, timeoutMs, send(request), read, readError);
+  return options?.signal === undefined ? answered : untilAborted(answered, options.signal);
+}
+
+async function answerOf<Answer, Outcome extends { kind: string }>(
+  breaker: CircuitBreaker,
+  timeoutMs: number,
+  sent: Promise<Answer>,
+  read: (answer: Answer) => Outcome,
+  readError: ((error: unknown) => Outcome | undefined) | undefined,
+): Promise<Outcome | Declined | Rejected | Unknown> {
+  let answer: Answer;
+  try {
+    answer = await sent;
+  } catch (error) {
+    const outcome = outcomeOfError(error);
+    const sign = signOf(outcome);
+    // A call that was given next to no time says little about the processor.
+    if (sign !== 'failed' || timeoutMs >= leastTellingTimeoutMs) breaker.note(sign);
+    if (outcome.kind === 'unknown') return outcome;
+    return orUnreadable(() => readError?.(error) ?? outcome);
+  }
+  breaker.note('alive');
+  return orUnreadable(() => read(answer));
+}
+
+/** An answer that is not what it should be says nothing about the money. */
+function orUnreadable<Outcome>(read: () => Outcome): Outcome | Unknown {
+  try {
+    return read();
+  } catch {
+    return unknown('unreadable', true);
+  }
+}
+
+function signOf(outcome: Declined | Rejected | Unknown): 'alive' | 'failed' | 'unreachable' {
+  if (outcome.kind !== 'unknown' || outcome.reason === 'in_progress' || outcome.reason === 'rate_limited')
+    return 'alive';
+  return outcome.reason === 'connection' && !outcome.mayHaveHappened ? 'unreachable' : 'failed';
+}
+
+async function untilAborted<Outcome>(answered: Promise<Outcome>, signal: AbortSignal): Promise<Outcome | Unknown> {
+  let abort: (() => void) | undefined;
+  const aborted = new Promise<Unknown>((resolve) => {
+    abort = () => resolve(unknown('aborted', true));
+    signal.addEventListener('abort', abort, { once: true });
+  });
+  try {
+    return await Promise.race([answered, aborted]);
+  } finally {
+    if (abort !== undefined) signal.removeEventListener('abort', abort);
+  }
+}

@@ -1,0 +1,199 @@
+import { cents } from '@eligo/values';
+import type Stripe from 'stripe';
+import type {
+  BalanceTransactionFacts,
+  CardFacts,
+  ChargeFacts,
+  DisputeFacts,
+  IntentFacts,
+  IntentOutcome,
+  PaymentMethodFacts,
+  RefundFacts,
+  RefundOutcome,
+  SetupFacts,
+  SetupOutcome,
+} from './outcomes.ts';
+
+export function intentFacts(intent: Stripe.PaymentIntent): IntentFacts {
+  return {
+    intentId: intent.id,
+    amountCents: cents(intent.amount),
+    amountCapturableCents: cents(intent.amount_capturable),
+    amountReceivedCents: cents(intent.amount_received),
+    currency: intent.currency,
+    customerId: idOf(intent.customer),
+    paymentMethodId: idOf(intent.payment_method),
+    metadata: intent.metadata,
+    clientSecret: intent.client_secret ?? undefined,
+    nextActionUrl: intent.next_action?.redirect_to_url?.url ?? undefined,
+  };
+}
+
+/** What an intent stands at. One that waits for a card after a decline is `declined`; before any try it is `confirmable`. */
+export function intentOutcome(intent: Stripe.PaymentIntent): IntentOutcome {
+  const facts = intentFacts(intent);
+  const chargeId = idOf(intent.latest_charge);
+  const status: string = intent.status;
+  switch (status) {
+    case 'succeeded':
+    case 'requires_capture':
+      if (chargeId === undefined) throw new RangeError('a charged intent without a charge');
+      return { kind: status, chargeId, ...facts };
+    case 'requires_action':
+    case 'processing':
+    case 'canceled':
+      return { kind: status, ...facts };
+    case 'requires_confirmation':
+      return { kind: 'confirmable', ...facts };
+    case 'requires_payment_method': {
+      const error = intent.last_payment_error;
+      if (error === null) return { kind: 'confirmable', ...facts };
+      return { kind: 'declined', code: error.code ?? 'card_declined', declineCode: error.decline_code, chargeId };
+    }
+    default:
+      throw new RangeError('an intent in a state that Eligo does not know');
+  }
+}
+
+export function setupOutcome(setup: Stripe.SetupIntent): SetupOutcome {
+  const facts: SetupFacts = {
+    setupIntentId: setup.id,
+    customerId: idOf(setup.customer),
+    paymentMethodId: idOf(setup.payment_method),
+    clientSecret: setup.client_secret ?? undefined,
+    nextActionUrl: setup.next_action?.redirect_to_url?.url ?? undefined,
+  };
+  const status: string = setup.status;
+  switch (status) {
+    case 'succeeded':
+    case 'requires_action':
+    case 'processing':
+    case 'canceled':
+      return { kind: status, ...facts };
+    case 'requires_confirmation':
+      return { kind: 'confirmable', ...facts };
+    case 'requires_payment_method': {
+      const error = setup.last_setup_error;
+      if (error === null) return { kind: 'confirmable', ...facts };
+      return {
+        kind: 'declined',
+        code: error.code ?? 'card_declined',
+        declineCode: error.decline_code,
+        chargeId: undefined,
+      };
+    }
+    default:
+      throw new RangeError('a set-up in a state that Eligo does not know');
+  }
+}
+
+export function refundOutcome(refund: Stripe.Refund): RefundOutcome {
+  const facts: RefundFacts = {
+    refundId: refund.id,
+    amountCents: cents(refund.amount),
+    intentId: idOf(refund.payment_intent),
+    chargeId: idOf(refund.charge),
+    failureReason: refund.failure_reason,
+    balanceTransactionId: idOf(refund.balance_transaction),
+    failureBalanceTransactionId: idOf(refund.failure_balance_transaction),
+    metadata: refund.metadata ?? {},
+  };
+  switch (refund.status) {
+    case 'succeeded':
+    case 'pending':
+    case 'failed':
+    case 'canceled':
+    case 'requires_action':
+      return { kind: refund.status, ...facts };
+    default:
+      throw new RangeError('a refund in a state that Eligo does not know');
+  }
+}
+
+export function paymentMethodFacts(method: Stripe.PaymentMethod): PaymentMethodFacts {
+  const { card } = method;
+  if (card === undefined) throw new RangeError('a payment method that is not a card');
+  const { name, email, phone, address } = method.billing_details;
+  return {
+    paymentMethodId: method.id,
+    customerId: idOf(method.customer),
+    card: cardFacts(card),
+    billing: {
+      name: name ?? undefined,
+      email: email ?? undefined,
+      phone: phone ?? undefined,
+      address: address === null ? undefined : withoutNulls(address),
+    },
+  };
+}
+
+/**
+ * A health card is told by its issuing range in words (`card.description`, such as "Visa Healthcare HSA"). Where the processor
+ * does not give that, it is not known: neither the funding nor the brand of a card says it.
+ */
+export function cardFacts(card: Stripe.PaymentMethod.Card): CardFacts {
+  const { description } = card;
+  return {
+    brand: card.brand,
+    country: card.country ?? undefined,
+    expMonth: card.exp_month,
+    expYear: card.exp_year,
+    funding: card.funding,
+    last4: card.last4,
+    hsaFsa: description ? /\b(hsa|fsa|hra|healthcare|health savings|flexible spending)\b/i.test(description) : null,
+  };
+}
+
+export function disputeFacts(dispute: Stripe.Dispute): DisputeFacts {
+  return {
+    disputeId: dispute.id,
+    chargeId: idOf(dispute.charge),
+    intentId: idOf(dispute.payment_intent),
+    amountCents: cents(dispute.amount),
+    currency: dispute.currency,
+    status: dispute.status,
+    reason: dispute.reason,
+    dueBy: dispute.evidence_details.due_by ?? undefined,
+    submissionCount: dispute.evidence_details.submission_count,
+    hasEvidence: dispute.evidence_details.has_evidence,
+    balanceTransactionIds: dispute.balance_transactions.flatMap((transaction) => idOf(transaction) ?? []),
+  };
+}
+
+export function chargeFacts(charge: Stripe.Charge): ChargeFacts {
+  return {
+    chargeId: charge.id,
+    intentId: idOf(charge.payment_intent),
+    amountCents: cents(charge.amount),
+    amountCapturedCents: cents(charge.amount_captured),
+    amountRefundedCents: cents(charge.amount_refunded),
+    status: charge.status,
+    disputed: charge.disputed,
+    balanceTransactionId: idOf(charge.balance_transaction),
+    failureCode: charge.failure_code ?? undefined,
+  };
+}
+
+export function balanceTransactionFacts(transaction: Stripe.BalanceTransaction): BalanceTransactionFacts {
+  return {
+    balanceTransactionId: transaction.id,
+    type: transaction.type,
+    amountCents: cents(transaction.amount),
+    feeCents: cents(transaction.fee),
+    netCents: cents(transaction.net),
+    status: transaction.status,
+    availableOn: transaction.available_on,
+    sourceId: idOf(transaction.source),
+    reportingCategory: transaction.reporting_category,
+  };
+}
+
+function idOf(reference: string | { id: string } | null | undefined): string | undefined {
+  return typeof reference === 'string' ? reference : reference?.id;
+}
+
+function withoutNulls(address: object): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(address).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  );
+}

@@ -1,0 +1,13 @@
+export type { CallObservation } from './call.ts';
+export { cardFacts } from './facts.ts';
+export { healthcareMetadata } from './healthcare.ts';
+export {
+  openProcessors,
+  type ProcessorEnvironment,
+  type ProcessorOptions,
+  type Processors,
+} from './open-processors.ts';
+export type * from './outcomes.ts';
+export type * from './port.ts';
+export { type ProcessorScope, sandboxAccountOf } from './processor-account.ts';
+export { isTestCardName } from './test-bank.ts';

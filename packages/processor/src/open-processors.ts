@@ -1,0 +1,176 @@
+import { Failure } from '@eligo/failures';
+import Stripe from 'stripe';
+import { type CallObservation, createCaller } from './call.ts';
+import { createCircuitBreaker } from './circuit-breaker.ts';
+import { createHttpClient } from './http-client.ts';
+import type { ProcessorPort } from './port.ts';
+import { type ProcessorScope, sandboxAccountOf } from './processor-account.ts';
+import { createStripePort } from './stripe-port.ts';
+import { createTestBank } from './test-bank.ts';
+
+/** What of the environment decides which processor is used. */
+export interface ProcessorEnvironment {
+  readonly ELIGO_SANDBOX_URL?: string | undefined;
+  readonly ELIGO_SANDBOX_KEY?: string | undefined;
+  readonly STRIPE_SECRET_KEY?: string | undefined;
+  /** JSON: Eligo's account id -> Stripe's connected account (`{"facct_…":"acct_…"}`). */
+  readonly STRIPE_ACCOUNTS?: string | undefined;
+  /** `sandbox` lets live keys charge at the sandbox. */
+  readonly ELIGO_LIVE_PROCESSOR?: string | undefined;
+}
+
+export interface ProcessorOptions {
+  /** Called before each call; throws where none may be made (`refuseInsideTransaction`). */
+  readonly beforeCall?: () => void;
+  /** Told of every call: for latency and outcome metrics. */
+  readonly onCall?: (observation: CallObservation) => void;
+  /** Told when a processor is found to be down, or back. */
+  readonly onBreaker?: (change: { processor: 'sandbox' | 'stripe'; open: boolean }) => void;
+  /** Total time of a call that brings no budget of its own. */
+  readonly timeoutMs?: number;
+}
+
+export interface Processors {
+  /**
+   * The processor of an account and mode: test is always the sandbox, live is Stripe. Throws Failure `processor_not_configured`
+   * where there is none, so ask before the first row is written.
+   */
+  of(scope: ProcessorScope): ProcessorPort;
+  /** Which processor serves a mode, or undefined; for the announcement at start. */
+  processorOf(mode: 'test' | 'live'): 'sandbox' | 'stripe' | undefined;
+  close(): void;
+}
+
+const defaultTimeoutMs = 6_000;
+const probeTimeoutMs = 1_000;
+const maxPortsKept = 2_000;
+
+/** Opens the processors that the environment names. Throws when the environment contradicts itself. */
+export function openProcessors(environment: ProcessorEnvironment, options: ProcessorOptions = {}): Processors {
+  const sandbox = openSandbox(environment, options);
+  const live = openLive(environment, options, sandbox);
+  const ports = new Map<string, ProcessorPort>();
+  return {
+    of: (scope) => {
+      const name = `${scope.testMode} ${scope.accountId}`;
+      const known = ports.get(name);
+      if (known !== undefined) return known;
+      const port = (scope.testMode ? sandbox : live)?.portOf(scope);
+      if (port === undefined) throw new Failure('processor_not_configured');
+      if (ports.size >= maxPortsKept) ports.clear();
+      ports.set(name, port);
+      return port;
+    },
+    processorOf: (mode) => (mode === 'test' ? sandbox : live)?.name,
+    close: () => {
+      sandbox?.close();
+      live?.close();
+    },
+  };
+}
+
+interface Target {
+  name: 'sandbox' | 'stripe';
+  /** Undefined when the account has none here. */
+  portOf(scope: ProcessorScope): ProcessorPort | undefined;
+  close(): void;
+}
+
+function openSandbox(environment: ProcessorEnvironment, options: ProcessorOptions): Target | undefined {
+  const { ELIGO_SANDBOX_URL: url, ELIGO_SANDBOX_KEY: secretKey } = environment;
+  if (!url || !secretKey) return undefined;
+  return openTarget({ name: 'sandbox', url, secretKey, accountOf: sandboxAccountOf }, options);
+}
+
+function openLive(
+  environment: ProcessorEnvironment,
+  options: ProcessorOptions,
+  sandbox: Target | undefined,
+): Target | undefined {
+  const { ELIGO_LIVE_PROCESSOR: choice, STRIPE_SECRET_KEY: secretKey } = environment;
+  if (choice && choice !== 'sandbox') throw new Error('ELIGO_LIVE_PROCESSOR can only be "sandbox"');
+  if (choice && secretKey) throw new Error('ELIGO_LIVE_PROCESSOR and STRIPE_SECRET_KEY exclude each other');
+  if (choice) return sandbox;
+  if (!secretKey) return undefined;
+  const accounts = readAccounts(environment.STRIPE_ACCOUNTS);
+  return openTarget(
+    { name: 'stripe', url: 'https://api.stripe.com', secretKey, accountOf: (scope) => accounts.get(scope.accountId) },
+    options,
+  );
+}
+
+function openTarget(
+  target: {
+    name: Target['name'];
+    url: string;
+    secretKey: string;
+    accountOf: (scope: ProcessorScope) => string | undefined;
+  },
+  options: ProcessorOptions,
+): Target {
+  const { name, url, secretKey } = target;
+  const { protocol, hostname, port } = new URL(url);
+  const httpClient = createHttpClient();
+  const scheme = protocol === 'http:' ? 'http' : 'https';
+  const stripe = new Stripe(secretKey, {
+    host: hostname,
+    port: port || (scheme === 'http' ? 80 : 443),
+    protocol: scheme,
+    httpClient,
+    // Retries have one layer, ours: a repetition that the SDK makes on its own could not be told from one that we decided on.
+    maxNetworkRetries: 0,
+    telemetry: false,
+    timeout: options.timeoutMs ?? defaultTimeoutMs,
+  });
+  const breaker = createCircuitBreaker({
+    probe: () => isAlive(stripe),
+    onChange: (open) => options.onBreaker?.({ processor: name, open }),
+  });
+  return {
+    name,
+    portOf: (scope) => {
+      const processorAccount = target.accountOf(scope);
+      if (processorAccount === undefined) return undefined;
+      const call = createCaller({
+        processor: name,
+        breaker,
+        processorAccount,
+        timeoutMs: options.timeoutMs ?? defaultTimeoutMs,
+        beforeCall: options.beforeCall ?? noop,
+        onCall: options.onCall ?? noop,
+      });
+      const testBank = name === 'sandbox' ? createTestBank({ url, secretKey, stripe, call }) : undefined;
+      return createStripePort({ name, processorAccount, stripe, call, isDown: breaker.isOpen, testBank });
+    },
+    close: () => {
+      breaker.close();
+      httpClient.close();
+    },
+  };
+}
+
+/** Any answer below 500, a refusal too, shows that the processor is there. */
+async function isAlive(stripe: Stripe): Promise<boolean> {
+  try {
+    await stripe.customers.list({ limit: 1 }, { timeout: probeTimeoutMs });
+    return true;
+  } catch (error) {
+    return error instanceof Stripe.errors.StripeError && error.statusCode !== undefined && error.statusCode < 500;
+  }
+}
+
+function readAccounts(text: string | undefined): Map<string, string> {
+  if (!text) return new Map();
+  const parsed: unknown = JSON.parse(text);
+  if (typeof parsed !== 'object' || parsed === null) throw new Error('STRIPE_ACCOUNTS must be a JSON object');
+  return new Map(
+    Object.entries(parsed).map(([account, stripeAccount]) => {
+      if (typeof stripeAccount === 'string' && /^acct_\w+$/.test(stripeAccount)) return [account, stripeAccount];
+      throw new Error('STRIPE_ACCOUNTS maps account ids to acct_… ids');
+    }),
+  );
+}
+
+function noop(): void {
+  // Nobody asked to be told.
+}

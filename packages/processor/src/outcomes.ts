@@ -1,0 +1,190 @@
+import type { Cents } from '@eligo/values';
+
+/**
+ * Why nobody knows what became of a call:
+ * `timeout` (no complete answer within its time), `connection` (refused, reset or broken off), `server_error` (5xx),
+ * `in_progress` (409: another request with this key is running), `rate_limited` (429), `unreadable` (not what was expected),
+ * `breaker_open` (known down: not sent at all), `aborted` (the caller's signal).
+ */
+export type UnknownReason =
+  | 'timeout'
+  | 'connection'
+  | 'server_error'
+  | 'in_progress'
+  | 'rate_limited'
+  | 'unreadable'
+  | 'breaker_open'
+  | 'aborted';
+
+/** Nobody knows whether it was carried out. Never to be taken for a failure: read the record, or repeat under the same key. */
+export interface Unknown {
+  readonly kind: 'unknown';
+  readonly reason: UnknownReason;
+  /** False when it is certain that the request was not carried out: it never left, or was turned away at the door. */
+  readonly mayHaveHappened: boolean;
+  /**
+   * True when the processor replayed a stored 500: the key will give that 500 until it lapses, and no late request with it can
+   * do anything any more. So what can be read now is final, and only a new key can still carry it out.
+   */
+  readonly replayed: boolean;
+}
+
+/** A definite refusal of our request as such (4xx): nothing was charged, and sending it again gives the same. */
+export interface Rejected {
+  readonly kind: 'rejected';
+  /** Stripe's error code, or its error type where there is none: `resource_missing`, `idempotency_error`, … */
+  readonly code: string;
+  readonly status: number;
+  readonly param: string | undefined;
+}
+
+/** The card said no; nothing was charged. Terminal for this confirmation. */
+export interface Declined {
+  readonly kind: 'declined';
+  /** `card_declined`, `expired_card`, `authentication_required`, … */
+  readonly code: string;
+  /** `insufficient_funds`, `generic_decline`, … */
+  readonly declineCode: string | undefined;
+  readonly chargeId: string | undefined;
+}
+
+/** What an intent stands at. */
+export interface IntentFacts {
+  readonly intentId: string;
+  readonly amountCents: Cents;
+  readonly amountCapturableCents: Cents;
+  readonly amountReceivedCents: Cents;
+  readonly currency: string;
+  readonly customerId: string | undefined;
+  readonly paymentMethodId: string | undefined;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** For a shopper's browser only. Never stored, never logged. */
+  readonly clientSecret: string | undefined;
+  /** Where the shopper authenticates, if that is by a page. */
+  readonly nextActionUrl: string | undefined;
+}
+
+/** Charged (`succeeded`) or held (`requires_capture`). */
+export interface Approved extends IntentFacts {
+  readonly kind: 'succeeded' | 'requires_capture';
+  readonly chargeId: string;
+}
+
+/** `confirmable`: it can be confirmed, and was not (no money moved); `requires_action`: the shopper must authenticate. */
+export interface Undecided extends IntentFacts {
+  readonly kind: 'confirmable' | 'requires_action' | 'processing' | 'canceled';
+}
+
+export type IntentOutcome = Approved | Undecided | Declined | Rejected | Unknown;
+
+/** Made, unconfirmed: it holds no money. */
+export type CreationOutcome = (IntentFacts & { readonly kind: 'created' }) | Declined | Rejected | Unknown;
+
+export interface RefundFacts {
+  readonly refundId: string;
+  readonly amountCents: Cents;
+  readonly intentId: string | undefined;
+  readonly chargeId: string | undefined;
+  readonly failureReason: string | undefined;
+  readonly balanceTransactionId: string | undefined;
+  readonly failureBalanceTransactionId: string | undefined;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** `failed` and `canceled` are facts of a refund that existed; `rejected` says that there is none. */
+export type RefundOutcome =
+  | (RefundFacts & { readonly kind: 'pending' | 'requires_action' | 'succeeded' | 'failed' | 'canceled' })
+  | Rejected
+  | Unknown;
+
+export interface SetupFacts {
+  readonly setupIntentId: string;
+  readonly customerId: string | undefined;
+  readonly paymentMethodId: string | undefined;
+  readonly clientSecret: string | undefined;
+  readonly nextActionUrl: string | undefined;
+}
+
+export type SetupOutcome =
+  | (SetupFacts & { readonly kind: 'confirmable' | 'requires_action' | 'processing' | 'succeeded' | 'canceled' })
+  | Declined
+  | Rejected
+  | Unknown;
+
+export interface CardFacts {
+  readonly brand: string;
+  readonly country: string | undefined;
+  readonly expMonth: number;
+  readonly expYear: number;
+  readonly funding: string;
+  readonly last4: string;
+  /** Whether it is a health card; null when the processor does not say. */
+  readonly hsaFsa: boolean | null;
+}
+
+export interface PaymentMethodFacts {
+  readonly paymentMethodId: string;
+  readonly customerId: string | undefined;
+  readonly card: CardFacts;
+  readonly billing: BillingDetails;
+}
+
+export interface BillingDetails {
+  readonly name: string | undefined;
+  readonly email: string | undefined;
+  readonly phone: string | undefined;
+  readonly address: Readonly<Record<string, string>> | undefined;
+}
+
+export type PaymentMethodOutcome = (PaymentMethodFacts & { readonly kind: 'found' }) | Declined | Rejected | Unknown;
+
+export type CustomerOutcome = { readonly kind: 'found'; readonly customerId: string } | Rejected | Unknown;
+
+/** The first record that matches, or that none was found (which proves nothing while an orphan may be on its way). */
+export type Search<Found> = Found | { readonly kind: 'none' };
+
+export interface DisputeFacts {
+  readonly disputeId: string;
+  readonly chargeId: string | undefined;
+  readonly intentId: string | undefined;
+  readonly amountCents: Cents;
+  readonly currency: string;
+  readonly status: string;
+  readonly reason: string;
+  /** Unix seconds, or undefined when no answer is due. */
+  readonly dueBy: number | undefined;
+  readonly submissionCount: number;
+  readonly hasEvidence: boolean;
+  readonly balanceTransactionIds: readonly string[];
+}
+
+export type DisputeOutcome = (DisputeFacts & { readonly kind: 'found' }) | Rejected | Unknown;
+
+export interface BalanceTransactionFacts {
+  readonly balanceTransactionId: string;
+  readonly type: string;
+  readonly amountCents: Cents;
+  readonly feeCents: Cents;
+  readonly netCents: Cents;
+  readonly status: string;
+  /** Unix seconds. */
+  readonly availableOn: number;
+  readonly sourceId: string | undefined;
+  readonly reportingCategory: string;
+}
+
+export type BalanceTransactionOutcome = (BalanceTransactionFacts & { readonly kind: 'found' }) | Rejected | Unknown;
+
+export interface ChargeFacts {
+  readonly chargeId: string;
+  readonly intentId: string | undefined;
+  readonly amountCents: Cents;
+  readonly amountCapturedCents: Cents;
+  readonly amountRefundedCents: Cents;
+  readonly status: string;
+  readonly disputed: boolean;
+  readonly balanceTransactionId: string | undefined;
+  readonly failureCode: string | undefined;
+}
+
+export type ChargeOutcome = (ChargeFacts & { readonly kind: 'found' }) | Rejected | Unknown;

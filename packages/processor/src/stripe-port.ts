@@ -1,0 +1,298 @@
+import type Stripe from 'stripe';
+import type { Caller } from './call.ts';
+import { intentOfError } from './error-outcome.ts';
+import {
+  balanceTransactionFacts,
+  chargeFacts,
+  disputeFacts,
+  intentFacts,
+  intentOutcome,
+  paymentMethodFacts,
+  refundOutcome,
+  setupOutcome,
+} from './facts.ts';
+import { healthcareMetadata } from './healthcare.ts';
+import type { BillingDetails, IntentOutcome, RefundOutcome, Search } from './outcomes.ts';
+import type { IntentInput, ProcessorPort, TestBank } from './port.ts';
+
+export interface StripePortParts {
+  readonly name: 'sandbox' | 'stripe';
+  readonly processorAccount: string | undefined;
+  readonly stripe: Stripe;
+  readonly call: Caller;
+  readonly isDown: () => boolean;
+  readonly testBank: TestBank | undefined;
+}
+
+/** Refunds of one intent that a look-up reads; more than any session has. */
+const refundPage = 100;
+
+/** The port on the official SDK: pointed at Stripe, or at the sandbox, which speaks the same. */
+export function createStripePort(parts: StripePortParts): ProcessorPort {
+  const { stripe, call } = parts;
+  return {
+    name: parts.name,
+    processorAccount: parts.processorAccount,
+    isDown: parts.isDown,
+    testBank: parts.testBank,
+
+    createCustomer: (input, options) =>
+      call(
+        'customers.create',
+        options,
+        (request) => stripe.customers.create(given({ ...input, metadata: { ...input.metadata } }), request),
+        (customer) => ({ kind: 'found' as const, customerId: customer.id }),
+      ).then(withoutDecline),
+
+    createPaymentMethod: (input, options) =>
+      call(
+        'payment_methods.create',
+        options,
+        (request) => stripe.paymentMethods.create(paymentMethodParams(input.token, input.billing), request),
+        foundPaymentMethod,
+      ),
+    retrievePaymentMethod: (id, options) =>
+      call(
+        'payment_methods.retrieve',
+        options,
+        (request) => stripe.paymentMethods.retrieve(id, {}, request),
+        foundPaymentMethod,
+      ),
+    attachPaymentMethod: (id, customer, options) =>
+      call(
+        'payment_methods.attach',
+        options,
+        (request) => stripe.paymentMethods.attach(id, { customer }, request),
+        foundPaymentMethod,
+      ),
+    detachPaymentMethod: (id, options) =>
+      call(
+        'payment_methods.detach',
+        options,
+        (request) => stripe.paymentMethods.detach(id, {}, request),
+        foundPaymentMethod,
+      ),
+
+    createIntent: (input, options) =>
+      call(
+        'payment_intents.create',
+        options,
+        (request) => stripe.paymentIntents.create(intentParams(input), request),
+        (intent) => ({ kind: 'created' as const, ...intentFacts(intent) }),
+      ),
+    confirmIntent: (id, input, options) =>
+      call<Stripe.PaymentIntent, IntentOutcome>(
+        'payment_intents.confirm',
+        options,
+        (request) =>
+          stripe.paymentIntents.confirm(
+            id,
+            given({
+              payment_method: input.paymentMethod,
+              off_session: input.offSession ? true : undefined,
+              return_url: input.returnUrl,
+            }),
+            request,
+          ),
+        intentOutcome,
+        whatItStandsAt,
+      ),
+    retrieveIntent: (id, options) =>
+      call<Stripe.PaymentIntent, IntentOutcome>(
+        'payment_intents.retrieve',
+        options,
+        (request) => stripe.paymentIntents.retrieve(id, {}, request),
+        intentOutcome,
+      ),
+    captureIntent: (id, input, options) =>
+      call<Stripe.PaymentIntent, IntentOutcome>(
+        'payment_intents.capture',
+        options,
+        (request) =>
+          stripe.paymentIntents.capture(
+            id,
+            // `final_capture=true` is Stripe's default, and is refused where several captures are not to be had.
+            given({ amount_to_capture: input.amountCents, final_capture: input.finalCapture ? undefined : false }),
+            request,
+          ),
+        intentOutcome,
+        whatItStandsAt,
+      ),
+    cancelIntent: (id, options) =>
+      call<Stripe.PaymentIntent, IntentOutcome>(
+        'payment_intents.cancel',
+        options,
+        (request) => stripe.paymentIntents.cancel(id, {}, request),
+        intentOutcome,
+        whatItStandsAt,
+      ),
+    findIntentByMetadata: (key, value, options) =>
+      call<Stripe.ApiSearchResult<Stripe.PaymentIntent>, Search<IntentOutcome>>(
+        'payment_intents.search',
+        options,
+        (request) =>
+          stripe.paymentIntents.search({ query: `metadata['${plain(key)}']:'${plain(value)}'`, limit: 1 }, request),
+        ({ data: [intent] }) => (intent === undefined ? { kind: 'none' } : intentOutcome(intent)),
+      ),
+
+    createRefund: (input, options) =>
+      call<Stripe.Refund, RefundOutcome>(
+        'refunds.create',
+        options,
+        (request) =>
+          stripe.refunds.create(
+            given({
+              payment_intent: input.intentId,
+              amount: input.amountCents,
+              reason: input.reason,
+              metadata: { ...input.metadata, refund: input.refundId },
+            }),
+            request,
+          ),
+        refundOutcome,
+      ).then(withoutDecline),
+    retrieveRefund: (id, options) =>
+      call<Stripe.Refund, RefundOutcome>(
+        'refunds.retrieve',
+        options,
+        (request) => stripe.refunds.retrieve(id, {}, request),
+        refundOutcome,
+      ).then(withoutDecline),
+    findRefund: (intentId, refundId, options) =>
+      call<Stripe.ApiList<Stripe.Refund>, Search<RefundOutcome>>(
+        'refunds.list',
+        options,
+        (request) => stripe.refunds.list({ payment_intent: intentId, limit: refundPage }, request),
+        ({ data }) => {
+          const refund = data.find(({ metadata }) => metadata?.refund === refundId);
+          return refund === undefined ? { kind: 'none' } : refundOutcome(refund);
+        },
+      ).then(withoutDecline),
+
+    createSetupIntent: (input, options) =>
+      call(
+        'setup_intents.create',
+        options,
+        (request) =>
+          stripe.setupIntents.create(
+            given({
+              customer: input.customer,
+              payment_method: input.paymentMethod,
+              payment_method_types: ['card'],
+              usage: 'off_session' as const,
+              metadata: { ...input.metadata },
+            }),
+            request,
+          ),
+        setupOutcome,
+      ),
+    confirmSetupIntent: (id, input, options) =>
+      call(
+        'setup_intents.confirm',
+        options,
+        (request) => stripe.setupIntents.confirm(id, given({ payment_method: input.paymentMethod }), request),
+        setupOutcome,
+      ),
+    retrieveSetupIntent: (id, options) =>
+      call('setup_intents.retrieve', options, (request) => stripe.setupIntents.retrieve(id, {}, request), setupOutcome),
+
+    retrieveCharge: (id, options) =>
+      call(
+        'charges.retrieve',
+        options,
+        (request) => stripe.charges.retrieve(id, {}, request),
+        (charge) => ({ kind: 'found' as const, ...chargeFacts(charge) }),
+      ).then(withoutDecline),
+    retrieveDispute: (id, options) =>
+      call('disputes.retrieve', options, (request) => stripe.disputes.retrieve(id, {}, request), foundDispute).then(
+        withoutDecline,
+      ),
+    updateDispute: (id, input, options) =>
+      call(
+        'disputes.update',
+        options,
+        (request) => stripe.disputes.update(id, given({ evidence: input.evidence, submit: input.submit }), request),
+        foundDispute,
+      ).then(withoutDecline),
+    closeDispute: (id, options) =>
+      call('disputes.close', options, (request) => stripe.disputes.close(id, {}, request), foundDispute).then(
+        withoutDecline,
+      ),
+    retrieveBalanceTransaction: (id, options) =>
+      call(
+        'balance_transactions.retrieve',
+        options,
+        (request) => stripe.balanceTransactions.retrieve(id, {}, request),
+        (transaction) => ({ kind: 'found' as const, ...balanceTransactionFacts(transaction) }),
+      ).then(withoutDecline),
+  };
+}
+
+/** The parameters of a payment method from a token; also used by the sandbox's test cards. */
+export function paymentMethodParams(
+  token: string,
+  billing: Partial<BillingDetails> | undefined,
+): Stripe.PaymentMethodCreateParams {
+  return given({
+    type: 'card' as const,
+    card: { token },
+    billing_details: billing && given({ ...billing, address: billing.address && { ...billing.address } }),
+  });
+}
+
+export function foundPaymentMethod(method: Stripe.PaymentMethod) {
+  return { kind: 'found' as const, ...paymentMethodFacts(method) };
+}
+
+function foundDispute(dispute: Stripe.Dispute) {
+  return { kind: 'found' as const, ...disputeFacts(dispute) };
+}
+
+function intentParams(input: IntentInput): Stripe.PaymentIntentCreateParams {
+  return given({
+    amount: input.amountCents,
+    currency: 'usd',
+    capture_method: input.capture,
+    customer: input.customer,
+    payment_method: input.paymentMethod,
+    payment_method_types: ['card'],
+    // Several captures of one hold, where the processor has them for this card.
+    payment_method_options:
+      input.capture === 'manual' ? { card: { request_multicapture: 'if_available' as const } } : undefined,
+    metadata: {
+      ...input.metadata,
+      ...healthcareMetadata(input.healthcare, input.amountCents),
+      attempt: input.attemptId,
+    },
+  });
+}
+
+/**
+ * A call that came too late is refused with the intent as it is. If that one is charged, held, canceled or under way, this is
+ * the answer to what was asked; if it still waits, the refusal is about the request.
+ */
+function whatItStandsAt(error: unknown): IntentOutcome | undefined {
+  const intent = intentOfError(error);
+  if (intent === undefined) return undefined;
+  const outcome = intentOutcome(intent);
+  return outcome.kind === 'confirmable' || outcome.kind === 'declined' ? undefined : outcome;
+}
+
+/** Only what concerns a card can be declined; a processor that said so elsewhere has refused the request. */
+function withoutDecline<Outcome extends { kind: string }>(
+  outcome: Outcome,
+): Exclude<Outcome, { kind: 'declined' }> | { kind: 'rejected'; code: string; status: number; param: undefined } {
+  if (outcome.kind !== 'declined') return outcome as Exclude<Outcome, { kind: 'declined' }>;
+  return { kind: 'rejected', code: 'card_declined', status: 402, param: undefined };
+}
+
+/** Without the fields that are not given: the SDK would send them as empty texts. */
+function given<Fields extends object>(fields: Fields): { [Name in keyof Fields]: Exclude<Fields[Name], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
+}
+
+/** What goes between the quotes of a search: ids and names of ours, never a quote. */
+function plain(text: string): string {
+  if (/^[\w.:-]{1,200}$/.test(text)) return text;
+  throw new RangeError('a search takes ids and names only');
+}

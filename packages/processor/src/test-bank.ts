@@ -1,0 +1,83 @@
+import type Stripe from 'stripe';
+import type { Caller } from './call.ts';
+import { unknown } from './error-outcome.ts';
+import { disputeFacts, refundOutcome } from './facts.ts';
+import type { DisputeOutcome, Rejected, Unknown } from './outcomes.ts';
+import type { TestBank, TestCardName } from './port.ts';
+import { foundPaymentMethod, paymentMethodParams } from './stripe-port.ts';
+
+const answerTimeoutMs = 6_000;
+
+/** The sandbox's token of each card by its name in Eligo's test helpers. */
+const tokens: Record<TestCardName, string> = {
+  hsa: 'tok_hsa',
+  fsa: 'tok_fsa',
+  credit: 'tok_visa',
+  debit: 'tok_debit',
+  mastercard: 'tok_mastercard',
+  declined: 'tok_chargeDeclined',
+  hsa_declined: 'tok_hsaDeclined',
+  hsa_insufficient_funds: 'tok_hsaInsufficientFunds',
+  insufficient_funds: 'tok_chargeDeclinedInsufficientFunds',
+  authentication_required: 'tok_authenticationRequired',
+  expired_card: 'tok_chargeDeclinedExpiredCard',
+  dispute: 'tok_createDispute',
+  refund_pending: 'tok_pendingRefund',
+  refund_fails: 'tok_refundFail',
+};
+
+export function isTestCardName(name: string): name is TestCardName {
+  return Object.hasOwn(tokens, name);
+}
+
+/** The sandbox's own calls, beside Stripe's. */
+export function createTestBank(parts: { url: string; secretKey: string; stripe: Stripe; call: Caller }): TestBank {
+  async function ask<Answer, Outcome>(
+    path: string,
+    body: object,
+    read: (answer: Answer) => Outcome,
+  ): Promise<Outcome | Rejected | Unknown> {
+    let answer: Response;
+    let json: unknown;
+    try {
+      answer = await fetch(new URL(path, parts.url), {
+        method: 'POST',
+        headers: { authorization: `Bearer ${parts.secretKey}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+        signal: AbortSignal.timeout(answerTimeoutMs),
+      });
+      json = await answer.json();
+    } catch {
+      return unknown('connection', true);
+    }
+    if (answer.ok) return read(json as Answer);
+    if (answer.status >= 500) return unknown('server_error', true);
+    const { error } = json as { error?: { code?: string; type?: string; param?: string } };
+    return {
+      kind: 'rejected',
+      code: error?.code ?? error?.type ?? 'refused',
+      status: answer.status,
+      param: error?.param,
+    };
+  }
+
+  const found = (dispute: Stripe.Dispute): DisputeOutcome => ({ kind: 'found', ...disputeFacts(dispute) });
+  return {
+    createPaymentMethod: ({ card, billing }, options) =>
+      parts.call(
+        'payment_methods.create',
+        options,
+        (request) => parts.stripe.paymentMethods.create(paymentMethodParams(tokens[card], billing), request),
+        foundPaymentMethod,
+      ),
+    failRefund: (id) => ask(`/sandbox/refunds/${id}/fail`, {}, refundOutcome),
+    succeedRefund: (id) => ask(`/sandbox/refunds/${id}/succeed`, {}, refundOutcome),
+    disputeCharge: ({ chargeId, amountCents, reason }) =>
+      ask('/sandbox/disputes', { dispute: { charge: chargeId, amount: amountCents, reason } }, found),
+    decideDispute: (id, outcome) => ask(`/sandbox/disputes/${id}/${outcome === 'won' ? 'win' : 'lose'}`, {}, found),
+    authenticate: (id, passed) =>
+      ask(`/sandbox/authentications/${id}`, { outcome: passed ? 'success' : 'failure' }, () => ({
+        kind: 'done' as const,
+      })),
+  };
+}
