@@ -1,4 +1,3 @@
-import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /** Where endpoints may point: `public` addresses over https only, or also at this machine, over http too (decisions 8 and 13). */
@@ -35,7 +34,7 @@ export function parseTarget(text: string, rules: TargetRules): URL {
     throw new TargetRefused('the port is not allowed');
   const host = hostOf(url);
   if (host === '') throw new TargetRefused('the URL has no host');
-  if (isIP(host) !== 0) checkAddresses([host], rules);
+  if (ipaddr.isValid(host)) checkAddresses([host], rules);
   else if (!isRemoteName(host) && !(rules.reach === 'loopback' && isLocalhost(host))) {
     throw new TargetRefused('the host is not public');
   }

@@ -1,6 +1,7 @@
 import * as http from 'node:http';
 import * as https from 'node:https';
 import { isIPv6, type LookupFunction } from 'node:net';
+import type { Outcome } from '../../domain/attempt.ts';
 import { parseTarget, TargetRefused, type TargetRules } from '../../domain/target.ts';
 import { type Resolver, resolveTarget } from './resolve.ts';
 
@@ -11,15 +12,9 @@ export interface WebhookRequest {
   readonly body: Uint8Array;
 }
 
-/** How an attempt ended: an answer, or none with the reason, which may be shown to the account. */
-export type PostOutcome =
-  | { readonly kind: 'answered'; readonly status: number; readonly retryAfter: string | undefined }
-  | { readonly kind: 'refused_target'; readonly reason: string }
-  | { readonly kind: 'no_answer'; readonly reason: string };
-
 /** What sends requests; owns the connections that it keeps alive. */
 export interface Poster {
-  post(request: WebhookRequest): Promise<PostOutcome>;
+  post(request: WebhookRequest): Promise<Outcome>;
   close(): void;
 }
 
@@ -55,7 +50,7 @@ type Agents = { readonly 'http:': http.Agent; readonly 'https:': https.Agent };
 const totalTimeoutMs = 15_000;
 const mostAnswerBytes = 64 * 1024;
 
-async function attempt(request: WebhookRequest, options: PosterOptions, agents: Agents): Promise<PostOutcome> {
+async function attempt(request: WebhookRequest, options: PosterOptions, agents: Agents): Promise<Outcome> {
   const timeoutMs = options.timeoutMs ?? totalTimeoutMs;
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(), timeoutMs);
@@ -86,7 +81,7 @@ function exchange(
   request: WebhookRequest,
   agents: Agents,
   signal: AbortSignal,
-): Promise<PostOutcome> {
+): Promise<Outcome> {
   return new Promise((resolve, reject) => {
     const protocol = url.protocol === 'https:' ? 'https:' : 'http:';
     const client = protocol === 'https:' ? https : http;
@@ -102,7 +97,7 @@ function exchange(
       reject(stale ? new StaleConnection('stale connection', { cause: error }) : error);
     });
     outgoing.on('response', (answer) => {
-      const outcome: PostOutcome = {
+      const outcome: Outcome = {
         kind: 'answered',
         status: answer.statusCode ?? 0,
         retryAfter: answer.headers['retry-after'],

@@ -1,0 +1,31 @@
+import { type Scope, withTx } from '@eligo/postgres';
+import { newId } from '@eligo/values';
+import { type Endpoint, endpointEvents, endpointUrl } from '../domain/endpoint.ts';
+import { newSigningSecret } from '../domain/signature.ts';
+import { insertEndpoint } from '../store/endpoints.ts';
+import { insertFirstSecret } from '../store/secrets.ts';
+import type { Webhooks } from './context.ts';
+
+/** Registers an endpoint, enabled from now on, and makes its signing secret, which is shown this once. Two may have one URL (decisions 13). */
+export async function createEndpoint(
+  { database, clock, rules, secrets }: Webhooks,
+  scope: Scope,
+  wanted: { url: string; events: readonly string[] },
+): Promise<{ endpoint: Endpoint; signingSecret: string }> {
+  const endpoint: Endpoint = {
+    webhookId: newId('webhook_endpoint'),
+    url: endpointUrl(wanted.url, rules),
+    events: endpointEvents(wanted.events),
+    status: 'enabled',
+    testMode: scope.testMode,
+    createdAt: clock.now(),
+  };
+  const signingSecret = newSigningSecret();
+  await withTx(database, scope, async (tx) => {
+    await Promise.all([
+      insertEndpoint(tx, scope, endpoint),
+      insertFirstSecret(tx, scope, endpoint.webhookId, secrets.seal(scope, signingSecret)),
+    ]);
+  });
+  return { endpoint, signingSecret };
+}

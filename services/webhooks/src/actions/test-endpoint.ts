@@ -1,0 +1,53 @@
+import { create } from '@bufbuild/protobuf';
+import { renderEvent } from '@eligo/contract';
+import { Failure } from '@eligo/failures';
+import { afterCommit, type Scope, withTx } from '@eligo/postgres';
+import { EventSchema } from '@eligo/proto/events/v1/events';
+import { newId } from '@eligo/values';
+import type { Delivery } from '../domain/delivery.ts';
+import { endpointMessage } from '../rpc/messages.ts';
+import { findDelivery, planDeliveries } from '../store/deliveries.ts';
+import { lockEndpoint } from '../store/endpoints.ts';
+import { insertEvent } from '../store/events.ts';
+import type { Webhooks } from './context.ts';
+
+/** Sends a `webhook.test` event to one endpoint, whatever types it wants, through the machine that sends every other. */
+export function testEndpoint(
+  webhooks: Webhooks,
+  scope: Scope,
+  webhookId: string,
+  requestId: string,
+): Promise<Delivery> {
+  return withTx(webhooks.database, scope, async (tx) => {
+    const endpoint = await lockEndpoint(tx, scope, webhookId);
+    if (endpoint === undefined) throw new Failure('webhook_not_found');
+    if (endpoint.status !== 'enabled') throw new Failure('conflict', { detail: 'The endpoint is disabled.' });
+    const now = webhooks.clock.now();
+    const event = create(EventSchema, {
+      eventId: newId('event'),
+      type: 'webhook.test',
+      accountId: scope.accountId,
+      testMode: scope.testMode,
+      aggregateId: webhookId,
+      occurredAtMs: BigInt(now.getTime()),
+      object: { case: 'webhook', value: endpointMessage(endpoint) },
+    });
+    const deliveryId = newId('delivery');
+    await insertEvent(tx, scope, {
+      eventId: event.eventId,
+      eventType: event.type,
+      body: Buffer.from(JSON.stringify(renderEvent(event))),
+      requestId,
+      traceparent: '',
+      occurredAt: now,
+      createdAt: now,
+      testMode: scope.testMode,
+    });
+    const { eventId, type: eventType } = event;
+    await planDeliveries(tx, scope, { eventId, eventType }, [{ deliveryId, webhookId }], now);
+    const delivery = await findDelivery(tx, scope, deliveryId);
+    if (delivery === undefined) throw new Error('a delivery that was planned is not there');
+    afterCommit(tx, () => webhooks.wake(scope, [webhookId]));
+    return delivery;
+  });
+}

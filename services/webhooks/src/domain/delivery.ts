@@ -1,0 +1,52 @@
+/** One event on its way to one endpoint. */
+export interface Delivery {
+  readonly deliveryId: string;
+  readonly webhookId: string;
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly status: 'pending' | 'succeeded' | 'exhausted';
+  /** Attempts of the present round. */
+  readonly attempts: number;
+  readonly nextAttemptAt: Date | null;
+  readonly lastResponseStatus: number | null;
+  readonly lastError: string | null;
+  readonly deliveredAt: Date | null;
+  readonly createdAt: Date;
+  readonly testMode: boolean;
+}
+
+/** A delivery that a worker holds for the length of its lease, with all that it takes to send it. */
+export interface ClaimedDelivery {
+  readonly deliveryId: string;
+  readonly webhookId: string;
+  readonly eventId: string;
+  readonly attempts: number;
+  readonly epoch: number;
+  readonly url: string;
+  readonly body: Buffer;
+  readonly requestId: string;
+  readonly traceparent: string;
+}
+
+/** What became of one attempt. */
+export interface AttemptResult {
+  readonly deliveryId: string;
+  readonly webhookId: string;
+  readonly epoch: number;
+  readonly startedAt: Date;
+  readonly durationMs: number;
+  readonly responseStatus: number | null;
+  /** Why it failed; null after a success. */
+  readonly error: string | null;
+  /** When it is tried again; null when it succeeded or was the last one. */
+  readonly nextAttemptAt: Date | null;
+  /** Whether the failure says that the receiver is down. */
+  readonly unreachable: boolean;
+  /** Whether the receiver said that it is gone for good. */
+  readonly gone: boolean;
+}
+
+/** Whether the attempt succeeded: 2xx and nothing else (decisions 8). */
+export function isSuccess(result: AttemptResult): boolean {
+  return result.error === null;
+}

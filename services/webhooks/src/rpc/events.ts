@@ -1,0 +1,26 @@
+import { Failure } from '@eligo/failures';
+import type { WebhooksService } from '@eligo/proto/webhooks/v1/webhooks';
+import type { Implementation } from '@eligo/rpc';
+import type { Webhooks } from '../actions/context.ts';
+import { retryEvent } from '../actions/retry-event.ts';
+import { findEvent, listEvents } from '../store/events.ts';
+import { eventMessage, pageOf } from './messages.ts';
+
+/** The account's events of the last 30 days. */
+export function eventMethods(webhooks: Webhooks): Implementation<typeof WebhooksService> {
+  const { database } = webhooks;
+  return {
+    async getEvent({ id }, { scope }) {
+      const event = await findEvent(database, scope, id);
+      if (event === undefined) throw new Failure('event_not_found');
+      return eventMessage(event);
+    },
+    async listEvents({ page, eventType }, { scope }) {
+      const { events, hasMore } = await listEvents(database, scope, { eventType }, pageOf(page));
+      return { events: events.map(eventMessage), hasMore };
+    },
+    async retryEvent({ id }, { scope }) {
+      return eventMessage(await retryEvent(webhooks, scope, id));
+    },
+  };
+}

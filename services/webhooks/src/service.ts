@@ -1,0 +1,60 @@
+import { eventsMigrations } from '@eligo/events';
+import { migrationSource } from '@eligo/postgres';
+import { WebhooksService } from '@eligo/proto/webhooks/v1/webhooks';
+import { implement } from '@eligo/rpc';
+import { declareFailpoints, type ServiceComposition } from '@eligo/service';
+import type { Webhooks } from './actions/context.ts';
+import { keyOpener, secretBox } from './actions/secret-box.ts';
+import { readWebhooksSettings, type WebhooksSettings } from './config.ts';
+import { publicEvents } from './consumers/public-events.ts';
+import { openPoster } from './jobs/delivery/post.ts';
+import { systemResolver } from './jobs/delivery/resolve.ts';
+import { DeliveryWorker } from './jobs/delivery/worker.ts';
+import { purgeEvents } from './jobs/purge-events.ts';
+import { endpointMethods } from './rpc/endpoints.ts';
+import { eventMethods } from './rpc/events.ts';
+
+/** The webhooks service: events as partners see them, their endpoints, and the sending. */
+export const webhooksService: ServiceComposition<WebhooksSettings> = {
+  name: 'webhooks',
+  migrations: [eventsMigrations, migrationSource('webhooks', new URL('../migrations', import.meta.url))],
+  settings: readWebhooksSettings,
+  build({ settings: { rules }, database, clock, keyring, logger, metrics, failpoint }) {
+    const secrets = secretBox(keyring);
+    const attempts = metrics.counter('webhook_attempts_total', 'Webhook attempts, by outcome', ['outcome']);
+    const durations = metrics.histogram('webhook_attempt_seconds', 'How long webhook attempts took', ['outcome']);
+    const poster = openPoster({ rules, resolver: systemResolver() });
+    const worker = new DeliveryWorker({
+      database,
+      poster,
+      clock,
+      failpoint,
+      openKey: keyOpener(secrets),
+      onError: (error, where) => logger.error({ err: error }, `webhooks: ${where}`),
+      onAttempt({ error, durationMs, responseStatus }) {
+        const outcome = error === null ? 'succeeded' : responseStatus === null ? 'no_answer' : 'refused';
+        attempts.inc({ outcome });
+        durations.observe({ outcome }, durationMs / 1_000);
+      },
+    });
+    const webhooks: Webhooks = {
+      ...{ database, clock, rules, secrets },
+      wake: (scope, webhookIds) => worker.wake(scope, webhookIds),
+    };
+    return {
+      handlers: [implement(WebhooksService, { ...endpointMethods(webhooks), ...eventMethods(webhooks) })],
+      consumers: [publicEvents(webhooks)],
+      jobs: [
+        // New deliveries wake the sender by themselves; this finds retries and what a process that died has left.
+        { name: 'deliver', everyMs: 1_000, run: () => worker.sweep() },
+        { name: 'purge-events', everyMs: 3_600_000, run: (signal) => purgeEvents(database, clock, signal) },
+      ],
+      async stop() {
+        await worker.stop();
+        poster.close();
+      },
+    };
+  },
+};
+
+declareFailpoints(['webhooks.deliver.after_send']);

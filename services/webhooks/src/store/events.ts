@@ -1,0 +1,114 @@
+import { type Db, type Page, readPage, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
+import type { StoredEvent } from '../domain/stored-event.ts';
+
+/** Keeps an event; false when it is kept already. */
+export async function insertEvent(tx: Tx, scope: Scope, event: StoredEvent): Promise<boolean> {
+  const { eventId, eventType, body, requestId, traceparent, occurredAt, createdAt } = event;
+  const written = await tx.execute(insert, scope, [
+    eventId,
+    eventType,
+    body,
+    requestId,
+    traceparent,
+    occurredAt,
+    createdAt,
+  ]);
+  return written === 1;
+}
+
+/** The event, or undefined when there is none any more. */
+export async function findEvent(db: Db, scope: Scope, eventId: string): Promise<StoredEvent | undefined> {
+  const row = await db.row(select, scope, [eventId]);
+  return row === undefined ? undefined : fromRow(row);
+}
+
+/** A page of the account's events, newest first. */
+export async function listEvents(
+  db: Db,
+  scope: Scope,
+  filter: { eventType?: string | undefined },
+  page: Page,
+): Promise<{ events: StoredEvent[]; hasMore: boolean }> {
+  const { rows, hasMore } = await readPage<EventRow>(
+    db,
+    scope,
+    {
+      table: 'events',
+      id: 'id',
+      columns: columns.map((column) => `events.${column}`),
+      filter: (query) => {
+        if (filter.eventType !== undefined) query.where('events.event_type', filter.eventType);
+      },
+    },
+    page,
+  );
+  return { events: rows.map(fromRow), hasMore };
+}
+
+/** Accounts that hold events from before this time, found among the oldest `most` events. */
+export async function scopesWithOldEvents(db: Db, before: Date, most: number): Promise<Scope[]> {
+  const rows = await db.rows(findOld, null, [before, most]);
+  return rows.map((row) => ({ accountId: row.account_id, testMode: row.test_mode }));
+}
+
+/** Forgets at most `most` of the account's events from before this time, with their deliveries; says how many. */
+export async function purgeEvents(tx: Tx, scope: Scope, before: Date, most: number): Promise<number> {
+  return tx.execute(purge, scope, [before, most]);
+}
+
+interface EventRow {
+  id: string;
+  event_type: string;
+  body: Buffer;
+  request_id: string;
+  traceparent: string;
+  occurred_at: Date;
+  created_at: Date;
+  test_mode: boolean;
+}
+
+const columns = [
+  'id',
+  'event_type',
+  'body',
+  'request_id',
+  'traceparent',
+  'occurred_at',
+  'created_at',
+  'test_mode',
+] as const;
+
+const insert = scoped(
+  'events.insert',
+  `insert into webhooks.events
+     (account_id, test_mode, id, event_type, body, request_id, traceparent, occurred_at, created_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing`,
+);
+const select = scoped<EventRow>(
+  'events.get',
+  `select ${columns} from webhooks.events where account_id = $1 and test_mode = $2 and id = $3`,
+);
+const findOld = unscoped<{ account_id: string; test_mode: boolean }>(
+  'events.scopes_with_old',
+  'select account_id, test_mode from webhooks.scopes_with_old_events($1, $2)',
+);
+const purge = scoped(
+  'events.purge',
+  `delete from webhooks.events e using (
+     select id from webhooks.events where account_id = $1 and test_mode = $2 and created_at < $3 order by id limit $4
+   ) old
+   where e.account_id = $1 and e.test_mode = $2 and e.id = old.id`,
+);
+
+function fromRow(row: EventRow): StoredEvent {
+  return {
+    eventId: row.id,
+    eventType: row.event_type,
+    body: row.body,
+    requestId: row.request_id,
+    traceparent: row.traceparent,
+    occurredAt: row.occurred_at,
+    createdAt: row.created_at,
+    testMode: row.test_mode,
+  };
+}
