@@ -42,6 +42,7 @@ export const publicEvents = {
   'refund.created': 'refund',
   'refund.updated': 'refund',
   'webhook.disabled': 'webhook',
+  'webhook.test': 'webhook',
 } as const satisfies Record<string, string>;
 
 /** The type of an event that partners can subscribe to. */
