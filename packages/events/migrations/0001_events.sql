@@ -61,7 +61,7 @@ grant update (payload) on outbox to eligo_finder;
 
 -- Retention. An event's last trace of an aggregate stays, without its contents: the next event counts on from it.
 create function prune_events(outbox_days integer, inbox_days integer, batch integer) returns bigint
-  language plpgsql security definer set search_path = :"schema"
+  language plpgsql security definer set search_path = :"schema", pg_temp
   as $$
   declare
     blanked bigint;

@@ -1,6 +1,7 @@
 export { scopedTable, sqlBuilder } from './builder.ts';
 export { Database, type DatabaseOptions, openDatabase } from './database.ts';
 export type { Db } from './db.ts';
+export { dumpSchema } from './dump-schema.ts';
 export {
   CommitRefused,
   CommitUnknown,
@@ -27,6 +28,7 @@ export {
 } from './idempotency.ts';
 export { insideTransaction, refuseInsideTransaction } from './inside-transaction.ts';
 export { assertLeaseExceeds, leaseFromNow, leaseIsLive } from './lease.ts';
+export { lintMigration, lintMigrations, type MigrationFinding, type MigrationRule } from './lint-migration.ts';
 export { type MigrateOptions, type MigrateResult, migrate } from './migrate.ts';
 export {
   type Migration,
@@ -46,6 +48,7 @@ export {
 export { readPage } from './read-page.ts';
 export { isSameScope, type Scope, scopePolicy } from './scope.ts';
 export { openSession, type Session } from './session.ts';
+export { splitStatements } from './sql-text.ts';
 export { type ScopedStatement, type Statement, scoped, type UnscopedStatement, unscoped } from './statement.ts';
 export { streamPage } from './stream-page.ts';
 export { afterCommit, type Tx } from './tx.ts';

@@ -40,7 +40,7 @@ create policy finder_prunes on idempotency_keys for delete to eligo_finder
   using (state = 'finished' and created_at < now() - interval '30 days');
 
 create function prune_idempotency_keys(batch integer) returns bigint
-  language sql security definer set search_path = :"schema"
+  language sql security definer set search_path = :"schema", pg_temp
   as $$
     with old as (
       select account_id, test_mode, endpoint, key from idempotency_keys
