@@ -1,0 +1,8 @@
+import { withTx } from '@eligo/postgres';
+import { activateInlineLines } from '../store/inline-lines.ts';
+import type { Asker, Work } from './work.ts';
+
+/** Puts the products and prices that a session's inline lines made up for sale, once the session has been committed. Repeatable. */
+export function activateInline({ database, clock }: Work, { scope }: Asker, sessionId: string): Promise<void> {
+  return withTx(database, scope, (tx) => activateInlineLines(tx, scope, sessionId, clock.now()));
+}

@@ -1,0 +1,49 @@
+import { Failure, type FailureCode } from '@eligo/failures';
+import { withTx } from '@eligo/postgres';
+import type { Loc } from '../domain/field-rules.ts';
+import {
+  claimRedemption,
+  countCoupons,
+  countPromoCodes,
+  couponsOfPromoCodes,
+  lockRedemption,
+} from '../store/redemptions.ts';
+import type { Asker, Work } from './work.ts';
+
+/** What a session redeems. */
+export interface RedemptionInput {
+  readonly sessionId: string;
+  readonly couponIds: readonly string[];
+  readonly promoCodeIds: readonly string[];
+  readonly customerId: string | null;
+  readonly at: Date;
+  /** Where the discounts stand in the partner's body; undefined when there is no body. */
+  readonly discountsLoc: Loc | undefined;
+}
+
+/**
+ * Counts one redemption of each promo code and of each coupon, those behind the codes included, however often the session lists it. All or
+ * none; once for a session, whatever is repeated. A session whose redemption was released is over and takes no other: a reservation that
+ * arrives after its own release is refused, so that nothing stays counted.
+ */
+export function reserveRedemption({ database }: Work, { scope }: Asker, input: RedemptionInput): Promise<void> {
+  const promoCodeIds = [...new Set(input.promoCodeIds)].sort();
+  return withTx(database, scope, async (tx) => {
+    const behind = await couponsOfPromoCodes(tx, scope, promoCodeIds);
+    const couponIds = [...new Set([...input.couponIds, ...behind])].sort();
+    const redemption = { state: 'reserved', couponIds, promoCodeIds } as const;
+    if (!(await claimRedemption(tx, scope, input.sessionId, redemption))) {
+      const earlier = await lockRedemption(tx, scope, input.sessionId);
+      if (earlier?.state === 'released') throw new Failure('conflict');
+      return;
+    }
+    const coupons = await countCoupons(tx, scope, couponIds);
+    if (coupons.length < couponIds.length) throw refusal('coupon_not_applicable', input.discountsLoc);
+    const codes = await countPromoCodes(tx, scope, promoCodeIds, input.customerId, input.at);
+    if (codes.length < promoCodeIds.length) throw refusal('promo_code_invalid', input.discountsLoc);
+  });
+}
+
+function refusal(code: FailureCode, loc: Loc | undefined): Failure {
+  return loc === undefined ? new Failure(code) : Failure.invalid(loc, code, code);
+}

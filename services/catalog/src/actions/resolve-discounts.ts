@@ -1,0 +1,112 @@
+import { Failure, type FailureCode, type Violation } from '@eligo/failures';
+import type { Db, Scope } from '@eligo/postgres';
+import type { Cart, CartDiscount } from '../domain/cart.ts';
+import { appliesToSome, type Coupon, isCouponValid } from '../domain/coupon.ts';
+import type { Price } from '../domain/price.ts';
+import { isRedeemable, type PromoCode, promoCodeKey } from '../domain/promo-code.ts';
+import { badReference } from '../domain/reference.ts';
+import { findCoupons } from '../store/coupons.ts';
+import { findPromoCodes } from '../store/promo-codes.ts';
+
+/** A discount with the coupon that it stands for. */
+export interface ResolvedDiscount {
+  readonly coupon: Coupon;
+  readonly promoCodeId: string | undefined;
+}
+
+/** What a cart's discounts refer to. */
+export interface DiscountRecords {
+  readonly coupons: ReadonlyMap<string, Coupon>;
+  readonly promoCodes: ReadonlyMap<string, PromoCode>;
+  readonly byCodeKey: ReadonlyMap<string, PromoCode>;
+  /** The coupons that the cart's own coupon_data made, by index. */
+  readonly inlineIds: ReadonlyMap<number, string>;
+}
+
+/** Reads what the discounts refer to; nothing when there are none. */
+export async function findDiscounts(
+  db: Db,
+  scope: Scope,
+  { discounts }: Cart,
+  inlineIds: ReadonlyMap<number, string>,
+): Promise<DiscountRecords> {
+  const couponIds = discounts.flatMap((discount) => (discount.kind === 'coupon_id' ? [discount.couponId] : []));
+  const promoCodeIds = discounts.flatMap((discount) =>
+    discount.kind === 'promo_code_id' ? [discount.promoCodeId] : [],
+  );
+  const keys = discounts.flatMap((discount) => (discount.kind === 'promo_code' ? [promoCodeKey(discount.code)] : []));
+  const allCouponIds = [...new Set([...couponIds, ...inlineIds.values()])];
+  const [coupons, promoCodes] = await Promise.all([
+    allCouponIds.length === 0 ? [] : findCoupons(db, scope, allCouponIds),
+    promoCodeIds.length + keys.length === 0
+      ? []
+      : findPromoCodes(db, scope, [...new Set(promoCodeIds)], [...new Set(keys)]),
+  ]);
+  return {
+    coupons: new Map(coupons.map((coupon) => [coupon.couponId, coupon])),
+    promoCodes: new Map(promoCodes.map((promoCode) => [promoCode.promoCodeId, promoCode])),
+    byCodeKey: new Map(promoCodes.filter(({ active }) => active).map((promoCode) => [promoCode.codeKey, promoCode])),
+    inlineIds,
+  };
+}
+
+/**
+ * The discounts with their coupons; what cannot be used goes to `violations`. Limits are only looked at here: they are counted when the
+ * session reserves its redemption.
+ */
+export function resolveDiscounts(
+  cart: Cart,
+  records: DiscountRecords,
+  sold: readonly Price[],
+  violations: Violation[],
+): ResolvedDiscount[] {
+  const resolved: ResolvedDiscount[] = [];
+  for (const [index, discount] of cart.discounts.entries()) {
+    const outcome = resolveDiscount(cart, discount, index, records);
+    const place = [...cart.places.discount(index), discount.kind];
+    if (outcome instanceof Failure) violations.push(...(outcome.violations ?? []));
+    else if (!appliesToSome(outcome.coupon, sold)) {
+      violations.push({ loc: place, type: 'coupon_not_applicable', msg: 'coupon_not_applicable' });
+    } else resolved.push(outcome);
+  }
+  return resolved;
+}
+
+function resolveDiscount(
+  cart: Cart,
+  discount: CartDiscount,
+  index: number,
+  records: DiscountRecords,
+): ResolvedDiscount | Failure {
+  const loc = [...cart.places.discount(index), discount.kind];
+  const refused = (code: FailureCode, id = '') => badReference(loc, code, id);
+  switch (discount.kind) {
+    case 'coupon_id': {
+      const coupon = records.coupons.get(discount.couponId);
+      // An inline coupon is its own session's alone.
+      if (coupon === undefined || coupon.inline) return refused('coupon_not_found', discount.couponId);
+      return isCouponValid(coupon)
+        ? { coupon, promoCodeId: undefined }
+        : refused('coupon_not_applicable', discount.couponId);
+    }
+    case 'coupon_data': {
+      const coupon = records.coupons.get(records.inlineIds.get(index) ?? '');
+      if (coupon === undefined) throw new Error(`discount ${index} of session ${cart.sessionId} has no inline coupon`);
+      return { coupon, promoCodeId: undefined };
+    }
+    case 'promo_code_id': {
+      const promoCode = records.promoCodes.get(discount.promoCodeId);
+      if (promoCode === undefined) return refused('promo_code_not_found', discount.promoCodeId);
+      return redeemed(promoCode, cart) ?? refused('promo_code_invalid', discount.promoCodeId);
+    }
+    case 'promo_code': {
+      const promoCode = records.byCodeKey.get(promoCodeKey(discount.code));
+      return (promoCode && redeemed(promoCode, cart)) ?? refused('promo_code_invalid');
+    }
+  }
+}
+
+function redeemed(promoCode: PromoCode, cart: Cart): ResolvedDiscount | undefined {
+  if (!isRedeemable(promoCode, cart.customerId, cart.at)) return undefined;
+  return { coupon: promoCode.coupon, promoCodeId: promoCode.promoCodeId };
+}

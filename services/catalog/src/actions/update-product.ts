@@ -1,0 +1,36 @@
+import { append } from '@eligo/events';
+import { Failure } from '@eligo/failures';
+import { withTx } from '@eligo/postgres';
+import { changedProductFields, type Product, type ProductChange } from '../domain/product.ts';
+import { productMessage } from '../rpc/record-messages.ts';
+import { lockProduct, updateProduct as update } from '../store/products.ts';
+import { checkComponents } from './check-components.ts';
+import type { Asker, Work } from './work.ts';
+
+/** Changes what is supplied. Archiving takes the product's prices out of every list at once. */
+export function updateProduct(
+  { database, clock }: Work,
+  { scope }: Asker,
+  id: string,
+  change: ProductChange,
+  clear: readonly string[],
+): Promise<Product> {
+  return withTx(database, scope, async (tx) => {
+    const product = await lockProduct(tx, scope, id);
+    if (product === undefined) throw new Failure('product_not_found');
+    const fields = changedProductFields(product, change, clear, ['body', 'product']);
+    if (change.componentIds !== undefined) {
+      await checkComponents(tx, scope, fields.componentIds, ['body', 'product', 'components']);
+    }
+    const updated: Product = { ...product, ...fields, updatedAt: clock.now() };
+    await update(tx, scope, id, fields, updated.updatedAt);
+    await append(tx, {
+      type: 'product.updated',
+      aggregateId: id,
+      accountId: scope.accountId,
+      testMode: scope.testMode,
+      object: { case: 'product', value: productMessage(updated, scope.testMode) },
+    });
+    return updated;
+  });
+}

@@ -1,0 +1,126 @@
+import { Failure } from '@eligo/failures';
+import {
+  type CartDiscount as CartDiscountMessage,
+  type CartLine as CartLineMessage,
+  type CatalogService,
+  ResolvedDiscountSchema,
+  ResolvedLineSchema,
+} from '@eligo/proto/catalog/v1/catalog';
+import type { Implementation } from '@eligo/rpc';
+import { activateInline } from '../actions/activate-inline.ts';
+import { endRedemption } from '../actions/end-redemption.ts';
+import { reserveRedemption } from '../actions/reserve-redemption.ts';
+import { resolveCart } from '../actions/resolve-cart.ts';
+import type { Work } from '../actions/work.ts';
+import { type CartDiscount, type CartLine, type CartPlaces, cartPlaces } from '../domain/cart.ts';
+import type { Loc } from '../domain/field-rules.ts';
+import { couponInputOf, productInputOf, recurringInputOf } from './inputs.ts';
+import { messageOf, timeOf } from './message.ts';
+import {
+  couponMessage,
+  eligibilityMessage,
+  priceMessage,
+  productMessage,
+  shippingRateMessage,
+} from './record-messages.ts';
+
+export function cartHandlers(work: Work): Implementation<typeof CatalogService> {
+  const timeOrNow = (ms: bigint) => (ms === 0n ? work.clock.now() : timeOf(ms));
+  return {
+    async resolveCart(request, call) {
+      const places = cartPlaces(request.bodyPath);
+      const { testMode } = call.scope;
+      const cart = await resolveCart(work, call, {
+        sessionId: request.sessionId,
+        lines: request.lines.map((line, index) => lineOf(line, places.line(index))),
+        shippingRateId: request.shippingRateId,
+        discounts: request.discounts.map((discount, index) => discountOf(discount, index, places)),
+        customerId: request.customerId ?? null,
+        at: timeOrNow(request.atMs),
+        places,
+      });
+      return {
+        lines: cart.lines.map(({ price, product, eligibility }) =>
+          messageOf(ResolvedLineSchema, {
+            price: priceMessage(price, testMode),
+            product: productMessage(product, testMode),
+            eligibility: eligibilityMessage(eligibility),
+          }),
+        ),
+        ...(cart.shippingRate === undefined ? {} : { shippingRate: shippingRateMessage(cart.shippingRate, testMode) }),
+        discounts: cart.discounts.map(({ coupon, promoCodeId }) =>
+          messageOf(ResolvedDiscountSchema, { coupon: couponMessage(coupon, testMode), promoCodeId }),
+        ),
+      };
+    },
+    async activateInline({ sessionId }, call) {
+      await activateInline(work, call, sessionId);
+      return {};
+    },
+    async reserveRedemption(request, call) {
+      const { sessionId, couponIds, promoCodeIds, bodyPath } = request;
+      await reserveRedemption(work, call, {
+        sessionId,
+        couponIds,
+        promoCodeIds,
+        customerId: request.customerId ?? null,
+        at: timeOrNow(request.atMs),
+        discountsLoc: bodyPath.length === 0 ? undefined : cartPlaces(bodyPath).discount(0).slice(0, -1),
+      });
+      return {};
+    },
+    async releaseRedemption({ sessionId }, call) {
+      await endRedemption(work, call, sessionId, 'released');
+      return {};
+    },
+    async finalizeRedemption({ sessionId }, call) {
+      await endRedemption(work, call, sessionId, 'final');
+      return {};
+    },
+  };
+}
+
+function lineOf({ item }: CartLineMessage, place: Loc): CartLine {
+  switch (item.case) {
+    case 'priceId':
+      return { kind: 'price', priceId: item.value };
+    case 'productId':
+      return { kind: 'product', productId: item.value };
+    case 'priceData': {
+      const { owner, unitAmountCents, recurring, hsaFsaEligibility } = item.value;
+      if (owner.case === undefined) {
+        throw Failure.invalid([...place, 'price_data', 'product'], 'missing', 'Give product or product_data');
+      }
+      return {
+        kind: 'price_data',
+        priceData: {
+          owner: owner.case === 'productId' ? { productId: owner.value } : { productData: productInputOf(owner.value) },
+          unitAmountCents,
+          recurring: recurringInputOf(recurring),
+          hsaFsaEligibility: hsaFsaEligibility ?? null,
+        },
+      };
+    }
+    default:
+      throw Failure.invalid([...place, 'price'], 'missing', 'Give price, product or price_data');
+  }
+}
+
+function discountOf({ source }: CartDiscountMessage, index: number, places: CartPlaces): CartDiscount {
+  switch (source.case) {
+    case 'couponId':
+      return { kind: 'coupon_id', couponId: source.value };
+    case 'promoCodeId':
+      return { kind: 'promo_code_id', promoCodeId: source.value };
+    case 'promoCode':
+      return { kind: 'promo_code', code: source.value };
+    case 'couponData':
+      return { kind: 'coupon_data', coupon: couponInputOf(source.value) };
+    default:
+      throw Failure.invalid(
+        places.discount(index),
+        'missing',
+        'Give coupon_id, promo_code_id, promo_code or coupon_data',
+      );
+  }
+}

@@ -1,0 +1,49 @@
+import { Failure } from '@eligo/failures';
+import type { CatalogService, CreateComponentRequest, UpdateComponentRequest } from '@eligo/proto/catalog/v1/catalog';
+import type { Implementation } from '@eligo/rpc';
+import { createComponent } from '../actions/create-component.ts';
+import { updateComponent } from '../actions/update-component.ts';
+import type { Work } from '../actions/work.ts';
+import type { ComponentInput } from '../domain/component.ts';
+import { findComponent, listComponents } from '../store/components.ts';
+import { given, nutritionInputOf } from './inputs.ts';
+import { pageRequestOf } from './page-request.ts';
+import { componentMessage } from './record-messages.ts';
+
+export function componentHandlers(work: Work): Implementation<typeof CatalogService> {
+  return {
+    async createComponent(request, call) {
+      const input = { ...componentInputOf(request), metadata: request.metadata };
+      return componentMessage(await createComponent(work, call, request.name, input), call.scope.testMode);
+    },
+    async getComponent({ id }, { scope }) {
+      const component = await findComponent(work.database, scope, id);
+      if (component === undefined) throw new Failure('product_component_not_found');
+      return componentMessage(component, scope.testMode);
+    },
+    async listComponents({ page, clientReferenceId }, { scope }) {
+      const { rows, hasMore } = await listComponents(work.database, scope, pageRequestOf(page), clientReferenceId);
+      return { components: rows.map((component) => componentMessage(component, scope.testMode)), hasMore };
+    },
+    async updateComponent(request, call) {
+      const input = { ...componentInputOf(request), ...given({ metadata: request.metadata?.entries }) };
+      const component = await updateComponent(work, call, request.id, input, request.clear);
+      return componentMessage(component, call.scope.testMode);
+    },
+  };
+}
+
+function componentInputOf(request: CreateComponentRequest | UpdateComponentRequest): ComponentInput {
+  return {
+    ...given<ComponentInput>({
+      category: request.category,
+      nutritionBasis: request.nutritionBasis,
+      servingSizeG: request.servingSizeG,
+      vegan: request.vegan,
+      glutenFree: request.glutenFree,
+      canonicalFoodKey: request.canonicalFoodKey,
+      clientReferenceId: request.clientReferenceId,
+    } as { [K in keyof ComponentInput]: ComponentInput[K] | undefined }),
+    nutrition: nutritionInputOf(request.nutrition),
+  };
+}

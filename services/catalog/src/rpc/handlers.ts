@@ -1,0 +1,27 @@
+import { CatalogService } from '@eligo/proto/catalog/v1/catalog';
+import { type Handlers, implement } from '@eligo/rpc';
+import type { Work } from '../actions/work.ts';
+import { cartHandlers } from './carts.ts';
+import { componentHandlers } from './components.ts';
+import { couponHandlers } from './coupons.ts';
+import { eligibilityHandlers } from './eligibility.ts';
+import { priceHandlers } from './prices.ts';
+import { productHandlers } from './products.ts';
+import { promoCodeHandlers } from './promo-codes.ts';
+import { shippingRateHandlers } from './shipping-rates.ts';
+
+/** Every method of the catalog. */
+export function catalogHandlers(work: Work): Handlers {
+  return [
+    implement(CatalogService, {
+      ...shippingRateHandlers(work),
+      ...componentHandlers(work),
+      ...productHandlers(work),
+      ...priceHandlers(work),
+      ...couponHandlers(work),
+      ...promoCodeHandlers(work),
+      ...cartHandlers(work),
+      ...eligibilityHandlers(work),
+    }),
+  ];
+}

@@ -1,0 +1,27 @@
+import { Failure } from '@eligo/failures';
+import type { Page } from '@eligo/proto/paging/v1/paging';
+import type { PageRequest } from '../store/page.ts';
+
+/** The page that a request asks for: 10 by default, 100 at most (interface, Limits). */
+export function pageRequestOf(page: Page | undefined): PageRequest {
+  const limit = page === undefined || page.limit <= 0n ? defaultLimit : page.limit;
+  const startingAfter = page?.startingAfter;
+  const endingBefore = page?.endingBefore;
+  if (startingAfter !== undefined && endingBefore !== undefined) {
+    throw Failure.invalid(
+      ['query', 'ending_before'],
+      'cursor_conflict',
+      'give starting_after or ending_before, not both',
+    );
+  }
+  return {
+    limit: Number(limit > largestLimit ? largestLimit : limit),
+    offset: Math.max(0, Math.min(page?.offset ?? 0, largestOffset)),
+    startingAfter,
+    endingBefore,
+  };
+}
+
+const defaultLimit = 10n;
+const largestLimit = 100n;
+const largestOffset = 10_000;

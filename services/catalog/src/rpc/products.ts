@@ -1,0 +1,51 @@
+import { Failure } from '@eligo/failures';
+import type { CatalogService } from '@eligo/proto/catalog/v1/catalog';
+import type { Implementation } from '@eligo/rpc';
+import { createProduct } from '../actions/create-product.ts';
+import { updateProduct } from '../actions/update-product.ts';
+import type { Work } from '../actions/work.ts';
+import { findProduct, findProducts, listProducts } from '../store/products.ts';
+import { given, productInputOf } from './inputs.ts';
+import { pageRequestOf } from './page-request.ts';
+import { productMessage } from './record-messages.ts';
+
+export function productHandlers(work: Work): Implementation<typeof CatalogService> {
+  return {
+    async createProduct({ product }, call) {
+      return productMessage(await createProduct(work, call, productInputOf(product)), call.scope.testMode);
+    },
+    async getProduct({ id }, { scope }) {
+      const product = await findProduct(work.database, scope, id);
+      if (product === undefined) throw new Failure('product_not_found');
+      return productMessage(product, scope.testMode);
+    },
+    async batchGetProducts({ ids }, { scope }) {
+      const products = ids.length === 0 ? [] : await findProducts(work.database, scope, ids);
+      return { products: products.map((product) => productMessage(product, scope.testMode)), hasMore: false };
+    },
+    async listProducts({ page, active, clientReferenceId, metadata }, { scope }) {
+      const filter = { active, clientReferenceId, metadata };
+      const { rows, hasMore } = await listProducts(work.database, scope, pageRequestOf(page), filter);
+      return { products: rows.map((product) => productMessage(product, scope.testMode)), hasMore };
+    },
+    async updateProduct(request, call) {
+      const change = given({
+        name: request.name,
+        description: request.description,
+        upcCode: request.upcCode,
+        gtin: request.gtin,
+        referenceGtin: request.referenceGtin,
+        url: request.url,
+        clientReferenceId: request.clientReferenceId,
+        imageUrls: request.imageUrls?.values,
+        categories: request.categories?.values,
+        componentIds: request.components?.values,
+        hsaFsaEligibility: request.hsaFsaEligibility,
+        visitType: request.visitType,
+        active: request.active,
+        metadata: request.metadata?.entries,
+      });
+      return productMessage(await updateProduct(work, call, request.id, change, request.clear), call.scope.testMode);
+    },
+  };
+}

@@ -1,0 +1,29 @@
+import { Failure } from '@eligo/failures';
+import type { CatalogService } from '@eligo/proto/catalog/v1/catalog';
+import type { Implementation } from '@eligo/rpc';
+import { createShippingRate } from '../actions/create-shipping-rate.ts';
+import { updateShippingRate } from '../actions/update-shipping-rate.ts';
+import type { Work } from '../actions/work.ts';
+import { findShippingRate, listShippingRates } from '../store/shipping-rates.ts';
+import { pageRequestOf } from './page-request.ts';
+import { shippingRateMessage } from './record-messages.ts';
+
+export function shippingRateHandlers(work: Work): Implementation<typeof CatalogService> {
+  return {
+    async createShippingRate(request, call) {
+      return shippingRateMessage(await createShippingRate(work, call, request), call.scope.testMode);
+    },
+    async getShippingRate({ id }, { scope }) {
+      const rate = await findShippingRate(work.database, scope, id);
+      if (rate === undefined) throw new Failure('shipping_rate_not_found');
+      return shippingRateMessage(rate, scope.testMode);
+    },
+    async listShippingRates({ page, active }, { scope }) {
+      const { rows, hasMore } = await listShippingRates(work.database, scope, pageRequestOf(page), active);
+      return { shippingRates: rows.map((rate) => shippingRateMessage(rate, scope.testMode)), hasMore };
+    },
+    async updateShippingRate({ id, active, metadata }, call) {
+      return shippingRateMessage(await updateShippingRate(work, call, id, { active, metadata }), call.scope.testMode);
+    },
+  };
+}

@@ -1,0 +1,125 @@
+import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
+import type { Coupon, CouponFields } from '../domain/coupon.ts';
+import { selectList } from './columns.ts';
+import { type Page, type PageRequest, readPage } from './page.ts';
+
+/** Adds a coupon; an inline one belongs to one session and is in no list. */
+export async function insertCoupon(
+  tx: Tx,
+  scope: Scope,
+  couponId: string,
+  fields: CouponFields,
+  inline: boolean,
+  at: Date,
+): Promise<Coupon> {
+  const coupon = await tx.row(insert, scope, [
+    couponId,
+    fields.name,
+    fields.amountOffCents,
+    fields.percentOffBasisPoints,
+    fields.duration,
+    fields.durationInMonths,
+    fields.maxRedemptions,
+    fields.productIds,
+    fields.priceIds,
+    inline,
+    fields.metadata,
+    at,
+  ]);
+  if (coupon === undefined) throw new Error('an inserted coupon was not returned');
+  return coupon;
+}
+
+export function findCoupon(db: Db, scope: Scope, id: string): Promise<Coupon | undefined> {
+  return db.row(find, scope, [id]);
+}
+
+/** The coupons of these ids that are the caller's, in no order. */
+export function findCoupons(db: Db, scope: Scope, ids: readonly string[]): Promise<Coupon[]> {
+  return db.rows(findMany, scope, [ids]);
+}
+
+/** Stops new redemptions. The coupon stays, for the discounts that it gave. */
+export function deleteCoupon(tx: Tx, scope: Scope, id: string, at: Date): Promise<Coupon | undefined> {
+  return tx.row(remove, scope, [id, at]);
+}
+
+export function listCoupons(db: Db, scope: Scope, page: PageRequest): Promise<Page<Coupon>> {
+  return readPage(db, scope, page, {
+    name: 'coupons.list',
+    table: 'coupons',
+    id: 'coupon_id',
+    columns,
+    from: `from coupons r where ${ofScope} and not r.inline`,
+    values: [],
+  });
+}
+
+/** Notes the coupon that a session's coupon_data makes. False when it has been made before. */
+export async function claimInlineCoupon(
+  tx: Tx,
+  scope: Scope,
+  sessionId: string,
+  discountIndex: number,
+  couponId: string,
+  at: Date,
+): Promise<boolean> {
+  return (await tx.execute(claimInline, scope, [sessionId, discountIndex, couponId, at])) === 1;
+}
+
+/** The coupons that the session's coupon_data has made, with the index of the discount. */
+export function findInlineCoupons(
+  db: Db,
+  scope: Scope,
+  sessionId: string,
+): Promise<{ discountIndex: number; couponId: string }[]> {
+  return db.rows(findInline, scope, [sessionId]);
+}
+
+/** The columns of a coupon, by property. */
+export const couponColumns = {
+  couponId: 'coupon_id',
+  name: 'name',
+  amountOffCents: 'amount_off_cents',
+  percentOffBasisPoints: 'percent_off_basis_points',
+  duration: 'duration',
+  durationInMonths: 'duration_in_months',
+  maxRedemptions: 'max_redemptions',
+  timesRedeemed: 'times_redeemed',
+  productIds: 'product_ids',
+  priceIds: 'price_ids',
+  inline: 'inline',
+  metadata: 'metadata',
+  createdAt: 'created_at',
+  deletedAt: 'deleted_at',
+} as const;
+
+const columns = selectList(couponColumns, 'r');
+
+const ofScope = 'r.account_id = $1 and r.test_mode = $2';
+
+const insert = scoped<Coupon>(
+  'coupons.insert',
+  `insert into coupons as r (account_id, test_mode, coupon_id, name, amount_off_cents, percent_off_basis_points, duration,
+     duration_in_months, max_redemptions, product_ids, price_ids, inline, metadata, created_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) returning ${columns}`,
+);
+const find = scoped<Coupon>('coupons.find', `select ${columns} from coupons r where ${ofScope} and r.coupon_id = $3`);
+const findMany = scoped<Coupon>(
+  'coupons.find_many',
+  `select ${columns} from coupons r where ${ofScope} and r.coupon_id = any($3::text[])`,
+);
+const remove = scoped<Coupon>(
+  'coupons.delete',
+  `update coupons r set deleted_at = coalesce(r.deleted_at, $4) where ${ofScope} and r.coupon_id = $3 returning ${columns}`,
+);
+const claimInline = scoped(
+  'coupons.claim_inline',
+  `insert into inline_coupons (account_id, test_mode, session_id, discount_index, coupon_id, created_at)
+   values ($1, $2, $3, $4, $5, $6) on conflict do nothing`,
+);
+const findInline = scoped<{ discountIndex: number; couponId: string }>(
+  'coupons.find_inline',
+  `select discount_index as "discountIndex", coupon_id as "couponId" from inline_coupons
+   where account_id = $1 and test_mode = $2 and session_id = $3`,
+);

@@ -1,0 +1,58 @@
+import { type Db, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
+import type { ProductCodeEntry } from '../domain/eligibility.ts';
+import type { EligibilityClass } from '../domain/eligibility-class.ts';
+import type { FoodPolicy } from '../domain/food-policy.ts';
+
+/** What the list says of these GTIN-14s, as of the version and the day that were in force at `at`. */
+export async function findProductCodes(
+  db: Db,
+  codes: readonly string[],
+  at: Date,
+): Promise<ReadonlyMap<string, ProductCodeEntry>> {
+  const entries = new Map<string, ProductCodeEntry>();
+  // Of entries whose times overlap, the one that began last.
+  for (const row of await db.rows(findCodes, null, [codes, at])) entries.set(row.gtin, row);
+  return entries;
+}
+
+/** The food policy that is in force for the account: its own if it has one, else the default. */
+export async function findFoodPolicy(db: Db, scope: Scope, at: Date): Promise<FoodPolicy | undefined> {
+  return db.row(findPolicy, scope, [at]);
+}
+
+/** Adds the account's next policy version and returns its number. */
+export async function insertFoodPolicy(
+  tx: Tx,
+  scope: Scope,
+  thresholds: FoodPolicy['thresholds'],
+  at: Date,
+): Promise<number> {
+  const row = await tx.row(insertPolicy, scope, [at, thresholds]);
+  if (row === undefined) throw new Error('an inserted food policy was not returned');
+  return row.version;
+}
+
+const findCodes = unscoped<{ gtin: string; eligibility: EligibilityClass; version: number; label: string | null }>(
+  'product_codes.find',
+  `with list as materialized (
+     select version from product_code_versions where effective_at <= $2 order by effective_at desc, version desc limit 1)
+   select c.gtin, c.hsa_fsa_eligibility as eligibility, list.version, c.label
+   from list join product_codes c on c.gtin = any($1::text[]) and c.effective_from <= $2 and c.effective_to > $2
+     and c.version_from <= list.version and (c.version_to is null or c.version_to > list.version)
+   order by c.gtin, c.effective_from`,
+);
+
+const policyOf = (owner: string, account: string) =>
+  `(select '${owner}' as owner, version, thresholds from food_policies
+    where account_id = ${account} and test_mode = $2 and effective_at <= $3 order by effective_at desc, version desc limit 1)`;
+const findPolicy = scoped<FoodPolicy>(
+  'food_policies.find',
+  `select owner, version, thresholds from (${policyOf('account', '$1')} union all ${policyOf('default', "''")}) found
+   order by owner limit 1`,
+);
+const insertPolicy = scoped<{ version: number }>(
+  'food_policies.insert',
+  `insert into food_policies (account_id, test_mode, version, effective_at, thresholds)
+   select $1, $2, coalesce(max(version), 0) + 1, $3, $4::jsonb from food_policies where account_id = $1 and test_mode = $2
+   returning version`,
+);

@@ -1,0 +1,143 @@
+import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
+import type { Coupon } from '../domain/coupon.ts';
+import type { Metadata } from '../domain/field-rules.ts';
+import type { PromoCode, PromoCodeInput } from '../domain/promo-code.ts';
+import { type Page, type PageRequest, readPage, valuesBeforeFilters } from './page.ts';
+
+export async function insertPromoCode(
+  tx: Tx,
+  scope: Scope,
+  promoCodeId: string,
+  fields: PromoCodeInput & { readonly codeKey: string },
+  at: Date,
+): Promise<void> {
+  const { code, codeKey, couponId, customerId, maxRedemptions, active, expiresAt, metadata } = fields;
+  await tx.execute(insert, scope, [
+    promoCodeId,
+    code,
+    codeKey,
+    couponId,
+    customerId,
+    maxRedemptions,
+    active,
+    expiresAt,
+    metadata,
+    at,
+  ]);
+}
+
+export async function findPromoCode(db: Db, scope: Scope, id: string): Promise<PromoCode | undefined> {
+  const row = await db.row(find, scope, [id]);
+  return row === undefined ? undefined : promoCodeOf(row);
+}
+
+/** The promo codes of these ids, and the active ones of these code keys, that are the caller's, in no order. */
+export async function findPromoCodes(
+  db: Db,
+  scope: Scope,
+  ids: readonly string[],
+  codeKeys: readonly string[],
+): Promise<(PromoCode & { codeKey: string })[]> {
+  const rows = await db.rows(findMany, scope, [ids, codeKeys]);
+  return rows.map((row) => ({ ...promoCodeOf(row), codeKey: row.codeKey }));
+}
+
+/** Changes what may change; null leaves it as it is. False when there is no such promo code. */
+export async function updatePromoCode(
+  tx: Tx,
+  scope: Scope,
+  id: string,
+  active: boolean | null,
+  metadata: Metadata | null,
+): Promise<boolean> {
+  return (await tx.execute(update, scope, [id, active, metadata])) === 1;
+}
+
+/** What a list of promo codes is filtered by. */
+export interface PromoCodeFilter {
+  readonly codeKey: string | undefined;
+  readonly couponId: string | undefined;
+  readonly customerId: string | undefined;
+  readonly active: boolean | undefined;
+}
+
+export async function listPromoCodes(
+  db: Db,
+  scope: Scope,
+  page: PageRequest,
+  filter: PromoCodeFilter,
+): Promise<Page<PromoCode>> {
+  const filters = [
+    ['code', 'code_key', filter.codeKey],
+    ['coupon', 'coupon_id', filter.couponId],
+    ['customer', 'customer_id', filter.customerId],
+    ['active', 'active', filter.active],
+  ] as const;
+  const given = filters.filter(([, , value]) => value !== undefined);
+  const { rows, hasMore } = await readPage<PromoCodeRow>(db, scope, page, {
+    name: ['promo_codes.list', ...given.map(([name]) => name)].join('.'),
+    table: 'promo_codes',
+    id: 'promo_code_id',
+    columns,
+    from: `from promo_codes r where ${ofScope}${given
+      .map(([, column], index) => ` and r.${column} = $${valuesBeforeFilters + index + 1}`)
+      .join('')}`,
+    values: given.map(([, , value]) => value),
+  });
+  return { rows: rows.map(promoCodeOf), hasMore };
+}
+
+/** A row has its coupon as JSON, whose amount is a number and whose times are texts. */
+interface PromoCodeRow extends Omit<PromoCode, 'coupon'> {
+  readonly codeKey: string;
+  readonly coupon: Omit<Coupon, 'amountOffCents' | 'createdAt' | 'deletedAt'> & {
+    readonly amountOffCents: string | null;
+    readonly createdAt: string;
+    readonly deletedAt: string | null;
+  };
+}
+
+function promoCodeOf({ codeKey: _key, ...row }: PromoCodeRow): PromoCode {
+  const { coupon } = row;
+  return {
+    ...row,
+    coupon: {
+      ...coupon,
+      amountOffCents: coupon.amountOffCents === null ? null : BigInt(coupon.amountOffCents),
+      createdAt: new Date(coupon.createdAt),
+      deletedAt: coupon.deletedAt === null ? null : new Date(coupon.deletedAt),
+    },
+  };
+}
+
+const ofScope = 'r.account_id = $1 and r.test_mode = $2';
+const columns = `r.promo_code_id as "promoCodeId", r.code, r.code_key as "codeKey", r.customer_id as "customerId",
+  r.max_redemptions as "maxRedemptions", r.times_redeemed as "timesRedeemed", r.active, r.expires_at as "expiresAt", r.metadata,
+  r.created_at as "createdAt",
+  (select json_build_object('couponId', c.coupon_id, 'name', c.name, 'amountOffCents', c.amount_off_cents::text,
+     'percentOffBasisPoints', c.percent_off_basis_points, 'duration', c.duration, 'durationInMonths', c.duration_in_months,
+     'maxRedemptions', c.max_redemptions, 'timesRedeemed', c.times_redeemed, 'productIds', c.product_ids, 'priceIds', c.price_ids,
+     'inline', c.inline, 'metadata', c.metadata, 'createdAt', c.created_at, 'deletedAt', c.deleted_at)
+   from coupons c where c.account_id = $1 and c.test_mode = $2 and c.coupon_id = r.coupon_id) as coupon`;
+
+const insert = scoped(
+  'promo_codes.insert',
+  `insert into promo_codes (account_id, test_mode, promo_code_id, code, code_key, coupon_id, customer_id, max_redemptions, active,
+     expires_at, metadata, created_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+);
+const find = scoped<PromoCodeRow>(
+  'promo_codes.find',
+  `select ${columns} from promo_codes r where ${ofScope} and r.promo_code_id = $3`,
+);
+const findMany = scoped<PromoCodeRow>(
+  'promo_codes.find_many',
+  `select ${columns} from promo_codes r where ${ofScope} and r.promo_code_id = any($3::text[])
+   union all
+   select ${columns} from promo_codes r where ${ofScope} and r.code_key = any($4::text[]) and r.active`,
+);
+const update = scoped(
+  'promo_codes.update',
+  `update promo_codes r set active = coalesce($4, r.active), metadata = coalesce($5::jsonb, r.metadata)
+   where ${ofScope} and r.promo_code_id = $3`,
+);

@@ -1,0 +1,71 @@
+import type { Database } from '@eligo/postgres';
+import { CatalogService } from '@eligo/proto/catalog/v1/catalog';
+import {
+  type CallerInit,
+  type CallOptions,
+  type Client,
+  client,
+  generateComponentKeys,
+  inProcessTransport,
+  openIdentity,
+  rpcServer,
+} from '@eligo/rpc';
+import { type TestDatabase, testDatabase } from '@eligo/testkit';
+import { newId } from '@eligo/values';
+import { catalogHandlers } from '../src/rpc/handlers.ts';
+import { catalogService } from '../src/service.ts';
+
+/** The catalog on a database of its own, called as the gateway and as checkout over the encoding in-process transport. */
+export interface Machine {
+  readonly gateway: Client<typeof CatalogService>;
+  readonly checkout: Client<typeof CatalogService>;
+  readonly database: Database;
+  readonly place: TestDatabase;
+  readonly clock: { now(): Date; set(time: Date | undefined): void };
+  /** A new account's call options, in test mode unless said otherwise. */
+  account(init?: Partial<CallerInit>): CallOptions & { readonly accountId: string };
+  close(): Promise<void>;
+}
+
+export async function machine(): Promise<Machine> {
+  const place = await testDatabase(catalogService);
+  const database = place.open('catalog', { max: 10 });
+  const keys = generateComponentKeys(['gateway', 'checkout', 'catalog']);
+  const identityOf = (name: string) =>
+    openIdentity({ name, privateKey: keys.privateKeys[name] ?? '', publicKeys: keys.publicKeys });
+  const gateway = identityOf('gateway');
+  let fixed: Date | undefined;
+  const clock = {
+    now: () => fixed ?? new Date(),
+    set(time: Date | undefined) {
+      fixed = time;
+    },
+  };
+  const server = rpcServer({ identity: identityOf('catalog'), handlers: catalogHandlers({ database, clock }) });
+  const transport = inProcessTransport(server, { encode: true });
+  return {
+    gateway: client(CatalogService, transport, gateway),
+    checkout: client(CatalogService, transport, identityOf('checkout')),
+    database,
+    place,
+    clock,
+    account(init = {}) {
+      const accountId = init.accountId ?? newId('account');
+      return { accountId, caller: gateway.callerFor({ testMode: true, ...init, accountId }) };
+    },
+    close: () => place.drop(),
+  };
+}
+
+/** The code of the refusal that a promise ends in, or the types of its violations. */
+export async function refusalOf(promise: Promise<unknown>): Promise<unknown> {
+  const outcome = await promise.then(
+    () => 'no refusal',
+    (error: unknown) => error,
+  );
+  if (typeof outcome !== 'object' || outcome === null || !('code' in outcome)) return outcome;
+  if ('violations' in outcome && Array.isArray(outcome.violations)) {
+    return outcome.violations.map(({ loc, type }) => [loc.join('.'), type]);
+  }
+  return outcome.code;
+}
