@@ -1,0 +1,59 @@
+import type { Scope, Tx } from '@eligo/postgres';
+import { cents } from '@eligo/values';
+import type { ChargeAttempt, HealthcareCents } from '../domain/charge-attempt.ts';
+import type { PaymentIntent } from '../domain/payment-intent.ts';
+import type { Session } from '../domain/session.ts';
+import { type IntentOwners, insertAttempt, type NewAttempt } from '../store/charge-attempts.ts';
+import { appendIntentEvent } from './payment-events.ts';
+
+/** Writes a new attempt with its payment intent and says so. Nothing is sent yet: it may still be abandoned. */
+export async function beginAttempt(tx: Tx, scope: Scope, attempt: NewAttempt, owners: IntentOwners): Promise<void> {
+  const intent: PaymentIntent = {
+    id: attempt.paymentIntentId,
+    ...owners,
+    customerId: attempt.customerId,
+    paymentMethodId: attempt.paymentMethodId,
+    leg: attempt.leg,
+    captureMethod: attempt.captureMethod,
+    status: 'processing',
+    amountCents: attempt.amountCents,
+    amountCapturableCents: cents(0),
+    amountReceivedCents: cents(0),
+    amountRefundedCents: cents(0),
+    processorIntentId: null,
+    latestChargeId: null,
+    metadata: {},
+    createdAt: attempt.actingAt,
+  };
+  await Promise.all([
+    insertAttempt(tx, scope, attempt, owners),
+    appendIntentEvent(tx, scope, 'payment_intent.created', intent, attempt.actingAt),
+  ]);
+}
+
+/** The attempt as its new row holds it. */
+export function attemptAsCreated(attempt: NewAttempt): ChargeAttempt {
+  const { leaseMs: _lease, ...rest } = attempt;
+  return {
+    ...rest,
+    status: 'created',
+    epoch: 1,
+    sends: 0,
+    checks: 0,
+    processorIntentId: null,
+    failureCode: null,
+    declineCode: null,
+    createdAt: attempt.actingAt,
+    leaseDead: false,
+  };
+}
+
+/** The buckets of a session's eligible part, which is what a health card pays. */
+export function healthcareOf(session: Session): HealthcareCents {
+  return {
+    iiasCents: session.amountIiasCents,
+    prescriptionCents: session.amountPrescriptionCents,
+    visionCents: session.amountVisionCents,
+    serviceCents: session.amountServiceCents,
+  };
+}

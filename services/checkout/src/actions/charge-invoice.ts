@@ -1,0 +1,116 @@
+import { Failure } from '@eligo/failures';
+import { isUniqueViolation, type Scope, type Tx, withTx } from '@eligo/postgres';
+import { type Cents, newId } from '@eligo/values';
+import type { Charging } from '../charging.ts';
+import { type ChargeAttempt, type Leg, noHealthcare } from '../domain/charge-attempt.ts';
+import type { PaymentIntent } from '../domain/payment-intent.ts';
+import { minimumChargeCents } from '../domain/payment-plan.ts';
+import { claimAttempt, findAttempt, liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
+import { findIntent } from '../store/payment-intents.ts';
+import { findChargeableCards } from '../store/session-payments.ts';
+import { attemptAsCreated, beginAttempt } from './begin-attempt.ts';
+import { sendAttempt } from './send-attempt.ts';
+import { settleAttempt } from './settle-attempt.ts';
+
+/** What billing asks to be charged, once per operation id. */
+export interface InvoiceCharge {
+  readonly operationId: string;
+  readonly invoiceId: string;
+  readonly subscriptionId: string | null;
+  readonly customerId: string;
+  readonly paymentMethodId: string;
+  readonly amountCents: Cents;
+  readonly leg: Leg;
+  readonly at: Date;
+}
+
+export interface InvoiceChargeResult {
+  readonly outcome: 'succeeded' | 'declined' | 'unknown';
+  readonly intent: PaymentIntent | undefined;
+  readonly failureCode: string | null;
+  readonly declineCode: string | null;
+}
+
+/**
+ * Charges an invoice under an operation id: asking again gives the stored answer or goes on with what was begun, and never charges twice.
+ * `unknown` means that it is asked again with the same id. Throws a Failure for a card that is not there or an amount that cannot be charged.
+ */
+export async function chargeInvoice(
+  charging: Charging,
+  scope: Scope,
+  charge: InvoiceCharge,
+): Promise<InvoiceChargeResult> {
+  const deadlineMs = performance.now() + charging.budgets.callMs;
+  if (charge.amountCents < minimumChargeCents) throw new Failure('checkout_amount_too_low');
+  const attempt = await begin(charging, scope, charge);
+  if (attempt === 'busy') return { outcome: 'unknown', intent: undefined, failureCode: null, declineCode: null };
+  await charging.failpoint('invoice.claimed');
+  if (attempt.status !== 'created' && attempt.status !== 'sending' && attempt.status !== 'unknown') {
+    return resultOf(attempt, await findIntent(charging.database, scope, attempt.paymentIntentId));
+  }
+  const sent = await sendAttempt(charging, scope, attempt, deadlineMs);
+  if (sent.kind !== 'verdict') return { outcome: 'unknown', intent: undefined, failureCode: null, declineCode: null };
+  const settled = await settleAttempt(charging, scope, sent.attempt, sent.verdict);
+  return resultOf(settled.attempt, settled.intent);
+}
+
+async function begin(charging: Charging, scope: Scope, charge: InvoiceCharge): Promise<ChargeAttempt | 'busy'> {
+  try {
+    return await withTx(charging.database, scope, (tx) => claim(charging, tx, scope, charge), {
+      lockTimeoutMs: charging.budgets.lockMs,
+    });
+  } catch (error) {
+    // Two calls with one operation id at once: the other one's row is there now, and it is asked again.
+    if (isUniqueViolation(error)) return 'busy';
+    throw error;
+  }
+}
+
+async function claim(charging: Charging, tx: Tx, scope: Scope, charge: InvoiceCharge): Promise<ChargeAttempt | 'busy'> {
+  const { leaseMs } = charging.budgets;
+  const known = await findAttempt(tx, scope, charge.operationId);
+  if (known !== undefined) {
+    const unsettled = known.status === 'created' || known.status === 'sending' || known.status === 'unknown';
+    return unsettled ? ((await claimAttempt(tx, scope, known.id, leaseMs)) ?? 'busy') : known;
+  }
+  // An earlier try of this invoice that nobody has settled blocks the next one.
+  const live = await liveAttempts(tx, scope, 'invoice', charge.invoiceId);
+  if (live.some((attempt) => attempt.leg === charge.leg)) return 'busy';
+  const [card] = await findChargeableCards(tx, scope, [charge.paymentMethodId]);
+  if (card === undefined) throw new Failure('payment_method_not_found');
+  const attempt: NewAttempt = {
+    id: charge.operationId,
+    purpose: 'invoice',
+    subjectId: charge.invoiceId,
+    leg: charge.leg,
+    driver: 'invoice',
+    eligibilityRecordId: null,
+    paymentIntentId: newId('payment_intent'),
+    customerId: charge.customerId,
+    paymentMethodId: card.id,
+    processorPaymentMethodId: card.processorPaymentMethodId,
+    processorCustomerId: card.processorCustomerId,
+    offSession: true,
+    captureMethod: 'automatic',
+    amountCents: charge.amountCents,
+    healthcare: noHealthcare,
+    expand: [],
+    actingAt: charge.at,
+    leaseMs,
+  };
+  await beginAttempt(tx, scope, attempt, {
+    sessionId: null,
+    invoiceId: charge.invoiceId,
+    subscriptionId: charge.subscriptionId,
+  });
+  return attemptAsCreated(attempt);
+}
+
+function resultOf(attempt: ChargeAttempt, intent: PaymentIntent | undefined): InvoiceChargeResult {
+  return {
+    outcome: attempt.status === 'succeeded' ? 'succeeded' : 'declined',
+    intent,
+    failureCode: attempt.failureCode,
+    declineCode: attempt.declineCode,
+  };
+}

@@ -1,0 +1,198 @@
+import { Failure } from '@eligo/failures';
+import { type Scope, type Tx, withTx } from '@eligo/postgres';
+import { cents, newId } from '@eligo/values';
+import type { Charging } from '../charging.ts';
+import type { Address } from '../domain/address.ts';
+import { refusalByStatus } from '../domain/confirm-rules.ts';
+import { planPayment, type ShopperCard } from '../domain/payment-plan.ts';
+import type { Session } from '../domain/session.ts';
+import { liveAttempts } from '../store/charge-attempts.ts';
+import { takePaymentLocks } from '../store/payment-locks.ts';
+import { insertPlan, lockLivePlan, type PaymentPlan, savePlan } from '../store/payment-plans.ts';
+import { loadSessionLines } from '../store/session-lines.ts';
+import { findChargeableCards } from '../store/session-payments.ts';
+import { loadSession, lockSession, saveSession } from '../store/sessions.ts';
+import { timeOnClock } from '../store/test-clocks.ts';
+import { drivePlan } from './drive-plan.ts';
+import { finishPaidSession } from './pay-session.ts';
+import { setUpSession } from './set-up-session.ts';
+
+/** What a shopper gives on the checkout page. */
+export interface ShopperPayment {
+  readonly sessionId: string;
+  readonly paymentMethodIds: readonly string[];
+  readonly shippingDetails: Address | null;
+}
+
+/**
+ * Pays a session with a shopper's cards: the health card for what is eligible, the other for the rest (decisions 6). Answers with the session
+ * as it then is: complete, or open with what must happen next; a declined card is not an error here. Throws a Failure when the session does
+ * not take payments any more, and `lock_timeout` while another payment of it is under way.
+ */
+export async function completeSession(charging: Charging, scope: Scope, payment: ShopperPayment): Promise<Session> {
+  const deadlineMs = performance.now() + charging.budgets.callMs + charging.budgets.lockMs;
+  const before = await loadSession(charging.database, scope, payment.sessionId);
+  if (before?.mode === 'setup') return setUpSession(charging, scope, before, payment.paymentMethodIds[0]);
+  const plan = await withTx(charging.database, scope, (tx) => reserve(charging, tx, scope, payment), {
+    lockTimeoutMs: charging.budgets.lockMs,
+  });
+  if (plan !== undefined) {
+    await charging.failpoint('plan.reserved');
+    await drivePlan(charging, scope, plan, deadlineMs);
+  }
+  const session = await loadSession(charging.database, scope, payment.sessionId);
+  if (session === undefined) throw new Failure('checkout_session_not_found');
+  return session;
+}
+
+// The plan to drive, under a lease; undefined when the session needs no charge, or needs another card first.
+async function reserve(
+  charging: Charging,
+  tx: Tx,
+  scope: Scope,
+  payment: ShopperPayment,
+): Promise<PaymentPlan | undefined> {
+  const found = await lockSession(tx, scope, payment.sessionId);
+  if (found === undefined) throw new Failure('checkout_session_not_found');
+  const at = await timeOnClock(tx, scope, charging.clock, found.testClockId);
+  const refusal = refusalByStatus(found, at);
+  if (refusal !== undefined) throw refusal;
+  const cards = await findCards(tx, scope, payment.paymentMethodIds);
+  const session = await noteShopper(tx, scope, found, payment);
+  const live = await lockLivePlan(tx, scope, session.id);
+  if (live !== undefined) return addSecondCard(charging, tx, scope, live, cards, at);
+  if ((await liveAttempts(tx, scope, 'session', session.id)).length > 0) {
+    throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
+  }
+  return newPlan(charging, tx, scope, session, cards, at);
+}
+
+async function findCards(tx: Tx, scope: Scope, ids: readonly string[]): Promise<ShopperCard[]> {
+  const found = await findChargeableCards(tx, scope, ids);
+  return ids.map((id, index) => {
+    const card = found.find((candidate) => candidate.id === id);
+    if (card === undefined) {
+      const field = index === 0 ? 'payment_method' : 'second_payment_method';
+      throw Failure.invalid(
+        ['body', 'checkout_session', field],
+        'payment_method_not_found',
+        `payment_method_not_found: ${id}`,
+      );
+    }
+    return { paymentMethodId: card.id, healthCard: card.hsaFsa === true };
+  });
+}
+
+// What the shopper filled in, and the ids of the subscription that is to come: they exist before anything is charged.
+async function noteShopper(tx: Tx, scope: Scope, session: Session, payment: ShopperPayment): Promise<Session> {
+  const ids =
+    session.mode === 'subscription' && session.subscriptionId === null
+      ? { subscriptionId: newId('subscription'), invoiceId: newId('invoice') }
+      : {};
+  const address = payment.shippingDetails === null ? {} : { shippingDetails: payment.shippingDetails };
+  return saveSession(tx, scope, session, { ...session, ...ids, ...address });
+}
+
+async function addSecondCard(
+  charging: Charging,
+  tx: Tx,
+  scope: Scope,
+  live: { plan: PaymentPlan; leaseLive: boolean },
+  cards: readonly ShopperCard[],
+  at: Date,
+): Promise<PaymentPlan | undefined> {
+  const { plan } = live;
+  if (plan.state !== 'awaiting_second_card') throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
+  const other = cards.find((card) => !card.healthCard);
+  if (other === undefined) return undefined;
+  await lockCards(charging, tx, scope, plan.id, [other]);
+  return savePlan(
+    tx,
+    scope,
+    { ...plan, state: 'running', otherPaymentMethodId: other.paymentMethodId, releaseAt: null, actingAt: at },
+    charging.budgets.leaseMs,
+  );
+}
+
+async function newPlan(
+  charging: Charging,
+  tx: Tx,
+  scope: Scope,
+  session: Session,
+  cards: readonly ShopperCard[],
+  at: Date,
+): Promise<PaymentPlan | undefined> {
+  const dueNow = (await startsWithTrial(tx, scope, session)) ? cents(0) : session.amountTotalCents;
+  const planned = planPayment(
+    { totalCents: dueNow, eligibleCents: session.amountEligibleCents, letterRequired: session.letterRequired },
+    cards,
+  );
+  if (planned.kind === 'nothing') {
+    const after: Session = {
+      ...session,
+      status: 'complete',
+      completedAt: at,
+      nextAction: null,
+      paymentMethodId: session.paymentMethodId,
+    };
+    await finishPaidSession(tx, scope, { session, after, intent: undefined, at });
+    return undefined;
+  }
+  if (planned.kind === 'other_card_needed') {
+    const url = session.details.redirectUrl;
+    await saveSession(tx, scope, session, {
+      ...session,
+      nextAction: {
+        type: 'provide_alternative_payment_method',
+        message: 'Nothing in this order can go on a health card. Use another card.',
+        ...(url === undefined ? {} : { url }),
+      },
+    });
+    return undefined;
+  }
+  const plan: PaymentPlan = {
+    id: newId('charge_attempt'),
+    sessionId: session.id,
+    state: 'running',
+    healthCents: planned.healthCents,
+    otherCents: planned.otherCents,
+    healthPaymentMethodId: planned.health?.paymentMethodId ?? null,
+    otherPaymentMethodId: planned.kind === 'pay' ? (planned.other?.paymentMethodId ?? null) : null,
+    healthAttemptId: null,
+    otherAttemptId: null,
+    holdsOnly: planned.kind === 'pay' && planned.holdsOnly,
+    releaseAt: null,
+    epoch: 1,
+    actingAt: at,
+  };
+  await insertPlan(tx, scope, plan, charging.budgets.leaseMs);
+  await lockCards(charging, tx, scope, plan.id, cards);
+  return plan;
+}
+
+async function startsWithTrial(tx: Tx, scope: Scope, session: Session): Promise<boolean> {
+  if (session.mode !== 'subscription') return false;
+  const data = session.details.subscriptionData;
+  if (data?.trialEndMs !== undefined || (data?.trialPeriodDays ?? 0) > 0) return true;
+  const lines = await loadSessionLines(tx, scope, session.id);
+  return lines.some((line) => (line.recurring?.trialDays ?? 0) > 0);
+}
+
+async function lockCards(
+  charging: Charging,
+  tx: Tx,
+  scope: Scope,
+  planId: string,
+  cards: readonly ShopperCard[],
+): Promise<void> {
+  // In one order, so that two pages with the same two cards cannot each hold one of them.
+  for (const id of [...new Set(cards.map((card) => card.paymentMethodId))].sort()) {
+    const locked = await takePaymentLocks(tx, scope, {
+      attemptId: planId,
+      customerId: null,
+      paymentMethodId: id,
+      leaseMs: charging.budgets.leaseMs,
+    });
+    if (!locked) throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
+  }
+}

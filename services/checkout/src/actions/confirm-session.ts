@@ -1,0 +1,253 @@
+import { Failure } from '@eligo/failures';
+import {
+  type Claim,
+  claimKey,
+  findKey,
+  finishKey,
+  type KeyUse,
+  linkAttempt,
+  releaseKey,
+  type Scope,
+  type StoredAnswer,
+  type Tx,
+  unlinkAttempt,
+  withTx,
+} from '@eligo/postgres';
+import type { ConfirmSessionResponse } from '@eligo/proto/checkout/v1/checkout';
+import { newId } from '@eligo/values';
+import type { Charging } from '../charging.ts';
+import type { ChargeAttempt } from '../domain/charge-attempt.ts';
+import { refusalToConfirm } from '../domain/confirm-rules.ts';
+import { minimumChargeCents } from '../domain/payment-plan.ts';
+import type { Session } from '../domain/session.ts';
+import { abandonAttempt, claimAttempt, findAttempt, liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
+import { findIntent } from '../store/payment-intents.ts';
+import { takePaymentLocks } from '../store/payment-locks.ts';
+import { type ChargeableCard, loadChargeFacts } from '../store/session-payments.ts';
+import { lockSession } from '../store/sessions.ts';
+import { timeOnClock } from '../store/test-clocks.ts';
+import { attemptAsCreated, beginAttempt, healthcareOf } from './begin-attempt.ts';
+import { confirmAnswer, declineFailure, refusalAnswer, replayAnswer } from './confirm-answer.ts';
+import { finishPaidSession } from './pay-session.ts';
+import { sendAttempt } from './send-attempt.ts';
+import { settleAttempt } from './settle-attempt.ts';
+
+/** A request to charge the eligible part of a session. */
+export interface ConfirmRequest {
+  readonly sessionId: string;
+  readonly paymentMethodId: string | null;
+  readonly captureMethod: string | null;
+  readonly expand: readonly string[];
+  readonly features: readonly string[];
+  readonly key: string;
+  readonly requestHash: Buffer;
+}
+
+type Claimed =
+  | { readonly kind: 'answer'; readonly answer: StoredAnswer; readonly replayed: boolean }
+  | { readonly kind: 'attempt'; readonly attempt: ChargeAttempt; readonly epoch: number };
+
+const inUse = () => new Failure('idempotency_key_in_use', { retryAfterSeconds: 1 });
+const contended = () => new Failure('lock_timeout', { retryAfterSeconds: 1 });
+
+/**
+ * Charges the eligible part of a session, once, whatever the keys and crashes (interface, confirm; decisions 7). Claim and reserve in one
+ * transaction, send with none open, settle in one transaction. What this process does not finish, a retry with the same key or the sweeper
+ * does. Throws a Failure for every refusal; those that are final are stored under the key and given again.
+ */
+export async function confirmSession(
+  charging: Charging,
+  scope: Scope,
+  request: ConfirmRequest,
+): Promise<ConfirmSessionResponse> {
+  if (request.captureMethod !== null && request.captureMethod !== 'automatic') {
+    throw new Failure('manual_capture_not_supported');
+  }
+  const startedMs = performance.now();
+  await charging.failpoint('confirm.before_claim');
+  const use: KeyUse = {
+    endpoint: `POST /v1/checkout/sessions/${request.sessionId}/confirm`,
+    key: request.key,
+    requestHash: request.requestHash,
+    otherRequest: 'refuse',
+  };
+  await refuseWhileProcessorIsDown(charging, scope, use);
+  const claimed = await withTx(charging.database, scope, (tx) => claim(charging, tx, scope, request, use), {
+    lockTimeoutMs: charging.budgets.lockMs,
+  });
+  if (claimed.kind === 'answer') return replayAnswer(claimed.answer, claimed.replayed);
+  await charging.failpoint('confirm.claimed');
+
+  const sent = await sendAttempt(
+    charging,
+    scope,
+    claimed.attempt,
+    startedMs + charging.budgets.callMs + charging.budgets.lockMs,
+  );
+  if (sent.kind !== 'verdict') {
+    await withTx(charging.database, scope, (tx) => releaseKey(tx, scope, use, claimed.epoch));
+    await charging.failpoint('confirm.key_released');
+    throw inUse();
+  }
+  await settleAttempt(charging, scope, sent.attempt, sent.verdict);
+  const stored = await findKey(charging.database, scope, use);
+  if (stored?.outcome !== 'finished') throw inUse();
+  return replayAnswer(stored.answer, false);
+}
+
+// A replay must work while the processor is down; anything else is told to come back before a row is written.
+async function refuseWhileProcessorIsDown(charging: Charging, scope: Scope, use: KeyUse): Promise<void> {
+  if (!charging.processors.of(scope).isDown()) return;
+  const known = await findKey(charging.database, scope, use);
+  if (known?.outcome === 'finished' || known?.outcome === 'other_request') return;
+  throw new Failure('lock_timeout', { retryAfterSeconds: 5 });
+}
+
+async function claim(charging: Charging, tx: Tx, scope: Scope, request: ConfirmRequest, use: KeyUse): Promise<Claimed> {
+  // Sent together: one round trip for the key, the session and all that the decision depends on.
+  const [key, session, facts, live] = await Promise.all([
+    claimKey(tx, scope, use, charging.budgets.leaseMs),
+    lockSession(tx, scope, request.sessionId),
+    loadChargeFacts(tx, scope, request.sessionId, request.paymentMethodId),
+    liveAttempts(tx, scope, 'session', request.sessionId),
+  ]);
+  await charging.failpoint('confirm.key_claimed');
+  if (key.outcome === 'other_request') throw new Failure('idempotency_key_reused');
+  if (key.outcome === 'in_use') throw inUse();
+  if (key.outcome === 'finished') return { kind: 'answer', answer: key.answer, replayed: true };
+  const resumed = await resume(charging, tx, scope, request, key, use);
+  if (resumed !== undefined) return resumed;
+
+  const at =
+    session === undefined ? charging.clock.now() : await timeOnClock(tx, scope, charging.clock, session.testClockId);
+  const refusal = refusalToConfirm({ session, facts, live, at, features: request.features });
+  if (refusal !== undefined || session === undefined) {
+    const answer = refusalAnswer(refusal ?? new Failure('checkout_session_not_found'));
+    await finishKey(tx, scope, use, answer);
+    return { kind: 'answer', answer, replayed: false };
+  }
+  if (session.amountEligibleCents < minimumChargeCents) return completeUncharged(tx, scope, request, use, session, at);
+  for (const attempt of live) {
+    if (attempt.status !== 'created' || !attempt.leaseDead) throw contended();
+    await abandonAttempt(tx, scope, attempt.id);
+    await unlinkAttempt(tx, scope, attempt.id);
+  }
+  const { paymentMethod: card, eligibilityRecord } = facts;
+  if (card === undefined || eligibilityRecord === undefined) throw new Error('refusals come before the charge');
+  const attempt = await reserve(charging, tx, scope, {
+    session,
+    card,
+    customerId: facts.customer?.id ?? null,
+    recordId: eligibilityRecord.id,
+    expand: request.expand,
+    at,
+  });
+  await linkAttempt(tx, scope, use, attempt.id);
+  await charging.failpoint('confirm.before_claim_commit');
+  return { kind: 'attempt', attempt, epoch: key.epoch };
+}
+
+// The same key after a crash or a lost answer: goes on with what its first use began.
+async function resume(
+  charging: Charging,
+  tx: Tx,
+  scope: Scope,
+  request: ConfirmRequest,
+  key: Extract<Claim, { outcome: 'claimed' }>,
+  use: KeyUse,
+): Promise<Claimed | undefined> {
+  if (key.attemptId === undefined) return undefined;
+  const claimed = await claimAttempt(tx, scope, key.attemptId, charging.budgets.leaseMs);
+  if (claimed !== undefined) return { kind: 'attempt', attempt: claimed, epoch: key.epoch };
+  const attempt = await findAttempt(tx, scope, key.attemptId);
+  if (attempt === undefined || attempt.status === 'abandoned') return undefined;
+  if (attempt.status === 'succeeded' || attempt.status === 'declined' || attempt.status === 'failed') {
+    const answer = await answerOfSettled(tx, scope, request, attempt);
+    await finishKey(tx, scope, use, answer);
+    return { kind: 'answer', answer, replayed: true };
+  }
+  // The sweeper holds it at this moment.
+  throw inUse();
+}
+
+async function answerOfSettled(
+  tx: Tx,
+  scope: Scope,
+  request: ConfirmRequest,
+  attempt: ChargeAttempt,
+): Promise<StoredAnswer> {
+  if (attempt.status !== 'succeeded') {
+    return refusalAnswer(
+      declineFailure({
+        kind: attempt.status === 'failed' ? 'failed' : 'declined',
+        code: attempt.failureCode ?? 'card_declined',
+        declineCode: attempt.declineCode ?? undefined,
+      }),
+    );
+  }
+  const session = await lockSession(tx, scope, attempt.subjectId);
+  const intent = await findIntent(tx, scope, attempt.paymentIntentId);
+  if (session === undefined) throw new Error(`session ${attempt.subjectId} is gone`);
+  return confirmAnswer(tx, scope, session, intent, request.expand);
+}
+
+// Nothing, or less than the processor takes, is eligible: a normal outcome (interface, confirm rule 2). Takes no lock.
+async function completeUncharged(
+  tx: Tx,
+  scope: Scope,
+  request: ConfirmRequest,
+  use: KeyUse,
+  session: Session,
+  at: Date,
+): Promise<Claimed> {
+  const after: Session = { ...session, status: 'complete', completedAt: at, nextAction: null };
+  const saved = await finishPaidSession(tx, scope, { session, after, intent: undefined, at });
+  const answer = await confirmAnswer(tx, scope, saved, undefined, request.expand);
+  await finishKey(tx, scope, use, answer);
+  return { kind: 'answer', answer, replayed: false };
+}
+
+async function reserve(
+  charging: Charging,
+  tx: Tx,
+  scope: Scope,
+  charge: {
+    session: Session;
+    card: ChargeableCard;
+    customerId: string | null;
+    recordId: string;
+    expand: readonly string[];
+    at: Date;
+  },
+): Promise<ChargeAttempt> {
+  const { session, card, customerId, recordId, expand, at } = charge;
+  const attempt: NewAttempt = {
+    id: newId('charge_attempt'),
+    purpose: 'session',
+    subjectId: session.id,
+    leg: 'health',
+    driver: 'confirm',
+    eligibilityRecordId: recordId,
+    paymentIntentId: newId('payment_intent'),
+    customerId,
+    paymentMethodId: card.id,
+    processorPaymentMethodId: card.processorPaymentMethodId,
+    processorCustomerId: card.processorCustomerId,
+    offSession: true,
+    // A letter is needed before its lines' money is captured (decisions 13).
+    captureMethod: session.letterRequired ? 'manual' : 'automatic',
+    amountCents: session.amountEligibleCents,
+    healthcare: healthcareOf(session),
+    expand,
+    actingAt: at,
+    leaseMs: charging.budgets.leaseMs,
+  };
+  const locks = { attemptId: attempt.id, customerId, paymentMethodId: card.id, leaseMs: attempt.leaseMs };
+  const [locked] = await Promise.all([
+    takePaymentLocks(tx, scope, locks),
+    beginAttempt(tx, scope, attempt, { sessionId: session.id, invoiceId: null, subscriptionId: null }),
+  ]);
+  // Rolls everything back: nothing is left behind, and the key is free for the retry.
+  if (!locked) throw contended();
+  return attemptAsCreated(attempt);
+}

@@ -1,0 +1,48 @@
+import type { Scope, Tx } from '@eligo/postgres';
+import { cents } from '@eligo/values';
+import type { PaymentIntent } from '../domain/payment-intent.ts';
+import type { Session } from '../domain/session.ts';
+import { recordLinesCaptured } from '../store/session-payments.ts';
+import { saveSession } from '../store/sessions.ts';
+import { appendSessionEvent } from './payment-events.ts';
+import { appendRedemptionsEnd } from './redemptions-end.ts';
+import { appendSubscriptionStart } from './subscription-start.ts';
+
+/** The session once a card has paid its leg, or only authorized it. */
+export function receiveForSession(session: Session, intent: PaymentIntent, held: boolean): Session {
+  const known = session.paymentIntentIds.includes(intent.id);
+  return {
+    ...session,
+    paymentIntentIds: known ? session.paymentIntentIds : [...session.paymentIntentIds, intent.id],
+    amountReceivedCents: held
+      ? session.amountReceivedCents
+      : cents(session.amountReceivedCents + intent.amountReceivedCents),
+  };
+}
+
+/**
+ * Saves a session after a payment step. `intent` is the one that this step captured, if any: the lines that it paid are noted. A session that
+ * becomes complete says so, makes its redemptions final and, in subscription mode, has billing start its subscription.
+ */
+export async function finishPaidSession(
+  tx: Tx,
+  scope: Scope,
+  step: { session: Session; after: Session; intent: PaymentIntent | undefined; at: Date },
+): Promise<Session> {
+  const { session, after, intent, at } = step;
+  const captured = intent && recordLinesCaptured(tx, scope, session.id, intent.id, paidLines(session, intent));
+  const [saved] = await Promise.all([saveSession(tx, scope, session, after), captured]);
+  if (session.status !== 'complete' && saved.status === 'complete') {
+    await Promise.all([
+      appendSessionEvent(tx, scope, 'checkout.session.completed', saved, at),
+      appendRedemptionsEnd(tx, scope, saved, 'finalize'),
+      saved.mode === 'subscription' ? appendSubscriptionStart(tx, scope, saved, at) : undefined,
+    ]);
+  }
+  return saved;
+}
+
+function paidLines(session: Session, intent: PaymentIntent): 'eligible' | 'ineligible' | 'all' {
+  if (intent.amountCents === session.amountTotalCents) return 'all';
+  return intent.leg === 'health' ? 'eligible' : 'ineligible';
+}

@@ -1,0 +1,16 @@
+import type { Scope, Tx } from '@eligo/postgres';
+import type { Session } from '../domain/session.ts';
+import { insertCatalogTask } from '../store/catalog-tasks.ts';
+
+/**
+ * Notes that the session's redemptions are to be settled at the catalog: final when it completed, given back when it ended otherwise. A task and
+ * not a call, since no call is made inside a transaction and none may be lost. A session without discounts has none.
+ */
+export async function appendRedemptionsEnd(
+  tx: Tx,
+  scope: Scope,
+  session: Session,
+  redemptions: 'finalize' | 'release',
+): Promise<void> {
+  if (session.discounts.length > 0) await insertCatalogTask(tx, scope, session.id, redemptions);
+}

@@ -1,0 +1,166 @@
+import { type Scope, withTx } from '@eligo/postgres';
+import type { ProcessorPort } from '@eligo/processor';
+import type { Charging } from '../charging.ts';
+import { type ChargeAttempt, nextCheckDelayMs, type ProcessorVerdict } from '../domain/charge-attempt.ts';
+import { fenceAttempt, recordUnknown } from '../store/charge-attempts.ts';
+
+/** What became of a send: a verdict to settle, an unknown outcome, or another process that has taken over. */
+export type SendResult =
+  | { readonly kind: 'verdict'; readonly attempt: ChargeAttempt; readonly verdict: ProcessorVerdict }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'fenced' };
+
+/**
+ * Drives an attempt at the processor until its outcome is certain or the time is over. The payment intent is made unconfirmed first, under a
+ * key of its own: it holds no money, so that a creation whose answer was lost is simply made again. Money moves only by confirming that one
+ * intent, which can be charged once, whatever is sent to it and however often. The caller holds the attempt's lease, and no transaction.
+ */
+export async function sendAttempt(
+  charging: Charging,
+  scope: Scope,
+  attempt: ChargeAttempt,
+  deadlineMs: number,
+): Promise<SendResult> {
+  const processor = charging.processors.of(scope);
+  const remaining = () => Math.max(deadlineMs - performance.now(), 0);
+  const intent = await ensureIntent(processor, attempt, remaining);
+  if (intent.kind !== 'created') return intent.kind === 'unknown' ? unknown(charging, scope, attempt) : intent;
+  await charging.failpoint('charge.intent_created');
+
+  const fenced = await withTx(charging.database, scope, (tx) =>
+    fenceAttempt(tx, scope, attempt, intent.intentId, Math.min(remaining(), charging.budgets.callMs)),
+  );
+  if (fenced === undefined) return { kind: 'fenced' };
+  await charging.failpoint('charge.fence_passed');
+
+  const verdict = await confirmOrRead(processor, fenced, intent.intentId, remaining);
+  await charging.failpoint('charge.processor_answered');
+  return verdict === undefined ? unknown(charging, scope, fenced) : { kind: 'verdict', attempt: fenced, verdict };
+}
+
+type EnsuredIntent =
+  | { readonly kind: 'created'; readonly intentId: string }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'verdict'; readonly attempt: ChargeAttempt; readonly verdict: ProcessorVerdict };
+
+async function ensureIntent(
+  processor: ProcessorPort,
+  attempt: ChargeAttempt,
+  remaining: () => number,
+): Promise<EnsuredIntent> {
+  if (attempt.processorIntentId !== null) return { kind: 'created', intentId: attempt.processorIntentId };
+  // The check count makes the key new after each unknown creation: a stored failure would be replayed under the old one for a day.
+  const made = await processor.createIntent(
+    {
+      attemptId: attempt.id,
+      amountCents: attempt.amountCents,
+      capture: attempt.captureMethod,
+      paymentMethod: attempt.processorPaymentMethodId,
+      customer: attempt.processorCustomerId ?? undefined,
+      healthcare: attempt.leg === 'health' ? attempt.healthcare : undefined,
+      metadata: { payment_intent: attempt.paymentIntentId, [attempt.purpose]: attempt.subjectId, leg: attempt.leg },
+    },
+    { idempotencyKey: `${attempt.id}:create:${attempt.checks}`, timeoutMs: remaining() },
+  );
+  if (made.kind === 'created') return { kind: 'created', intentId: made.intentId };
+  if (made.kind === 'unknown') return { kind: 'unknown' };
+  const { code } = made;
+  return made.kind === 'declined'
+    ? {
+        kind: 'verdict',
+        attempt,
+        verdict: { kind: 'declined', code, declineCode: made.declineCode, chargeId: undefined },
+      }
+    : { kind: 'verdict', attempt, verdict: { kind: 'failed', code } };
+}
+
+async function confirmOrRead(
+  processor: ProcessorPort,
+  attempt: ChargeAttempt,
+  intentId: string,
+  remaining: () => number,
+): Promise<ProcessorVerdict | undefined> {
+  if (attempt.sends > 1) {
+    const known = await processor.retrieveIntent(intentId, { timeoutMs: remaining() });
+    const verdict = verdictOf(attempt, known);
+    if (verdict !== 'confirmable') return settleSafely(processor, attempt, intentId, verdict, remaining);
+  }
+  const answer = await processor.confirmIntent(
+    intentId,
+    { paymentMethod: attempt.processorPaymentMethodId, offSession: attempt.offSession },
+    { idempotencyKey: `${attempt.id}:confirm:${attempt.sends}`, timeoutMs: remaining() },
+  );
+  const verdict = verdictOf(attempt, answer);
+  return settleSafely(processor, attempt, intentId, verdict === 'confirmable' ? undefined : verdict, remaining);
+}
+
+/**
+ * A refusal after an earlier send whose answer was lost is only certain once the intent is canceled: that send may still be on its way, and a
+ * canceled intent cannot be charged by it.
+ */
+async function settleSafely(
+  processor: ProcessorPort,
+  attempt: ChargeAttempt,
+  intentId: string,
+  verdict: ProcessorVerdict | undefined,
+  remaining: () => number,
+): Promise<ProcessorVerdict | undefined> {
+  if (verdict === undefined || verdict.kind === 'succeeded' || attempt.sends <= 1) return verdict;
+  const canceled = await processor.cancelIntent(intentId, {
+    idempotencyKey: `${attempt.id}:void:${attempt.checks}`,
+    timeoutMs: remaining(),
+  });
+  if (canceled.kind === 'canceled') return verdict;
+  const known = await processor.retrieveIntent(intentId, { timeoutMs: remaining() });
+  const latest = verdictOf(attempt, known);
+  return latest !== 'confirmable' && latest?.kind === 'succeeded' ? latest : undefined;
+}
+
+type ProcessorAnswer = Awaited<ReturnType<ProcessorPort['retrieveIntent']>>;
+
+function verdictOf(attempt: ChargeAttempt, answer: ProcessorAnswer): ProcessorVerdict | 'confirmable' | undefined {
+  switch (answer.kind) {
+    case 'succeeded':
+    case 'requires_capture':
+      assertSameCharge(attempt, answer);
+      return { kind: 'succeeded', chargeId: answer.chargeId, capturable: answer.kind === 'requires_capture' };
+    case 'declined':
+      return { kind: 'declined', code: answer.code, declineCode: answer.declineCode, chargeId: answer.chargeId };
+    case 'requires_action':
+      return {
+        kind: 'declined',
+        code: 'authentication_required',
+        declineCode: 'authentication_required',
+        chargeId: undefined,
+      };
+    case 'confirmable':
+      return 'confirmable';
+    case 'canceled':
+      return { kind: 'failed', code: 'canceled' };
+    case 'rejected':
+      return { kind: 'failed', code: answer.code };
+    case 'processing':
+    case 'unknown':
+      return undefined;
+  }
+}
+
+// Another amount or another attempt's charge is nobody's success: it stays unsettled, loudly, until a person has looked.
+function assertSameCharge(
+  attempt: ChargeAttempt,
+  answer: Extract<ProcessorAnswer, { kind: 'succeeded' | 'requires_capture' }>,
+): void {
+  if (
+    answer.amountCents !== attempt.amountCents ||
+    answer.currency !== 'usd' ||
+    answer.metadata.attempt !== attempt.id
+  ) {
+    throw new Error(`the processor's intent ${answer.intentId} is not what attempt ${attempt.id} asked for`);
+  }
+}
+
+async function unknown(charging: Charging, scope: Scope, attempt: ChargeAttempt): Promise<SendResult> {
+  await withTx(charging.database, scope, (tx) => recordUnknown(tx, scope, attempt, nextCheckDelayMs(attempt.checks)));
+  await charging.failpoint('charge.unknown_recorded');
+  return { kind: 'unknown' };
+}

@@ -1,0 +1,208 @@
+import { finishKeyOfAttempt, type Scope, type Tx, withTx } from '@eligo/postgres';
+import { newId } from '@eligo/values';
+import type { Charging } from '../charging.ts';
+import type { ChargeAttempt, ProcessorVerdict } from '../domain/charge-attempt.ts';
+import type { Charge, PaymentIntent } from '../domain/payment-intent.ts';
+import type { Session } from '../domain/session.ts';
+import { findAttempt, settleAttempt as markSettled } from '../store/charge-attempts.ts';
+import { findIntent, recordCapture, recordDecline, recordHold } from '../store/payment-intents.ts';
+import { releasePaymentLocks } from '../store/payment-locks.ts';
+import { recordEligibilityCharge } from '../store/session-payments.ts';
+import { lockSession } from '../store/sessions.ts';
+import { confirmAnswer, confirmRefusal } from './confirm-answer.ts';
+import { finishPaidSession, receiveForSession } from './pay-session.ts';
+import { appendChargeEvent, appendIntentEvent } from './payment-events.ts';
+
+/** An attempt whose outcome is recorded, with its intent and, where it has one, its session as they are now. */
+export interface SettledAttempt {
+  readonly attempt: ChargeAttempt;
+  readonly intent: PaymentIntent;
+  readonly session: Session | undefined;
+}
+
+/**
+ * Records what the processor said, in one transaction: attempt, intent, charge, ledger, session, locks, events, and the answer under the
+ * request's key. A fact is recorded whoever learned it, and once: a second call finds it settled and changes nothing.
+ */
+export async function settleAttempt(
+  charging: Charging,
+  scope: Scope,
+  attempt: ChargeAttempt,
+  verdict: ProcessorVerdict,
+): Promise<SettledAttempt> {
+  await charging.failpoint('charge.before_settle');
+  const settled = await withTx(charging.database, scope, async (tx) => {
+    const session = attempt.purpose === 'session' ? await lockSession(tx, scope, attempt.subjectId) : undefined;
+    const first = await markSettled(tx, scope, attempt.id, {
+      status: verdict.kind,
+      failureCode: verdict.kind === 'succeeded' ? null : verdict.code,
+      declineCode: verdict.kind === 'declined' ? (verdict.declineCode ?? null) : null,
+    });
+    const result = first
+      ? await record(charging, tx, scope, attempt, verdict, session)
+      : await alreadySettled(tx, scope, attempt, session);
+    await charging.failpoint('charge.before_settle_commit');
+    return result;
+  });
+  await charging.failpoint('charge.settled');
+  return settled;
+}
+
+async function alreadySettled(
+  tx: Tx,
+  scope: Scope,
+  attempt: ChargeAttempt,
+  session: Session | undefined,
+): Promise<SettledAttempt> {
+  const [now, intent] = await Promise.all([
+    findAttempt(tx, scope, attempt.id),
+    findIntent(tx, scope, attempt.paymentIntentId),
+  ]);
+  if (now === undefined || intent === undefined) throw new Error(`attempt ${attempt.id} is gone`);
+  return { attempt: now, intent, session };
+}
+
+async function record(
+  charging: Charging,
+  tx: Tx,
+  scope: Scope,
+  attempt: ChargeAttempt,
+  verdict: ProcessorVerdict,
+  session: Session | undefined,
+): Promise<SettledAttempt> {
+  const at = attempt.actingAt;
+  const locks = releasePaymentLocks(tx, scope, attempt.id);
+  const [, settled] = await Promise.all([
+    locks,
+    verdict.kind === 'succeeded'
+      ? recordSuccess(tx, scope, attempt, verdict, session, at)
+      : recordRefusal(tx, scope, attempt, verdict, session, at),
+  ]);
+  if (verdict.kind === 'failed') {
+    charging.logger.error(
+      { attempt_id: attempt.id, payment_intent: attempt.paymentIntentId, code: verdict.code },
+      'the processor refused a charge as malformed; it was not charged',
+    );
+  }
+  return settled;
+}
+
+async function recordSuccess(
+  tx: Tx,
+  scope: Scope,
+  attempt: ChargeAttempt,
+  verdict: Extract<ProcessorVerdict, { kind: 'succeeded' }>,
+  session: Session | undefined,
+  at: Date,
+): Promise<SettledAttempt> {
+  if (attempt.processorIntentId === null) throw new Error(`attempt ${attempt.id} succeeded without an intent`);
+  const reported = { chargeId: newId('charge'), processorChargeId: verdict.chargeId, at };
+  const intent = verdict.capturable
+    ? await recordHold(tx, scope, attempt.paymentIntentId, reported, attempt.processorIntentId)
+    : await recordCapture(
+        tx,
+        scope,
+        attempt.paymentIntentId,
+        reported,
+        newId('ledger_transaction'),
+        attempt.processorIntentId,
+      );
+  const charge = newCharge(intent, reported.chargeId, at);
+  const events = [appendChargeEvent(tx, scope, 'charge.succeeded', charge, at)];
+  if (!verdict.capturable) events.push(appendIntentEvent(tx, scope, 'payment_intent.succeeded', intent, at));
+  if (session !== undefined && attempt.leg === 'health') {
+    events.push(recordEligibilityCharge(tx, scope, session.id, attempt.id));
+  }
+  const [paid] = await Promise.all([
+    session && followSession(tx, scope, attempt, intent, session, verdict.capturable),
+    ...events,
+  ]);
+  return { attempt: { ...attempt, status: 'succeeded' }, intent, session: paid };
+}
+
+async function followSession(
+  tx: Tx,
+  scope: Scope,
+  attempt: ChargeAttempt,
+  intent: PaymentIntent,
+  session: Session,
+  held: boolean,
+): Promise<Session> {
+  const received = receiveForSession(session, intent, held);
+  if (attempt.driver !== 'confirm') {
+    return finishPaidSession(tx, scope, {
+      session,
+      after: received,
+      intent: held ? undefined : intent,
+      at: attempt.actingAt,
+    });
+  }
+  // A confirm is done with its one charge; with a letter pending its hold waits for the approval.
+  const after: Session = held
+    ? { ...received, status: 'paid', nextAction: { type: 'collect_letter_of_medical_necessity' } }
+    : { ...received, status: 'complete', completedAt: attempt.actingAt, nextAction: null };
+  const saved = await finishPaidSession(tx, scope, {
+    session,
+    after,
+    intent: held ? undefined : intent,
+    at: attempt.actingAt,
+  });
+  await finishKeyOfAttempt(tx, scope, attempt.id, await confirmAnswer(tx, scope, saved, intent, attempt.expand));
+  return saved;
+}
+
+async function recordRefusal(
+  tx: Tx,
+  scope: Scope,
+  attempt: ChargeAttempt,
+  verdict: Exclude<ProcessorVerdict, { kind: 'succeeded' }>,
+  session: Session | undefined,
+  at: Date,
+): Promise<SettledAttempt> {
+  const chargeId = newId('charge');
+  const declineCode = verdict.kind === 'declined' ? (verdict.declineCode ?? null) : null;
+  const intent = await recordDecline(
+    tx,
+    scope,
+    attempt.paymentIntentId,
+    {
+      chargeId,
+      processorChargeId: verdict.kind === 'declined' ? (verdict.chargeId ?? null) : null,
+      at,
+      failureCode: verdict.code,
+      declineCode,
+    },
+    attempt.processorIntentId,
+  );
+  const charge: Charge = {
+    ...newCharge(intent, chargeId, at),
+    status: 'failed',
+    amountCapturedCents: intent.amountReceivedCents,
+    failureCode: verdict.code,
+    declineCode,
+  };
+  await Promise.all([
+    appendChargeEvent(tx, scope, 'charge.failed', charge, at),
+    appendIntentEvent(tx, scope, 'payment_intent.payment_failed', intent, at),
+    attempt.driver === 'confirm' ? finishKeyOfAttempt(tx, scope, attempt.id, confirmRefusal(verdict)) : undefined,
+  ]);
+  const refused = { ...attempt, status: verdict.kind, failureCode: verdict.code, declineCode };
+  return { attempt: refused, intent, session };
+}
+
+function newCharge(intent: PaymentIntent, chargeId: string, at: Date): Charge {
+  return {
+    id: chargeId,
+    paymentIntentId: intent.id,
+    paymentMethodId: intent.paymentMethodId,
+    status: 'succeeded',
+    amountCents: intent.amountCents,
+    amountCapturedCents: intent.amountReceivedCents,
+    amountRefundedCents: intent.amountRefundedCents,
+    failureCode: null,
+    declineCode: null,
+    balanceTransactionId: null,
+    disputed: false,
+    createdAt: at,
+  };
+}

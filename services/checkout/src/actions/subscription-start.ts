@@ -1,0 +1,48 @@
+import { create } from '@bufbuild/protobuf';
+import { append } from '@eligo/events';
+import type { Scope, Tx } from '@eligo/postgres';
+import { StartSubscriptionSchema } from '@eligo/proto/events/v1/events';
+import type { Session } from '../domain/session.ts';
+import { intentMessage } from '../rpc/intent-messages.ts';
+import { lineItemMessage } from '../rpc/line-item-message.ts';
+import { present } from '../rpc/present.ts';
+import { sessionMessage } from '../rpc/session-message.ts';
+import { findIntents } from '../store/payment-intents.ts';
+import { loadSessionLines } from '../store/session-lines.ts';
+
+/**
+ * Tells billing to make the subscription and the first invoice of a completed session, under the ids that the session carries since before it
+ * was charged: whoever repeats the command makes nothing twice.
+ */
+export async function appendSubscriptionStart(tx: Tx, scope: Scope, session: Session, at: Date): Promise<void> {
+  const { subscriptionId, invoiceId } = session;
+  if (subscriptionId === null || invoiceId === null)
+    throw new Error(`session ${session.id} has no ids for its subscription`);
+  const [lines, intents] = await Promise.all([
+    loadSessionLines(tx, scope, session.id),
+    findIntents(tx, scope, session.paymentIntentIds),
+  ]);
+  const health = intents.find((intent) => intent.leg === 'health');
+  const other = intents.find((intent) => intent.leg === 'other');
+  const command = create(StartSubscriptionSchema, {
+    session: sessionMessage(scope, session),
+    lines: lines.map(lineItemMessage),
+    subscriptionId,
+    invoiceId,
+    atMs: BigInt(at.getTime()),
+    ...present({
+      defaultPaymentMethodId: (health ?? other)?.paymentMethodId ?? session.paymentMethodId,
+      backupPaymentMethodId: health && other?.paymentMethodId,
+      testClockId: session.testClockId,
+    }),
+  });
+  const first = health ?? other;
+  if (first !== undefined) command.paymentIntent = intentMessage(scope, first);
+  await append(tx, {
+    ...scope,
+    type: 'command.subscription.start',
+    aggregateId: session.id,
+    at,
+    object: { case: 'startSubscription', value: command },
+  });
+}

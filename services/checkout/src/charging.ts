@@ -1,0 +1,64 @@
+import type { Database } from '@eligo/postgres';
+import type { Processors } from '@eligo/processor';
+import { declareFailpoints, type Logger } from '@eligo/service';
+import type { Clock } from '@eligo/values';
+
+/** How long each part of a charge may take. Together they stay under the 9 s after which clients stop waiting (decisions 7). */
+export interface ChargeBudgets {
+  /** For the rows and the leases of a claim. */
+  readonly lockMs: number;
+  /** For all calls to the processor that one request makes. */
+  readonly callMs: number;
+  /** How long a claim lasts; longer than the call and its margin, or a live charge could be taken over. */
+  readonly leaseMs: number;
+  /** Kept between a call's end and its lease's. */
+  readonly marginMs: number;
+}
+
+/** What the actions that move money work with. */
+export interface Charging {
+  readonly database: Database;
+  readonly processors: Processors;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly failpoint: (name: ChargeFailpoint) => Promise<void> | undefined;
+  readonly budgets: ChargeBudgets;
+}
+
+export const defaultBudgets: ChargeBudgets = { lockMs: 1_000, callMs: 6_000, leaseMs: 30_000, marginMs: 2_000 };
+
+/** Refuses budgets under which two processes could send for one attempt at the same time. */
+export function assertBudgets(budgets: ChargeBudgets): void {
+  if (budgets.leaseMs <= budgets.callMs + budgets.marginMs) {
+    throw new Error(
+      `the charge lease of ${budgets.leaseMs} ms must exceed the call of ${budgets.callMs} ms and its margin of ${budgets.marginMs} ms`,
+    );
+  }
+}
+
+/** Where a test may kill the process while money moves; each is passed with everything before it done and nothing after it. */
+export const chargeFailpoints = declareFailpoints([
+  'confirm.before_claim',
+  'confirm.key_claimed',
+  'confirm.before_claim_commit',
+  'confirm.claimed',
+  'confirm.key_released',
+  'charge.intent_created',
+  'charge.fence_passed',
+  'charge.processor_answered',
+  'charge.unknown_recorded',
+  'charge.before_settle',
+  'charge.before_settle_commit',
+  'charge.settled',
+  'sweep.attempt_claimed',
+  'invoice.claimed',
+  'set_up.reserved',
+  'plan.reserved',
+  'plan.attempt_begun',
+  'plan.hold_decided',
+  'plan.before_conclude_commit',
+  'hold.processor_answered',
+  'hold.recorded',
+] as const);
+
+export type ChargeFailpoint = (typeof chargeFailpoints)[number];

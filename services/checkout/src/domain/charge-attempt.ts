@@ -1,0 +1,97 @@
+import { type Cents, cents, stateTable } from '@eligo/values';
+
+/** Where a try to move money stands. `unknown` is a state of its own: nobody has said yet whether the card was charged. */
+export type AttemptStatus =
+  | 'created'
+  | 'sending'
+  | 'unknown'
+  | 'succeeded'
+  | 'declined'
+  | 'failed'
+  | 'abandoned'
+  | 'released';
+
+export type Leg = 'health' | 'other';
+
+/** Who settles what follows a success: the confirm call, the checkout page's plan, or billing's operation. */
+export type AttemptDriver = 'confirm' | 'page' | 'invoice';
+
+/** What of an amount is for health care, in disjoint buckets (decisions 4). */
+export interface HealthcareCents {
+  readonly iiasCents: Cents;
+  readonly prescriptionCents: Cents;
+  readonly visionCents: Cents;
+  readonly serviceCents: Cents;
+}
+
+export const noHealthcare: HealthcareCents = {
+  iiasCents: cents(0),
+  prescriptionCents: cents(0),
+  visionCents: cents(0),
+  serviceCents: cents(0),
+};
+
+export interface ChargeAttempt {
+  readonly id: string;
+  readonly purpose: 'session' | 'invoice';
+  readonly subjectId: string;
+  readonly leg: Leg;
+  readonly driver: AttemptDriver;
+  readonly eligibilityRecordId: string | null;
+  readonly paymentIntentId: string;
+  readonly customerId: string | null;
+  readonly paymentMethodId: string;
+  readonly processorPaymentMethodId: string;
+  readonly processorCustomerId: string | null;
+  readonly offSession: boolean;
+  readonly captureMethod: 'automatic' | 'manual';
+  readonly amountCents: Cents;
+  readonly healthcare: HealthcareCents;
+  readonly status: AttemptStatus;
+  readonly epoch: number;
+  readonly sends: number;
+  readonly checks: number;
+  readonly processorIntentId: string | null;
+  readonly failureCode: string | null;
+  readonly declineCode: string | null;
+  /** Records that the request asked to be kept with its answer, so that a replay gives the same bytes. */
+  readonly expand: readonly string[];
+  readonly actingAt: Date;
+  readonly createdAt: Date;
+  /** By database time: no process is working on it, or the one that was has lost its claim. */
+  readonly leaseDead: boolean;
+}
+
+/** The moves of an attempt; a trigger on the table allows no others. A terminal one stays, but for a hold that is let go. */
+export const attemptStates = stateTable<AttemptStatus>({
+  created: ['sending', 'abandoned', 'declined', 'failed'],
+  sending: ['succeeded', 'declined', 'failed', 'unknown'],
+  unknown: ['sending', 'succeeded', 'declined', 'failed'],
+  succeeded: ['released'],
+  declined: [],
+  failed: [],
+  abandoned: [],
+  released: [],
+});
+
+/** An attempt that may have charged or may still charge: its leg takes no other one. */
+export function isLive(status: AttemptStatus): boolean {
+  return status === 'created' || status === 'sending' || status === 'unknown' || status === 'succeeded';
+}
+
+/** What the processor said of an attempt, once it is certain. */
+export type ProcessorVerdict =
+  | { readonly kind: 'succeeded'; readonly chargeId: string; readonly capturable: boolean }
+  | {
+      readonly kind: 'declined';
+      readonly code: string;
+      readonly declineCode: string | undefined;
+      readonly chargeId: string | undefined;
+    }
+  | { readonly kind: 'failed'; readonly code: string };
+
+/** How long after its n-th fruitless check an attempt is looked at again: 1 s, 5 s, 30 s, 5 min, then hourly (reliability of unknown outcomes). */
+export function nextCheckDelayMs(checks: number): number {
+  const steps = [1_000, 5_000, 30_000, 300_000];
+  return steps[checks] ?? 3_600_000;
+}

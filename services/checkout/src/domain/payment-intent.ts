@@ -1,0 +1,47 @@
+import type { Cents } from '@eligo/values';
+import type { Leg } from './charge-attempt.ts';
+
+export type PaymentIntentStatus =
+  | 'requires_payment_method'
+  | 'requires_action'
+  | 'processing'
+  | 'requires_capture'
+  | 'succeeded'
+  | 'canceled';
+
+/** Money that a card is to give, or has given, for one leg of a session or an invoice. */
+export interface PaymentIntent {
+  readonly id: string;
+  readonly sessionId: string | null;
+  readonly invoiceId: string | null;
+  readonly subscriptionId: string | null;
+  readonly customerId: string | null;
+  readonly paymentMethodId: string | null;
+  readonly leg: Leg;
+  readonly captureMethod: 'automatic' | 'manual';
+  readonly status: PaymentIntentStatus;
+  readonly amountCents: Cents;
+  readonly amountCapturableCents: Cents;
+  readonly amountReceivedCents: Cents;
+  readonly amountRefundedCents: Cents;
+  readonly processorIntentId: string | null;
+  readonly latestChargeId: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly createdAt: Date;
+}
+
+/** What one authorization of an intent did; a declined one is a charge too. */
+export interface Charge {
+  readonly id: string;
+  readonly paymentIntentId: string;
+  readonly paymentMethodId: string | null;
+  readonly status: 'succeeded' | 'pending' | 'failed';
+  readonly amountCents: Cents;
+  readonly amountCapturedCents: Cents;
+  readonly amountRefundedCents: Cents;
+  readonly failureCode: string | null;
+  readonly declineCode: string | null;
+  readonly balanceTransactionId: string | null;
+  readonly disputed: boolean;
+  readonly createdAt: Date;
+}

@@ -1,0 +1,135 @@
+import { Failure } from '@eligo/failures';
+import { type Cents, cents } from '@eligo/values';
+import type { AttemptStatus } from './charge-attempt.ts';
+
+/** The processor charges nothing below this (interface, Limits). */
+export const minimumChargeCents = cents(50);
+
+/** A card that a shopper gave. `healthCard` only when it is known to be one: a guess would put ineligible items on it. */
+export interface ShopperCard {
+  readonly paymentMethodId: string;
+  readonly healthCard: boolean;
+}
+
+/** What the cards given are to pay. */
+export type PlannedPayment =
+  | { readonly kind: 'nothing' }
+  | {
+      readonly kind: 'pay';
+      readonly healthCents: Cents;
+      readonly health: ShopperCard | undefined;
+      readonly otherCents: Cents;
+      readonly other: ShopperCard | undefined;
+      /** Authorize only: a letter is still to be approved. */
+      readonly holdsOnly: boolean;
+    }
+  /** The eligible part is held on the health card until a second card is given. */
+  | {
+      readonly kind: 'second_card_needed';
+      readonly healthCents: Cents;
+      readonly health: ShopperCard;
+      readonly otherCents: Cents;
+    }
+  /** Only a health card was given, and nothing here may go on it. */
+  | { readonly kind: 'other_card_needed' };
+
+/**
+ * Divides a session between the cards given on the page (decisions 6, "Remainders"): an eligible part under 50 cents goes wholly on the other
+ * card, a rest under 50 cents puts the whole session on the other card, and nothing ineligible ever goes on a health card. Throws
+ * `checkout_amount_too_low` for a total that no card can be charged.
+ */
+export function planPayment(
+  session: { readonly totalCents: Cents; readonly eligibleCents: Cents; readonly letterRequired: boolean },
+  cards: readonly ShopperCard[],
+): PlannedPayment {
+  const { totalCents } = session;
+  if (totalCents === 0) return { kind: 'nothing' };
+  if (totalCents < minimumChargeCents) throw new Failure('checkout_amount_too_low');
+  const health = cards.find((card) => card.healthCard);
+  const other = cards.find((card) => !card.healthCard);
+  const healthCents = healthPart(totalCents, session.eligibleCents);
+  const otherCents = cents(totalCents - healthCents);
+  const holdsOnly = session.letterRequired;
+  if (health === undefined || healthCents === 0) {
+    if (other === undefined) return { kind: 'other_card_needed' };
+    return { kind: 'pay', healthCents: cents(0), health: undefined, otherCents: totalCents, other, holdsOnly: false };
+  }
+  if (otherCents === 0) return { kind: 'pay', healthCents, health, otherCents, other: undefined, holdsOnly };
+  if (other === undefined) return { kind: 'second_card_needed', healthCents, health, otherCents };
+  return { kind: 'pay', healthCents, health, otherCents, other, holdsOnly };
+}
+
+// What may go on a health card, or 0 where one of the two parts is too small to be charged by itself.
+function healthPart(totalCents: Cents, eligibleCents: Cents): Cents {
+  const restCents = totalCents - eligibleCents;
+  if (eligibleCents < minimumChargeCents) return cents(0);
+  if (restCents > 0 && restCents < minimumChargeCents) return cents(0);
+  return eligibleCents;
+}
+
+/** How far a plan's parts have come. Undefined: not begun. */
+export interface PlanProgress {
+  readonly healthCents: Cents;
+  readonly otherCents: Cents;
+  readonly otherCardKnown: boolean;
+  readonly holdsOnly: boolean;
+  readonly releasing: boolean;
+  readonly health: AttemptStatus | undefined;
+  /** Only a hold needs to be captured or let go. */
+  readonly healthHeld: boolean;
+  readonly healthCapture: 'pending' | 'done' | undefined;
+  readonly healthRelease: 'pending' | 'done' | undefined;
+  readonly other: AttemptStatus | undefined;
+  readonly otherHeld: boolean;
+  readonly otherRelease: 'pending' | 'done' | undefined;
+}
+
+export type PlanStep =
+  | 'authorize_health'
+  | 'pay_other'
+  | 'capture_health'
+  | 'release_health'
+  | 'release_other'
+  | 'wait_for_processor'
+  | 'await_second_card'
+  | 'await_letter'
+  | 'complete'
+  | 'fail';
+
+/**
+ * What to do next for a session on two cards: authorize the health card, charge the other one, capture the hold; if the second fails, let the
+ * first go (decisions 6, "Split order on two cards"). It depends on nothing but the stored rows, so that whoever comes after a crash goes on.
+ */
+export function nextStep(plan: PlanProgress): PlanStep {
+  if (plan.releasing) return releaseStep(plan);
+  if (plan.healthCents > 0) {
+    const authorized = plan.health === 'succeeded';
+    if (plan.health === undefined || plan.health === 'abandoned') return 'authorize_health';
+    if (isUnsettled(plan.health)) return 'wait_for_processor';
+    if (!authorized) return 'fail';
+  }
+  if (plan.otherCents > 0) {
+    if (!plan.otherCardKnown) return 'await_second_card';
+    if (plan.other === undefined || plan.other === 'abandoned') return 'pay_other';
+    if (isUnsettled(plan.other)) return 'wait_for_processor';
+    if (plan.other !== 'succeeded') return plan.healthHeld ? releaseStep(plan) : 'fail';
+  }
+  if (plan.holdsOnly) return 'await_letter';
+  if (plan.healthHeld && plan.healthCapture !== 'done') {
+    return plan.healthCapture === 'pending' ? 'wait_for_processor' : 'capture_health';
+  }
+  return 'complete';
+}
+
+function releaseStep(plan: PlanProgress): PlanStep {
+  if (isUnsettled(plan.health) || isUnsettled(plan.other)) return 'wait_for_processor';
+  if (plan.health === 'succeeded' && plan.healthHeld)
+    return plan.healthRelease === 'pending' ? 'wait_for_processor' : 'release_health';
+  if (plan.other === 'succeeded' && plan.otherHeld)
+    return plan.otherRelease === 'pending' ? 'wait_for_processor' : 'release_other';
+  return 'fail';
+}
+
+function isUnsettled(status: AttemptStatus | undefined): boolean {
+  return status === 'created' || status === 'sending' || status === 'unknown';
+}

@@ -1,0 +1,104 @@
+import { type Scope, unlinkAttempt, unscoped, withTx } from '@eligo/postgres';
+import { drivePlan } from '../actions/drive-plan.ts';
+import { finishHold } from '../actions/finish-hold.ts';
+import { sendAttempt } from '../actions/send-attempt.ts';
+import { settleAttempt } from '../actions/settle-attempt.ts';
+import type { Charging } from '../charging.ts';
+import { abandonAttempt, claimAttempt } from '../store/charge-attempts.ts';
+import { claimOperation } from '../store/intent-operations.ts';
+import { claimPlan, lockLivePlan, savePlan } from '../store/payment-plans.ts';
+import { lockSession } from '../store/sessions.ts';
+
+// One sweep takes at most this much of each kind, so that a backlog cannot keep a stop waiting.
+const mostPerKind = 20;
+// At the same time: a processor that answers slowly must not make the sweep as slow as the sum of its answers.
+const atOnce = 8;
+
+interface DueWork {
+  kind: 'attempt' | 'abandoned' | 'operation' | 'plan' | 'lapsed';
+  account_id: string;
+  test_mode: boolean;
+  id: string;
+}
+
+const due = unscoped<DueWork>(
+  'checkout.due_charge_work',
+  'select kind, account_id, test_mode, id from checkout.due_charge_work($1)',
+);
+
+/**
+ * Goes on with what no process is working on any more: attempts whose outcome nobody knows, holds to capture or let go, plans in the middle.
+ * It never starts an attempt that was not sent; it gives those up. Answers how much it looked at.
+ */
+export async function sweepCharges(charging: Charging, signal?: AbortSignal): Promise<number> {
+  const work = await charging.database.rows(due, null, [mostPerKind]);
+  const queue = [...work];
+  const workers = Array.from({ length: Math.min(atOnce, queue.length) }, async () => {
+    for (let item = queue.shift(); item !== undefined && !signal?.aborted; item = queue.shift()) {
+      await sweepOne(charging, item);
+    }
+  });
+  await Promise.all(workers);
+  return work.length;
+}
+
+// One piece of work that fails must not keep the others from being done; it is due again after its lease.
+async function sweepOne(charging: Charging, item: DueWork): Promise<void> {
+  const scope: Scope = { accountId: item.account_id, testMode: item.test_mode };
+  try {
+    await sweepers[item.kind](charging, scope, item.id);
+  } catch (error) {
+    charging.logger.error(
+      { err: error, kind: item.kind, id: item.id },
+      'a piece of charge work failed; it is tried again',
+    );
+  }
+}
+
+const sweepers: Record<DueWork['kind'], (charging: Charging, scope: Scope, id: string) => Promise<void>> = {
+  attempt: resolveAttempt,
+  abandoned: abandon,
+  operation: resumeOperation,
+  plan: resumePlan,
+  lapsed: releaseLapsed,
+};
+
+async function resolveAttempt(charging: Charging, scope: Scope, id: string): Promise<void> {
+  const { leaseMs, callMs } = charging.budgets;
+  const attempt = await withTx(charging.database, scope, (tx) => claimAttempt(tx, scope, id, leaseMs));
+  if (attempt === undefined) return;
+  await charging.failpoint('sweep.attempt_claimed');
+  const sent = await sendAttempt(charging, scope, attempt, performance.now() + callMs);
+  if (sent.kind === 'verdict') await settleAttempt(charging, scope, sent.attempt, sent.verdict);
+}
+
+async function abandon(charging: Charging, scope: Scope, id: string): Promise<void> {
+  await withTx(charging.database, scope, async (tx) => {
+    await abandonAttempt(tx, scope, id);
+    await unlinkAttempt(tx, scope, id);
+  });
+}
+
+async function resumeOperation(charging: Charging, scope: Scope, id: string): Promise<void> {
+  const { leaseMs, callMs } = charging.budgets;
+  const operation = await withTx(charging.database, scope, (tx) => claimOperation(tx, scope, id, leaseMs));
+  if (operation !== undefined) await finishHold(charging, scope, operation, callMs);
+}
+
+async function resumePlan(charging: Charging, scope: Scope, sessionId: string): Promise<void> {
+  const { leaseMs, callMs } = charging.budgets;
+  const plan = await withTx(charging.database, scope, (tx) => claimPlan(tx, scope, sessionId, leaseMs));
+  if (plan !== undefined) await drivePlan(charging, scope, plan, performance.now() + callMs);
+}
+
+// The second card did not come: the health card's hold is let go, and the session stays open.
+async function releaseLapsed(charging: Charging, scope: Scope, sessionId: string): Promise<void> {
+  const { leaseMs, callMs } = charging.budgets;
+  const plan = await withTx(charging.database, scope, async (tx) => {
+    await lockSession(tx, scope, sessionId);
+    const live = await lockLivePlan(tx, scope, sessionId);
+    if (live?.plan.state !== 'awaiting_second_card') return undefined;
+    return savePlan(tx, scope, { ...live.plan, state: 'releasing', releaseAt: null }, leaseMs);
+  });
+  if (plan !== undefined) await drivePlan(charging, scope, plan, performance.now() + callMs);
+}

@@ -1,0 +1,137 @@
+import { Failure } from '@eligo/failures';
+import type {
+  CheckoutService,
+  Idempotency,
+  RefundInstruction as InstructionMessage,
+} from '@eligo/proto/checkout/v1/checkout';
+import type { Call, Implementation } from '@eligo/rpc';
+import { centsFromInt64, isId } from '@eligo/values';
+import { chargeInvoice } from '../actions/charge-invoice.ts';
+import { completeSession } from '../actions/complete-session.ts';
+import { confirmSession } from '../actions/confirm-session.ts';
+import { releaseRefund } from '../actions/release-refund.ts';
+import { reserveRefund } from '../actions/reserve-refund.ts';
+import type { Charging } from '../charging.ts';
+import type { RefundEntry, RefundInstruction } from '../domain/refund-allocation.ts';
+import { addressOf } from './address-message.ts';
+import { intentMessage } from './intent-messages.ts';
+import { present } from './present.ts';
+import { sessionMessage } from './session-message.ts';
+
+/** A test card by its name, made into a payment method of the account, so that a test helper can be given either. */
+export type TestCards = (call: Call, card: string, loc: readonly string[]) => Promise<string>;
+
+/** The calls that move money. */
+export function chargingHandlers(charging: Charging, testCards: TestCards): Implementation<typeof CheckoutService> {
+  return {
+    confirmSession(request, { scope, caller }) {
+      const { key, requestHash } = required(request.idempotency);
+      return confirmSession(charging, scope, {
+        sessionId: request.id,
+        paymentMethodId: request.paymentMethodId ?? null,
+        captureMethod: request.captureMethod ?? null,
+        expand: request.expand,
+        features: caller.features,
+        key,
+        requestHash: Buffer.from(requestHash),
+      });
+    },
+
+    async completeSession(request, call) {
+      const cards: string[] = [];
+      for (const [field, text] of [
+        ['payment_method', request.paymentMethod],
+        ['second_payment_method', request.secondPaymentMethod],
+      ] as const) {
+        if (text === undefined) continue;
+        const loc = ['body', 'checkout_session', field];
+        cards.push(isId('payment_method', text) ? text : await testCards(call, text, loc));
+      }
+      const session = await completeSession(charging, call.scope, {
+        sessionId: request.id,
+        paymentMethodIds: cards,
+        shippingDetails: addressOf(request.shippingDetails),
+      });
+      return sessionMessage(call.scope, session);
+    },
+
+    async chargeInvoice(request, { scope }) {
+      const result = await chargeInvoice(charging, scope, {
+        operationId: request.operationId,
+        invoiceId: request.invoiceId,
+        subscriptionId: request.subscriptionId === '' ? null : request.subscriptionId,
+        customerId: request.customerId,
+        paymentMethodId: request.paymentMethodId,
+        amountCents: centsFromInt64(request.amountCents),
+        leg: request.leg === 'health' ? 'health' : 'other',
+        at: new Date(Number(request.atMs)),
+      });
+      return {
+        outcome: result.outcome,
+        ...(result.intent === undefined ? {} : { paymentIntent: intentMessage(scope, result.intent) }),
+        ...present({ failureCode: result.failureCode, declineCode: result.declineCode }),
+      };
+    },
+
+    async reserveRefund(request, { scope, caller }) {
+      const { subject } = request;
+      const reserved = await reserveRefund(charging, scope, {
+        refundId: request.refundId,
+        sessionId: subject.case === 'sessionId' ? subject.value : null,
+        paymentIntentId: subject.case === 'paymentIntentId' ? subject.value : null,
+        instruction: instructionOf(request.instruction),
+        features: caller.features,
+        preview: request.preview,
+      });
+      const [first] = reserved.cards;
+      return {
+        allocations: reserved.cards.map(({ intent, amountCents, last4 }) => ({
+          paymentIntentId: intent.id,
+          paymentMethodId: intent.paymentMethodId ?? '',
+          chargeId: intent.latestChargeId ?? '',
+          processorIntentId: intent.processorIntentId ?? '',
+          last4,
+          amountCents: BigInt(amountCents),
+        })),
+        ...(reserved.session === undefined ? {} : { session: sessionMessage(scope, reserved.session) }),
+        ...present({
+          customerId: first?.intent.customerId,
+          invoiceId: first?.intent.invoiceId,
+          subscriptionId: first?.intent.subscriptionId,
+        }),
+        atMs: BigInt(reserved.at.getTime()),
+      };
+    },
+
+    async releaseRefund(request, { scope }) {
+      const session = await releaseRefund(charging, scope, request.refundId, request.paymentIntentIds);
+      return session === undefined ? {} : sessionMessage(scope, session);
+    },
+  };
+}
+
+function required(idempotency: Idempotency | undefined): Idempotency {
+  if (idempotency === undefined) throw new Failure('idempotency_key_required');
+  return idempotency;
+}
+
+function instructionOf(message: InstructionMessage | undefined): RefundInstruction {
+  const optional = (value: bigint | undefined) => (value === undefined ? undefined : centsFromInt64(value));
+  return {
+    amount: optional(message?.amountCents),
+    entries: (message?.lines ?? []).map((line): RefundEntry => {
+      const amount = centsFromInt64(line.amountCents);
+      if (line.item.case === undefined) throw new Failure('refund_amount_invalid');
+      return line.item.case === 'priceId'
+        ? { priceId: line.item.value, amount }
+        : { productId: line.item.value, amount };
+    }),
+    tax: optional(message?.taxCents),
+    shipping: optional(message?.shippingCents),
+    discount: optional(message?.discountCents),
+    methods: (message?.methods ?? []).map((method) => ({
+      paymentMethodId: method.paymentMethodId,
+      amount: centsFromInt64(method.amountCents),
+    })),
+  };
+}

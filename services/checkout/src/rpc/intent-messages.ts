@@ -1,0 +1,55 @@
+import { create } from '@bufbuild/protobuf';
+import type { Scope } from '@eligo/postgres';
+import {
+  type Charge as ChargeMessage,
+  ChargeSchema,
+  type PaymentIntent as IntentMessage,
+  PaymentIntentSchema,
+} from '@eligo/proto/checkout/v1/checkout';
+import type { Charge, PaymentIntent } from '../domain/payment-intent.ts';
+import { present } from './present.ts';
+
+/** The message of a payment intent, as every call and event carries it. */
+export function intentMessage(scope: Scope, intent: PaymentIntent): IntentMessage {
+  return create(PaymentIntentSchema, {
+    paymentIntentId: intent.id,
+    amountCents: BigInt(intent.amountCents),
+    amountCapturableCents: BigInt(intent.amountCapturableCents),
+    amountReceivedCents: BigInt(intent.amountReceivedCents),
+    amountRefundedCents: BigInt(intent.amountRefundedCents),
+    status: intent.status,
+    captureMethod: intent.captureMethod,
+    leg: intent.leg,
+    metadata: { ...intent.metadata },
+    testMode: scope.testMode,
+    createdAtMs: BigInt(intent.createdAt.getTime()),
+    ...present({
+      customerId: intent.customerId,
+      paymentMethodId: intent.paymentMethodId,
+      latestChargeId: intent.latestChargeId,
+      invoiceId: intent.invoiceId,
+      checkoutSessionId: intent.sessionId,
+    }),
+  });
+}
+
+/** The message of a charge. */
+export function chargeMessage(scope: Scope, charge: Charge): ChargeMessage {
+  return create(ChargeSchema, {
+    chargeId: charge.id,
+    amountCents: BigInt(charge.amountCents),
+    amountCapturedCents: BigInt(charge.amountCapturedCents),
+    amountRefundedCents: BigInt(charge.amountRefundedCents),
+    status: charge.status,
+    paymentIntentId: charge.paymentIntentId,
+    disputed: charge.disputed,
+    testMode: scope.testMode,
+    createdAtMs: BigInt(charge.createdAt.getTime()),
+    ...present({
+      paymentMethodId: charge.paymentMethodId,
+      failureCode: charge.failureCode,
+      declineCode: charge.declineCode,
+      balanceTransactionId: charge.balanceTransactionId,
+    }),
+  });
+}

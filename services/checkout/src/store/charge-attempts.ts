@@ -1,0 +1,290 @@
+import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { centsFromInt64 } from '@eligo/values';
+import type { AttemptDriver, AttemptStatus, ChargeAttempt, Leg } from '../domain/charge-attempt.ts';
+
+interface AttemptRow {
+  id: string;
+  purpose: 'session' | 'invoice';
+  subject_id: string;
+  leg: Leg;
+  driver: AttemptDriver;
+  eligibility_record_id: string | null;
+  payment_intent_id: string;
+  customer_id: string | null;
+  payment_method_id: string;
+  processor_payment_method_id: string;
+  processor_customer_id: string | null;
+  off_session: boolean;
+  capture_method: 'automatic' | 'manual';
+  amount_cents: bigint;
+  iias_cents: bigint;
+  prescription_cents: bigint;
+  vision_cents: bigint;
+  service_cents: bigint;
+  status: AttemptStatus;
+  epoch: number;
+  sends: number;
+  checks: number;
+  processor_intent_id: string | null;
+  failure_code: string | null;
+  decline_code: string | null;
+  expand: string[];
+  acting_at: Date;
+  created_at: Date;
+  lease_dead: boolean;
+}
+
+const columns = `id, purpose, subject_id, leg, driver, eligibility_record_id, payment_intent_id, customer_id, payment_method_id,
+  processor_payment_method_id, processor_customer_id, off_session, capture_method, amount_cents, iias_cents, prescription_cents, vision_cents, service_cents,
+  status, epoch, sends, checks,
+  processor_intent_id, failure_code, decline_code, expand, acting_at, created_at, lease_until < clock_timestamp() as lease_dead`;
+
+function fromRow(row: AttemptRow): ChargeAttempt {
+  return {
+    id: row.id,
+    purpose: row.purpose,
+    subjectId: row.subject_id,
+    leg: row.leg,
+    driver: row.driver,
+    eligibilityRecordId: row.eligibility_record_id,
+    paymentIntentId: row.payment_intent_id,
+    customerId: row.customer_id,
+    paymentMethodId: row.payment_method_id,
+    processorPaymentMethodId: row.processor_payment_method_id,
+    processorCustomerId: row.processor_customer_id,
+    offSession: row.off_session,
+    captureMethod: row.capture_method,
+    amountCents: centsFromInt64(row.amount_cents),
+    healthcare: {
+      iiasCents: centsFromInt64(row.iias_cents),
+      prescriptionCents: centsFromInt64(row.prescription_cents),
+      visionCents: centsFromInt64(row.vision_cents),
+      serviceCents: centsFromInt64(row.service_cents),
+    },
+    status: row.status,
+    epoch: row.epoch,
+    sends: row.sends,
+    checks: row.checks,
+    processorIntentId: row.processor_intent_id,
+    failureCode: row.failure_code,
+    declineCode: row.decline_code,
+    expand: row.expand,
+    actingAt: row.acting_at,
+    createdAt: row.created_at,
+    leaseDead: row.lease_dead,
+  };
+}
+
+/** What a new attempt is made of; its lease begins with the transaction. */
+export type NewAttempt = Omit<
+  ChargeAttempt,
+  | 'status'
+  | 'epoch'
+  | 'sends'
+  | 'checks'
+  | 'processorIntentId'
+  | 'failureCode'
+  | 'declineCode'
+  | 'createdAt'
+  | 'leaseDead'
+> & { readonly leaseMs: number };
+
+// The intent and its attempt in one statement: one cannot exist without the other.
+const insert = scoped<{ id: string }>(
+  'checkout.charge_attempt_insert',
+  `with intent as (
+     insert into checkout.payment_intents (account_id, test_mode, id, session_id, invoice_id, subscription_id, customer_id,
+       payment_method_id, leg, capture_method, status, amount_cents, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'processing', $11, $12)
+   )
+   insert into checkout.charge_attempts (account_id, test_mode, id, purpose, subject_id, leg, driver, eligibility_record_id,
+     payment_intent_id, customer_id, payment_method_id, processor_payment_method_id, processor_customer_id, off_session,
+     capture_method, amount_cents, status, lease_until, acting_at, expand,
+     iias_cents, prescription_cents, vision_cents, service_cents)
+   values ($1, $2, $13, $14, $15, $9, $16, $17, $3, $7, $8, $18, $19, $20, $10, $11, 'created',
+     clock_timestamp() + $21 * interval '1 millisecond', $12, $22, $23, $24, $25, $26)
+   returning id`,
+);
+
+/** Whom the intent belongs to, beside what its attempt says. */
+export interface IntentOwners {
+  readonly sessionId: string | null;
+  readonly invoiceId: string | null;
+  readonly subscriptionId: string | null;
+}
+
+/** Writes an attempt and its payment intent. The unique indexes refuse a second live one (23505, `charge_attempts_one_live`). */
+export async function insertAttempt(tx: Tx, scope: Scope, attempt: NewAttempt, owners: IntentOwners): Promise<void> {
+  await tx.execute(insert, scope, [
+    attempt.paymentIntentId,
+    owners.sessionId,
+    owners.invoiceId,
+    owners.subscriptionId,
+    attempt.customerId,
+    attempt.paymentMethodId,
+    attempt.leg,
+    attempt.captureMethod,
+    attempt.amountCents,
+    attempt.actingAt,
+    attempt.id,
+    attempt.purpose,
+    attempt.subjectId,
+    attempt.driver,
+    attempt.eligibilityRecordId,
+    attempt.processorPaymentMethodId,
+    attempt.processorCustomerId,
+    attempt.offSession,
+    attempt.leaseMs,
+    attempt.expand,
+    attempt.healthcare.iiasCents,
+    attempt.healthcare.prescriptionCents,
+    attempt.healthcare.visionCents,
+    attempt.healthcare.serviceCents,
+  ]);
+}
+
+const byId = scoped<AttemptRow>(
+  'checkout.charge_attempt',
+  `select ${columns} from checkout.charge_attempts where account_id = $1 and test_mode = $2 and id = $3`,
+);
+const byIdLocked = scoped<AttemptRow>(
+  'checkout.charge_attempt_locked',
+  `select ${columns} from checkout.charge_attempts where account_id = $1 and test_mode = $2 and id = $3 for update`,
+);
+
+/** The attempt, or undefined. */
+export async function findAttempt(db: Db, scope: Scope, id: string): Promise<ChargeAttempt | undefined> {
+  const row = await db.row(byId, scope, [id]);
+  return row && fromRow(row);
+}
+
+/** The attempt, locked until the transaction ends. */
+export async function lockAttempt(tx: Tx, scope: Scope, id: string): Promise<ChargeAttempt | undefined> {
+  const row = await tx.row(byIdLocked, scope, [id]);
+  return row && fromRow(row);
+}
+
+const liveBySubject = scoped<AttemptRow>(
+  'checkout.charge_attempts_live',
+  `select ${columns} from checkout.charge_attempts
+   where account_id = $1 and test_mode = $2 and purpose = $3 and subject_id = $4
+     and status in ('created', 'sending', 'unknown', 'succeeded')
+   order by leg`,
+);
+
+/** The live attempts of a session or an invoice: at most one for each leg. */
+export async function liveAttempts(
+  db: Db,
+  scope: Scope,
+  purpose: 'session' | 'invoice',
+  subjectId: string,
+): Promise<ChargeAttempt[]> {
+  return (await db.rows(liveBySubject, scope, [purpose, subjectId])).map(fromRow);
+}
+
+// The fence: nobody sends but the holder of a lease that outlives the call.
+const fence = scoped<AttemptRow>(
+  'checkout.charge_attempt_fence',
+  `update checkout.charge_attempts
+   set status = 'sending', sends = sends + 1, sent_at = now(), processor_intent_id = coalesce(processor_intent_id, $5)
+   where account_id = $1 and test_mode = $2 and id = $3 and epoch = $4
+     and status in ('created', 'sending', 'unknown') and lease_until > clock_timestamp() + $6 * interval '1 millisecond'
+   returning ${columns}`,
+);
+
+/** Passes the fence before a send, or answers undefined: another process has taken over, or the lease is too short for the call. */
+export async function fenceAttempt(
+  tx: Tx,
+  scope: Scope,
+  attempt: Pick<ChargeAttempt, 'id' | 'epoch'>,
+  processorIntentId: string,
+  callMs: number,
+): Promise<ChargeAttempt | undefined> {
+  const row = await tx.row(fence, scope, [attempt.id, attempt.epoch, processorIntentId, callMs]);
+  return row && fromRow(row);
+}
+
+const claim = scoped<AttemptRow>(
+  'checkout.charge_attempt_claim',
+  `update checkout.charge_attempts
+   set epoch = epoch + 1, lease_until = clock_timestamp() + $4 * interval '1 millisecond'
+   where account_id = $1 and test_mode = $2 and id = $3 and status in ('created', 'sending', 'unknown')
+     and lease_until < clock_timestamp()
+   returning ${columns}`,
+);
+
+/** Takes an unsettled attempt over from whoever lost its lease; undefined when it is settled or still held. */
+export async function claimAttempt(
+  tx: Tx,
+  scope: Scope,
+  id: string,
+  leaseMs: number,
+): Promise<ChargeAttempt | undefined> {
+  const row = await tx.row(claim, scope, [id, leaseMs]);
+  return row && fromRow(row);
+}
+
+const markUnknown = scoped(
+  'checkout.charge_attempt_unknown',
+  `update checkout.charge_attempts
+   set status = case when status = 'created' then status else 'unknown' end, checks = checks + 1, lease_until = now(),
+     next_check_at = now() + $5 * interval '1 millisecond'
+   where account_id = $1 and test_mode = $2 and id = $3 and epoch = $4 and status in ('created', 'sending', 'unknown')`,
+);
+
+/** Nobody knows yet: gives the lease back and says when to look again. */
+export async function recordUnknown(
+  tx: Tx,
+  scope: Scope,
+  attempt: Pick<ChargeAttempt, 'id' | 'epoch'>,
+  nextCheckMs: number,
+): Promise<void> {
+  await tx.execute(markUnknown, scope, [attempt.id, attempt.epoch, nextCheckMs]);
+}
+
+const settle = scoped(
+  'checkout.charge_attempt_settle',
+  `update checkout.charge_attempts set status = $4, failure_code = $5, decline_code = $6
+   where account_id = $1 and test_mode = $2 and id = $3 and status in ('created', 'sending', 'unknown')`,
+);
+
+/** Records what the processor said. Not conditional on the epoch: a fact is a fact, whoever learned it. False when it was settled before. */
+export async function settleAttempt(
+  tx: Tx,
+  scope: Scope,
+  id: string,
+  verdict: { status: 'succeeded' | 'declined' | 'failed'; failureCode: string | null; declineCode: string | null },
+): Promise<boolean> {
+  return (await tx.execute(settle, scope, [id, verdict.status, verdict.failureCode, verdict.declineCode])) === 1;
+}
+
+const abandon = scoped(
+  'checkout.charge_attempt_abandon',
+  `with gone as (
+     update checkout.charge_attempts set status = 'abandoned', epoch = epoch + 1
+     where account_id = $1 and test_mode = $2 and id = $3 and status = 'created' and lease_until < clock_timestamp()
+     returning account_id, test_mode, id, payment_intent_id
+   ), intent as (
+     update checkout.payment_intents i set status = 'canceled' from gone
+     where i.account_id = gone.account_id and i.test_mode = gone.test_mode and i.id = gone.payment_intent_id
+   )
+   delete from checkout.payment_locks l using gone
+   where l.account_id = gone.account_id and l.test_mode = gone.test_mode and l.attempt_id = gone.id
+   returning l.id`,
+);
+
+/** Gives up an attempt that was never sent and whose lease is dead: it moved nothing, and its fence can no longer be passed. */
+export async function abandonAttempt(tx: Tx, scope: Scope, id: string): Promise<void> {
+  await tx.execute(abandon, scope, [id]);
+}
+
+const release = scoped(
+  'checkout.charge_attempt_release',
+  `update checkout.charge_attempts set status = 'released'
+   where account_id = $1 and test_mode = $2 and id = $3 and status = 'succeeded' and capture_method = 'manual'`,
+);
+
+/** A hold that was let go at the processor: its leg is free again. */
+export async function markReleased(tx: Tx, scope: Scope, id: string): Promise<void> {
+  await tx.execute(release, scope, [id]);
+}

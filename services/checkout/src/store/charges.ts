@@ -1,0 +1,73 @@
+import { type Db, type Page, readPage, type Scope, scoped } from '@eligo/postgres';
+import { centsFromInt64 } from '@eligo/values';
+import type { Charge } from '../domain/payment-intent.ts';
+
+/** A row of `chargeColumns`. */
+export interface ChargeRow {
+  id: string;
+  payment_intent_id: string;
+  payment_method_id: string | null;
+  status: Charge['status'];
+  amount_cents: bigint;
+  amount_captured_cents: bigint;
+  amount_refunded_cents: bigint;
+  failure_code: string | null;
+  decline_code: string | null;
+  balance_transaction_id: string | null;
+  disputed: boolean;
+  created_at: Date;
+}
+
+/** The columns of a charge `c`, for every statement that reads whole ones. */
+export const chargeColumns: string = `c.id, c.payment_intent_id, c.payment_method_id, c.status, c.amount_cents, c.amount_captured_cents,
+  c.amount_refunded_cents, c.failure_code, c.decline_code, c.balance_transaction_id, c.disputed, c.created_at`;
+
+export function chargeOfRow(row: ChargeRow): Charge {
+  return {
+    id: row.id,
+    paymentIntentId: row.payment_intent_id,
+    paymentMethodId: row.payment_method_id,
+    status: row.status,
+    amountCents: centsFromInt64(row.amount_cents),
+    amountCapturedCents: centsFromInt64(row.amount_captured_cents),
+    amountRefundedCents: centsFromInt64(row.amount_refunded_cents),
+    failureCode: row.failure_code,
+    declineCode: row.decline_code,
+    balanceTransactionId: row.balance_transaction_id,
+    disputed: row.disputed,
+    createdAt: row.created_at,
+  };
+}
+
+const byId = scoped<ChargeRow>(
+  'checkout.charge',
+  `select ${chargeColumns} from checkout.charges c where c.account_id = $1 and c.test_mode = $2 and c.id = $3`,
+);
+
+/** The charge, or undefined. */
+export async function findCharge(db: Db, scope: Scope, id: string): Promise<Charge | undefined> {
+  const row = await db.row(byId, scope, [id]);
+  return row && chargeOfRow(row);
+}
+
+/** A page of charges, newest first, of one payment intent if asked. */
+export async function listCharges(
+  db: Db,
+  scope: Scope,
+  page: Page,
+  paymentIntentId: string | undefined,
+): Promise<{ charges: Charge[]; hasMore: boolean }> {
+  const { rows, hasMore } = await readPage<ChargeRow>(
+    db,
+    scope,
+    {
+      table: 'checkout.charges',
+      id: 'id',
+      filter: (query) => {
+        if (paymentIntentId !== undefined) query.where('payment_intent_id', paymentIntentId);
+      },
+    },
+    page,
+  );
+  return { charges: rows.map(chargeOfRow), hasMore };
+}

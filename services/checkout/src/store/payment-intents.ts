@@ -1,0 +1,279 @@
+import { type Db, type Page, readPage, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { type Cents, centsFromInt64 } from '@eligo/values';
+import type { Knex } from 'knex';
+import type { Leg } from '../domain/charge-attempt.ts';
+import type { PaymentIntent, PaymentIntentStatus } from '../domain/payment-intent.ts';
+
+/** A row of `intentColumns`. */
+export interface IntentRow {
+  id: string;
+  session_id: string | null;
+  invoice_id: string | null;
+  subscription_id: string | null;
+  customer_id: string | null;
+  payment_method_id: string | null;
+  leg: Leg;
+  capture_method: 'automatic' | 'manual';
+  status: PaymentIntentStatus;
+  amount_cents: bigint;
+  amount_capturable_cents: bigint;
+  amount_received_cents: bigint;
+  amount_refunded_cents: bigint;
+  processor_intent_id: string | null;
+  latest_charge_id: string | null;
+  metadata: Record<string, string>;
+  created_at: Date;
+}
+
+/** The columns of a payment intent `i`, for every statement that reads whole ones. */
+export const intentColumns: string = `i.id, i.session_id, i.invoice_id, i.subscription_id, i.customer_id, i.payment_method_id, i.leg,
+  i.capture_method, i.status, i.amount_cents, i.amount_capturable_cents, i.amount_received_cents, i.amount_refunded_cents,
+  i.processor_intent_id, i.latest_charge_id, i.metadata, i.created_at`;
+
+export function intentOfRow(row: IntentRow): PaymentIntent {
+  return {
+    id: row.id,
+    sessionId: row.session_id,
+    invoiceId: row.invoice_id,
+    subscriptionId: row.subscription_id,
+    customerId: row.customer_id,
+    paymentMethodId: row.payment_method_id,
+    leg: row.leg,
+    captureMethod: row.capture_method,
+    status: row.status,
+    amountCents: centsFromInt64(row.amount_cents),
+    amountCapturableCents: centsFromInt64(row.amount_capturable_cents),
+    amountReceivedCents: centsFromInt64(row.amount_received_cents),
+    amountRefundedCents: centsFromInt64(row.amount_refunded_cents),
+    processorIntentId: row.processor_intent_id,
+    latestChargeId: row.latest_charge_id,
+    metadata: row.metadata,
+    createdAt: row.created_at,
+  };
+}
+
+const byIds = scoped<IntentRow>(
+  'checkout.payment_intents_by_ids',
+  `select ${intentColumns} from checkout.payment_intents i where i.account_id = $1 and i.test_mode = $2 and i.id = any($3) order by i.id`,
+);
+const byIdsLocked = scoped<IntentRow>(
+  'checkout.payment_intents_locked',
+  `select ${intentColumns} from checkout.payment_intents i
+   where i.account_id = $1 and i.test_mode = $2 and i.id = any($3) order by i.id for update`,
+);
+const byId = scoped<IntentRow>(
+  'checkout.payment_intent',
+  `select ${intentColumns} from checkout.payment_intents i where i.account_id = $1 and i.test_mode = $2 and i.id = $3`,
+);
+
+/** The intent, or undefined. */
+export async function findIntent(db: Db, scope: Scope, id: string): Promise<PaymentIntent | undefined> {
+  const row = await db.row(byId, scope, [id]);
+  return row && intentOfRow(row);
+}
+
+/** The intents with these ids, in the order of their ids; what is not there is left out. */
+export async function findIntents(db: Db, scope: Scope, ids: readonly string[]): Promise<PaymentIntent[]> {
+  return (await db.rows(byIds, scope, [ids])).map(intentOfRow);
+}
+
+/** The same, locked in the order of their ids, so that two refunds cannot wait for each other. */
+export async function lockIntents(tx: Tx, scope: Scope, ids: readonly string[]): Promise<PaymentIntent[]> {
+  return (await tx.rows(byIdsLocked, scope, [ids])).map(intentOfRow);
+}
+
+/** A page of payment intents, newest first, of one customer or one session if asked. */
+export async function listIntents(
+  db: Db,
+  scope: Scope,
+  page: Page,
+  of: { customerId?: string | undefined; sessionId?: string | undefined },
+): Promise<{ intents: PaymentIntent[]; hasMore: boolean }> {
+  const filter = (query: Knex.QueryBuilder) => {
+    if (of.customerId !== undefined) query.where('customer_id', of.customerId);
+    if (of.sessionId !== undefined) query.where('session_id', of.sessionId);
+  };
+  const { rows, hasMore } = await readPage<IntentRow>(
+    db,
+    scope,
+    { table: 'checkout.payment_intents', id: 'id', filter },
+    page,
+  );
+  return { intents: rows.map(intentOfRow), hasMore };
+}
+
+/** The charge that the processor reports, to be written with its intent. */
+export interface ReportedCharge {
+  readonly chargeId: string;
+  readonly processorChargeId: string | null;
+  readonly at: Date;
+}
+
+// Charge, intent and ledger in one statement: a captured cent is never in one of them only.
+const capture = scoped<IntentRow>(
+  'checkout.payment_intent_capture',
+  `with charge as (
+     insert into checkout.charges (account_id, test_mode, id, payment_intent_id, payment_method_id, status, amount_cents,
+       amount_captured_cents, processor_charge_id, created_at)
+     select i.account_id, i.test_mode, $4, i.id, i.payment_method_id, 'succeeded', i.amount_cents, i.amount_cents, $5, $6
+     from checkout.payment_intents i where i.account_id = $1 and i.test_mode = $2 and i.id = $3
+   ), entry as (
+     insert into checkout.ledger_entries (account_id, test_mode, id, debit_account, credit_account, amount_cents, kind,
+       payment_intent_id, source_id, created_at)
+     select i.account_id, i.test_mode, $7, 'processor_balance', 'customer_receipts', i.amount_cents, 'capture', i.id, $4, $6
+     from checkout.payment_intents i where i.account_id = $1 and i.test_mode = $2 and i.id = $3
+   )
+   update checkout.payment_intents i set status = 'succeeded', amount_received_cents = amount_cents, latest_charge_id = $4,
+     processor_intent_id = $8
+   where i.account_id = $1 and i.test_mode = $2 and i.id = $3
+   returning ${intentColumns}`,
+);
+
+/** Records an automatic capture: the charge, the intent and the ledger pair. */
+export async function recordCapture(
+  tx: Tx,
+  scope: Scope,
+  intentId: string,
+  charge: ReportedCharge,
+  entryId: string,
+  processorIntentId: string,
+): Promise<PaymentIntent> {
+  const row = await tx.row(capture, scope, [
+    intentId,
+    charge.chargeId,
+    charge.processorChargeId,
+    charge.at,
+    entryId,
+    processorIntentId,
+  ]);
+  return required(row, intentId);
+}
+
+const hold = scoped<IntentRow>(
+  'checkout.payment_intent_hold',
+  `with charge as (
+     insert into checkout.charges (account_id, test_mode, id, payment_intent_id, payment_method_id, status, amount_cents,
+       processor_charge_id, created_at)
+     select i.account_id, i.test_mode, $4, i.id, i.payment_method_id, 'succeeded', i.amount_cents, $5, $6
+     from checkout.payment_intents i where i.account_id = $1 and i.test_mode = $2 and i.id = $3
+   )
+   update checkout.payment_intents i set status = 'requires_capture', amount_capturable_cents = amount_cents,
+     latest_charge_id = $4, processor_intent_id = $7
+   where i.account_id = $1 and i.test_mode = $2 and i.id = $3
+   returning ${intentColumns}`,
+);
+
+/** Records an authorization whose money is still to be captured. */
+export async function recordHold(
+  tx: Tx,
+  scope: Scope,
+  intentId: string,
+  charge: ReportedCharge,
+  processorIntentId: string,
+): Promise<PaymentIntent> {
+  const row = await tx.row(hold, scope, [
+    intentId,
+    charge.chargeId,
+    charge.processorChargeId,
+    charge.at,
+    processorIntentId,
+  ]);
+  return required(row, intentId);
+}
+
+const captureHeld = scoped<IntentRow>(
+  'checkout.payment_intent_capture_held',
+  `with charge as (
+     update checkout.charges c set amount_captured_cents = amount_cents
+     from checkout.payment_intents i
+     where i.account_id = $1 and i.test_mode = $2 and i.id = $3
+       and c.account_id = i.account_id and c.test_mode = i.test_mode and c.id = i.latest_charge_id
+   ), entry as (
+     insert into checkout.ledger_entries (account_id, test_mode, id, debit_account, credit_account, amount_cents, kind,
+       payment_intent_id, source_id, created_at)
+     select i.account_id, i.test_mode, $4, 'processor_balance', 'customer_receipts', i.amount_cents, 'capture', i.id,
+       i.latest_charge_id, $5
+     from checkout.payment_intents i where i.account_id = $1 and i.test_mode = $2 and i.id = $3
+   )
+   update checkout.payment_intents i set status = 'succeeded', amount_received_cents = amount_cents, amount_capturable_cents = 0
+   where i.account_id = $1 and i.test_mode = $2 and i.id = $3
+   returning ${intentColumns}`,
+);
+
+/** Records that a hold was captured in full. */
+export async function recordHeldCapture(
+  tx: Tx,
+  scope: Scope,
+  intentId: string,
+  entryId: string,
+  at: Date,
+): Promise<PaymentIntent> {
+  return required(await tx.row(captureHeld, scope, [intentId, entryId, at]), intentId);
+}
+
+const release = scoped<IntentRow>(
+  'checkout.payment_intent_release',
+  `update checkout.payment_intents i set status = 'canceled', amount_capturable_cents = 0
+   where i.account_id = $1 and i.test_mode = $2 and i.id = $3 returning ${intentColumns}`,
+);
+
+/** Records that a hold was let go, or that an attempt moved nothing and never will. */
+export async function recordRelease(tx: Tx, scope: Scope, intentId: string): Promise<PaymentIntent> {
+  return required(await tx.row(release, scope, [intentId]), intentId);
+}
+
+const decline = scoped<IntentRow>(
+  'checkout.payment_intent_decline',
+  `with charge as (
+     insert into checkout.charges (account_id, test_mode, id, payment_intent_id, payment_method_id, status, amount_cents,
+       failure_code, decline_code, processor_charge_id, created_at)
+     select i.account_id, i.test_mode, $4, i.id, i.payment_method_id, 'failed', i.amount_cents, $5, $6, $7, $8
+     from checkout.payment_intents i where i.account_id = $1 and i.test_mode = $2 and i.id = $3
+   )
+   update checkout.payment_intents i set status = 'requires_payment_method', latest_charge_id = $4,
+     processor_intent_id = coalesce($9, processor_intent_id)
+   where i.account_id = $1 and i.test_mode = $2 and i.id = $3
+   returning ${intentColumns}`,
+);
+
+/** Records a decline: the failed charge, and an intent that wants another card. */
+export async function recordDecline(
+  tx: Tx,
+  scope: Scope,
+  intentId: string,
+  charge: ReportedCharge & { failureCode: string; declineCode: string | null },
+  processorIntentId: string | null,
+): Promise<PaymentIntent> {
+  const row = await tx.row(decline, scope, [
+    intentId,
+    charge.chargeId,
+    charge.failureCode,
+    charge.declineCode,
+    charge.processorChargeId,
+    charge.at,
+    processorIntentId,
+  ]);
+  return required(row, intentId);
+}
+
+const addRefunded = scoped<IntentRow>(
+  'checkout.payment_intent_refund',
+  `with charge as (
+     update checkout.charges c set amount_refunded_cents = c.amount_refunded_cents + $4
+     from checkout.payment_intents i
+     where i.account_id = $1 and i.test_mode = $2 and i.id = $3
+       and c.account_id = i.account_id and c.test_mode = i.test_mode and c.id = i.latest_charge_id
+   )
+   update checkout.payment_intents i set amount_refunded_cents = amount_refunded_cents + $4
+   where i.account_id = $1 and i.test_mode = $2 and i.id = $3 returning ${intentColumns}`,
+);
+
+/** Adds to what was refunded of an intent and its charge; a negative amount gives a failed refund back to the rest. */
+export async function moveRefunded(tx: Tx, scope: Scope, intentId: string, amount: Cents): Promise<PaymentIntent> {
+  return required(await tx.row(addRefunded, scope, [intentId, amount]), intentId);
+}
+
+function required(row: IntentRow | undefined, id: string): PaymentIntent {
+  if (row === undefined) throw new Error(`payment intent ${id} is gone`);
+  return intentOfRow(row);
+}

@@ -1,0 +1,209 @@
+import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { type Cents, centsFromInt64 } from '@eligo/values';
+
+export type PlanState = 'running' | 'awaiting_second_card' | 'awaiting_letter' | 'releasing' | 'done' | 'failed';
+
+/** What a shopper's cards are to pay for a session, and which attempts do it. */
+export interface PaymentPlan {
+  readonly id: string;
+  readonly sessionId: string;
+  readonly state: PlanState;
+  readonly healthCents: Cents;
+  readonly otherCents: Cents;
+  readonly healthPaymentMethodId: string | null;
+  readonly otherPaymentMethodId: string | null;
+  readonly healthAttemptId: string | null;
+  readonly otherAttemptId: string | null;
+  readonly holdsOnly: boolean;
+  readonly releaseAt: Date | null;
+  readonly epoch: number;
+  readonly actingAt: Date;
+}
+
+interface PlanRow {
+  id: string;
+  session_id: string;
+  state: PlanState;
+  health_cents: bigint;
+  other_cents: bigint;
+  health_payment_method_id: string | null;
+  other_payment_method_id: string | null;
+  health_attempt_id: string | null;
+  other_attempt_id: string | null;
+  holds_only: boolean;
+  release_at: Date | null;
+  epoch: number;
+  acting_at: Date;
+}
+
+const columns = `p.id, p.session_id, p.state, p.health_cents, p.other_cents, p.health_payment_method_id, p.other_payment_method_id,
+  p.health_attempt_id, p.other_attempt_id, p.holds_only, p.release_at, p.epoch, p.acting_at`;
+
+function fromRow(row: PlanRow): PaymentPlan {
+  return {
+    id: row.id,
+    sessionId: row.session_id,
+    state: row.state,
+    healthCents: centsFromInt64(row.health_cents),
+    otherCents: centsFromInt64(row.other_cents),
+    healthPaymentMethodId: row.health_payment_method_id,
+    otherPaymentMethodId: row.other_payment_method_id,
+    healthAttemptId: row.health_attempt_id,
+    otherAttemptId: row.other_attempt_id,
+    holdsOnly: row.holds_only,
+    releaseAt: row.release_at,
+    epoch: row.epoch,
+    actingAt: row.acting_at,
+  };
+}
+
+const insert = scoped(
+  'checkout.payment_plan_insert',
+  `insert into checkout.payment_plans (account_id, test_mode, id, session_id, state, health_cents, other_cents,
+     health_payment_method_id, other_payment_method_id, holds_only, release_at, lease_until, acting_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, clock_timestamp() + $12 * interval '1 millisecond', $13)`,
+);
+
+/** Writes a new plan under a lease. The unique index refuses a second live one of a session. */
+export async function insertPlan(
+  tx: Tx,
+  scope: Scope,
+  plan: Omit<PaymentPlan, 'epoch' | 'healthAttemptId' | 'otherAttemptId'>,
+  leaseMs: number,
+): Promise<void> {
+  await tx.execute(insert, scope, [
+    plan.id,
+    plan.sessionId,
+    plan.state,
+    plan.healthCents,
+    plan.otherCents,
+    plan.healthPaymentMethodId,
+    plan.otherPaymentMethodId,
+    plan.holdsOnly,
+    plan.releaseAt,
+    leaseMs,
+    plan.actingAt,
+  ]);
+}
+
+const live = scoped<PlanRow & { lease_live: boolean }>(
+  'checkout.payment_plan_live',
+  `select ${columns}, p.lease_until > clock_timestamp() as lease_live from checkout.payment_plans p
+   where p.account_id = $1 and p.test_mode = $2 and p.session_id = $3 and p.state not in ('done', 'failed') for update`,
+);
+
+/** The session's live plan, locked, and whether somebody is working on it. */
+export async function lockLivePlan(
+  tx: Tx,
+  scope: Scope,
+  sessionId: string,
+): Promise<{ plan: PaymentPlan; leaseLive: boolean } | undefined> {
+  const row = await tx.row(live, scope, [sessionId]);
+  return row && { plan: fromRow(row), leaseLive: row.lease_live };
+}
+
+const claim = scoped<PlanRow>(
+  'checkout.payment_plan_claim',
+  `update checkout.payment_plans p set epoch = epoch + 1, lease_until = clock_timestamp() + $4 * interval '1 millisecond'
+   where p.account_id = $1 and p.test_mode = $2 and p.session_id = $3 and p.state in ('running', 'releasing')
+     and p.lease_until < clock_timestamp()
+   returning ${columns}`,
+);
+
+/** Takes a plan over from whoever lost its lease. */
+export async function claimPlan(
+  tx: Tx,
+  scope: Scope,
+  sessionId: string,
+  leaseMs: number,
+): Promise<PaymentPlan | undefined> {
+  const row = await tx.row(claim, scope, [sessionId, leaseMs]);
+  return row && fromRow(row);
+}
+
+const save = scoped<PlanRow>(
+  'checkout.payment_plan_save',
+  `update checkout.payment_plans p set state = $5, other_payment_method_id = $6, health_attempt_id = $7, other_attempt_id = $8,
+     release_at = $9, acting_at = $10, holds_only = $11, next_check_at = now(),
+     lease_until = case when $12::integer = 0 then now() else clock_timestamp() + $12 * interval '1 millisecond' end
+   where p.account_id = $1 and p.test_mode = $2 and p.id = $3 and p.epoch = $4
+   returning ${columns}`,
+);
+
+/** Saves a plan for the holder of its epoch; `leaseMs` 0 gives the lease back. Throws when another process has taken over. */
+export async function savePlan(tx: Tx, scope: Scope, plan: PaymentPlan, leaseMs: number): Promise<PaymentPlan> {
+  const row = await tx.row(save, scope, [
+    plan.id,
+    plan.epoch,
+    plan.state,
+    plan.otherPaymentMethodId,
+    plan.healthAttemptId,
+    plan.otherAttemptId,
+    plan.releaseAt,
+    plan.actingAt,
+    plan.holdsOnly,
+    leaseMs,
+  ]);
+  if (row === undefined) throw new PlanTakenOver(plan.id);
+  return fromRow(row);
+}
+
+/** Another process works on the plan now; what it does next is its own. */
+export class PlanTakenOver extends Error {
+  constructor(id: string) {
+    super(`payment plan ${id} was taken over`);
+    this.name = 'PlanTakenOver';
+  }
+}
+
+const postpone = scoped(
+  'checkout.payment_plan_postpone',
+  `update checkout.payment_plans p set lease_until = now(), next_check_at = now() + $5 * interval '1 millisecond'
+   where p.account_id = $1 and p.test_mode = $2 and p.id = $3 and p.epoch = $4`,
+);
+
+/** Gives the lease back and says when the sweeper shall look again. */
+export async function postponePlan(
+  tx: Tx,
+  scope: Scope,
+  plan: Pick<PaymentPlan, 'id' | 'epoch'>,
+  delayMs: number,
+): Promise<void> {
+  await tx.execute(postpone, scope, [plan.id, plan.epoch, delayMs]);
+}
+
+const parts = scoped<{
+  health_status: string | null;
+  health_capture: string | null;
+  other_status: string | null;
+  other_capture: string | null;
+  health_operation: string | null;
+  health_operation_status: string | null;
+  other_operation: string | null;
+  other_operation_status: string | null;
+  other_failure_code: string | null;
+  other_decline_code: string | null;
+  health_failure_code: string | null;
+  health_decline_code: string | null;
+}>(
+  'checkout.payment_plan_parts',
+  `select h.status as health_status, h.capture_method as health_capture, o.status as other_status, o.capture_method as other_capture,
+     ho.kind as health_operation, ho.status as health_operation_status, oo.kind as other_operation,
+     oo.status as other_operation_status, o.failure_code as other_failure_code, o.decline_code as other_decline_code,
+     h.failure_code as health_failure_code, h.decline_code as health_decline_code
+   from checkout.payment_plans p
+   left join checkout.charge_attempts h on h.account_id = p.account_id and h.test_mode = p.test_mode and h.id = p.health_attempt_id
+   left join checkout.charge_attempts o on o.account_id = p.account_id and o.test_mode = p.test_mode and o.id = p.other_attempt_id
+   left join checkout.intent_operations ho on ho.account_id = h.account_id and ho.test_mode = h.test_mode
+     and ho.payment_intent_id = h.payment_intent_id and ho.status in ('pending', 'done')
+   left join checkout.intent_operations oo on oo.account_id = o.account_id and oo.test_mode = o.test_mode
+     and oo.payment_intent_id = o.payment_intent_id and oo.status in ('pending', 'done')
+   where p.account_id = $1 and p.test_mode = $2 and p.id = $3`,
+);
+
+/** The statuses of a plan's attempts and of what is to be done to their holds. */
+export type PlanParts = NonNullable<Awaited<ReturnType<typeof loadPlanParts>>>;
+
+export async function loadPlanParts(db: Db, scope: Scope, planId: string) {
+  return db.row(parts, scope, [planId]);
+}

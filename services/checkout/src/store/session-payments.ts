@@ -1,0 +1,142 @@
+import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
+
+/** Which lines a card paid. */
+export type PaidLines = 'eligible' | 'ineligible' | 'all';
+
+// A line is paid by one card, whole: the two halves of a split never share one.
+const capture = scoped(
+  'checkout.session_lines_capture',
+  `with lines as (
+     update checkout.session_lines set amount_captured_cents = amount_total_cents, payment_intent_id = $4
+     where account_id = $1 and test_mode = $2 and session_id = $3 and amount_captured_cents = 0 and amount_total_cents > 0
+       and ($5 = 'all' or ($5 = 'eligible') = (amount_eligible_cents > 0))
+     returning amount_tax_cents, amount_shipping_cents, amount_discount_cents
+   ), sums as (
+     select coalesce(sum(amount_tax_cents), 0) as tax, coalesce(sum(amount_shipping_cents), 0) as shipping,
+       coalesce(sum(amount_discount_cents), 0) as discount from lines
+   )
+   update checkout.sessions s set captured_tax_cents = s.captured_tax_cents + sums.tax,
+     captured_shipping_cents = s.captured_shipping_cents + sums.shipping,
+     captured_discount_cents = s.captured_discount_cents + sums.discount
+   from sums where s.account_id = $1 and s.test_mode = $2 and s.id = $3`,
+);
+
+/** Notes which lines a captured intent paid, and how much tax, shipping and discount went with them. */
+export async function recordLinesCaptured(
+  tx: Tx,
+  scope: Scope,
+  sessionId: string,
+  intentId: string,
+  lines: PaidLines,
+): Promise<void> {
+  await tx.execute(capture, scope, [sessionId, intentId, lines]);
+}
+
+const chargeRecord = scoped(
+  'checkout.eligibility_record_charge',
+  `update checkout.eligibility_records set charged_attempt_id = $4
+   where account_id = $1 and test_mode = $2 and session_id = $3`,
+);
+
+/** Notes which attempt charged or holds the eligible part; null once a hold is let go. */
+export async function recordEligibilityCharge(
+  tx: Tx,
+  scope: Scope,
+  sessionId: string,
+  attemptId: string | null,
+): Promise<void> {
+  await tx.execute(chargeRecord, scope, [sessionId, attemptId]);
+}
+
+interface FactsRow {
+  record_id: string | null;
+  food_policy: boolean | null;
+  payment_method_id: string | null;
+  payment_method_customer_id: string | null;
+  processor_payment_method_id: string | null;
+  processor_customer_id: string | null;
+  off_session: boolean | null;
+  hsa_fsa: boolean | null;
+  customer_id: string | null;
+  customer_deleted: boolean | null;
+}
+
+/** What a charge of a session depends on beside the session itself. */
+export interface ChargeFacts {
+  readonly eligibilityRecord: { readonly id: string; readonly foodPolicy: boolean } | undefined;
+  readonly paymentMethod: ChargeableCard | undefined;
+  readonly customer: { readonly id: string; readonly deleted: boolean } | undefined;
+}
+
+/** A stored card as the processor knows it. */
+export interface ChargeableCard {
+  readonly id: string;
+  readonly customerId: string | null;
+  readonly processorPaymentMethodId: string;
+  readonly processorCustomerId: string | null;
+  readonly offSession: boolean;
+  readonly hsaFsa: boolean | null;
+}
+
+const facts = scoped<FactsRow>(
+  'checkout.charge_facts',
+  `select r.id as record_id, r.food_policy, m.id as payment_method_id, m.customer_id as payment_method_customer_id,
+     m.processor_payment_method_id, m.processor_customer_id, m.off_session, m.hsa_fsa,
+     c.id as customer_id, c.deleted_at is not null as customer_deleted
+   from (select 1) one
+   left join checkout.sessions s on s.account_id = $1 and s.test_mode = $2 and s.id = $3
+   left join checkout.eligibility_records r on r.account_id = $1 and r.test_mode = $2 and r.session_id = $3
+   left join checkout.payment_methods m on m.account_id = $1 and m.test_mode = $2
+     and m.id = coalesce($4, s.payment_method_id) and m.detached_at is null
+   left join checkout.customers c on c.account_id = $1 and c.test_mode = $2 and c.id = coalesce(s.customer_id, m.customer_id)`,
+);
+
+/** Reads them in one go; `paymentMethodId` null means the one that the session was created with. */
+export async function loadChargeFacts(
+  db: Db,
+  scope: Scope,
+  sessionId: string,
+  paymentMethodId: string | null,
+): Promise<ChargeFacts> {
+  const row = await db.row(facts, scope, [sessionId, paymentMethodId]);
+  return {
+    eligibilityRecord: row?.record_id == null ? undefined : { id: row.record_id, foodPolicy: row.food_policy === true },
+    paymentMethod: row && cardOfRow(row),
+    customer: row?.customer_id == null ? undefined : { id: row.customer_id, deleted: row.customer_deleted === true },
+  };
+}
+
+type CardRow = Pick<
+  FactsRow,
+  | 'payment_method_id'
+  | 'payment_method_customer_id'
+  | 'processor_payment_method_id'
+  | 'processor_customer_id'
+  | 'off_session'
+  | 'hsa_fsa'
+>;
+
+function cardOfRow(row: CardRow): ChargeableCard | undefined {
+  if (row.payment_method_id === null || row.processor_payment_method_id === null) return undefined;
+  return {
+    id: row.payment_method_id,
+    customerId: row.payment_method_customer_id,
+    processorPaymentMethodId: row.processor_payment_method_id,
+    processorCustomerId: row.processor_customer_id,
+    offSession: row.off_session === true,
+    hsaFsa: row.hsa_fsa,
+  };
+}
+
+const cards = scoped<CardRow>(
+  'checkout.chargeable_cards',
+  `select m.id as payment_method_id, m.customer_id as payment_method_customer_id, m.processor_payment_method_id,
+     m.processor_customer_id, m.off_session, m.hsa_fsa
+   from checkout.payment_methods m
+   where m.account_id = $1 and m.test_mode = $2 and m.id = any($3) and m.detached_at is null`,
+);
+
+/** The cards with these ids; what is not there, or detached, is left out. */
+export async function findChargeableCards(db: Db, scope: Scope, ids: readonly string[]): Promise<ChargeableCard[]> {
+  return (await db.rows(cards, scope, [ids])).flatMap((row) => cardOfRow(row) ?? []);
+}

@@ -1,0 +1,62 @@
+import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
+
+/** A card's set-up for later use. */
+export interface SetupIntent {
+  readonly id: string;
+  readonly status: string;
+  readonly customerId: string | null;
+  readonly paymentMethodId: string | null;
+  readonly createdAt: Date;
+}
+
+const select = scoped<{
+  id: string;
+  status: string;
+  customer_id: string | null;
+  payment_method_id: string | null;
+  created_at: Date;
+}>(
+  'checkout.setup_intent',
+  `select id, status, customer_id, payment_method_id, created_at from checkout.setup_intents
+   where account_id = $1 and test_mode = $2 and id = $3`,
+);
+
+/** The set-up intent, or undefined. */
+export async function findSetupIntent(db: Db, scope: Scope, id: string): Promise<SetupIntent | undefined> {
+  const row = await db.row(select, scope, [id]);
+  return (
+    row && {
+      id: row.id,
+      status: row.status,
+      customerId: row.customer_id,
+      paymentMethodId: row.payment_method_id,
+      createdAt: row.created_at,
+    }
+  );
+}
+
+const upsert = scoped(
+  'checkout.setup_intent_upsert',
+  `insert into checkout.setup_intents as i (account_id, test_mode, id, status, customer_id, payment_method_id, session_id, created_at)
+   values ($1, $2, $3, 'processing', $4, $5, $6, $7)
+   on conflict (account_id, test_mode, id) do update set payment_method_id = excluded.payment_method_id
+   where i.status = 'processing'`,
+);
+
+/** Begins a session's set-up, or gives the one that was begun another card. */
+export async function beginSetupIntent(
+  tx: Tx,
+  scope: Scope,
+  setup: { id: string; customerId: string | null; paymentMethodId: string; sessionId: string; at: Date },
+): Promise<void> {
+  await tx.execute(upsert, scope, [setup.id, setup.customerId, setup.paymentMethodId, setup.sessionId, setup.at]);
+}
+
+const succeed = scoped(
+  'checkout.setup_intent_succeed',
+  `update checkout.setup_intents set status = 'succeeded' where account_id = $1 and test_mode = $2 and id = $3`,
+);
+
+export async function markSetUp(tx: Tx, scope: Scope, id: string): Promise<void> {
+  await tx.execute(succeed, scope, [id]);
+}
