@@ -1,11 +1,27 @@
+import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
+
+/**
+ * Where ports are looked for: below the range that systems take the near ends of outgoing connections from, so that no
+ * connection can hold a port between its being found and its being listened on.
+ */
+const lowest = 15_000;
+const highest = 32_000;
+const mostAttempts = 1_000;
 
 /** Ports that were free a moment ago, all different: they are held together and then let go. */
 export async function freePorts(count: number, host = '127.0.0.1'): Promise<number[]> {
-  const servers = await Promise.all(Array.from({ length: count }, () => listen(host)));
-  const ports = servers.map(({ port }) => port);
-  await Promise.all(servers.map(({ close }) => close()));
-  return ports;
+  const held: Held[] = [];
+  try {
+    for (let attempt = 0; held.length < count; attempt += 1) {
+      if (attempt === mostAttempts) throw new Error(`no ${count} free ports between ${lowest} and ${highest}`);
+      const one = await hold(randomInt(lowest, highest), host);
+      if (one) held.push(one);
+    }
+    return held.map(({ port }) => port);
+  } finally {
+    await Promise.all(held.map(({ letGo }) => letGo()));
+  }
 }
 
 /** One port that was free a moment ago. */
@@ -15,14 +31,24 @@ export async function freePort(host?: string): Promise<number> {
   return port;
 }
 
-function listen(host: string): Promise<{ port: number; close: () => Promise<void> }> {
-  return new Promise((resolve, reject) => {
+/** Whether nobody listens on a port. */
+export async function isFree(port: number, host = '127.0.0.1'): Promise<boolean> {
+  const held = await hold(port, host);
+  await held?.letGo();
+  return held !== undefined;
+}
+
+interface Held {
+  readonly port: number;
+  letGo(): Promise<void>;
+}
+
+function hold(port: number, host: string): Promise<Held | undefined> {
+  return new Promise((resolve) => {
     const server = createServer();
-    server.once('error', reject);
-    server.listen(0, host, () => {
-      const address = server.address();
-      if (address === null || typeof address === 'string') return reject(new Error('a listening socket has no port'));
-      resolve({ port: address.port, close: () => new Promise<void>((done) => server.close(() => done())) });
+    server.once('error', () => resolve(undefined));
+    server.listen(port, host, () => {
+      resolve({ port, letGo: () => new Promise((done) => server.close(() => done())) });
     });
   });
 }

@@ -14,8 +14,6 @@ export interface Secrets extends ComponentKeys {
   readonly natsPasswords: Readonly<Record<ComponentName | 'admin', string>>;
   /** The sandbox processor's secret key. */
   readonly sandboxKey: string;
-  /** Signs what the sandbox processor reports, as a processor's webhook secret does. */
-  readonly sandboxWebhookSecret: string;
 }
 
 /** The secrets of a home, made at its first start. */
@@ -38,6 +36,5 @@ export function generateSecrets(): Secrets {
     databasePasswords: { ...perComponent(password), owner: password() },
     natsPasswords: { ...perComponent(password), admin: password() },
     sandboxKey: `sk_test_${password()}`,
-    sandboxWebhookSecret: `whsec_${password()}`,
   };
 }

@@ -37,19 +37,40 @@ export function databaseUrls(
   };
 }
 
-/** Roles, schemas and migrations of all components, or of those named. */
+/** Passwords by role; a role without one keeps what it has. */
+export type Passwords = Readonly<Record<ComponentName | 'owner', string | undefined>>;
+
+/** Roles, schemas and migrations of all components, or of those named. Returns the ids of what was applied, by component. */
 export async function prepareDatabase(options: {
   adminUrl: string;
-  passwords: Readonly<Record<ComponentName | 'owner', string>>;
+  passwords: Passwords;
   migrations: Migrations;
   only?: readonly ComponentName[];
-}): Promise<DatabaseUrls> {
-  await provisionRoles({ adminUrl: options.adminUrl, services: componentNames, passwords: options.passwords });
-  const urls = databaseUrls(options.adminUrl, options.passwords);
-  await Promise.all(
-    (options.only ?? componentNames).map((name) =>
-      migrate({ url: urls.owner, schema: name, role: serviceRole(name), sources: options.migrations[name] }),
-    ),
+}): Promise<{ applied: Readonly<Partial<Record<ComponentName, readonly string[]>>> }> {
+  const { adminUrl } = options;
+  const passwords = Object.fromEntries(Object.entries(options.passwords).filter(([, password]) => password)) as Record<
+    string,
+    string
+  >;
+  await provisionRoles({ adminUrl, services: componentNames, passwords });
+  const owner =
+    passwords.owner === undefined ? { url: adminUrl, owner: ownerRole } : { url: ownerUrl(adminUrl, passwords.owner) };
+  const applied = await Promise.all(
+    (options.only ?? componentNames).map(async (name) => {
+      const result = await migrate({
+        ...owner,
+        schema: name,
+        role: serviceRole(name),
+        sources: options.migrations[name],
+      });
+      return [name, result.applied] as const;
+    }),
   );
-  return urls;
+  return { applied: Object.fromEntries(applied) };
+}
+
+const ownerRole = 'eligo_owner';
+
+function ownerUrl(adminUrl: string, password: string): string {
+  return roleUrl(adminUrl, ownerRole, password);
 }

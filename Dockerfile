@@ -1,0 +1,94 @@
+# syntax=docker/dockerfile:1
+# One target per part: docker build --target catalog . — and so on for checkout, billing, refunds, webhooks, gateway,
+# sandbox and migrate. docker-compose.yml builds them all.
+
+FROM node:24.21.0-bookworm-slim AS base
+WORKDIR /eligo
+
+# What package-lock.json names, before any code: this layer changes only with the dependencies.
+FROM base AS manifests
+COPY package.json package-lock.json .npmrc ./
+COPY proto/package.json proto/
+COPY packages/contract/package.json packages/contract/
+COPY packages/events/package.json packages/events/
+COPY packages/failures/package.json packages/failures/
+COPY packages/postgres/package.json packages/postgres/
+COPY packages/processor/package.json packages/processor/
+COPY packages/rpc/package.json packages/rpc/
+COPY packages/service/package.json packages/service/
+COPY packages/stack/package.json packages/stack/
+COPY packages/testkit/package.json packages/testkit/
+COPY packages/values/package.json packages/values/
+COPY services/billing/package.json services/billing/
+COPY services/catalog/package.json services/catalog/
+COPY services/checkout/package.json services/checkout/
+COPY services/refunds/package.json services/refunds/
+COPY services/webhooks/package.json services/webhooks/
+COPY gateway/package.json gateway/
+COPY sandbox/package.json sandbox/
+COPY cli/package.json cli/
+COPY e2e/package.json e2e/
+COPY bench/package.json bench/
+
+# The code of proto/, generated with the development tools, which stay behind.
+FROM manifests AS generated
+RUN npm ci
+COPY proto/ proto/
+RUN cd proto && PATH="../node_modules/.bin:$PATH" buf generate
+
+# What runs: no development tools, no embedded Postgres, no second Node.
+FROM manifests AS packages
+RUN npm ci --omit=dev --omit=optional
+
+FROM base AS runtime
+ENV NODE_ENV=production
+COPY --from=packages /eligo/ ./
+COPY --from=generated /eligo/proto/gen/ proto/gen/
+COPY packages/ packages/
+COPY services/ services/
+COPY gateway/ gateway/
+COPY sandbox/ sandbox/
+COPY cli/ cli/
+COPY scripts/ scripts/
+COPY deploy/ deploy/
+USER node
+
+FROM runtime AS catalog
+EXPOSE 9000 9001
+HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 CMD ["node", "deploy/healthy.mjs"]
+CMD ["node", "services/catalog/src/main.ts"]
+
+FROM runtime AS checkout
+EXPOSE 9000 9001
+HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 CMD ["node", "deploy/healthy.mjs"]
+CMD ["node", "services/checkout/src/main.ts"]
+
+FROM runtime AS billing
+EXPOSE 9000 9001
+HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 CMD ["node", "deploy/healthy.mjs"]
+CMD ["node", "services/billing/src/main.ts"]
+
+FROM runtime AS refunds
+EXPOSE 9000 9001
+HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 CMD ["node", "deploy/healthy.mjs"]
+CMD ["node", "services/refunds/src/main.ts"]
+
+FROM runtime AS webhooks
+EXPOSE 9000 9001
+HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 CMD ["node", "deploy/healthy.mjs"]
+CMD ["node", "services/webhooks/src/main.ts"]
+
+FROM runtime AS gateway
+EXPOSE 8080 9001
+HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 CMD ["node", "deploy/healthy.mjs"]
+CMD ["node", "gateway/src/main.ts"]
+
+FROM runtime AS sandbox
+EXPOSE 4242
+VOLUME /eligo/data
+HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 CMD ["node", "deploy/healthy.mjs"]
+CMD ["node", "sandbox/src/main.ts"]
+
+# One shot: roles, schemas and migrations of all components.
+FROM runtime AS migrate
+CMD ["node", "cli/src/main.ts", "migrate"]

@@ -1,0 +1,37 @@
+import type { ParseArgsOptionsConfig } from 'node:util';
+
+/** What a command has to say: one JSON object for programs, lines for people. */
+export interface Outcome {
+  readonly json: object;
+  readonly lines: readonly string[];
+  /** Whether what was asked about is in order; 1 is the exit code when not. */
+  readonly failed?: boolean;
+}
+
+/** The options and words that a command was given, checked against what it takes. */
+export interface Given {
+  text(name: string): string | undefined;
+  /** Throws when the option is missing. */
+  needed(name: string): string;
+  list(name: string): string[];
+  /** Words after the command's name, one per name of `words`. */
+  readonly words: readonly string[];
+  /** Tells of progress while the command runs; kept out of the JSON. */
+  readonly say: (text: string) => void;
+}
+
+/** One command of the command line. */
+export interface Command {
+  /** `accounts create`. */
+  readonly name: string;
+  /** What stands after the name in the usage text. */
+  readonly usage: string;
+  readonly summary: string;
+  readonly options: ParseArgsOptionsConfig;
+  /** The words that must follow the name, in order: `KEY_ID`. */
+  readonly words?: readonly string[];
+  run(given: Given): Promise<Outcome>;
+}
+
+/** Something that the caller can put right: shown as it is, without a trace. */
+export class UsageError extends Error {}

@@ -1,0 +1,19 @@
+import type { Command } from './command.ts';
+import { accountCommands } from './commands/accounts.ts';
+import { keyCommands } from './commands/keys.ts';
+import { ledgerCommands } from './commands/ledger.ts';
+import { migrateCommands } from './commands/migrate.ts';
+import { secretCommands } from './commands/secrets.ts';
+import { triggerCommands } from './commands/trigger.ts';
+import { webhookCommands } from './commands/webhooks.ts';
+
+/** Every command of the command line. */
+export const commands: readonly Command[] = [
+  ...accountCommands,
+  ...keyCommands,
+  ...migrateCommands,
+  ...ledgerCommands,
+  ...webhookCommands,
+  ...triggerCommands,
+  ...secretCommands,
+];

@@ -1,0 +1,49 @@
+import {
+  type ComponentName,
+  componentNames,
+  loadCompositions,
+  perComponent,
+  prepareDatabase,
+  secretsOf,
+} from '@eligo/stack';
+import { type Command, UsageError } from '../command.ts';
+import { runningStack } from '../connect.ts';
+
+/** The database's roles, schemas and migrations. */
+export const migrateCommands: readonly Command[] = [
+  {
+    name: 'migrate',
+    usage: '[--service SERVICE]',
+    summary:
+      'Provides roles and schemas and applies what migrations are missing: by DATABASE_URL and <SERVICE>_DATABASE_PASSWORD, or in the running stack.',
+    options: { service: { type: 'string' } },
+    async run(given) {
+      const service = given.text('service');
+      const only = service === undefined ? componentNames : [componentNamed(service)];
+      const { migrations } = await loadCompositions();
+      const { applied } = await prepareDatabase({ ...target(), migrations, only });
+      const lines = only.map(
+        (name) => `${name}: ${applied[name]?.length ? applied[name].join(', ') : 'nothing to do'}`,
+      );
+      return { json: { applied }, lines };
+    },
+  },
+];
+
+function target() {
+  const adminUrl = process.env.DATABASE_URL;
+  if (!adminUrl) {
+    const { home, file } = runningStack();
+    return { adminUrl: file.postgres, passwords: secretsOf(home).databasePasswords };
+  }
+  // A role without a password given keeps the one it has.
+  const passwordOf = (name: ComponentName | 'owner') =>
+    process.env[`${name.toUpperCase()}_DATABASE_PASSWORD`] || undefined;
+  return { adminUrl, passwords: { ...perComponent(passwordOf), owner: passwordOf('owner') } };
+}
+
+function componentNamed(name: string): ComponentName {
+  const known = componentNames.find((candidate) => candidate === name);
+  if (!known) throw new UsageError(`--service is one of ${componentNames.join(', ')}`);
+  return known;
+}

@@ -1,0 +1,50 @@
+import { type Database, openDatabase } from '@eligo/postgres';
+import {
+  databaseUrls,
+  defaultHomePath,
+  type Home,
+  homeAt,
+  readStackFile,
+  type StackFile,
+  secretsOf,
+} from '@eligo/stack';
+import { apiClient, type PublicApi } from './public-api.ts';
+
+/** The stack that runs in ELIGO_HOME, as its stack.json has it. */
+export function runningStack(): { home: Home; file: StackFile } {
+  const home = homeAt(defaultHomePath());
+  const file = readStackFile(home);
+  if (!file) {
+    throw new Error(
+      `no stack was started in ${home.root}: run npm start there first, or set the variables of one elsewhere.`,
+    );
+  }
+  return { home, file };
+}
+
+/** Where each component's database is: GATEWAY_DATABASE_URL, or the running stack's. */
+export function gatewayDatabaseUrl(): string {
+  const given = process.env.GATEWAY_DATABASE_URL;
+  if (given) return given;
+  const { home, file } = runningStack();
+  return databaseUrls(file.postgres, secretsOf(home).databasePasswords).components.gateway;
+}
+
+/** Does something with the gateway's database, where accounts and keys are. */
+export async function withAccounts<Value>(work: (database: Database) => Promise<Value>): Promise<Value> {
+  const url = gatewayDatabaseUrl();
+  const database = openDatabase({ url, applicationName: 'eligo command line', schema: 'gateway', max: 1 });
+  try {
+    return await work(database);
+  } finally {
+    await database.close();
+  }
+}
+
+/** The public interface with a test key: ELIGO_URL and ELIGO_API_KEY, or the running stack's demo account. */
+export function publicApi(): PublicApi {
+  const { ELIGO_URL: url, ELIGO_API_KEY: key } = process.env;
+  if (url && key) return apiClient(url, key);
+  const { file } = runningStack();
+  return apiClient(url || file.gateway, key || file.test_api_key);
+}

@@ -1,0 +1,1 @@
+export { runCommandLine, type Streams } from './command-line.ts';

@@ -1,0 +1,60 @@
+import type { ComponentName } from './components.ts';
+import type { Secrets } from './secrets.ts';
+
+/** A set of variables. */
+export type Variables = Readonly<Record<string, string | undefined>>;
+
+/** Where one component listens and what it uses. */
+export interface ComponentPlace {
+  readonly name: ComponentName;
+  readonly databaseUrl: string;
+  readonly natsUrl: string;
+  readonly adminPort: number;
+  /** The gateway's is its public port; a service in the all-in-one has none. */
+  readonly port: number | undefined;
+}
+
+/** What all components of a stack share. */
+export interface SharedPlace {
+  readonly secrets: Secrets;
+  readonly processor: { readonly url: string; readonly key: string };
+  /** How each service is reached over gRPC; empty in one process. */
+  readonly peers: Readonly<Record<string, string>>;
+}
+
+/** These say where the process that starts the stack itself is; they would mislead its components. */
+const notInherited = new Set([
+  'PORT',
+  'HOST',
+  'GRPC_PORT',
+  'ADMIN_PORT',
+  'DATABASE_URL',
+  'NATS_URL',
+  'ELIGO_HOME',
+  'ELIGO_PARENTS',
+]);
+
+/**
+ * The variables of one component: those of whoever starts the stack (log level, traces, limits, processors, failpoints),
+ * then the component's own. Each gets its own key, database role and NATS user, and nobody else's.
+ */
+export function componentVariables(inherited: Variables, place: ComponentPlace, shared: SharedPlace): Variables {
+  const kept = Object.entries(inherited).filter(([name]) => !notInherited.has(name) && !name.endsWith('_DATABASE_URL'));
+  const peers = Object.entries(shared.peers).map(([name, url]) => [`${name.toUpperCase()}_URL`, url]);
+  return {
+    ELIGO_WEBHOOK_TARGETS: 'loopback',
+    ...Object.fromEntries(kept),
+    HOST: place.name === 'gateway' ? (inherited.HOST ?? '127.0.0.1') : '127.0.0.1',
+    ADMIN_PORT: String(place.adminPort),
+    ...(place.port === undefined ? {} : { [place.name === 'gateway' ? 'PORT' : 'GRPC_PORT']: String(place.port) }),
+    [`${place.name.toUpperCase()}_DATABASE_URL`]: place.databaseUrl,
+    NATS_URL: place.natsUrl,
+    ELIGO_KEYRING: shared.secrets.keyring,
+    ELIGO_SERVICE_KEY: shared.secrets.privateKeys[place.name],
+    ELIGO_SERVICE_PUBLIC_KEYS: JSON.stringify(shared.secrets.publicKeys),
+    ELIGO_OPERATOR_TOKEN: shared.secrets.operatorToken,
+    ELIGO_SANDBOX_URL: shared.processor.url,
+    ELIGO_SANDBOX_KEY: shared.processor.key,
+    ...Object.fromEntries(peers),
+  };
+}

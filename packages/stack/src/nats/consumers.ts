@@ -1,0 +1,7 @@
+import type { ComponentName } from '../components.ts';
+
+/**
+ * Which consumers each component runs on whose stream, since a NATS user may use just these. A test holds the table
+ * against what the components themselves declare.
+ */
+export const busConsumers: Readonly<Partial<Record<ComponentName, Readonly<Record<string, readonly string[]>>>>> = {};

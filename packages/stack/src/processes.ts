@@ -1,0 +1,88 @@
+import type { Child } from './children/child.ts';
+import type { Supervised } from './children/supervise.ts';
+
+/** One part of a running stack. */
+export interface StackProcess {
+  readonly name: string;
+  readonly pid: number;
+  /** Where its health, metrics and Connect/JSON calls are; null for Postgres and NATS. */
+  readonly admin: string | null;
+}
+
+interface Part {
+  readonly name: string;
+  readonly admin: string | null;
+  readonly pid: () => number;
+  readonly stop: () => Promise<void>;
+  readonly kill: (signal: NodeJS.Signals) => void;
+}
+
+/** How long a process may take to finish what it has begun: past the longest call, within an orchestrator's patience. */
+const graceMs = 30_000;
+
+/** Everything that a stack has started, in the order in which it came up; it goes down in the other. */
+export class Processes {
+  readonly #parts: Part[] = [];
+  #stopping: Promise<void> | undefined;
+
+  /** A process of its own. */
+  add(process: Supervised, admin: string | null): void {
+    this.#parts.push({
+      name: process.name,
+      admin,
+      pid: () => process.current().pid,
+      stop: () => process.stop(graceMs),
+      kill: (signal) => process.kill(signal),
+    });
+  }
+
+  /** A part of this process. */
+  addHere(name: string, admin: string, stop: () => Promise<void>): void {
+    this.#parts.push({ name, admin, pid: () => process.pid, stop, kill: () => undefined });
+  }
+
+  /** Something that is no process, but is to be closed in its turn. */
+  addWork(stop: () => Promise<void>): void {
+    this.#parts.push({ name: '', admin: null, pid: () => 0, stop, kill: () => undefined });
+  }
+
+  list(): StackProcess[] {
+    return this.#parts.filter(({ name }) => name !== '').map(({ name, admin, pid }) => ({ name, pid: pid(), admin }));
+  }
+
+  /** Sends a signal to a part that is a process of its own. */
+  kill(name: string, signal: NodeJS.Signals): void {
+    const part = this.#parts.find((candidate) => candidate.name === name);
+    if (!part) throw new Error(`nothing named ${name} runs`);
+    part.kill(signal);
+  }
+
+  /** Sends a signal to all that are processes of their own. */
+  killAll(signal: NodeJS.Signals): void {
+    for (const part of this.#parts) part.kill(signal);
+  }
+
+  /**
+   * Stops everything, what came up last first: the gateway takes no more requests before the services go, and those are
+   * gone before what they stand on. A part that fails to stop does not keep the others up.
+   */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stopAll();
+    return this.#stopping;
+  }
+
+  async #stopAll(): Promise<void> {
+    const troubles: unknown[] = [];
+    for (const part of this.#parts.toReversed()) {
+      try {
+        await part.stop();
+      } catch (error) {
+        troubles.push(error);
+      }
+    }
+    if (troubles.length > 0) throw new AggregateError(troubles, 'some parts did not stop in order');
+  }
+}
+
+/** What a supervisor tells of a restarted process. */
+export type Restarted = (child: Child) => void;

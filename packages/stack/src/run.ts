@@ -1,0 +1,99 @@
+import { parseArgs } from 'node:util';
+import { watchParents } from '../../../scripts/bootstrap/parents.mjs';
+import { isFree } from './free-port.ts';
+import { defaultHomePath } from './home.ts';
+import { Processes } from './processes.ts';
+import { readyText } from './ready-text.ts';
+import { type Stack, startStack } from './stack.ts';
+
+/** A terminal's Ctrl-C reaches this process by itself and through those above it: what comes within this is one. */
+const sameKeystrokeMs = 400;
+
+/** Runs a stack as this process's only work, until a signal, or the end of what started it, stops it. */
+export async function runStack(args: string[]): Promise<void> {
+  const { values } = parseArgs({ args, options: { split: { type: 'boolean', default: false } } });
+  const port = readPort(process.env.PORT);
+  const host = process.env.HOST ?? '127.0.0.1';
+  if (!(await isFree(port, host))) return fail(`port ${port} is taken; choose another: PORT=8081 npm start`);
+
+  const giveUp = new AbortController();
+  const processes = new Processes();
+  let stack: Stack | undefined;
+  const stopping = onStop({
+    inOrder: async () => {
+      say('\nStopping (Ctrl-C again to stop at once) …');
+      giveUp.abort(new Error('stopped while starting'));
+      await stack?.stop();
+    },
+    atOnce: () => {
+      processes.killAll('SIGKILL');
+      process.exit(130);
+    },
+  });
+  try {
+    stack = await startStack({
+      home: defaultHomePath(),
+      port,
+      split: values.split,
+      environment: process.env,
+      signal: giveUp.signal,
+      processes,
+      onNews: (text) => say(`eligo: ${text}`),
+      onTrouble: (text) => say(`eligo: ${text}`),
+    });
+  } catch (error) {
+    if (giveUp.signal.aborted) process.exit(0);
+    return fail(error instanceof Error ? error.message : String(error));
+  }
+  if (giveUp.signal.aborted) await stack.stop();
+  else say(readyText(stack, { split: values.split, live: process.env }));
+  stopping.exitWhenStopped();
+}
+
+function onStop(ways: { inOrder: () => Promise<void>; atOnce: () => void }): { exitWhenStopped: () => void } {
+  let asked = 0;
+  let stopped: Promise<void> | undefined;
+  let started = false;
+  const exit = () => {
+    if (!started) return;
+    stopped?.then(
+      () => process.exit(0),
+      (error) => fail(error instanceof Error ? error.message : String(error)),
+    );
+  };
+  const stop = () => {
+    const now = performance.now();
+    if (stopped === undefined) {
+      asked = now;
+      stopped = ways.inOrder();
+      exit();
+    } else if (now - asked > sameKeystrokeMs) {
+      ways.atOnce();
+    }
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
+  watchParents(() => {
+    if (stopped === undefined) stop();
+  });
+  return {
+    exitWhenStopped() {
+      started = true;
+      exit();
+    },
+  };
+}
+
+function readPort(text: string | undefined): number {
+  const port = Number(text || 8080);
+  if (Number.isInteger(port) && port > 0 && port < 65_536) return port;
+  return fail('PORT must be a number from 1 to 65535');
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+function fail(text: string): never {
+  process.stderr.write(`eligo: ${text}\n`);
+  process.exit(1);
+}

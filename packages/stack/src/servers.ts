@@ -1,0 +1,100 @@
+import { type ComponentName, perComponent } from './components.ts';
+import type { Variables } from './environment.ts';
+import type { Home } from './home.ts';
+import { natsConfiguration } from './nats/configuration.ts';
+import { startNats } from './nats/server.ts';
+import { databaseUrls, ensureDatabase, type Migrations, prepareDatabase } from './postgres/prepare.ts';
+import { startPostgres } from './postgres/server.ts';
+import type { Processes } from './processes.ts';
+import { startSandboxProcess } from './sandbox.ts';
+import type { Secrets } from './secrets.ts';
+
+/** What the components stand on: embedded, or what the environment names instead. */
+export interface Servers {
+  readonly postgres: string;
+  readonly databases: Readonly<Record<ComponentName, string>>;
+  readonly nats: string;
+  readonly natsUrlOf: (name: ComponentName) => string;
+  readonly processor: { readonly url: string; readonly key: string };
+  /** Roles, schemas and migrations; nothing for databases that were named one by one without DATABASE_URL. */
+  prepare(migrations: Migrations): Promise<void>;
+  /** From now on, hears of every server that was started again. */
+  onRestarted(listener: () => void): void;
+}
+
+interface Context {
+  readonly home: Home;
+  readonly secrets: Secrets;
+  readonly environment: Variables;
+  readonly processes: Processes;
+  readonly onNews: (text: string) => void;
+  readonly onTrouble: (text: string) => void;
+}
+
+const databaseName = 'eligo';
+
+/** Starts Postgres, NATS and the sandbox processor side by side, but for those that the environment names. */
+export async function startServers(context: Context): Promise<Servers> {
+  let restarted: () => void = () => undefined;
+  const hooks = { onTrouble: context.onTrouble, onRestarted: () => restarted() };
+  const starting = [openPostgres(context, hooks), openNats(context, hooks), openProcessor(context, hooks)] as const;
+  // All are waited for first, so that after a failure nothing is still on its way up.
+  await Promise.allSettled(starting);
+  const [postgres, nats, processor] = await Promise.all(starting);
+  return {
+    ...postgres,
+    ...nats,
+    processor,
+    onRestarted: (listener) => {
+      restarted = listener;
+    },
+  };
+}
+
+interface Hooks {
+  readonly onTrouble: (text: string) => void;
+  readonly onRestarted: () => void;
+}
+
+async function openPostgres({ home, secrets, environment, processes }: Context, hooks: Hooks) {
+  const given = (name: ComponentName) => environment[`${name.toUpperCase()}_DATABASE_URL`];
+  const allGiven = Object.values(perComponent(given)).every(Boolean);
+  const isPrepared = !environment.DATABASE_URL && allGiven;
+  const adminUrl = environment.DATABASE_URL || (isPrepared ? (given('gateway') ?? '') : await embedded());
+  const urls = databaseUrls(adminUrl, secrets.databasePasswords);
+  return {
+    postgres: adminUrl,
+    databases: perComponent((name) => given(name) || urls.components[name]),
+    async prepare(migrations: Migrations) {
+      if (isPrepared) return;
+      await prepareDatabase({ adminUrl, passwords: secrets.databasePasswords, migrations });
+    },
+  };
+
+  async function embedded(): Promise<string> {
+    const server = await startPostgres(home, { password: secrets.postgresPassword, ...hooks });
+    processes.add(server.process, null);
+    return await ensureDatabase(server.url, databaseName);
+  }
+}
+
+async function openNats({ home, secrets, environment, processes, onNews }: Context, hooks: Hooks) {
+  const given = environment.NATS_URL;
+  if (given) return { nats: given, natsUrlOf: () => given };
+  const server = await startNats(home, {
+    configuration: (place) => natsConfiguration(place, (name) => secrets.natsPasswords[name]),
+    onNews,
+    ...hooks,
+  });
+  processes.add(server.process, null);
+  const urlOf = (name: ComponentName) => `nats://${name}:${secrets.natsPasswords[name]}@${server.host}:${server.port}`;
+  return { nats: urlOf('gateway'), natsUrlOf: urlOf };
+}
+
+async function openProcessor({ home, secrets, environment, processes }: Context, hooks: Hooks) {
+  const { ELIGO_SANDBOX_URL: url, ELIGO_SANDBOX_KEY: key } = environment;
+  if (url && key) return { url, key };
+  const sandbox = await startSandboxProcess(home, { key: secrets.sandboxKey, ...hooks });
+  processes.add(sandbox.process, sandbox.url);
+  return { url: sandbox.url, key: sandbox.key };
+}

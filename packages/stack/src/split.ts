@@ -1,0 +1,53 @@
+import { join } from 'node:path';
+import { type Child, lastLogLines, startChild } from './children/child.ts';
+import { type Supervised, supervise } from './children/supervise.ts';
+import { type ComponentName, componentNames } from './components.ts';
+import type { Variables } from './environment.ts';
+import { becameHealthy } from './health.ts';
+import { type Home, logFile, repositoryRoot } from './home.ts';
+import { nodeChildArguments } from './node-child.ts';
+
+/** Starts each component in a process of its own, all at once, and starts again whichever dies. */
+export async function startSplit(options: {
+  home: Home;
+  variables: Readonly<Record<ComponentName, Variables>>;
+  onTrouble: (text: string) => void;
+  onRestarted: (child: Child) => void;
+  /** Hears of each process as soon as it has to be stopped. */
+  onStarted: (name: ComponentName, process: Supervised) => void;
+}): Promise<void> {
+  const started = componentNames.map(async (name) => {
+    const supervised = await supervise(startOnceArmed(options.home, name, options.variables[name]), options);
+    options.onStarted(name, supervised);
+  });
+  // All are waited for, so that after a failure nothing is still on its way up.
+  await Promise.allSettled(started);
+  await Promise.all(started);
+}
+
+// A failpoint armed by the environment would kill each successor as well.
+function startOnceArmed(home: Home, name: ComponentName, variables: Variables): () => Promise<Child> {
+  let isFirst = true;
+  return async () => {
+    const { ELIGO_FAILPOINT, ...unarmed } = variables;
+    const environment = isFirst ? variables : unarmed;
+    isFirst = false;
+    return await startComponent(home, name, environment);
+  };
+}
+
+async function startComponent(home: Home, name: ComponentName, variables: Variables): Promise<Child> {
+  const folder = name === 'gateway' ? 'gateway' : join('services', name);
+  const logPath = logFile(home, name);
+  const child = await startChild({
+    name,
+    command: process.execPath,
+    args: nodeChildArguments(join(repositoryRoot, folder, 'src', 'main.ts')),
+    environment: { ...variables },
+    logPath,
+    runFolder: home.run,
+    channel: true,
+  });
+  await becameHealthy(child, `http://127.0.0.1:${variables.ADMIN_PORT}/readyz`, () => lastLogLines(logPath));
+  return child;
+}

@@ -1,0 +1,47 @@
+import { type Home, readJsonFile, writePrivateFile } from './home.ts';
+import type { StackProcess } from './processes.ts';
+import type { DemoAccount } from './seed.ts';
+
+/** `stack.json`: how tools reach what runs. The file is its owner's alone, since keys and passwords stand in it. */
+export interface StackFile {
+  readonly gateway: string;
+  readonly processor: string;
+  readonly processor_key: string;
+  readonly postgres: string;
+  readonly nats: string;
+  readonly account: string;
+  readonly test_api_key: string;
+  readonly live_api_key: string;
+  readonly processes: readonly StackProcess[];
+}
+
+/** Writes the file in one step. */
+export function writeStackFile(
+  home: Home,
+  stack: {
+    readonly url: string;
+    readonly processor: { readonly url: string; readonly key: string };
+    readonly postgres: string;
+    readonly nats: string;
+    readonly demo: DemoAccount;
+    readonly processes: readonly StackProcess[];
+  },
+): void {
+  const file: StackFile = {
+    gateway: stack.url,
+    processor: stack.processor.url,
+    processor_key: stack.processor.key,
+    postgres: stack.postgres,
+    nats: stack.nats,
+    account: stack.demo.account,
+    test_api_key: stack.demo.testApiKey,
+    live_api_key: stack.demo.liveApiKey,
+    processes: stack.processes,
+  };
+  writePrivateFile(home.stackFile, `${JSON.stringify(file, undefined, 2)}\n`);
+}
+
+/** The file of a home, or undefined when no stack was ever ready there. */
+export function readStackFile(home: Home): StackFile | undefined {
+  return readJsonFile(home.stackFile) as StackFile | undefined;
+}

@@ -1,0 +1,165 @@
+import { createWriteStream } from 'node:fs';
+import { tryLock } from '../../../scripts/bootstrap/lock.mjs';
+import { startAllInOne } from './all-in-one.ts';
+import { recoverOrphans } from './children/record.ts';
+import { type ComponentName, componentNames, perComponent } from './components.ts';
+import { loadCompositions } from './compositions.ts';
+import { componentVariables, type Variables } from './environment.ts';
+import { freePorts } from './free-port.ts';
+import { type Home, logFile, makeHome } from './home.ts';
+import { Processes, type StackProcess } from './processes.ts';
+import { type Secrets, secretsOf } from './secrets.ts';
+import { type DemoAccount, demoAccount } from './seed.ts';
+import { type Servers, startServers } from './servers.ts';
+import { startSplit } from './split.ts';
+import { writeStackFile } from './stack-file.ts';
+
+/** How to start a stack. */
+export interface StackOptions {
+  /** The folder of all state. */
+  readonly home: string;
+  /** The gateway's port. */
+  readonly port: number;
+  /** Each component in a process of its own, over gRPC. */
+  readonly split?: boolean;
+  /** In one process: encode and decode every message on its way, as between processes. */
+  readonly encode?: boolean;
+  /** DATABASE_URL, NATS_URL, … replace embedded parts; the rest goes to the components. */
+  readonly environment?: Variables;
+  /** Gives up a start that is under way. */
+  readonly signal?: AbortSignal;
+  /** Where what was started is kept, for whoever must end it before it is all up. */
+  readonly processes?: Processes;
+  /** Hears what happens, in a few words, and what goes wrong. */
+  readonly onNews?: (text: string) => void;
+  readonly onTrouble?: (text: string) => void;
+}
+
+/** A running stack. */
+export interface Stack {
+  readonly home: Home;
+  /** The gateway's address. */
+  readonly url: string;
+  readonly processor: { readonly url: string; readonly key: string };
+  /** Postgres as the superuser (or whoever DATABASE_URL names), and each component's own role. */
+  readonly postgres: string;
+  readonly databases: Readonly<Record<ComponentName, string>>;
+  readonly nats: string;
+  readonly demo: DemoAccount;
+  readonly secrets: Secrets;
+  processes(): StackProcess[];
+  /** Sends a signal to a part that is a process of its own. */
+  kill(name: string, signal?: NodeJS.Signals): void;
+  killAll(signal: NodeJS.Signals): void;
+  stop(): Promise<void>;
+}
+
+/** Thrown when another process runs a stack in the same home. */
+export class HomeInUse extends Error {}
+
+/**
+ * Brings up the whole of Eligo in a home: what an earlier run left is stopped, the servers are started, the database is
+ * prepared, the components follow, and one demo account is there. Resolves when the gateway answers.
+ */
+export async function startStack(options: StackOptions): Promise<Stack> {
+  const home = makeHome(options.home);
+  const lock = tryLock(`${home.run}/stack.lock`);
+  if (!lock.release) throw new HomeInUse(`a stack runs in ${home.root} already (process ${lock.holder}).`);
+  const processes = options.processes ?? new Processes();
+  processes.addWork(async () => lock.release());
+  try {
+    return await bringUp(home, options, processes);
+  } catch (error) {
+    await processes.stop();
+    throw error;
+  }
+}
+
+async function bringUp(home: Home, options: StackOptions, processes: Processes): Promise<Stack> {
+  const signal = options.signal ?? new AbortController().signal;
+  const environment = options.environment ?? {};
+  const onTrouble = options.onTrouble ?? (() => undefined);
+  const left = await recoverOrphans(home.run);
+  if (left.length > 0) options.onNews?.(`stopped what an earlier run had left: ${left.join(', ')}`);
+  const secrets = secretsOf(home);
+  const context = { home, secrets, environment, processes, onNews: options.onNews ?? (() => undefined), onTrouble };
+
+  // Loading the components' code takes as long as starting the servers: both at once.
+  const [servers, compositions] = await Promise.all([startServers(context), loadCompositions()]);
+  signal.throwIfAborted();
+  await servers.prepare(compositions.migrations);
+  signal.throwIfAborted();
+
+  const variables = await assignPlaces(servers, secrets, environment, options);
+  const stackFile = () => writeStackFile(home, { ...parts, processes: processes.list() });
+  const parts = {
+    url: `http://${environment.HOST ?? '127.0.0.1'}:${options.port}`,
+    processor: servers.processor,
+    postgres: servers.postgres,
+    nats: servers.nats,
+    demo: await demoAccount(home, servers.databases.gateway),
+  };
+  servers.onRestarted(stackFile);
+  if (options.split) {
+    await startSplit({
+      home,
+      variables,
+      onTrouble,
+      onRestarted: stackFile,
+      onStarted: (name, process) => processes.add(process, adminUrl(variables[name])),
+    });
+  } else {
+    const log = createWriteStream(logFile(home, 'eligo'), { flags: 'a', mode: 0o600 });
+    processes.addWork(() => new Promise((done) => log.end(done)));
+    await startAllInOne({
+      compositions,
+      variables,
+      destination: log,
+      encode: options.encode ?? false,
+      signal,
+      onFatal: (error) => onTrouble(error instanceof Error ? error.message : String(error)),
+      onStarted: ({ name, service }) => processes.addHere(name, adminUrl(variables[name]), () => service.stop()),
+    });
+  }
+  stackFile();
+  return {
+    ...parts,
+    home,
+    secrets,
+    databases: servers.databases,
+    processes: () => processes.list(),
+    kill: (name, with_ = 'SIGKILL') => processes.kill(name, with_),
+    killAll: (with_) => processes.killAll(with_),
+    stop: () => processes.stop(),
+  };
+}
+
+async function assignPlaces(
+  servers: Servers,
+  secrets: Secrets,
+  environment: Variables,
+  options: StackOptions,
+): Promise<Record<ComponentName, Variables>> {
+  const ports = await freePorts(componentNames.length * 2);
+  const adminPorts = perComponent((name) => ports[componentNames.indexOf(name)] ?? 0);
+  const grpcPorts = perComponent((name) => ports[componentNames.length + componentNames.indexOf(name)] ?? 0);
+  const peers = options.split ? perComponent((name) => `http://127.0.0.1:${grpcPorts[name]}`) : {};
+  const portOf = (name: ComponentName) => (options.split ? grpcPorts[name] : undefined);
+  return perComponent((name) =>
+    componentVariables(
+      environment,
+      {
+        name,
+        databaseUrl: servers.databases[name],
+        natsUrl: servers.natsUrlOf(name),
+        adminPort: adminPorts[name],
+        port: name === 'gateway' ? options.port : portOf(name),
+      },
+      { secrets, processor: servers.processor, peers },
+    ),
+  );
+}
+
+function adminUrl(variables: Variables): string {
+  return `http://127.0.0.1:${variables.ADMIN_PORT}`;
+}

@@ -1,0 +1,110 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+
+/** One instruction: `COPY` and what follows it. */
+export interface Step {
+  readonly instruction: string;
+  readonly rest: string;
+}
+
+/** A stage of a Dockerfile. */
+export interface Stage {
+  readonly name: string;
+  readonly from: string;
+  readonly steps: readonly Step[];
+}
+
+/** Parses what Eligo's Dockerfile uses of the language: stages, steps, continued lines, comments. */
+export function parseDockerfile(text: string): Stage[] {
+  const lines = text.replaceAll(/\\\n/g, ' ').split('\n');
+  const stages: { name: string; from: string; steps: Step[] }[] = [];
+  for (const line of lines) {
+    if (line.trim() === '' || line.startsWith('#')) continue;
+    const [, instruction = '', rest = ''] = /^(\S+)\s+(.*)$/.exec(line.trim()) ?? [];
+    if (instruction === 'FROM') {
+      const [, from = '', name = ''] = /^(\S+)\s+AS\s+(\S+)$/.exec(rest) ?? [];
+      stages.push({ name, from, steps: [] });
+    } else {
+      stages.at(-1)?.steps.push({ instruction, rest });
+    }
+  }
+  return stages;
+}
+
+/** The last value of an instruction in a stage or what it is made from: `CMD`, `USER`, `WORKDIR`. */
+export function lastOf(stages: readonly Stage[], name: string, instruction: string): string | undefined {
+  const stage = stages.find((candidate) => candidate.name === name);
+  if (!stage) return undefined;
+  const own = stage.steps.findLast((step) => step.instruction === instruction);
+  return own?.rest ?? lastOf(stages, stage.from, instruction);
+}
+
+/** What carrying out a Dockerfile needs: where the stages' file systems go, the files of the build context, and a PATH. */
+export interface Workshop {
+  readonly folder: string;
+  /** The context's files that .dockerignore lets through, by their paths in it. */
+  readonly context: readonly string[];
+  readonly contextRoot: string;
+  readonly environment: NodeJS.ProcessEnv;
+}
+
+/**
+ * Carries out a stage without a container engine: its files are laid into a folder of their own and its RUN steps run
+ * there, the working directory standing for the image's. Returns that folder. Stages are made once.
+ */
+export function makeStage(stages: readonly Stage[], name: string, workshop: Workshop): string {
+  const folder = join(workshop.folder, name);
+  if (existsSync(folder)) return folder;
+  const stage = stages.find((candidate) => candidate.name === name);
+  if (!stage) throw new Error(`the Dockerfile has no stage ${name}`);
+  const isOwn = stages.some((candidate) => candidate.name === stage.from);
+  if (isOwn) copyTree(makeStage(stages, stage.from, workshop), folder);
+  else mkdirSync(folder, { recursive: true });
+  let workdir = isOwn ? (lastOf(stages, stage.from, 'WORKDIR') ?? '/') : '/';
+  for (const { instruction, rest } of stage.steps) {
+    if (instruction === 'WORKDIR') {
+      workdir = rest;
+      mkdirSync(join(folder, workdir), { recursive: true });
+    }
+    if (instruction === 'COPY') copy(rest, join(folder, workdir), stages, workshop);
+    if (instruction === 'RUN') run(rest, join(folder, workdir), workshop);
+  }
+  return folder;
+}
+
+function copy(rest: string, here: string, stages: readonly Stage[], workshop: Workshop): void {
+  const words = rest.split(/\s+/);
+  const from = words[0]?.startsWith('--from=') ? words.shift()?.slice('--from='.length) : undefined;
+  const target = words.pop() ?? '';
+  for (const source of words) {
+    if (from === undefined) copyFromContext(source, join(here, target), target.endsWith('/'), workshop);
+    else copyTree(join(makeStage(stages, from, workshop), source), join(here, target));
+  }
+}
+
+// A folder's contents, or a file, as COPY has it; only what the context holds.
+function copyFromContext(source: string, target: string, isFolder: boolean, workshop: Workshop): void {
+  const path = source.replace(/\/$/, '');
+  const inside = workshop.context.filter((file) => file === path || file.startsWith(`${path}/`));
+  if (inside.length === 0) throw new Error(`COPY ${source}: the build context holds no such file`);
+  for (const file of inside) {
+    const place =
+      file === path ? (isFolder ? join(target, basename(file)) : target) : join(target, file.slice(path.length));
+    mkdirSync(dirname(place), { recursive: true });
+    cpSync(join(workshop.contextRoot, file), place);
+  }
+}
+
+// Hard links: a stage's tree is some hundred megabytes of packages, and nothing writes into a file that is there.
+function copyTree(source: string, target: string): void {
+  mkdirSync(target, { recursive: true });
+  if (!statSync(source).isDirectory()) throw new Error(`${source} is no folder`);
+  const answer = spawnSync('cp', ['-al', `${source}/.`, target], { encoding: 'utf8' });
+  if (answer.status !== 0) throw new Error(answer.stderr);
+}
+
+function run(command: string, folder: string, workshop: Workshop): void {
+  const answer = spawnSync('/bin/sh', ['-c', command], { cwd: folder, encoding: 'utf8', env: workshop.environment });
+  if (answer.status !== 0) throw new Error(`RUN ${command}: ${answer.stdout}${answer.stderr}`);
+}
