@@ -1,4 +1,4 @@
--- Test clocks, customers, payment methods, and the keys under which creations are replayed.
+-- Test clocks, customers and their payment methods.
 
 -- A mirror of billing's clocks, so that every action reads its customer's time without a call upward.
 create table checkout.test_clocks (
@@ -53,6 +53,7 @@ create table checkout.payment_methods (
   billing_details jsonb not null default '{}',
   metadata jsonb not null default '{}',
   created_at timestamptz(3) not null,
+  -- The processor lets no one use a detached card again.
   detached_at timestamptz(3),
   version bigint not null default 1,
   primary key (account_id, test_mode, id),
@@ -62,26 +63,11 @@ create table checkout.payment_methods (
 create index payment_methods_by_customer on checkout.payment_methods (account_id, test_mode, customer_id, id)
   where customer_id is not null;
 
--- decisions 1.1: the same key and body on a creation answers with what the first one made.
-create table checkout.creation_keys (
-  account_id text collate "C" not null,
-  test_mode boolean not null,
-  endpoint text collate "C" not null,
-  key text collate "C" not null check (length(key) between 1 and 255),
-  request_hash bytea not null,
-  record_id text collate "C" not null,
-  -- The stored answer, where it is replayed as it was; null where the record itself is the answer.
-  answer bytea,
-  created_at timestamptz(3) not null default now(),
-  primary key (account_id, test_mode, endpoint, key)
-);
-create index creation_keys_by_age on checkout.creation_keys (created_at);
-
 do $$
 declare
   name text;
 begin
-  foreach name in array array['test_clocks', 'customers', 'payment_methods', 'creation_keys'] loop
+  foreach name in array array['test_clocks', 'customers', 'payment_methods'] loop
     execute format('alter table checkout.%I enable row level security', name);
     execute format('alter table checkout.%I force row level security', name);
     execute format(

@@ -1,0 +1,76 @@
+import { Failure } from '@eligo/failures';
+import { type Scope, type Tx, withTx } from '@eligo/postgres';
+import { isId } from '@eligo/values';
+import type { PaymentMethod } from '../domain/payment-method.ts';
+import type { Resources } from '../resources.ts';
+import { findCustomer } from '../store/customers.ts';
+import { findPaymentMethod, lockPaymentMethod, savePaymentMethodOwner } from '../store/payment-methods.ts';
+import { timeOnClock } from '../store/test-clocks.ts';
+import { ensureProcessorCustomer } from './processor-customer.ts';
+import { refusalOf } from './processor-refusal.ts';
+
+type Needs = Pick<Resources, 'database' | 'clock' | 'processors'>;
+
+/** Attaches a payment method to a customer; to the one that has it already, it changes nothing. */
+export async function attachPaymentMethod(
+  resources: Needs,
+  scope: Scope,
+  id: string,
+  customerId: string,
+): Promise<PaymentMethod> {
+  const method = await existing(resources, scope, id);
+  const customer = await findCustomer(resources.database, scope, customerId);
+  if (customer === undefined) {
+    const text = isId('customer', customerId) ? `customer_not_found: ${customerId}` : 'customer_not_found';
+    throw Failure.invalid(['body', 'payment_method', 'customer'], 'customer_not_found', text);
+  }
+  if (method.customerId === customerId) return method;
+  if (method.customerId !== null) throw new Failure('payment_method_in_use');
+  if (method.detachedAt !== null) throw detachedBefore();
+  const processorCustomerId = await ensureProcessorCustomer(resources, scope, customer);
+  const attached = await resources.processors
+    .of(scope)
+    .attachPaymentMethod(method.processorPaymentMethodId, processorCustomerId, {
+      // A method is attached once in its life: the processor takes no detached one back.
+      idempotencyKey: `${id}:attach:${customerId}`,
+    });
+  if (attached.kind !== 'found') throw refusalOf(attached, () => new Failure('payment_method_in_use'));
+  return withTx(resources.database, scope, async (tx) => {
+    const locked = await lockExisting(tx, scope, id);
+    if (locked.customerId === customerId) return locked;
+    if (locked.customerId !== null) throw new Failure('payment_method_in_use');
+    return savePaymentMethodOwner(tx, scope, locked, { customerId, processorCustomerId, detachedAt: null });
+  });
+}
+
+/** Takes a payment method from its customer, for good; one that has none stays as it is. */
+export async function detachPaymentMethod(resources: Needs, scope: Scope, id: string): Promise<PaymentMethod> {
+  const method = await existing(resources, scope, id);
+  if (method.customerId === null) return method;
+  const detached = await resources.processors
+    .of(scope)
+    .detachPaymentMethod(method.processorPaymentMethodId, { idempotencyKey: `${id}:detach` });
+  if (detached.kind !== 'found') throw refusalOf(detached, () => new Failure('conflict'));
+  return withTx(resources.database, scope, async (tx) => {
+    const locked = await lockExisting(tx, scope, id);
+    if (locked.customerId === null) return locked;
+    const detachedAt = await timeOnClock(tx, scope, resources.clock, null);
+    return savePaymentMethodOwner(tx, scope, locked, { customerId: null, processorCustomerId: null, detachedAt });
+  });
+}
+
+async function existing({ database }: Needs, scope: Scope, id: string): Promise<PaymentMethod> {
+  const method = await findPaymentMethod(database, scope, id);
+  if (method === undefined) throw new Failure('payment_method_not_found');
+  return method;
+}
+
+async function lockExisting(tx: Tx, scope: Scope, id: string): Promise<PaymentMethod> {
+  const method = await lockPaymentMethod(tx, scope, id);
+  if (method === undefined) throw new Failure('payment_method_not_found');
+  return method;
+}
+
+function detachedBefore(): Failure {
+  return new Failure('conflict', { detail: 'A payment method that was detached cannot be used again.' });
+}

@@ -1,0 +1,83 @@
+import { fromBinary, toBinary } from '@bufbuild/protobuf';
+import { append } from '@eligo/events';
+import { Failure } from '@eligo/failures';
+import { claimKey, finishKey, type KeyUse, type Scope, type Tx, withTx } from '@eligo/postgres';
+import { type Customer as CustomerMessage, CustomerSchema } from '@eligo/proto/checkout/v1/checkout';
+import { newId } from '@eligo/values';
+import type { Address } from '../domain/address.ts';
+import type { Customer } from '../domain/customer.ts';
+import type { Resources } from '../resources.ts';
+import { customerMessage } from '../rpc/customer-message.ts';
+import { insertCustomer } from '../store/customers.ts';
+import { findTestClock } from '../store/test-clocks.ts';
+
+export interface NewCustomer {
+  readonly firstName: string | null;
+  readonly lastName: string | null;
+  readonly email: string | null;
+  readonly phone: string | null;
+  readonly employer: string | null;
+  readonly shipping: Address | null;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly testClockId: string | null;
+}
+
+/** Creates a customer; the same key and body answers what the first one was answered (decisions 1.1). */
+export async function createCustomer(
+  { database, clock }: Pick<Resources, 'database' | 'clock'>,
+  scope: Scope,
+  input: NewCustomer,
+  key: { readonly key: string; readonly requestHash: Uint8Array } | undefined,
+): Promise<CustomerMessage> {
+  return withTx(database, scope, async (tx) => {
+    if (key === undefined) return create(tx, scope, input, clock.now());
+    const use: KeyUse = {
+      endpoint: 'POST /v1/customers',
+      key: key.key,
+      requestHash: Buffer.from(key.requestHash),
+      otherRequest: 'run_as_new',
+    };
+    // The key is claimed and finished in one transaction: whoever else uses it waits for this one's end.
+    const claim = await claimKey(tx, scope, use, 10_000);
+    if (claim.outcome === 'finished') return fromBinary(CustomerSchema, claim.answer.body);
+    if (claim.outcome !== 'claimed') throw new Failure('idempotency_key_in_use', { retryAfterSeconds: 1 });
+    const message = await create(tx, scope, input, clock.now());
+    await finishKey(tx, scope, use, { status: 200, body: Buffer.from(toBinary(CustomerSchema, message)) });
+    return message;
+  });
+}
+
+async function create(tx: Tx, scope: Scope, input: NewCustomer, now: Date): Promise<CustomerMessage> {
+  const createdAt = input.testClockId === null ? now : await timeOfClock(tx, scope, input.testClockId);
+  const customer: Customer = {
+    ...input,
+    id: newId('customer'),
+    shipping: input.shipping && { ...input.shipping, shippingAddressId: newId('shipping_address') },
+    createdAt,
+    updatedAt: createdAt,
+    deletedAt: null,
+    processorCustomerId: null,
+    version: 1n,
+  };
+  await insertCustomer(tx, scope, customer);
+  const message = customerMessage(scope, customer);
+  await append(tx, {
+    type: 'customer.created',
+    aggregateId: customer.id,
+    ...scope,
+    object: { case: 'customer', value: message },
+  });
+  return message;
+}
+
+async function timeOfClock(tx: Tx, scope: Scope, testClockId: string): Promise<Date> {
+  const time = scope.testMode ? await findTestClock(tx, scope, testClockId) : undefined;
+  if (time === undefined) {
+    throw Failure.invalid(
+      ['body', 'customer', 'test_clock'],
+      'test_clock_not_found',
+      `test_clock_not_found: ${testClockId}`,
+    );
+  }
+  return time;
+}

@@ -1,0 +1,12 @@
+import type { Scope } from '@eligo/postgres';
+import type { CatalogService } from '@eligo/proto/catalog/v1/catalog';
+import type { Call, Client } from '@eligo/rpc';
+import type { Charging } from './charging.ts';
+import type { Session } from './domain/session.ts';
+
+/** What the actions on customers, payment methods and sessions work with. */
+export interface Resources extends Pick<Charging, 'database' | 'clock' | 'logger' | 'processors'> {
+  readonly catalog: Client<typeof CatalogService>;
+  /** Charges an off-session session with its payment method, unless that was begun before; answers with the session as it then is. */
+  chargeSession(scope: Scope, session: Session, call: Call): Promise<Session>;
+}

@@ -1,0 +1,91 @@
+import { Failure } from '@eligo/failures';
+import type { CheckoutService, UpdateCustomerRequest } from '@eligo/proto/checkout/v1/checkout';
+import type { Implementation } from '@eligo/rpc';
+import { createCustomer } from '../actions/create-customer.ts';
+import { deleteCustomer } from '../actions/delete-customer.ts';
+import { setTestClock } from '../actions/set-test-clock.ts';
+import { type CustomerChange, updateCustomer } from '../actions/update-customer.ts';
+import type { Resources } from '../resources.ts';
+import { findCustomer, findCustomers, listCustomers } from '../store/customers.ts';
+import { addressOf } from './address-message.ts';
+import { customerMessage } from './customer-message.ts';
+import { pageOf } from './page-of.ts';
+
+/** Customers, and the clocks that they live on. */
+export function customerHandlers(resources: Resources): Implementation<typeof CheckoutService> {
+  const { database } = resources;
+  return {
+    createCustomer: (request, { scope }) =>
+      createCustomer(
+        resources,
+        scope,
+        {
+          firstName: request.firstName ?? null,
+          lastName: request.lastName ?? null,
+          email: request.email ?? null,
+          phone: request.phone ?? null,
+          employer: request.employer ?? null,
+          shipping: addressOf(request.shipping),
+          metadata: request.metadata,
+          testClockId: request.testClockId ?? null,
+        },
+        request.idempotency,
+      ),
+
+    async getCustomer({ id }, { scope }) {
+      const customer = await findCustomer(database, scope, id);
+      if (customer === undefined) throw new Failure('customer_not_found');
+      return customerMessage(scope, customer);
+    },
+
+    async batchGetCustomers({ ids }, { scope }) {
+      const customers = await findCustomers(database, scope, ids);
+      return { customers: customers.map((customer) => customerMessage(scope, customer)), hasMore: false };
+    },
+
+    async listCustomers({ page, email }, { scope }) {
+      const { customers, hasMore } = await listCustomers(database, scope, pageOf(page), email);
+      return { customers: customers.map((customer) => customerMessage(scope, customer)), hasMore };
+    },
+
+    async updateCustomer(request, { scope }) {
+      return customerMessage(scope, await updateCustomer(resources, scope, request.id, changeOf(request)));
+    },
+
+    async deleteCustomer({ id }, { scope }) {
+      return customerMessage(scope, await deleteCustomer(resources, scope, id));
+    },
+
+    async setTestClock({ testClockId, frozenTimeMs, deleted }, { scope }) {
+      await setTestClock(resources, scope, { testClockId, frozenTime: new Date(Number(frozenTimeMs)), deleted });
+      return {};
+    },
+  };
+}
+
+function changeOf(request: UpdateCustomerRequest): CustomerChange {
+  const cleared = Object.fromEntries(request.clear.map((field) => [clearable.get(field) ?? unclearable(field), null]));
+  const { firstName, lastName, email, phone, employer, shipping, metadata } = request;
+  const given = Object.entries({ firstName, lastName, email, phone, employer }).filter(
+    ([, value]) => value !== undefined,
+  );
+  return {
+    ...Object.fromEntries(given),
+    ...cleared,
+    ...(shipping === undefined ? {} : { shipping: addressOf(shipping) }),
+    ...(metadata === undefined ? {} : { metadata: metadata.entries }),
+  };
+}
+
+const clearable = new Map([
+  ['first_name', 'firstName'],
+  ['last_name', 'lastName'],
+  ['email', 'email'],
+  ['phone', 'phone'],
+  ['employer', 'employer'],
+  ['shipping', 'shipping'],
+]);
+
+function unclearable(field: string): never {
+  throw Failure.invalid(['body', 'customer', 'clear'], 'value_error', `${field.slice(0, 40)} cannot be cleared`);
+}

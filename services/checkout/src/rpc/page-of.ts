@@ -1,0 +1,44 @@
+import { Failure } from '@eligo/failures';
+import type { Page } from '@eligo/postgres';
+import type { Page as PageMessage } from '@eligo/proto/paging/v1/paging';
+
+/** The page that a request asks for; ten of the newest when it names none. */
+export function pageOf(message: PageMessage | undefined): Page {
+  return {
+    limit: message === undefined || message.limit <= 0n ? 10 : Math.min(Number(message.limit), LONGEST),
+    offset: message?.offset ?? 0,
+    startingAfter: message?.startingAfter,
+    endingBefore: message?.endingBefore,
+  };
+}
+
+// The longest page that is asked for is 2^53 - 1 rows; kept lower, so that adding an offset stays exact.
+const LONGEST = 2 ** 52;
+
+/** A page of a list that is at hand as a whole and stands in its own order. A cursor that is not in it is a 422, as everywhere. */
+export function pageOfList<Item extends { readonly id: string }>(
+  list: readonly Item[],
+  page: Page,
+): { items: readonly Item[]; hasMore: boolean } {
+  const { limit, offset = 0, startingAfter, endingBefore } = page;
+  if (startingAfter !== undefined && endingBefore !== undefined) {
+    throw Failure.invalid(
+      ['query', 'ending_before'],
+      'cursor_conflict',
+      'give starting_after or ending_before, not both',
+    );
+  }
+  if (endingBefore !== undefined) {
+    const end = Math.max(indexOf(list, endingBefore, 'ending_before') - offset, 0);
+    const start = Math.max(end - limit, 0);
+    return { items: list.slice(start, end), hasMore: start > 0 };
+  }
+  const start = (startingAfter === undefined ? 0 : indexOf(list, startingAfter, 'starting_after') + 1) + offset;
+  return { items: list.slice(start, start + limit), hasMore: list.length > start + limit };
+}
+
+function indexOf(list: readonly { readonly id: string }[], id: string, name: string): number {
+  const index = list.findIndex((item) => item.id === id);
+  if (index === -1) throw Failure.invalid(['query', name], 'cursor_not_found', 'names no record of this list');
+  return index;
+}

@@ -1,0 +1,51 @@
+import { Failure } from '@eligo/failures';
+import type { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
+import type { Implementation } from '@eligo/rpc';
+import { attachPaymentMethod, detachPaymentMethod } from '../actions/attach-payment-method.ts';
+import { createTestPaymentMethod } from '../actions/create-test-payment-method.ts';
+import type { Resources } from '../resources.ts';
+import { findCustomer } from '../store/customers.ts';
+import { findPaymentMethod, findPaymentMethods, listPaymentMethods } from '../store/payment-methods.ts';
+import { pageOf } from './page-of.ts';
+import { paymentMethodMessage } from './payment-method-message.ts';
+
+/** Payment methods: stored cards, and whose they are. */
+export function paymentMethodHandlers(resources: Resources): Implementation<typeof CheckoutService> {
+  const { database } = resources;
+  return {
+    async createTestPaymentMethod({ customerId, card, offSession }, { scope }) {
+      const request = {
+        customerId: customerId ?? null,
+        card,
+        cardLoc: ['body', 'payment_method', 'card'],
+        offSession: offSession ?? true,
+      };
+      return paymentMethodMessage(scope, await createTestPaymentMethod(resources, scope, request));
+    },
+
+    async getPaymentMethod({ id }, { scope }) {
+      const method = await findPaymentMethod(database, scope, id);
+      if (method === undefined) throw new Failure('payment_method_not_found');
+      return paymentMethodMessage(scope, method);
+    },
+
+    async batchGetPaymentMethods({ ids }, { scope }) {
+      const methods = await findPaymentMethods(database, scope, ids);
+      return { paymentMethods: methods.map((method) => paymentMethodMessage(scope, method)), hasMore: false };
+    },
+
+    async listPaymentMethods({ customerId, page }, { scope }) {
+      if ((await findCustomer(database, scope, customerId)) === undefined) throw new Failure('customer_not_found');
+      const { paymentMethods, hasMore } = await listPaymentMethods(database, scope, pageOf(page), customerId);
+      return { paymentMethods: paymentMethods.map((method) => paymentMethodMessage(scope, method)), hasMore };
+    },
+
+    async attachPaymentMethod({ id, customerId }, { scope }) {
+      return paymentMethodMessage(scope, await attachPaymentMethod(resources, scope, id, customerId));
+    },
+
+    async detachPaymentMethod({ id }, { scope }) {
+      return paymentMethodMessage(scope, await detachPaymentMethod(resources, scope, id));
+    },
+  };
+}

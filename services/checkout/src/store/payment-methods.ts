@@ -1,0 +1,155 @@
+import { type Db, type Page, readPage, type Scope, scoped, type Tx } from '@eligo/postgres';
+import type { BillingDetails, PaymentMethod } from '../domain/payment-method.ts';
+
+export async function findPaymentMethod(db: Db, scope: Scope, id: string): Promise<PaymentMethod | undefined> {
+  const row = await db.row(selectOne, scope, [id]);
+  return row && paymentMethodOfRow(row);
+}
+
+/** The payment method, locked until the transaction ends, or undefined. */
+export async function lockPaymentMethod(tx: Tx, scope: Scope, id: string): Promise<PaymentMethod | undefined> {
+  const row = await tx.row(selectForUpdate, scope, [id]);
+  return row && paymentMethodOfRow(row);
+}
+
+/** Those of the ids that are payment methods, in no order. */
+export async function findPaymentMethods(db: Db, scope: Scope, ids: readonly string[]): Promise<PaymentMethod[]> {
+  return (await db.rows(selectMany, scope, [ids])).map(paymentMethodOfRow);
+}
+
+/** A page of a customer's payment methods, newest first. */
+export async function listPaymentMethods(
+  db: Db,
+  scope: Scope,
+  page: Page,
+  customerId: string,
+): Promise<{ paymentMethods: PaymentMethod[]; hasMore: boolean }> {
+  const { rows, hasMore } = await readPage<PaymentMethodRow>(
+    db,
+    scope,
+    {
+      table: 'checkout.payment_methods',
+      id: 'id',
+      filter: (query) => {
+        query.where('customer_id', customerId);
+      },
+    },
+    page,
+  );
+  return { paymentMethods: rows.map(paymentMethodOfRow), hasMore };
+}
+
+export async function insertPaymentMethod(tx: Tx, scope: Scope, method: PaymentMethod): Promise<void> {
+  const { card } = method;
+  await tx.execute(insert, scope, [
+    method.id,
+    method.customerId,
+    method.processorPaymentMethodId,
+    method.processorCustomerId,
+    method.offSession,
+    card.brand,
+    card.country,
+    card.expMonth,
+    card.expYear,
+    card.funding,
+    card.last4,
+    card.hsaFsa,
+    method.billingDetails,
+    method.metadata,
+    method.createdAt,
+  ]);
+}
+
+/** Gives the payment method to a customer, or takes it away for good. */
+export async function savePaymentMethodOwner(
+  tx: Tx,
+  scope: Scope,
+  method: PaymentMethod,
+  owner: Pick<PaymentMethod, 'customerId' | 'processorCustomerId' | 'detachedAt'>,
+): Promise<PaymentMethod> {
+  const written = await tx.execute(updateOwner, scope, [
+    method.id,
+    method.version,
+    owner.customerId,
+    owner.processorCustomerId,
+    owner.detachedAt,
+  ]);
+  if (written !== 1) throw new Error('a payment method was changed since it was read');
+  return { ...method, ...owner, version: method.version + 1n };
+}
+
+interface PaymentMethodRow {
+  readonly id: string;
+  readonly customer_id: string | null;
+  readonly processor_payment_method_id: string;
+  readonly processor_customer_id: string | null;
+  readonly off_session: boolean;
+  readonly brand: string;
+  readonly country: string;
+  readonly exp_month: number;
+  readonly exp_year: number;
+  readonly funding: string;
+  readonly last4: string;
+  readonly hsa_fsa: boolean | null;
+  readonly billing_details: BillingDetails;
+  readonly metadata: Record<string, string>;
+  readonly created_at: Date;
+  readonly detached_at: Date | null;
+  readonly version: bigint;
+}
+
+const columns = `id, customer_id, processor_payment_method_id, processor_customer_id, off_session, brand, country, exp_month,
+  exp_year, funding, last4, hsa_fsa, billing_details, metadata, created_at, detached_at, version`;
+
+function paymentMethodOfRow(row: PaymentMethodRow): PaymentMethod {
+  return {
+    id: row.id,
+    customerId: row.customer_id,
+    processorPaymentMethodId: row.processor_payment_method_id,
+    processorCustomerId: row.processor_customer_id,
+    offSession: row.off_session,
+    card: {
+      brand: row.brand,
+      country: row.country,
+      expMonth: row.exp_month,
+      expYear: row.exp_year,
+      funding: row.funding,
+      last4: row.last4,
+      hsaFsa: row.hsa_fsa,
+    },
+    billingDetails: row.billing_details,
+    metadata: row.metadata,
+    createdAt: row.created_at,
+    detachedAt: row.detached_at,
+    version: row.version,
+  };
+}
+
+const selectOne = scoped<PaymentMethodRow>(
+  'payment_methods.find',
+  `select ${columns} from checkout.payment_methods where account_id = $1 and test_mode = $2 and id = $3`,
+);
+
+const selectForUpdate = scoped<PaymentMethodRow>(
+  'payment_methods.lock',
+  `select ${columns} from checkout.payment_methods where account_id = $1 and test_mode = $2 and id = $3 for update`,
+);
+
+const selectMany = scoped<PaymentMethodRow>(
+  'payment_methods.find_many',
+  `select ${columns} from checkout.payment_methods where account_id = $1 and test_mode = $2 and id = any($3::text[])`,
+);
+
+const insert = scoped<never>(
+  'payment_methods.insert',
+  `insert into checkout.payment_methods
+     (account_id, test_mode, id, customer_id, processor_payment_method_id, processor_customer_id, off_session, brand, country,
+      exp_month, exp_year, funding, last4, hsa_fsa, billing_details, metadata, created_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+);
+
+const updateOwner = scoped<never>(
+  'payment_methods.save_owner',
+  `update checkout.payment_methods set customer_id = $5, processor_customer_id = $6, detached_at = $7, version = version + 1
+   where account_id = $1 and test_mode = $2 and id = $3 and version = $4`,
+);

@@ -1,0 +1,55 @@
+import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
+import type { Clock } from '@eligo/values';
+
+/**
+ * The time that an action for this customer takes place at: its test clock's, or the wall clock's. A customer that is not there (or none) is
+ * at the wall clock's time; whether it exists is for the action to decide.
+ */
+export async function actingTime(db: Db, scope: Scope, clock: Clock, customerId: string | null): Promise<Date> {
+  if (!scope.testMode || customerId === null) return clock.now();
+  const row = await db.row(timeOfCustomer, scope, [customerId]);
+  return row?.frozen_time ?? clock.now();
+}
+
+/** The same for a session, whose clock is its customer's. */
+export async function timeOnClock(db: Db, scope: Scope, clock: Clock, testClockId: string | null): Promise<Date> {
+  if (testClockId === null) return clock.now();
+  return (await findTestClock(db, scope, testClockId)) ?? clock.now();
+}
+
+/** What a test clock shows; undefined when there is no such clock. */
+export async function findTestClock(db: Db, scope: Scope, id: string): Promise<Date | undefined> {
+  return (await db.row(clockById, scope, [id]))?.frozen_time;
+}
+
+/** Mirrors a clock's time. It only goes forward, whatever order the calls arrive in. */
+export async function mirrorTestClock(
+  tx: Tx,
+  scope: Scope,
+  id: string,
+  time: Date,
+  deletedAt: Date | null,
+): Promise<void> {
+  await tx.execute(upsert, scope, [id, time, deletedAt]);
+}
+
+const timeOfCustomer = scoped<{ frozen_time: Date }>(
+  'test_clocks.of_customer',
+  `select k.frozen_time from checkout.customers c
+   join checkout.test_clocks k on k.account_id = c.account_id and k.test_mode = c.test_mode and k.id = c.test_clock_id
+   where c.account_id = $1 and c.test_mode = $2 and c.id = $3`,
+);
+
+const clockById = scoped<{ frozen_time: Date }>(
+  'test_clocks.load',
+  `select frozen_time from checkout.test_clocks
+   where account_id = $1 and test_mode = $2 and id = $3 and deleted_at is null`,
+);
+
+const upsert = scoped<never>(
+  'test_clocks.mirror',
+  `insert into checkout.test_clocks (account_id, test_mode, id, frozen_time, deleted_at) values ($1, $2, $3, $4, $5)
+   on conflict (account_id, test_mode, id) do update
+     set frozen_time = greatest(test_clocks.frozen_time, excluded.frozen_time),
+         deleted_at = coalesce(test_clocks.deleted_at, excluded.deleted_at)`,
+);
