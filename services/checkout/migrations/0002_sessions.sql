@@ -190,15 +190,31 @@ create table checkout.eligibility_records (
   constraint policy_has_a_version check (not food_policy or policy_version is not null)
 );
 
--- Redemptions counted at the catalog for a session that is not written yet: what a crash leaves here is given back.
-create table checkout.redemption_reservations (
+-- decisions 1.1: the same key and body answers with the same session while that is open, paid or complete; the last session of a key counts.
+create table checkout.session_keys (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  key text collate "C" not null check (octet_length(key) between 1 and 255),
+  request_hash bytea not null,
+  session_id text collate "C" not null,
+  created_at timestamptz(3) not null default now(),
+  primary key (account_id, test_mode, key)
+);
+create index session_keys_by_age on checkout.session_keys (created_at);
+
+-- What is still to be done at the catalog for a session; noted with the change that asks for it, since no call is made inside a transaction.
+create table checkout.catalog_tasks (
   account_id text collate "C" not null,
   test_mode boolean not null,
   session_id text collate "C" not null,
+  -- Redemptions: finalize, release, or release if the session was never written; activate: what its inline lines made.
+  kind text collate "C" not null check (kind in ('finalize', 'release', 'release_unless_written', 'activate')),
+  due_at timestamptz(3) not null,
+  tries integer not null default 0,
   created_at timestamptz(3) not null default now(),
-  primary key (account_id, test_mode, session_id)
+  primary key (account_id, test_mode, session_id, kind)
 );
-create index redemption_reservations_by_age on checkout.redemption_reservations (created_at);
+create index catalog_tasks_due on checkout.catalog_tasks (due_at);
 
 do $$
 declare
@@ -206,7 +222,7 @@ declare
 begin
   foreach name in array array[
     'sessions', 'session_lines', 'session_fees', 'session_discounts', 'session_selling_plans',
-    'eligibility_records', 'redemption_reservations'
+    'eligibility_records', 'session_keys', 'catalog_tasks'
   ] loop
     execute format('alter table checkout.%I enable row level security', name);
     execute format('alter table checkout.%I force row level security', name);

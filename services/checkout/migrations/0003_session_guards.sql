@@ -136,9 +136,9 @@ create trigger check_written_with_session after insert on checkout.eligibility_r
 -- What is due in any account: ids only; the job then works in each account's own context.
 create policy finder_reads on checkout.sessions for select to eligo_finder using (true);
 create policy finder_reads on checkout.test_clocks for select to eligo_finder using (true);
-create policy finder_reads on checkout.redemption_reservations for select to eligo_finder using (true);
+create policy finder_reads on checkout.catalog_tasks for select to eligo_finder using (true);
 grant usage on schema checkout to eligo_finder;
-grant select on checkout.sessions, checkout.test_clocks, checkout.redemption_reservations to eligo_finder;
+grant select on checkout.sessions, checkout.test_clocks, checkout.catalog_tasks to eligo_finder;
 
 create function checkout.due_sessions(at timestamptz, most integer)
   returns table (account_id text, test_mode boolean, id text)
@@ -154,16 +154,36 @@ create function checkout.due_sessions(at timestamptz, most integer)
     limit most)
 $$;
 
-create function checkout.stale_redemption_reservations(older_than timestamptz, most integer)
-  returns table (account_id text, test_mode boolean, session_id text)
+create function checkout.due_catalog_tasks(most integer)
+  returns table (account_id text, test_mode boolean, session_id text, kind text)
   language sql stable security definer set search_path = checkout, pg_temp as $$
-  select r.account_id, r.test_mode, r.session_id from checkout.redemption_reservations r
-   where r.created_at < older_than order by r.created_at limit most
+  select t.account_id, t.test_mode, t.session_id, t.kind from checkout.catalog_tasks t
+   where t.due_at <= now() order by t.due_at limit most
 $$;
 
+-- Keys outlive every retry: 30 days.
+create policy finder_prunes on checkout.session_keys for delete to eligo_finder
+  using (created_at < now() - interval '30 days');
+create policy finder_reads on checkout.session_keys for select to eligo_finder using (true);
+grant select, delete on checkout.session_keys to eligo_finder;
+create function checkout.prune_session_keys(most integer) returns bigint
+  language sql security definer set search_path = checkout, pg_temp as $$
+  with old as (
+    select account_id, test_mode, key from checkout.session_keys
+    where created_at < now() - interval '30 days' order by created_at limit most
+  ), gone as (
+    delete from checkout.session_keys k using old
+    where (k.account_id, k.test_mode, k.key) = (old.account_id, old.test_mode, old.key) returning 1
+  )
+  select count(*) from gone
+$$;
+
+alter function checkout.prune_session_keys(integer) owner to eligo_finder;
+revoke all on function checkout.prune_session_keys(integer) from public;
+grant execute on function checkout.prune_session_keys(integer) to eligo_checkout;
 alter function checkout.due_sessions(timestamptz, integer) owner to eligo_finder;
-alter function checkout.stale_redemption_reservations(timestamptz, integer) owner to eligo_finder;
+alter function checkout.due_catalog_tasks(integer) owner to eligo_finder;
 revoke all on function checkout.due_sessions(timestamptz, integer) from public;
-revoke all on function checkout.stale_redemption_reservations(timestamptz, integer) from public;
+revoke all on function checkout.due_catalog_tasks(integer) from public;
 grant execute on function checkout.due_sessions(timestamptz, integer) to eligo_checkout;
-grant execute on function checkout.stale_redemption_reservations(timestamptz, integer) to eligo_checkout;
+grant execute on function checkout.due_catalog_tasks(integer) to eligo_checkout;

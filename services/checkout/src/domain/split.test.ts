@@ -55,9 +55,7 @@ describe('shipping, tax and fees (decisions 6)', () => {
 
   test('a line that a discount made free carries no shipping', () => {
     const lines = [line(500, { productId: 'a' }), line(500, { productId: 'b' })];
-    const split = splitCart(
-      cart({ lines, discounts: [{ ...percent(100), products: ['a'] }], shippingCents: c(799) }),
-    );
+    const split = splitCart(cart({ lines, discounts: [{ ...percent(100), products: ['a'] }], shippingCents: c(799) }));
     expect(split.lines.map((l) => l.shippingCents)).toEqual([0, 799]);
   });
 });
@@ -65,7 +63,12 @@ describe('shipping, tax and fees (decisions 6)', () => {
 describe('eligibility', () => {
   test('a letter line counts in the eligible amount and in no bucket', () => {
     const split = splitCart(
-      cart({ lines: [line(1000, { eligibilityClass: 'letter_of_medical_necessity' }), line(500, { eligibilityClass: 'service' })] }),
+      cart({
+        lines: [
+          line(1000, { eligibilityClass: 'letter_of_medical_necessity' }),
+          line(500, { eligibilityClass: 'service' }),
+        ],
+      }),
     );
     expect(split.total.eligibleCents).toBe(1500);
     expect(split.buckets).toEqual({ iias: 0, prescription: 0, vision: 0, service: 500 });
@@ -73,7 +76,9 @@ describe('eligibility', () => {
   });
 
   test('what nothing classified is not eligible', () => {
-    const split = splitCart(cart({ lines: [line(1000, { eligibilityClass: null }), line(10, { eligibilityClass: 'not_eligible' })] }));
+    const split = splitCart(
+      cart({ lines: [line(1000, { eligibilityClass: null }), line(10, { eligibilityClass: 'not_eligible' })] }),
+    );
     expect(split.total.eligibleCents).toBe(0);
     expect(split.letterRequired).toBe(false);
   });
@@ -85,7 +90,13 @@ test('amounts that cannot be counted exactly are a 422 at the line', () => {
   try {
     attempt();
   } catch (error) {
-    expect((error as Failure).violations?.[0]?.loc).toEqual(['body', 'checkout_session', 'line_items', '1', 'quantity']);
+    expect((error as Failure).violations?.[0]?.loc).toEqual([
+      'body',
+      'checkout_session',
+      'line_items',
+      '1',
+      'quantity',
+    ]);
   }
 });
 
@@ -104,8 +115,17 @@ function expectWhole(given: Cart, split: Split): void {
   const discount = split.discountCents.reduce((a, b) => a + b, 0);
   const sums = { subtotal: 0, discount: 0, tax: 0, shipping: 0, fee: 0, total: 0, eligible: 0, plain: 0 };
   for (const [i, l] of split.lines.entries()) {
-    const parts = [l.subtotalCents, l.discountCents, l.taxCents, l.shippingCents, l.feeCents, l.totalCents, l.eligibleCents];
-    if (parts.some((part) => !Number.isSafeInteger(part) || part < 0)) throw new Error(`line ${i} has a part below zero`);
+    const parts = [
+      l.subtotalCents,
+      l.discountCents,
+      l.taxCents,
+      l.shippingCents,
+      l.feeCents,
+      l.totalCents,
+      l.eligibleCents,
+    ];
+    if (parts.some((part) => !Number.isSafeInteger(part) || part < 0))
+      throw new Error(`line ${i} has a part below zero`);
     if (l.totalCents !== l.subtotalCents - l.discountCents + l.taxCents + l.shippingCents + l.feeCents) {
       throw new Error(`line ${i} does not sum up`);
     }
@@ -122,7 +142,11 @@ function expectWhole(given: Cart, split: Split): void {
   }
   const { total, buckets } = split;
   expect([sums.subtotal, sums.discount, sums.tax, sums.shipping, sums.fee]).toEqual([
-    subtotal, discount, given.taxCents, given.shippingCents, fees,
+    subtotal,
+    discount,
+    given.taxCents,
+    given.shippingCents,
+    fees,
   ]);
   expect([sums.total, sums.eligible]).toEqual([total.totalCents, total.eligibleCents]);
   expect(total.totalCents).toBe(subtotal - discount + given.shippingCents + given.taxCents + fees);
@@ -131,9 +155,18 @@ function expectWhole(given: Cart, split: Split): void {
 
 function anyCart(): fc.Arbitrary<Cart> {
   const ids = ['a', 'b', 'c'];
-  const money = fc.oneof(fc.constant(0), fc.constant(1), fc.integer({ min: 0, max: 100_000 }), fc.integer({ min: 0, max: 1e9 })).map(c);
+  const money = fc
+    .oneof(fc.constant(0), fc.constant(1), fc.integer({ min: 0, max: 100_000 }), fc.integer({ min: 0, max: 1e9 }))
+    .map(c);
   const classes = fc.constantFrom(
-    null, 'not_eligible', 'auto_substantiation', 'private_label', 'letter_of_medical_necessity', 'prescription', 'vision', 'service',
+    null,
+    'not_eligible',
+    'auto_substantiation',
+    'private_label',
+    'letter_of_medical_necessity',
+    'prescription',
+    'vision',
+    'service',
   );
   const lines = fc.record({
     priceId: fc.constantFrom(...ids),
@@ -164,7 +197,14 @@ function cart(parts: Partial<Cart>): Cart {
 }
 
 function line(unitAmount: number, parts: Partial<PricedLine> = {}): PricedLine {
-  return { priceId: 'p', productId: 'q', unitAmountCents: c(unitAmount), quantity: 1, eligibilityClass: null, ...parts };
+  return {
+    priceId: 'p',
+    productId: 'q',
+    unitAmountCents: c(unitAmount),
+    quantity: 1,
+    eligibilityClass: null,
+    ...parts,
+  };
 }
 
 function percent(percentOff: number): CartDiscount {

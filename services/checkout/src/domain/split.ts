@@ -98,7 +98,8 @@ function takeDiscounts(cart: Cart, subtotals: readonly Cents[]): { nets: Cents[]
       if (isRestricted(discount) !== restricted) continue;
       const weights = nets.map((net, i) => (appliesTo(discount, cart.lines[i]) ? net : 0));
       const base = sumCents(weights.map(cents));
-      const amount = 'basisPoints' in discount.off ? percentOf(base, discount.off.basisPoints / 100) : discount.off.amountCents;
+      const amount =
+        'basisPoints' in discount.off ? percentOf(base, discount.off.basisPoints / 100) : discount.off.amountCents;
       const whole = cents(Math.min(amount, base));
       if (whole === 0) continue;
       // No part exceeds its weight, since the whole does not exceed their sum: no line goes below zero.
@@ -115,9 +116,14 @@ export function isRestricted(discount: CartDiscount): boolean {
 }
 
 /** Whether a discount is for this line. */
-export function appliesTo(discount: CartDiscount, line: Pick<PricedLine, 'priceId' | 'productId'> | undefined): boolean {
+export function appliesTo(
+  discount: CartDiscount,
+  line: Pick<PricedLine, 'priceId' | 'productId'> | undefined,
+): boolean {
   if (line === undefined) return false;
-  return !isRestricted(discount) || discount.products.includes(line.productId) || discount.prices.includes(line.priceId);
+  return (
+    !isRestricted(discount) || discount.products.includes(line.productId) || discount.prices.includes(line.priceId)
+  );
 }
 
 function spreadEach(amounts: readonly Cents[], nets: readonly Cents[]): Cents[] {
@@ -154,7 +160,11 @@ function bucketsOf(lines: readonly PricedLine[], splits: readonly LineSplit[]): 
 // A cart whose amounts cannot be counted exactly is refused before anything is made of it.
 function bounded(amount: number, place: readonly string[]): Cents {
   if (Number.isSafeInteger(amount)) return cents(amount);
-  throw Failure.invalid(['body', 'checkout_session', 'line_items', ...place], 'amount_too_large', 'amounts are too large');
+  throw Failure.invalid(
+    ['body', 'checkout_session', 'line_items', ...place],
+    'amount_too_large',
+    'amounts are too large',
+  );
 }
 
 function at<T>(list: readonly T[], index: number): T {

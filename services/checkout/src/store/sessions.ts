@@ -51,28 +51,30 @@ export async function saveSession(tx: Tx, scope: Scope, before: Session, after: 
   return { ...after, version: before.version + 1n };
 }
 
-/** The columns of a session `s`, for other statements that read whole sessions. `$1` and `$2` are the scope. */
-export const sessionColumns: string = `
-  s.id, s.status, s.mode, s.capture_method, s.customer_id, s.customer_email, s.test_clock_id, s.payment_method_id,
-  s.client_reference_id, s.setup_future_use, s.amount_subtotal_cents, s.amount_discount_cents, s.amount_tax_cents,
-  s.amount_shipping_cents, s.amount_fee_cents, s.amount_total_cents, s.amount_eligible_cents, s.amount_iias_cents,
-  s.amount_prescription_cents, s.amount_vision_cents, s.amount_service_cents, s.letter_required, s.letter_fee_cents,
-  s.letter_fee_status, s.split_cart_id, s.visit_type, s.amount_received_cents, s.amount_refunded_cents,
-  s.amount_disputed_cents, s.payment_intent_ids, s.refund_ids, s.capture_ids, s.dispute_ids, s.setup_intent_id,
-  s.subscription_id, s.invoice_id, s.next_action, s.created_at, s.expires_at, s.completed_at, s.ended_at,
-  s.renewal_as_of, s.shipping_details, s.storefront_payment_details, s.metadata, s.details, s.version,
-  case when s.fee_count > 0 then (
+/** The columns of a whole session, for statements that name its table `s`. */
+export function sessionColumns(s: string): string {
+  return `
+  ${s}.id, ${s}.status, ${s}.mode, ${s}.capture_method, ${s}.customer_id, ${s}.customer_email, ${s}.test_clock_id, ${s}.payment_method_id,
+  ${s}.client_reference_id, ${s}.setup_future_use, ${s}.amount_subtotal_cents, ${s}.amount_discount_cents, ${s}.amount_tax_cents,
+  ${s}.amount_shipping_cents, ${s}.amount_fee_cents, ${s}.amount_total_cents, ${s}.amount_eligible_cents, ${s}.amount_iias_cents,
+  ${s}.amount_prescription_cents, ${s}.amount_vision_cents, ${s}.amount_service_cents, ${s}.letter_required, ${s}.letter_fee_cents,
+  ${s}.letter_fee_status, ${s}.split_cart_id, ${s}.visit_type, ${s}.amount_received_cents, ${s}.amount_refunded_cents,
+  ${s}.amount_disputed_cents, ${s}.payment_intent_ids, ${s}.refund_ids, ${s}.capture_ids, ${s}.dispute_ids, ${s}.setup_intent_id,
+  ${s}.subscription_id, ${s}.invoice_id, ${s}.next_action, ${s}.created_at, ${s}.expires_at, ${s}.completed_at, ${s}.ended_at,
+  ${s}.renewal_as_of, ${s}.shipping_details, ${s}.storefront_payment_details, ${s}.metadata, ${s}.details, ${s}.version,
+  case when ${s}.fee_count > 0 then (
     select json_agg(json_build_object('id', f.id, 'amountCents', f.amount_cents::text, 'name', f.name,
       'description', f.description, 'feeType', f.fee_type, 'applied', f.applied, 'waivedReason', f.waived_reason)
       order by f.position)
-    from checkout.session_fees f where f.account_id = s.account_id and f.test_mode = s.test_mode and f.session_id = s.id
+    from checkout.session_fees f where f.account_id = ${s}.account_id and f.test_mode = ${s}.test_mode and f.session_id = ${s}.id
   ) end as fees,
-  case when s.discount_count > 0 then (
+  case when ${s}.discount_count > 0 then (
     select json_agg(json_build_object('id', d.id, 'couponId', d.coupon_id, 'promoCodeId', d.promo_code_id,
       'coupon', d.coupon, 'amountCents', d.amount_cents::text) order by d.position)
     from checkout.session_discounts d
-    where d.account_id = s.account_id and d.test_mode = s.test_mode and d.session_id = s.id
+    where d.account_id = ${s}.account_id and d.test_mode = ${s}.test_mode and d.session_id = ${s}.id
   ) end as discounts`;
+}
 
 /** A row of `sessionColumns`. */
 export interface SessionRow {
@@ -187,12 +189,12 @@ export function sessionOfRow(row: SessionRow): Session {
 
 const selectOne = scoped<SessionRow>(
   'sessions.load',
-  `select ${sessionColumns} from checkout.sessions s where s.account_id = $1 and s.test_mode = $2 and s.id = $3`,
+  `select ${sessionColumns('s')} from checkout.sessions s where s.account_id = $1 and s.test_mode = $2 and s.id = $3`,
 );
 
 const selectForUpdate = scoped<SessionRow>(
   'sessions.lock',
-  `select ${sessionColumns} from checkout.sessions s
+  `select ${sessionColumns('s')} from checkout.sessions s
    where s.account_id = $1 and s.test_mode = $2 and s.id = $3 for update of s`,
 );
 

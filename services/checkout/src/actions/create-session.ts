@@ -1,0 +1,157 @@
+import { Failure } from '@eligo/failures';
+import { type Scope, withTx } from '@eligo/postgres';
+import type { Call } from '@eligo/rpc';
+import { isId, newId } from '@eligo/values';
+import { newSession, type SessionTerms } from '../domain/new-session.ts';
+import type { Session } from '../domain/session.ts';
+import type { Resources } from '../resources.ts';
+import { type CreationFacts, readCreationFacts } from '../store/creation-facts.ts';
+import { insertSession, type NewSessionRows } from '../store/new-sessions.ts';
+import { takeSessionKey } from '../store/session-keys.ts';
+import { loadSession } from '../store/sessions.ts';
+import { expireIfDue } from './end-session.ts';
+import { activateInline, hasInlineLines, keepActivation } from './inline-lines.ts';
+import { forgetReservation, reserveRedemptions } from './reserve-redemptions.ts';
+import { type GivenCart, resolveCart } from './resolve-cart.ts';
+
+export interface SessionRequest {
+  readonly terms: SessionTerms;
+  readonly cart: GivenCart;
+  readonly key: { readonly key: string; readonly requestHash: Uint8Array } | undefined;
+}
+
+/**
+ * Creates a session: prices the cart at the catalog, splits it and writes it in one transaction. Under a key (decisions 1.1) the same body
+ * answers with the same session while that is open, paid or complete; another body makes a new one and expires the old.
+ */
+export async function createSession(resources: Resources, call: Call, request: SessionRequest): Promise<Session> {
+  // Two requests with one key meet at its row: the loser looks again, and finds the winner's session.
+  for (let attempt = 0; attempt < 3; attempt++) {
+    const created = await createOnce(resources, call, request);
+    if (created !== undefined) return created;
+  }
+  throw new Failure('idempotency_key_in_use', { retryAfterSeconds: 1 });
+}
+
+async function createOnce(resources: Resources, call: Call, request: SessionRequest): Promise<Session | undefined> {
+  const { scope } = call;
+  const { terms, key } = request;
+  const facts = await readCreationFacts(resources.database, scope, {
+    customerId: terms.customerId,
+    paymentMethodId: terms.paymentMethodId,
+    key: key?.key ?? null,
+  });
+  const same = await sameSession(resources, scope, facts, key);
+  if (same !== undefined) return chargeIfAsked(resources, call, same);
+
+  refuseBadReferences(terms, facts);
+  const at = facts.customer?.frozenTime ?? resources.clock.now();
+  refusePastTimes(terms, at);
+  const id = newId('checkout_session');
+  const { cart, shipping } = await resolveCart(resources, call, id, request.cart, terms.customerId, at);
+  const details = shipping === undefined ? terms.details : { ...terms.details, shipping };
+  const customerEmail = terms.customerEmail ?? facts.customer?.email ?? null;
+  const rows = newSession(id, { ...terms, customerEmail, details }, cart, at, facts.customer?.testClockId ?? null);
+
+  const reserved = await reserveRedemptions(resources, call, rows.session, request.cart.discounts, at);
+  const isInline = hasInlineLines(request.cart.lines);
+  // An old cart must not be paid; one whose charge is under way is left to it.
+  const { earlier } = facts;
+  if (earlier?.status === 'open') await expireIfDue(resources, scope, earlier.sessionId, { evenIfNotDue: true });
+  const written = await write(resources, scope, rows, { key, earlier, reserved, isInline });
+  if (!written) return undefined;
+  if (isInline) await activateInline(resources, call, id);
+  return chargeIfAsked(resources, call, rows.session);
+}
+
+async function sameSession(
+  { database }: Resources,
+  scope: Scope,
+  { earlier }: CreationFacts,
+  key: SessionRequest['key'],
+): Promise<Session | undefined> {
+  if (earlier === undefined || key === undefined || !earlier.requestHash.equals(key.requestHash)) return undefined;
+  if (earlier.status === 'expired' || earlier.status === 'canceled') return undefined;
+  return loadSession(database, scope, earlier.sessionId);
+}
+
+async function write(
+  resources: Resources,
+  scope: Scope,
+  rows: NewSessionRows,
+  {
+    key,
+    earlier,
+    reserved,
+    isInline,
+  }: {
+    readonly key: SessionRequest['key'];
+    readonly earlier: CreationFacts['earlier'];
+    readonly reserved: boolean;
+    readonly isInline: boolean;
+  },
+): Promise<boolean> {
+  const { id } = rows.session;
+  try {
+    await withTx(resources.database, scope, async (tx) => {
+      const taken = key === undefined ? undefined : takeSessionKey(tx, scope, key, id, earlier?.sessionId ?? null);
+      const inserted = insertSession(tx, scope, rows);
+      const [isMine] = await Promise.all([taken ?? true, inserted]);
+      if (!isMine) throw new KeyTaken();
+      if (reserved) await forgetReservation(tx, scope, id);
+      if (isInline) await keepActivation(tx, scope, id);
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof KeyTaken) return false;
+    throw error;
+  }
+}
+
+/** Another request has used the key since it was read. */
+class KeyTaken extends Error {}
+
+// A bad reference in a body is a 422 that names it (decisions 1.9).
+function refuseBadReferences(terms: SessionTerms, facts: CreationFacts): void {
+  const { customerId, paymentMethodId, mode } = terms;
+  if (customerId !== null && facts.customer === undefined) throw badReference('customer', 'customer', customerId);
+  if (mode === 'setup' && customerId === null) throw customerRequired();
+  if (paymentMethodId === null) return;
+  const method = facts.paymentMethod;
+  if (method === undefined) throw badReference('payment_method', 'payment_method', paymentMethodId);
+  if (mode === 'off_session' && customerId === null) throw customerRequired();
+  if (method.customerId !== null && method.customerId !== customerId) {
+    throw Failure.invalid([...body, 'payment_method'], 'payment_method_in_use', 'belongs to another customer');
+  }
+  if (mode === 'off_session' && !method.offSession) throw new Failure('payment_method_not_off_session');
+}
+
+function refusePastTimes({ details }: SessionTerms, at: Date): void {
+  const { cancelAtMs, trialEndMs } = details.subscriptionData ?? {};
+  for (const [field, time] of [
+    ['cancel_at', cancelAtMs],
+    ['trial_end', trialEndMs],
+  ] as const) {
+    if (time !== undefined && time <= at.getTime()) {
+      throw Failure.invalid([...body, 'subscription_data', field], 'value_error', 'must lie ahead');
+    }
+  }
+}
+
+const body = ['body', 'checkout_session'] as const;
+
+function badReference(field: string, kind: 'customer' | 'payment_method', id: string): Failure {
+  const code = `${kind}_not_found` as const;
+  // Only what has the form of an identifier of ours is echoed.
+  return Failure.invalid([...body, field], code, isId(kind, id) ? `${code}: ${id}` : code);
+}
+
+function customerRequired(): Failure {
+  return Failure.invalid([...body, 'customer'], 'customer_required', 'a customer is required');
+}
+
+// An off-session session with a payment method is charged at once; a replay goes on with what its first request may have left undone.
+async function chargeIfAsked(resources: Resources, call: Call, session: Session): Promise<Session> {
+  const isDue = session.mode === 'off_session' && session.paymentMethodId !== null && session.status === 'open';
+  return isDue ? resources.chargeSession(call.scope, session, call) : session;
+}

@@ -1,0 +1,90 @@
+import { Failure } from '@eligo/failures';
+import { type Scope, type Tx, withTx } from '@eligo/postgres';
+import type { Session } from '../domain/session.ts';
+import type { Resources } from '../resources.ts';
+import { lockSession, saveSession } from '../store/sessions.ts';
+import { timeOnClock } from '../store/test-clocks.ts';
+import { appendSessionEvent } from './payment-events.ts';
+import { appendRedemptionsEnd } from './redemptions-end.ts';
+import { releaseHolds } from './release-holds.ts';
+
+type Needs = Pick<Resources, 'database' | 'clock'>;
+
+/** Expires an open session at the partner's word. */
+export async function expireSession(needs: Needs, scope: Scope, id: string): Promise<Session> {
+  return withTx(needs.database, scope, async (tx) => {
+    const session = await lockExisting(tx, scope, id);
+    if (session.status !== 'open') throw new Failure('checkout_session_not_open');
+    return (await endSession(needs, tx, scope, session, 'expired')) ?? refuseWhileCharging();
+  });
+}
+
+/** Cancels an open or paid session: its holds are let go. Never after a capture (decisions 7). */
+export async function cancelSession(needs: Needs, scope: Scope, id: string): Promise<Session> {
+  return withTx(needs.database, scope, async (tx) => {
+    const session = await lockExisting(tx, scope, id);
+    if (session.status === 'canceled') throw new Failure('checkout_session_canceled');
+    if (session.status === 'expired') throw new Failure('checkout_session_expired');
+    if (session.status === 'complete' || session.amountReceivedCents > 0) {
+      throw new Failure('checkout_session_already_processed');
+    }
+    return (await endSession(needs, tx, scope, session, 'canceled')) ?? refuseWhileCharging();
+  });
+}
+
+/**
+ * Expires the session if it is open, its time has come (or `evenIfNotDue`), and no charge for it is under way; a skipped one is looked at
+ * again later. Returns whether it expired.
+ */
+export async function expireIfDue(
+  needs: Needs,
+  scope: Scope,
+  id: string,
+  options: { readonly evenIfNotDue?: boolean } = {},
+): Promise<boolean> {
+  try {
+    return await withTx(needs.database, scope, async (tx) => {
+      const session = await lockSession(tx, scope, id);
+      if (session?.status !== 'open') return false;
+      const now = await timeOnClock(tx, scope, needs.clock, session.testClockId);
+      if (options.evenIfNotDue !== true && session.expiresAt > now) return false;
+      if ((await endSession(needs, tx, scope, session, 'expired')) === undefined) throw new ChargeUnderWay();
+      return true;
+    });
+  } catch (error) {
+    if (error instanceof ChargeUnderWay) return false;
+    throw error;
+  }
+}
+
+/** Thrown to take back what was prepared for an end that must wait. */
+class ChargeUnderWay extends Error {}
+
+async function lockExisting(tx: Tx, scope: Scope, id: string): Promise<Session> {
+  const session = await lockSession(tx, scope, id);
+  if (session === undefined) throw new Failure('checkout_session_not_found');
+  return session;
+}
+
+// What has begun is settled first; a moment later the partner is told how it ended.
+function refuseWhileCharging(): never {
+  throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
+}
+
+// Undefined while money for the session is on its way; the caller then gives the transaction up. The session's row is locked, so none can set
+// out meanwhile.
+async function endSession(
+  { clock }: Needs,
+  tx: Tx,
+  scope: Scope,
+  session: Session,
+  status: 'expired' | 'canceled',
+): Promise<Session | undefined> {
+  const endedAt = await timeOnClock(tx, scope, clock, session.testClockId);
+  if (!(await releaseHolds(tx, scope, session.id, endedAt))) return undefined;
+  const ended = await saveSession(tx, scope, session, { ...session, status, endedAt, nextAction: null });
+  await appendRedemptionsEnd(tx, scope, ended, 'release');
+  // A cancel is announced by the same event (decisions 7).
+  await appendSessionEvent(tx, scope, 'checkout.session.expired', ended, endedAt);
+  return ended;
+}

@@ -1,0 +1,163 @@
+import { create, toJson } from '@bufbuild/protobuf';
+import { Failure } from '@eligo/failures';
+import {
+  type CartDiscount as CartDiscountMessage,
+  type CartLine as CartLineMessage,
+  type Coupon,
+  CouponSchema,
+  type ResolvedCart as ResolvedCartMessage,
+  type ResolvedLine as ResolvedLineMessage,
+} from '@eligo/proto/catalog/v1/catalog';
+import type { Call } from '@eligo/rpc';
+import { type Cents, cents, centsFromInt64, newId } from '@eligo/values';
+import type { ResolvedCart, ResolvedDiscount, ResolvedLine } from '../domain/new-session.ts';
+import { appliesTo } from '../domain/split.ts';
+import type { Resources } from '../resources.ts';
+
+/** A cart as the partner gave it. Amounts are in cents. */
+export interface GivenCart {
+  readonly lines: readonly CartLineMessage[];
+  readonly discounts: readonly CartDiscountMessage[];
+  readonly shipping:
+    | { readonly shippingRateId: string }
+    | { readonly amountCents: Cents; readonly displayName: string }
+    | undefined;
+  readonly taxCents: Cents;
+  readonly fees: ResolvedCart['fees'];
+}
+
+/** The cart as the catalog prices and classifies it, with the shipping option that the session shows. One call, outside any transaction. */
+export async function resolveCart(
+  { catalog }: Pick<Resources, 'catalog'>,
+  call: Call,
+  sessionId: string,
+  given: GivenCart,
+  customerId: string | null,
+  at: Date,
+): Promise<{ cart: ResolvedCart; shipping: { shippingRateId?: string; displayName?: string } | undefined }> {
+  const rateId =
+    given.shipping !== undefined && 'shippingRateId' in given.shipping ? given.shipping.shippingRateId : undefined;
+  const asks = given.lines.length > 0 || given.discounts.length > 0 || rateId !== undefined;
+  const answer = asks
+    ? await catalog.resolveCart(
+        {
+          sessionId,
+          lines: [...given.lines],
+          discounts: [...given.discounts],
+          atMs: BigInt(at.getTime()),
+          bodyPath: ['body', 'checkout_session'],
+          ...(rateId === undefined ? {} : { shippingRateId: rateId }),
+          ...(customerId === null ? {} : { customerId }),
+        },
+        call,
+      )
+    : undefined;
+  const { shippingCents, shipping } = shippingOf(given, answer);
+  const lines = given.lines.map((line, i) => resolvedLine(line, answer?.lines[i], i));
+  const discounts = given.discounts.map((discount, i) => resolvedDiscount(discount, answer, i, at));
+  refuseIdleDiscounts(discounts, lines);
+  return { cart: { lines, discounts, shippingCents, taxCents: given.taxCents, fees: given.fees }, shipping };
+}
+
+function shippingOf({ shipping }: GivenCart, answer: ResolvedCartMessage | undefined) {
+  if (shipping === undefined) return { shippingCents: cents(0), shipping: undefined };
+  if ('amountCents' in shipping) {
+    return { shippingCents: shipping.amountCents, shipping: { displayName: shipping.displayName } };
+  }
+  const rate = answer?.shippingRate;
+  if (rate === undefined) throw new Error('the catalog resolved a cart without its shipping rate');
+  return {
+    shippingCents: centsFromInt64(rate.amountCents),
+    shipping: { shippingRateId: rate.shippingRateId, displayName: rate.displayName },
+  };
+}
+
+function resolvedLine(given: CartLineMessage, resolved: ResolvedLineMessage | undefined, index: number): ResolvedLine {
+  if (resolved?.price === undefined || resolved.product === undefined || resolved.eligibility === undefined) {
+    throw new Error(`the catalog resolved a cart without its line ${index}`);
+  }
+  const { price, product, eligibility } = resolved;
+  return {
+    priceId: price.priceId,
+    productId: product.productId,
+    unitAmountCents: centsFromInt64(price.unitAmountCents),
+    quantity: quantityOf(given.quantity, index),
+    description: price.description ?? product.name ?? null,
+    visitType: product.visitType ?? null,
+    eligibilityClass: eligibility.hsaFsaEligibility ?? null,
+    eligibilityRule: eligibility.rule,
+    eligibilityRuleVersion: eligibility.ruleVersion,
+    rationale: eligibility.rationale,
+    recurring:
+      price.recurring === undefined
+        ? null
+        : {
+            interval: price.recurring.interval,
+            intervalCount: price.recurring.intervalCount,
+            trialDays: price.recurring.trialPeriodDays ?? null,
+          },
+  };
+}
+
+function quantityOf(quantity: bigint, index: number): number {
+  const value = Number(quantity);
+  if (Number.isSafeInteger(value) && value >= 1) return value;
+  throw Failure.invalid(
+    ['body', 'checkout_session', 'line_items', String(index), 'quantity'],
+    'value_error',
+    'must be a whole number of at least 1',
+  );
+}
+
+function resolvedDiscount(
+  given: CartDiscountMessage,
+  answer: ResolvedCartMessage | undefined,
+  index: number,
+  at: Date,
+): ResolvedDiscount {
+  const resolved = answer?.discounts[index];
+  const coupon = resolved?.coupon ?? inlineCoupon(given, at);
+  if (coupon === undefined) throw new Error(`the catalog resolved a cart without its discount ${index}`);
+  return {
+    couponId: coupon.couponId,
+    promoCodeId: resolved?.promoCodeId ?? null,
+    coupon: toJson(CouponSchema, coupon),
+    off: offOf(coupon),
+    products: coupon.appliesTo?.products ?? [],
+    prices: coupon.appliesTo?.prices ?? [],
+  };
+}
+
+// coupon_data makes a coupon for this one session.
+function inlineCoupon(given: CartDiscountMessage, at: Date): Coupon | undefined {
+  if (given.source.case !== 'couponData') return undefined;
+  const { name, amountOffCents, percentOffBasisPoints, appliesTo: restriction } = given.source.value;
+  return create(CouponSchema, {
+    couponId: newId('coupon'),
+    duration: 'once',
+    valid: true,
+    createdAtMs: BigInt(at.getTime()),
+    ...(name === undefined ? {} : { name }),
+    ...(amountOffCents === undefined ? {} : { amountOffCents }),
+    ...(percentOffBasisPoints === undefined ? {} : { percentOffBasisPoints }),
+    ...(restriction === undefined ? {} : { appliesTo: restriction }),
+  });
+}
+
+function offOf(coupon: Coupon): ResolvedDiscount['off'] {
+  if (coupon.amountOffCents !== undefined) return { amountCents: centsFromInt64(coupon.amountOffCents) };
+  if (coupon.percentOffBasisPoints !== undefined) return { basisPoints: coupon.percentOffBasisPoints };
+  throw new Error('a coupon takes neither an amount nor a percentage off');
+}
+
+// A discount that is restricted to lines which the cart does not hold would silently take nothing off.
+function refuseIdleDiscounts(discounts: readonly ResolvedDiscount[], lines: readonly ResolvedLine[]): void {
+  for (const [index, discount] of discounts.entries()) {
+    if (lines.some((line) => appliesTo(discount, line))) continue;
+    throw Failure.invalid(
+      ['body', 'checkout_session', 'discounts', String(index)],
+      'coupon_not_applicable',
+      'applies to no line of this session',
+    );
+  }
+}

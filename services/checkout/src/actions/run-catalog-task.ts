@@ -1,0 +1,43 @@
+import { withTx } from '@eligo/postgres';
+import type { CallOptions } from '@eligo/rpc';
+import type { Resources } from '../resources.ts';
+import { type CatalogTask, deleteCatalogTask, postponeCatalogTask } from '../store/catalog-tasks.ts';
+import { loadSession } from '../store/sessions.ts';
+
+/** Does a task at the catalog, where each is idempotent by session, and takes it away; one that fails is put off. */
+export async function runCatalogTask(
+  { database, catalog, logger }: Pick<Resources, 'database' | 'catalog' | 'logger'>,
+  task: CatalogTask,
+  call: CallOptions,
+): Promise<void> {
+  const { scope, sessionId, kind } = task;
+  try {
+    await callCatalog({ database, catalog }, task, call);
+  } catch (error) {
+    const tries = await withTx(database, scope, (tx) => postponeCatalogTask(tx, task));
+    logger.warn({ err: error, sessionId, operation: kind, attempts: tries }, 'a task at the catalog is put off');
+    return;
+  }
+  await withTx(database, scope, (tx) => deleteCatalogTask(tx, scope, sessionId, kind));
+}
+
+async function callCatalog(
+  { database, catalog }: Pick<Resources, 'database' | 'catalog'>,
+  { scope, sessionId, kind }: CatalogTask,
+  call: CallOptions,
+): Promise<void> {
+  switch (kind) {
+    case 'activate':
+      await catalog.activateInline({ sessionId }, call);
+      return;
+    case 'finalize':
+      await catalog.finalizeRedemption({ sessionId }, call);
+      return;
+    case 'release':
+      await catalog.releaseRedemption({ sessionId }, call);
+      return;
+    case 'release_unless_written':
+      if ((await loadSession(database, scope, sessionId)) === undefined)
+        await catalog.releaseRedemption({ sessionId }, call);
+  }
+}

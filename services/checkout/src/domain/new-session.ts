@@ -1,0 +1,227 @@
+import { Failure } from '@eligo/failures';
+import { type Cents, cents, newId } from '@eligo/values';
+import type { Address } from './address.ts';
+import type {
+  CaptureMethod,
+  EligibilityRecord,
+  Session,
+  SessionDetails,
+  SessionDiscount,
+  SessionFee,
+  SessionLine,
+  SessionMode,
+  StorefrontPaymentDetails,
+} from './session.ts';
+import { type CartDiscount, type PricedLine, type Split, splitCart } from './split.ts';
+
+/** What a partner says about a session, apart from what is in the cart. */
+export interface SessionTerms {
+  readonly mode: SessionMode;
+  readonly captureMethod: CaptureMethod;
+  readonly customerId: string | null;
+  readonly customerEmail: string | null;
+  readonly paymentMethodId: string | null;
+  readonly clientReferenceId: string | null;
+  readonly setupFutureUse: string | null;
+  readonly expiresAt: Date | null;
+  readonly shippingDetails: Address | null;
+  readonly storefrontPaymentDetails: StorefrontPaymentDetails | null;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly details: SessionDetails;
+}
+
+/** A line of the cart with all that is kept of it. */
+export interface ResolvedLine extends PricedLine {
+  readonly description: string | null;
+  readonly visitType: string | null;
+  readonly eligibilityRule: string;
+  readonly eligibilityRuleVersion: string;
+  readonly rationale: string;
+  readonly recurring: SessionLine['recurring'];
+}
+
+/** A discount with the coupon that it is kept by. */
+export interface ResolvedDiscount extends CartDiscount {
+  readonly couponId: string;
+  readonly promoCodeId: string | null;
+  readonly coupon: unknown;
+}
+
+/** The cart as the catalog priced it. */
+export interface ResolvedCart {
+  readonly lines: readonly ResolvedLine[];
+  readonly discounts: readonly ResolvedDiscount[];
+  readonly shippingCents: Cents;
+  readonly taxCents: Cents;
+  readonly fees: readonly {
+    readonly amountCents: Cents;
+    readonly name: string | null;
+    readonly description: string | null;
+    readonly feeType: string | null;
+  }[];
+}
+
+/** Makes a session of a cart: its split, its lines and its eligibility record. Pure, but for the new identifiers. */
+export function newSession(
+  id: string,
+  terms: SessionTerms,
+  cart: ResolvedCart,
+  at: Date,
+  testClockId: string | null,
+): { session: Session; lines: SessionLine[]; eligibility: EligibilityRecord | undefined } {
+  if (cart.lines.length === 0) refuseAmountsWithoutLines(cart);
+  if (terms.mode === 'subscription' && !cart.lines.some((line) => line.recurring !== null)) {
+    throw Failure.invalid(
+      [...body, 'line_items'],
+      'recurring_price_required',
+      'a subscription needs a recurring price',
+    );
+  }
+  const split = splitCart({ ...cart, feeCents: cart.fees.map((fee) => fee.amountCents) });
+  const eligibility = cart.lines.length === 0 ? undefined : eligibilityRecord(id, cart, split);
+  const session: Session = {
+    id,
+    status: 'open',
+    mode: terms.mode,
+    captureMethod: terms.captureMethod,
+    customerId: terms.customerId,
+    customerEmail: terms.customerEmail,
+    testClockId,
+    paymentMethodId: terms.paymentMethodId,
+    clientReferenceId: terms.clientReferenceId,
+    setupFutureUse: terms.setupFutureUse,
+    ...amountsOf(split),
+    letterRequired: split.letterRequired,
+    // The amount is the account's to set, 0 unless it did (decisions 4).
+    letterFeeCents: split.letterRequired ? cents(0) : null,
+    letterFeeStatus: split.letterRequired ? 'pending' : null,
+    splitCartId: eligibility?.id ?? null,
+    visitType: sharedVisitType(cart.lines),
+    fees: cart.fees.map((fee): SessionFee => ({ id: newId('fee'), ...fee, applied: true, waivedReason: null })),
+    discounts: cart.discounts.map((discount, i) => sessionDiscount(discount, split.discountCents[i] ?? cents(0))),
+    amountReceivedCents: cents(0),
+    amountRefundedCents: cents(0),
+    amountDisputedCents: cents(0),
+    paymentIntentIds: [],
+    refundIds: [],
+    captureIds: [],
+    disputeIds: [],
+    setupIntentId: null,
+    subscriptionId: null,
+    invoiceId: null,
+    nextAction: null,
+    createdAt: at,
+    expiresAt: expiryOf(terms.expiresAt, at),
+    completedAt: null,
+    endedAt: null,
+    renewalAsOf: null,
+    shippingDetails: terms.shippingDetails && {
+      ...terms.shippingDetails,
+      shippingAddressId: newId('shipping_address'),
+    },
+    storefrontPaymentDetails: terms.storefrontPaymentDetails,
+    metadata: terms.metadata,
+    details: terms.details,
+    version: 1n,
+  };
+  return { session, lines: sessionLines(id, cart, split), eligibility };
+}
+
+const body = ['body', 'checkout_session'] as const;
+const MINUTE = 60_000;
+
+// Sessions expire after 24 h unless told otherwise, 30 min to 7 days (decisions 5). A minute either way is let pass: the partner's clock is
+// not ours, and its request takes a while to arrive.
+function expiryOf(asked: Date | null, at: Date): Date {
+  if (asked === null) return new Date(at.getTime() + 24 * 60 * MINUTE);
+  const ahead = asked.getTime() - at.getTime();
+  if (ahead < 29 * MINUTE || ahead > (7 * 24 * 60 + 1) * MINUTE) {
+    throw Failure.invalid([...body, 'expires_at'], 'value_error', 'must lie 30 minutes to 7 days ahead');
+  }
+  return asked;
+}
+
+function refuseAmountsWithoutLines(cart: ResolvedCart): void {
+  const others = {
+    shipping_options: cart.shippingCents,
+    tax_rate: cart.taxCents,
+    fees: cart.fees.reduce((sum, fee) => sum + fee.amountCents, 0),
+  };
+  for (const [field, amount] of Object.entries(others)) {
+    if (amount > 0)
+      throw Failure.invalid([...body, field], 'line_items_required', 'an amount needs lines to be spread over');
+  }
+}
+
+function amountsOf({ total, buckets }: Split) {
+  return {
+    amountSubtotalCents: total.subtotalCents,
+    amountDiscountCents: total.discountCents,
+    amountTaxCents: total.taxCents,
+    amountShippingCents: total.shippingCents,
+    amountFeeCents: total.feeCents,
+    amountTotalCents: total.totalCents,
+    amountEligibleCents: total.eligibleCents,
+    amountIiasCents: buckets.iias,
+    amountPrescriptionCents: buckets.prescription,
+    amountVisionCents: buckets.vision,
+    amountServiceCents: buckets.service,
+  };
+}
+
+function eligibilityRecord(sessionId: string, cart: ResolvedCart, split: Split): EligibilityRecord {
+  const byPolicy = cart.lines.find(
+    (line, i) => line.eligibilityRule === 'food_policy' && (split.lines[i]?.eligibleCents ?? 0) > 0,
+  );
+  return {
+    id: newId('split_cart'),
+    sessionId,
+    eligibleCents: split.total.eligibleCents,
+    foodPolicy: byPolicy !== undefined,
+    policyVersion: byPolicy?.eligibilityRuleVersion ?? null,
+    chargedAttemptId: null,
+  };
+}
+
+function sharedVisitType(lines: readonly ResolvedLine[]): string | null {
+  const labels = new Set(lines.map((line) => line.visitType));
+  const [only] = labels;
+  return labels.size === 1 ? (only ?? null) : null;
+}
+
+function sessionDiscount(discount: ResolvedDiscount, amountCents: Cents): SessionDiscount {
+  const { couponId, promoCodeId, coupon } = discount;
+  return { id: newId('discount'), couponId, promoCodeId, coupon, amountCents };
+}
+
+function sessionLines(sessionId: string, cart: ResolvedCart, split: Split): SessionLine[] {
+  return cart.lines.map((line, position) => {
+    const part = split.lines[position];
+    if (part === undefined) throw new RangeError(`no split for line ${position}`);
+    return {
+      id: newId('line_item'),
+      sessionId,
+      position,
+      priceId: line.priceId,
+      productId: line.productId,
+      description: line.description,
+      quantity: line.quantity,
+      unitAmountCents: line.unitAmountCents,
+      amountSubtotalCents: part.subtotalCents,
+      amountDiscountCents: part.discountCents,
+      amountTaxCents: part.taxCents,
+      amountShippingCents: part.shippingCents,
+      amountFeeCents: part.feeCents,
+      amountTotalCents: part.totalCents,
+      amountEligibleCents: part.eligibleCents,
+      eligibilityClass: line.eligibilityClass,
+      eligibilityRule: line.eligibilityRule,
+      eligibilityRuleVersion: line.eligibilityRuleVersion,
+      rationale: line.rationale,
+      recurring: line.recurring,
+      amountCapturedCents: cents(0),
+      amountRefundedCents: cents(0),
+      paymentIntentId: null,
+    };
+  });
+}

@@ -1,0 +1,20 @@
+import { pruneEvents } from '@eligo/events';
+import { type Database, pruneKeys, withTx } from '@eligo/postgres';
+import type { Job } from '@eligo/service';
+import { pruneSessionKeys } from '../store/session-keys.ts';
+
+const BATCH = 1_000;
+
+/** Deletes what nobody asks for any more: idempotency keys after 30 days, published events after their retention. */
+export function pruneOldRows(database: Database): Job {
+  return {
+    name: 'prune',
+    everyMs: 600_000,
+    async run() {
+      const answers = await withTx(database, null, (tx) => pruneKeys(tx, BATCH));
+      const sessions = await withTx(database, null, (tx) => pruneSessionKeys(tx, BATCH));
+      const events = await pruneEvents(database, {}, BATCH);
+      return [answers, sessions, events].includes(BATCH);
+    },
+  };
+}

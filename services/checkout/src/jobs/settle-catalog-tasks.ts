@@ -1,0 +1,25 @@
+import type { Job, ServiceContext } from '@eligo/service';
+import { runCatalogTask } from '../actions/run-catalog-task.ts';
+import type { Resources } from '../resources.ts';
+import { dueCatalogTasks } from '../store/catalog-tasks.ts';
+
+const BATCH = 50;
+
+/** Does what is still to be done at the catalog: redemptions final or given back, inline lines activated. */
+export function settleCatalogTasks(
+  resources: Pick<Resources, 'database' | 'catalog' | 'logger'>,
+  callerFor: ServiceContext['callerFor'],
+): Job {
+  return {
+    name: 'settle-catalog-tasks',
+    everyMs: 500,
+    async run(signal) {
+      const due = await dueCatalogTasks(resources.database, BATCH);
+      for (const task of due) {
+        if (signal.aborted) return false;
+        await runCatalogTask(resources, task, { caller: callerFor(task.scope), signal });
+      }
+      return due.length === BATCH;
+    },
+  };
+}

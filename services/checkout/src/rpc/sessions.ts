@@ -1,0 +1,94 @@
+import { Failure } from '@eligo/failures';
+import type { CheckoutService, ListSessionsRequest, UpdateSessionRequest } from '@eligo/proto/checkout/v1/checkout';
+import type { Implementation } from '@eligo/rpc';
+import { createSession } from '../actions/create-session.ts';
+import { cancelSession, expireSession } from '../actions/end-session.ts';
+import { type SessionChange, updateSession } from '../actions/update-session.ts';
+import type { Resources } from '../resources.ts';
+import { loadSessionLines } from '../store/session-lines.ts';
+import { type SessionFilter, streamSessions } from '../store/session-list.ts';
+import { loadSession } from '../store/sessions.ts';
+import { lineItemMessage } from './line-item-message.ts';
+import { pageOf, pageOfList } from './page-of.ts';
+import { sessionMessage } from './session-message.ts';
+import { sessionRequestOf, storefrontDetailsOf } from './session-request.ts';
+
+/** Sessions: created, read, updated and ended. What charges them is in charging.ts. */
+export function sessionHandlers(resources: Resources): Implementation<typeof CheckoutService> {
+  const { database, clock } = resources;
+  return {
+    async createSession(request, call) {
+      return sessionMessage(call.scope, await createSession(resources, call, sessionRequestOf(request)));
+    },
+
+    async getSession({ id }, { scope }) {
+      const session = await loadSession(database, scope, id);
+      if (session === undefined) throw new Failure('checkout_session_not_found');
+      return sessionMessage(scope, session);
+    },
+
+    async *listSessions(request, { scope }) {
+      const sessions = streamSessions(database, scope, pageOf(request.page), filterOf(request, clock.now()));
+      for (let next = await sessions.next(); ; next = await sessions.next()) {
+        if (next.done === true) {
+          yield { item: { case: 'end', value: { hasMore: next.value } } };
+          return;
+        }
+        yield { item: { case: 'session', value: sessionMessage(scope, next.value) } };
+      }
+    },
+
+    async listLineItems({ sessionId, page }, { scope }) {
+      const all = await loadSessionLines(database, scope, sessionId);
+      if (all.length === 0 && (await loadSession(database, scope, sessionId)) === undefined) {
+        throw new Failure('checkout_session_not_found');
+      }
+      const { items, hasMore } = pageOfList(all, pageOf(page));
+      return { lineItems: items.map(lineItemMessage), hasMore };
+    },
+
+    async updateSession(request, { scope }) {
+      return sessionMessage(scope, await updateSession(resources, scope, request.id, changeOf(request)));
+    },
+
+    async cancelSession({ id }, { scope }) {
+      return sessionMessage(scope, await cancelSession(resources, scope, id));
+    },
+
+    async expireSession({ id }, { scope }) {
+      return sessionMessage(scope, await expireSession(resources, scope, id));
+    },
+  };
+}
+
+const DAY_MS = 86_400_000;
+
+function filterOf(request: ListSessionsRequest, now: Date): SessionFilter {
+  const { status, mode, customerId, customerEmail, subscriptionId, clientReferenceId, paymentIntentId } = request;
+  const since =
+    request.intervalDays === undefined ? undefined : new Date(now.getTime() - request.intervalDays * DAY_MS);
+  const from = dateOf(request.createdGteMs);
+  return {
+    ...{ status, mode, customerId, customerEmail, subscriptionId, clientReferenceId, paymentIntentId },
+    sellingPlan: request.sellingPlan,
+    disputed: request.disputed,
+    createdAfter: dateOf(request.createdGtMs),
+    createdAtOrAfter: since === undefined || (from !== undefined && from > since) ? from : since,
+    createdBefore: dateOf(request.createdLtMs),
+    createdAtOrBefore: dateOf(request.createdLteMs),
+  };
+}
+
+function dateOf(ms: bigint | undefined): Date | undefined {
+  return ms === undefined ? undefined : new Date(Number(ms));
+}
+
+function changeOf(request: UpdateSessionRequest): SessionChange {
+  const { metadata, clientReferenceId } = request;
+  const storefrontPaymentDetails = storefrontDetailsOf(request.storefrontPaymentDetails);
+  return {
+    ...(metadata === undefined ? {} : { metadata: metadata.entries }),
+    ...(clientReferenceId === undefined ? {} : { clientReferenceId }),
+    ...(storefrontPaymentDetails === undefined ? {} : { storefrontPaymentDetails }),
+  };
+}

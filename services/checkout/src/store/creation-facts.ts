@@ -1,0 +1,69 @@
+import { type Db, type Scope, scoped } from '@eligo/postgres';
+import type { SessionStatus } from '../domain/session-states.ts';
+
+/** What the creation of a session depends on, read in one round trip. */
+export interface CreationFacts {
+  readonly customer:
+    | { readonly email: string | null; readonly testClockId: string | null; readonly frozenTime: Date | null }
+    | undefined;
+  readonly paymentMethod: { readonly customerId: string | null; readonly offSession: boolean } | undefined;
+  /** The last session that was created under the key. */
+  readonly earlier:
+    | { readonly requestHash: Buffer; readonly sessionId: string; readonly status: SessionStatus }
+    | undefined;
+}
+
+export interface FactsQuery {
+  readonly customerId: string | null;
+  readonly paymentMethodId: string | null;
+  readonly key: string | null;
+}
+
+export async function readCreationFacts(db: Db, scope: Scope, query: FactsQuery): Promise<CreationFacts> {
+  const { customerId, paymentMethodId, key } = query;
+  if (customerId === null && paymentMethodId === null && key === null) return noFacts;
+  const row = await db.row(selectFacts, scope, [customerId, paymentMethodId, key]);
+  if (row === undefined) throw new Error('a select without a from clause returned no row');
+  return {
+    customer:
+      row.customer_id === null
+        ? undefined
+        : { email: row.customer_email, testClockId: row.test_clock_id, frozenTime: row.frozen_time },
+    paymentMethod:
+      row.payment_method_id === null || row.off_session === null
+        ? undefined
+        : { customerId: row.payment_method_customer_id, offSession: row.off_session },
+    earlier:
+      row.request_hash === null || row.session_id === null || row.status === null
+        ? undefined
+        : { requestHash: row.request_hash, sessionId: row.session_id, status: row.status },
+  };
+}
+
+const noFacts: CreationFacts = { customer: undefined, paymentMethod: undefined, earlier: undefined };
+
+interface FactsRow {
+  readonly customer_id: string | null;
+  readonly customer_email: string | null;
+  readonly test_clock_id: string | null;
+  readonly frozen_time: Date | null;
+  readonly payment_method_id: string | null;
+  readonly payment_method_customer_id: string | null;
+  readonly off_session: boolean | null;
+  readonly request_hash: Buffer | null;
+  readonly session_id: string | null;
+  readonly status: SessionStatus | null;
+}
+
+const selectFacts = scoped<FactsRow>(
+  'sessions.creation_facts',
+  `select c.id as customer_id, c.email as customer_email, c.test_clock_id, t.frozen_time, p.id as payment_method_id,
+     p.customer_id as payment_method_customer_id, p.off_session, k.request_hash, k.session_id, s.status
+   from (select 1) one
+   left join checkout.customers c on c.account_id = $1 and c.test_mode = $2 and c.id = $3 and c.deleted_at is null
+   left join checkout.test_clocks t on t.account_id = $1 and t.test_mode = $2 and t.id = c.test_clock_id
+   left join checkout.payment_methods p on p.account_id = $1 and p.test_mode = $2 and p.id = $4
+     and p.detached_at is null
+   left join checkout.session_keys k on k.account_id = $1 and k.test_mode = $2 and k.key = $5
+   left join checkout.sessions s on s.account_id = $1 and s.test_mode = $2 and s.id = k.session_id`,
+);
