@@ -1,0 +1,88 @@
+import { eventsMigrations } from '@eligo/events';
+import { idempotencyMigrations, migrationSource, refuseInsideTransaction } from '@eligo/postgres';
+import { CatalogService } from '@eligo/proto/catalog/v1/catalog';
+import { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
+import { implement } from '@eligo/rpc';
+import type { ServiceComposition, ServiceContext } from '@eligo/service';
+import { chargeAtOnce } from './actions/charge-at-once.ts';
+import { createTestPaymentMethod } from './actions/create-test-payment-method.ts';
+import type { Charging } from './charging.ts';
+import { type CheckoutSettings, readCheckoutSettings } from './config.ts';
+import { expireSessions } from './jobs/expire-sessions.ts';
+import { pruneOldRows } from './jobs/prune.ts';
+import { settleCatalogTasks } from './jobs/settle-catalog-tasks.ts';
+import { sweepCharges } from './jobs/sweep-charges.ts';
+import type { Resources } from './resources.ts';
+import { chargingHandlers, type TestCards } from './rpc/charging.ts';
+import { customerHandlers } from './rpc/customers.ts';
+import { intentHandlers } from './rpc/intents.ts';
+import { paymentMethodHandlers } from './rpc/payment-methods.ts';
+import { sessionHandlers } from './rpc/sessions.ts';
+
+/** Checkout: customers, payment methods, sessions with their stored split, and all money received. */
+export const checkoutService: ServiceComposition<CheckoutSettings> = {
+  name: 'checkout',
+  migrations: [
+    eventsMigrations,
+    idempotencyMigrations,
+    migrationSource('checkout', new URL('../migrations', import.meta.url)),
+  ],
+  settings: readCheckoutSettings,
+  build(context) {
+    const { database, clock, logger, failpoint, settings } = context;
+    const processors = openOwnProcessors(context);
+    const charging: Charging = { database, processors, clock, logger, failpoint, budgets: settings.budgets };
+    const resources: Resources = {
+      ...charging,
+      catalog: context.client(CatalogService),
+      chargeSession: (scope, session) => chargeAtOnce(charging, scope, session),
+    };
+    return {
+      handlers: [
+        implement(CheckoutService, {
+          ...customerHandlers(resources),
+          ...paymentMethodHandlers(resources),
+          ...sessionHandlers(resources),
+          ...chargingHandlers(charging, testCardsOf(resources)),
+          ...intentHandlers(database),
+        }),
+      ],
+      jobs: [
+        { name: 'sweep-charges', everyMs: 1_000, run: (signal) => sweepCharges(charging, signal) },
+        expireSessions(resources),
+        settleCatalogTasks(resources, context.callerFor),
+        pruneOldRows(database),
+      ],
+      async stop() {
+        processors.close();
+      },
+    };
+  },
+};
+
+function openOwnProcessors({ settings, metrics, logger }: ServiceContext<CheckoutSettings>) {
+  const calls = metrics.histogram('processor_seconds', 'Calls to the processor, by call and outcome', [
+    'call',
+    'outcome',
+  ]);
+  const processors = settings.openProcessors({
+    beforeCall: () => refuseInsideTransaction('a call to the processor'),
+    onCall: ({ call, outcome, durationMs }) => calls.observe({ call, outcome }, durationMs / 1_000),
+    onBreaker: ({ open }) => logger.warn({ state: open ? 'down' : 'up' }, 'the processor was found to be'),
+  });
+  if (processors.processorOf('live') === 'sandbox') logger.warn('live charges go to the sandbox processor');
+  return processors;
+}
+
+// A test card by its name becomes a payment method of no customer's.
+function testCardsOf(resources: Resources): TestCards {
+  return async ({ scope }, card, cardLoc) => {
+    const method = await createTestPaymentMethod(resources, scope, {
+      customerId: null,
+      card,
+      cardLoc,
+      offSession: true,
+    });
+    return method.id;
+  };
+}
