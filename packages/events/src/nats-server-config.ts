@@ -10,6 +10,8 @@ export interface NatsService {
 
 export interface NatsServerOptions {
   readonly services: Readonly<Record<string, NatsService>>;
+  /** The password of the user `admin`, who may do everything: for operators and tests, never for a service. */
+  readonly adminPassword?: string;
   /** `host:port` to listen on. */
   readonly listen: string;
   /** The folder that JetStream keeps its files in. */
@@ -26,6 +28,7 @@ export interface NatsServerOptions {
  */
 export function natsServerConfig(options: NatsServerOptions): string {
   const users = Object.entries(options.services).map(([name, service]) => userOf(name, service));
+  if (options.adminPassword !== undefined) users.push(`    { user: "admin", password: ${secret(options.adminPassword)} }`);
   return [
     `listen: ${quoted(options.listen)}`,
     ...(options.monitor === undefined ? [] : [`http: ${quoted(options.monitor)}`]),
@@ -89,6 +92,11 @@ function consumerSubjects(name: string, from: string, consumer: string): string[
     `$JS.API.CONSUMER.MSG.NEXT.${place}`,
     `$JS.ACK.${place}.>`,
   ];
+}
+
+// A variable's name stands bare: the server reads its value from the environment.
+function secret(password: string): string {
+  return password.startsWith('$') ? password : quoted(password);
 }
 
 function quoted(text: string): string {

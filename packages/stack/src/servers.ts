@@ -87,8 +87,9 @@ async function openNats({ home, secrets, environment, processes, onNews }: Conte
     ...hooks,
   });
   processes.add(server.process, null);
-  const urlOf = (name: ComponentName) => `nats://${name}:${secrets.natsPasswords[name]}@${server.host}:${server.port}`;
-  return { nats: urlOf('gateway'), natsUrlOf: urlOf };
+  const urlOf = (name: ComponentName | 'admin') =>
+    `nats://${name}:${secrets.natsPasswords[name]}@${server.host}:${server.port}`;
+  return { nats: urlOf('admin'), natsUrlOf: urlOf };
 }
 
 async function openProcessor({ home, secrets, environment, processes }: Context, hooks: Hooks) {

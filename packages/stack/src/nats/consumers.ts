@@ -1,7 +1,9 @@
-import type { ComponentName } from '../components.ts';
+import { type ComponentName, serviceNames } from '../components.ts';
 
 /**
  * Which consumers each component runs on whose stream, since a NATS user may use just these. A test holds the table
  * against what the components themselves declare.
  */
-export const busConsumers: Readonly<Partial<Record<ComponentName, Readonly<Record<string, readonly string[]>>>>> = {};
+export const busConsumers: Readonly<Partial<Record<ComponentName, Readonly<Record<string, readonly string[]>>>>> = {
+  webhooks: Object.fromEntries(serviceNames.map((from) => [from, ['public-events']])),
+};

@@ -1,0 +1,84 @@
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { waitUntil } from '@eligo/testkit';
+import pg from 'pg';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { type Home, makeHome } from '../src/home.ts';
+import { removeHome } from '../src/postgres/remove.ts';
+import { type PostgresServer, startPostgres } from '../src/postgres/server.ts';
+
+let parent: string;
+let home: Home;
+let server: PostgresServer | undefined;
+
+beforeEach(() => {
+  parent = mkdtempSync(join(tmpdir(), 'eligo-postgres-'));
+  chmodSync(parent, 0o755);
+  home = makeHome(join(parent, 'home'));
+});
+
+afterEach(async () => {
+  await server?.process.stop(5_000);
+  server = undefined;
+  removeHome(home);
+  rmSync(parent, { recursive: true, force: true });
+});
+
+async function start(): Promise<PostgresServer> {
+  server = await startPostgres(home, { password: 'a password of this test', onTrouble: () => undefined });
+  return server;
+}
+
+async function ask(url: string, text: string): Promise<unknown> {
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    return (await client.query<{ value: unknown }>(text)).rows[0]?.value;
+  } finally {
+    await client.end();
+  }
+}
+
+it('needs the password, keeps fsync on, and keeps its data from one start to the next', async () => {
+  const { url, process } = await start();
+  await expect(ask(url.replace('a password', 'another'), 'select 1')).rejects.toThrow('password authentication failed');
+  await expect(ask(url, `select current_setting('fsync') as value`)).resolves.toBe('on');
+  await expect(ask(url, `select lower('ÄÖÜ') as value`)).resolves.toBe('äöü');
+  await ask(url, 'create table kept as select 7 as value');
+  await process.stop(5_000);
+  const again = await start();
+  await expect(ask(again.url, 'select value from kept')).resolves.toBe(7);
+});
+
+it('comes back on the same address with what was committed when its postmaster is killed', async () => {
+  const { url, process } = await start();
+  await ask(url, 'create table kept as select 7 as value');
+  process.kill('SIGKILL');
+  await waitUntil(() => process.restarts() === 1, { withinMs: 30_000, what: 'the restart' });
+  await expect(ask(url, 'select value from kept')).resolves.toBe(7);
+});
+
+it('starts afresh in a removed home, and in one that other users may not enter leaves nothing outside', async () => {
+  chmodSync(parent, 0o700);
+  const { url, process } = await start();
+  await ask(url, 'create table kept as select 7 as value');
+  const folder = (await ask(url, `select current_setting('data_directory') as value`)) as string;
+  // Root gives the data to another user, who cannot pass through a closed folder.
+  expect(folder.startsWith(parent)).toBe(globalThis.process.getuid?.() !== 0);
+  expect(statSync(folder).mode & 0o077).toBe(0);
+  await process.stop(5_000);
+  rmSync(home.root, { recursive: true });
+  home = makeHome(home.root);
+  const again = await start();
+  await expect(ask(again.url, `select to_regclass('kept') as value`)).resolves.toBeNull();
+  expect(existsSync(folder)).toBe(folder.startsWith(parent));
+});
+
+it('keeps its files to itself', async () => {
+  await start();
+  const open = readdirSync(home.root).filter(
+    (name) => name !== 'postgres' && (statSync(join(home.root, name)).mode & 0o077) !== 0,
+  );
+  expect(open).toEqual([]);
+});

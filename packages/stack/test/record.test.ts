@@ -1,0 +1,94 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { processIdentity } from '../../../scripts/bootstrap/processes.mjs';
+import { startChild } from '../src/children/child.ts';
+import { recordProcess, recoverOrphans, usualSignals } from '../src/children/record.ts';
+import { supervise } from '../src/children/supervise.ts';
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'eligo-record-'));
+});
+
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function sleeper(name: string) {
+  return startChild({
+    name,
+    command: 'sleep',
+    args: ['600'],
+    environment: process.env,
+    logPath: join(folder, 'log'),
+    runFolder: folder,
+  });
+}
+
+it('stops what an earlier run left, by name, and forgets it', async () => {
+  const left = spawn('sleep', ['600']);
+  await once(left, 'spawn');
+  recordProcess(folder, 'left', left.pid ?? 0, usualSignals);
+  const ended = once(left, 'exit');
+  await expect(recoverOrphans(folder)).resolves.toEqual(['left']);
+  expect((await ended)[1]).toBe('SIGTERM');
+  await expect(recoverOrphans(folder)).resolves.toEqual([]);
+});
+
+it('leaves a stranger alone who has the pid of what an earlier run left', async () => {
+  const stranger = spawn('sleep', ['600']);
+  await once(stranger, 'spawn');
+  const record = { name: 'left', pid: stranger.pid, identity: 'another boot:12345', ...usualSignals };
+  writeFileSync(join(folder, 'left.json'), JSON.stringify(record));
+  await expect(recoverOrphans(folder)).resolves.toEqual([]);
+  expect(processIdentity(stranger.pid ?? 0)).toBeDefined();
+  stranger.kill();
+});
+
+it('makes a process stop that does not listen', async () => {
+  const stubborn = await startChild({
+    name: 'stubborn',
+    command: 'sh',
+    args: ['-c', 'trap "" TERM; while :; do sleep 0.05; done'],
+    environment: process.env,
+    logPath: join(folder, 'log'),
+    runFolder: folder,
+  });
+  await stubborn.stop(50);
+  expect(stubborn.hasEnded()).toBe(true);
+  await expect(stubborn.ended).resolves.toBe('SIGKILL');
+});
+
+it('starts a process again that died, and records the new one', async () => {
+  const restarted = Promise.withResolvers<number>();
+  const troubles: string[] = [];
+  const supervised = await supervise(() => sleeper('again'), {
+    onRestarted: (child) => restarted.resolve(child.pid),
+    onTrouble: (text) => troubles.push(text),
+  });
+  const first = supervised.current().pid;
+  supervised.kill('SIGKILL');
+  const second = await restarted.promise;
+  expect(second).not.toBe(first);
+  expect(troubles).toEqual(['again ended (SIGKILL); starting it again in 100 ms']);
+  expect(readdirSync(folder)).toContain('again.json');
+  await supervised.stop(1_000);
+  expect(readdirSync(folder)).not.toContain('again.json');
+});
+
+it('says so when a program cannot be started at all', async () => {
+  const start = startChild({
+    name: 'nothing',
+    command: join(folder, 'does-not-exist'),
+    args: [],
+    environment: process.env,
+    logPath: join(folder, 'log'),
+    runFolder: folder,
+  });
+  await expect(start).rejects.toThrow('nothing could not be started');
+});

@@ -1,0 +1,2 @@
+export function installPackages(root: string): Promise<void>;
+export function isInstalled(root: string): boolean;
