@@ -28,7 +28,8 @@ export interface NatsServerOptions {
  */
 export function natsServerConfig(options: NatsServerOptions): string {
   const users = Object.entries(options.services).map(([name, service]) => userOf(name, service));
-  if (options.adminPassword !== undefined) users.push(`    { user: "admin", password: ${secret(options.adminPassword)} }`);
+  if (options.adminPassword !== undefined)
+    users.push(`    { user: "admin", password: ${secret(options.adminPassword)} }`);
   return [
     `listen: ${quoted(options.listen)}`,
     ...(options.monitor === undefined ? [] : [`http: ${quoted(options.monitor)}`]),

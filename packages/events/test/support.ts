@@ -36,6 +36,8 @@ export async function eventsDatabase(): Promise<EventsDatabase> {
     });
   }
   const admin = new pg.Pool({ connectionString: url.href, max: 2 });
+  // The database is dropped before the server has let go of it.
+  admin.on('error', (error) => void error);
   await admin.query(`
     create table beta.effects (event_id text, at timestamptz default clock_timestamp());
     grant select, insert on beta.effects to eligo_beta`);

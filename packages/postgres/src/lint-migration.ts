@@ -33,10 +33,13 @@ export function lintMigration(migration: Migration): MigrationFinding[] {
     const bare = bareText(text).replace(/\s+/g, ' ').trim();
     const created = createdTable.exec(bare)?.[1];
     if (created !== undefined) fresh.add(lastPart(created));
-    for (const check of checks) {
-      const found = check(bare, { migration, isFresh: (table) => fresh.has(lastPart(table)) });
-      if (found !== undefined) findings.push({ migration: migration.id, line, ...found });
-    }
+    const around = { migration, isFresh: (table: string) => fresh.has(lastPart(table)) };
+    const found = [
+      ...clausesOf(bare, around).map((clause) => clauseFinding(clause, migration)),
+      statementFinding(bare, around),
+    ];
+    for (const finding of found)
+      if (finding !== undefined) findings.push({ migration: migration.id, line, ...finding });
   }
   return findings;
 }
@@ -46,32 +49,37 @@ export function lintMigrations(migrations: readonly Migration[]): MigrationFindi
   return migrations.flatMap(lintMigration);
 }
 
+type Finding = Pick<MigrationFinding, 'rule' | 'message'>;
+
 interface Surroundings {
   readonly migration: Migration;
   isFresh(table: string): boolean;
 }
 
-type Check = (bare: string, around: Surroundings) => { rule: MigrationRule; message: string } | undefined;
-
-const checks: readonly Check[] = [addedColumn, changedColumn, addedConstraint, createdIndex, dropped, renamed, locked];
-
 const createdTable = /^create (?:unlogged )?table (?:if not exists )?([\w."]+)/;
 const alteredTable = /^alter table (?:if exists )?(?:only )?([\w."]+) (.*)$/;
-// What the server evaluates once per row, and so rewrites the table for; now() and constants it does not.
-const volatile = /\b(random|gen_random_uuid|uuidv4|uuidv7|clock_timestamp|timeofday|nextval)\s*\(/;
 
-function addedColumn(bare: string, around: Surroundings): ReturnType<Check> {
-  const clause = clauseOf(
-    bare,
-    around,
-    /\badd (?:column )?(?!constraint\b|check\b|foreign\b|unique\b|primary\b|exclude\b)/,
-  );
-  if (clause === undefined) return undefined;
-  if (
-    volatile.test(clause) ||
-    /\b(small|big)?serial\b/.test(clause) ||
-    /generated (always|by default) as/.test(clause)
-  ) {
+/** What is wrong with one clause of an ALTER TABLE, by how it begins. */
+function clauseFinding(clause: string, migration: Migration): Finding | undefined {
+  if (/^add (?:constraint [\w"]+ )?(?:check|foreign|unique|primary|exclude)\b/.test(clause))
+    return addedConstraint(clause);
+  if (/^add /.test(clause)) return addedColumn(clause);
+  if (/^alter /.test(clause)) return changedColumn(clause);
+  if (migration.contract) return undefined;
+  if (/^drop (?!constraint\b)/.test(clause)) return dropBeforeContract;
+  if (/^rename (?!constraint\b)/.test(clause)) {
+    return {
+      rule: 'rename-before-contract',
+      message: 'add the new name, use it, and drop the old one in a contract phase',
+    };
+  }
+  return undefined;
+}
+
+function addedColumn(clause: string): Finding | undefined {
+  // What the server evaluates once per row, and so rewrites the table for; now() and constants it does not.
+  const volatile = /\b(random|gen_random_uuid|uuidv4|uuidv7|clock_timestamp|timeofday|nextval)\s*\(/;
+  if (volatile.test(clause) || /\b(small|big)?serial\b|generated (always|by default) as/.test(clause)) {
     return {
       rule: 'volatile-default',
       message: 'add the column without it, then set the default, then fill in batches',
@@ -83,9 +91,7 @@ function addedColumn(bare: string, around: Surroundings): ReturnType<Check> {
   return undefined;
 }
 
-function changedColumn(bare: string, around: Surroundings): ReturnType<Check> {
-  const clause = clauseOf(bare, around, /\balter (?:column )?/);
-  if (clause === undefined) return undefined;
+function changedColumn(clause: string): Finding | undefined {
   if (/\bset not null\b/.test(clause)) {
     return {
       rule: 'set-not-null',
@@ -98,13 +104,7 @@ function changedColumn(bare: string, around: Surroundings): ReturnType<Check> {
   return undefined;
 }
 
-function addedConstraint(bare: string, around: Surroundings): ReturnType<Check> {
-  const clause = clauseOf(
-    bare,
-    around,
-    /\badd (?:constraint [\w"]+ )?(?=check\b|foreign\b|unique\b|primary\b|exclude\b)/,
-  );
-  if (clause === undefined) return undefined;
+function addedConstraint(clause: string): Finding | undefined {
   if (/\b(unique|primary key|exclude)\b/.test(clause)) {
     if (/\busing index\b/.test(clause)) return undefined;
     return {
@@ -116,59 +116,42 @@ function addedConstraint(bare: string, around: Surroundings): ReturnType<Check> 
   return { rule: 'constraint-scans-table', message: 'add it not valid, and validate it in a later file' };
 }
 
-function createdIndex(bare: string, around: Surroundings): ReturnType<Check> {
-  const match = /^create (?:unique )?index (concurrently )?(?:if not exists )?(?:[\w"]+ )?on (?:only )?([\w."]+)/.exec(
+const dropBeforeContract: Finding = {
+  rule: 'drop-before-contract',
+  message: 'declare `-- eligo: contract` once no running release uses it',
+};
+
+/** What is wrong with a statement other than ALTER TABLE. */
+function statementFinding(bare: string, { migration, isFresh }: Surroundings): Finding | undefined {
+  const index = /^create (?:unique )?index (concurrently )?(?:if not exists )?(?:[\w"]+ )?on (?:only )?([\w."]+)/.exec(
     bare,
   );
-  if (match === null) return undefined;
-  const [, concurrently, table = ''] = match;
-  if (concurrently !== undefined) {
-    return around.migration.noTransaction
-      ? undefined
-      : { rule: 'concurrently-in-transaction', message: 'give the file the header `-- eligo: no-transaction`' };
-  }
-  if (around.isFresh(table)) return undefined;
-  return { rule: 'index-locks-table', message: 'it blocks every write meanwhile: create it concurrently' };
-}
-
-function dropped(bare: string, around: Surroundings): ReturnType<Check> {
-  if (around.migration.contract) return undefined;
-  const table = /^drop (?:table|view|materialized view|schema|type) (?:if exists )?([\w."]+)/.exec(bare)?.[1];
-  const column = clauseOf(bare, around, /\bdrop (?:column )?(?!constraint\b|not\b|default\b|expression\b|identity\b)/);
-  if ((table === undefined || around.isFresh(table)) && column === undefined) return undefined;
-  return { rule: 'drop-before-contract', message: 'declare `-- eligo: contract` once no running release uses it' };
-}
-
-function renamed(bare: string, around: Surroundings): ReturnType<Check> {
-  if (around.migration.contract || clauseOf(bare, around, /\brename (?!constraint\b)/) === undefined) return undefined;
-  return {
-    rule: 'rename-before-contract',
-    message: 'add the new name, use it, and drop the old one in a contract phase',
-  };
-}
-
-function locked(bare: string, around: Surroundings): ReturnType<Check> {
+  if (index !== null) return createdIndex(index[1] !== undefined, index[2] ?? '', { migration, isFresh });
+  const dropped = /^drop (?:table|view|materialized view|schema|type) (?:if exists )?([\w."]+)/.exec(bare)?.[1];
+  if (dropped !== undefined) return migration.contract || isFresh(dropped) ? undefined : dropBeforeContract;
   const heavy =
     /^(lock table|vacuum full|cluster|truncate|refresh materialized view (?!concurrently)|reindex (?!.*concurrently))/.exec(
       bare,
     );
   if (heavy === null) return undefined;
   const table = /^(?:lock table|truncate(?: table)?) (?:only )?([\w."]+)/.exec(bare)?.[1];
-  if (table !== undefined && around.isFresh(table)) return undefined;
+  if (table !== undefined && isFresh(table)) return undefined;
   return { rule: 'heavy-lock', message: `${heavy[1]} keeps everyone else off the table` };
 }
 
-/** The part of an ALTER TABLE that the pattern begins, up to the next of its clauses; nothing for a table that is fresh. */
-function clauseOf(bare: string, around: Surroundings, begin: RegExp): string | undefined {
-  const match = alteredTable.exec(bare);
-  const [, table, clauses] = match ?? [];
-  if (table === undefined || clauses === undefined || around.isFresh(table)) return undefined;
-  return topLevelClauses(clauses).find(
-    (clause) => new RegExp(`^${begin.source}`).test(clause) || clause.search(begin) === 0,
-  );
+function createdIndex(isConcurrent: boolean, table: string, { migration, isFresh }: Surroundings): Finding | undefined {
+  if (isConcurrent) {
+    if (migration.noTransaction) return undefined;
+    return { rule: 'concurrently-in-transaction', message: 'give the file the header `-- eligo: no-transaction`' };
+  }
+  if (isFresh(table)) return undefined;
+  return { rule: 'index-locks-table', message: 'it blocks every write meanwhile: create it concurrently' };
 }
 
-function topLevelClauses(text: string): string[] {
+/** The clauses of an ALTER TABLE, split at the commas between them; none for a table that is fresh, nor for another statement. */
+function clausesOf(bare: string, { isFresh }: Surroundings): string[] {
+  const [, table, text] = alteredTable.exec(bare) ?? [];
+  if (table === undefined || text === undefined || isFresh(table)) return [];
   const clauses: string[] = [];
   let depth = 0;
   let from = 0;

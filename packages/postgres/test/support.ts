@@ -47,6 +47,8 @@ export async function testDatabase(): Promise<TestDatabase> {
   const opened: Database[] = [];
   const urlOf = (service: string) => urls.services[service] ?? adminUrl;
   const admin = new pg.Pool({ connectionString: adminUrl, max: 2 });
+  // The database is dropped before the server has let go of it.
+  admin.on('error', (error) => void error);
   return {
     adminUrl,
     urlOf,

@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  claimKey,
+  type Database,
+  findKey,
+  finishKey,
+  finishKeyOfAttempt,
+  type KeyUse,
+  linkAttempt,
+  pruneKeys,
+  releaseKey,
+  requestHash,
+  unlinkAttempt,
+  withTx,
+} from '../src/index.ts';
+import { type TestDatabase, testDatabase } from './support.ts';
+
+const scope = { accountId: 'facct_a', testMode: true };
+const answer = { status: 200, body: Buffer.from('{"x":  1}\n') };
+const LEASE_MS = 60_000;
+
+let on: TestDatabase;
+let database: Database;
+let count = 0;
+
+beforeAll(async () => {
+  on = await testDatabase();
+  database = on.open();
+});
+afterAll(() => on.drop());
+
+function useOf(body: unknown, options: Partial<KeyUse> = {}): KeyUse {
+  const endpoint = options.endpoint ?? 'POST /v1/checkout/sessions/fcs_1/confirm';
+  return {
+    endpoint,
+    key: `key-${count}`,
+    requestHash: requestHash({ method: 'POST', path: endpoint, body }),
+    otherRequest: 'refuse',
+    ...options,
+  };
+}
+
+const claim = (use: KeyUse, leaseMs = LEASE_MS, as = scope) =>
+  withTx(database, as, (tx) => claimKey(tx, as, use, leaseMs));
+const finish = (use: KeyUse) => withTx(database, scope, (tx) => finishKey(tx, scope, use, answer));
+
+describe('a key', () => {
+  test('is claimed once; then it is in use; then it replays the same bytes', async () => {
+    count += 1;
+    const use = useOf({ a: 1 });
+    expect(await claim(use)).toEqual({ outcome: 'claimed', epoch: 1, attemptId: undefined });
+    expect(await claim(use)).toEqual({ outcome: 'in_use' });
+    expect(await findKey(database, scope, use)).toEqual({ outcome: 'in_use' });
+    expect(await finish(use)).toBe(true);
+    expect(await claim(use)).toEqual({ outcome: 'finished', answer, attemptId: undefined });
+    expect(await findKey(database, scope, use)).toEqual({ outcome: 'finished', answer, attemptId: undefined });
+  });
+
+  test('with another request is refused, in flight and finished', async () => {
+    count += 1;
+    const use = useOf({ a: 1 });
+    await claim(use);
+    expect(await claim(useOf({ a: 2 }))).toEqual({ outcome: 'other_request' });
+    await finish(use);
+    expect(await claim(useOf({ a: 2 }))).toEqual({ outcome: 'other_request' });
+  });
+
+  test('with another request is another request where clients send keys of resources', async () => {
+    count += 1;
+    const first = useOf({ a: 1 }, { otherRequest: 'run_as_new' });
+    const second = useOf({ a: 2 }, { otherRequest: 'run_as_new' });
+    await claim(first);
+    await finish(first);
+    expect(await claim(second)).toMatchObject({ outcome: 'claimed' });
+    expect(await claim(first)).toMatchObject({ outcome: 'finished' });
+  });
+
+  test('belongs to account, mode and endpoint', async () => {
+    count += 1;
+    await claim(useOf({ a: 1 }));
+    expect(await claim(useOf({ a: 1 }), LEASE_MS, { ...scope, testMode: false })).toMatchObject({ outcome: 'claimed' });
+    expect(await claim(useOf({ a: 1 }), LEASE_MS, { ...scope, accountId: 'facct_b' })).toMatchObject({
+      outcome: 'claimed',
+    });
+    expect(await claim(useOf({ a: 1 }, { endpoint: 'POST /v1/other' }))).toMatchObject({ outcome: 'claimed' });
+  });
+
+  test('whose lease lapsed is taken over with a new epoch and what was begun', async () => {
+    count += 1;
+    const use = useOf({ a: 1 });
+    await claim(use, 0);
+    await withTx(database, scope, (tx) => linkAttempt(tx, scope, use, 'fatt_1'));
+    expect(await claim(use)).toEqual({ outcome: 'claimed', epoch: 2, attemptId: 'fatt_1' });
+    expect(await claim(use)).toEqual({ outcome: 'in_use' });
+  });
+
+  test('is given back early only by who holds it', async () => {
+    count += 1;
+    const use = useOf({ a: 1 });
+    await claim(use, 0);
+    await claim(use);
+    await withTx(database, scope, (tx) => releaseKey(tx, scope, use, 1));
+    expect(await claim(use)).toEqual({ outcome: 'in_use' });
+    await withTx(database, scope, (tx) => releaseKey(tx, scope, use, 2));
+    expect(await claim(use)).toMatchObject({ outcome: 'claimed', epoch: 3 });
+  });
+
+  test('is finished by whoever knows only what was begun, and the first answer stays', async () => {
+    count += 1;
+    const use = useOf({ a: 1 });
+    await claim(use);
+    await withTx(database, scope, (tx) => linkAttempt(tx, scope, use, 'fatt_2'));
+    const byAttempt = (status: number) =>
+      withTx(database, scope, (tx) => finishKeyOfAttempt(tx, scope, 'fatt_2', { status, body: answer.body }));
+    expect(await byAttempt(402)).toBe(true);
+    expect(await byAttempt(200)).toBe(false);
+    expect(await finish(use)).toBe(false);
+    expect(await claim(use)).toMatchObject({ outcome: 'finished', answer: { status: 402 } });
+  });
+
+  test('begins anew when what it had begun is abandoned', async () => {
+    count += 1;
+    const use = useOf({ a: 1 });
+    await claim(use, 0);
+    await withTx(database, scope, (tx) => linkAttempt(tx, scope, use, 'fatt_3'));
+    await withTx(database, scope, (tx) => unlinkAttempt(tx, scope, 'fatt_3'));
+    expect(await claim(use)).toEqual({ outcome: 'claimed', epoch: 3, attemptId: undefined });
+  });
+
+  test('claimed sixteen times at once is claimed once', async () => {
+    count += 1;
+    const use = useOf({ a: 1 });
+    const wide = on.open('alpha', { max: 16 });
+    const claims = await Promise.all(
+      Array.from({ length: 16 }, () => withTx(wide, scope, (tx) => claimKey(tx, scope, use, LEASE_MS))),
+    );
+    expect(claims.filter(({ outcome }) => outcome === 'claimed')).toHaveLength(1);
+    expect(claims.filter(({ outcome }) => outcome === 'in_use')).toHaveLength(15);
+  });
+
+  test('is not claimed when the transaction does not commit', async () => {
+    count += 1;
+    const use = useOf({ a: 1 });
+    const attempt = withTx(database, scope, async (tx) => {
+      await claimKey(tx, scope, use, LEASE_MS);
+      throw new Error('no');
+    });
+    await expect(attempt).rejects.toThrow('no');
+    expect(await findKey(database, scope, use)).toBeUndefined();
+  });
+
+  test('is pruned when it is finished and thirty days old, whoever it belongs to', async () => {
+    count += 1;
+    const old = useOf({ a: 1 });
+    await claim(old);
+    await finish(old);
+    const open = useOf({ a: 1 }, { endpoint: 'POST /v1/open' });
+    await claim(open);
+    await on.admin("update alpha.idempotency_keys set created_at = now() - interval '31 days' where key = $1", [
+      old.key,
+    ]);
+    expect(await pruneKeys(database)).toBe(1);
+    expect(await findKey(database, scope, old)).toBeUndefined();
+    expect(await findKey(database, scope, open)).toEqual({ outcome: 'in_use' });
+  });
+});
+
+describe('a request hash', () => {
+  const hash = (query: unknown, body: unknown) =>
+    requestHash({ method: 'POST', path: '/x', query, body }).toString('hex');
+
+  test('does not depend on the order of keys', () => {
+    expect(hash({ a: 1, b: 2 }, { x: { p: 1, q: [1, { r: 1, s: 2 }] } })).toBe(
+      hash({ b: 2, a: 1 }, { x: { q: [1, { s: 2, r: 1 }], p: 1 } }),
+    );
+  });
+
+  test('depends on everything else', () => {
+    const seen = new Set([
+      hash({}, { a: [1, 2] }),
+      hash({}, { a: [2, 1] }),
+      hash({}, { a: '1' }),
+      hash({}, { a: 1 }),
+      hash({}, { a: null }),
+      hash({}, {}),
+      hash({ a: 1 }, {}),
+      requestHash({ method: 'GET', path: '/x', body: {} }).toString('hex'),
+      requestHash({ method: 'POST', path: '/y', body: {} }).toString('hex'),
+    ]);
+    expect(seen.size).toBe(9);
+  });
+});

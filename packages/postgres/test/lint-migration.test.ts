@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest';
+import {
+  idempotencyMigrations,
+  lintMigration,
+  lintMigrations,
+  parseMigration,
+  readMigrations,
+  splitStatements,
+} from '../src/index.ts';
+
+const lint = (sql: string) =>
+  lintMigration(parseMigration('x/0001.sql', sql)).map(({ rule, line }) => `${rule}@${line}`);
+
+describe('the linter finds', () => {
+  test.each([
+    ['alter table t add column id uuid default gen_random_uuid();', 'volatile-default'],
+    ['alter table only s.t add c timestamptz default clock_timestamp();', 'volatile-default'],
+    ['alter table t add column id bigserial;', 'volatile-default'],
+    ['alter table t add column d int generated always as (a + 1) stored;', 'volatile-default'],
+    ['alter table t add column c int not null;', 'required-column'],
+    ['alter table t alter column c set not null;', 'set-not-null'],
+    ['create index i on t (c);', 'index-locks-table'],
+    ['create unique index if not exists i on only t (c);', 'index-locks-table'],
+    ['create index concurrently i on t (c);', 'concurrently-in-transaction'],
+    ['alter table t add constraint k foreign key (a) references u (a);', 'constraint-scans-table'],
+    ['alter table t add constraint k check (a > 0);', 'constraint-scans-table'],
+    ['alter table t add unique (a);', 'unique-constraint-locks-table'],
+    ['alter table t add constraint k primary key (a);', 'unique-constraint-locks-table'],
+    ['alter table t alter column c type bigint;', 'type-change-rewrites'],
+    ['alter table t alter c set data type bigint;', 'type-change-rewrites'],
+    ['alter table t drop column c;', 'drop-before-contract'],
+    ['alter table t drop c;', 'drop-before-contract'],
+    ['drop table if exists t;', 'drop-before-contract'],
+    ['alter table t rename column a to b;', 'rename-before-contract'],
+    ['alter table t rename to u;', 'rename-before-contract'],
+    ['lock table t;', 'heavy-lock'],
+    ['vacuum full t;', 'heavy-lock'],
+    ['truncate t;', 'heavy-lock'],
+  ])('%s', (sql, rule) => {
+    expect(lint(sql)).toEqual([`${rule}@1`]);
+  });
+
+  test('what stands among other clauses and lines', () => {
+    expect(
+      lint(
+        'select 1;\n-- a comment; with a semicolon\nalter table t\n  add column a int default (1 + 2),\n  add column b int not null;',
+      ),
+    ).toEqual(['required-column@3']);
+  });
+});
+
+describe('the linter lets pass', () => {
+  test.each([
+    'alter table t add column c int;',
+    'alter table t add column c int not null default 0;',
+    'alter table t add column c timestamptz(3) not null default now();',
+    'alter table t alter column c set default 5, alter column c drop not null;',
+    'alter table t add constraint k check (a > 0) not valid;',
+    'alter table t validate constraint k;',
+    'alter table t add constraint k unique using index i;',
+    'alter table t drop constraint k;',
+    '-- eligo: no-transaction\ncreate index concurrently i on t (c);',
+    '-- eligo: contract\nalter table t drop column c;',
+    '-- eligo: contract\nalter table t rename column a to b;',
+    "comment on table t is 'drop table t; lock table t';",
+    'create function f() returns void language plpgsql as $$ begin truncate t; end $$;',
+    'create table n (a int not null);\ncreate index i on n (a);\nalter table n add constraint k check (a > 0);\ntruncate n;\ndrop table n;',
+    'create table s.n (a int);\ncreate index i on n (a);',
+  ])('%s', (sql) => {
+    expect(lint(sql)).toEqual([]);
+  });
+
+  test('the migrations of this package', async () => {
+    expect(lintMigrations(await readMigrations([idempotencyMigrations]))).toEqual([]);
+  });
+});
+
+test('an unknown header is refused, so that a misspelt one is not without effect', () => {
+  expect(() => parseMigration('x', '-- eligo: no-transactions\nselect 1')).toThrow('no-transactions');
+});
+
+test('statements end at semicolons outside quotes and comments', () => {
+  const sql = `select ';'; select "a;b" /* ; /* ; */ ; */ from t;
+    create function f() returns text language sql as $body$ select 'x;$$;' $body$;
+    -- ; nothing
+    select 'it''s; one'`;
+  expect(splitStatements(sql).map(({ text, line }) => [line, text.slice(0, 12)])).toEqual([
+    [1, "select ';'"],
+    [1, 'select "a;b"'],
+    [2, 'create funct'],
+    [4, "select 'it''"],
+  ]);
+});

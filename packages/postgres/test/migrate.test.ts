@@ -1,0 +1,188 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { dumpSchema, type MigrateOptions, migrate } from '../src/index.ts';
+import { type TestDatabase, testDatabase } from './support.ts';
+
+let on: TestDatabase;
+let directory: string;
+let schema: string;
+let count = 0;
+
+beforeAll(async () => {
+  on = await testDatabase();
+});
+afterAll(() => on.drop());
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'eligo-migrations-'));
+  schema = `made_${++count}`;
+  await on.admin(`create schema ${schema} authorization eligo_owner`);
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+async function files(texts: Record<string, string>): Promise<void> {
+  for (const [name, text] of Object.entries(texts)) await writeFile(join(directory, name), text);
+}
+
+function run(options: Partial<MigrateOptions> = {}) {
+  return migrate({
+    url: on.adminUrl,
+    owner: 'eligo_owner',
+    schema,
+    role: 'eligo_alpha',
+    sources: [{ name: 'made', directory }],
+    ...options,
+  });
+}
+
+test('files are applied in the order of their names, once, and the second run does nothing', async () => {
+  await files({
+    '0002_b.sql': 'alter table a add column y int;',
+    '0001_a.sql': 'create table a (x int);',
+    'readme.txt': 'no',
+  });
+  expect(await run()).toEqual({ applied: ['made/0001_a.sql', 'made/0002_b.sql'], ahead: [] });
+  expect(await run()).toEqual({ applied: [], ahead: [] });
+  await files({ '0003_c.sql': 'alter table a add column z int;' });
+  expect((await run()).applied).toEqual(['made/0003_c.sql']);
+});
+
+test('several at once apply each file once', async () => {
+  await files({
+    '0001_a.sql': 'create table a (x int); select pg_sleep(0.2);',
+    '0002_b.sql': 'create table b (x int);',
+  });
+  const results = await Promise.all(Array.from({ length: 4 }, () => run()));
+  expect(results.flatMap(({ applied }) => applied).toSorted()).toEqual(['made/0001_a.sql', 'made/0002_b.sql']);
+});
+
+test('a file that fails leaves nothing behind and stops those after it', async () => {
+  await files({
+    '0001_a.sql': 'create table a (x int);',
+    '0002_b.sql': 'create table b (x int); select 1 / 0;',
+    '0003_c.sql': 'create table c (x int);',
+  });
+  await expect(run()).rejects.toThrow('made/0002_b.sql: division by zero');
+  const tables = await on.admin("select tablename from pg_tables where schemaname = $1 and tablename <> 'migrations'", [
+    schema,
+  ]);
+  expect(tables).toEqual([{ tablename: 'a' }]);
+  await files({ '0002_b.sql': 'create table b (x int);' });
+  expect((await run()).applied).toEqual(['made/0002_b.sql', 'made/0003_c.sql']);
+});
+
+test('a file that changed after it was applied is refused', async () => {
+  await files({ '0001_a.sql': 'create table a (x int);' });
+  await run();
+  await files({ '0001_a.sql': 'create table a (x bigint);' });
+  await expect(run()).rejects.toThrow('made/0001_a.sql has changed since it was applied');
+});
+
+test('a file that would come before one that is applied is refused', async () => {
+  await files({ '0002_b.sql': 'create table b (x int);' });
+  await run();
+  await files({ '0001_a.sql': 'create table a (x int);' });
+  await expect(run()).rejects.toThrow('made/0001_a.sql comes before made/0002_b.sql');
+});
+
+test('an older release beside a newer schema applies nothing and says what it does not know', async () => {
+  await files({ '0001_a.sql': 'create table a (x int);', '0002_b.sql': 'create table b (x int);' });
+  await run();
+  await rm(join(directory, '0002_b.sql'));
+  expect(await run()).toEqual({ applied: [], ahead: ['made/0002_b.sql'] });
+});
+
+test('an index is created concurrently outside a transaction, also after an attempt that died', async () => {
+  await files({ '0001_a.sql': 'create table a (x int);' });
+  await run();
+  await on.admin(`insert into ${schema}.a values (1), (1)`);
+  await files({
+    '0002_index.sql':
+      '-- eligo: no-transaction\ncreate unique index concurrently a_x on a (x);\ncreate index concurrently a_y on a (x);\n',
+  });
+  await expect(run()).rejects.toThrow('could not create unique index');
+  await on.admin(`delete from ${schema}.a`);
+  expect((await run()).applied).toEqual(['made/0002_index.sql']);
+  const invalid = await on.admin('select 1 from pg_index where not indisvalid and indrelid = $1::regclass', [
+    `${schema}.a`,
+  ]);
+  expect(invalid).toEqual([]);
+});
+
+test('who waits for a table lets the queries behind it pass, and tries again', async () => {
+  await files({ '0001_a.sql': 'create table a (x int);' });
+  await run();
+  const reader = new pg.Client(on.adminUrl);
+  await reader.connect();
+  await reader.query(`begin; select * from ${schema}.a`);
+  await files({ '0002_b.sql': 'alter table a add column y int;' });
+  const migrating = run({ lockTimeoutMs: 100, lockAttempts: 50 });
+  await expect
+    .poll(
+      async () =>
+        (
+          await on.admin("select 1 from pg_stat_activity where application_name = $1 and wait_event_type = 'Lock'", [
+            `migrate ${schema}`,
+          ])
+        ).length,
+    )
+    .toBe(1);
+  // Behind the waiting exclusive lock this would wait as well, if that waited for long.
+  await on.admin(`select * from ${schema}.a`);
+  await reader.query('commit');
+  expect((await migrating).applied).toEqual(['made/0002_b.sql']);
+  await reader.end();
+});
+
+test('gives up when it does not get its lock', async () => {
+  await files({ '0001_a.sql': 'create table a (x int);' });
+  await run();
+  const reader = new pg.Client(on.adminUrl);
+  await reader.connect();
+  await reader.query(`begin; select * from ${schema}.a`);
+  await files({ '0002_b.sql': 'alter table a add column y int;' });
+  await expect(run({ lockTimeoutMs: 20, lockAttempts: 2 })).rejects.toThrow('lock timeout');
+  await reader.end();
+});
+
+test('the names of schema and role stand for themselves, and what is made belongs to the owner', async () => {
+  await files({
+    '0001_a.sql': `create table a (x int);
+      create function f() returns int language sql set search_path = :"schema" as 'select 1';
+      revoke delete on a from :"role";`,
+  });
+  await run();
+  const text = await dumpSchema(on.adminUrl, schema);
+  expect(text).toContain('grant insert, select, update on a to eligo_alpha;');
+  expect(text).toContain('grant execute on function f() to eligo_alpha;');
+  expect(text).not.toContain('public');
+  expect(
+    await on.admin('select tableowner from pg_tables where schemaname = $1 and tablename = $2', [schema, 'a']),
+  ).toEqual([{ tableowner: 'eligo_owner' }]);
+});
+
+test('the dump of a schema does not depend on the order in which it came to be', async () => {
+  const policy = 'create policy p on a for select to eligo_finder using (x > 0);';
+  await files({
+    '0001_a.sql': `create table b (y text collate "C" default 'z'); create table a (x int not null, s numeric(4,2), constraint low check (x > 0), constraint two unique (x)); alter table a enable row level security; ${policy}`,
+    '0002_b.sql': 'create index a_s on a (s) where s is not null; create index a_r on a (s, x);',
+  });
+  await run();
+  const first = await dumpSchema(on.adminUrl, schema);
+  expect(first).toContain(
+    '  x integer not null,\n  s numeric(4,2),\n  constraint two UNIQUE (x),\n  constraint low CHECK ((x > 0))',
+  );
+  expect(first).toContain(
+    'alter table a enable row level security;\ncreate policy p on a for select to eligo_finder\n  using ((x > 0));',
+  );
+  const other = `${schema}_other`;
+  await on.admin(`create schema ${other} authorization eligo_owner`);
+  await files({
+    '0001_a.sql': `create table a (x int not null, s numeric(4,2), constraint low check (x > 0), constraint two unique (x)); ${policy}`,
+    '0002_b.sql': `create index a_r on a (s, x); create index a_s on a (s) where s is not null; create table b (y text collate "C" default 'z'); alter table a enable row level security;`,
+  });
+  await run({ schema: other });
+  expect((await dumpSchema(on.adminUrl, other)).replaceAll(other, schema)).toBe(first);
+});

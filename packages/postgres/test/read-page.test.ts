@@ -1,0 +1,120 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Database, type Page, type PageSource, readPage, scoped, streamPage, withTx } from '../src/index.ts';
+import { type TestDatabase, testDatabase } from './support.ts';
+
+const scope = { accountId: 'facct_a', testMode: true };
+const insert = scoped(
+  'p.insert',
+  'insert into things (account_id, test_mode, thing_id, amount) values ($1, $2, $3, $4)',
+);
+const source: PageSource = { table: 'things', id: 'thing_id', columns: ['thing_id'] };
+const ids = Array.from({ length: 30 }, (_, i) => `t${String(i).padStart(2, '0')}`);
+const newestFirst = ids.toReversed();
+
+let on: TestDatabase;
+let database: Database;
+
+beforeAll(async () => {
+  on = await testDatabase();
+  database = on.open();
+  await withTx(database, scope, (tx) => Promise.all(ids.map((id, i) => tx.execute(insert, scope, [id, i]))));
+  const other = { accountId: 'facct_b', testMode: true };
+  await withTx(database, other, (tx) => tx.execute(insert, other, ['t15x', 1]));
+});
+afterAll(() => on.drop());
+
+const idsOf = (rows: { thing_id: string }[]) => rows.map(({ thing_id }) => thing_id);
+
+/** What a page is, said with arrays. */
+function expected({ limit, offset = 0, startingAfter, endingBefore }: Page): { ids: string[]; hasMore: boolean } {
+  if (endingBefore !== undefined) {
+    const before = newestFirst.slice(0, newestFirst.indexOf(endingBefore)).toReversed().slice(offset);
+    return { ids: before.slice(0, limit).toReversed(), hasMore: before.length > limit };
+  }
+  const after = newestFirst
+    .slice(startingAfter === undefined ? 0 : newestFirst.indexOf(startingAfter) + 1)
+    .slice(offset);
+  return { ids: after.slice(0, limit), hasMore: after.length > limit };
+}
+
+const page = fc
+  .record({
+    limit: fc.integer({ min: 1, max: 40 }),
+    offset: fc.option(fc.integer({ min: 0, max: 35 }), { nil: undefined }),
+    cursor: fc.option(fc.record({ id: fc.constantFrom(...ids), before: fc.boolean() }), { nil: undefined }),
+  })
+  .map(
+    ({ limit, offset, cursor }): Page => ({
+      limit,
+      offset,
+      ...(cursor === undefined ? {} : cursor.before ? { endingBefore: cursor.id } : { startingAfter: cursor.id }),
+    }),
+  );
+
+describe('a page', () => {
+  test('is the rows next to its cursor, newest first, and says whether there are more', async () => {
+    await fc.assert(
+      fc.asyncProperty(page, async (wanted) => {
+        const { rows, hasMore } = await readPage<{ thing_id: string }>(database, scope, source, wanted);
+        expect({ ids: idsOf(rows), hasMore }).toEqual(expected(wanted));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('that is streamed is the same page', async () => {
+    await fc.assert(
+      fc.asyncProperty(page, async (wanted) => {
+        const streamed: string[] = [];
+        for await (const rows of streamPage<{ thing_id: string }>(database, scope, source, wanted, 4)) {
+          expect(rows.length).toBeLessThanOrEqual(4);
+          streamed.push(...idsOf(rows));
+        }
+        expect(streamed).toEqual(expected(wanted).ids);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('of the largest limit there is holds everything', async () => {
+    for (const wanted of [
+      { limit: Number.MAX_SAFE_INTEGER },
+      { limit: Number.MAX_SAFE_INTEGER, endingBefore: 't03' },
+    ]) {
+      const streamed: string[] = [];
+      for await (const rows of streamPage<{ thing_id: string }>(database, scope, source, wanted))
+        streamed.push(...idsOf(rows));
+      expect(streamed).toEqual(expected(wanted).ids);
+    }
+  });
+
+  test('is filtered', async () => {
+    const filtered: PageSource = { ...source, filter: (query) => void query.where('things.amount', '<', 3) };
+    const { rows, hasMore } = await readPage<{ thing_id: string }>(database, scope, filtered, {
+      limit: 2,
+      startingAfter: 't20',
+    });
+    expect([idsOf(rows), hasMore]).toEqual([['t02', 't01'], true]);
+  });
+
+  test.each(['starting_after', 'ending_before'] as const)(
+    'with %s of nobody, or of another account, is a 422 at its place',
+    async (name) => {
+      for (const id of ['nobody', 't15x', '']) {
+        const wanted: Page = {
+          limit: 3,
+          ...(name === 'starting_after' ? { startingAfter: id } : { endingBefore: id }),
+        };
+        const violation = { violations: [{ loc: ['query', name], type: 'cursor_not_found' }] };
+        await expect(readPage(database, scope, source, wanted)).rejects.toMatchObject(violation);
+        await expect(streamPage(database, scope, source, wanted).next()).rejects.toMatchObject(violation);
+      }
+    },
+  );
+
+  test('with both cursors is a 422', async () => {
+    const both = { limit: 3, startingAfter: 't01', endingBefore: 't03' };
+    await expect(readPage(database, scope, source, both)).rejects.toMatchObject({ status: 422 });
+  });
+});
