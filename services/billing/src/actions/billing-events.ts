@@ -1,0 +1,38 @@
+import { append } from '@eligo/events';
+import type { Scope, Tx } from '@eligo/postgres';
+import type { Invoice, Subscription } from '../domain/subscription.ts';
+import { invoiceMessage, subscriptionMessage } from '../rpc/messages.ts';
+
+/** Appends an event of a subscription, as it is in this transaction. The caller holds its row. */
+export async function appendSubscriptionEvent(
+  tx: Tx,
+  scope: Scope,
+  type: 'created' | 'updated' | 'deleted',
+  subscription: Subscription,
+  at: Date,
+): Promise<void> {
+  await append(tx, {
+    ...scope,
+    type: `customer.subscription.${type}`,
+    aggregateId: subscription.id,
+    at,
+    object: { case: 'subscription', value: subscriptionMessage(scope, subscription) },
+  });
+}
+
+/** Appends an event of an invoice. */
+export async function appendInvoiceEvent(
+  tx: Tx,
+  scope: Scope,
+  type: 'created' | 'finalized' | 'paid',
+  invoice: Invoice,
+  at: Date,
+): Promise<void> {
+  await append(tx, {
+    ...scope,
+    type: `invoice.${type}`,
+    aggregateId: invoice.id,
+    at,
+    object: { case: 'invoice', value: invoiceMessage(scope, invoice) },
+  });
+}

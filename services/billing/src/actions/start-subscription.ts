@@ -1,0 +1,64 @@
+import { type JsonValue, toJson } from '@bufbuild/protobuf';
+import type { Scope, Tx } from '@eligo/postgres';
+import { DiscountSchema } from '@eligo/proto/checkout/v1/checkout';
+import type { StartSubscription } from '@eligo/proto/events/v1/events';
+import { centsFromInt64 } from '@eligo/values';
+import { newSubscription, type SoldSubscription } from '../domain/new-subscription.ts';
+import type { Interval } from '../domain/periods.ts';
+import { insertInvoice } from '../store/invoices.ts';
+import { insertSubscription } from '../store/subscriptions.ts';
+import { appendInvoiceEvent, appendSubscriptionEvent } from './billing-events.ts';
+
+/** Makes the subscription of a completed session and its first invoice under the ids that the session carries; a second time does nothing. */
+export async function startSubscription(tx: Tx, scope: Scope, command: StartSubscription): Promise<void> {
+  const sold = soldOf(command);
+  const { subscription, invoice } = newSubscription(sold);
+  if (!(await insertSubscription(tx, scope, subscription))) return;
+  await insertInvoice(tx, scope, invoice);
+  await appendSubscriptionEvent(tx, scope, 'created', subscription, sold.at);
+  // It was paid with its session, so that it passes through all its states at once.
+  for (const type of ['created', 'finalized', 'paid'] as const) {
+    await appendInvoiceEvent(tx, scope, type, invoice, sold.at);
+  }
+}
+
+function soldOf(command: StartSubscription): SoldSubscription {
+  const { session, paymentIntent } = command;
+  if (session?.customerId === undefined) throw new Error(`the session of ${command.subscriptionId} has no customer`);
+  const data = session.subscriptionData;
+  return {
+    subscriptionId: command.subscriptionId,
+    invoiceId: command.invoiceId,
+    sessionId: session.checkoutSessionId,
+    customerId: session.customerId,
+    testClockId: command.testClockId ?? null,
+    at: new Date(Number(command.atMs)),
+    lines: command.lines.map((line) => ({
+      priceId: line.priceId,
+      quantity: Number(line.quantity),
+      unitAmountCents: centsFromInt64(line.unitAmountCents),
+      recurring:
+        line.recurring === undefined
+          ? null
+          : {
+              interval: line.recurring.interval as Interval,
+              intervalCount: line.recurring.intervalCount,
+              trialDays: line.recurring.trialPeriodDays ?? 0,
+            },
+    })),
+    receivedCents: centsFromInt64(session.amountReceivedCents),
+    trialEnd: data?.trialEndMs === undefined ? null : new Date(Number(data.trialEndMs)),
+    trialDays: data?.trialPeriodDays ?? null,
+    cancelAt: data?.cancelAtMs === undefined ? null : new Date(Number(data.cancelAtMs)),
+    cancelAtPeriodEnd: data?.cancelAtPeriodEnd ?? false,
+    missingPaymentMethod: data?.missingPaymentMethod ?? null,
+    defaultPaymentMethodId: command.defaultPaymentMethodId ?? null,
+    backupPaymentMethodId: command.backupPaymentMethodId ?? null,
+    paymentIntentId: paymentIntent?.paymentIntentId ?? null,
+    chargeId: paymentIntent?.latestChargeId ?? null,
+    discounts: session.discounts.map((discount): JsonValue =>
+      toJson(DiscountSchema, { ...discount, subscriptionId: command.subscriptionId }),
+    ),
+    metadata: { ...session.metadata },
+  };
+}

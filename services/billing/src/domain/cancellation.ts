@@ -1,0 +1,83 @@
+import { Failure } from '@eligo/failures';
+import { type Cents, cents, centsFromInt64 } from '@eligo/values';
+import type { Invoice, Subscription } from './subscription.ts';
+import { subscriptionStates } from './subscription-states.ts';
+
+export type CancellationRefund = 'none' | 'full' | 'prorated' | 'custom';
+
+/** How a subscription is to end (interface, DELETE /v1/subscriptions/{id}). */
+export interface Cancellation {
+  readonly atPeriodEnd: boolean;
+  readonly refund: CancellationRefund;
+  readonly refundAmountCents: Cents | null;
+}
+
+/** What a cancellation does: the subscription as it then is, and what is to be refunded of its latest paid invoice. */
+export interface DecidedCancellation {
+  readonly subscription: Subscription;
+  readonly refundCents: Cents;
+}
+
+/**
+ * Decides a cancellation at `at`, the acting customer's time. Throws `subscription_not_cancelable` for one that has ended, and a 422 for a
+ * custom refund without a positive amount, for more than was paid, and for a refund together with `cancel_at_period_end`: what the customer
+ * has paid for is still delivered then.
+ */
+export function decideCancellation(
+  subscription: Subscription,
+  invoice: Invoice | undefined,
+  cancellation: Cancellation,
+  at: Date,
+): DecidedCancellation {
+  if (!subscriptionStates.canMove(subscription.status, 'canceled')) throw new Failure('subscription_not_cancelable');
+  const paid = invoice?.status === 'paid' ? invoice.amountPaidCents : cents(0);
+  if (cancellation.atPeriodEnd) {
+    if (cancellation.refund !== 'none') {
+      throw Failure.invalid(
+        ['body', 'subscription', 'refund'],
+        'value_error',
+        'A subscription that stays until the end of its period is not refunded; leave refund out or send none.',
+      );
+    }
+    return { subscription: { ...subscription, cancelAtPeriodEnd: true }, refundCents: cents(0) };
+  }
+  const refundCents = refundOf(subscription, paid, cancellation, at);
+  return { subscription: { ...subscription, status: 'canceled', canceledAt: at }, refundCents };
+}
+
+function refundOf(subscription: Subscription, paid: Cents, cancellation: Cancellation, at: Date): Cents {
+  switch (cancellation.refund) {
+    case 'none':
+      return cents(0);
+    case 'full':
+      return paid;
+    case 'prorated':
+      return unusedPart(subscription, paid, at);
+    case 'custom': {
+      const amount = cancellation.refundAmountCents;
+      if (amount === null || amount <= 0) {
+        throw Failure.invalid(
+          ['body', 'subscription', 'refund_amount'],
+          'refund_amount_invalid',
+          'A custom refund needs a positive refund_amount.',
+        );
+      }
+      if (amount > paid) {
+        throw Failure.invalid(
+          ['body', 'subscription', 'refund_amount'],
+          'refund_amount_exceeds_remaining',
+          'refund_amount is more than the latest invoice was paid with.',
+        );
+      }
+      return amount;
+    }
+  }
+}
+
+// By the millisecond, rounded down: never more than the time that is left is worth.
+function unusedPart(subscription: Subscription, paid: Cents, at: Date): Cents {
+  const start = subscription.currentPeriodStart.getTime();
+  const end = subscription.currentPeriodEnd.getTime();
+  const left = Math.min(Math.max(end - at.getTime(), 0), end - start);
+  return centsFromInt64((BigInt(paid) * BigInt(left)) / BigInt(end - start));
+}

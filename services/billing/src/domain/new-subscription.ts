@@ -1,0 +1,112 @@
+import { type Cents, cents, newId } from '@eligo/values';
+import { type Interval, periodStart } from './periods.ts';
+import type { Invoice, Subscription, SubscriptionItem } from './subscription.ts';
+
+/** A line of the session that sold the subscription. Lines without a rhythm are paid once, with the first invoice. */
+export interface SoldLine {
+  readonly priceId: string;
+  readonly quantity: number;
+  readonly unitAmountCents: Cents;
+  readonly recurring: { readonly interval: Interval; readonly intervalCount: number; readonly trialDays: number } | null;
+}
+
+/** What a completed session says about the subscription that it sold. */
+export interface SoldSubscription {
+  readonly subscriptionId: string;
+  readonly invoiceId: string;
+  readonly sessionId: string;
+  readonly customerId: string;
+  readonly testClockId: string | null;
+  readonly at: Date;
+  readonly lines: readonly SoldLine[];
+  readonly receivedCents: Cents;
+  readonly trialEnd: Date | null;
+  readonly trialDays: number | null;
+  readonly cancelAt: Date | null;
+  readonly cancelAtPeriodEnd: boolean;
+  readonly missingPaymentMethod: string | null;
+  readonly defaultPaymentMethodId: string | null;
+  readonly backupPaymentMethodId: string | null;
+  readonly paymentIntentId: string | null;
+  readonly chargeId: string | null;
+  readonly discounts: readonly unknown[];
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+const dayMs = 86_400_000;
+
+/**
+ * The subscription and its first invoice, under the ids that the session carries. With a trial nothing was charged: the first period is the
+ * trial, and its invoice is 0 and paid. The rhythm is that of the first recurring line. Throws when no line recurs, which checkout refuses.
+ */
+export function newSubscription(sold: SoldSubscription): { subscription: Subscription; invoice: Invoice } {
+  const recurring = sold.lines.filter((line) => line.recurring !== null);
+  const rhythm = recurring[0]?.recurring;
+  if (rhythm == null) throw new Error(`session ${sold.sessionId} sold a subscription without a recurring line`);
+  const trialEnd = trialEndOf(sold, recurring);
+  const anchor = trialEnd ?? sold.at;
+  const periodEnd = trialEnd ?? periodStart(anchor, rhythm, 1);
+  const subscription: Subscription = {
+    id: sold.subscriptionId,
+    customerId: sold.customerId,
+    checkoutSessionId: sold.sessionId,
+    testClockId: sold.testClockId,
+    status: trialEnd === null ? 'active' : 'trialing',
+    anchor,
+    interval: rhythm.interval,
+    intervalCount: rhythm.intervalCount,
+    currentPeriodStart: sold.at,
+    currentPeriodEnd: periodEnd,
+    trialStart: trialEnd === null ? null : sold.at,
+    trialEnd,
+    cancelAtPeriodEnd: sold.cancelAtPeriodEnd,
+    cancelAt: sold.cancelAt,
+    canceledAt: null,
+    latestInvoiceId: sold.invoiceId,
+    defaultPaymentMethodId: sold.defaultPaymentMethodId,
+    backupPaymentMethodId: sold.backupPaymentMethodId,
+    prorationBehavior: null,
+    missingPaymentMethod: sold.missingPaymentMethod,
+    discounts: sold.discounts,
+    metadata: sold.metadata,
+    items: recurring.map(itemOf(sold.at)),
+    createdAt: sold.at,
+    version: 1n,
+  };
+  const paid = trialEnd === null ? sold.receivedCents : cents(0);
+  const invoice: Invoice = {
+    id: sold.invoiceId,
+    subscriptionId: sold.subscriptionId,
+    customerId: sold.customerId,
+    checkoutSessionId: sold.sessionId,
+    status: 'paid',
+    totalCents: paid,
+    amountPaidCents: paid,
+    paymentIntentId: trialEnd === null ? sold.paymentIntentId : null,
+    chargeId: trialEnd === null ? sold.chargeId : null,
+    backupChargeStatus: null,
+    periodStart: sold.at,
+    periodEnd,
+    paidAt: sold.at,
+    metadata: {},
+    createdAt: sold.at,
+  };
+  return { subscription, invoice };
+}
+
+function trialEndOf(sold: SoldSubscription, recurring: readonly SoldLine[]): Date | null {
+  if (sold.trialEnd !== null) return sold.trialEnd > sold.at ? sold.trialEnd : null;
+  const days = sold.trialDays ?? Math.max(0, ...recurring.map((line) => line.recurring?.trialDays ?? 0));
+  return days > 0 ? new Date(sold.at.getTime() + days * dayMs) : null;
+}
+
+function itemOf(at: Date): (line: SoldLine) => SubscriptionItem {
+  return (line) => ({
+    id: newId('subscription_item'),
+    priceId: line.priceId,
+    quantity: line.quantity,
+    unitAmountCents: line.unitAmountCents,
+    createdAt: at,
+    updatedAt: at,
+  });
+}

@@ -1,0 +1,37 @@
+export type Interval = 'day' | 'week' | 'month' | 'year';
+
+/** How often a subscription renews. */
+export interface Rhythm {
+  readonly interval: Interval;
+  readonly intervalCount: number;
+}
+
+/**
+ * The beginning of the n-th period (0 is the anchor itself), in UTC. It is counted from the anchor and not from the period before, so that an
+ * anchor on the 31st gives 31 January, 28 February, 31 March (decisions 13).
+ */
+export function periodStart(anchor: Date, { interval, intervalCount }: Rhythm, n: number): Date {
+  const steps = n * intervalCount;
+  switch (interval) {
+    case 'day':
+      return addDays(anchor, steps);
+    case 'week':
+      return addDays(anchor, steps * 7);
+    case 'month':
+      return addMonths(anchor, steps);
+    case 'year':
+      return addMonths(anchor, steps * 12);
+  }
+}
+
+function addDays(date: Date, days: number): Date {
+  return new Date(date.getTime() + days * 86_400_000);
+}
+
+function addMonths(date: Date, months: number): Date {
+  const month = date.getUTCMonth() + months;
+  const lastDay = new Date(Date.UTC(date.getUTCFullYear(), month + 1, 0)).getUTCDate();
+  const moved = new Date(date);
+  moved.setUTCFullYear(date.getUTCFullYear(), month, Math.min(date.getUTCDate(), lastDay));
+  return moved;
+}

@@ -1,0 +1,23 @@
+import { type StateTable, stateTable } from '@eligo/values';
+
+export type SubscriptionStatus =
+  | 'incomplete'
+  | 'incomplete_expired'
+  | 'trialing'
+  | 'active'
+  | 'past_due'
+  | 'canceled'
+  | 'unpaid'
+  | 'paused';
+
+/** decisions 7. The trigger `guard_subscription` holds the same table; a test tries every pair in both. */
+export const subscriptionStates: StateTable<SubscriptionStatus> = stateTable<SubscriptionStatus>({
+  incomplete: ['active', 'trialing', 'incomplete_expired', 'canceled'],
+  incomplete_expired: [],
+  trialing: ['active', 'past_due', 'paused', 'canceled'],
+  active: ['past_due', 'paused', 'canceled'],
+  past_due: ['active', 'unpaid', 'canceled'],
+  canceled: [],
+  unpaid: ['active', 'canceled'],
+  paused: ['active', 'canceled'],
+});

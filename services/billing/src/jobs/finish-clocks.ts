@@ -1,0 +1,21 @@
+import { type Scope, unscoped } from '@eligo/postgres';
+import { finishAdvance } from '../actions/test-clocks.ts';
+import { findTestClock } from '../store/test-clocks.ts';
+import type { Work } from '../work.ts';
+
+const mostAtOnce = 20;
+
+const advancing = unscoped<{ account_id: string; test_mode: boolean; id: string }>(
+  'test_clocks.advancing',
+  'select account_id, test_mode, id from advancing_test_clocks($1)',
+);
+
+/** Finishes the advances that a crash has left in the middle. */
+export async function finishClocks(work: Work, signal: AbortSignal): Promise<void> {
+  for (const row of await work.database.rows(advancing, null, [mostAtOnce])) {
+    if (signal.aborted) return;
+    const scope: Scope = { accountId: row.account_id, testMode: row.test_mode };
+    const clock = await findTestClock(work.database, scope, row.id);
+    if (clock?.status === 'advancing') await finishAdvance(work, scope, clock, { caller: work.callerFor(scope) });
+  }
+}

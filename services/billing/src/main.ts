@@ -1,0 +1,4 @@
+import { runService } from '@eligo/service';
+import { billingService } from './service.ts';
+
+await runService(billingService);

@@ -1,0 +1,82 @@
+import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
+import type { Clock } from '@eligo/values';
+
+/** A clock that stands still until a test advances it. */
+export interface TestClock {
+  readonly id: string;
+  readonly name: string | null;
+  readonly frozenTime: Date;
+  readonly status: 'ready' | 'advancing';
+  readonly createdAt: Date;
+}
+
+interface ClockRow {
+  id: string;
+  name: string | null;
+  frozen_time: Date;
+  status: 'ready' | 'advancing';
+  created_at: Date;
+}
+
+const columns = 'id, name, frozen_time, status, created_at';
+
+function fromRow(row: ClockRow): TestClock {
+  return { id: row.id, name: row.name, frozenTime: row.frozen_time, status: row.status, createdAt: row.created_at };
+}
+
+const select = scoped<ClockRow>(
+  'test_clocks.find',
+  `select ${columns} from test_clocks where account_id = $1 and test_mode = $2 and id = $3 and deleted_at is null`,
+);
+const selectForUpdate = scoped<ClockRow>(
+  'test_clocks.lock',
+  `select ${columns} from test_clocks where account_id = $1 and test_mode = $2 and id = $3 and deleted_at is null for update`,
+);
+const insert = scoped(
+  'test_clocks.insert',
+  `insert into test_clocks (account_id, test_mode, id, name, frozen_time, status, created_at)
+   values ($1, $2, $3, $4, $5, 'ready', $6)`,
+);
+const move = scoped(
+  'test_clocks.move',
+  `update test_clocks set frozen_time = $4, status = $5 where account_id = $1 and test_mode = $2 and id = $3`,
+);
+const remove = scoped(
+  'test_clocks.delete',
+  `update test_clocks set deleted_at = $4 where account_id = $1 and test_mode = $2 and id = $3 and deleted_at is null`,
+);
+
+/** The clock, unless it was deleted. */
+export async function findTestClock(db: Db, scope: Scope, id: string): Promise<TestClock | undefined> {
+  const row = await db.row(select, scope, [id]);
+  return row && fromRow(row);
+}
+
+export async function lockTestClock(tx: Tx, scope: Scope, id: string): Promise<TestClock | undefined> {
+  const row = await tx.row(selectForUpdate, scope, [id]);
+  return row && fromRow(row);
+}
+
+export async function insertTestClock(tx: Tx, scope: Scope, clock: TestClock): Promise<void> {
+  await tx.execute(insert, scope, [clock.id, clock.name, clock.frozenTime, clock.createdAt]);
+}
+
+export async function moveTestClock(
+  tx: Tx,
+  scope: Scope,
+  id: string,
+  frozenTime: Date,
+  status: TestClock['status'],
+): Promise<void> {
+  await tx.execute(move, scope, [id, frozenTime, status]);
+}
+
+export async function deleteTestClock(tx: Tx, scope: Scope, id: string, at: Date): Promise<void> {
+  await tx.execute(remove, scope, [id, at]);
+}
+
+/** The time of a record that may live on a clock. */
+export async function timeOnClock(db: Db, scope: Scope, clock: Clock, testClockId: string | null): Promise<Date> {
+  if (testClockId === null) return clock.now();
+  return (await findTestClock(db, scope, testClockId))?.frozenTime ?? clock.now();
+}

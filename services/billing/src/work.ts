@@ -1,0 +1,17 @@
+import type { Database } from '@eligo/postgres';
+import type { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
+import type { Client } from '@eligo/rpc';
+import type { Logger, ServiceContext } from '@eligo/service';
+import type { Clock } from '@eligo/values';
+import type { Arrivals } from './arrivals.ts';
+
+/** What billing's actions work with. */
+export interface Work {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly checkout: Client<typeof CheckoutService>;
+  readonly callerFor: ServiceContext['callerFor'];
+  readonly arrivals: Arrivals;
+  readonly failpoint: ServiceContext['failpoint'];
+}
