@@ -10,13 +10,13 @@ export {
 export { notFoundCodeOf } from './fields.ts';
 export type { Json, JsonObject } from './json.ts';
 export { limits } from './limits.ts';
+export { codesOf, openapi } from './openapi.ts';
 export type { PageQuery } from './query.ts';
 export { type MessageOf, type RecordKind, type RecordName, records } from './records.ts';
 export { renderEvaluatedItem } from './resources/eligibility.ts';
 export { renderConsumerInvoice } from './resources/invoice.ts';
 export { renderAllocation } from './resources/refund.ts';
 export type { Deprecation, IdempotencyPolicy, Method, Owner, Route, RouteBody } from './route.ts';
-export { sessionLife } from './routes/session-body.ts';
 export { allRoutes, routes, scopeOf, scopes } from './routes.ts';
 export { isCardNumber, screen } from './screen.ts';
 export { isoTime, parseTime, unixSeconds } from './times.ts';

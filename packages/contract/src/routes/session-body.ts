@@ -166,6 +166,3 @@ export const sessionChange = z.object({
   client_reference_id: shortText.optional(),
   shopify_payment_details: storefrontPaymentDetails.optional(),
 });
-
-/** Sessions expire after 24 hours unless the creation says otherwise, from 30 minutes to 7 days (decisions 5). */
-export const sessionLife = { leastMs: 30 * 60_000, mostMs: 7 * 86_400_000 } as const;

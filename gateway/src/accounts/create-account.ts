@@ -1,0 +1,52 @@
+import { Failure } from '@eligo/failures';
+import { type Database, unscoped, withTx } from '@eligo/postgres';
+import { newId } from '@eligo/values';
+import { type Account, type AccountRow, accountColumns, toAccount } from './account-row.ts';
+import { type AccountFeature, isAccountFeature } from './features.ts';
+import { assertOrganization } from './organizations.ts';
+import { publishAccount } from './publish-account.ts';
+
+/** What a new account is made from. */
+export interface NewAccount {
+  readonly name: string;
+  readonly features?: readonly string[] | undefined;
+  readonly organizationId?: string | undefined;
+  /** Where a subscription goes when its dunning ends: `canceled` by default. */
+  readonly dunningEnd?: 'canceled' | 'unpaid' | undefined;
+}
+
+/** Creates a partner account and tells the services of it, in one transaction. */
+export async function createAccount(database: Database, account: NewAccount): Promise<Account> {
+  const features = checkFeatures(account.features ?? []);
+  const name = checkName(account.name);
+  return withTx(database, null, async (tx) => {
+    if (account.organizationId !== undefined) await assertOrganization(tx, account.organizationId);
+    const values = [newId('account'), name, account.organizationId ?? null, features, account.dunningEnd ?? 'canceled'];
+    const row = await tx.row(insertAccount, null, values);
+    if (row === undefined) throw new Error('an inserted account was not returned');
+    await publishAccount(tx, row);
+    return toAccount(row);
+  });
+}
+
+/** A name that can be shown on one line. */
+export function checkName(name: string): string {
+  const trimmed = name.trim();
+  if (trimmed.length < 1 || trimmed.length > 200)
+    throw Failure.invalid(['name'], 'too_long', 'Needs 1 to 200 characters');
+  return trimmed;
+}
+
+/** Features that exist, each once, in a fixed order. */
+export function checkFeatures(features: readonly string[]): AccountFeature[] {
+  const known = features.filter(isAccountFeature);
+  if (known.length !== features.length)
+    throw Failure.invalid(['features'], 'unknown_feature', 'There is no such feature');
+  return [...new Set(known)].sort();
+}
+
+const insertAccount = unscoped<AccountRow>(
+  'accounts.insert',
+  `insert into accounts (account_id, name, organization_id, features, dunning_end) values ($1, $2, $3, $4, $5)
+   returning ${accountColumns}`,
+);

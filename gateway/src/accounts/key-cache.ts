@@ -1,0 +1,124 @@
+import type { Database } from '@eligo/postgres';
+import { openSession, type Session } from '@eligo/postgres';
+import type { CallerContext } from '@eligo/proto/caller/v1/caller';
+import type { CallerInit } from '@eligo/rpc';
+import { type FoundKey, findKey } from './find-key.ts';
+import { keyHash } from './key-format.ts';
+
+/** A key as requests use it: looked up once, its caller context signed once. */
+export interface ActiveKey extends FoundKey {
+  readonly caller: CallerContext;
+  /** The scopes as a set; undefined: all. */
+  readonly allowed: ReadonlySet<string> | undefined;
+  readonly freshUntilMs: number;
+}
+
+/** Revocation takes effect within 5 s even where no notification arrives (decisions 2), the look-up itself included. */
+const freshMs = 3_500;
+const keysKept = 10_000;
+const reconnectMs = 1_000;
+const channel = 'eligo_gateway_keys';
+
+/** The live keys that were seen lately. Kept by their hash, so that no key stands in memory for longer than its request. */
+export class KeyCache {
+  readonly #database: Database;
+  readonly #sign: (init: CallerInit) => CallerContext;
+  readonly #keys = new Map<string, ActiveKey>();
+  readonly #asked = new Map<string, Promise<ActiveKey | undefined>>();
+  #generation = 0;
+  #session: Session | undefined;
+  #stopped = false;
+  #retry: NodeJS.Timeout | undefined;
+
+  constructor(database: Database, sign: (init: CallerInit) => CallerContext) {
+    this.#database = database;
+    this.#sign = sign;
+  }
+
+  /** The key if it is known and fresh, at once. */
+  get(hash: string, nowMs: number): ActiveKey | undefined {
+    const key = this.#keys.get(hash);
+    return key !== undefined && key.freshUntilMs > nowMs && key.expiresAtMs > nowMs ? key : undefined;
+  }
+
+  /** Whether a key with this hash was live when it was last looked up. */
+  isKnown(hash: string): boolean {
+    return this.#keys.has(hash);
+  }
+
+  /** Looks a key up; requests that come meanwhile share one query. */
+  find(apiKey: string, hash: string): Promise<ActiveKey | undefined> {
+    const asked = this.#asked.get(hash);
+    if (asked !== undefined) return asked;
+    const asking = this.#load(apiKey, hash).finally(() => this.#asked.delete(hash));
+    this.#asked.set(hash, asking);
+    return asking;
+  }
+
+  /** Forgets everything whenever a key or an account changes anywhere. Never rejects: without it freshness alone bounds the delay. */
+  async listen(): Promise<void> {
+    try {
+      const session = await openSession(this.#database, 'eligo gateway keys', () => this.clear());
+      this.#session = session;
+      await session.query(`listen ${channel}`);
+      this.clear();
+      void session.closed.then(() => this.#listenAgain());
+    } catch (error) {
+      this.#database.report(error, 'listening for changes of keys');
+      this.#listenAgain();
+    }
+    if (this.#stopped) await this.stop();
+  }
+
+  clear(): void {
+    this.#generation += 1;
+    this.#keys.clear();
+    this.#asked.clear();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#retry);
+    const session = this.#session;
+    this.#session = undefined;
+    await session?.close();
+  }
+
+  #listenAgain(): void {
+    if (this.#stopped) return;
+    this.#retry = setTimeout(() => void this.listen(), reconnectMs);
+    this.#retry.unref();
+  }
+
+  async #load(apiKey: string, hash: string): Promise<ActiveKey | undefined> {
+    const generation = this.#generation;
+    const askedAtMs = Date.now();
+    const found = await findKey(this.#database, keyHash(apiKey));
+    if (found === undefined) {
+      this.#keys.delete(hash);
+      return undefined;
+    }
+    const key: ActiveKey = {
+      ...found,
+      caller: this.#sign(callerOf(found)),
+      allowed: found.scopes === null ? undefined : new Set(found.scopes),
+      freshUntilMs: askedAtMs + freshMs,
+    };
+    // What was read before a change is used for this request, which came before it, and not kept.
+    if (generation === this.#generation) this.#keep(hash, key);
+    return key;
+  }
+
+  #keep(hash: string, key: ActiveKey): void {
+    this.#keys.delete(hash);
+    this.#keys.set(hash, key);
+    if (this.#keys.size <= keysKept) return;
+    const oldest = this.#keys.keys().next();
+    if (!oldest.done) this.#keys.delete(oldest.value);
+  }
+}
+
+function callerOf(key: FoundKey): CallerInit {
+  const { accountId, testMode, features, siblingAccountIds, keyId } = key;
+  return { accountId, testMode, features, siblingAccountIds, keyId, scopes: key.scopes ?? [] };
+}

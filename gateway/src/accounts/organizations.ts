@@ -1,0 +1,27 @@
+import { Failure } from '@eligo/failures';
+import { type Database, type Db, unscoped } from '@eligo/postgres';
+import { newId } from '@eligo/values';
+import { checkName } from './create-account.ts';
+
+/** Accounts of one owner, whose single prices each of them may read. */
+export interface Organization {
+  readonly organization_id: string;
+  readonly name: string;
+}
+
+export async function createOrganization(database: Database, { name }: { name: string }): Promise<Organization> {
+  const organization = { organization_id: newId('organization'), name: checkName(name) };
+  await database.execute(insert, null, [organization.organization_id, organization.name]);
+  return organization;
+}
+
+/** Throws organization_not_found. */
+export async function assertOrganization(db: Db, organizationId: string): Promise<void> {
+  if ((await db.row(find, null, [organizationId])) === undefined) throw new Failure('organization_not_found');
+}
+
+const insert = unscoped('organizations.insert', 'insert into organizations (organization_id, name) values ($1, $2)');
+const find = unscoped<{ organization_id: string }>(
+  'organizations.find',
+  'select organization_id from organizations where organization_id = $1',
+);

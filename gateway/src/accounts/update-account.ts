@@ -1,0 +1,58 @@
+import { Failure } from '@eligo/failures';
+import { type Database, unscoped, withTx } from '@eligo/postgres';
+import { type Account, type AccountRow, accountColumns, toAccount } from './account-row.ts';
+import { checkFeatures, checkName } from './create-account.ts';
+import { assertOrganization } from './organizations.ts';
+import { publishAccount } from './publish-account.ts';
+
+/** What changes on an account; what is left out stays. */
+export interface AccountChange {
+  readonly name?: string | undefined;
+  readonly addFeatures?: readonly string[] | undefined;
+  readonly removeFeatures?: readonly string[] | undefined;
+  /** Null takes the account out of its organization. */
+  readonly organizationId?: string | null | undefined;
+  readonly dunningEnd?: 'canceled' | 'unpaid' | undefined;
+}
+
+/** Changes an account's settings; every gateway and service works by them within seconds. */
+export async function updateAccount(database: Database, accountId: string, change: AccountChange): Promise<Account> {
+  return withTx(database, null, async (tx) => {
+    const found = await tx.row(lock, null, [accountId]);
+    if (found === undefined) throw new Failure('account_not_found');
+    if (typeof change.organizationId === 'string') await assertOrganization(tx, change.organizationId);
+    const removed = new Set<string>(checkFeatures(change.removeFeatures ?? []));
+    const features = checkFeatures([...found.features, ...(change.addFeatures ?? [])]).filter(
+      (feature) => !removed.has(feature),
+    );
+    const organization = change.organizationId === undefined ? found.organization_id : change.organizationId;
+    const name = change.name === undefined ? found.name : checkName(change.name);
+    const row = await tx.row(update, null, [
+      accountId,
+      name,
+      organization,
+      features,
+      change.dunningEnd ?? found.dunning_end,
+    ]);
+    if (row === undefined) throw new Error('a locked account was not updated');
+    await publishAccount(tx, row);
+    return toAccount(row);
+  });
+}
+
+/** All accounts, oldest first. */
+export async function listAccounts(database: Database): Promise<Account[]> {
+  return (await database.rows(list, null)).map(toAccount);
+}
+
+const lock = unscoped<AccountRow>(
+  'accounts.lock',
+  `select ${accountColumns} from accounts where account_id = $1 for update`,
+);
+const list = unscoped<AccountRow>('accounts.list', `select ${accountColumns} from accounts order by account_id`);
+const update = unscoped<AccountRow>(
+  'accounts.update',
+  `update accounts set name = $2, organization_id = $3, features = $4, dunning_end = $5, version = version + 1,
+     updated_at = clock_timestamp()
+   where account_id = $1 returning ${accountColumns}`,
+);

@@ -1,0 +1,91 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Failure } from '@eligo/failures';
+import type { CallOptions } from '@eligo/rpc';
+import type { ActiveKey } from './accounts/key-cache.ts';
+import type { GatewaySettings } from './config.ts';
+import { StreamedAnswer } from './http/api-request.ts';
+import type { Authenticator } from './http/authenticate.ts';
+import { authorize } from './http/authorize.ts';
+import type { PathTable } from './http/path-table.ts';
+import type { RateLimiter } from './http/rate-limiter.ts';
+import { type HeaderList, writeJson } from './http/write-answer.ts';
+import { writeStream } from './http/write-stream.ts';
+import type { Mounted } from './mount.ts';
+
+/** One request and what is known of it so far. */
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly requestId: string;
+  readonly traceparent: string | undefined;
+  /** Headers that the answer carries whatever it is: they pile up on the way. */
+  readonly headers: HeaderList;
+  /** The route's id, once it is known. */
+  routeId: string;
+}
+
+/** What answers the requests under /v1. */
+export interface ApiParts {
+  readonly authenticator: Authenticator;
+  readonly limiter: RateLimiter;
+  readonly table: PathTable<Mounted>;
+  readonly settings: Pick<GatewaySettings, 'rateLimit' | 'deprecatedEndpoints'>;
+}
+
+/** The answer to a request under /v1, refusals in the order of decisions 13: 401, 429, 403, 404, 400, 422, then the rest. */
+export function api(parts: ApiParts): (exchange: Exchange, path: string, queryText: string) => Promise<void> {
+  const { authenticator, limiter, table, settings } = parts;
+  return async (exchange, path, queryText) => {
+    const { request, response } = exchange;
+    const nowMs = Date.now();
+    const found = authenticator.authenticate(request, nowMs);
+    const key = found instanceof Promise ? await found : found;
+    limit(limiter, key, settings.rateLimit, exchange.headers, nowMs);
+
+    const match = table.find(request.method ?? '', path);
+    if (match === undefined) throw new Failure('not_found');
+    if ('allow' in match) {
+      exchange.headers.push('Allow', match.allow.join(', '));
+      throw new Failure('method_not_allowed');
+    }
+    const { target, params } = match;
+    exchange.routeId = target.route.id;
+    exchange.headers.push(...target.headers);
+    authorize(key, target.route, settings.deprecatedEndpoints);
+
+    const call = callOf(exchange, key, target.route.streamed);
+    const answer = await target.answer({ request, key, path, queryText, params, call });
+    if (answer instanceof StreamedAnswer) await writeStream(response, answer, exchange.requestId, exchange.headers);
+    else writeJson(response, 200, JSON.stringify(answer), exchange.requestId, exchange.headers);
+  };
+}
+
+function limit(
+  limiter: RateLimiter,
+  key: ActiveKey,
+  defaults: GatewaySettings['rateLimit'],
+  headers: HeaderList,
+  nowMs: number,
+): void {
+  const perSecond = key.rateLimit ?? (key.testMode ? defaults.test : defaults.live);
+  if (perSecond === 0) return;
+  const allowance = limiter.take(key.keyId, perSecond, nowMs);
+  headers.push(
+    'RateLimit-Limit',
+    String(allowance.limit),
+    'RateLimit-Remaining',
+    String(allowance.remaining),
+    'RateLimit-Reset',
+    String(allowance.resetSeconds),
+  );
+  if (!allowance.allowed) throw new Failure('rate_limited', { retryAfterSeconds: allowance.retryAfterSeconds });
+}
+
+// Only a stream is worth a signal of its own: everything else ends by its deadline within seconds.
+function callOf({ requestId, traceparent, response }: Exchange, key: ActiveKey, streamed: boolean): CallOptions {
+  const { caller } = key;
+  if (!streamed) return { caller, requestId, traceparent };
+  const controller = new AbortController();
+  response.once('close', () => controller.abort());
+  return { caller, requestId, traceparent, signal: controller.signal };
+}

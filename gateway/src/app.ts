@@ -1,0 +1,72 @@
+import type { ServerResponse } from 'node:http';
+import { newId } from '@eligo/values';
+import Koa, { type Context, type Next } from 'koa';
+import type { Exchange } from './api.ts';
+import { isSmall } from './http/read-body.ts';
+import { toFailure } from './http/to-failure.ts';
+import { traceparentOf } from './http/traceparent.ts';
+import { writeFailure } from './http/write-answer.ts';
+
+/** What the application is told about each request when it has been answered. */
+export interface Observer {
+  answered(exchange: Exchange, status: number, durationMs: number): void;
+  unexpected(error: unknown, exchange: Exchange): void;
+}
+
+/** What the application is made of. */
+export interface AppParts {
+  readonly api: (exchange: Exchange, path: string, queryText: string) => Promise<void>;
+  /** What is public and outside the route table: the description, health. */
+  readonly pages: (context: Context, next: Next) => Promise<unknown>;
+  readonly isPage: (path: string) => boolean;
+  readonly observer: Observer;
+}
+
+/** The HTTP application. Every answer is JSON, also every refusal; nothing internal is ever in one. */
+export function createApp(parts: AppParts): Koa {
+  const app = new Koa();
+  // Headers that a client can set must not decide who it is.
+  app.proxy = false;
+  app.on('error', (error: unknown, context?: Context) => {
+    const exchange = context?.state.exchange as Exchange | undefined;
+    if (exchange !== undefined) parts.observer.unexpected(error, exchange);
+  });
+  app.use((context, next) => answer(context, next, parts));
+  app.use(parts.pages);
+  return app;
+}
+
+async function answer(context: Context, next: Next, { api, isPage, observer }: AppParts): Promise<void> {
+  const { req: request, res: response } = context;
+  const startedAt = performance.now();
+  const url = request.url ?? '/';
+  const mark = url.indexOf('?');
+  const path = mark < 0 ? url : url.slice(0, mark);
+  const exchange: Exchange = {
+    request,
+    response,
+    requestId: newId('request'),
+    traceparent: traceparentOf(request.headers.traceparent),
+    headers: [],
+    routeId: 'none',
+  };
+  context.state.exchange = exchange;
+  // Koa would write the answer otherwise, and look at the body twice to find its type.
+  context.respond = false;
+  try {
+    if (isPage(path)) await next();
+    else await api(exchange, path, mark < 0 ? '' : url.slice(mark + 1));
+  } catch (error) {
+    refuse(error, exchange, response, observer);
+  }
+  observer.answered(exchange, response.statusCode, performance.now() - startedAt);
+}
+
+function refuse(error: unknown, exchange: Exchange, response: ServerResponse, observer: Observer): void {
+  const failure = toFailure(error);
+  if (failure.code === 'internal') observer.unexpected(error, exchange);
+  const { request, headers, requestId } = exchange;
+  // What is left of a large body is not read: the connection ends with the answer.
+  if (!request.complete && !isSmall(request)) headers.push('Connection', 'close');
+  writeFailure(response, failure, requestId, headers);
+}

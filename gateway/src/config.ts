@@ -1,0 +1,27 @@
+import type { EnvironmentReader } from '@eligo/service';
+
+/** What the gateway reads from its environment beside what every component reads. */
+export interface GatewaySettings {
+  readonly port: number;
+  /** Requests per second that a key may make, unless it has a limit of its own (decisions 10). */
+  readonly rateLimit: { readonly live: number; readonly test: number };
+  /** Failed authentications per second that one address may make. */
+  readonly failedAuthentications: number;
+  /** Whether the deprecated endpoints are served; else they are 410. */
+  readonly deprecatedEndpoints: boolean;
+  /** Connections that are held open at most. */
+  readonly maxConnections: number;
+}
+
+export function readGatewaySettings(env: EnvironmentReader): GatewaySettings {
+  return {
+    port: env.integer('PORT', { default: 8080, max: 65_535 }),
+    rateLimit: {
+      live: env.integer('ELIGO_RATE_LIMIT_LIVE', { default: 100, max: 1_000_000 }),
+      test: env.integer('ELIGO_RATE_LIMIT_TEST', { default: 25, max: 1_000_000 }),
+    },
+    failedAuthentications: env.integer('ELIGO_RATE_LIMIT_FAILED_AUTH', { default: 100, min: 1, max: 1_000_000 }),
+    deprecatedEndpoints: env.oneOf('ELIGO_DEPRECATED_ENDPOINTS', ['on', 'off'], 'on') === 'on',
+    maxConnections: env.integer('ELIGO_MAX_CONNECTIONS', { default: 10_000, min: 1, max: 1_000_000 }),
+  };
+}

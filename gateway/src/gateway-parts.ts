@@ -1,0 +1,46 @@
+import { allRoutes, openapi } from '@eligo/contract';
+import { checkReadiness, type ServiceContext } from '@eligo/service';
+import { KeyCache } from './accounts/key-cache.ts';
+import { Answers } from './answers.ts';
+import { api } from './api.ts';
+import { createApp } from './app.ts';
+import type { GatewaySettings } from './config.ts';
+import { Authenticator } from './http/authenticate.ts';
+import { FailedAuthentications } from './http/failed-authentications.ts';
+import { RateLimiter } from './http/rate-limiter.ts';
+import { mount } from './mount.ts';
+import { openObserver } from './observer.ts';
+import { openPages } from './pages.ts';
+import { openPeers } from './peers.ts';
+import { allBindings } from './routes/index.ts';
+import { createHttpServer, type HttpServer } from './server.ts';
+
+/** The gateway, put together; its port is not open yet. */
+export interface GatewayParts {
+  readonly http: HttpServer;
+  readonly keys: KeyCache;
+}
+
+/** Puts the gateway together from what every component is given. */
+export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayParts {
+  const { database, settings, metrics, logger } = context;
+  const peers = openPeers((service) => context.client(service));
+  const keys = new KeyCache(database, (init) => context.callerFor(init));
+  const table = mount(allRoutes, allBindings(peers, new Answers(peers)), peers);
+  const pages = openPages({
+    openapi: JSON.stringify(openapi()),
+    ready: () => checkReadiness({ postgres: () => database.ping() }),
+  });
+  const app = createApp({
+    api: api({
+      authenticator: new Authenticator(keys, new FailedAuthentications(settings.failedAuthentications)),
+      limiter: new RateLimiter(),
+      table,
+      settings,
+    }),
+    pages: pages.middleware,
+    isPage: pages.isPage,
+    observer: openObserver(metrics, logger),
+  });
+  return { http: createHttpServer(app.callback(), settings.maxConnections), keys };
+}

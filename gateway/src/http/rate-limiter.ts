@@ -1,0 +1,59 @@
+/** What a limiter says of one request. */
+export interface Allowance {
+  readonly allowed: boolean;
+  readonly limit: number;
+  /** Requests that would be let through at once from now. */
+  readonly remaining: number;
+  /** Seconds until the whole burst is free again. */
+  readonly resetSeconds: number;
+  /** Seconds to wait before a refused request may come again. */
+  readonly retryAfterSeconds: number;
+}
+
+/** A burst of four seconds' worth (decisions 13). */
+export const burstSeconds = 4;
+const keysKept = 10_000;
+
+/**
+ * The generic cell rate algorithm, in memory: for each key the time at which it would have caught up with its rate. Exact over any window, and
+ * one map entry per key, without timers.
+ */
+export class RateLimiter {
+  readonly #caughtUpAt = new Map<string, number>();
+
+  take(key: string, perSecond: number, nowMs: number): Allowance {
+    const gapMs = 1_000 / perSecond;
+    const burstMs = burstSeconds * 1_000;
+    const from = Math.max(this.#caughtUpAt.get(key) ?? 0, nowMs);
+    const to = from + gapMs;
+    const limit = perSecond;
+    // Half a gap of slack for what floating point loses.
+    if (to - nowMs > burstMs + gapMs / 2) {
+      const waitMs = to - nowMs - burstMs;
+      return {
+        allowed: false,
+        limit,
+        remaining: 0,
+        resetSeconds: Math.ceil((from - nowMs) / 1_000),
+        retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)),
+      };
+    }
+    this.#caughtUpAt.set(key, to);
+    if (this.#caughtUpAt.size > keysKept) this.#prune(nowMs);
+    return {
+      allowed: true,
+      limit,
+      remaining: Math.floor((burstMs - (to - nowMs)) / gapMs + 0.5),
+      resetSeconds: Math.ceil((to - nowMs) / 1_000),
+      retryAfterSeconds: 0,
+    };
+  }
+
+  #prune(nowMs: number): void {
+    for (const [key, at] of this.#caughtUpAt) if (at <= nowMs) this.#caughtUpAt.delete(key);
+    for (const key of this.#caughtUpAt.keys()) {
+      if (this.#caughtUpAt.size <= keysKept / 2) return;
+      this.#caughtUpAt.delete(key);
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import type { IncomingMessage } from 'node:http';
+import { limits } from '@eligo/contract';
+import { Failure } from '@eligo/failures';
+
+/**
+ * The JSON of a request, or undefined when it has no body. Refuses what is not JSON in UTF-8 (415), not valid (400) or too large (413), the
+ * last before it is read.
+ */
+export async function readBody(request: IncomingMessage): Promise<unknown> {
+  const { headers } = request;
+  const length = headers['content-length'];
+  if ((length === undefined || length === '0') && headers['transfer-encoding'] === undefined) return undefined;
+  if (length !== undefined && Number(length) > limits.bodyBytes) throw new Failure('payload_too_large');
+  const bytes = await readBytes(request);
+  if (bytes.length === 0) return undefined;
+  assertJsonType(headers['content-type']);
+  const encoding = headers['content-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw new Failure('unsupported_media_type');
+  return parse(bytes);
+}
+
+/** Whether what is left of a request body is small enough to be read off rather than cut off. */
+export function isSmall(request: IncomingMessage): boolean {
+  return Number(request.headers['content-length'] ?? 0) <= limits.bodyBytes;
+}
+
+async function readBytes(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > limits.bodyBytes) throw new Failure('payload_too_large');
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    // A body that breaks off or is not what its headers say is the client's affair.
+    throw error instanceof Failure ? error : new Failure('invalid_json', { cause: error });
+  }
+  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
+}
+
+const jsonType = /^application\/(?:json|[\w.+-]+\+json)\s*(?:;(.*))?$/i;
+const charset = /(?:^|;)\s*charset\s*=\s*"?([^";\s]*)"?/i;
+
+function assertJsonType(type: string | undefined): void {
+  if (type === 'application/json') return;
+  const match = jsonType.exec(type ?? '');
+  if (match === null) throw new Failure('unsupported_media_type');
+  const named = charset.exec(match[1] ?? '')?.[1];
+  if (named !== undefined && !/^utf-?8$/i.test(named)) throw new Failure('unsupported_media_type');
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+function parse(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(utf8.decode(bytes));
+  } catch (error) {
+    throw new Failure('invalid_json', { cause: error });
+  }
+}

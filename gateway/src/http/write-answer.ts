@@ -1,0 +1,67 @@
+import type { ServerResponse } from 'node:http';
+import { type Failure, failureAnswer } from '@eligo/failures';
+
+/** Headers by name and value, in turn, as `writeHead` takes them without further work. */
+export type HeaderList = string[];
+
+/** What every answer carries: nothing is cached, framed, sniffed or referred to. */
+const securityHeaders = [
+  'X-Content-Type-Options',
+  'nosniff',
+  'Cache-Control',
+  'no-store',
+  'Content-Security-Policy',
+  "default-src 'none'; frame-ancestors 'none'",
+  'Referrer-Policy',
+  'no-referrer',
+  'Strict-Transport-Security',
+  'max-age=31536000',
+];
+
+/** The headers of a JSON answer of known length. */
+export function jsonHeaders(requestId: string, length: number): HeaderList {
+  return [
+    'Content-Type',
+    'application/json; charset=utf-8',
+    'Content-Length',
+    String(length),
+    'Request-Id',
+    requestId,
+    ...securityHeaders,
+  ];
+}
+
+/** The headers of a JSON answer that is streamed. */
+export function streamHeaders(requestId: string): HeaderList {
+  return ['Content-Type', 'application/json; charset=utf-8', 'Request-Id', requestId, ...securityHeaders];
+}
+
+/** Writes a whole JSON answer. */
+export function writeJson(
+  response: ServerResponse,
+  status: number,
+  text: string,
+  requestId: string,
+  extra?: HeaderList,
+): void {
+  if (response.headersSent || response.destroyed) return;
+  const bytes = Buffer.from(text, 'utf8');
+  const headers = jsonHeaders(requestId, bytes.length);
+  if (extra !== undefined) headers.push(...extra);
+  response.writeHead(status, headers);
+  response.end(bytes);
+}
+
+/** Writes a refusal in its public form. `extra` are headers that its cause adds. */
+export function writeFailure(
+  response: ServerResponse,
+  failure: Failure,
+  requestId: string,
+  extra: HeaderList = [],
+): void {
+  const { status, headers, body } = failureAnswer(failure);
+  const list = [...extra];
+  for (const [name, value] of Object.entries(headers)) list.push(name, value);
+  if (status === 401) list.push('WWW-Authenticate', 'Bearer');
+  writeJson(response, status, JSON.stringify(body), requestId, list);
+}

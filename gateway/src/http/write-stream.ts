@@ -1,0 +1,52 @@
+import type { ServerResponse } from 'node:http';
+import type { StreamedAnswer } from './api-request.ts';
+import { type HeaderList, streamHeaders, writeJson } from './write-answer.ts';
+
+/**
+ * Writes an answer of unknown length, never faster than the client reads. A failure before the first piece is thrown and answered as such;
+ * after it the connection is cut, so that nobody takes half a list for a whole one.
+ */
+export async function writeStream(
+  response: ServerResponse,
+  { pieces }: StreamedAnswer,
+  requestId: string,
+  extra: HeaderList,
+): Promise<void> {
+  const iterator = pieces[Symbol.asyncIterator]();
+  const first = await iterator.next();
+  if (first.done === true) throw new Error('a streamed answer had nothing in it');
+  let next = await iterator.next();
+  if (next.done === true) {
+    writeJson(response, 200, first.value, requestId, extra);
+    return;
+  }
+  const headers = streamHeaders(requestId);
+  headers.push(...extra);
+  response.writeHead(200, headers);
+  try {
+    response.write(first.value);
+    while (next.done !== true) {
+      if (response.destroyed) return;
+      if (!response.write(next.value)) await drained(response);
+      next = await iterator.next();
+    }
+    response.end();
+  } catch (error) {
+    response.destroy();
+    throw error;
+  } finally {
+    await iterator.return?.();
+  }
+}
+
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const settle = () => {
+      response.off('drain', settle);
+      response.off('close', settle);
+      resolve();
+    };
+    response.on('drain', settle);
+    response.on('close', settle);
+  });
+}

@@ -1,0 +1,114 @@
+import type { IncomingMessage } from 'node:http';
+import { notFoundCodeOf, type Route } from '@eligo/contract';
+import { Failure } from '@eligo/failures';
+import type { CallOptions } from '@eligo/rpc';
+import { type IdKind, isId } from '@eligo/values';
+import type { ActiveKey } from './accounts/key-cache.ts';
+import type { Binding, Handler } from './bind.ts';
+import type { Answer } from './http/api-request.ts';
+import { idempotencyOf } from './http/idempotency.ts';
+import { type Intake, intakeOf } from './http/intake.ts';
+import { parseQuery } from './http/parse-query.ts';
+import { PathTable } from './http/path-table.ts';
+import { readBody } from './http/read-body.ts';
+import type { HeaderList } from './http/write-answer.ts';
+import type { Peers } from './peers.ts';
+import { assertPresent, canLookUp } from './presence.ts';
+
+/** A route that is ready to answer. */
+export interface Mounted {
+  readonly route: Route;
+  /** Headers that every answer of this route carries. */
+  readonly headers: HeaderList;
+  answer(incoming: Incoming): Promise<Answer>;
+}
+
+/** A request for a mounted route, after its key was found and allowed. */
+export interface Incoming {
+  readonly request: IncomingMessage;
+  readonly key: ActiveKey;
+  readonly path: string;
+  readonly queryText: string;
+  readonly params: readonly string[];
+  readonly call: CallOptions;
+}
+
+/** Binds every route of the contract to its path. Throws when one has no handler, or a handler no route. */
+export function mount(routes: readonly Route[], bindings: readonly Binding[], peers: Peers): PathTable<Mounted> {
+  const handlers = new Map(bindings.map(({ route, handle }) => [route, handle]));
+  if (handlers.size !== bindings.length) throw new Error('a route is bound twice');
+  const table = new PathTable<Mounted>();
+  for (const route of routes) {
+    const handle = handlers.get(route);
+    if (handle === undefined) throw new Error(`${route.id} has no handler`);
+    handlers.delete(route);
+    table.add(route.method, route.path, mounted(route, handle, peers));
+  }
+  if (handlers.size > 0) throw new Error('a handler is bound to a route that is not in the contract');
+  return table;
+}
+
+function mounted(route: Route, handle: Handler<unknown, unknown>, peers: Peers): Mounted {
+  const intake = intakeOf(route);
+  const [kind] = Object.values(route.params);
+  if (kind !== undefined && !canLookUp(kind)) throw new Error(`${route.id}: nothing says whether a ${kind} is there`);
+  const takesBody = route.method !== 'GET';
+  const headers = deprecationHeaders(route);
+
+  return {
+    route,
+    headers,
+    async answer(incoming) {
+      const id = kind === undefined ? '' : checkedId(kind, incoming.params[0] ?? '');
+      const { key, call, request } = incoming;
+      // A plain read by id, which is most of all traffic, has nothing else to look at.
+      if (!takesBody && incoming.queryText === '' && route.query === undefined) {
+        return handle({ key, call, id, headers: request.headers, ...nothingGiven });
+      }
+      const taken = await takeIn(route, intake, kind, id, incoming, peers);
+      return handle({ key, call, id, headers: request.headers, ...taken });
+    },
+  };
+}
+
+const nothingGiven = {
+  query: undefined,
+  body: undefined,
+  expand: new Set<string>() as ReadonlySet<string>,
+  idempotency: undefined,
+} as const;
+
+async function takeIn(
+  route: Route,
+  intake: Intake,
+  kind: IdKind | undefined,
+  id: string,
+  { request, path, queryText, call }: Incoming,
+  peers: Peers,
+) {
+  try {
+    const idempotency = idempotencyOf(route, request);
+    const sent = route.method === 'GET' ? undefined : await readBody(request);
+    const asked = parseQuery(queryText);
+    const { query, body, expand } = intake(asked, sent);
+    const hashed = idempotency?.({ method: route.method, path, query: asked, body: sent });
+    return { query, body, expand, idempotency: hashed };
+  } catch (error) {
+    if (kind !== undefined && !route.bodyFirst && error instanceof Failure) {
+      await assertPresent(peers, kind, id, call);
+    }
+    throw error;
+  }
+}
+
+function checkedId(kind: IdKind, text: string): string {
+  if (!isId(kind, text)) throw new Failure(notFoundCodeOf(kind));
+  return text;
+}
+
+// RFC 9745, RFC 8594 and RFC 8288 (interface, Versioning 2).
+function deprecationHeaders({ deprecation }: Route): HeaderList {
+  if (deprecation === undefined) return [];
+  const { since, sunset, successor } = deprecation;
+  return ['Deprecation', since, 'Sunset', sunset, 'Link', `<${successor}>; rel="successor-version"`];
+}

@@ -1,0 +1,54 @@
+import { buildService, type EnvironmentRecord, type Readiness, type Service, type ServiceParts } from '@eligo/service';
+import type { GatewayParts } from './gateway-parts.ts';
+import { gatewayComposition } from './service.ts';
+
+/** The running gateway. */
+export interface Gateway {
+  readonly service: Service;
+  /** Where partners reach it. */
+  readonly url: string;
+  readonly adminPort: number;
+  ready(): Promise<Readiness>;
+  /** Ends accepting, waits for the requests under way, then stops the rest in order. */
+  stop(): Promise<void>;
+}
+
+/** Requests under way get this long to end. */
+const inFlightWaitMs = 25_000;
+
+/** Builds the gateway, starts what works in it and opens its port, last of all. */
+export async function openGateway(parts: Omit<ServiceParts, 'grpc'>): Promise<Gateway> {
+  const built: { parts?: GatewayParts } = {};
+  const composition = gatewayComposition((made) => {
+    built.parts = made;
+  });
+  const service = await buildService(composition, { ...parts, grpc: false });
+  const made = built.parts;
+  if (made === undefined) throw new Error('the gateway was not built');
+  try {
+    const { adminPort } = await service.start();
+    await made.keys.listen();
+    const host = parts.environment.HOST?.trim() || '127.0.0.1';
+    const port = await made.http.listen(portOf(parts.environment), host);
+    const shown = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+    return {
+      service,
+      url: `http://${shown.includes(':') ? `[${shown}]` : shown}:${port}`,
+      adminPort,
+      ready: () => service.ready(),
+      async stop() {
+        await made.http.close(inFlightWaitMs);
+        await service.stop();
+      },
+    };
+  } catch (error) {
+    await service.stop();
+    throw error;
+  }
+}
+
+// Read and judged once more by the settings, which name what is wrong with it.
+function portOf(environment: EnvironmentRecord): number {
+  const text = environment.PORT?.trim();
+  return text === undefined || text === '' ? 8080 : Number(text);
+}

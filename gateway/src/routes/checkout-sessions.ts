@@ -1,0 +1,101 @@
+import { type ExpandableKind, expansionOf, type JsonObject, records, routes } from '@eligo/contract';
+import { Failure } from '@eligo/failures';
+import type { ConfirmSessionResponse } from '@eligo/proto/checkout/v1/checkout';
+import type { Answers } from '../answers.ts';
+import { type Binding, bind } from '../bind.ts';
+import { StreamedAnswer } from '../http/api-request.ts';
+import { moneyCall } from '../http/call-budget.ts';
+import { toFailure } from '../http/to-failure.ts';
+import { given, metadataOf, pageOf } from '../messages.ts';
+import type { Peers } from '../peers.ts';
+import { sessionCreationOf, storefrontDetailsOf } from './session-creation.ts';
+import { sessionPieces } from './session-list.ts';
+
+export function checkoutSessionBindings(peers: Peers, answers: Answers): Binding[] {
+  const { checkout } = peers;
+  const { list, create, get, update, listLineItems, confirm, cancel, expire } = routes.checkoutSessions;
+  return [
+    bind(list, async (request) => new StreamedAnswer(sessionPieces(peers, answers, request))),
+    bind(create, async (request) => {
+      const { idempotency } = request;
+      const message = { ...sessionCreationOf(request.body, request.headers.origin), ...given({ idempotency }) };
+      return answers.one(request, 'checkout_session', await checkout.createSession(message, moneyCall(request.call)));
+    }),
+    bind(get, async (request) =>
+      answers.one(request, 'checkout_session', await checkout.getSession({ id: request.id }, request.call)),
+    ),
+    bind(update, async (request) => {
+      const { metadata, client_reference_id, shopify_payment_details: details } = request.body;
+      const message = {
+        id: request.id,
+        ...given({
+          metadata: metadataOf(metadata),
+          clientReferenceId: client_reference_id,
+          storefrontPaymentDetails: details === undefined ? undefined : storefrontDetailsOf(details),
+        }),
+      };
+      return answers.one(request, 'checkout_session', await checkout.updateSession(message, request.call));
+    }),
+    bind(listLineItems, async (request) => {
+      const message = { sessionId: request.id, page: pageOf(request.query) };
+      const page = await checkout.listLineItems(message, request.call);
+      return answers.list(request, 'line_item', page.lineItems, page.hasMore);
+    }),
+    bind(confirm, async (request) => {
+      const { payment_method, capture_method } = request.body;
+      const { idempotency, expand, id } = request;
+      const message = {
+        id,
+        expand: [...expand],
+        ...given({ paymentMethodId: payment_method, captureMethod: capture_method, idempotency }),
+      };
+      try {
+        return confirmed(await checkout.confirmSession(message, moneyCall(request.call)), expand);
+      } catch (error) {
+        throw asInFlight(error);
+      }
+    }),
+    bind(cancel, async (request) =>
+      answers.one(
+        request,
+        'checkout_session',
+        await checkout.cancelSession({ id: request.id }, moneyCall(request.call)),
+      ),
+    ),
+    bind(expire, async (request) =>
+      answers.one(
+        request,
+        'checkout_session',
+        await checkout.expireSession({ id: request.id }, moneyCall(request.call)),
+      ),
+    ),
+  ];
+}
+
+/** The payment intent always stands in the answer (interface, confirm); what else is expanded was stored with it, so that a replay is equal. */
+function confirmed(answer: ConfirmSessionResponse, asked: ReadonlySet<string>): JsonObject {
+  const { session, paymentIntent, customer, paymentMethod } = answer;
+  if (session === undefined) throw new Error('a confirmation was answered without its session');
+  const found = new Map<ExpandableKind, Map<string, JsonObject>>();
+  if (customer !== undefined) {
+    found.set('customer', new Map([[customer.customerId, records.customer.render(customer)]]));
+  }
+  if (paymentMethod !== undefined) {
+    const method = records.payment_method.render(paymentMethod);
+    found.set('payment_method', new Map([[paymentMethod.paymentMethodId, method]]));
+  }
+  if (paymentIntent !== undefined) {
+    // The session's customer is expanded on the session alone: one level deep.
+    const within = new Map([...found].filter(([kind]) => kind === 'payment_method'));
+    const intent = records.payment_intent.render(paymentIntent, expansionOf(asked, within));
+    found.set('payment_intent', new Map([[paymentIntent.paymentIntentId, intent]]));
+  }
+  return { checkout_session: records.checkout_session.render(session, expansionOf(asked, found)) };
+}
+
+// What was not done in time is finished by checkout; the same request gets its answer (decisions 7).
+function asInFlight(error: unknown): unknown {
+  const failure = toFailure(error);
+  if (failure.code !== 'deadline_exceeded') return error;
+  return new Failure('idempotency_key_in_use', { retryAfterSeconds: 1, cause: error });
+}

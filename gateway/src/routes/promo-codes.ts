@@ -1,0 +1,41 @@
+import { routes } from '@eligo/contract';
+import type { Answers } from '../answers.ts';
+import { type Binding, bind } from '../bind.ts';
+import { given, metadataOf, pageOf, timeMs } from '../messages.ts';
+import type { Peers } from '../peers.ts';
+
+export function promoCodeBindings({ catalog }: Peers, answers: Answers): Binding[] {
+  const { list, create, get, update } = routes.promoCodes;
+  return [
+    bind(list, async (request) => {
+      const { query, call } = request;
+      const { code, coupon, customer, active } = query;
+      const filters = given({ code, couponId: coupon, customerId: customer, active });
+      const page = await catalog.listPromoCodes({ page: pageOf(query), ...filters }, call);
+      return answers.list(request, 'promo_code', page.promoCodes, page.hasMore);
+    }),
+    bind(create, async (request) => {
+      const { coupon_id, coupon, code, customer, max_redemptions, expires_at, active, metadata = {} } = request.body;
+      const message = {
+        couponId: coupon_id ?? coupon ?? '',
+        code,
+        metadata,
+        ...given({
+          customerId: customer,
+          maxRedemptions: max_redemptions,
+          expiresAtMs: timeMs(expires_at),
+          active,
+        }),
+      };
+      return answers.one(request, 'promo_code', await catalog.createPromoCode(message, request.call));
+    }),
+    bind(get, async (request) =>
+      answers.one(request, 'promo_code', await catalog.getPromoCode({ id: request.id }, request.call)),
+    ),
+    bind(update, async (request) => {
+      const { active, metadata } = request.body;
+      const message = { id: request.id, ...given({ active, metadata: metadataOf(metadata) }) };
+      return answers.one(request, 'promo_code', await catalog.updatePromoCode(message, request.call));
+    }),
+  ];
+}

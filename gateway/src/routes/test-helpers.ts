@@ -1,0 +1,87 @@
+import { routes } from '@eligo/contract';
+import type { CheckoutSession } from '@eligo/proto/checkout/v1/checkout';
+import type { CallOptions } from '@eligo/rpc';
+import type { Answers } from '../answers.ts';
+import { type Binding, bind } from '../bind.ts';
+import { moneyCall } from '../http/call-budget.ts';
+import { toFailure } from '../http/to-failure.ts';
+import { given, timeMs } from '../messages.ts';
+import type { Peers } from '../peers.ts';
+import { addressOf } from './customers.ts';
+
+/** What only test keys can do: cards, a shopper's part, the processor's word on a refund, and clocks. */
+export function testHelperBindings(peers: Peers, answers: Answers): Binding[] {
+  const { checkout, refunds, billing } = peers;
+  const helpers = routes.testHelpers;
+  return [
+    bind(helpers.createPaymentMethod, async (request) => {
+      const { customer, card, off_session } = request.body;
+      const message = { card, ...given({ customerId: customer, offSession: off_session }) };
+      return answers.one(request, 'payment_method', await checkout.createTestPaymentMethod(message, request.call));
+    }),
+    bind(helpers.completeSession, async (request) => {
+      const { payment_method, second_payment_method, letter, shipping_details } = request.body;
+      const message = {
+        id: request.id,
+        ...given({
+          paymentMethod: payment_method,
+          secondPaymentMethod: second_payment_method,
+          letter,
+          shippingDetails: shipping_details === undefined ? undefined : addressOf(shipping_details),
+        }),
+      };
+      const startedAt = performance.now();
+      const session = await checkout.completeSession(message, moneyCall(request.call));
+      await awaitSubscription(peers, session, request.call, performance.now() - startedAt);
+      return answers.one(request, 'checkout_session', session);
+    }),
+    bind(helpers.expireSession, async (request) =>
+      answers.one(request, 'checkout_session', await checkout.expireSession({ id: request.id }, request.call)),
+    ),
+    bind(helpers.failRefund, async (request) => {
+      const refund = await refunds.settleTestRefund({ id: request.id, succeed: false }, request.call);
+      return answers.one(request, 'refund', refund);
+    }),
+    bind(helpers.succeedRefund, async (request) => {
+      const refund = await refunds.settleTestRefund({ id: request.id, succeed: true }, request.call);
+      return answers.one(request, 'refund', refund);
+    }),
+    bind(helpers.createTestClock, async (request) => {
+      const { frozen_time, name } = request.body;
+      const message = { frozenTimeMs: timeMs(frozen_time), ...given({ name }) };
+      return answers.one(request, 'test_clock', await billing.createTestClock(message, request.call));
+    }),
+    bind(helpers.getTestClock, async (request) =>
+      answers.one(request, 'test_clock', await billing.getTestClock({ id: request.id }, request.call)),
+    ),
+    bind(helpers.advanceTestClock, async (request) => {
+      const message = { id: request.id, frozenTimeMs: timeMs(request.body.frozen_time) };
+      return answers.one(request, 'test_clock', await billing.advanceTestClock(message, moneyCall(request.call)));
+    }),
+    bind(helpers.deleteTestClock, async (request) =>
+      answers.one(request, 'test_clock', await billing.deleteTestClock({ id: request.id }, request.call)),
+    ),
+  ];
+}
+
+/** The whole answer is due within 9 s; billing usually has the subscription within a few milliseconds. */
+const answerDueMs = 9_000;
+const longestWaitMs = 5_000;
+
+/** Waits until billing has made a completed session's subscription, so that what the answer names can be read. */
+async function awaitSubscription(
+  { billing }: Peers,
+  session: CheckoutSession,
+  call: CallOptions,
+  spentMs: number,
+): Promise<void> {
+  const { subscriptionId } = session;
+  const timeoutMs = Math.min(longestWaitMs, answerDueMs - spentMs);
+  if (session.status !== 'complete' || subscriptionId === undefined || timeoutMs <= 0) return;
+  try {
+    await billing.awaitSubscription({ subscriptionId }, { ...call, timeoutMs });
+  } catch (error) {
+    // The money has moved and the subscription will be made: an answer without it is right, if early.
+    if (toFailure(error).code === 'internal') throw error;
+  }
+}

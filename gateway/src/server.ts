@@ -1,0 +1,82 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { newId } from '@eligo/values';
+
+/** The header block that is accepted at most (decisions 10). */
+const maxHeaderBytes = 16_384;
+/** A client that has not sent its headers, or its whole request, by then is cut off. */
+const headersTimeoutMs = 10_000;
+const requestTimeoutMs = 30_000;
+/** Longer than the load balancers in front of it keep idle connections, so that none is closed under a request. */
+const keepAliveTimeoutMs = 65_000;
+
+/** The HTTP server of the gateway. */
+export interface HttpServer {
+  readonly server: Server;
+  /** Opens the port; resolves with the one that was taken. */
+  listen(port: number, host: string): Promise<number>;
+  /** Takes no new connection and waits, bounded, for the requests under way. */
+  close(waitMs: number): Promise<void>;
+}
+
+export function createHttpServer(listener: RequestListener, maxConnections: number): HttpServer {
+  const server = createServer(
+    {
+      maxHeaderSize: maxHeaderBytes,
+      headersTimeout: headersTimeoutMs,
+      requestTimeout: requestTimeoutMs,
+      keepAliveTimeout: keepAliveTimeoutMs,
+    },
+    listener,
+  );
+  server.maxConnections = maxConnections;
+  // A request for a continuation is answered by reading the body; who asks for anything else is told the same way.
+  server.on('checkExpectation', listener);
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuseUnreadable(error, socket));
+  return {
+    server,
+    listen: (port, host) =>
+      new Promise((resolve, reject) => {
+        server.once('error', reject);
+        server.listen(port, host, () => {
+          server.off('error', reject);
+          resolve((server.address() as AddressInfo).port);
+        });
+      }),
+    close: (waitMs) => closeServer(server, waitMs),
+  };
+}
+
+// What cannot even be parsed as HTTP never reaches the application; it is answered in the same form.
+function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const [status, code, detail] =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? ['431 Request Header Fields Too Large', 'payload_too_large', 'The headers are too large.']
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? ['408 Request Timeout', 'request_timeout', 'The request did not arrive in time.']
+        : ['400 Bad Request', 'bad_request', 'The request is not valid HTTP.'];
+  const body = JSON.stringify({ code, detail });
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +
+      `Request-Id: ${newId('request')}\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+async function closeServer(server: Server, waitMs: number): Promise<void> {
+  if (!server.listening) return;
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeIdleConnections();
+  // Answers from now on end their connections; those that were idle for a moment are found by looking again.
+  const sweep = setInterval(() => server.closeIdleConnections(), 100);
+  const cut = setTimeout(() => server.closeAllConnections(), waitMs);
+  try {
+    await closed;
+  } finally {
+    clearInterval(sweep);
+    clearTimeout(cut);
+  }
+}
