@@ -37,6 +37,8 @@ export interface Sandbox {
 const keepAliveMs = 75_000;
 const purgeEveryMs = 10 * 60 * 1000;
 const purgeLimit = 5_000;
+/** As long as Stripe keeps events. */
+const eventRetentionSeconds = 30 * 24 * 60 * 60;
 
 /** Starts a processor that speaks the part of Stripe's HTTP API that Eligo uses, on storage of its own. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
@@ -44,7 +46,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const records = openRecords(database.db);
   const keys = openIdempotencyKeys(database.db);
   const deliveries = openDeliveries(database.db);
-  const write = groupCommit(database.db);
+  const { write, durable, close: closeLog } = groupCommit(database.db, database.logFile);
   const subscriptions = openSubscriptions(records, database.platformAccount);
   const deliverer = startDeliverer(deliveries, records, write);
   const faults = openFaults();
@@ -90,6 +92,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 
   const executor = createExecutor({
     write,
+    durable,
     keys,
     faults,
     keyClockAheadMs: database.keyClockAheadMs,
@@ -112,7 +115,10 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     onBug,
   });
   const purge = setInterval(() => {
-    write(() => keys.purge(Date.now() + database.keyClockAheadMs(), purgeLimit)).catch(onBug);
+    write(() => {
+      keys.purge(Date.now() + database.keyClockAheadMs(), purgeLimit);
+      records.purgeEvents(Math.floor(Date.now() / 1000) - eventRetentionSeconds, purgeLimit);
+    }).catch(onBug);
   }, purgeEveryMs);
   purge.unref();
 
@@ -129,6 +135,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       server.closeIdleConnections();
       await closed;
       await deliverer.stop();
+      await durable();
+      closeLog();
       database.close();
     },
   };

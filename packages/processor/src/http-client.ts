@@ -18,8 +18,6 @@ export class TransportError extends Error {
 
 /** More than this from one process would only queue at the processor. */
 const maxSockets = 64;
-/** Below the 60 to 75 s after which servers close idle connections, so that a request does not race with that. */
-const idleSocketMs = 30_000;
 const maxAnswerBytes = 8 * 1024 * 1024;
 const neverConnectedCodes = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'];
 
@@ -29,7 +27,7 @@ const neverConnectedCodes = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNR
  * maxNetworkRetries 0; the errors thrown here carry no code that it would do so for.
  */
 export function createHttpClient(): Stripe.HttpClient & { close(): void } {
-  const agentOptions = { keepAlive: true, maxSockets, timeout: idleSocketMs, scheduling: 'lifo' as const };
+  const agentOptions = { keepAlive: true, maxSockets, scheduling: 'lifo' as const };
   const plain = new HttpAgent(agentOptions);
   const secure = new HttpsAgent(agentOptions);
   return {
@@ -104,11 +102,10 @@ function readAll(response: IncomingMessage): Promise<string> {
       if (bytes > maxAnswerBytes) response.destroy(new Error('the answer is too long'));
       else chunks.push(chunk);
     });
-    response.once('end', () => {
+    response.once('error', reject);
+    response.once('close', () => {
       if (response.complete) resolve(Buffer.concat(chunks).toString());
       else reject(new Error('the answer was cut off'));
     });
-    response.once('error', reject);
-    response.once('close', () => reject(new Error('the answer was cut off')));
   });
 }

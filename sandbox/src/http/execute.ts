@@ -34,6 +34,8 @@ export interface Executor {
 
 export interface ExecutorParts {
   write: Write;
+  /** Settles when what can be read now is on disk. */
+  durable: () => Promise<void>;
   keys: IdempotencyKeys;
   faults: Faults;
   keyClockAheadMs: () => number;
@@ -60,7 +62,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
       return undefined;
     }
     const answer = await exclusively(request, async () => {
-      const made = request.method === 'GET' ? readOnly(request, fault) : await perform(request, fault);
+      const made = request.method === 'GET' ? await readOnly(request, fault) : await perform(request, fault);
       if (fault?.kind === 'slow') await delay(fault.delay_ms);
       return made;
     });
@@ -79,12 +81,14 @@ export function createExecutor(parts: ExecutorParts): Executor {
     }
   }
 
-  function readOnly(request: Request, fault: Fault | undefined): Answer {
+  async function readOnly(request: Request, fault: Fault | undefined): Promise<Answer> {
     if (fault?.kind === 'error_before' || fault?.kind === 'error_after') return refused(internalError());
     try {
       const { parameters, expand } = readParameters(request.form);
       const { call } = parts.openCall(request, Date.now());
-      return { ...succeeded(request.route.prepare(parameters)(call), expand, call), replayed: false };
+      const answer = succeeded(request.route.prepare(parameters)(call), expand, call);
+      await parts.durable();
+      return { ...answer, replayed: false };
     } catch (error) {
       if (error instanceof Refusal) return refused(error);
       parts.onBug(error, request);

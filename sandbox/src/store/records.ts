@@ -36,6 +36,8 @@ export interface Records {
   ): RecordOf<Kind>;
   children<Kind extends RecordKind>(kind: Kind, account: string, parent: string): RecordOf<Kind>[];
   page<Kind extends RecordKind>(kind: Kind, account: string, query: PageQuery): Page<Kind>;
+  /** Deletes events older than a time; looks at `limit` records a call, going on where the last call stopped. */
+  purgeEvents(createdBefore: number, limit: number): void;
   /** Every record of a kind, of all accounts, oldest first, read as it is consumed. */
   all<Kind extends RecordKind>(kind: Kind): Generator<RecordOf<Kind>>;
   indexMetadata(account: string, id: string, metadata: Record<string, string>, previous?: Record<string, string>): void;
@@ -76,6 +78,9 @@ export function openRecords(db: DatabaseSync): Records {
   const byMetadata = db.prepare(
     'select id from intent_metadata where account = ? and key = ? and value = ? order by id desc limit ?',
   );
+  const oldest = db.prepare('select seq, kind, created from records where seq > ? order by seq limit ?');
+  const removeBySeq = db.prepare('delete from records where seq = ?');
+  let purgedTo = 0;
   const pages = new Map<string, StatementSync>();
 
   function find<Kind extends RecordKind>(kind: Kind, account: string, id: string): RecordOf<Kind> | undefined {
@@ -107,6 +112,13 @@ export function openRecords(db: DatabaseSync): Records {
     children: <Kind extends RecordKind>(kind: Kind, account: string, parent: string) =>
       byParent.all(parent, kind, account).map(parse<Kind>),
     page: (kind, account, query) => readPage(db, pages, seqOf, kind, account, query),
+    purgeEvents: (createdBefore, limit) => {
+      for (const row of oldest.all(purgedTo, limit)) {
+        if (Number(row.created) >= createdBefore) return;
+        purgedTo = Number(row.seq);
+        if (row.kind === 'event') removeBySeq.run(purgedTo);
+      }
+    },
     all: function* <Kind extends RecordKind>(kind: Kind) {
       for (let after = 0; ; ) {
         const rows = scan.all(after, kind, scanSize);
