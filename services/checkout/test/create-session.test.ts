@@ -1,0 +1,258 @@
+import { create } from '@bufbuild/protobuf';
+import { Failure } from '@eligo/failures';
+import { CartDiscountSchema } from '@eligo/proto/catalog/v1/catalog';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createCustomer } from '../src/actions/create-customer.ts';
+import { deleteCustomer } from '../src/actions/delete-customer.ts';
+import { sessionMessage as messageOf } from '../src/rpc/session-message.ts';
+import { loadSessionLines } from '../src/store/session-lines.ts';
+import { loadSession } from '../src/store/sessions.ts';
+import { line, openWorld, start, type World } from './world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(() => world.close());
+
+const hash = (n: number) => new Uint8Array(32).fill(n);
+const DAY = 86_400_000;
+
+describe('the stored split', () => {
+  test('amount_total is items - discounts + shipping + tax + fees, and the session read back is the one answered', async () => {
+    const session = await world.session({
+      lines: [
+        line({ unitAmount: 1999, class: 'auto_substantiation', quantity: 2 }),
+        line({ unitAmount: 999 }),
+        line({ unitAmount: 1500, class: 'vision' }),
+      ],
+      shipping: { case: 'shippingRateId', value: 'fshr_x' },
+      taxAmountCents: 431n,
+      fees: [
+        { amountCents: 1n, name: 'rounding adjustment' },
+        { amountCents: 250n, feeType: 'handling' },
+      ],
+      discounts: [couponData({ percentOffBasisPoints: 1000 }), couponData({ amountOffCents: 100n })],
+    });
+    const discount = 650 + 100;
+    expect(session.amountSubtotalCents).toBe(6497);
+    expect(session.amountDiscountCents).toBe(discount);
+    expect(session.amountTotalCents).toBe(6497 - discount + 799 + 431 + 251);
+    expect(session.amountIiasCents + session.amountVisionCents).toBe(session.amountEligibleCents);
+    const read = await loadSession(world.database, world.scope, session.id);
+    expect(read).toEqual(session);
+    expect(messageOf(world.scope, read ?? session)).toEqual(messageOf(world.scope, session));
+    const lines = await loadSessionLines(world.database, world.scope, session.id);
+    expect(lines.map((l) => l.position)).toEqual([0, 1, 2]);
+    expect(lines.reduce((sum, l) => sum + l.amountTotalCents, 0)).toBe(session.amountTotalCents);
+    expect(lines.reduce((sum, l) => sum + l.amountEligibleCents, 0)).toBe(session.amountEligibleCents);
+  });
+
+  test('the eligibility record is the split cart, and holds the policy that the split relied on', async () => {
+    const session = await world.session({
+      lines: [line({ unitAmount: 700, class: 'auto_substantiation', rule: 'food_policy', ruleVersion: '2026-01' })],
+    });
+    const [record] = await world.test.admin('select * from checkout.eligibility_records where id = $1', [
+      session.splitCartId,
+    ]);
+    expect(record).toMatchObject({
+      session_id: session.id,
+      food_policy: true,
+      policy_version: '2026-01',
+      charged_attempt_id: null,
+    });
+    expect(record?.eligible_cents).toBe('700');
+  });
+
+  test('a session without lines has no eligibility record', async () => {
+    const customer = await newCustomer();
+    const session = await world.session({ mode: 'setup', lines: [], customerId: customer });
+    expect(session.splitCartId).toBeNull();
+    expect(session.amountTotalCents).toBe(0);
+  });
+
+  test('a letter is needed when a line asks for one, and its fee is pending', async () => {
+    const session = await world.session({ lines: [line({ unitAmount: 700, class: 'letter_of_medical_necessity' })] });
+    expect(session.letterRequired).toBe(true);
+    expect(session.letterFeeStatus).toBe('pending');
+    expect(session.amountEligibleCents).toBe(700);
+  });
+
+  test('visit_type is the one label that the products share', async () => {
+    const same = [line({ unitAmount: 1, visitType: 'dermatology' }), line({ unitAmount: 1, visitType: 'dermatology' })];
+    expect((await world.session({ lines: same })).visitType).toBe('dermatology');
+    expect((await world.session({ lines: [...same, line({ unitAmount: 1 })] })).visitType).toBeNull();
+  });
+
+  test('100 lines, 500 discounts and zero prices are written', async () => {
+    const session = await world.session({
+      lines: Array.from({ length: 100 }, (_, i) =>
+        line({ unitAmount: i, class: i % 2 === 0 ? 'vision' : 'not_eligible' }),
+      ),
+      discounts: Array.from({ length: 500 }, () => couponData({ amountOffCents: 1n })),
+    });
+    expect(session.discounts).toHaveLength(500);
+    expect((await loadSession(world.database, world.scope, session.id))?.discounts).toEqual(session.discounts);
+  });
+});
+
+describe('idempotency of the creation (decisions 1.1)', () => {
+  test('the same key and body answers with the same session while it is open', async () => {
+    const idempotency = { key: 'k1', requestHash: hash(1) };
+    const first = await world.session({ idempotency });
+    const again = await world.session({ idempotency });
+    expect(again).toEqual(first);
+  });
+
+  test('and makes a new one once it is canceled', async () => {
+    const idempotency = { key: 'k2', requestHash: hash(1) };
+    const first = await world.session({ idempotency });
+    await world.test.admin("update checkout.sessions set status = 'canceled' where id = $1", [first.id]);
+    expect((await world.session({ idempotency })).id).not.toBe(first.id);
+  });
+
+  test('another body under the key makes a new session and expires the old one', async () => {
+    const first = await world.session({ idempotency: { key: 'k3', requestHash: hash(1) } });
+    const second = await world.session({ idempotency: { key: 'k3', requestHash: hash(2) } });
+    expect(second.id).not.toBe(first.id);
+    expect((await loadSession(world.database, world.scope, first.id))?.status).toBe('expired');
+    const third = await world.session({ idempotency: { key: 'k3', requestHash: hash(2) } });
+    expect(third.id).toBe(second.id);
+  });
+
+  test('eight requests at once under one key get one session', async () => {
+    const idempotency = { key: 'k4', requestHash: hash(4) };
+    const sessions = await Promise.all(Array.from({ length: 8 }, () => world.session({ idempotency })));
+    expect(new Set(sessions.map(({ id }) => id)).size).toBe(1);
+  });
+
+  test('keys of the other mode and of other accounts are other keys', async () => {
+    const [row] = await world.test.admin<{ count: string }>(
+      "select count(*) from checkout.session_keys where key = 'k1' and account_id = $1 and not test_mode",
+      [world.scope.accountId],
+    );
+    expect(row?.count).toBe('0');
+  });
+});
+
+describe('references and times', () => {
+  test('a customer that is not there is a 422 at the field, with its id', async () => {
+    const id = 'fcus_01j0000000000000000000000x';
+    await expectViolation(
+      world.session({ customerId: id }),
+      ['body', 'checkout_session', 'customer'],
+      'customer_not_found',
+    );
+  });
+
+  test('a deleted customer is not there', async () => {
+    const id = await newCustomer();
+    await deleteCustomer(world.resources, world.scope, id);
+    await expectViolation(
+      world.session({ customerId: id }),
+      ['body', 'checkout_session', 'customer'],
+      'customer_not_found',
+    );
+  });
+
+  test('set-up needs a customer, a subscription a recurring price, an amount lines', async () => {
+    const loc = ['body', 'checkout_session'];
+    await expectViolation(world.session({ mode: 'setup', lines: [] }), [...loc, 'customer'], 'customer_required');
+    await expectViolation(world.session({ mode: 'subscription' }), [...loc, 'line_items'], 'recurring_price_required');
+    const customerId = await newCustomer();
+    const taxed = world.session({ mode: 'setup', lines: [], customerId, taxAmountCents: 5n });
+    await expectViolation(taxed, [...loc, 'tax_rate'], 'line_items_required');
+  });
+
+  test('expires_at lies 30 minutes to 7 days ahead; 24 hours when it is not given', async () => {
+    expect((await world.session()).expiresAt).toEqual(new Date(start.getTime() + DAY));
+    const at = (ms: number) => ({ expiresAtMs: BigInt(start.getTime() + ms) });
+    expect((await world.session(at(7 * DAY))).expiresAt).toEqual(new Date(start.getTime() + 7 * DAY));
+    const loc = ['body', 'checkout_session', 'expires_at'];
+    await expectViolation(world.session(at(20 * 60_000)), loc, 'value_error');
+    await expectViolation(world.session(at(8 * DAY)), loc, 'value_error');
+  });
+
+  test("a customer on a test clock creates at that clock's time", async () => {
+    const clockId = 'fclk_00000000000000000000000001';
+    const frozen = new Date('2030-01-01T00:00:00.000Z');
+    await world.test.admin('insert into checkout.test_clocks values ($1, true, $2, $3, null)', [
+      world.scope.accountId,
+      clockId,
+      frozen,
+    ]);
+    const customerId = await newCustomer(clockId);
+    const session = await world.session({ customerId });
+    expect(session.createdAt).toEqual(frozen);
+    expect(session.testClockId).toBe(clockId);
+  });
+});
+
+describe('the catalog', () => {
+  test('is asked once for a cart, and nothing more when it has neither coupons nor inline lines', async () => {
+    const before = world.catalog.calls.length;
+    await world.session();
+    expect(world.catalog.calls.slice(before).map(({ name }) => name)).toEqual(['resolveCart']);
+  });
+
+  test('counts redemptions before the session is written; a refusal leaves nothing behind but the task that gives them back', async () => {
+    const coupon = {
+      case: 'couponId' as const,
+      value: JSON.stringify({ couponId: 'fcoup_a', duration: 'once', amountOffCents: null }),
+    };
+    const percent = JSON.stringify({ couponId: 'fcoup_a', duration: 'once', percentOffBasisPoints: 1000 });
+    expect(coupon.value).not.toBe(percent);
+    const discounts = [create(CartDiscountSchema, { source: { case: 'couponId', value: percent } })];
+    const session = await world.session({ discounts });
+    expect(session.amountDiscountCents).toBe(100);
+    expect(world.catalog.calls.at(-1)).toEqual({ name: 'reserveRedemption', sessionId: session.id });
+    expect(await tasksOf(session.id)).toEqual([]);
+
+    world.catalog.failNext('reserveRedemption', new Failure('coupon_not_applicable'));
+    await expect(world.session({ discounts })).rejects.toMatchObject({ code: 'coupon_not_applicable' });
+    const refused = world.catalog.calls.at(-1)?.sessionId ?? '';
+    expect(await tasksOf(refused)).toEqual(['release_unless_written']);
+    expect(await loadSession(world.database, world.scope, refused)).toBeUndefined();
+  });
+
+  test('activates inline lines after the session is written; should that fail, a task does it', async () => {
+    const inline = { item: { case: 'priceData' as const, value: { unitAmountCents: 500n } }, quantity: 1n };
+    world.catalog.failNext('activateInline', new Error('unreachable'));
+    const session = await world.session({ lines: [inline] });
+    expect(await tasksOf(session.id)).toEqual(['activate']);
+  });
+});
+
+async function tasksOf(sessionId: string): Promise<string[]> {
+  const rows = await world.test.admin<{ kind: string }>(
+    'select kind from checkout.catalog_tasks where session_id = $1',
+    [sessionId],
+  );
+  return rows.map(({ kind }) => kind);
+}
+
+async function newCustomer(testClockId: string | null = null): Promise<string> {
+  const none = {
+    firstName: null,
+    lastName: null,
+    email: null,
+    phone: null,
+    employer: null,
+    shipping: null,
+    metadata: {},
+  };
+  return (await createCustomer(world.resources, world.scope, { ...none, testClockId }, undefined)).customerId;
+}
+
+function couponData(data: { percentOffBasisPoints?: number; amountOffCents?: bigint }) {
+  return { source: { case: 'couponData' as const, value: data } };
+}
+
+async function expectViolation(attempt: Promise<unknown>, loc: string[], type: string): Promise<void> {
+  const error = await attempt.then(
+    () => undefined,
+    (caught: unknown) => caught,
+  );
+  expect(error).toBeInstanceOf(Failure);
+  expect((error as Failure).violations).toMatchObject([{ loc, type }]);
+}

@@ -1,0 +1,207 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import { EventSchema } from '@eligo/proto/events/v1/events';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { cancelSession, expireSession } from '../src/actions/end-session.ts';
+import { setTestClock } from '../src/actions/set-test-clock.ts';
+import { updateSession } from '../src/actions/update-session.ts';
+import type { Session } from '../src/domain/session.ts';
+import { expireSessions } from '../src/jobs/expire-sessions.ts';
+import { settleCatalogTasks } from '../src/jobs/settle-catalog-tasks.ts';
+import { loadSession } from '../src/store/sessions.ts';
+import { openWorld, start, type World } from './world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+});
+beforeEach(() => world.clock.set(start));
+afterAll(() => world.close());
+
+const HOUR = 3_600_000;
+const never = new AbortController().signal;
+
+describe('expire and cancel', () => {
+  test('an open session expires, and the event carries it as it then is', async () => {
+    const { id } = await world.session();
+    const ended = await expireSession(world.resources, world.scope, id);
+    expect(ended).toMatchObject({ status: 'expired', endedAt: start });
+    expect(await eventsOf(id)).toMatchObject([{ type: 'checkout.session.expired', status: 'expired' }]);
+    expect(await reload(id)).toEqual(ended);
+  });
+
+  test('a canceled session is announced by the same event', async () => {
+    const { id } = await world.session();
+    await cancelSession(world.resources, world.scope, id);
+    expect(await eventsOf(id)).toMatchObject([{ type: 'checkout.session.expired', status: 'canceled' }]);
+  });
+
+  test('what has ended is not ended again, and says how it ended', async () => {
+    const { id } = await world.session();
+    await cancelSession(world.resources, world.scope, id);
+    await expect(cancelSession(world.resources, world.scope, id)).rejects.toMatchObject({
+      code: 'checkout_session_canceled',
+    });
+    await expect(expireSession(world.resources, world.scope, id)).rejects.toMatchObject({
+      code: 'checkout_session_not_open',
+    });
+    const missing = cancelSession(world.resources, world.scope, 'fcs_none');
+    await expect(missing).rejects.toMatchObject({ code: 'checkout_session_not_found' });
+  });
+
+  test('never after a capture', async () => {
+    const { id } = await world.session();
+    await world.test.admin("update checkout.sessions set status = 'paid', amount_received_cents = 500 where id = $1", [
+      id,
+    ]);
+    await expect(cancelSession(world.resources, world.scope, id)).rejects.toMatchObject({
+      code: 'checkout_session_already_processed',
+    });
+  });
+
+  test('not while a charge is under way: 503, and nothing is written', async () => {
+    const { id } = await world.session();
+    await liveAttempt(id);
+    await expect(cancelSession(world.resources, world.scope, id)).rejects.toMatchObject({ code: 'lock_timeout' });
+    await expect(expireSession(world.resources, world.scope, id)).rejects.toMatchObject({ code: 'lock_timeout' });
+    expect((await reload(id)).status).toBe('open');
+    expect(await eventsOf(id)).toEqual([]);
+  });
+});
+
+describe('the job that expires due sessions', () => {
+  test('expires what is due, leaves what is not, and skips what is being charged', async () => {
+    const due = await world.session();
+    const charged = await world.session();
+    await liveAttempt(charged.id);
+    world.clock.set(new Date(start.getTime() + 25 * HOUR));
+    const fresh = await world.session();
+    await expireSessions(world.resources).run(never);
+    expect((await reload(due.id)).status).toBe('expired');
+    expect((await reload(charged.id)).status).toBe('open');
+    expect((await reload(fresh.id)).status).toBe('open');
+  });
+
+  test('a session of a customer on a test clock is due by that clock alone', async () => {
+    const { createCustomer } = await import('../src/actions/create-customer.ts');
+    const clockId = 'fclk_00000000000000000000000002';
+    const frozenTime = new Date('2031-01-01T00:00:00.000Z');
+    await setTestClock(world.resources, world.scope, { testClockId: clockId, frozenTime, deleted: false });
+    const customer = await createCustomer(
+      world.resources,
+      world.scope,
+      {
+        ...{ firstName: null, lastName: null, email: null, phone: null, employer: null, shipping: null, metadata: {} },
+        testClockId: clockId,
+      },
+      undefined,
+    );
+    const { id } = await world.session({ customerId: customer.customerId });
+    world.clock.set(new Date('2040-01-01T00:00:00.000Z'));
+    await expireSessions(world.resources).run(never);
+    expect((await reload(id)).status).toBe('open');
+    const later = new Date(frozenTime.getTime() + 24 * HOUR);
+    await setTestClock(world.resources, world.scope, { testClockId: clockId, frozenTime: later, deleted: false });
+    await expireSessions(world.resources).run(never);
+    expect(await reload(id)).toMatchObject({ status: 'expired', endedAt: later });
+  });
+
+  test('a clock never goes back, in whatever order its times arrive', async () => {
+    const clockId = 'fclk_00000000000000000000000003';
+    const set = (iso: string) =>
+      setTestClock(world.resources, world.scope, { testClockId: clockId, frozenTime: new Date(iso), deleted: false });
+    await set('2031-02-01T00:00:00Z');
+    await set('2031-01-01T00:00:00Z');
+    const [row] = await world.test.admin('select frozen_time from checkout.test_clocks where id = $1', [clockId]);
+    expect(row?.frozen_time).toEqual(new Date('2031-02-01T00:00:00Z'));
+  });
+});
+
+describe('redemptions at the catalog', () => {
+  const discounts = [
+    {
+      source: {
+        case: 'couponId' as const,
+        value: JSON.stringify({ couponId: 'fcoup_b', duration: 'once', percentOffBasisPoints: 500 }),
+      },
+    },
+  ];
+  const job = () =>
+    settleCatalogTasks(world.resources, (() => ({})) as unknown as Parameters<typeof settleCatalogTasks>[1]);
+
+  test('are given back when the session ends, also when the catalog is away at first', async () => {
+    const { id } = await world.session({ discounts });
+    await expireSession(world.resources, world.scope, id);
+    world.catalog.failNext('releaseRedemption', new Error('away'));
+    await job().run(never);
+    expect(await tasksOf(id)).toMatchObject([{ kind: 'release', tries: 1 }]);
+    await world.test.admin('update checkout.catalog_tasks set due_at = now() where session_id = $1', [id]);
+    await job().run(never);
+    expect(await tasksOf(id)).toEqual([]);
+    expect(
+      world.catalog.calls.filter((call) => call.name === 'releaseRedemption' && call.sessionId === id),
+    ).toHaveLength(2);
+  });
+
+  test('of a session that was never written are given back', async () => {
+    world.catalog.failNext('reserveRedemption', new Error('lost'));
+    await expect(world.session({ discounts })).rejects.toThrow('lost');
+    const lost = world.catalog.calls.at(-1)?.sessionId ?? '';
+    await job().run(never);
+    expect(world.catalog.calls.at(-1)).toEqual({ name: 'reserveRedemption', sessionId: lost });
+    await world.test.admin('update checkout.catalog_tasks set due_at = now() where session_id = $1', [lost]);
+    await job().run(never);
+    expect(world.catalog.calls.at(-1)).toEqual({ name: 'releaseRedemption', sessionId: lost });
+  });
+});
+
+test('an update changes metadata, reference and storefront details, and nothing else', async () => {
+  const session = await world.session({ metadata: { a: '1' } });
+  const change = {
+    metadata: { b: '2' },
+    clientReferenceId: 'order 7',
+    storefrontPaymentDetails: { cardLast4: '4242' },
+  };
+  const updated = await updateSession(world.resources, world.scope, session.id, change);
+  expect(updated).toEqual({ ...session, ...change, version: 2n });
+  expect(await reload(session.id)).toEqual(updated);
+});
+
+async function reload(id: string): Promise<Session> {
+  const session = await loadSession(world.database, world.scope, id);
+  if (session === undefined) throw new Error('the session is gone');
+  return session;
+}
+
+async function eventsOf(sessionId: string): Promise<{ type: string; status: string | undefined }[]> {
+  const rows = await world.test.admin<{ payload: Buffer }>(
+    'select payload from checkout.outbox where aggregate_id = $1 order by aggregate_seq',
+    [sessionId],
+  );
+  return rows.map(({ payload }) => {
+    const { type, object } = fromBinary(EventSchema, payload);
+    return { type, status: object.case === 'checkoutSession' ? object.value.status : undefined };
+  });
+}
+
+function tasksOf(sessionId: string) {
+  return world.test.admin('select kind, tries from checkout.catalog_tasks where session_id = $1', [sessionId]);
+}
+
+// A charge of the eligible part that was sent and not answered yet.
+async function liveAttempt(sessionId: string): Promise<void> {
+  const { accountId } = world.scope;
+  const intent = `fpi_${sessionId.slice(4)}`;
+  await world.test.admin(
+    `insert into checkout.payment_intents (account_id, test_mode, id, session_id, leg, capture_method, status, amount_cents, created_at)
+     values ($1, true, $2, $3, 'health', 'automatic', 'processing', 1000, now())`,
+    [accountId, intent, sessionId],
+  );
+  await world.test.admin(
+    `insert into checkout.charge_attempts (account_id, test_mode, id, purpose, subject_id, leg, driver, payment_intent_id,
+       payment_method_id, processor_payment_method_id, off_session, capture_method, amount_cents, status, lease_until,
+       processor_intent_id, acting_at)
+     values ($1, true, $2, 'session', $3, 'health', 'confirm', $4, 'fpm_x', 'pm_x', true, 'automatic', 1000, 'unknown', now(),
+       $2, now())`,
+    [accountId, `fatt_${sessionId.slice(4)}`, sessionId, intent],
+  );
+}

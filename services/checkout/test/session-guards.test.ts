@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sessionStates } from '../src/domain/session-states.ts';
+import { line, openWorld, type World } from './world.ts';
+
+// What the database itself refuses, whatever the code does: written as its superuser, whom neither the code nor row-level security stops.
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(() => world.close());
+
+describe('the state table', () => {
+  for (const from of sessionStates.states) {
+    for (const to of sessionStates.states.filter((state) => state !== from)) {
+      test(`${from} to ${to} is ${sessionStates.canMove(from, to) ? 'allowed' : 'refused'} by code and trigger alike`, async () => {
+        const { id } = await world.session();
+        await world.test.admin('alter table checkout.sessions disable trigger guard_session');
+        await world.test.admin('update checkout.sessions set status = $2 where id = $1', [id, from]);
+        await world.test.admin('alter table checkout.sessions enable trigger guard_session');
+        const move = world.test.admin('update checkout.sessions set status = $2 where id = $1', [id, to]);
+        if (sessionStates.canMove(from, to)) await move;
+        else await expect(move).rejects.toMatchObject({ constraint: 'session_state_table' });
+      });
+    }
+  }
+});
+
+describe('money', () => {
+  const session = (set: string) => [`update checkout.sessions set ${set} where id = $1`, 'session'] as const;
+  const sessionLine = (set: string) =>
+    [`update checkout.session_lines set ${set} where session_id = $1 and position = 0`, 'line'] as const;
+  const refusals: [string, readonly [string, string], string][] = [
+    [
+      'more received than the total',
+      session('amount_received_cents = amount_total_cents + 1'),
+      'received_within_total',
+    ],
+    ['more refunded than received', session('amount_refunded_cents = 1'), 'refunded_within_received'],
+    ['a refund below zero', session('amount_refunded_cents = -1'), 'refunded_within_received'],
+    ['more disputed than received', session('amount_disputed_cents = 1'), 'disputed_within_received'],
+    ['another total', session('amount_total_cents = amount_total_cents + 1'), 'session_split_is_final'],
+    ['another eligible part', session('amount_eligible_cents = 1'), 'session_split_is_final'],
+    ['another mode', session("mode = 'setup'"), 'session_split_is_final'],
+    ['another line total', sessionLine('amount_total_cents = 0'), 'session_split_is_final'],
+    ['another class', sessionLine("eligibility_class = 'vision'"), 'session_split_is_final'],
+    [
+      'more captured than a line costs',
+      sessionLine('amount_captured_cents = amount_total_cents + 1'),
+      'line_captured_within_total',
+    ],
+    ['more refunded than a line captured', sessionLine('amount_refunded_cents = 1'), 'line_refunded_within_captured'],
+  ];
+  for (const [what, [text], constraint] of refusals) {
+    test(`refuses ${what}`, async () => {
+      const { id } = await world.session();
+      await expect(world.test.admin(text, [id])).rejects.toMatchObject({ constraint });
+    });
+  }
+
+  test('refuses to delete a session, a line, or an eligibility record', async () => {
+    const { id } = await world.session();
+    for (const text of [
+      'delete from checkout.session_lines where session_id = $1',
+      'delete from checkout.eligibility_records where session_id = $1',
+      'delete from checkout.sessions where id = $1',
+    ]) {
+      await expect(world.test.admin(text, [id])).rejects.toMatchObject({ constraint: 'session_split_is_final' });
+    }
+  });
+
+  test('refuses a line that is added to a session later', async () => {
+    const { id } = await world.session();
+    await expect(copyLine(id)).rejects.toMatchObject({ constraint: 'session_split_is_final' });
+  });
+
+  test('refuses, at commit, a session whose lines do not sum to it', async () => {
+    const { id } = await world.session({
+      lines: [line({ unitAmount: 100, class: 'vision' }), line({ unitAmount: 200 })],
+    });
+    const columns = await columnsOf('sessions');
+    const written = world.test.admin(
+      `insert into checkout.sessions (${columns})
+       select ${columns.replace(/\bid\b/, "'fcs_copy'")} from checkout.sessions where id = $1`,
+      [id],
+    );
+    await expect(written).rejects.toMatchObject({ constraint: 'session_lines_sum_to_session' });
+  });
+
+  async function copyLine(sessionId: string): Promise<unknown> {
+    const columns = await columnsOf('session_lines');
+    const copied = columns.replace(/\bid\b/, "'fli_copy'").replace(/\bposition\b/, '7');
+    return world.test.admin(
+      `insert into checkout.session_lines (${columns}) select ${copied} from checkout.session_lines where session_id = $1`,
+      [sessionId],
+    );
+  }
+
+  async function columnsOf(table: string): Promise<string> {
+    const rows = await world.test.admin<{ name: string }>(
+      `select column_name as name from information_schema.columns
+       where table_schema = 'checkout' and table_name = $1 order by ordinal_position`,
+      [table],
+    );
+    return rows.map(({ name }) => name).join(', ');
+  }
+});
+
+test('every table of checkout that names an account has row-level security, forced', async () => {
+  const open = await world.test.admin<{ table: string }>(
+    `select c.relname as table from pg_class c
+     join pg_attribute a on a.attrelid = c.oid and a.attname = 'account_id'
+     where c.relnamespace = 'checkout'::regnamespace and c.relkind = 'r' and not (c.relrowsecurity and c.relforcerowsecurity)
+     order by 1`,
+  );
+  // These are worked on across accounts (architecture, invariant 6).
+  expect(open.map(({ table }) => table)).toEqual(['dead_letters', 'outbox']);
+});
+
+test('a session of another account or mode is not found', async () => {
+  const { id } = await world.session();
+  const { loadSession } = await import('../src/store/sessions.ts');
+  expect(await loadSession(world.database, { ...world.scope, testMode: false }, id)).toBeUndefined();
+  expect(await loadSession(world.database, { accountId: 'facct_other', testMode: true }, id)).toBeUndefined();
+});

@@ -1,0 +1,182 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { create } from '@bufbuild/protobuf';
+import type { Database, Scope } from '@eligo/postgres';
+import {
+  type CartLine,
+  CartLineSchema,
+  type CatalogService,
+  ResolvedCartSchema,
+} from '@eligo/proto/catalog/v1/catalog';
+import { type CreateSessionRequest, CreateSessionRequestSchema } from '@eligo/proto/checkout/v1/checkout';
+import type { Call, Client } from '@eligo/rpc';
+import { createLogger } from '@eligo/service';
+import { type TestDatabase, testDatabase } from '@eligo/testkit';
+import { type Clock, newId } from '@eligo/values';
+import { createSession } from '../src/actions/create-session.ts';
+import type { Session } from '../src/domain/session.ts';
+import type { Resources } from '../src/resources.ts';
+import { sessionRequestOf } from '../src/rpc/session-request.ts';
+import { checkoutService } from '../src/service.ts';
+
+/** Checkout's actions on a database of their own, with a catalog across the network that is a fake, and a clock that is moved by hand. */
+export interface World {
+  readonly test: TestDatabase;
+  readonly database: Database;
+  readonly scope: Scope;
+  readonly call: Call;
+  readonly clock: Clock & { set(time: Date): void };
+  readonly catalog: FakeCatalog;
+  readonly resources: Resources;
+  /** Creates a session in payment mode with one eligible line of 10.00 unless told otherwise. */
+  session(parts?: MessageInitShape<typeof CreateSessionRequestSchema>): Promise<Session>;
+  close(): Promise<void>;
+}
+
+export const start = new Date('2026-03-01T12:00:00.000Z');
+
+export async function openWorld(): Promise<World> {
+  const test = await testDatabase(checkoutService);
+  const database = test.open('checkout', { max: 10 });
+  const scope: Scope = { accountId: newId('account'), testMode: true };
+  let now = start;
+  const clock = {
+    now: () => now,
+    set(time: Date) {
+      now = time;
+    },
+  };
+  const catalog = fakeCatalog();
+  const call = callIn(scope);
+  const resources: Resources = {
+    database,
+    clock,
+    logger: createLogger({ service: 'checkout', level: 'silent' }),
+    processors: {
+      of: () => {
+        throw new Error('these tests call no processor');
+      },
+      processorOf: () => 'sandbox',
+      close: () => undefined,
+    },
+    catalog: catalog.client,
+    chargeSession: async (_scope, session) => session,
+  };
+  return {
+    ...{ test, database, scope, call, clock, catalog, resources },
+    session: (parts = {}) => createSession(resources, call, sessionRequestOf(sessionMessage(parts))),
+    close: () => test.drop(),
+  };
+}
+
+export function sessionMessage(parts: MessageInitShape<typeof CreateSessionRequestSchema>): CreateSessionRequest {
+  return create(CreateSessionRequestSchema, {
+    mode: 'payment',
+    lines: [line({ unitAmount: 1000, class: 'auto_substantiation' })],
+    successUrl: 'https://shop.example/done',
+    ...parts,
+  } as MessageInitShape<typeof CreateSessionRequestSchema>);
+}
+
+export function callIn(scope: Scope): Call {
+  return {
+    scope,
+    caller: { ...scope, features: [] } as unknown as Call['caller'],
+    from: 'gateway',
+    requestId: 'freq_test',
+    signal: new AbortController().signal,
+    timeoutMs: () => 5_000,
+  };
+}
+
+/** What a line of the fake catalog is: its price's id says it. */
+export interface LineFacts {
+  readonly unitAmount: number;
+  readonly class?: string;
+  readonly quantity?: number;
+  readonly rule?: string;
+  readonly ruleVersion?: string;
+  readonly visitType?: string;
+  readonly recurring?: boolean;
+  readonly product?: string;
+}
+
+export function line(facts: LineFacts): CartLine {
+  return create(CartLineSchema, {
+    item: { case: 'priceId', value: JSON.stringify(facts) },
+    quantity: BigInt(facts.quantity ?? 1),
+  });
+}
+
+/** The catalog as far as checkout asks it; notes its calls, and fails the next one of a name on request. */
+export interface FakeCatalog {
+  readonly client: Client<typeof CatalogService>;
+  readonly calls: { readonly name: string; readonly sessionId: string }[];
+  failNext(name: string, error: Error): void;
+}
+
+function fakeCatalog(): FakeCatalog {
+  const calls: { name: string; sessionId: string }[] = [];
+  const failures = new Map<string, Error>();
+  const note = (name: string, sessionId: string | undefined) => {
+    calls.push({ name, sessionId: sessionId ?? '' });
+    const failure = failures.get(name);
+    failures.delete(name);
+    if (failure !== undefined) throw failure;
+  };
+  const acknowledge = (name: string) => async (request: { sessionId?: string }) => {
+    note(name, request.sessionId);
+    return {};
+  };
+  const client = {
+    async resolveCart(request: {
+      sessionId?: string;
+      lines?: CartLine[];
+      discounts?: { source?: { case?: string; value?: unknown } }[];
+    }) {
+      note('resolveCart', request.sessionId);
+      return create(ResolvedCartSchema, {
+        lines: (request.lines ?? []).map(resolvedLine),
+        discounts: (request.discounts ?? []).map(({ source }) =>
+          source?.case === 'couponId' ? { coupon: JSON.parse(String(source.value)) } : {},
+        ),
+        shippingRate: {
+          shippingRateId: newId('shipping_rate'),
+          displayName: 'Standard',
+          amountCents: 799n,
+          active: true,
+        },
+      });
+    },
+    activateInline: acknowledge('activateInline'),
+    reserveRedemption: acknowledge('reserveRedemption'),
+    releaseRedemption: acknowledge('releaseRedemption'),
+    finalizeRedemption: acknowledge('finalizeRedemption'),
+  };
+  return {
+    client: client as unknown as Client<typeof CatalogService>,
+    calls,
+    failNext: (name, error) => void failures.set(name, error),
+  };
+}
+
+function resolvedLine({ item }: CartLine) {
+  const facts: LineFacts = item.case === 'priceId' ? JSON.parse(item.value) : { unitAmount: 500 };
+  return {
+    price: {
+      priceId: newId('price'),
+      unitAmountCents: BigInt(facts.unitAmount),
+      ...(facts.recurring === true ? { recurring: { interval: 'month', intervalCount: 1 } } : {}),
+    },
+    product: {
+      productId: facts.product ?? newId('product'),
+      name: 'A product',
+      ...(facts.visitType === undefined ? {} : { visitType: facts.visitType }),
+    },
+    eligibility: {
+      rule: facts.rule ?? 'product',
+      ruleVersion: facts.ruleVersion ?? '',
+      rationale: 'set on the product',
+      ...(facts.class === undefined ? {} : { hsaFsaEligibility: facts.class }),
+    },
+  };
+}
