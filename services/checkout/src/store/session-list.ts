@@ -82,7 +82,8 @@ function filterBy(scope: Scope, filter: SessionFilter) {
       query.whereRaw(filter.disputed ? "sessions.dispute_ids <> '{}'" : "sessions.dispute_ids = '{}'");
     }
     if (filter.paymentIntentId !== undefined) {
-      query.whereIn('sessions.id', relatedTo(scope, 'checkout.payment_intents', 'id', filter.paymentIntentId));
+      // One intent has one session: compared as a value, it is looked up first.
+      query.where('sessions.id', '=', relatedTo(scope, 'checkout.payment_intents', 'id', filter.paymentIntentId));
     }
     if (filter.sellingPlan !== undefined) {
       query.whereIn(

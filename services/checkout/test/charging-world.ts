@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { requestHash, unscoped } from '@eligo/postgres';
+import { openProcessors } from '@eligo/processor';
+import type { ConfirmSessionResponse, CreateSessionRequestSchema } from '@eligo/proto/checkout/v1/checkout';
+import { type Sandbox, startSandbox } from '@eligo/sandbox';
+import { failpoint } from '@eligo/service';
+import { type ConfirmRequest, confirmSession } from '../src/actions/confirm-session.ts';
+import { createCustomer } from '../src/actions/create-customer.ts';
+import { createTestPaymentMethod } from '../src/actions/create-test-payment-method.ts';
+import type { ChargeBudgets, Charging } from '../src/charging.ts';
+import type { PaymentMethod } from '../src/domain/payment-method.ts';
+import type { Session } from '../src/domain/session.ts';
+import { line, openWorld, type World } from './world.ts';
+
+/** A charge as the sandbox witnessed it. */
+export interface WitnessedCharge {
+  readonly amount: number;
+  readonly amount_captured: number;
+  readonly status: string;
+  readonly metadata: Record<string, string>;
+}
+
+/** A fault of the sandbox (decisions 12). */
+export interface SandboxFault {
+  readonly call: string;
+  readonly kind: string;
+  readonly delay_ms?: number;
+  readonly times?: number;
+}
+
+/** Checkout's actions with the real sandbox processor behind them. */
+export interface ChargingWorld extends World {
+  readonly charging: Charging;
+  /** A customer, and a card of theirs by its name. */
+  card(
+    name: string,
+    options?: { offSession?: boolean; customerId?: string },
+  ): Promise<PaymentMethod & { customerId: string }>;
+  /** A session of 40.00 eligible and 60.00 not, of the card's customer. */
+  mixedSession(
+    card: { customerId: string },
+    parts?: MessageInitShape<typeof CreateSessionRequestSchema>,
+  ): Promise<Session>;
+  confirm(session: Session, card: PaymentMethod, options?: Partial<ConfirmRequest>): Promise<ConfirmSessionResponse>;
+  charges(session: Session): Promise<WitnessedCharge[]>;
+  fault(fault: SandboxFault): Promise<void>;
+  clearFaults(): Promise<void>;
+  /** Lets every lease and waiting time be over, so that a sweep finds all that is unsettled. */
+  lapseLeases(): Promise<void>;
+}
+
+const secretKey = 'sk_test_charging_world';
+const lapse = unscoped(
+  'test.lapse_leases',
+  `with attempts as (update checkout.charge_attempts set lease_until = now() - interval '5 minutes', next_check_at = now()
+       where status in ('created', 'sending', 'unknown')),
+     operations as (update checkout.intent_operations set lease_until = now() - interval '5 minutes', next_check_at = now() where status = 'pending'),
+     plans as (update checkout.payment_plans set lease_until = now() - interval '5 minutes', next_check_at = now() where state in ('running', 'releasing')),
+     keys as (update checkout.idempotency_keys set lease_until = now() - interval '5 minutes' where state = 'in_progress')
+   select 1`,
+);
+
+export async function openChargingWorld(budgets: Partial<ChargeBudgets> = {}): Promise<ChargingWorld> {
+  const world = await openWorld();
+  const home = await mkdtemp(join(tmpdir(), 'eligo-sandbox-'));
+  const sandbox: Sandbox = await startSandbox({ home, host: '127.0.0.1', port: 0, secretKey });
+  const processors = openProcessors({ ELIGO_SANDBOX_URL: sandbox.url, ELIGO_SANDBOX_KEY: secretKey });
+  const charging: Charging = {
+    ...world.resources,
+    processors,
+    failpoint: (name) => failpoint(name),
+    budgets: { lockMs: 1_000, callMs: 1_500, leaseMs: 4_000, marginMs: 500, ...budgets },
+  };
+  const resources = { ...world.resources, processors };
+  const admin = world.test.openOwner();
+  const ask = async (method: string, path: string, body?: unknown) => {
+    const response = await fetch(`${sandbox.url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${secretKey}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${await response.text()}`);
+    return (await response.json()) as { data: WitnessedCharge[] };
+  };
+  return {
+    ...world,
+    charging,
+    async card(name, options = {}) {
+      const customerId =
+        options.customerId ??
+        (
+          await createCustomer(resources, world.scope, {
+            firstName: null,
+            lastName: null,
+            email: null,
+            phone: null,
+            employer: null,
+            shipping: null,
+            metadata: {},
+            testClockId: null,
+          })
+        ).customerId;
+      const made = await createTestPaymentMethod(resources, world.scope, {
+        customerId,
+        card: name,
+        cardLoc: [],
+        offSession: options.offSession ?? true,
+      });
+      return { ...made, customerId };
+    },
+    mixedSession: ({ customerId }, parts = {}) =>
+      world.session({
+        lines: [line({ unitAmount: 4_000, class: 'auto_substantiation' }), line({ unitAmount: 6_000 })],
+        customerId,
+        ...parts,
+      } as MessageInitShape<typeof CreateSessionRequestSchema>),
+    confirm(session, card, options = {}) {
+      const path = `/v1/checkout/sessions/${session.id}/confirm`;
+      return confirmSession(charging, world.scope, {
+        sessionId: session.id,
+        paymentMethodId: card.id,
+        captureMethod: null,
+        expand: [],
+        features: [],
+        key: randomUUID(),
+        requestHash: requestHash({ method: 'POST', path, body: { card: card.id } }),
+        ...options,
+      });
+    },
+    async charges(session) {
+      const { data } = await ask('GET', '/sandbox/charges?limit=1000');
+      return data.filter((charge) => charge.metadata.session === session.id);
+    },
+    async fault(fault) {
+      await ask('POST', '/sandbox/faults', { fault });
+    },
+    async clearFaults() {
+      await ask('DELETE', '/sandbox/faults');
+    },
+    async lapseLeases() {
+      await admin.rows(lapse, null);
+    },
+    async close() {
+      processors.close();
+      await sandbox.stop();
+      await admin.close();
+      await world.close();
+      await rm(home, { recursive: true, force: true });
+    },
+  };
+}

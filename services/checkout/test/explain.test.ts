@@ -1,0 +1,176 @@
+import { unscoped, withTx } from '@eligo/postgres';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createCustomer } from '../src/actions/create-customer.ts';
+import { createSession } from '../src/actions/create-session.ts';
+import { cancelSession, expireIfDue } from '../src/actions/end-session.ts';
+import { updateSession } from '../src/actions/update-session.ts';
+import { sessionRequestOf } from '../src/rpc/session-request.ts';
+import {
+  deleteCatalogTask,
+  dueCatalogTasks,
+  insertCatalogTask,
+  postponeCatalogTask,
+} from '../src/store/catalog-tasks.ts';
+import { readCreationFacts } from '../src/store/creation-facts.ts';
+import {
+  findCustomer,
+  findCustomers,
+  listCustomers,
+  lockCustomer,
+  noteProcessorCustomer,
+  saveCustomer,
+} from '../src/store/customers.ts';
+import { dueSessions } from '../src/store/due-sessions.ts';
+import * as paymentMethods from '../src/store/payment-methods.ts';
+import { pruneSessionKeys } from '../src/store/session-keys.ts';
+import { loadSessionLines } from '../src/store/session-lines.ts';
+import { type SessionFilter, streamSessions } from '../src/store/session-list.ts';
+import { loadSession } from '../src/store/sessions.ts';
+import { actingTime, findTestClock, mirrorTestClock } from '../src/store/test-clocks.ts';
+import { openWorld, sessionMessage, type World } from './world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(() => world.close());
+
+// Statements that are due to work across accounts: they run as the finder, through functions (architecture, invariant 6).
+const acrossAccounts = /due_sessions|due_catalog_tasks|prune_|pg_prepared_statements|outbox/;
+
+test('every statement of the store finds its rows by an index that leads with account and mode', async () => {
+  // One connection, so that all statements are prepared on it, where they can be read back.
+  const database = world.test.open('checkout', { max: 1 });
+  await runStore({ ...world, database, resources: { ...world.resources, database } });
+  const prepared = await database.rows(selectPrepared, null);
+  const statements = prepared.filter(
+    ({ statement }) => /checkout\./.test(statement) && !acrossAccounts.test(statement),
+  );
+  expect(statements.length).toBeGreaterThan(30);
+  const client = new pg.Client(world.test.adminUrl);
+  await client.connect();
+  try {
+    // As the service's own role: row-level security keeps some conditions from using an index. With sequential scans priced out, one that is
+    // still there has no index to use.
+    await client.query('set role eligo_checkout; set enable_seqscan = off; set search_path = checkout');
+    const faults: string[] = [];
+    for (const { name, statement } of statements) {
+      const { rows } = await client.query(`explain (generic_plan, costs off) ${statement}`);
+      const plan = rows.map((row) => String(row['QUERY PLAN']));
+      for (const [i, step] of plan.entries()) {
+        if (/Seq Scan on/.test(step)) faults.push(`${name}: ${step.trim()}`);
+        if (!/Index (Only )?Scan.* on|Bitmap Index Scan/.test(step)) continue;
+        const condition = plan.slice(i + 1, i + 3).find((line) => line.includes('Index Cond')) ?? '';
+        if (!condition.includes('account_id') || !condition.includes('test_mode'))
+          faults.push(`${name}: ${step.trim()} ${condition.trim()}`);
+      }
+    }
+    expect(faults).toEqual([]);
+  } finally {
+    await client.end();
+  }
+});
+
+const selectPrepared = unscoped<{ name: string; statement: string }>(
+  'test.prepared',
+  'select name, statement from pg_prepared_statements order by name',
+);
+
+async function runStore({ database, scope, resources, call, clock }: World): Promise<void> {
+  const make = (parts: object) => createSession(resources, call, sessionRequestOf(sessionMessage(parts)));
+  const nobody = {
+    firstName: null,
+    lastName: null,
+    email: null,
+    phone: null,
+    employer: null,
+    shipping: null,
+    metadata: {},
+  };
+  const { customerId } = await createCustomer(
+    resources,
+    scope,
+    { ...nobody, testClockId: null },
+    { key: 'k', requestHash: new Uint8Array(32) },
+  );
+  const made = await make({
+    customerId,
+    sellingPlans: [{ id: 'plan' }],
+    fees: [{ amountCents: 1n }],
+    discounts: [{ source: { case: 'couponData', value: { amountOffCents: 1n } } }],
+    idempotency: { key: 'k', requestHash: new Uint8Array(32) },
+  });
+  await loadSession(database, scope, made.id);
+  await loadSessionLines(database, scope, made.id);
+  await readCreationFacts(database, scope, { customerId, paymentMethodId: 'fpm_x', key: 'k' });
+  await updateSession(resources, scope, made.id, { metadata: { a: 'b' } });
+  await expireIfDue(resources, scope, made.id);
+  await cancelSession(resources, scope, made.id);
+  await dueSessions(database, clock.now(), 1);
+  await dueCatalogTasks(database, 1);
+  await actingTime(database, scope, clock, customerId);
+  await findTestClock(database, scope, 'fclk_x');
+  await findCustomer(database, scope, customerId);
+  await findCustomers(database, scope, [customerId]);
+  await paymentMethods.findPaymentMethod(database, scope, 'fpm_x');
+  await paymentMethods.findPaymentMethods(database, scope, ['fpm_x']);
+  await withTx(database, scope, async (tx) => {
+    await insertCatalogTask(tx, scope, made.id, 'activate');
+    await postponeCatalogTask(tx, { scope, sessionId: made.id, kind: 'activate' });
+    await deleteCatalogTask(tx, scope, made.id, 'activate');
+    const customer = await lockCustomer(tx, scope, customerId);
+    if (customer === undefined) throw new Error('the customer is gone');
+    await saveCustomer(tx, scope, customer, customer);
+    await noteProcessorCustomer(tx, scope, customerId, 'cus_x');
+    await mirrorTestClock(tx, scope, 'fclk_x', clock.now(), null);
+    await paymentMethods.lockPaymentMethod(tx, scope, 'fpm_x');
+    const method = { ...methodOf(customerId), version: 1n };
+    await paymentMethods.insertPaymentMethod(tx, scope, method);
+    await paymentMethods.savePaymentMethodOwner(tx, scope, method, {
+      customerId: null,
+      processorCustomerId: null,
+      detachedAt: clock.now(),
+    });
+  });
+  await withTx(database, null, (tx) => pruneSessionKeys(tx, 1));
+  // A built query is prepared once its shape has come back a few times.
+  for (let i = 0; i < 5; i++) {
+    await listCustomers(database, scope, { limit: 1 }, 'a@example.com');
+    await listCustomers(database, scope, { limit: 1, startingAfter: customerId }, undefined);
+    await paymentMethods.listPaymentMethods(database, scope, { limit: 1 }, customerId);
+    for (const filter of filters) {
+      for await (const one of streamSessions(database, scope, { limit: 1 }, filter)) void one;
+      for await (const one of streamSessions(database, scope, { limit: 1, startingAfter: made.id }, filter)) void one;
+    }
+  }
+}
+
+const filters: SessionFilter[] = [
+  {},
+  { status: 'open' },
+  { mode: 'payment' },
+  { customerId: 'fcus_x' },
+  { customerEmail: 'a@example.com' },
+  { subscriptionId: 'fsub_x' },
+  { clientReferenceId: 'x' },
+  { paymentIntentId: 'fpi_x' },
+  { sellingPlan: 'plan' },
+  { disputed: true },
+  { createdAtOrAfter: new Date(0), createdBefore: new Date() },
+];
+
+function methodOf(customerId: string) {
+  return {
+    id: 'fpm_y',
+    customerId,
+    processorPaymentMethodId: 'pm_y',
+    processorCustomerId: 'cus_x',
+    offSession: true,
+    card: { brand: 'visa', country: 'US', expMonth: 1, expYear: 2030, funding: 'debit', last4: '0072', hsaFsa: true },
+    billingDetails: {},
+    metadata: {},
+    createdAt: new Date(),
+    detachedAt: null,
+  };
+}
