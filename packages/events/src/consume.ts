@@ -64,7 +64,7 @@ export function consume(options: ConsumeOptions): RunningConsumer {
   };
 }
 
-const RETRY_MS = 500;
+const RETRY_MS = 250;
 
 function follow(options: ConsumeOptions, subscription: Subscription, deliveries: Deliveries): () => Promise<void> {
   const { connection, service, consumer, logger } = options;

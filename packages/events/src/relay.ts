@@ -97,6 +97,8 @@ export function startRelay(options: RelayOptions): Relay {
       await detector.record(stored);
       counts.published += stored.length;
       counts.batches += 1;
+      // Nothing was taken: perhaps the stream is not there any more.
+      if (rows.length > 0 && stored.length === 0) inspectedAt = Number.NEGATIVE_INFINITY;
       if (rows.length < BATCH_ROWS || stored.length === 0) await waker.wait(POLL_MS);
     }
   }

@@ -1,0 +1,170 @@
+import { insideTransaction } from '@eligo/postgres';
+import type { Event } from '@eligo/proto/events/v1/events';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { countDeadLetters, listDeadLetters, redrive } from '../src/index.ts';
+import { type NatsProcess, natsProcess } from './nats-process.ts';
+import { noteEffect, type Stage, stage } from './stage.ts';
+import { appendSome, scope, until } from './support.ts';
+
+let nats: NatsProcess;
+let on: Stage;
+
+beforeEach(async () => {
+  nats = await natsProcess();
+  await nats.start();
+  on = await stage(nats.url);
+  await on.relay();
+});
+afterEach(async () => {
+  await on.end();
+  await nats.remove();
+});
+
+const soon = { retryDelayMs: () => 5 };
+
+test('the effect and the note in the inbox commit together: what failed after its effect takes effect once', async () => {
+  let failures = 3;
+  const consumer = await on.consumer({
+    ...soon,
+    handle: async (tx, event) => {
+      await tx.execute(noteEffect, null, [event.eventId]);
+      if (failures-- > 0) throw new Error('after the effect');
+    },
+  });
+  await appendSome(on.alpha, 1);
+  await until(async () => (await on.effects()).events === 1);
+  expect(await on.effects()).toEqual({ events: 1, effects: 1 });
+  expect(consumer.stats()).toMatchObject({ handled: 1, failed: 3 });
+});
+
+test('an event that is delivered again does not take effect again', async () => {
+  const consumer = await on.consumer();
+  await appendSome(on.alpha, 10);
+  await until(async () => (await on.effects()).events === 10);
+  const connection = await on.connect('alpha');
+  await connection.manager.consumers.delete('ELIGO_ALPHA', 'beta-effects');
+  // It begins anew by itself, from the first event on.
+  await until(() => consumer.stats().repeated >= 10);
+  expect(await on.effects()).toEqual({ events: 10, effects: 10 });
+});
+
+test('runs in the scope of the event, in a transaction', async () => {
+  const seen: unknown[] = [];
+  await on.consumer({ handle: async (tx) => void seen.push(tx.scope, insideTransaction()) });
+  await appendSome(on.alpha, 1);
+  await until(() => seen.length === 2);
+  expect(seen).toEqual([scope, true]);
+});
+
+test('takes the types that it asks for and no others', async () => {
+  const takes = async (consumer: string, types: string[]) => {
+    const seen: string[] = [];
+    await on.consumer({
+      consumer,
+      subscriptions: [{ from: 'alpha', types }],
+      handle: async (_, event) => void seen.push(event.type),
+    });
+    return seen;
+  };
+  const one = await takes('one', ['account.updated']);
+  const several = await takes('several', ['account.updated', 'price.created']);
+  const none = await takes('none', ['price.created', 'price.updated']);
+  const all = await takes('all', ['*']);
+  await appendSome(on.alpha, 5);
+  await until(() => [one, several, all].every((seen) => seen.length === 5));
+  expect(none).toEqual([]);
+});
+
+test('events of one aggregate are dealt with one after the other, in order', async () => {
+  const seen: bigint[] = [];
+  let running = 0;
+  await on.consumer({
+    concurrency: 8,
+    handle: async (_, event) => {
+      running += 1;
+      expect(running).toBe(1);
+      await new Promise((resolve) => setTimeout(resolve, 3));
+      running -= 1;
+      seen.push(event.aggregateSeq);
+    },
+  });
+  await appendSome(on.alpha, 40, 'one aggregate');
+  await until(() => seen.length === 40);
+  expect(seen).toEqual(seen.toSorted((a, b) => Number(a - b)));
+});
+
+test('after twenty deliveries an event is put aside, the others go on, and it can be given again', async () => {
+  const [poison] = await appendSome(on.alpha, 1);
+  const consumer = await on.consumer({
+    ...soon,
+    handle: async (tx, event) => {
+      if (event.eventId === poison) throw new TypeError('John Doe, 1 Main Street');
+      await tx.execute(noteEffect, null, [event.eventId]);
+    },
+  });
+  await appendSome(on.alpha, 5);
+  await until(async () => (await countDeadLetters(on.beta)) === 1);
+  expect(await listDeadLetters(on.beta)).toMatchObject([
+    { consumer: 'effects', eventId: poison, deliveries: 20, error: 'TypeError' },
+  ]);
+  expect(await on.effects()).toEqual({ events: 5, effects: 5 });
+  expect(consumer.stats()).toMatchObject({ failed: 20, putAside: 1 });
+  expect(JSON.stringify(on.logger.lines)).not.toContain('John Doe');
+
+  const handled: Event[] = [];
+  await expect(
+    redrive(on.beta, 'effects', poison ?? '', async () => Promise.reject(new Error('still'))),
+  ).rejects.toThrow('still');
+  expect(await countDeadLetters(on.beta)).toBe(1);
+  expect(await redrive(on.beta, 'effects', poison ?? '', async (_, event) => void handled.push(event))).toBe(true);
+  expect(handled).toMatchObject([{ eventId: poison, aggregateSeq: 1n }]);
+  expect(await countDeadLetters(on.beta)).toBe(0);
+  expect(await redrive(on.beta, 'effects', poison ?? '', async () => undefined)).toBe(false);
+});
+
+test('an event is not put aside because the database is away', async () => {
+  const consumer = await on.consumer({ ...soon, maxDeliveries: 2 });
+  await on.database.admin('revoke connect on database ' + (await databaseName()) + ' from eligo_beta');
+  await on.database.admin(
+    "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'eligo_beta' and datname = current_database()",
+  );
+  await on.database.admin('alter table beta.effects rename to effects_away');
+  await on.database.admin('alter table beta.effects_away rename to effects');
+  await appendSome(on.alpha, 1);
+  await until(() => consumer.stats().failed > 0);
+  await on.database.admin('grant connect on database ' + (await databaseName()) + ' to eligo_beta');
+  await until(async () => (await on.effects()).events + (await countDeadLetters(on.beta)) === 1);
+});
+
+test('waits for a stream that does not exist yet', async () => {
+  const seen: string[] = [];
+  await on.consumer({
+    consumer: 'early',
+    subscriptions: [{ from: 'beta', types: ['*'] }],
+    handle: async (_, event) => void seen.push(event.type),
+  });
+  await appendSome(on.beta, 1);
+  await on.relay({ database: on.beta, service: 'beta', connection: await on.connect('beta') });
+  await until(() => seen.length === 1);
+});
+
+test('stopping waits for what is under way', async () => {
+  let begun = 0;
+  let done = 0;
+  const consumer = await on.consumer({
+    handle: async () => {
+      begun += 1;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      done += 1;
+    },
+  });
+  await appendSome(on.alpha, 4);
+  await until(() => begun > 0);
+  await consumer.stop();
+  expect(done).toBe(begun);
+});
+
+async function databaseName(): Promise<string> {
+  const [row] = await on.database.admin<{ name: string }>('select quote_ident(current_database()) as name');
+  return row?.name ?? '';
+}

@@ -1,0 +1,61 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type NatsProcess, natsProcess } from './nats-process.ts';
+import { noteEffect, type Stage, stage } from './stage.ts';
+import { appendSome, until } from './support.ts';
+
+let nats: NatsProcess;
+let on: Stage;
+
+beforeEach(async () => {
+  nats = await natsProcess();
+  await nats.start();
+  on = await stage(nats.url);
+});
+afterEach(async () => {
+  await on.end();
+  await nats.remove();
+});
+
+test('nats-server killed while events flow: none is lost, each takes effect once', async () => {
+  const total = 2_000;
+  await on.relay();
+  const consumer = await on.consumer({
+    // Some of the handlers are under way whenever the server dies: what they did is then delivered again.
+    handle: async (tx, event) => {
+      await tx.execute(noteEffect, null, [event.eventId]);
+      await pause(2);
+    },
+  });
+  let appended = 0;
+  const producing = (async () => {
+    while (appended < total) {
+      await appendSome(on.alpha, 20);
+      appended += 20;
+      await pause(5);
+    }
+  })();
+  for (const share of [0.2, 0.45, 0.7]) {
+    await until(() => appended > total * share);
+    await nats.kill();
+    await pause(150);
+    await nats.start();
+  }
+  await producing;
+  await until(async () => (await on.effects()).events === total, 45_000);
+  expect(await on.effects()).toEqual({ events: total, effects: total });
+  expect(consumer.stats().handled).toBe(total);
+}, 60_000);
+
+test('a relay and a consumer that begin while nats-server is away do their work when it comes', async () => {
+  const alpha = await on.connect('alpha');
+  const beta = await on.connect('beta');
+  await nats.kill();
+  await on.relay({ connection: alpha });
+  await on.consumer({ connection: beta });
+  await appendSome(on.alpha, 20);
+  expect(alpha.isConnected()).toBe(false);
+  await nats.start();
+  await until(async () => (await on.effects()).events === 20);
+  expect(alpha.isConnected()).toBe(true);
+});

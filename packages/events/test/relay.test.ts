@@ -1,0 +1,188 @@
+import { create } from '@bufbuild/protobuf';
+import { withTx } from '@eligo/postgres';
+import { AccountUpdatedSchema, type Event } from '@eligo/proto/events/v1/events';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { append, outboxLag, provideEventContext } from '../src/index.ts';
+import { readUnpublished } from '../src/outbox.ts';
+import { publishBatch } from '../src/publish-batch.ts';
+import { type NatsProcess, natsProcess } from './nats-process.ts';
+import { type Stage, stage } from './stage.ts';
+import { appendSome, scope, until } from './support.ts';
+
+let nats: NatsProcess;
+let on: Stage;
+
+beforeEach(async () => {
+  nats = await natsProcess();
+  await nats.start();
+  on = await stage(nats.url);
+});
+afterEach(async () => {
+  await on.end();
+  await nats.remove();
+});
+
+async function streamed(): Promise<string[]> {
+  const connection = await on.connect('alpha');
+  const { state } = await connection.manager.streams.info('ELIGO_ALPHA');
+  const ids: string[] = [];
+  for (let seq = state.first_seq; seq <= state.last_seq; seq++) {
+    ids.push((await connection.manager.streams.getMessage('ELIGO_ALPHA', { seq })).header.get('Nats-Msg-Id'));
+  }
+  return ids;
+}
+
+const published = async () => (await outboxLag(on.alpha)).waiting === 0;
+
+test('an event exists if and only if its state change committed', async () => {
+  await on.relay();
+  const seen: Event[] = [];
+  await on.consumer({ handle: async (_, event) => void seen.push(event) });
+  const rolledBack = withTx(on.alpha, scope, async (tx) => {
+    await append(tx, {
+      type: 'account.updated',
+      aggregateId: 'a1',
+      ...scope,
+      object: { case: 'accountUpdated', value: create(AccountUpdatedSchema) },
+    });
+    throw new Error('no');
+  });
+  await expect(rolledBack).rejects.toThrow('no');
+  const [id] = await appendSome(on.alpha, 1, 'a1');
+  await until(() => seen.length === 1);
+  expect(seen[0]).toMatchObject({
+    eventId: id,
+    type: 'account.updated',
+    aggregateId: 'a1',
+    aggregateSeq: 1n,
+    ...scope,
+  });
+});
+
+test('carries request id and trace of the work that it comes from', async () => {
+  await on.relay();
+  const seen: Event[] = [];
+  await on.consumer({ handle: async (_, event) => void seen.push(event) });
+  provideEventContext(() => ({ requestId: 'freq_1', traceparent: '00-abc' }));
+  await appendSome(on.alpha, 1);
+  provideEventContext(() => undefined);
+  await appendSome(on.alpha, 1);
+  await until(() => seen.length === 2);
+  expect(seen.map(({ requestId, traceparent }) => [requestId, traceparent]).toSorted()).toEqual([
+    ['', ''],
+    ['freq_1', '00-abc'],
+  ]);
+});
+
+test('events of one aggregate are numbered without gaps and published in that order', async () => {
+  await Promise.all(
+    ['a', 'b', 'c'].map(async (aggregate) => {
+      for (let i = 0; i < 100; i++) await appendSome(on.alpha, 1, aggregate);
+    }),
+  );
+  await on.relay();
+  await until(published);
+  const order = await streamed();
+  for (const aggregate of ['a', 'b', 'c']) {
+    const rows = await on.database.admin<{ event_id: string; seq: number }>(
+      'select event_id, aggregate_seq::int as seq from alpha.outbox where aggregate_id = $1 order by aggregate_seq',
+      [aggregate],
+    );
+    expect(rows.map(({ seq }) => seq)).toEqual(Array.from({ length: 100 }, (_, i) => i + 1));
+    expect(order.filter((id) => rows.some(({ event_id }) => event_id === id))).toEqual(
+      rows.map(({ event_id }) => event_id),
+    );
+  }
+});
+
+test('an event whose aggregate has an earlier one beyond the batch waits for that', async () => {
+  // Two processes whose clocks differ: the later event has the lower id.
+  await on.database.admin(`
+    insert into alpha.outbox (event_id, aggregate_id, aggregate_seq, type, account_id, test_mode, payload) values
+      ('fevt_9', 'a', 1, 't', 'f', true, ''), ('fevt_1', 'a', 2, 't', 'f', true, ''), ('fevt_5', 'b', 1, 't', 'f', true, '')`);
+  expect((await readUnpublished(on.alpha, 10)).map(({ event_id }) => event_id)).toEqual(['fevt_5', 'fevt_9']);
+});
+
+test('is woken by a commit in its own process and by one in another', async () => {
+  await on.relay();
+  await appendSome(on.alpha, 1);
+  await until(published);
+  const elsewhere = on.database.open('alpha');
+  const took: number[] = [];
+  for (const database of [on.alpha, elsewhere]) {
+    for (let i = 0; i < 8; i++) {
+      const begin = performance.now();
+      await appendSome(database, 1);
+      await until(published);
+      took.push(performance.now() - begin);
+    }
+  }
+  // With the poll alone the middle one would be 250 ms.
+  expect(took.toSorted((a, b) => a - b)[8]).toBeLessThan(200);
+});
+
+test('of two relays one leads, and the other takes over', async () => {
+  const relays = [await on.relay(), await on.relay({ connection: await on.connect('alpha') })];
+  await until(() => relays.some((relay) => relay.isLeading()));
+  const leader = relays.find((relay) => relay.isLeading());
+  const other = relays.find((relay) => relay !== leader);
+  await appendSome(on.alpha, 10);
+  await until(published);
+  expect(other?.stats().published).toBe(0);
+  expect(other?.isLeading()).toBe(false);
+  await leader?.stop();
+  await until(() => other?.isLeading() === true);
+  await appendSome(on.alpha, 10);
+  await until(published);
+  expect(other?.stats().published).toBe(10);
+});
+
+test('goes on when its session is killed', async () => {
+  const relay = await on.relay();
+  await until(() => relay.isLeading());
+  await on.database.admin(
+    "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'relay alpha' and datname = current_database()",
+  );
+  await until(() => !relay.isLeading());
+  await appendSome(on.alpha, 10);
+  await until(published);
+  expect(await streamed()).toHaveLength(10);
+});
+
+test('an event that was stored, though its acknowledgement was lost, is not stored again', async () => {
+  const relay = await on.relay();
+  await until(() => relay.isLeading());
+  await relay.stop();
+  await appendSome(on.alpha, 5);
+  const connection = await on.connect('alpha');
+  // What a relay leaves that dies between the stream's acknowledgement and its own note.
+  await publishBatch(connection, 'alpha', await readUnpublished(on.alpha, 10), on.logger);
+  await on.relay();
+  await until(published);
+  expect(await streamed()).toHaveLength(5);
+});
+
+test('a duplicate that the stream does not hold is not believed', async () => {
+  const relay = await on.relay();
+  await until(() => relay.isLeading());
+  await relay.stop();
+  await appendSome(on.alpha, 1);
+  const connection = await on.connect('alpha');
+  const rows = await readUnpublished(on.alpha, 10);
+  const lying = {
+    ...connection,
+    jetstream: {
+      ...connection.jetstream,
+      publish: async () => ({ stream: 'ELIGO_ALPHA', seq: 77, duplicate: true, domain: '' }),
+    },
+  };
+  expect(await publishBatch(lying as never, 'alpha', rows, on.logger)).toEqual([]);
+});
+
+test('a batch that cannot be published is not marked', async () => {
+  await appendSome(on.alpha, 3);
+  const connection = await on.connect('alpha');
+  // There is no stream yet: the server answers nobody, which must not pass for success.
+  expect(await publishBatch(connection, 'alpha', await readUnpublished(on.alpha, 10), on.logger)).toEqual([]);
+  expect((await outboxLag(on.alpha)).waiting).toBe(3);
+});
