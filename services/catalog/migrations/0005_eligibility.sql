@@ -17,12 +17,13 @@ create table product_code_versions (
 );
 create index product_code_versions_by_effect on product_code_versions (effective_at, version);
 
--- A code as the versions version_from ≤ v < version_to of the list say it, for the time from effective_from until effective_to.
+-- A code as the versions version_from ≤ v < version_to of the list say it, for the time from effective_from until effective_to. Versions
+-- are made by the statement that writes these rows; a foreign key would check two million of them one by one.
 create table product_codes (
   gtin text collate "C" not null,
   effective_from timestamptz(3) not null default '-infinity',
-  version_from integer not null references product_code_versions (version),
-  version_to integer references product_code_versions (version),
+  version_from integer not null,
+  version_to integer,
   effective_to timestamptz(3) not null default 'infinity',
   hsa_fsa_eligibility text collate "C" not null,
   label text,
@@ -43,6 +44,16 @@ create unlogged table product_code_staging (
   effective_from timestamptz(3) not null,
   effective_to timestamptz(3) not null,
   hsa_fsa_eligibility text collate "C" not null,
+  label text
+);
+
+create unlogged table product_code_changes (
+  is_new boolean not null,
+  is_gone boolean not null,
+  gtin text collate "C" not null,
+  effective_from timestamptz(3) not null,
+  effective_to timestamptz(3),
+  hsa_fsa_eligibility text collate "C",
   label text
 );
 
@@ -79,6 +90,6 @@ create policy account_scope on food_policies using (
 create policy default_policy_read on food_policies for select using (account_id = '');
 
 -- What is written once stays: the role may add, and change only what the triggers let it.
-grant truncate on product_code_staging to :"role";
+grant truncate on product_code_staging, product_code_changes to :"role";
 revoke delete on product_code_versions, product_codes, food_policies from :"role";
 revoke update on product_code_versions, food_policies from :"role";

@@ -23,8 +23,14 @@ export interface Machine {
   readonly place: TestDatabase;
   readonly clock: { now(): Date; set(time: Date | undefined): void };
   /** A new account's call options, in test mode unless said otherwise. */
-  account(init?: Partial<CallerInit>): CallOptions & { readonly accountId: string };
+  account(init?: Partial<CallerInit>): Shop;
   close(): Promise<void>;
+}
+
+/** An account's call options for the gateway, and for checkout. */
+export interface Shop extends CallOptions {
+  readonly accountId: string;
+  readonly atCheckout: CallOptions;
 }
 
 export async function machine(): Promise<Machine> {
@@ -34,6 +40,7 @@ export async function machine(): Promise<Machine> {
   const identityOf = (name: string) =>
     openIdentity({ name, privateKey: keys.privateKeys[name] ?? '', publicKeys: keys.publicKeys });
   const gateway = identityOf('gateway');
+  const checkout = identityOf('checkout');
   let fixed: Date | undefined;
   const clock = {
     now: () => fixed ?? new Date(),
@@ -45,13 +52,14 @@ export async function machine(): Promise<Machine> {
   const transport = inProcessTransport(server, { encode: true });
   return {
     gateway: client(CatalogService, transport, gateway),
-    checkout: client(CatalogService, transport, identityOf('checkout')),
+    checkout: client(CatalogService, transport, checkout),
     database,
     place,
     clock,
     account(init = {}) {
       const accountId = init.accountId ?? newId('account');
-      return { accountId, caller: gateway.callerFor({ testMode: true, ...init, accountId }) };
+      const whole = { testMode: true, ...init, accountId };
+      return { accountId, caller: gateway.callerFor(whole), atCheckout: { caller: checkout.callerFor(whole) } };
     },
     close: () => place.drop(),
   };

@@ -1,11 +1,11 @@
 import { type Tx, unscoped } from '@eligo/postgres';
 
-/** A line of a list, checked. Times are ISO 8601 or the words `-infinity` and `infinity`. */
+/** A line of a list, checked. Times are ISO 8601; null is no bound. */
 export interface StagedCode {
   readonly line: number;
   readonly gtin: string;
-  readonly effectiveFrom: string;
-  readonly effectiveTo: string;
+  readonly effectiveFrom: string | null;
+  readonly effectiveTo: string | null;
   readonly eligibility: string;
   readonly label: string | null;
 }
@@ -45,19 +45,18 @@ export async function stageCodes(tx: Tx, codes: readonly StagedCode[]): Promise<
  * is added. Takes effect at `effectiveAt`, but neither before now nor before the version before it.
  */
 export async function publishStaged(tx: Tx, source: string, effectiveAt: Date | null): Promise<ImportedVersion> {
-  const counted = await tx.row(compare, null);
-  if (counted === undefined) throw new Error('the comparison of a product-code list returned nothing');
-  const { version, total, added, changed, removed } = counted;
-  if (added + changed + removed === 0) {
-    await tx.execute(clear, null);
-    return { version, isNew: false, total, added, changed, removed };
+  const compared = await tx.row(compare, null);
+  if (compared === undefined) throw new Error('the comparison of a product-code list returned nothing');
+  const { before, total, added, changed, removed } = compared;
+  const isNew = added + changed + removed > 0;
+  const version = isNew ? before + 1 : before;
+  if (isNew) {
+    await tx.execute(insertVersion, null, [version, source, effectiveAt, total, added, changed, removed]);
+    await tx.execute(close, null, [version]);
+    await tx.execute(open, null, [version]);
   }
-  const next = version + 1;
-  await tx.execute(insertVersion, null, [next, source, effectiveAt, total, added, changed, removed]);
-  await tx.execute(closeGone, null, [next]);
-  await tx.execute(addNew, null, [next]);
   await tx.execute(clear, null);
-  return { version: next, isNew: true, total, added, changed, removed };
+  return { version, isNew, total, added, changed, removed };
 }
 
 const lock = unscoped(
@@ -66,27 +65,34 @@ const lock = unscoped(
 );
 // Two sorts and a hash of two million rows fit; the setting ends with the transaction.
 const giveMemory = unscoped('product_codes.import_memory', "select set_config('work_mem', '256MB', true)");
-const clear = unscoped('product_codes.clear_staging', 'truncate product_code_staging');
+const clear = unscoped('product_codes.clear_staging', 'truncate product_code_staging, product_code_changes');
 const stage = unscoped(
   'product_codes.stage',
   `insert into product_code_staging (line, gtin, effective_from, effective_to, hsa_fsa_eligibility, label)
-   select * from unnest($1::integer[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::text[], $6::text[])`,
+   select line, gtin, coalesce(effective_from, '-infinity'), coalesce(effective_to, 'infinity'), eligibility, label
+   from unnest($1::integer[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::text[], $6::text[])
+     row (line, gtin, effective_from, effective_to, eligibility, label)`,
 );
 
-// Of lines with one code and one beginning the last counts.
-const staged = `select distinct on (gtin, effective_from) gtin, effective_from, effective_to, hsa_fsa_eligibility, label
-  from product_code_staging order by gtin, effective_from, line desc`;
-const differs = `(s.effective_to, s.hsa_fsa_eligibility, s.label) is distinct from (c.effective_to, c.hsa_fsa_eligibility, c.label)`;
-
-const compare = unscoped<{ version: number; total: number; added: number; changed: number; removed: number }>(
+// Of lines with one code and one beginning the last counts. Millions of rows are sorted and compared once, and only the differences kept.
+const compare = unscoped<{ before: number; total: number; added: number; changed: number; removed: number }>(
   'product_codes.compare',
-  `select coalesce((select max(version) from product_code_versions), 0) as version,
-     count(s.gtin)::integer as total,
-     (count(*) filter (where c.gtin is null))::integer as added,
-     (count(*) filter (where s.gtin is not null and c.gtin is not null and ${differs}))::integer as changed,
-     (count(*) filter (where s.gtin is null))::integer as removed
-   from (${staged}) s
-   full join (select * from product_codes where version_to is null) c on c.gtin = s.gtin and c.effective_from = s.effective_from`,
+  `with staged as materialized (
+     select distinct on (gtin, effective_from) gtin, effective_from, effective_to, hsa_fsa_eligibility, label
+     from product_code_staging order by gtin, effective_from, line desc),
+   different as (
+     insert into product_code_changes (is_new, is_gone, gtin, effective_from, effective_to, hsa_fsa_eligibility, label)
+     select c.gtin is null, s.gtin is null, coalesce(s.gtin, c.gtin), coalesce(s.effective_from, c.effective_from),
+       s.effective_to, s.hsa_fsa_eligibility, s.label
+     from staged s
+     full join (select * from product_codes where version_to is null) c on c.gtin = s.gtin and c.effective_from = s.effective_from
+     where s.gtin is null or c.gtin is null
+       or (s.effective_to, s.hsa_fsa_eligibility, s.label) is distinct from (c.effective_to, c.hsa_fsa_eligibility, c.label)
+     returning is_new, is_gone)
+   select (select coalesce(max(version), 0) from product_code_versions) as before, (select count(*) from staged)::integer as total,
+     (count(*) filter (where is_new))::integer as added, (count(*) filter (where is_gone))::integer as removed,
+     (count(*) filter (where not is_new and not is_gone))::integer as changed
+   from different`,
 );
 const insertVersion = unscoped(
   'product_codes.insert_version',
@@ -94,14 +100,13 @@ const insertVersion = unscoped(
    values ($1, $2, greatest(now()::timestamptz(3), $3::timestamptz(3), (select max(effective_at) from product_code_versions)),
      now(), $4, $5, $6, $7)`,
 );
-const closeGone = unscoped(
-  'product_codes.close_gone',
-  `update product_codes c set version_to = $1 where c.version_to is null and not exists (
-     select from (${staged}) s where s.gtin = c.gtin and s.effective_from = c.effective_from and not ${differs})`,
+const close = unscoped(
+  'product_codes.close',
+  `update product_codes c set version_to = $1 from product_code_changes d
+   where not d.is_new and c.gtin = d.gtin and c.effective_from = d.effective_from and c.version_to is null`,
 );
-const addNew = unscoped(
-  'product_codes.add_new',
+const open = unscoped(
+  'product_codes.open',
   `insert into product_codes (gtin, effective_from, version_from, effective_to, hsa_fsa_eligibility, label)
-   select s.gtin, s.effective_from, $1, s.effective_to, s.hsa_fsa_eligibility, s.label from (${staged}) s
-   where not exists (select from product_codes c where c.gtin = s.gtin and c.effective_from = s.effective_from and c.version_to is null)`,
+   select gtin, effective_from, $1, effective_to, hsa_fsa_eligibility, label from product_code_changes where not is_gone`,
 );

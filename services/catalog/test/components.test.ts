@@ -1,0 +1,203 @@
+import { newId } from '@eligo/values';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { formatDecimal, parseDecimal, scaleDecimal } from '../src/domain/decimal.ts';
+import { type Machine, machine, refusalOf } from './machine.ts';
+
+let on: Machine;
+beforeAll(async () => {
+  on = await machine();
+});
+afterAll(() => on.close());
+
+const newName = () => `name ${newId('product')}`;
+
+describe('nutrition', () => {
+  it('as served is converted to per 100 g exactly, with six decimals, half rounded up', async () => {
+    const shop = on.account();
+    const register = (nutrition: object, servingSizeG: string) =>
+      on.gateway.createComponent({ name: newName(), nutritionBasis: 'as_served', servingSizeG, nutrition }, shop);
+    const thirds = await register({ calories: '1', sodiumMg: '0.1', addedSugarG: '0' }, '30');
+    expect(thirds.nutrition).toMatchObject({ calories: '3.333333', sodiumMg: '0.333333', addedSugarG: '0' });
+    expect(thirds.nutrition?.proteinG).toBeUndefined();
+    const sixths = await register({ calories: '1', totalFatG: '5e-7' }, '60');
+    expect(sixths.nutrition).toMatchObject({ calories: '1.666667', totalFatG: '0.000001' });
+    expect(await on.gateway.getComponent({ id: sixths.componentId }, shop)).toEqual(sixths);
+  });
+
+  it('as served comes back within the rounding when it is converted again', () => {
+    const decimal = (most: number) => fc.integer({ min: 1, max: most }).map((n) => ({ units: BigInt(n), scale: 2 }));
+    const hundred = { units: 100n, scale: 0 };
+    fc.assert(
+      fc.property(decimal(1_000_000), decimal(100_000), (served, serving) => {
+        const per100 = scaleDecimal(served, hundred, serving);
+        const back = scaleDecimal(per100, serving, hundred);
+        const error = back.units - served.units * 10_000n;
+        const bound = serving.units / 20_000n + 1n;
+        expect(error <= bound && error >= -bound).toBe(true);
+        expect(formatDecimal(parseDecimal(formatDecimal(per100)) ?? hundred)).toBe(formatDecimal(per100));
+      }),
+    );
+  });
+
+  it('as served needs a serving size, and figures that are numbers', async () => {
+    const shop = on.account();
+    const register = (fields: object) => on.gateway.createComponent({ name: newName(), ...fields }, shop);
+    const path = 'body.product_component';
+    const cases = [
+      [{ nutritionBasis: 'as_served', nutrition: { calories: '1' } }, `${path}.serving_size_g`, 'missing'],
+      [{ nutritionBasis: 'each' }, `${path}.nutrition_basis`, 'invalid_value'],
+      [{ nutrition: { calories: '-1' } }, `${path}.nutrition.calories`, 'invalid_value'],
+      [{ nutrition: { sodiumMg: 'x' } }, `${path}.nutrition.sodium_mg`, 'invalid_value'],
+      [{ nutrition: { sodiumMg: '1000000000' } }, `${path}.nutrition.sodium_mg`, 'out_of_range'],
+      [{ servingSizeG: '0' }, `${path}.serving_size_g`, 'out_of_range'],
+    ] as const;
+    for (const [fields, loc, type] of cases) expect(await refusalOf(register(fields))).toEqual([[loc, type]]);
+  });
+});
+
+describe('a component’s name', () => {
+  it('is one for all accounts, whatever its case and form, each with nutrition of its own', async () => {
+    const [first, second] = [on.account(), on.account()];
+    const base = newId('product');
+    const made = await on.gateway.createComponent(
+      {
+        name: `Ｃafé  Straße ${base}`,
+        nutrition: { calories: '5' },
+        clientReferenceId: 'mine',
+        metadata: { secret: '1' },
+      },
+      first,
+    );
+    const again = await on.gateway.createComponent(
+      { name: `cafe\u0301 STRASSE ${base} `, nutrition: { calories: '7' } },
+      second,
+    );
+    expect(again.componentId).toBe(made.componentId);
+    expect([made.shared, again.shared]).toEqual([false, true]);
+    expect(again.componentNutritionId).not.toBe(made.componentNutritionId);
+    expect(again).toMatchObject({ nutrition: { calories: '7' }, metadata: {}, name: `cafe\u0301 STRASSE ${base} ` });
+    expect(again.clientReferenceId).toBeUndefined();
+    expect((await on.gateway.getComponent({ id: made.componentId }, first)).shared).toBe(false);
+  });
+
+  it('is another in the other mode', async () => {
+    const shop = on.account();
+    const live = on.account({ accountId: shop.accountId, testMode: false });
+    const name = newName();
+    const [test, real] = [
+      await on.gateway.createComponent({ name }, shop),
+      await on.gateway.createComponent({ name }, live),
+    ];
+    expect(real.componentId).not.toBe(test.componentId);
+    expect(real.shared).toBe(false);
+  });
+
+  it('registered by fifty accounts at once gets one component_id, and one of them made it', async () => {
+    const name = newName();
+    const made = await Promise.all(
+      Array.from({ length: 50 }, () => on.gateway.createComponent({ name }, on.account())),
+    );
+    expect(new Set(made.map(({ componentId }) => componentId)).size).toBe(1);
+    expect(made.filter(({ shared }) => !shared)).toHaveLength(1);
+  });
+
+  it('tells nobody who else registered it', async () => {
+    const made = await on.gateway.createComponent({ name: newName() }, on.account());
+    const stranger = on.account();
+    expect(await refusalOf(on.gateway.getComponent({ id: made.componentId }, stranger))).toBe(
+      'product_component_not_found',
+    );
+    expect(await refusalOf(on.gateway.updateComponent({ id: made.componentId, vegan: true }, stranger))).toBe(
+      'product_component_not_found',
+    );
+    expect((await on.gateway.listComponents({}, stranger)).components).toEqual([]);
+  });
+
+  it('registered twice by one account is the first 409', async () => {
+    const shop = on.account();
+    const name = newName();
+    await on.gateway.createComponent({ name }, shop);
+    expect(await refusalOf(on.gateway.createComponent({ name: name.toUpperCase() }, shop))).toBe(
+      'component_already_registered',
+    );
+    const fresh = newName();
+    const at = Array.from({ length: 8 }, () => refusalOf(on.gateway.createComponent({ name: fresh }, shop)));
+    const outcomes = await Promise.all(at);
+    expect(outcomes.filter((outcome) => outcome === 'component_already_registered')).toHaveLength(7);
+  });
+});
+
+describe('a component’s client_reference_id', () => {
+  it('on a different component is the second 409, by POST and by PATCH; other accounts and the other mode may reuse it', async () => {
+    const shop = on.account();
+    await on.gateway.createComponent({ name: newName(), clientReferenceId: 'r' }, shop);
+    const name = newName();
+    expect(await refusalOf(on.gateway.createComponent({ name, clientReferenceId: 'r' }, shop))).toBe(
+      'client_reference_id_in_use',
+    );
+    const other = await on.gateway.createComponent({ name }, shop);
+    expect(other.shared).toBe(false);
+    const patch = on.gateway.updateComponent({ id: other.componentId, clientReferenceId: 'r' }, shop);
+    expect(await refusalOf(patch)).toBe('client_reference_id_in_use');
+    for (const reuser of [on.account(), on.account({ accountId: shop.accountId, testMode: false })]) {
+      expect(
+        (await on.gateway.createComponent({ name: newName(), clientReferenceId: 'r' }, reuser)).clientReferenceId,
+      ).toBe('r');
+    }
+  });
+
+  it('looks a component up', async () => {
+    const shop = on.account();
+    const made = await on.gateway.createComponent({ name: newName(), clientReferenceId: 'mine' }, shop);
+    await on.gateway.createComponent({ name: newName() }, shop);
+    expect((await on.gateway.listComponents({ clientReferenceId: 'mine' }, shop)).components).toEqual([made]);
+    expect((await on.gateway.listComponents({ clientReferenceId: 'other' }, shop)).components).toEqual([]);
+  });
+});
+
+describe('PATCH of a component', () => {
+  it('changes only what is supplied, one nutrient by itself, and resets what is cleared', async () => {
+    const shop = on.account();
+    const made = await on.gateway.createComponent(
+      {
+        name: newName(),
+        category: 'base',
+        servingSizeG: '50',
+        nutrition: { calories: '10', sodiumMg: '20' },
+        vegan: true,
+        canonicalFoodKey: 'oat',
+        metadata: { a: '1' },
+      },
+      shop,
+    );
+    const id = made.componentId;
+    const served = await on.gateway.updateComponent(
+      { id, nutritionBasis: 'as_served', nutrition: { sodiumMg: '20' } },
+      shop,
+    );
+    expect(served.nutrition).toMatchObject({ calories: '10', sodiumMg: '40' });
+    expect(served).toMatchObject({ category: 'base', vegan: true, servingSizeG: '50', metadata: { a: '1' } });
+    const cleared = await on.gateway.updateComponent(
+      { id, clear: ['nutrition.calories', 'category', 'metadata', 'vegan'], glutenFree: false },
+      shop,
+    );
+    expect(cleared.nutrition?.calories).toBeUndefined();
+    expect(cleared).toMatchObject({ nutrition: { sodiumMg: '40' }, metadata: {}, glutenFree: false });
+    expect([cleared.category, cleared.vegan]).toEqual([undefined, undefined]);
+    const name = on.gateway.updateComponent({ id, clear: ['name'] }, shop);
+    expect(await refusalOf(name)).toEqual([['body.product_component.clear.0', 'invalid_value']]);
+  });
+
+  it('is listed by its component_nutrition_id, which is the cursor', async () => {
+    const shop = on.account();
+    const made = [];
+    for (let i = 0; i < 3; i++) made.unshift(await on.gateway.createComponent({ name: newName() }, shop));
+    const startingAfter = made[0]?.componentNutritionId ?? '';
+    expect((await on.gateway.listComponents({ page: { limit: 1n, startingAfter } }, shop)).components).toEqual([
+      made[1],
+    ]);
+    const wrong = on.gateway.listComponents({ page: { limit: 1n, startingAfter: made[0]?.componentId ?? '' } }, shop);
+    expect(await refusalOf(wrong)).toEqual([['query.starting_after', 'cursor_not_found']]);
+  });
+});

@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Machine, machine, type Shop } from './machine.ts';
+
+let on: Machine;
+beforeAll(async () => {
+  on = await machine();
+});
+afterAll(() => on.close());
+
+const makeProduct = async (shop: Shop) => (await on.gateway.createProduct({ product: { name: 'p' } }, shop)).productId;
+
+async function makePrice(shop: Shop, productId: string, fields: object = {}): Promise<string> {
+  const owner = { case: 'productId', value: productId } as const;
+  return (await on.gateway.createPrice({ unitAmountCents: 100n, owner, ...fields }, shop)).priceId;
+}
+
+async function listed(shop: Shop, request: object = {}): Promise<string[]> {
+  return (await on.gateway.listPrices(request, shop)).prices.map(({ priceId }) => priceId);
+}
+
+describe('GET /v1/prices', () => {
+  it('rule 1: is sorted by price id descending', async () => {
+    const shop = on.account();
+    const productId = await makeProduct(shop);
+    const ids: string[] = [];
+    for (let i = 0; i < 4; i++) ids.push(await makePrice(shop, productId));
+    expect(await listed(shop)).toEqual([...ids].sort().reverse());
+  });
+
+  it('rule 2: holds only active prices by default, archived ones with active=false', async () => {
+    const shop = on.account();
+    const productId = await makeProduct(shop);
+    const kept = await makePrice(shop, productId);
+    const archived = await makePrice(shop, productId);
+    await on.gateway.updatePrice({ id: archived, active: false }, shop);
+    expect(await listed(shop)).toEqual([kept]);
+    expect(await listed(shop, { active: true })).toEqual([kept]);
+    expect(await listed(shop, { active: false })).toEqual([archived]);
+  });
+
+  it('rule 3: is filtered to one product', async () => {
+    const shop = on.account();
+    const [a, b] = [await makeProduct(shop), await makeProduct(shop)];
+    const ofA = await makePrice(shop, a);
+    await makePrice(shop, b);
+    expect(await listed(shop, { productId: a })).toEqual([ofA]);
+  });
+
+  it('rule 4: omits a price whose product is archived, even if the price is active, by every filter', async () => {
+    const shop = on.account();
+    const productId = await makeProduct(shop);
+    const hidden = await makePrice(shop, productId, { lookupKey: 'h', metadata: { a: '1', b: '2' } });
+    await on.gateway.updateProduct({ id: productId, active: false }, shop);
+    for (const active of [undefined, true, false]) {
+      for (const filter of [
+        {},
+        { productId },
+        { lookupKeys: ['h'] },
+        { metadata: { a: '1' } },
+        { metadata: { a: '1', b: '2' } },
+      ]) {
+        expect(await listed(shop, { active, ...filter })).toEqual([]);
+      }
+    }
+    expect((await on.gateway.getPrice({ id: hidden }, shop)).active).toBe(true);
+    await on.gateway.updateProduct({ id: productId, active: true }, shop);
+    expect(await listed(shop, { metadata: { a: '1', b: '2' } })).toEqual([hidden]);
+  });
+
+  it('rule 4: holds for a price that is made while its product is being archived', async () => {
+    const shop = on.account();
+    for (let round = 0; round < 10; round++) {
+      const productId = await makeProduct(shop);
+      await Promise.all([
+        ...Array.from({ length: 4 }, () => makePrice(shop, productId, { metadata: { round: String(round) } })),
+        on.gateway.updateProduct({ id: productId, active: false }, shop),
+      ]);
+      expect(await listed(shop, { productId })).toEqual([]);
+      expect(await listed(shop, { metadata: { round: String(round) } })).toEqual([]);
+    }
+  });
+
+  it('rule 5: matches any of the lookup keys against the price’s own', async () => {
+    const shop = on.account();
+    const productId = await makeProduct(shop);
+    const a = await makePrice(shop, productId, { lookupKey: 'a' });
+    const b = await makePrice(shop, productId, { lookupKey: 'b,c' });
+    await makePrice(shop, productId, { lookupKey: 'd' });
+    expect(await listed(shop, { lookupKeys: ['a', 'b,c', 'nobody'] })).toEqual([b, a].sort().reverse());
+    expect(await listed(shop, { lookupKeys: ['b'] })).toEqual([]);
+  });
+
+  it('rule 6: combines metadata pairs with AND, independently of lookup keys', async () => {
+    const shop = on.account();
+    const productId = await makeProduct(shop);
+    const all = { a: '1', b: '2', c: '3', d: '4', e: '5' };
+    const whole = await makePrice(shop, productId, { metadata: all, lookupKey: 'real' });
+    const half = await makePrice(shop, productId, { metadata: { a: '1', b: '2', lookup_key: 'real' } });
+    const pairs = Object.entries(all);
+    for (let count = 1; count <= pairs.length; count++) {
+      const metadata = Object.fromEntries(pairs.slice(0, count));
+      expect(await listed(shop, { metadata })).toEqual(count <= 2 ? [half, whole].sort().reverse() : [whole]);
+      expect(await listed(shop, { metadata: { ...metadata, [pairs[count - 1]?.[0] ?? '']: 'other' } })).toEqual([]);
+      expect(await listed(shop, { metadata, productId, lookupKeys: ['real'] })).toEqual([whole]);
+    }
+    expect(await listed(shop, { metadata: { lookup_key: 'real' } })).toEqual([half]);
+    expect(await listed(shop, { metadata: { __proto__x: '1' } })).toEqual([]);
+  });
+
+  it('rule 6: follows metadata as it changes', async () => {
+    const shop = on.account();
+    const id = await makePrice(shop, await makeProduct(shop), { metadata: { a: '1', b: '2' } });
+    await on.gateway.updatePrice({ id, metadata: { entries: { a: '1', c: '3' } } }, shop);
+    expect(await listed(shop, { metadata: { a: '1', c: '3' } })).toEqual([id]);
+    expect(await listed(shop, { metadata: { b: '2' } })).toEqual([]);
+    await on.gateway.updatePrice({ id, active: false }, shop);
+    expect(await listed(shop, { metadata: { a: '1' } })).toEqual([]);
+    expect(await listed(shop, { metadata: { a: '1' }, active: false })).toEqual([id]);
+    await on.gateway.updatePrice({ id, clear: ['metadata'] }, shop);
+    expect(await listed(shop, { metadata: { a: '1' }, active: false })).toEqual([]);
+  });
+
+  it('rule 7: pages by limit, offset and both cursors, with every filter, and expands the product', async () => {
+    const shop = on.account();
+    const productId = await makeProduct(shop);
+    const ids: string[] = [];
+    for (let i = 0; i < 7; i++)
+      ids.unshift(await makePrice(shop, productId, { metadata: { a: '1', b: '2' }, lookupKey: `k${i}` }));
+    const lookupKeys = ids.map((_, index) => `k${index}`);
+    for (const filter of [
+      {},
+      { productId },
+      { lookupKeys },
+      { metadata: { a: '1' } },
+      { metadata: { b: '2', a: '1' } },
+    ]) {
+      const walked: string[] = [];
+      let startingAfter: string | undefined;
+      for (let page = 0; page < 4; page++) {
+        const part = await on.gateway.listPrices(
+          { ...filter, page: { limit: 2n, ...(startingAfter === undefined ? {} : { startingAfter }) } },
+          shop,
+        );
+        expect(part.hasMore).toBe(page < 3);
+        walked.push(...part.prices.map(({ priceId }) => priceId));
+        startingAfter = walked.at(-1);
+      }
+      expect(walked).toEqual(ids);
+      expect(await listed(shop, { ...filter, page: { limit: 2n, endingBefore: ids[5] } })).toEqual(ids.slice(3, 5));
+      expect(await listed(shop, { ...filter, page: { limit: 2n, offset: 3 } })).toEqual(ids.slice(3, 5));
+    }
+    const { prices } = await on.gateway.listPrices({ expandProduct: true }, shop);
+    expect(prices.every((price) => price.product?.productId === productId)).toBe(true);
+  });
+});

@@ -1,0 +1,217 @@
+import { newId } from '@eligo/values';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Machine, machine, refusalOf, type Shop } from './machine.ts';
+
+let on: Machine;
+beforeAll(async () => {
+  on = await machine();
+});
+afterAll(() => on.close());
+
+async function product(shop: Shop, fields: object = {}): Promise<string> {
+  return (await on.gateway.createProduct({ product: { name: 'Thermometer', ...fields } }, shop)).productId;
+}
+
+async function price(shop: Shop, productId: string, fields: object = {}) {
+  const owner = { case: 'productId', value: productId } as const;
+  return on.gateway.createPrice({ unitAmountCents: 1000n, owner, ...fields }, shop);
+}
+
+describe('a price', () => {
+  it('is one-time unless recurring is included', async () => {
+    const shop = on.account();
+    const id = await product(shop);
+    expect((await price(shop, id)).recurring).toBeUndefined();
+    const recurring = { interval: 'monthly', intervalCount: 0, trialPeriodDays: 7 };
+    expect((await price(shop, id, { recurring })).recurring).toMatchObject({
+      interval: 'month',
+      intervalCount: 1,
+      trialPeriodDays: 7,
+    });
+    const bad = price(shop, id, { recurring: { interval: 'fortnight', intervalCount: 1 } });
+    expect(await refusalOf(bad)).toEqual([['body.price.recurring.interval', 'invalid_value']]);
+  });
+
+  it('is owned by its account and read back whole, its product inlined when that is asked for', async () => {
+    const shop = on.account();
+    const productId = await product(shop, { metadata: { brand: 'x' } });
+    const made = await price(shop, productId, { description: 'Each', metadata: { a: '1' }, lookupKey: 'sku-1' });
+    expect(made).toMatchObject({
+      ownerPartnerId: shop.accountId,
+      unitAmountCents: 1000n,
+      active: true,
+      lookupKey: 'sku-1',
+    });
+    expect(await on.gateway.getPrice({ id: made.priceId }, shop)).toEqual(made);
+    const expanded = await on.gateway.getPrice({ id: made.priceId, expandProduct: true }, shop);
+    expect(expanded.product).toMatchObject({ productId, metadata: { brand: 'x' } });
+  });
+
+  it('takes the product of product_data along, both or neither', async () => {
+    const shop = on.account();
+    const owner = { case: 'productData', value: { name: 'Inline', upcCode: '036000291452' } } as const;
+    const made = await on.gateway.createPrice({ unitAmountCents: 5n, owner, lookupKey: 'inline' }, shop);
+    expect(await on.gateway.getProduct({ id: made.productId }, shop)).toMatchObject({ name: 'Inline', active: true });
+    const second = { case: 'productData', value: { name: 'Never' } } as const;
+    const refused = on.gateway.createPrice({ unitAmountCents: 5n, owner: second, lookupKey: 'inline' }, shop);
+    expect(await refusalOf(refused)).toBe('lookup_key_in_use');
+    expect((await on.gateway.listProducts({}, shop)).products).toHaveLength(1);
+  });
+
+  it('needs a product, of the caller', async () => {
+    const shop = on.account();
+    const nobody = on.gateway.createPrice({ unitAmountCents: 5n }, shop);
+    expect(await refusalOf(nobody)).toEqual([['body.price.product', 'missing']]);
+    const foreign = await product(on.account());
+    for (const id of [foreign, newId('product'), 'x']) {
+      expect(await refusalOf(price(shop, id))).toEqual([['body.price.product', 'product_not_found']]);
+    }
+  });
+
+  it('takes on the class of its product where its own is unset, also when the product changes later', async () => {
+    const shop = on.account();
+    const productId = await product(shop);
+    const plain = await price(shop, productId);
+    const own = await price(shop, productId, { hsaFsaEligibility: 'vision' });
+    const classes = async () => {
+      const { prices } = await on.gateway.batchGetPrices({ ids: [plain.priceId, own.priceId] }, shop);
+      const of = (id: string) => prices.find(({ priceId }) => priceId === id)?.hsaFsaEligibility;
+      return [of(plain.priceId), of(own.priceId)];
+    };
+    expect(await classes()).toEqual([undefined, 'vision']);
+    await on.gateway.updateProduct({ id: productId, hsaFsaEligibility: 'auto_substantiation' }, shop);
+    expect(await classes()).toEqual(['auto_substantiation', 'vision']);
+    await on.gateway.updatePrice({ id: own.priceId, clear: ['hsa_fsa_eligibility'] }, shop);
+    expect(await classes()).toEqual(['auto_substantiation', 'auto_substantiation']);
+    await on.gateway.updateProduct({ id: productId, clear: ['hsa_fsa_eligibility'] }, shop);
+    expect(await classes()).toEqual([undefined, undefined]);
+  });
+
+  it('changes only what is supplied, and never its amount, recurrence or product', async () => {
+    const shop = on.account();
+    const made = await price(shop, await product(shop), { description: 'a', metadata: { k: 'v' }, lookupKey: 'keep' });
+    const updated = await on.gateway.updatePrice({ id: made.priceId, active: false }, shop);
+    expect(updated).toEqual({ ...made, active: false });
+    const cleared = await on.gateway.updatePrice({ id: made.priceId, clear: ['lookup_key', 'metadata'] }, shop);
+    expect(cleared).toMatchObject({ description: 'a', metadata: {} });
+    expect(cleared.lookupKey).toBeUndefined();
+    for (const column of [
+      'unit_amount_cents = 1',
+      "recurring_interval = 'day', recurring_interval_count = 1",
+      "product_id = 'x'",
+    ]) {
+      await expect(on.place.admin(`update catalog.prices set ${column}`)).rejects.toThrow(/never changes/);
+    }
+    expect(await refusalOf(on.gateway.updatePrice({ id: newId('price'), active: true }, shop))).toBe('price_not_found');
+  });
+
+  it('with an amount below zero or beyond the safe integers is refused, and the table refuses it too', async () => {
+    const shop = on.account();
+    const id = await product(shop);
+    for (const unitAmountCents of [-1n, 2n ** 53n]) {
+      const made = price(shop, id, { unitAmountCents });
+      expect(await refusalOf(made)).toEqual([['body.price.unit_amount', 'amount_out_of_range']]);
+    }
+    const [constraint] = await on.place.admin<{ def: string }>(
+      "select pg_get_constraintdef(oid) as def from pg_constraint where conname = 'prices_amount_range'",
+    );
+    expect(constraint?.def).toContain('9007199254740991');
+  });
+});
+
+describe('a lookup key', () => {
+  it('moves from a price of the same product', async () => {
+    const shop = on.account();
+    const id = await product(shop);
+    const first = await price(shop, id, { lookupKey: 'k' });
+    const second = await price(shop, id, { lookupKey: 'k' });
+    expect(second.lookupKey).toBe('k');
+    expect((await on.gateway.getPrice({ id: first.priceId }, shop)).lookupKey).toBeUndefined();
+  });
+
+  it('held by another product stays there, also when that is archived', async () => {
+    const shop = on.account();
+    const holder = await price(shop, await product(shop), { lookupKey: 'k', active: false });
+    const other = await product(shop);
+    expect(await refusalOf(price(shop, other, { lookupKey: 'k' }))).toBe('lookup_key_in_use');
+    const without = await price(shop, other);
+    expect(await refusalOf(on.gateway.updatePrice({ id: without.priceId, lookupKey: 'k' }, shop))).toBe(
+      'lookup_key_in_use',
+    );
+    expect((await on.gateway.getPrice({ id: holder.priceId }, shop)).lookupKey).toBe('k');
+  });
+
+  it('moves with transfer_lookup_key, by POST and by PATCH, from whichever price holds it', async () => {
+    const shop = on.account();
+    const first = await price(shop, await product(shop), { lookupKey: 'k' });
+    const second = await price(shop, await product(shop), { lookupKey: 'k', transferLookupKey: true });
+    expect((await on.gateway.getPrice({ id: first.priceId }, shop)).lookupKey).toBeUndefined();
+    await on.gateway.updatePrice({ id: first.priceId, lookupKey: 'k', transferLookupKey: true }, shop);
+    expect((await on.gateway.getPrice({ id: second.priceId }, shop)).lookupKey).toBeUndefined();
+  });
+
+  it('is one account and mode’s own', async () => {
+    const shop = on.account();
+    await price(shop, await product(shop), { lookupKey: 'k' });
+    for (const other of [on.account(), on.account({ accountId: shop.accountId, testMode: false })]) {
+      expect((await price(other, await product(other), { lookupKey: 'k' })).lookupKey).toBe('k');
+    }
+  });
+
+  it('transferred by twenty at once ends with one holder and no failure', async () => {
+    const shop = on.account();
+    const ids = await Promise.all(Array.from({ length: 20 }, () => product(shop)));
+    await Promise.all(ids.map((id) => price(shop, id, { lookupKey: 'hot', transferLookupKey: true })));
+    const { prices } = await on.gateway.listPrices({ lookupKeys: ['hot'] }, shop);
+    expect(prices).toHaveLength(1);
+  });
+});
+
+describe('an organization', () => {
+  it('reads a sibling’s single price, with its product when expanded, and nothing else of it', async () => {
+    const shop = on.account();
+    const productId = await product(shop);
+    const made = await price(shop, productId, { lookupKey: 'shared' });
+    const sibling = on.account({ siblingAccountIds: [newId('account'), shop.accountId] });
+    const seen = await on.gateway.getPrice({ id: made.priceId, expandProduct: true }, sibling);
+    expect(seen).toMatchObject({ priceId: made.priceId, ownerPartnerId: shop.accountId });
+    expect(seen.product?.productId).toBe(productId);
+    expect((await on.gateway.getPrice({ id: made.priceId }, sibling)).product).toBeUndefined();
+
+    expect(await refusalOf(on.gateway.getProduct({ id: productId }, sibling))).toBe('product_not_found');
+    expect(await refusalOf(on.gateway.updatePrice({ id: made.priceId, active: false }, sibling))).toBe(
+      'price_not_found',
+    );
+    expect((await on.gateway.listPrices({ lookupKeys: ['shared'] }, sibling)).prices).toEqual([]);
+    expect((await on.gateway.batchGetPrices({ ids: [made.priceId] }, sibling)).prices).toEqual([]);
+    const sold = on.checkout.resolveCart(
+      {
+        sessionId: newId('checkout_session'),
+        lines: [{ item: { case: 'priceId', value: made.priceId }, quantity: 1n }],
+      },
+      sibling.atCheckout,
+    );
+    expect(await refusalOf(sold)).toEqual([['body.checkout_session.line_items.0.price', 'price_not_found']]);
+  });
+
+  it('has two worlds: a sibling’s price of the other mode is not there', async () => {
+    const shop = on.account({ testMode: false });
+    const made = await price(shop, await product(shop));
+    const sibling = on.account({ siblingAccountIds: [shop.accountId] });
+    expect(await refusalOf(on.gateway.getPrice({ id: made.priceId }, sibling))).toBe('price_not_found');
+    expect(await refusalOf(on.gateway.getPrice({ id: made.priceId }, on.account({ testMode: false })))).toBe(
+      'price_not_found',
+    );
+  });
+
+  it('leaves no setting behind on the connection that read for it', async () => {
+    const shop = on.account();
+    const made = await price(shop, await product(shop));
+    const sibling = on.account({ siblingAccountIds: [shop.accountId] });
+    await Promise.all(Array.from({ length: 20 }, () => on.gateway.getPrice({ id: made.priceId }, sibling)));
+    const seen = await Promise.all(
+      Array.from({ length: 20 }, () => on.gateway.batchGetPrices({ ids: [made.priceId] }, sibling)),
+    );
+    expect(seen.flatMap(({ prices }) => prices)).toEqual([]);
+  });
+});
