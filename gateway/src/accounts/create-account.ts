@@ -1,8 +1,7 @@
-import { Failure } from '@eligo/failures';
 import { type Database, unscoped, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { type Account, type AccountRow, accountColumns, toAccount } from './account-row.ts';
-import { type AccountFeature, isAccountFeature } from './features.ts';
+import { checkFeatures, checkName } from './account-rules.ts';
 import { assertOrganization } from './organizations.ts';
 import { publishAccount } from './publish-account.ts';
 
@@ -27,22 +26,6 @@ export async function createAccount(database: Database, account: NewAccount): Pr
     await publishAccount(tx, row);
     return toAccount(row);
   });
-}
-
-/** A name that can be shown on one line. */
-export function checkName(name: string): string {
-  const trimmed = name.trim();
-  if (trimmed.length < 1 || trimmed.length > 200)
-    throw Failure.invalid(['name'], 'too_long', 'Needs 1 to 200 characters');
-  return trimmed;
-}
-
-/** Features that exist, each once, in a fixed order. */
-export function checkFeatures(features: readonly string[]): AccountFeature[] {
-  const known = features.filter(isAccountFeature);
-  if (known.length !== features.length)
-    throw Failure.invalid(['features'], 'unknown_feature', 'There is no such feature');
-  return [...new Set(known)].sort();
 }
 
 const insertAccount = unscoped<AccountRow>(

@@ -1,7 +1,7 @@
 import { Failure } from '@eligo/failures';
 import { type Database, type Db, unscoped } from '@eligo/postgres';
 import { newId } from '@eligo/values';
-import { checkName } from './create-account.ts';
+import { checkName } from './account-rules.ts';
 
 /** Accounts of one owner, whose single prices each of them may read. */
 export interface Organization {

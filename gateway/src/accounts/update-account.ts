@@ -1,7 +1,7 @@
 import { Failure } from '@eligo/failures';
 import { type Database, unscoped, withTx } from '@eligo/postgres';
 import { type Account, type AccountRow, accountColumns, toAccount } from './account-row.ts';
-import { checkFeatures, checkName } from './create-account.ts';
+import { checkFeatures, checkName } from './account-rules.ts';
 import { assertOrganization } from './organizations.ts';
 import { publishAccount } from './publish-account.ts';
 

@@ -1,4 +1,3 @@
-import type { IdKind } from '@eligo/values';
 import { z } from 'zod';
 import { idOf } from './fields.ts';
 import type { Json } from './json.ts';
@@ -89,8 +88,22 @@ export function expansionNames(
 }
 
 /** An identifier in an answer, or the whole record in its place. */
-export function expandable(kind: IdKind, schema: () => z.ZodType): z.ZodType<Json> {
-  return z.union([idOf(kind), z.lazy(schema)]) as z.ZodType<Json>;
+export function expandable(kind: ExpandableKind): z.ZodType<Json> {
+  return z.union([idOf(kind), z.lazy(() => expandableSchema(kind))]) as z.ZodType<Json>;
+}
+
+/** Declares the schema that stands in the place of identifiers of this kind. Records refer to each other in circles, so they meet here. */
+export function expandsTo<Schema extends z.ZodType>(kind: ExpandableKind, schema: Schema): Schema {
+  schemas.set(kind, schema);
+  return schema;
+}
+
+const schemas = new Map<ExpandableKind, z.ZodType>();
+
+function expandableSchema(kind: ExpandableKind): z.ZodType {
+  const schema = schemas.get(kind);
+  if (schema === undefined) throw new Error(`no record expands ${kind}`);
+  return schema;
 }
 
 const maxExpandLists = 10;

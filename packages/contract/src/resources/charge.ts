@@ -4,8 +4,6 @@ import { z } from 'zod';
 import { type Expansion, expandable, noExpansion, type References } from '../expansion.ts';
 import { answer, idOf } from '../fields.ts';
 import { isoTime } from '../times.ts';
-import { paymentIntentSchema } from './payment-intent.ts';
-import { paymentMethodSchema } from './payment-method.ts';
 
 export const chargeSchema = z.strictObject({
   charge_id: idOf('charge'),
@@ -13,8 +11,8 @@ export const chargeSchema = z.strictObject({
   amount_captured: answer.cents,
   amount_refunded: answer.cents,
   status: z.string(),
-  payment_intent: expandable('payment_intent', (): z.ZodType => paymentIntentSchema),
-  payment_method: expandable('payment_method', (): z.ZodType => paymentMethodSchema).nullable(),
+  payment_intent: expandable('payment_intent'),
+  payment_method: expandable('payment_method').nullable(),
   failure_code: answer.text,
   decline_code: answer.text,
   balance_transaction: answer.text,

@@ -6,10 +6,7 @@ import { answer, idOf } from '../fields.ts';
 import { unixSeconds } from '../times.ts';
 import { renderShippingAddress, shippingAddressSchema } from './address.ts';
 import { renderTotalDetails, totalDetailsSchema } from './checkout-session-totals.ts';
-import { customerSchema } from './customer.ts';
-import { invoiceSchema } from './invoice.ts';
 import { nextActionSchema, renderNextAction } from './next-action.ts';
-import { paymentIntentSchema } from './payment-intent.ts';
 import {
   customTextSchema,
   defaultsSchema,
@@ -22,7 +19,6 @@ import {
   storefrontPaymentDetailsSchema,
   subscriptionDataSchema,
 } from './session-settings.ts';
-import { subscriptionSchema } from './subscription.ts';
 
 export const sessionStatuses = ['open', 'paid', 'complete', 'canceled', 'expired'] as const;
 export const sessionModes = ['payment', 'subscription', 'off_session', 'setup', 'reimbursement'] as const;
@@ -57,15 +53,15 @@ export const checkoutSessionSchema = z.strictObject({
   created_at: answer.unixTime,
   expires_at: answer.unixTime,
   renewal_as_of: answer.unixTime.nullable(),
-  customer: expandable('customer', (): z.ZodType => customerSchema).nullable(),
+  customer: expandable('customer').nullable(),
   customer_email: answer.text,
   defaults: defaultsSchema.nullable(),
-  invoice: expandable('invoice', (): z.ZodType => invoiceSchema).nullable(),
+  invoice: expandable('invoice').nullable(),
   hsa_fsa_eligible: z.boolean(),
   letter_of_medical_necessity_required: z.boolean(),
   metadata: answer.metadata,
   origin: answer.text,
-  payment_intent: expandable('payment_intent', (): z.ZodType => paymentIntentSchema).nullable(),
+  payment_intent: expandable('payment_intent').nullable(),
   payment_intents: z.array(z.string()),
   refunds: z.array(z.string()),
   setup_intent: answer.text,
@@ -78,7 +74,7 @@ export const checkoutSessionSchema = z.strictObject({
   split_cart: answer.text,
   fees: z.array(feeSchema),
   custom_text: customTextSchema.nullable(),
-  subscription: expandable('subscription', (): z.ZodType => subscriptionSchema).nullable(),
+  subscription: expandable('subscription').nullable(),
   subscription_data: subscriptionDataSchema.nullable(),
   tax_rate: z.strictObject({ amount: answer.cents }).nullable(),
   tax_calculation_mode: answer.text,

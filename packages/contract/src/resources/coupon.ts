@@ -1,24 +1,28 @@
 import type { Coupon } from '@eligo/proto/catalog/v1/catalog';
 import { centsFromInt64 } from '@eligo/values';
 import { z } from 'zod';
+import { expandsTo } from '../expansion.ts';
 import { answer, idOf } from '../fields.ts';
 import { isoTime } from '../times.ts';
 
-export const couponSchema = z.strictObject({
-  coupon_id: idOf('coupon'),
-  name: answer.text,
-  amount_off: answer.cents.nullable(),
-  percent_off: z.number().nullable(),
-  duration: z.enum(['once', 'repeating', 'forever']),
-  duration_in_months: z.int().nullable(),
-  max_redemptions: z.int().nullable(),
-  times_redeemed: z.int(),
-  applies_to: z.strictObject({ products: z.array(z.string()), prices: z.array(z.string()) }),
-  valid: z.boolean(),
-  metadata: answer.metadata,
-  test_mode: z.boolean(),
-  created_at: answer.time,
-});
+export const couponSchema = expandsTo(
+  'coupon',
+  z.strictObject({
+    coupon_id: idOf('coupon'),
+    name: answer.text,
+    amount_off: answer.cents.nullable(),
+    percent_off: z.number().nullable(),
+    duration: z.enum(['once', 'repeating', 'forever']),
+    duration_in_months: z.int().nullable(),
+    max_redemptions: z.int().nullable(),
+    times_redeemed: z.int(),
+    applies_to: z.strictObject({ products: z.array(z.string()), prices: z.array(z.string()) }),
+    valid: z.boolean(),
+    metadata: answer.metadata,
+    test_mode: z.boolean(),
+    created_at: answer.time,
+  }),
+);
 
 /** `percent_off` is a whole percent: 30 means 30 % (interface, Other endpoints). */
 export function renderCoupon(coupon: Coupon): z.infer<typeof couponSchema> {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type Expansion, expandable } from '../expansion.ts';
 import { answer, idOf } from '../fields.ts';
 import { isoTime } from '../times.ts';
-import { couponSchema, renderCoupon } from './coupon.ts';
+import { renderCoupon } from './coupon.ts';
 
 export const discountSchema = z.strictObject({
   discount_id: idOf('discount'),
@@ -12,7 +12,7 @@ export const discountSchema = z.strictObject({
   subscription: answer.text,
   invoice: answer.text,
   source: z.strictObject({
-    coupon: expandable('coupon', (): z.ZodType => couponSchema),
+    coupon: expandable('coupon'),
     type: z.literal('coupon'),
   }),
   promo_code: answer.text,

@@ -1,32 +1,32 @@
 import type { Invoice } from '@eligo/proto/billing/v1/billing';
 import { centsFromInt64 } from '@eligo/values';
 import { z } from 'zod';
-import { type Expansion, expandable, noExpansion, type References } from '../expansion.ts';
+import { type Expansion, expandable, expandsTo, noExpansion, type References } from '../expansion.ts';
 import { answer, idOf } from '../fields.ts';
 import { isoTime } from '../times.ts';
-import { customerSchema } from './customer.ts';
-import { paymentIntentSchema } from './payment-intent.ts';
-import { subscriptionSchema } from './subscription.ts';
 
-export const invoiceSchema = z.strictObject({
-  invoice_id: idOf('invoice'),
-  total: answer.cents,
-  amount_due: answer.cents,
-  amount_paid: answer.cents,
-  payment_intent: expandable('payment_intent', (): z.ZodType => paymentIntentSchema).nullable(),
-  charge: answer.text,
-  customer: expandable('customer', (): z.ZodType => customerSchema),
-  period_end: answer.time,
-  period_start: answer.time,
-  subscription: expandable('subscription', (): z.ZodType => subscriptionSchema).nullable(),
-  paid_at: answer.time.nullable(),
-  status: z.enum(['draft', 'open', 'paid', 'void', 'uncollectible']),
-  collection_method: z.string(),
-  test_mode: z.boolean(),
-  metadata: answer.metadata,
-  created_at: answer.time,
-  backup_charge_status: answer.text,
-});
+export const invoiceSchema = expandsTo(
+  'invoice',
+  z.strictObject({
+    invoice_id: idOf('invoice'),
+    total: answer.cents,
+    amount_due: answer.cents,
+    amount_paid: answer.cents,
+    payment_intent: expandable('payment_intent').nullable(),
+    charge: answer.text,
+    customer: expandable('customer'),
+    period_end: answer.time,
+    period_start: answer.time,
+    subscription: expandable('subscription').nullable(),
+    paid_at: answer.time.nullable(),
+    status: z.enum(['draft', 'open', 'paid', 'void', 'uncollectible']),
+    collection_method: z.string(),
+    test_mode: z.boolean(),
+    metadata: answer.metadata,
+    created_at: answer.time,
+    backup_charge_status: answer.text,
+  }),
+);
 
 /** The consumer listing leaves these out (interface, Invoice). */
 const partnerOnly = { payment_intent: true, customer: true, subscription: true, paid_at: true } as const;

@@ -3,12 +3,11 @@ import { centsFromInt64 } from '@eligo/values';
 import { z } from 'zod';
 import { type Expansion, expandable, noExpansion, type References } from '../expansion.ts';
 import { answer, eligibilityClass, idOf } from '../fields.ts';
-import { priceSchema } from './price.ts';
 import { eligibilityClassOf } from './product.ts';
 
 export const lineItemSchema = z.strictObject({
   line_item_id: idOf('line_item'),
-  price: expandable('price', (): z.ZodType => priceSchema),
+  price: expandable('price'),
   quantity: z.int(),
   description: answer.text,
   amount_subtotal: answer.cents,

@@ -1,36 +1,36 @@
 import type { PaymentIntent } from '@eligo/proto/checkout/v1/checkout';
 import { centsFromInt64 } from '@eligo/values';
 import { z } from 'zod';
-import { type Expansion, expandable, noExpansion, type References } from '../expansion.ts';
+import { type Expansion, expandable, expandsTo, noExpansion, type References } from '../expansion.ts';
 import { answer, idOf } from '../fields.ts';
 import { isoTime } from '../times.ts';
-import { customerSchema } from './customer.ts';
-import { invoiceSchema } from './invoice.ts';
-import { paymentMethodSchema } from './payment-method.ts';
 
-export const paymentIntentSchema = z.strictObject({
-  payment_intent_id: idOf('payment_intent'),
-  amount: answer.cents,
-  amount_capturable: answer.cents,
-  amount_received: answer.cents,
-  status: z.enum([
-    'requires_payment_method',
-    'requires_action',
-    'processing',
-    'requires_capture',
-    'succeeded',
-    'canceled',
-  ]),
-  capture_method: z.string(),
-  customer: expandable('customer', (): z.ZodType => customerSchema).nullable(),
-  payment_method: expandable('payment_method', (): z.ZodType => paymentMethodSchema).nullable(),
-  latest_charge: answer.text,
-  invoice: expandable('invoice', (): z.ZodType => invoiceSchema).nullable(),
-  checkout_session: answer.text,
-  metadata: answer.metadata,
-  test_mode: z.boolean(),
-  created_at: answer.time,
-});
+export const paymentIntentSchema = expandsTo(
+  'payment_intent',
+  z.strictObject({
+    payment_intent_id: idOf('payment_intent'),
+    amount: answer.cents,
+    amount_capturable: answer.cents,
+    amount_received: answer.cents,
+    status: z.enum([
+      'requires_payment_method',
+      'requires_action',
+      'processing',
+      'requires_capture',
+      'succeeded',
+      'canceled',
+    ]),
+    capture_method: z.string(),
+    customer: expandable('customer').nullable(),
+    payment_method: expandable('payment_method').nullable(),
+    latest_charge: answer.text,
+    invoice: expandable('invoice').nullable(),
+    checkout_session: answer.text,
+    metadata: answer.metadata,
+    test_mode: z.boolean(),
+    created_at: answer.time,
+  }),
+);
 
 export const paymentIntentReferences: References<PaymentIntent> = {
   customer: { kind: 'customer', ids: (intent) => [intent.customerId] },

@@ -1,10 +1,9 @@
 import type { BillingDetails, Card, PaymentMethod } from '@eligo/proto/checkout/v1/checkout';
 import { z } from 'zod';
-import { type Expansion, expandable, noExpansion, type References } from '../expansion.ts';
+import { type Expansion, expandable, expandsTo, noExpansion, type References } from '../expansion.ts';
 import { answer, idOf } from '../fields.ts';
 import { isoTime } from '../times.ts';
 import { addressSchema, renderAddress } from './address.ts';
-import { customerSchema } from './customer.ts';
 
 export const cardSchema = z.strictObject({
   brand: z.string(),
@@ -23,17 +22,20 @@ const billingDetailsSchema = z.strictObject({
   address: addressSchema.nullable(),
 });
 
-export const paymentMethodSchema = z.strictObject({
-  payment_method_id: idOf('payment_method'),
-  customer: expandable('customer', (): z.ZodType => customerSchema).nullable(),
-  type: z.string(),
-  card: cardSchema.nullable(),
-  billing_details: billingDetailsSchema.nullable(),
-  off_session: z.boolean(),
-  metadata: answer.metadata,
-  test_mode: z.boolean(),
-  created_at: answer.time,
-});
+export const paymentMethodSchema = expandsTo(
+  'payment_method',
+  z.strictObject({
+    payment_method_id: idOf('payment_method'),
+    customer: expandable('customer').nullable(),
+    type: z.string(),
+    card: cardSchema.nullable(),
+    billing_details: billingDetailsSchema.nullable(),
+    off_session: z.boolean(),
+    metadata: answer.metadata,
+    test_mode: z.boolean(),
+    created_at: answer.time,
+  }),
+);
 
 export const paymentMethodReferences: References<PaymentMethod> = {
   customer: { kind: 'customer', ids: (method) => [method.customerId] },

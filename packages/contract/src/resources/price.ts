@@ -1,10 +1,10 @@
 import type { Price, Recurring } from '@eligo/proto/catalog/v1/catalog';
 import { centsFromInt64 } from '@eligo/values';
 import { z } from 'zod';
-import { type Expansion, expandable, noExpansion, type References } from '../expansion.ts';
+import { type Expansion, expandable, expandsTo, noExpansion, type References } from '../expansion.ts';
 import { answer, eligibilityClass, idOf } from '../fields.ts';
 import { isoTime } from '../times.ts';
-import { eligibilityClassOf, productSchema, renderProduct } from './product.ts';
+import { eligibilityClassOf, renderProduct } from './product.ts';
 
 export const recurringSchema = z.strictObject({
   interval: z.string(),
@@ -12,22 +12,25 @@ export const recurringSchema = z.strictObject({
   trial_period_days: z.int().nullable(),
 });
 
-export const priceSchema = z.strictObject({
-  price_id: idOf('price'),
-  owner_partner_id: idOf('account'),
-  description: answer.text,
-  trial_period_days: z.int().nullable(),
-  unit_amount: answer.cents,
-  recurring: recurringSchema.nullable(),
-  active: z.boolean(),
-  product: expandable('product', (): z.ZodType => productSchema),
-  created_at: answer.time,
-  type: z.enum(['one_time', 'recurring']),
-  metadata: answer.metadata,
-  lookup_key: answer.text,
-  hsa_fsa_eligibility: eligibilityClass.nullable(),
-  test_mode: z.boolean(),
-});
+export const priceSchema = expandsTo(
+  'price',
+  z.strictObject({
+    price_id: idOf('price'),
+    owner_partner_id: idOf('account'),
+    description: answer.text,
+    trial_period_days: z.int().nullable(),
+    unit_amount: answer.cents,
+    recurring: recurringSchema.nullable(),
+    active: z.boolean(),
+    product: expandable('product'),
+    created_at: answer.time,
+    type: z.enum(['one_time', 'recurring']),
+    metadata: answer.metadata,
+    lookup_key: answer.text,
+    hsa_fsa_eligibility: eligibilityClass.nullable(),
+    test_mode: z.boolean(),
+  }),
+);
 
 /** A price that already carries its product (a single read across an organization does) needs no further call. */
 export const priceReferences: References<Price> = {

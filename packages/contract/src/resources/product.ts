@@ -1,29 +1,33 @@
 import type { Product } from '@eligo/proto/catalog/v1/catalog';
 import { z } from 'zod';
+import { expandsTo } from '../expansion.ts';
 import { answer, eligibilityClass, idOf } from '../fields.ts';
 import { isoTime } from '../times.ts';
 
-export const productSchema = z.strictObject({
-  product_id: idOf('product'),
-  name: answer.text,
-  description: answer.text,
-  upc_code: answer.text,
-  gtin: answer.text,
-  reference_gtin: answer.text,
-  url: answer.text,
-  client_reference_id: answer.text,
-  image_urls: z.array(z.string()),
-  categories: z.array(z.string()),
-  components: z.array(z.string()),
-  hsa_fsa_eligibility: eligibilityClass.nullable(),
-  eligibility_rationale: answer.text,
-  visit_type: answer.text,
-  active: z.boolean(),
-  metadata: answer.metadata,
-  test_mode: z.boolean(),
-  created_at: answer.time,
-  updated_at: answer.time,
-});
+export const productSchema = expandsTo(
+  'product',
+  z.strictObject({
+    product_id: idOf('product'),
+    name: answer.text,
+    description: answer.text,
+    upc_code: answer.text,
+    gtin: answer.text,
+    reference_gtin: answer.text,
+    url: answer.text,
+    client_reference_id: answer.text,
+    image_urls: z.array(z.string()),
+    categories: z.array(z.string()),
+    components: z.array(z.string()),
+    hsa_fsa_eligibility: eligibilityClass.nullable(),
+    eligibility_rationale: answer.text,
+    visit_type: answer.text,
+    active: z.boolean(),
+    metadata: answer.metadata,
+    test_mode: z.boolean(),
+    created_at: answer.time,
+    updated_at: answer.time,
+  }),
+);
 
 export function renderProduct(product: Product): z.infer<typeof productSchema> {
   return {

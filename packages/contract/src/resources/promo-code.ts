@@ -4,13 +4,12 @@ import { type Expansion, expandable, noExpansion, type References } from '../exp
 import { answer, idOf } from '../fields.ts';
 import { isoTime } from '../times.ts';
 import { couponSchema, renderCoupon } from './coupon.ts';
-import { customerSchema } from './customer.ts';
 
 export const promoCodeSchema = z.strictObject({
   promo_code_id: idOf('promo_code'),
   code: z.string(),
   coupon: couponSchema.nullable(),
-  customer: expandable('customer', (): z.ZodType => customerSchema).nullable(),
+  customer: expandable('customer').nullable(),
   max_redemptions: z.int().nullable(),
   times_redeemed: z.int(),
   active: z.boolean(),

@@ -3,14 +3,12 @@ import { z } from 'zod';
 import { type Expansion, expandable, noExpansion, type References } from '../expansion.ts';
 import { answer, idOf } from '../fields.ts';
 import { isoTime } from '../times.ts';
-import { customerSchema } from './customer.ts';
-import { paymentMethodSchema } from './payment-method.ts';
 
 export const setupIntentSchema = z.strictObject({
   setup_intent_id: idOf('setup_intent'),
   status: z.string(),
-  customer: expandable('customer', (): z.ZodType => customerSchema).nullable(),
-  payment_method: expandable('payment_method', (): z.ZodType => paymentMethodSchema).nullable(),
+  customer: expandable('customer').nullable(),
+  payment_method: expandable('payment_method').nullable(),
   test_mode: z.boolean(),
   created_at: answer.time,
 });

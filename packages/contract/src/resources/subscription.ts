@@ -1,13 +1,9 @@
 import type { Subscription, SubscriptionItem } from '@eligo/proto/billing/v1/billing';
 import { z } from 'zod';
-import { type Expansion, expandable, noExpansion, type References } from '../expansion.ts';
+import { type Expansion, expandable, expandsTo, noExpansion, type References } from '../expansion.ts';
 import { answer, idOf } from '../fields.ts';
 import { isoTime } from '../times.ts';
-import { customerSchema } from './customer.ts';
 import { discountSchema, renderDiscount } from './discount.ts';
-import { invoiceSchema } from './invoice.ts';
-import { paymentMethodSchema } from './payment-method.ts';
-import { priceSchema } from './price.ts';
 
 export const subscriptionStatuses = [
   'incomplete',
@@ -22,34 +18,37 @@ export const subscriptionStatuses = [
 
 const subscriptionItemSchema = z.strictObject({
   subscription_item_id: idOf('subscription_item'),
-  price: expandable('price', (): z.ZodType => priceSchema),
+  price: expandable('price'),
   quantity: z.int(),
   created_at: answer.time,
   updated_at: answer.time,
   test_mode: z.boolean(),
 });
 
-export const subscriptionSchema = z.strictObject({
-  subscription_id: idOf('subscription'),
-  created_at: answer.time,
-  items: z.array(subscriptionItemSchema),
-  latest_invoice: expandable('invoice', (): z.ZodType => invoiceSchema).nullable(),
-  customer: expandable('customer', (): z.ZodType => customerSchema),
-  status: z.enum(subscriptionStatuses),
-  cancel_at_period_end: z.boolean(),
-  current_period_start: answer.time.nullable(),
-  current_period_end: answer.time.nullable(),
-  trial_start: answer.time.nullable(),
-  trial_end: answer.time.nullable(),
-  cancel_at: answer.time.nullable(),
-  canceled_at: answer.time.nullable(),
-  metadata: answer.metadata,
-  test_mode: z.boolean(),
-  client_secret: z.strictObject({ setup_secret: answer.text, payment_secret: answer.text }).nullable(),
-  proration_behavior: answer.text,
-  default_payment_method: expandable('payment_method', (): z.ZodType => paymentMethodSchema).nullable(),
-  discounts: z.array(discountSchema),
-});
+export const subscriptionSchema = expandsTo(
+  'subscription',
+  z.strictObject({
+    subscription_id: idOf('subscription'),
+    created_at: answer.time,
+    items: z.array(subscriptionItemSchema),
+    latest_invoice: expandable('invoice').nullable(),
+    customer: expandable('customer'),
+    status: z.enum(subscriptionStatuses),
+    cancel_at_period_end: z.boolean(),
+    current_period_start: answer.time.nullable(),
+    current_period_end: answer.time.nullable(),
+    trial_start: answer.time.nullable(),
+    trial_end: answer.time.nullable(),
+    cancel_at: answer.time.nullable(),
+    canceled_at: answer.time.nullable(),
+    metadata: answer.metadata,
+    test_mode: z.boolean(),
+    client_secret: z.strictObject({ setup_secret: answer.text, payment_secret: answer.text }).nullable(),
+    proration_behavior: answer.text,
+    default_payment_method: expandable('payment_method').nullable(),
+    discounts: z.array(discountSchema),
+  }),
+);
 
 /** The expand keys of a subscription with their aliases (interface, Subscriptions). */
 export const subscriptionReferences: References<Subscription> = {

@@ -1,0 +1,226 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { metadata, reference, text, url } from '../src/fields.ts';
+import { isCardNumber, limits, parseTime, routes, screen, toleranceOf, violationsOf } from '../src/index.ts';
+
+describe('times', () => {
+  test.each([
+    ['2026-01-02T03:04:05.678Z', '2026-01-02T03:04:05.678Z'],
+    ['2026-01-02T03:04:05.6789Z', '2026-01-02T03:04:05.678Z'],
+    ['2026-01-02T03:04:05', '2026-01-02T03:04:05.000Z'],
+    ['2026-01-02', '2026-01-02T00:00:00.000Z'],
+    ['2026-01-02T03:04:05+02:00', '2026-01-02T01:04:05.000Z'],
+    ['2026-01-02T03:04:05 02:00', '2026-01-02T01:04:05.000Z'],
+    ['2026-01-02T03:04:05-0230', '2026-01-02T05:34:05.000Z'],
+    ['1767323045', '2026-01-02T03:04:05.000Z'],
+  ])('%s is %s', (given, iso) => {
+    expect(new Date(parseTime(given) ?? Number.NaN).toISOString()).toBe(iso);
+  });
+
+  test.each(['', 'now', '2026-13-01', '2026-02-30', '2026-01-02T25:00:00Z', '99999999999999', '-1', '1e9'])(
+    '%s is no time',
+    (given) => expect(parseTime(given)).toBeUndefined(),
+  );
+
+  test('Unix seconds must be whole', () => {
+    expect(parseTime(1.5)).toBeUndefined();
+    expect(parseTime(Number.POSITIVE_INFINITY)).toBeUndefined();
+    expect(parseTime(0)).toBe(0);
+  });
+});
+
+describe('card numbers', () => {
+  test.each([
+    '4242424242424242',
+    '4242 4242 4242 4242',
+    '4242-4242-4242-4242',
+    '5555555555554444',
+    '2223003122003222',
+    '378282246310005',
+    '6011111111111117',
+    '30569309025904',
+    '4000051230000072',
+  ])('%s is one', (number) => expect(isCardNumber(number)).toBe(true));
+
+  test.each([
+    ['a GTIN', '00036000291452'],
+    ['a time in milliseconds', '1767323045678'],
+    ['a number that fails Luhn', '4242424242424241'],
+    ['the right digits at a length that the issuer does not have', '42424242424242426'],
+    ['text', 'fourty-two'],
+    ['an id', 'fprice_01kdy9q2twabcdefghjkmnpqrs'],
+  ])('%s is none', (_what, number) => expect(isCardNumber(number)).toBe(false));
+
+  test('they are refused in any field, in keys and in metadata, but not in product codes, phones and ids', () => {
+    const pan = '4242424242424242';
+    expect(screen({ price: { description: pan } }, 'body')?.type).toBe('card_number_not_allowed');
+    expect(screen({ price: { metadata: { gtin: pan } } }, 'body')?.type).toBe('card_number_not_allowed');
+    expect(screen({ price: { metadata: { [pan]: 'x' } } }, 'body')).toEqual({
+      loc: ['body', 'price', 'metadata'],
+      msg: 'Card numbers are not accepted',
+      type: 'card_number_not_allowed',
+    });
+    expect(screen({ anything: [pan] }, 'query')?.loc).toEqual(['query', 'anything', '0']);
+    for (const name of ['gtin', 'upc_code', 'phone', 'client_reference_id']) {
+      expect(screen({ product: { [name]: pan } }, 'body')).toBeUndefined();
+    }
+  });
+});
+
+describe('what no request may hold', () => {
+  test.each([
+    ['a NUL', { a: { b: 'x\0' } }, ['body', 'a', 'b']],
+    ['a lone surrogate', { a: ['\ud800'] }, ['body', 'a', '0']],
+    ['a NUL in a name', { a: { 'x\0': 1 } }, ['body', 'a']],
+    ['a name that would change the prototype', JSON.parse('{"a":{"__proto__":1}}'), ['body', 'a']],
+  ])('%s', (_what, body, loc) => expect(screen(body, 'body')?.loc).toEqual(loc));
+
+  test('more depth than the limit, without exhausting the stack', () => {
+    const deep = JSON.parse(`${'['.repeat(5_000)}${']'.repeat(5_000)}`);
+    expect(screen(deep, 'body')?.type).toBe('too_deep');
+  });
+
+  test('more fields than the limit', () => {
+    expect(screen(Array(limits.jsonKeys + 1).fill(0), 'body')?.type).toBe('too_many_fields');
+  });
+});
+
+describe('tolerance', () => {
+  const schema = z.object({
+    name: z.string().optional(),
+    metadata: metadata.optional(),
+    inner: z.object({ a: z.string().optional() }).optional(),
+    items: z.array(z.object({ b: z.int().optional() })).optional(),
+    blank: z
+      .object({ email: z.string().min(1).optional() })
+      .meta({ emptyIsAbsent: true })
+      .optional(),
+  });
+  const tolerate = toleranceOf(schema);
+
+  test('null counts as absent, at every depth', () => {
+    expect(tolerate({ name: null, inner: { a: null }, items: [{ b: null }], metadata: { k: null, l: 'm' } })).toEqual({
+      inner: {},
+      items: [{}],
+      metadata: { l: 'm' },
+    });
+  });
+
+  test('[] stands for an empty object where an object is meant, and for itself where a list is', () => {
+    expect(tolerate({ metadata: [], inner: [], items: [] })).toEqual({ metadata: {}, inner: {}, items: [] });
+  });
+
+  test('"" counts as absent in defaults', () => {
+    expect(tolerate({ blank: { email: '' }, name: '' })).toEqual({ blank: {}, name: '' });
+  });
+
+  test('unknown fields are dropped', () => {
+    expect(tolerate({ nope: 1, inner: { also: 2 } })).toEqual({ inner: {} });
+  });
+
+  test('nothing that it is given makes it throw', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => void schema.safeParse(tolerate(value))),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+describe('violations', () => {
+  test('a bad reference names itself by its code, and echoes only what is an id of ours', () => {
+    const schema = z.object({ line_items: z.array(z.object({ price: reference('price') })) });
+    const customer = 'fcus_01kdy9q2twabcdefghjkmnpqrs';
+    const sent = { line_items: [{ price: 'no such <thing>' }, { price: customer }] };
+    const result = schema.safeParse(sent);
+    expect(violationsOf(result.error as z.ZodError, 'body', ['checkout_session'], sent)).toEqual([
+      {
+        loc: ['body', 'checkout_session', 'line_items', '0', 'price'],
+        msg: 'price_not_found',
+        type: 'price_not_found',
+      },
+      {
+        loc: ['body', 'checkout_session', 'line_items', '1', 'price'],
+        msg: `price_not_found: ${customer}`,
+        type: 'price_not_found',
+      },
+    ]);
+  });
+
+  test('a missing field is named so', () => {
+    const { body } = routes.shippingRates.create;
+    const result = body?.schema.safeParse({});
+    expect(violationsOf(result?.error as z.ZodError, 'body', ['shipping_rate'], {})).toContainEqual({
+      loc: ['body', 'shipping_rate', 'amount'],
+      msg: 'Field required',
+      type: 'missing',
+    });
+  });
+});
+
+describe('bounds', () => {
+  test('text counts characters, not UTF-16 units', () => {
+    expect(text(2).safeParse('😀😀').success).toBe(true);
+    expect(text(2).safeParse('abc').success).toBe(false);
+  });
+
+  test('metadata: 50 keys of 40 characters, values of 500, strings only', () => {
+    const full = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`${i}`.padEnd(40, 'k'), 'v'.repeat(500)]));
+    expect(metadata.safeParse(full).success).toBe(true);
+    expect(metadata.safeParse({ ...full, one_more: 'x' }).success).toBe(false);
+    expect(metadata.safeParse({ ['k'.repeat(41)]: 'v' }).success).toBe(false);
+    expect(metadata.safeParse({ k: 'v'.repeat(501) }).success).toBe(false);
+    expect(metadata.safeParse({ k: 1 }).success).toBe(false);
+  });
+
+  test.each([1.5, -1, 2 ** 53, Number.POSITIVE_INFINITY, '100', {}, [], limits.amountCents + 1])(
+    'an amount of %s is refused',
+    (amount) => {
+      const schema = routes.shippingRates.create.body?.schema;
+      expect(schema?.safeParse({ display_name: 'x', amount }).success).toBe(false);
+    },
+  );
+
+  test.each(['javascript:alert(1)', 'data:text/html,x', '//shop.example', 'shop.example', ''])(
+    '%s is no URL',
+    (value) => expect(url.safeParse(value).success).toBe(false),
+  );
+
+  test('a success URL may hold the placeholder of the session', () => {
+    expect(url.safeParse('https://shop.example/ok?s={CHECKOUT_SESSION_ID}').success).toBe(true);
+    expect(url.safeParse('https://shop.example/ok?s=%7BCHECKOUT_SESSION_ID%7D').success).toBe(true);
+  });
+
+  test.each([
+    ['1', 1],
+    ['100', 100],
+  ])('limit=%s', (given, limit) => {
+    expect(routes.prices.list.query?.parse({ limit: given })).toMatchObject({ limit });
+  });
+
+  test.each(['0', '101', '-1', '1e3', 'abc', '', ' 1', '1.0', '99999999999999999999', '0x10'])(
+    'limit=%s is refused',
+    (limit) => expect(routes.prices.list.query?.safeParse({ limit }).success).toBe(false),
+  );
+
+  test('a list of sessions takes any limit that is a safe integer', () => {
+    const schema = routes.checkoutSessions.list.query;
+    expect(schema?.parse({ limit: '9007199254740991' })).toMatchObject({ limit: Number.MAX_SAFE_INTEGER });
+    expect(schema?.safeParse({ limit: '9007199254740992' }).success).toBe(false);
+  });
+
+  test('both cursors at once are refused at the second', () => {
+    const id = 'fprice_01kdy9q2twabcdefghjkmnpqrs';
+    const result = routes.prices.list.query?.safeParse({ starting_after: id, ending_before: id });
+    expect(result?.error?.issues[0]?.path).toEqual(['ending_before']);
+  });
+
+  test('arrays in a query: brackets, indexes or the name repeated', () => {
+    const parse = (lookup_keys: unknown) => routes.prices.list.query?.safeParse({ lookup_keys });
+    expect(parse('a')?.data).toMatchObject({ lookup_keys: ['a'] });
+    expect(parse(['a', 'b'])?.data).toMatchObject({ lookup_keys: ['a', 'b'] });
+    expect(parse({ 0: 'a', 1: 'b' })?.data).toMatchObject({ lookup_keys: ['a', 'b'] });
+    expect(parse({ a: 'b' })?.success).toBe(false);
+    expect(parse(Array(11).fill('a'))?.success).toBe(false);
+  });
+});

@@ -1,0 +1,59 @@
+import { readFile } from 'node:fs/promises';
+import { isFailureCode } from '@eligo/failures';
+import { describe, expect, test } from 'vitest';
+import { allRoutes, codesOf, openapi, scopeOf, scopes } from '../src/index.ts';
+
+test('every route has an id and a place of its own', () => {
+  expect(new Set(allRoutes.map(({ id }) => id)).size).toBe(allRoutes.length);
+  const places = allRoutes.map(({ method, path }) => `${method} ${path.replace(/\{\w+\}/g, '{}')}`);
+  expect(new Set(places).size).toBe(allRoutes.length);
+});
+
+describe.each(allRoutes.map((route) => [route.id, route] as const))('%s', (_id, route) => {
+  test('names a scope that keys can carry and codes that exist', () => {
+    expect(scopes).toContain(route.scope);
+    expect(codesOf(route).every(isFailureCode)).toBe(true);
+    expect(route.violations.every(isFailureCode)).toBe(true);
+  });
+
+  test('is under /v1; a test helper takes test keys only, and nothing else does', () => {
+    expect(route.path.startsWith('/v1/')).toBe(true);
+    expect(route.testOnly).toBe(route.path.startsWith('/v1/test_helpers/'));
+  });
+});
+
+test('scopes are read and write of each resource; a colon is accepted', () => {
+  expect(scopeOf('prices_write')).toBe('prices_write');
+  expect(scopeOf('files:read')).toBe('files_read');
+  expect(scopeOf('prices_delete')).toBeUndefined();
+  expect(scopeOf('')).toBeUndefined();
+});
+
+test('the deprecated endpoint says since when, until when and what replaces it', () => {
+  expect(allRoutes.filter(({ deprecation }) => deprecation !== undefined).map(({ id }) => id)).toEqual([
+    'refunds.create',
+  ]);
+});
+
+describe('the OpenAPI description', () => {
+  const description = openapi();
+
+  test('describes every route once', () => {
+    const operations = Object.values(description.paths as Record<string, object>).flatMap((path) => Object.keys(path));
+    expect(operations).toHaveLength(allRoutes.length);
+  });
+
+  test('refers only to what it defines', () => {
+    const { schemas } = description.components as { schemas: Record<string, unknown> };
+    const text = JSON.stringify(description);
+    const references = [...text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name ?? '');
+    expect(references.length).toBeGreaterThan(100);
+    for (const name of references) expect(schemas, name).toHaveProperty(name);
+    expect(text).not.toContain('$defs');
+  });
+
+  test('is the committed one; `npm run -w @eligo/contract openapi` writes it', async () => {
+    const committed = await readFile(new URL('../../../docs/openapi.json', import.meta.url), 'utf8');
+    expect(JSON.parse(committed)).toEqual(JSON.parse(JSON.stringify(description)));
+  });
+});
