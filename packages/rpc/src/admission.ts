@@ -12,11 +12,12 @@ export interface Admission {
 
 /** Establishes who calls from what was presented, and refuses whoever the method's policy does not name. */
 export function admit(policy: MethodPolicy, metadata: CallMetadata, identity: Identity): Admission {
-  const from = identity.verifyCredential(metadata.credential);
+  const from = identity.verifyCredential(metadata['eligo-credential']);
   if (!policy.callers.has(from)) {
     throw new ConnectError(`${from} may not call this method`, Code.PermissionDenied);
   }
-  if (metadata.caller !== undefined) return { from, caller: identity.verifyCaller(metadata.caller, from) };
+  const token = metadata['eligo-caller'];
+  if (token !== undefined) return { from, caller: identity.verifyCaller(token, from) };
   if (!policy.withoutContext) throw new ConnectError('the call carries no caller context', Code.Unauthenticated);
   return { from, caller: noCaller };
 }

@@ -37,31 +37,43 @@ export interface CallOptions {
   readonly timeoutMs?: number | (() => number) | undefined;
 }
 
-const cancellations = new WeakMap<object, Cancellation>();
+const itsCancellation = Symbol('the cancellation behind a call');
 
-/** Builds the call that a handler receives; all its properties are its own, so that `{ ...call, timeoutMs: 500 }` works. */
-export function newCall(
-  parts: Pick<Call, 'caller' | 'from' | 'requestId' | 'traceparent'>,
-  cancellation: Cancellation,
-): Call {
-  const call: Call = {
-    scope: { accountId: parts.caller.accountId, testMode: parts.caller.testMode },
-    caller: parts.caller,
-    from: parts.from,
-    requestId: parts.requestId,
-    traceparent: parts.traceparent,
-    get signal() {
-      return cancellation.signal;
-    },
-    timeoutMs: () => cancellation.remainingMs(),
-  };
-  cancellations.set(call, cancellation);
-  return call;
+/** The call that a handler receives. Copied by `{ ...call, timeoutMs: 500 }` it still ends when the received one does. */
+export class ReceivedCall implements Call {
+  readonly scope: CallScope;
+  readonly caller: CallerContext;
+  readonly from: string;
+  readonly requestId: string;
+  readonly traceparent: string | undefined;
+  readonly timeoutMs: () => number;
+  readonly [itsCancellation]: Cancellation;
+
+  constructor(
+    caller: CallerContext,
+    from: string,
+    requestId: string,
+    traceparent: string | undefined,
+    cancellation: Cancellation,
+  ) {
+    this.scope = { accountId: caller.accountId, testMode: caller.testMode };
+    this.caller = caller;
+    this.from = from;
+    this.requestId = requestId;
+    this.traceparent = traceparent;
+    this.timeoutMs = () => cancellation.remainingMs();
+    this[itsCancellation] = cancellation;
+  }
+
+  // Made for those who ask: most handlers pass the call on and need none.
+  get signal(): AbortSignal {
+    return this[itsCancellation].signal;
+  }
 }
 
-/** The cancellation behind a received call, which is cheaper to follow than its signal; undefined for anything else. */
+/** The cancellation behind a received call or a copy of one, which is cheaper to follow than its signal. */
 export function cancellationOf(options: CallOptions): Cancellation | undefined {
-  return cancellations.get(options);
+  return (options as Partial<ReceivedCall>)[itsCancellation];
 }
 
 /** The time that a call may take: what was asked for, within the maximum. */

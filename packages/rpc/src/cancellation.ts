@@ -9,10 +9,11 @@ type Listener = (reason: ConnectError) => void;
 export class Cancellation {
   readonly deadlineAt: number;
   #reason: ConnectError | undefined;
+  #finished = false;
   #listeners: Listener[] = [];
   #controller: AbortController | undefined;
   #timer: NodeJS.Timeout;
-  #detach: (() => void) | undefined;
+  #parents: (() => void)[] | undefined;
 
   /** Starts the clock: `timeoutMs` from now the call is cancelled with DeadlineExceeded. */
   constructor(timeoutMs: number) {
@@ -30,6 +31,11 @@ export class Cancellation {
     return Math.max(0, this.deadlineAt - performance.now());
   }
 
+  /** Whether nothing can cancel the call any more: it was cancelled, or it has its answer. */
+  get settled(): boolean {
+    return this.#finished || this.#reason !== undefined;
+  }
+
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
@@ -39,7 +45,7 @@ export class Cancellation {
   }
 
   cancel(reason: ConnectError): void {
-    if (this.#reason !== undefined) return;
+    if (this.settled) return;
     this.#reason = reason;
     this.#release();
     const listeners = this.#listeners;
@@ -64,19 +70,23 @@ export class Cancellation {
   /** Ends this call when the one that it works for ends. */
   follow(parent: Cancellation | AbortSignal): void {
     const stop = whenCancelled(parent, (reason) => this.cancel(reason));
-    if (this.#reason === undefined) this.#detach = stop;
+    if (this.#reason !== undefined) return;
+    this.#parents ??= [];
+    this.#parents.push(stop);
   }
 
   /** The call has its answer: no timer and no listener is left behind. */
   finish(): void {
+    this.#finished = true;
     this.#release();
     this.#listeners = [];
   }
 
   #release(): void {
     clearTimeout(this.#timer);
-    this.#detach?.();
-    this.#detach = undefined;
+    if (this.#parents === undefined) return;
+    for (const stop of this.#parents) stop();
+    this.#parents = undefined;
   }
 }
 

@@ -7,13 +7,14 @@ import type {
   MessageInitShape,
   MessageShape,
 } from '@bufbuild/protobuf';
-import { ConnectError, createContextValues, type Transport } from '@connectrpc/connect';
-import { type CallOptions, cancellationOf, timeoutOf } from './call.ts';
+import { ConnectError, type ContextValues, createContextValues, type Transport } from '@connectrpc/connect';
+import type { CallerContext } from '@eligo/proto/caller/v1/caller';
+import { type CallOptions, cancellationOf, ReceivedCall, timeoutOf } from './call.ts';
 import { deadlineExceeded } from './cancellation.ts';
 import { fromWireError } from './error-mapping.ts';
 import type { Identity } from './identity.ts';
 import { parentCancellation } from './in-process.ts';
-import { metadataNames } from './metadata.ts';
+import { headerOfMetadata, type TransportHeader } from './metadata.ts';
 import { componentOf } from './policy.ts';
 import { currentRequest, newRequestId } from './request-context.ts';
 import { backOff, mayRetry, RetryBudget } from './retry.ts';
@@ -63,44 +64,28 @@ interface Caller extends ClientOptions {
   readonly budget: RetryBudget;
 }
 
-type Header = Record<string, string>;
-
 function unaryMethod<I extends DescMessage, O extends DescMessage>(caller: Caller, method: DescMethodUnary<I, O>) {
+  const { transport, budget, tracer, beforeCall } = caller;
   return async (request: MessageInitShape<I>, call: CallOptions): Promise<MessageShape<O>> => {
-    caller.beforeCall?.();
-    caller.budget.earn();
-    const span = caller.tracer && startCallSpan(caller.tracer, 'client', method, call.traceparent);
-    try {
-      const answer = await sendUnary(caller, method, request, call, headerOf(caller, call, span));
-      if (span !== undefined) endCallSpan(span, undefined);
-      return answer;
-    } catch (error) {
-      if (span !== undefined) endCallSpan(span, ConnectError.from(error).code);
-      throw fromWireError(error);
-    }
-  };
-}
-
-async function sendUnary<I extends DescMessage, O extends DescMessage>(
-  caller: Caller,
-  method: DescMethodUnary<I, O>,
-  request: MessageInitShape<I>,
-  call: CallOptions,
-  header: Header,
-): Promise<MessageShape<O>> {
-  const timeoutMs = timeoutOf(call);
-  const deadlineAt = performance.now() + timeoutMs;
-  const { signal, contextValues } = cancelledWith(call);
-  for (let retries = 0, leftMs = timeoutMs; ; retries += 1, leftMs = deadlineAt - performance.now()) {
-    if (leftMs <= 0) throw deadlineExceeded();
-    try {
-      const response = await caller.transport.unary(method, signal, leftMs, header, request, contextValues);
-      return response.message;
-    } catch (error) {
-      if (!mayRetry(method, error, retries, caller.budget)) throw error;
+    beforeCall?.();
+    budget.earn();
+    const span = tracer && startCallSpan(tracer, 'client', method, call.traceparent);
+    const deadlineAt = performance.now() + timeoutOf(call);
+    const header = headerOf(caller, call, span);
+    const contextValues = parentOf(call);
+    for (let retries = 0; ; retries += 1) {
+      try {
+        const leftMs = deadlineAt - performance.now();
+        if (leftMs <= 0) throw deadlineExceeded();
+        const answer = await transport.unary(method, ownSignal(call), leftMs, header, request, contextValues);
+        if (span !== undefined) endCallSpan(span, undefined);
+        return answer.message;
+      } catch (error) {
+        if (!mayRetry(method, error, retries, budget)) throw ended(error, span);
+      }
       await backOff(retries, call.signal);
     }
-  }
+  };
 }
 
 function streamMethod<I extends DescMessage, O extends DescMessage>(
@@ -124,10 +109,10 @@ async function* readStream<I extends DescMessage, O extends DescMessage>(
   try {
     const timeoutMs = timeoutOf(call);
     if (timeoutMs <= 0) throw deadlineExceeded();
-    const { signal, contextValues } = cancelledWith(call);
     const header = headerOf(caller, call, span);
     const input = single(request);
-    const response = await caller.transport.stream(method, signal, timeoutMs, header, input, contextValues);
+    const signal = ownSignal(call);
+    const response = await caller.transport.stream(method, signal, timeoutMs, header, input, parentOf(call));
     yield* response.message;
   } catch (caught) {
     error = caught;
@@ -141,24 +126,34 @@ async function* single<Message>(message: Message): AsyncGenerator<Message> {
   yield message;
 }
 
-function cancelledWith(call: CallOptions) {
-  const parent = cancellationOf(call);
-  if (parent === undefined) return { signal: call.signal, contextValues: undefined };
-  return { signal: undefined, contextValues: createContextValues().set(parentCancellation, parent) };
+function ended(error: unknown, span: OpenSpan | undefined): unknown {
+  if (span !== undefined) endCallSpan(span, ConnectError.from(error).code);
+  return fromWireError(error);
 }
 
-function headerOf(caller: Caller, call: CallOptions, span: OpenSpan | undefined): Header {
-  const current = currentRequest();
-  const header: Header = {
-    [metadataNames.credential]: caller.as.credentialFor(caller.callee),
-    [metadataNames.requestId]: call.requestId ?? current?.requestId ?? newRequestId(),
-  };
-  if (call.caller !== undefined && call.caller.accountId !== '') {
-    const token = caller.as.tokenOf(call.caller);
-    if (token === undefined) throw new Error('the caller context was neither received nor issued by this component');
-    header[metadataNames.caller] = token;
-  }
-  const traceparent = span?.traceparent ?? call.traceparent ?? current?.traceparent;
-  if (traceparent !== undefined) header[metadataNames.traceparent] = traceparent;
-  return header;
+// A received call is followed by its cancellation; asking for its signal would make one.
+function ownSignal(call: CallOptions): AbortSignal | undefined {
+  return call instanceof ReceivedCall ? undefined : call.signal;
+}
+
+function parentOf(call: CallOptions): ContextValues | undefined {
+  const parent = cancellationOf(call);
+  return parent && createContextValues().set(parentCancellation, parent);
+}
+
+function headerOf(caller: Caller, call: CallOptions, span: OpenSpan | undefined): TransportHeader {
+  const current = call.requestId === undefined || span === undefined ? currentRequest() : undefined;
+  return headerOfMetadata({
+    'eligo-credential': caller.as.credentialFor(caller.callee),
+    'eligo-caller': callerToken(caller.as, call.caller),
+    'eligo-request-id': call.requestId ?? current?.requestId ?? newRequestId(),
+    traceparent: span?.traceparent ?? call.traceparent ?? current?.traceparent,
+  });
+}
+
+function callerToken(as: Identity, caller: CallerContext | undefined): string | undefined {
+  if (caller === undefined || caller.accountId === '') return undefined;
+  const token = as.tokenOf(caller);
+  if (token === undefined) throw new Error('the caller context was neither received nor issued by this component');
+  return token;
 }

@@ -53,6 +53,7 @@ export async function serveGrpc(options: {
 }
 
 const listenerOptions = {
+  'grpc.enable_channelz': 0,
   'grpc.max_receive_message_length': maxMessageBytes,
   'grpc.max_send_message_length': maxMessageBytes,
   'grpc.keepalive_time_ms': 30_000,
@@ -100,7 +101,10 @@ function readRequest(method: DescMethod, bytes: Buffer): Message | ConnectError 
 
 function incomingOf(call: ServerUnaryCall<Buffer, Buffer> | ServerWritableStream<Buffer, Buffer>): Incoming {
   const cancellation = new Cancellation(timeoutOf(call.getDeadline()));
-  call.once('cancelled', () => cancellation.cancel(new ConnectError('the caller went away', Code.Canceled)));
+  // grpc-js says so at the end of every call, answered or not.
+  call.once('cancelled', () => {
+    if (!cancellation.settled) cancellation.cancel(new ConnectError('the caller went away', Code.Canceled));
+  });
   return { metadata: metadataBy((name) => firstText(call.metadata, name)), cancellation };
 }
 

@@ -3,6 +3,7 @@ import {
   type DescMessage,
   type DescMethodStreaming,
   type DescMethodUnary,
+  type DescService,
   type Message,
   type MessageInitShape,
   type MessageShape,
@@ -38,10 +39,10 @@ export function inProcessTransport(server: RpcServer, options: { encode?: boolea
 
 function plainTransport(server: RpcServer): Transport {
   return {
-    async unary(method, signal, timeoutMs, header, input, contextValues) {
+    unary(method, signal, timeoutMs, header, input, contextValues) {
       const incoming = incomingOf(signal, timeoutMs, header, contextValues);
-      const answer = await server.unary(method, create(method.input, input), incoming, asItStands);
-      return unaryResponse(method, answer as MessageShape<typeof method.output>);
+      const deliver = (answer: Message) => new InProcessAnswer(method, answer as MessageShape<typeof method.output>);
+      return server.unary(method, create(method.input, input), incoming, deliver);
     },
     async stream(method, signal, timeoutMs, header, input, contextValues) {
       const request = create(method.input, await onlyMessage(input));
@@ -60,7 +61,7 @@ function encodingTransport(server: RpcServer): Transport {
       const encode = (answer: Message) => encodeMessage(method.output, answer as MessageShape<typeof method.output>);
       try {
         const bytes = await server.unary(method, request, incoming, encode);
-        return unaryResponse(method, decodeMessage(method.output, bytes));
+        return new InProcessAnswer(method, decodeMessage(method.output, bytes));
       } catch (error) {
         throw errorThroughEncoding(error);
       }
@@ -81,8 +82,9 @@ function incomingOf(
   contextValues: ContextValues | undefined,
 ): Incoming {
   const cancellation = new Cancellation(Math.min(timeoutMs ?? defaultTimeoutMs, maxTimeoutMs));
-  const parent = contextValues?.get(parentCancellation) ?? signal;
+  const parent = contextValues?.get(parentCancellation);
   if (parent !== undefined) cancellation.follow(parent);
+  if (signal !== undefined) cancellation.follow(signal);
   return { metadata: readMetadata(header), cancellation };
 }
 
@@ -111,22 +113,27 @@ function errorThroughEncoding(error: unknown): unknown {
 }
 
 // Headers and trailers are there because the interface has them; ours carry nothing, so none are made until somebody looks.
-function unaryResponse<I extends DescMessage, O extends DescMessage>(
-  method: DescMethodUnary<I, O>,
-  message: MessageShape<O>,
-): UnaryResponse<I, O> {
-  return {
-    stream: false,
-    service: method.parent,
-    method,
-    message,
-    get header() {
-      return new Headers();
-    },
-    get trailer() {
-      return new Headers();
-    },
-  };
+class InProcessAnswer<I extends DescMessage, O extends DescMessage> implements UnaryResponse<I, O> {
+  readonly stream = false;
+  readonly method: DescMethodUnary<I, O>;
+  readonly message: MessageShape<O>;
+
+  constructor(method: DescMethodUnary<I, O>, message: MessageShape<O>) {
+    this.method = method;
+    this.message = message;
+  }
+
+  get service(): DescService {
+    return this.method.parent;
+  }
+
+  get header(): Headers {
+    return new Headers();
+  }
+
+  get trailer(): Headers {
+    return new Headers();
+  }
 }
 
 function streamResponse<I extends DescMessage, O extends DescMessage>(

@@ -18,6 +18,12 @@ export function currentRequest(): RequestContext | undefined {
   return storage.getStore();
 }
 
+/** Whether the current work runs under this request and trace already. */
+export function isCurrentRequest({ requestId, traceparent }: RequestContext): boolean {
+  const current = storage.getStore();
+  return current !== undefined && current.requestId === requestId && current.traceparent === traceparent;
+}
+
 /** The most that a request id from outside may be: what we make ourselves is shorter. */
 const requestIdSyntax = /^[\w.:-]{1,128}$/;
 

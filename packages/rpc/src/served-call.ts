@@ -1,11 +1,11 @@
 import type { DescMethod } from '@bufbuild/protobuf';
 import { type Code, ConnectError } from '@connectrpc/connect';
 import type { Admission } from './admission.ts';
-import { type Call, newCall } from './call.ts';
+import { type Call, ReceivedCall } from './call.ts';
 import type { Cancellation } from './cancellation.ts';
 import { isUnexpected, toWireError } from './error-mapping.ts';
 import type { CallMetadata } from './metadata.ts';
-import { isRequestId, newRequestId, withRequestContext } from './request-context.ts';
+import { isCurrentRequest, isRequestId, newRequestId, withRequestContext } from './request-context.ts';
 import { endCallSpan, type OpenSpan, startCallSpan, type Tracer, underSpan } from './tracing.ts';
 
 /** What a server tells about the calls that it serves. */
@@ -42,22 +42,24 @@ export class ServedCall {
 
   /** Makes the call that the handler receives. */
   open({ from, caller }: Admission, metadata: CallMetadata, tracer: Tracer | undefined): void {
-    const { requestId } = metadata;
+    const requestId = metadata['eligo-request-id'];
     let { traceparent } = metadata;
     if (tracer !== undefined) {
       this.#span = startCallSpan(tracer, 'server', this.#method, traceparent);
       traceparent = this.#span.traceparent;
     }
     const id = requestId !== undefined && isRequestId(requestId) ? requestId : newRequestId();
-    this.#call = newCall({ caller, from, requestId: id, traceparent }, this.#cancellation);
+    this.#call = new ReceivedCall(caller, from, id, traceparent, this.#cancellation);
   }
 
   /** Runs a step of the handler under the call's request id and span. */
   run<Result>(step: (call: Call) => Result): Result {
     const call = this.#call;
     if (call === undefined) throw new Error('the call is not open');
-    const work = () => step(call);
     const span = this.#span;
+    // In one process the caller's work mostly runs under the same request already.
+    if (span === undefined && isCurrentRequest(call)) return step(call);
+    const work = () => step(call);
     return withRequestContext(call, span === undefined ? work : () => underSpan(span, work));
   }
 

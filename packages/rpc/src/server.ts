@@ -61,9 +61,9 @@ export function rpcServer({ handlers, identity, observer, tracer }: RpcServerOpt
     });
   };
   const open = (served: ServedCall, method: DescMethod, { metadata, admission }: Incoming) => {
+    if (draining) throw new ConnectError('the component is stopping', Code.Unavailable);
     const known = methods.get(method);
     if (known?.handler === undefined) throw new ConnectError(`${method.name} is not implemented`, Code.Unimplemented);
-    if (draining) throw new ConnectError('the component is stopping', Code.Unavailable);
     served.open(admission ?? admit(known.policy, metadata, identity), metadata, tracer);
     return known.handler;
   };

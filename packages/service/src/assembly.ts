@@ -1,7 +1,7 @@
 import type { Database } from '@eligo/postgres';
 import type { RpcServer } from '@eligo/rpc';
 import type { BuiltService, ServiceComposition } from './composition.ts';
-import type { EventConnection } from './event-plumbing.ts';
+import type { EventBus } from './event-bus.ts';
 import type { RunningJobs } from './jobs.ts';
 import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
@@ -18,7 +18,7 @@ export interface ServiceAssembly {
   readonly built: BuiltService;
   readonly server: RpcServer;
   readonly database: Database;
-  readonly events: EventConnection;
+  readonly events: EventBus;
   readonly peers: Peers;
   readonly jobs: RunningJobs;
   readonly metrics: Metrics;

@@ -1,18 +1,20 @@
+import { pruneEvents } from '@eligo/events';
 import { type Database, openDatabase } from '@eligo/postgres';
 import { type Handlers, type Identity, type RpcServer, rpcServer } from '@eligo/rpc';
 import { type Clock, systemClock } from '@eligo/values';
 import type { ServiceComposition, ServiceContext } from './composition.ts';
 import { EnvironmentReader, type EnvironmentRecord } from './environment.ts';
-import type { ConnectEvents, EventConnection } from './event-plumbing.ts';
+import type { ConnectEvents, EventBus } from './event-bus.ts';
 import { failpoint, turnFailpointsOn } from './failpoints.ts';
 import type { Readiness } from './health.ts';
-import { prepareJobs, type RunningJobs } from './jobs.ts';
+import { type Job, prepareJobs, type RunningJobs } from './jobs.ts';
 import { createLogger, type Logger } from './logger.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { connectNatsEvents } from './nats-events.ts';
 import { openPeers, type TransportTo } from './peers.ts';
 import { RunningService, type ServicePorts } from './running-service.ts';
 import { readServiceSettings, type ServiceSettings } from './service-settings.ts';
+import { traceWork } from './trace-work.ts';
 import { openTracing } from './tracing.ts';
 
 /** What a service is put together from, beside its composition. */
@@ -71,12 +73,12 @@ export async function buildService<Settings>(
   const database = parts.database ?? openOwnDatabase(name, common, logger);
   metrics.watchPool(database);
   const peers = openPeers({ identity, environment, transportTo: parts.transportTo, tracer });
-  const opened: { events?: EventConnection; jobs?: RunningJobs } = {};
+  const opened: { events?: EventBus; jobs?: RunningJobs } = {};
   try {
     const events = await (parts.connectEvents ?? connectNatsEvents)({
       service: name,
       url: common.natsUrl,
-      logger,
+      ...{ logger, metrics, tracing },
       onClosed: (error) => parts.onFatal?.(error),
     });
     opened.events = events;
@@ -94,12 +96,13 @@ export async function buildService<Settings>(
       metrics,
       clock: parts.clock ?? systemClock,
       failpoint,
+      traced: (name, traceparent, work) => traceWork(tracing, name, traceparent, work),
       wake: (job) => opened.jobs?.wake(job),
     };
     const built = await composition.build(context);
     environment.assertSound();
     const server = rpcServer({ handlers: built.handlers, identity, observer: metrics.rpcObserver(logger), tracer });
-    const jobs = prepareJobs(built.jobs ?? [], { logger, observer: metrics.jobObserver });
+    const jobs = prepareJobs([...(built.jobs ?? []), pruneJob(database)], { logger, observer: metrics.jobObserver });
     opened.jobs = jobs;
     const running = new RunningService({
       migrations: composition.migrations,
@@ -131,3 +134,14 @@ function openOwnDatabase(name: string, settings: ServiceSettings, logger: Logger
     onError: (error, where) => logger.warn({ err: error }, `the database failed: ${where}`),
   });
 }
+
+// Published events and ids of events that were dealt with are kept for weeks, not for ever.
+function pruneJob(database: Database): Job {
+  return {
+    name: 'prune_events',
+    everyMs: 600_000,
+    run: async () => (await pruneEvents(database, {}, pruneBatch)) >= pruneBatch,
+  };
+}
+
+const pruneBatch = 5_000;

@@ -1,9 +1,10 @@
 import type { DescService } from '@bufbuild/protobuf';
+import type { ConsumerDefinition } from '@eligo/events';
 import type { Database, MigrationSource } from '@eligo/postgres';
 import type { CallerInit, Client, Handlers, Identity } from '@eligo/rpc';
 import type { Clock } from '@eligo/values';
 import type { EnvironmentReader } from './environment.ts';
-import type { ConsumerDefinition, EventConnection } from './event-plumbing.ts';
+import type { EventBus } from './event-bus.ts';
 import type { failpoint } from './failpoints.ts';
 import type { ReadinessChecks } from './health.ts';
 import type { Job } from './jobs.ts';
@@ -28,7 +29,7 @@ export interface ServiceContext<Settings = undefined> {
   /** For a variable that only matters while building; what is missing is reported after `build`. */
   readonly environment: EnvironmentReader;
   readonly database: Database;
-  readonly events: EventConnection;
+  readonly events: EventBus;
   /** A typed client of a peer, called as this service; one per service, made on first use. */
   client<Service extends DescService>(service: Service): Client<Service>;
   readonly identity: Identity;
@@ -39,6 +40,8 @@ export interface ServiceContext<Settings = undefined> {
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly failpoint: typeof failpoint;
+  /** Runs work that no call asked for (a delivery, a charge in doubt) in a span that continues `traceparent`; just runs it when traces are off. */
+  traced<Result>(name: string, traceparent: string | undefined, work: () => Promise<Result>): Promise<Result>;
   /** Runs a job of this service now rather than at its next turn. */
   wake(job: string): void;
 }

@@ -10,7 +10,7 @@ export {
   readEnvironment,
   type Stage,
 } from './environment.ts';
-export type { ConnectEvents, ConsumerDefinition, EventConnection, Stoppable, Subscription } from './event-plumbing.ts';
+export type { ConnectEvents, EventBus, Stoppable } from './event-bus.ts';
 export {
   armFailpoint,
   declareFailpoints,
@@ -36,4 +36,5 @@ export { runService } from './run-service.ts';
 export type { ServicePorts } from './running-service.ts';
 export { isCardNumber, scrub } from './scrub.ts';
 export { readIdentity, readKeyring } from './service-settings.ts';
+export { traceWork } from './trace-work.ts';
 export { openTracing, type Tracing } from './tracing.ts';

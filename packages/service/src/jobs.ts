@@ -15,6 +15,11 @@ export interface JobObserver {
   ran(job: string, run: { ok: boolean; durationMs: number }): void;
 }
 
+export interface JobOptions {
+  readonly logger: Logger;
+  readonly observer?: JobObserver | undefined;
+}
+
 /** The jobs of a service, running. */
 export interface RunningJobs {
   /** Runs a job now, or right after the run that is under way. */
@@ -27,8 +32,8 @@ export interface RunningJobs {
 }
 
 /** Prepares the jobs of a service; nothing runs before `start`. */
-export function prepareJobs(jobs: readonly Job[], options: { logger: Logger; observer?: JobObserver }): RunningJobs {
-  const runners = new Map(jobs.map((job) => [job.name, new JobRunner(job, options.logger, options.observer)]));
+export function prepareJobs(jobs: readonly Job[], options: JobOptions): RunningJobs {
+  const runners = new Map(jobs.map((job) => [job.name, new JobRunner(job, options)]));
   if (runners.size !== jobs.length) throw new Error('two jobs have the same name');
   const find = (name: string) => {
     const runner = runners.get(name);
@@ -49,8 +54,7 @@ export function prepareJobs(jobs: readonly Job[], options: { logger: Logger; obs
 
 class JobRunner {
   readonly #job: Job;
-  readonly #logger: Logger;
-  readonly #observer: JobObserver | undefined;
+  readonly #options: JobOptions;
   readonly #stopping = new AbortController();
   #started = false;
   #timer: NodeJS.Timeout | undefined;
@@ -59,10 +63,9 @@ class JobRunner {
   // The run under way or the last one: runs follow each other on this chain.
   #tail: Promise<unknown> = Promise.resolve();
 
-  constructor(job: Job, logger: Logger, observer: JobObserver | undefined) {
+  constructor(job: Job, options: JobOptions) {
     this.#job = job;
-    this.#logger = logger;
-    this.#observer = observer;
+    this.#options = options;
   }
 
   start(): void {
@@ -102,7 +105,8 @@ class JobRunner {
     try {
       more = (await this.runOnce()) === true;
     } catch (error) {
-      if (!this.#stopping.signal.aborted) this.#logger.error({ err: error, job: this.#job.name }, 'a job failed');
+      if (!this.#stopping.signal.aborted)
+        this.#options.logger.error({ err: error, job: this.#job.name }, 'a job failed');
     }
     this.#running = false;
     if (this.#started) this.#schedule(more || this.#again ? 0 : this.#job.everyMs);
@@ -117,7 +121,7 @@ class JobRunner {
       ok = true;
       return result;
     } finally {
-      this.#observer?.ran(this.#job.name, { ok, durationMs: performance.now() - startedAt });
+      this.#options.observer?.ran(this.#job.name, { ok, durationMs: performance.now() - startedAt });
     }
   }
 }

@@ -13,6 +13,8 @@ export function allowedFields(fields: Record<string, unknown>): Record<string, u
 
 function allowedField(name: string, value: unknown): unknown {
   if (value === undefined) return undefined;
+  // A label that somebody made of an error, or the error itself.
+  if (name === 'error' && typeof value === 'string') return scrubMessage(value);
   if (name === 'err' || name === 'error') return describeError(value);
   if (!allowedNames.has(name) && !allowedEndings.test(name)) return withheld;
   if (Array.isArray(value)) return value.slice(0, longestList).map((entry) => allowedValue(entry));

@@ -1,4 +1,75 @@
-import type { ConnectEvents } from './event-plumbing.ts';
+import {
+  type ConsumerDefinition,
+  connectNats,
+  consume,
+  countDeadLetters,
+  outboxLag,
+  provideEventContext,
+  type RunningConsumer,
+  startRelay,
+} from '@eligo/events';
+import { currentRequest, isRequestId, newRequestId, withRequestContext } from '@eligo/rpc';
+import type { ConnectEvents } from './event-bus.ts';
+import type { Metrics } from './metrics.ts';
+import { traceWork } from './trace-work.ts';
 
-/** The event bus of production: NATS JetStream, by @eligo/events. */
-export const connectNatsEvents: ConnectEvents = () => Promise.reject(new Error('the event bus is not connected yet'));
+/** The event bus of production: NATS JetStream, by @eligo/events. Waits for the server if it is not up yet. */
+export const connectNatsEvents: ConnectEvents = async ({ service, url, logger, metrics, tracing, onClosed }) => {
+  provideEventContext(contextOfTheRequest);
+  const connection = await connectNats({ url, service, logger });
+  void connection.closed.then((error) => {
+    if (error !== undefined) onClosed(error);
+  });
+  const consumers = new Map<string, RunningConsumer>();
+  watchConsumers(metrics, consumers);
+  return {
+    async check() {
+      if (!connection.isConnected()) throw new Error('NATS is disconnected');
+    },
+    startRelay(database) {
+      metrics.gauge(
+        'outbox_waiting',
+        'Events that are not published yet',
+        async () => (await outboxLag(database)).waiting,
+      );
+      metrics.gauge('outbox_oldest_seconds', 'Age of the oldest event that is not published yet', async () => {
+        return (await outboxLag(database)).oldestMs / 1_000;
+      });
+      metrics.gauge('dead_letters', 'Events that were put aside', () => countDeadLetters(database));
+      return startRelay({ database, service, connection, logger });
+    },
+    startConsumer(database, definition: ConsumerDefinition) {
+      const running = consume({
+        ...definition,
+        ...{ database, connection, service, logger },
+        around: (event, run) =>
+          underEvent(event, () => traceWork(tracing, `consume ${event.type}`, event.traceparent, run)),
+      });
+      consumers.set(definition.consumer, running);
+      return running;
+    },
+    close: () => connection.close(),
+  };
+};
+
+function watchConsumers(metrics: Metrics, consumers: ReadonlyMap<string, RunningConsumer>): void {
+  for (const what of ['handled', 'repeated', 'failed', 'putAside'] as const) {
+    const name = what === 'putAside' ? 'put_aside' : what;
+    metrics.gauges(`events_${name}`, `Deliveries ${name.replace('_', ' ')} since the start`, 'consumer', () =>
+      [...consumers].map(([consumer, running]) => [consumer, running.stats()[what]] as const),
+    );
+  }
+}
+
+function contextOfTheRequest() {
+  const current = currentRequest();
+  if (current === undefined) return undefined;
+  return { requestId: current.requestId, traceparent: current.traceparent ?? '' };
+}
+
+// What an event causes belongs to the request that caused the event.
+function underEvent(event: { requestId: string; traceparent: string }, run: () => Promise<void>): Promise<void> {
+  const requestId = isRequestId(event.requestId) ? event.requestId : newRequestId();
+  const traceparent = event.traceparent === '' ? undefined : event.traceparent;
+  return withRequestContext({ requestId, traceparent }, run);
+}

@@ -1,7 +1,7 @@
 import { type GrpcListener, serveGrpc } from '@eligo/rpc';
 import { type AdminServer, startAdminServer } from './admin-server.ts';
 import type { ServiceAssembly } from './assembly.ts';
-import type { Stoppable } from './event-plumbing.ts';
+import type { Stoppable } from './event-bus.ts';
 import { checkReadiness, type Readiness, type ReadinessChecks, within } from './health.ts';
 import { migrationsCurrent } from './migrations-current.ts';
 
@@ -41,9 +41,9 @@ export class RunningService {
     const ready = () => this.ready();
     this.#admin = await startAdminServer({ host, port: adminPort, ready, metrics, server, operatorToken, failpoints });
     if (this.#assembly.grpc) this.#grpc = await serveGrpc({ server, host, port: grpcPort });
-    this.#eventWork.push(await events.startRelay(database));
+    this.#eventWork.push(events.startRelay(database));
     for (const consumer of built.consumers ?? []) {
-      this.#eventWork.push(await events.startConsumer(database, consumer));
+      this.#eventWork.push(events.startConsumer(database, consumer));
     }
     jobs.start();
     const ports = { adminPort: this.#admin.port, grpcPort: this.#grpc?.port };

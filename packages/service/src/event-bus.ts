@@ -1,0 +1,33 @@
+import type { ConsumerDefinition } from '@eligo/events';
+import type { Database } from '@eligo/postgres';
+import type { Logger } from './logger.ts';
+import type { Metrics } from './metrics.ts';
+import type { Tracing } from './tracing.ts';
+
+/** Something that runs until it is told to stop. */
+export interface Stoppable {
+  /** Resolves once what was under way has ended. */
+  stop(): Promise<void>;
+}
+
+/** A service's side of the event bus. */
+export interface EventBus {
+  /** Rejects when the bus cannot be reached. */
+  check(): Promise<void>;
+  /** Publishes what the service's outbox holds. */
+  startRelay(database: Database): Stoppable;
+  startConsumer(database: Database, definition: ConsumerDefinition): Stoppable;
+  /** Sends what is buffered and closes. */
+  close(): Promise<void>;
+}
+
+/** Connects a service to the event bus. */
+export type ConnectEvents = (options: {
+  readonly service: string;
+  readonly url: string;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly tracing: Tracing | undefined;
+  /** The connection is lost for good; the process must end and be started again. */
+  readonly onClosed: (error: unknown) => void;
+}) => Promise<EventBus>;

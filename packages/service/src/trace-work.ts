@@ -1,0 +1,29 @@
+import { contextOfTraceparent, currentRequest, newRequestId, traceparentOf, withRequestContext } from '@eligo/rpc';
+import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import type { Tracing } from './tracing.ts';
+
+/**
+ * Runs work that no call asked for (an event, a delivery, a run of a job) in a span of its own, which the calls and events that it makes
+ * continue. Without tracing it just runs.
+ */
+export async function traceWork<Result>(
+  tracing: Tracing | undefined,
+  name: string,
+  traceparent: string | undefined,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  if (tracing === undefined) return work();
+  const parent = traceparent === undefined ? context.active() : contextOfTraceparent(traceparent);
+  const span = tracing.tracer.startSpan(name, { kind: SpanKind.CONSUMER }, parent);
+  const requestId = currentRequest()?.requestId ?? newRequestId();
+  try {
+    return await context.with(trace.setSpan(parent, span), () =>
+      withRequestContext({ requestId, traceparent: traceparentOf(span) }, work),
+    );
+  } catch (error) {
+    span.setStatus({ code: SpanStatusCode.ERROR });
+    throw error;
+  } finally {
+    span.end();
+  }
+}

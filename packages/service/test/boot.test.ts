@@ -1,0 +1,221 @@
+import { eventsMigrations } from '@eligo/events';
+import { Failure } from '@eligo/failures';
+import { CatalogService } from '@eligo/proto/catalog/v1/catalog';
+import { client, grpcTransport, implement, inProcessTransport } from '@eligo/rpc';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import {
+  buildService,
+  createLogger,
+  declareFailpoints,
+  EnvironmentProblems,
+  type Service,
+  type ServiceComposition,
+  type ServiceContext,
+  type ServiceParts,
+} from '../src/index.ts';
+import { catalogDatabase, catalogEnvironment, identityOf, logLines, operatorToken } from './support.ts';
+
+declareFailpoints(['boot.test']);
+let database: Awaited<ReturnType<typeof catalogDatabase>>;
+const running: Service[] = [];
+
+beforeAll(async () => {
+  database = await catalogDatabase();
+});
+afterEach(async () => {
+  for (const service of running.splice(0)) await service.stop();
+});
+afterAll(() => database.drop());
+
+test('a composition is served over gRPC, in process and as Connect/JSON, and is ready', async () => {
+  const service = await start();
+  const ports = await service.start();
+  const gateway = identityOf('gateway');
+  const call = { caller: gateway.callerFor({ accountId: 'facct_1', testMode: true }), requestId: 'req_boot' };
+  const grpc = grpcTransport({ address: `127.0.0.1:${ports.grpcPort}` });
+  for (const transport of [grpc, inProcessTransport(service.server, { encode: true })]) {
+    const catalog = client(CatalogService, transport, gateway);
+    expect(await catalog.getPrice({ id: 'fprice_1' }, call)).toMatchObject({
+      priceId: 'fprice_1',
+      productId: 'facct_1',
+    });
+  }
+  grpc.close();
+
+  expect(await service.ready()).toEqual({ ready: true, checks: { postgres: 'ok', nats: 'ok', migrations: 'ok' } });
+  expect(await admin(ports.adminPort, '/healthz')).toMatchObject({ status: 200, body: { status: 'ok' } });
+  expect(await admin(ports.adminPort, '/readyz')).toMatchObject({ status: 200, body: { ready: true } });
+  const metrics = await admin(ports.adminPort, '/metrics');
+  expect(metrics.text).toMatch(/eligo_rpc_server_seconds_count\{[^}]*method="GetPrice"[^}]*\} 2/);
+  expect(metrics.text).toContain('nodejs_eventloop_lag_seconds');
+  expect(metrics.text).toMatch(/eligo_outbox_waiting\{service="catalog"\} 0/);
+  expect(metrics.text).toMatch(/eligo_pool_connections/);
+
+  const path = '/eligo.catalog.v1.CatalogService/GetPrice';
+  const asked = { method: 'POST', body: JSON.stringify({ id: 'fprice_1' }) };
+  expect(await admin(ports.adminPort, path, asked)).toMatchObject({ status: 401 });
+  const headers = { authorization: `Bearer ${operatorToken}`, 'eligo-account': 'facct_9' };
+  expect(await admin(ports.adminPort, path, { ...asked, headers })).toMatchObject({
+    status: 200,
+    body: { priceId: 'fprice_1', productId: 'facct_9' },
+  });
+});
+
+test('stopping is not ready, refuses calls, lets those under way end, and closes in order', async () => {
+  const log = logLines();
+  let release: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let stopped = false;
+  const service = await start(
+    {
+      getPrice: async (request) => {
+        await held;
+        return { priceId: request.id };
+      },
+    },
+    {
+      stop: async () => {
+        stopped = true;
+      },
+    },
+    { logger: createLogger({ service: 'catalog', destination: log.destination }) },
+  );
+  const { adminPort } = await service.start();
+  const gateway = identityOf('gateway');
+  const catalog = client(CatalogService, inProcessTransport(service.server), gateway);
+  const call = { caller: gateway.callerFor({ accountId: 'facct_1', testMode: true }) };
+  const underWay = catalog.getPrice({ id: 'fprice_1' }, call);
+  const stopping = service.stop();
+
+  expect(await admin(adminPort, '/readyz')).toMatchObject({ status: 503 });
+  await expect(catalog.updatePrice({ id: 'fprice_1' }, call)).rejects.toMatchObject({ code: 14 });
+  expect(stopped).toBe(false);
+  release();
+  expect(await underWay).toMatchObject({ priceId: 'fprice_1' });
+  await stopping;
+  expect(stopped).toBe(true);
+  expect(log.lines().map(({ msg }) => msg)).toEqual(['started', 'stopping', 'stopped']);
+  await expect(admin(adminPort, '/healthz')).rejects.toThrow();
+});
+
+test('a service whose migrations are not all applied is not ready', async () => {
+  const missing = { name: 'missing', directory: new URL('./migrations', import.meta.url).pathname };
+  const service = await start({}, {}, {}, [eventsMigrations, missing]);
+  await service.start();
+  expect(await service.ready()).toMatchObject({ ready: false, checks: { postgres: 'ok', migrations: 'failed' } });
+});
+
+test('an error that nobody expected is logged with its request id and leaves without its text', async () => {
+  const log = logLines();
+  const service = await start(
+    {
+      getPrice: () => {
+        throw new Error('secret thing "whsec_c2VjcmV0c2VjcmV0"');
+      },
+      getProduct: () => {
+        throw new Failure('product_not_found');
+      },
+    },
+    {},
+    { logger: createLogger({ service: 'catalog', destination: log.destination }) },
+  );
+  const gateway = identityOf('gateway');
+  const catalog = client(CatalogService, inProcessTransport(service.server), gateway);
+  const call = { caller: gateway.callerFor({ accountId: 'facct_1', testMode: true }), requestId: 'req_seen' };
+  await expect(catalog.getPrice({ id: 'x' }, call)).rejects.toMatchObject({ code: 13, rawMessage: '' });
+  await expect(catalog.getProduct({ id: 'x' }, call)).rejects.toMatchObject({ code: 'product_not_found' });
+  expect(log.lines().filter(({ level }) => level === 'error')).toEqual([
+    expect.objectContaining({ requestId: 'req_seen', method: 'GetPrice', from: 'gateway' }),
+  ]);
+  expect(log.text()).not.toContain('whsec_');
+});
+
+test('everything that is missing from the environment is reported at once, and no value is repeated', async () => {
+  const environment = { ELIGO_ENV: 'prod-like-secret', ELIGO_KEYRING: 'k1:short', GRPC_PORT: 'many' };
+  const failed = buildService(composition({}, {}), { environment }).catch((error: unknown) => error);
+  const error = (await failed) as EnvironmentProblems;
+  expect(error).toBeInstanceOf(EnvironmentProblems);
+  expect(error.problems).toEqual([
+    'ELIGO_ENV must be one of development, test, production',
+    'CATALOG_DATABASE_URL is missing',
+    'NATS_URL is missing',
+    'GRPC_PORT must be a whole number from 0 to 65535',
+    'ELIGO_SERVICE_KEY is missing',
+    'ELIGO_SERVICE_PUBLIC_KEYS is missing',
+    'ELIGO_KEYRING must be id:base64key,… with keys of 32 bytes',
+  ]);
+  expect(error.message).not.toContain('short');
+});
+
+test('failpoints are armed, seen and released over the admin port', async () => {
+  const service = await start({
+    getPrice: async (request, _call) => {
+      await contexts.at(-1)?.failpoint('boot.test');
+      return { priceId: request.id };
+    },
+  });
+  const { adminPort } = await service.start();
+  const gateway = identityOf('gateway');
+  const catalog = client(CatalogService, inProcessTransport(service.server), gateway);
+  const call = { caller: gateway.callerFor({ accountId: 'facct_1', testMode: true }) };
+  const arm = (body: object) =>
+    admin(adminPort, '/failpoints/boot.test', { method: 'PUT', body: JSON.stringify(body) });
+
+  expect(await arm({ action: 'error', skip: 1 })).toMatchObject({ status: 200, body: { armed: { skip: 1 } } });
+  expect(await catalog.getPrice({ id: 'a' }, call)).toMatchObject({ priceId: 'a' });
+  await expect(catalog.getPrice({ id: 'b' }, call)).rejects.toMatchObject({ code: 13 });
+  expect(await catalog.getPrice({ id: 'c' }, call)).toMatchObject({ priceId: 'c' });
+
+  await arm({ action: 'pause' });
+  const paused = catalog.getPrice({ id: 'd' }, call);
+  expect(await admin(adminPort, '/failpoints/boot.test/reached')).toMatchObject({ body: { waiting: 1 } });
+  await admin(adminPort, '/failpoints/boot.test', { method: 'DELETE' });
+  expect(await paused).toMatchObject({ priceId: 'd' });
+
+  expect(await arm({ action: 'explode' })).toMatchObject({ status: 422 });
+  expect(await admin(adminPort, '/failpoints/no.such')).toMatchObject({ status: 404 });
+});
+
+const contexts: ServiceContext[] = [];
+
+async function start(
+  implementation: Parameters<typeof composition>[0] = {
+    getPrice: (request, call) => ({ priceId: request.id, productId: call.scope.accountId }),
+  },
+  rest: Parameters<typeof composition>[1] = {},
+  parts: Partial<ServiceParts> = {},
+  migrations = [eventsMigrations],
+): Promise<Service> {
+  const service = await buildService(composition(implementation, rest, migrations), {
+    environment: catalogEnvironment(database.url),
+    logger: createLogger({ service: 'catalog', level: 'silent' }),
+    ...parts,
+  });
+  running.push(service);
+  return service;
+}
+
+function composition(
+  implementation: Parameters<typeof implement<typeof CatalogService>>[1],
+  rest: { stop?: () => Promise<void> },
+  migrations = [eventsMigrations],
+): ServiceComposition {
+  return {
+    name: 'catalog',
+    migrations,
+    build(context) {
+      contexts.push(context);
+      return { handlers: [implement(CatalogService, implementation)], ...rest };
+    },
+  };
+}
+
+async function admin(port: number, path: string, init: RequestInit = {}) {
+  const headers = { 'content-type': 'application/json', ...init.headers };
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, { ...init, headers });
+  const text = await response.text();
+  const body: unknown = text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : undefined;
+  return { status: response.status, text, body };
+}

@@ -1,0 +1,78 @@
+import { randomBytes } from 'node:crypto';
+import { Writable } from 'node:stream';
+import { eventsMigrations } from '@eligo/events';
+import { migrate, provisionRoles } from '@eligo/postgres';
+import { generateComponentKeys, openIdentity } from '@eligo/rpc';
+import pg from 'pg';
+import type { EnvironmentRecord } from '../src/index.ts';
+
+export const keys = generateComponentKeys(['gateway', 'catalog', 'checkout']);
+export const operatorToken = 'operator-token-of-this-test';
+
+/** The identity of a component of these tests. */
+export function identityOf(name: 'gateway' | 'catalog' | 'checkout') {
+  return openIdentity({ name, privateKey: keys.privateKeys[name] ?? '', publicKeys: keys.publicKeys });
+}
+
+/** A database of its own with catalog's schema, which holds no more than outbox and inbox. */
+export async function catalogDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+  const server = process.env.ELIGO_TEST_POSTGRES_URL;
+  if (server === undefined) throw new Error('ELIGO_TEST_POSTGRES_URL is not set');
+  const name = `service_test_${randomBytes(6).toString('hex')}`;
+  await runOn(server, `create database ${name}`);
+  const admin = new URL(server);
+  admin.pathname = `/${name}`;
+  const urls = await provisionRoles({ adminUrl: admin.href, services: ['catalog'], passwords: { catalog: 'catalog' } });
+  await migrate({
+    url: admin.href,
+    owner: 'eligo_owner',
+    schema: 'catalog',
+    role: 'eligo_catalog',
+    sources: [eventsMigrations],
+  });
+  return { url: urls.services.catalog ?? '', drop: () => runOn(server, `drop database ${name} with (force)`) };
+}
+
+async function runOn(url: string, text: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(text);
+  } finally {
+    await client.end();
+  }
+}
+
+/** The environment of a catalog service. */
+export function catalogEnvironment(databaseUrl: string): EnvironmentRecord {
+  return {
+    ELIGO_ENV: 'test',
+    CATALOG_DATABASE_URL: databaseUrl,
+    NATS_URL: process.env.ELIGO_TEST_NATS_URL,
+    ELIGO_SERVICE_KEY: keys.privateKeys.catalog,
+    ELIGO_SERVICE_PUBLIC_KEYS: JSON.stringify(keys.publicKeys),
+    ELIGO_KEYRING: `k1:${Buffer.alloc(32, 7).toString('base64')}`,
+    ELIGO_OPERATOR_TOKEN: operatorToken,
+    ELIGO_FAILPOINTS: 'on',
+  };
+}
+
+/** A place for log lines to be looked at. */
+export function logLines(): { destination: Writable; text(): string; lines(): Record<string, unknown>[] } {
+  let text = '';
+  const destination = new Writable({
+    write(chunk, _encoding, done) {
+      text += String(chunk);
+      done();
+    },
+  });
+  return {
+    destination,
+    text: () => text,
+    lines: () =>
+      text
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line) as Record<string, unknown>),
+  };
+}
