@@ -1,15 +1,8 @@
 import { inProcessTransport, type RpcServer } from '@eligo/rpc';
-import { createLogger, type Logger, logLevels, type Service, type TransportTo } from '@eligo/service';
+import { createLogger, type Logger, logLevels, type TransportTo } from '@eligo/service';
 import { type ComponentName, serviceNames } from './components.ts';
-import type { Compositions } from './compositions.ts';
+import type { Compositions, OpenComponent } from './compositions.ts';
 import type { Variables } from './environment.ts';
-
-/** A component that runs in this process. */
-export interface RunningComponent {
-  readonly name: ComponentName;
-  readonly adminPort: number;
-  readonly service: Service;
-}
 
 /** Where the components' log lines go. */
 export interface LogDestination {
@@ -27,7 +20,7 @@ export async function startAllInOne(options: {
   encode: boolean;
   onFatal: (error: unknown) => void;
   /** Hears of each component as soon as it has to be stopped. */
-  onStarted: (component: RunningComponent) => void;
+  onStarted: (name: ComponentName, component: OpenComponent) => void;
   signal: AbortSignal;
 }): Promise<void> {
   const servers = new Map<string, RpcServer>();
@@ -39,25 +32,14 @@ export async function startAllInOne(options: {
   for (const name of [...serviceNames, 'gateway'] as const) {
     options.signal.throwIfAborted();
     const environment = options.variables[name];
-    const service = await options.compositions.build(name, {
+    const component = await options.compositions.open(name, {
       environment,
       transportTo,
-      grpc: false,
       logger: loggerOf(name, environment, options.destination),
       onFatal: options.onFatal,
     });
-    servers.set(name, service.server);
-    const ports = await startOrStop(service);
-    options.onStarted({ name, adminPort: ports.adminPort, service });
-  }
-}
-
-async function startOrStop(service: Service) {
-  try {
-    return await service.start();
-  } catch (error) {
-    await service.stop();
-    throw error;
+    servers.set(name, component.server);
+    options.onStarted(name, component);
   }
 }
 

@@ -1,15 +1,25 @@
 import type { MigrationSource } from '@eligo/postgres';
-import { buildService, type Service, type ServiceParts } from '@eligo/service';
+import type { RpcServer } from '@eligo/rpc';
+import { buildService, type ServiceComposition, type ServiceParts } from '@eligo/service';
 import { type ComponentName, perComponent } from './components.ts';
 import type { Migrations } from './postgres/prepare.ts';
+
+/** A component that runs in this process. */
+export interface OpenComponent {
+  readonly adminPort: number;
+  /** Serves its methods to the others. */
+  readonly server: RpcServer;
+  stop(): Promise<void>;
+}
 
 /** The components' code, loaded. */
 export interface Compositions {
   readonly migrations: Migrations;
-  build(name: ComponentName, parts: ServiceParts): Promise<Service>;
+  /** Builds and starts a component in this process, without a gRPC port. */
+  open(name: ComponentName, parts: Omit<ServiceParts, 'grpc'>): Promise<OpenComponent>;
 }
 
-/** Loads the code of all components. It is loaded on demand: a stack of separate processes needs only the migrations. */
+/** Loads the code of all components. */
 export async function loadCompositions(): Promise<Compositions> {
   const [
     { billingService },
@@ -26,13 +36,16 @@ export async function loadCompositions(): Promise<Compositions> {
     import('@eligo/webhooks'),
     import('@eligo/gateway'),
   ]);
-  const build: Record<ComponentName, (parts: ServiceParts) => Promise<Service>> = {
-    billing: (parts) => buildService(billingService, parts),
-    catalog: (parts) => buildService(catalogService, parts),
-    checkout: (parts) => buildService(checkoutService, parts),
-    refunds: (parts) => buildService(refundsService, parts),
-    webhooks: (parts) => buildService(webhooksService, parts),
-    gateway: (parts) => buildService(gateway.gatewayService, parts),
+  const open: Record<ComponentName, (parts: Omit<ServiceParts, 'grpc'>) => Promise<OpenComponent>> = {
+    billing: (parts) => openService(billingService, parts),
+    catalog: (parts) => openService(catalogService, parts),
+    checkout: (parts) => openService(checkoutService, parts),
+    refunds: (parts) => openService(refundsService, parts),
+    webhooks: (parts) => openService(webhooksService, parts),
+    async gateway(parts) {
+      const opened = await gateway.openGateway(parts);
+      return { adminPort: opened.adminPort, server: opened.service.server, stop: () => opened.stop() };
+    },
   };
   const sources: Record<ComponentName, readonly MigrationSource[]> = {
     billing: billingService.migrations,
@@ -42,5 +55,19 @@ export async function loadCompositions(): Promise<Compositions> {
     webhooks: webhooksService.migrations,
     gateway: gateway.gatewayService.migrations,
   };
-  return { migrations: perComponent((name) => sources[name]), build: (name, parts) => build[name](parts) };
+  return { migrations: perComponent((name) => sources[name]), open: (name, parts) => open[name](parts) };
+}
+
+async function openService<Settings>(
+  composition: ServiceComposition<Settings>,
+  parts: Omit<ServiceParts, 'grpc'>,
+): Promise<OpenComponent> {
+  const service = await buildService(composition, { ...parts, grpc: false });
+  try {
+    const { adminPort } = await service.start();
+    return { adminPort, server: service.server, stop: () => service.stop() };
+  } catch (error) {
+    await service.stop();
+    throw error;
+  }
 }

@@ -1,4 +1,4 @@
-export { type Child, type ChildOptions, startChild } from './children/child.ts';
+export { type Child, type ChildOptions, lastLogLines, startChild } from './children/child.ts';
 export { recoverOrphans } from './children/record.ts';
 export { type Supervised, supervise } from './children/supervise.ts';
 export { type ComponentName, componentNames, perComponent, type ServiceName, serviceNames } from './components.ts';
@@ -9,10 +9,12 @@ export { defaultHomePath, type Home, homeAt, makeHome, repositoryRoot } from './
 export { natsConfiguration } from './nats/configuration.ts';
 export { findNatsServer } from './nats/find-server.ts';
 export { type NatsPlace, type NatsServer, startNats } from './nats/server.ts';
+export { nodeChildArguments } from './node-child.ts';
 export { databaseUrls, ensureDatabase, type Migrations, prepareDatabase } from './postgres/prepare.ts';
 export { removeHome } from './postgres/remove.ts';
 export { type PostgresServer, startPostgres } from './postgres/server.ts';
 export { Processes, type StackProcess } from './processes.ts';
+export { type SandboxProcess, startSandboxProcess } from './sandbox.ts';
 export { generateSecrets, type Secrets, secretsOf } from './secrets.ts';
 export type { DemoAccount } from './seed.ts';
 export { HomeInUse, type Stack, type StackOptions, startStack } from './stack.ts';

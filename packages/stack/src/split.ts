@@ -48,6 +48,9 @@ async function startComponent(home: Home, name: ComponentName, variables: Variab
     runFolder: home.run,
     channel: true,
   });
-  await becameHealthy(child, `http://127.0.0.1:${variables.ADMIN_PORT}/readyz`, () => lastLogLines(logPath));
+  const lastWords = () => lastLogLines(logPath);
+  await becameHealthy(child, `http://127.0.0.1:${variables.ADMIN_PORT}/readyz`, lastWords);
+  // The gateway opens its public port last.
+  if (name === 'gateway') await becameHealthy(child, `http://${variables.HOST}:${variables.PORT}/healthz`, lastWords);
   return child;
 }

@@ -118,7 +118,7 @@ async function bringUp(home: Home, options: StackOptions, processes: Processes):
       encode: options.encode ?? false,
       signal,
       onFatal: (error) => onTrouble(error instanceof Error ? error.message : String(error)),
-      onStarted: ({ name, service }) => processes.addHere(name, adminUrl(variables[name]), () => service.stop()),
+      onStarted: (name, component) => processes.addHere(name, adminUrl(variables[name]), () => component.stop()),
     });
   }
   stackFile();

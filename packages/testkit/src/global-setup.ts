@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { startNats, startPostgres } from '@eligo/stack';
+import { delimiter, dirname, join } from 'node:path';
+import { findNatsServer, repositoryRoot, startNats, startPostgres } from '@eligo/stack';
 import { removeDeadHomes, testHome } from './test-home.ts';
 import { openNatsConfiguration } from './test-nats.ts';
 
@@ -28,7 +29,14 @@ export async function teardown(): Promise<void> {
   await stop?.();
 }
 
+// Tests that start, kill and start servers of their own find the program on the PATH.
+async function provideNatsServer(): Promise<void> {
+  const program = await findNatsServer(join(repositoryRoot, '.eligo', 'bin'), (text) => console.error(text));
+  process.env.PATH = `${dirname(program)}${delimiter}${process.env.PATH ?? ''}`;
+}
+
 async function startServers(): Promise<() => Promise<void>> {
+  await provideNatsServer();
   const needed = { postgres: !process.env.ELIGO_TEST_POSTGRES_URL, nats: !process.env.ELIGO_TEST_NATS_URL };
   if (!needed.postgres && !needed.nats) return async () => undefined;
   await removeDeadHomes();

@@ -1,4 +1,11 @@
 export { type Api, type ApiAnswer, type ApiRequest, apiClient } from './api.ts';
+export {
+  type Arming,
+  type Constellation,
+  type ConstellationOptions,
+  startConstellation,
+  type Topology,
+} from './constellation.ts';
 export { type Schema, type TestDatabase, testDatabase, testPasswords, testPostgresUrl } from './test-database.ts';
 export { type TestHome, testHome } from './test-home.ts';
 export { openNatsConfiguration, type TestNats, testNats, testNatsUrl } from './test-nats.ts';

@@ -5,5 +5,7 @@ import { type ComponentName, serviceNames } from '../components.ts';
  * against what the components themselves declare.
  */
 export const busConsumers: Readonly<Partial<Record<ComponentName, Readonly<Record<string, readonly string[]>>>>> = {
+  billing: { checkout: ['subscription-start'] },
+  refunds: { billing: ['refund-commands'] },
   webhooks: Object.fromEntries(serviceNames.map((from) => [from, ['public-events']])),
 };

@@ -55,18 +55,13 @@ export async function prepareDatabase(options: {
   await provisionRoles({ adminUrl, services: componentNames, passwords });
   const owner =
     passwords.owner === undefined ? { url: adminUrl, owner: ownerRole } : { url: ownerUrl(adminUrl, passwords.owner) };
-  const applied = await Promise.all(
-    (options.only ?? componentNames).map(async (name) => {
-      const result = await migrate({
-        ...owner,
-        schema: name,
-        role: serviceRole(name),
-        sources: options.migrations[name],
-      });
-      return [name, result.applied] as const;
-    }),
-  );
-  return { applied: Object.fromEntries(applied) };
+  // One after another: they share the owner's default privileges, which the server lets one change at a time.
+  const applied: Partial<Record<ComponentName, readonly string[]>> = {};
+  for (const name of options.only ?? componentNames) {
+    const role = serviceRole(name);
+    applied[name] = (await migrate({ ...owner, schema: name, role, sources: options.migrations[name] })).applied;
+  }
+  return { applied };
 }
 
 const ownerRole = 'eligo_owner';

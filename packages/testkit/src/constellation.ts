@@ -1,0 +1,168 @@
+import { freePort, loadCompositions, type StackProcess, startStack, type Variables } from '@eligo/stack';
+import { type Api, apiClient } from './api.ts';
+import { startOwnProcess } from './own-process.ts';
+import { type TestDatabase, testDatabase } from './test-database.ts';
+import { type TestHome, testHome } from './test-home.ts';
+import { prepareTestSecrets } from './test-secrets.ts';
+import { waitUntil } from './wait-until.ts';
+
+/**
+ * How the parts are laid out: all in the test's own process (every message encoded and decoded on its way), all in one
+ * process beside the test's, which can be killed, or each in a process of its own over gRPC.
+ */
+export type Topology = 'in-process' | 'all-in-one' | 'split';
+
+/** How to start a constellation. */
+export interface ConstellationOptions {
+  readonly topology: Topology;
+  /** Variables for all components. */
+  readonly environment?: Variables;
+}
+
+/** What happens at a failpoint, after how many passes. */
+export interface Arming {
+  readonly action: 'kill' | 'error' | 'pause';
+  readonly skip?: number;
+}
+
+/** The whole of Eligo, for a test. */
+export interface Constellation {
+  readonly topology: Topology;
+  /** The gateway's address. */
+  readonly url: string;
+  readonly account: string;
+  readonly testApiKey: string;
+  readonly liveApiKey: string;
+  /** The sandbox processor: its address and secret key. */
+  readonly processor: { readonly url: string; readonly key: string };
+  readonly database: TestDatabase;
+  readonly nats: string;
+  readonly operatorToken: string;
+  readonly home: TestHome;
+  /** The public interface with a key, the demo account's test key by default. */
+  api(key?: string): Api;
+  /** The sandbox processor's own interface: charges, refunds, faults. */
+  sandbox(method: string, path: string, body?: object): Promise<Record<string, unknown>>;
+  processes(): StackProcess[];
+  /** Where a component's health, metrics, calls and failpoints are. */
+  adminOf(name: string): string;
+  /** Arms a failpoint in a component. */
+  armFailpoint(component: string, name: string, arming: Arming): Promise<void>;
+  /** Disarms it and lets go whoever waits there. */
+  releaseFailpoint(component: string, name: string): Promise<void>;
+  /** Sends SIGKILL to a part that is a process of its own; alone in its process, the all-in-one is killed as a whole. */
+  kill(name: string): void;
+  /** Resolves when everything is up again after a kill, by a failpoint or by `kill`. */
+  recovered(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** What each topology brings. */
+export interface Running {
+  readonly url: string;
+  readonly demo: { readonly account: string; readonly testApiKey: string; readonly liveApiKey: string };
+  readonly processor: { readonly url: string; readonly key: string };
+  readonly nats: string;
+  processes(): StackProcess[];
+  kill(name: string): void;
+  recovered(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Starts the whole of Eligo on a database of its own, with a NATS server and a sandbox processor of its own. */
+export async function startConstellation(options: ConstellationOptions): Promise<Constellation> {
+  const home = testHome(options.topology);
+  const { migrations } = await loadCompositions();
+  const schemas = Object.entries(migrations).map(([name, sources]) => ({ name, migrations: sources }));
+  const database = await testDatabase(...schemas);
+  try {
+    const secrets = prepareTestSecrets(home, database);
+    const environment: Variables = {
+      ...process.env,
+      ELIGO_ENV: 'test',
+      ELIGO_FAILPOINTS: 'on',
+      LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn',
+      ...options.environment,
+      DATABASE_URL: database.adminUrl,
+    };
+    const port = await freePort();
+    const running =
+      options.topology === 'all-in-one'
+        ? await startOwnProcess({ home, port, environment, secrets })
+        : await startHere(home, port, options.topology, environment);
+    return constellationOf(options.topology, running, { home, database, operatorToken: secrets.operatorToken });
+  } catch (error) {
+    await database.drop();
+    home.remove();
+    throw error;
+  }
+}
+
+async function startHere(home: TestHome, port: number, topology: Topology, environment: Variables): Promise<Running> {
+  const stack = await startStack({
+    home: home.root,
+    port,
+    split: topology === 'split',
+    encode: true,
+    environment,
+    onTrouble: (text) => process.stderr.write(`constellation: ${text}\n`),
+  });
+  const answers = async ({ admin }: StackProcess) => admin === null || (await isReady(admin));
+  return {
+    ...stack,
+    kill: (name) => stack.kill(name),
+    async recovered() {
+      await waitUntil(async () => (await Promise.all(stack.processes().map(answers))).every(Boolean), {
+        withinMs: 30_000,
+        what: 'that everything is up again',
+      });
+    },
+  };
+}
+
+async function isReady(admin: string): Promise<boolean> {
+  // The sandbox has no readyz: it is ready when it listens.
+  const probes = await Promise.allSettled(['/readyz', '/healthz'].map((path) => fetch(new URL(path, admin))));
+  return probes.some((probe) => probe.status === 'fulfilled' && probe.value.ok);
+}
+
+function constellationOf(
+  topology: Topology,
+  running: Running,
+  own: { home: TestHome; database: TestDatabase; operatorToken: string },
+): Constellation {
+  const adminOf = (name: string) => {
+    const admin = running.processes().find((part) => part.name === name)?.admin;
+    if (!admin) throw new Error(`${name} has no admin address`);
+    return admin;
+  };
+  const failpoint = async (method: string, component: string, name: string, arming?: Arming) => {
+    const url = new URL(`/failpoints/${encodeURIComponent(name)}`, adminOf(component));
+    const answer = await fetch(url, { method, ...(arming ? { body: JSON.stringify(arming) } : {}) });
+    if (!answer.ok) throw new Error(`${method} ${url.pathname}: ${answer.status} ${await answer.text()}`);
+  };
+  return {
+    ...own,
+    ...running.demo,
+    topology,
+    url: running.url,
+    processor: running.processor,
+    nats: running.nats,
+    api: (key = running.demo.testApiKey) => apiClient(running.url, key),
+    async sandbox(method, path, body) {
+      const { url, key } = running.processor;
+      return await apiClient(url, key).ok(method, path, body ? { body } : {});
+    },
+    processes: () => running.processes(),
+    adminOf,
+    armFailpoint: (component, name, arming) => failpoint('PUT', component, name, arming),
+    releaseFailpoint: (component, name) => failpoint('DELETE', component, name),
+    kill: (name) => running.kill(name),
+    recovered: () => running.recovered(),
+    async stop() {
+      await running.stop();
+      await own.database.drop();
+      own.home.remove();
+    },
+  };
+}
