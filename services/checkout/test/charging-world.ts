@@ -54,15 +54,13 @@ export interface ChargingWorld extends World {
 }
 
 const secretKey = 'sk_test_charging_world';
-const lapse = unscoped(
-  'test.lapse_leases',
-  `with attempts as (update checkout.charge_attempts set lease_until = now() - interval '5 minutes', next_check_at = now()
-       where status in ('created', 'sending', 'unknown')),
-     operations as (update checkout.intent_operations set lease_until = now() - interval '5 minutes', next_check_at = now() where status = 'pending'),
-     plans as (update checkout.payment_plans set lease_until = now() - interval '5 minutes', next_check_at = now() where state in ('running', 'releasing')),
-     keys as (update checkout.idempotency_keys set lease_until = now() - interval '5 minutes' where state = 'in_progress')
-   select 1`,
-);
+const lapse = `with attempts as (update checkout.charge_attempts set lease_until = now() - interval '5 minutes', next_check_at = now()
+    where status in ('created', 'sending', 'unknown')),
+  operations as (update checkout.intent_operations set lease_until = now() - interval '5 minutes', next_check_at = now()
+    where status = 'pending'),
+  plans as (update checkout.payment_plans set lease_until = now() - interval '5 minutes', next_check_at = now()
+    where state in ('running', 'releasing'))
+  update checkout.idempotency_keys set lease_until = now() - interval '5 minutes' where state = 'in_progress'`;
 
 export async function openChargingWorld(budgets: Partial<ChargeBudgets> = {}): Promise<ChargingWorld> {
   const world = await openWorld();
@@ -76,7 +74,6 @@ export async function openChargingWorld(budgets: Partial<ChargeBudgets> = {}): P
     budgets: { lockMs: 1_000, callMs: 1_500, leaseMs: 4_000, marginMs: 500, ...budgets },
   };
   const resources = { ...world.resources, processors };
-  const admin = world.test.openOwner();
   const ask = async (method: string, path: string, body?: unknown) => {
     const response = await fetch(`${sandbox.url}${path}`, {
       method,
@@ -142,12 +139,11 @@ export async function openChargingWorld(budgets: Partial<ChargeBudgets> = {}): P
       await ask('DELETE', '/sandbox/faults');
     },
     async lapseLeases() {
-      await admin.rows(lapse, null);
+      await world.test.admin(lapse);
     },
     async close() {
       processors.close();
       await sandbox.stop();
-      await admin.close();
       await world.close();
       await rm(home, { recursive: true, force: true });
     },

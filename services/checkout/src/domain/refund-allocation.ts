@@ -209,6 +209,9 @@ function fillAmount(
   if (components.tax + components.shipping > amount) {
     throw new Failure('refund_amount_invalid', { detail: 'The components are more than the amount.' });
   }
+  if (instruction.methods.length > 0 && sumCents(instruction.methods.map((method) => method.amount)) !== amount) {
+    throw new Failure('refund_amount_invalid', { detail: 'payment_methods do not add up to the amount.' });
+  }
   const shares =
     instruction.methods.length > 0
       ? sharesByMethod(session, instruction)

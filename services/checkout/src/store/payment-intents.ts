@@ -184,7 +184,7 @@ export async function recordHold(
 const captureHeld = scoped<IntentRow>(
   'checkout.payment_intent_capture_held',
   `with charge as (
-     update checkout.charges c set amount_captured_cents = amount_cents
+     update checkout.charges c set amount_captured_cents = c.amount_cents
      from checkout.payment_intents i
      where i.account_id = $1 and i.test_mode = $2 and i.id = $3
        and c.account_id = i.account_id and c.test_mode = i.test_mode and c.id = i.latest_charge_id

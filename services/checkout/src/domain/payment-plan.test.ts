@@ -1,0 +1,121 @@
+import { cents } from '@eligo/values';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { nextStep, type PlanProgress, planPayment } from './payment-plan.ts';
+
+const hsa = { paymentMethodId: 'hsa', healthCard: true };
+const credit = { paymentMethodId: 'credit', healthCard: false };
+const of = (total: number, eligible: number, letterRequired = false) => ({
+  totalCents: cents(total),
+  eligibleCents: cents(eligible),
+  letterRequired,
+});
+
+describe('dividing a session between a shopper’s cards', () => {
+  it('puts exactly the eligible part on the health card and the rest on the other', () => {
+    expect(planPayment(of(10_000, 4_000), [hsa, credit])).toMatchObject({
+      kind: 'pay',
+      healthCents: 4_000,
+      otherCents: 6_000,
+    });
+  });
+
+  it('puts an eligible part under 50 cents wholly on the other card', () => {
+    expect(planPayment(of(1_000, 49), [hsa, credit])).toMatchObject({ healthCents: 0, otherCents: 1_000 });
+  });
+
+  it('puts the whole session on the other card when the rest is under 50 cents', () => {
+    expect(planPayment(of(1_000, 951), [hsa, credit])).toMatchObject({ healthCents: 0, otherCents: 1_000 });
+  });
+
+  it('wants a second card when a health card comes alone to a mixed cart', () => {
+    expect(planPayment(of(1_000, 600), [hsa])).toMatchObject({
+      kind: 'second_card_needed',
+      healthCents: 600,
+      otherCents: 400,
+    });
+  });
+
+  it('wants another card when only a health card is there and nothing may go on it', () => {
+    expect(planPayment(of(1_000, 0), [hsa])).toEqual({ kind: 'other_card_needed' });
+    expect(planPayment(of(1_000, 951), [hsa])).toEqual({ kind: 'other_card_needed' });
+  });
+
+  it('lets an ordinary card pay everything', () => {
+    expect(planPayment(of(1_000, 600), [credit])).toMatchObject({
+      healthCents: 0,
+      otherCents: 1_000,
+      holdsOnly: false,
+    });
+  });
+
+  it('only holds what is on a health card while a letter is pending', () => {
+    expect(planPayment(of(1_000, 600, true), [hsa, credit])).toMatchObject({ holdsOnly: true });
+  });
+
+  it('charges nothing for nothing, and refuses a total that no card can be charged', () => {
+    expect(planPayment(of(0, 0), [hsa])).toEqual({ kind: 'nothing' });
+    expect(() => planPayment(of(49, 49), [hsa])).toThrow(expect.objectContaining({ code: 'checkout_amount_too_low' }));
+  });
+
+  it('never puts anything ineligible on a health card, and sums to the total, for any cart', () => {
+    const cart = fc.nat(1_000_000).chain((total) => fc.tuple(fc.constant(total), fc.nat(total), fc.boolean()));
+    const cards = fc.subarray([hsa, credit], { minLength: 1 });
+    fc.assert(
+      fc.property(cart, cards, ([total, eligible, letter], given) => {
+        fc.pre(total === 0 || total >= 50);
+        const plan = planPayment(of(total, eligible, letter), given);
+        if (plan.kind !== 'pay') return;
+        expect(plan.healthCents).toBeLessThanOrEqual(eligible);
+        expect(plan.healthCents + plan.otherCents).toBe(total);
+        for (const part of [plan.healthCents, plan.otherCents]) expect(part === 0 || part >= 50).toBe(true);
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+});
+
+describe('the next step of a payment on two cards', () => {
+  const begun: PlanProgress = {
+    healthCents: cents(600),
+    otherCents: cents(400),
+    otherCardKnown: true,
+    holdsOnly: false,
+    releasing: false,
+    health: undefined,
+    healthHeld: true,
+    healthCapture: undefined,
+    healthRelease: undefined,
+    other: undefined,
+    otherHeld: false,
+    otherRelease: undefined,
+  };
+
+  it('authorizes the health card, charges the other, captures the hold, and is done', () => {
+    expect(nextStep(begun)).toBe('authorize_health');
+    expect(nextStep({ ...begun, health: 'succeeded' })).toBe('pay_other');
+    expect(nextStep({ ...begun, health: 'succeeded', other: 'succeeded' })).toBe('capture_health');
+    expect(nextStep({ ...begun, health: 'succeeded', other: 'succeeded', healthCapture: 'done' })).toBe('complete');
+  });
+
+  it('lets the health card go when the other is declined, and only then fails', () => {
+    expect(nextStep({ ...begun, health: 'succeeded', other: 'declined' })).toBe('release_health');
+    expect(nextStep({ ...begun, health: 'succeeded', other: 'declined', healthRelease: 'pending' })).toBe(
+      'wait_for_processor',
+    );
+    expect(nextStep({ ...begun, health: 'released', other: 'declined' })).toBe('fail');
+  });
+
+  it.each(['created', 'sending', 'unknown'] as const)('waits while an attempt is %s', (status) => {
+    expect(nextStep({ ...begun, health: status })).toBe('wait_for_processor');
+    expect(nextStep({ ...begun, health: 'succeeded', other: status })).toBe('wait_for_processor');
+  });
+
+  it('waits for the second card with the first one held', () => {
+    expect(nextStep({ ...begun, otherCardKnown: false, health: 'succeeded' })).toBe('await_second_card');
+  });
+
+  it('captures nothing while a letter is pending', () => {
+    expect(nextStep({ ...begun, holdsOnly: true, health: 'succeeded', other: 'succeeded' })).toBe('await_letter');
+  });
+});

@@ -1,0 +1,176 @@
+import { cents, sumCents } from '@eligo/values';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { allocateRefund, type RefundableSession, type RefundInstruction } from './refund-allocation.ts';
+
+const nothing: RefundInstruction = { entries: [], methods: [] };
+
+function line(id: string, card: string | null, captured: number, refunded = 0, parts: Partial<{ tax: number }> = {}) {
+  return {
+    id,
+    priceId: `price_${id}`,
+    productId: `product_${id}`,
+    paymentIntentId: card,
+    capturedCents: cents(captured),
+    refundedCents: cents(refunded),
+    taxCents: cents(parts.tax ?? 0),
+    shippingCents: cents(0),
+    discountCents: cents(0),
+  };
+}
+
+function session(lines: ReturnType<typeof line>[]): RefundableSession {
+  const cards = [...new Set(lines.flatMap((one) => one.paymentIntentId ?? []))].map((id) => {
+    const paid = lines.filter((one) => one.paymentIntentId === id);
+    return {
+      paymentIntentId: id,
+      paymentMethodId: `card_${id}`,
+      receivedCents: sumCents(paid.map((one) => one.capturedCents)),
+      refundedCents: sumCents(paid.map((one) => one.refundedCents)),
+    };
+  });
+  const tax = sumCents(lines.map((one) => one.taxCents));
+  const none = { tax: cents(0), shipping: cents(0), discount: cents(0) };
+  return { lines, cards, captured: { ...none, tax }, refunded: none };
+}
+
+describe('allocating a refund', () => {
+  const split = session([line('a', 'health', 1_000), line('b', 'other', 3_000), line('c', 'health', 500)]);
+
+  it('gives all that remains back to the cards that paid it when nothing is asked for', () => {
+    const all = allocateRefund(split, nothing);
+    expect(all.amount).toBe(4_500);
+    expect(all.cards).toEqual([
+      { paymentIntentId: 'health', amount: 1_500 },
+      { paymentIntentId: 'other', amount: 3_000 },
+    ]);
+  });
+
+  it('refuses the rest when nothing remains, so that a retry after a lost answer is recognisable', () => {
+    const spent = session([line('a', 'health', 1_000, 1_000)]);
+    expect(() => allocateRefund(spent, nothing)).toThrow(
+      expect.objectContaining({ code: 'refund_amount_exceeds_remaining' }),
+    );
+  });
+
+  it('splits a total amount over the cards by what each has left, largest remainder first', () => {
+    const half = allocateRefund(split, { ...nothing, amount: cents(100) });
+    expect(half.cards).toEqual([
+      { paymentIntentId: 'health', amount: 33 },
+      { paymentIntentId: 'other', amount: 67 },
+    ]);
+  });
+
+  it('gives a line back to its own card', () => {
+    const one = allocateRefund(split, { ...nothing, entries: [{ priceId: 'price_b', amount: cents(700) }] });
+    expect(one.cards).toEqual([{ paymentIntentId: 'other', amount: 700 }]);
+    expect(one.lines).toEqual([{ lineId: 'b', paymentIntentId: 'other', amount: 700 }]);
+  });
+
+  it('moves what exceeds a line to other lines of the same card', () => {
+    const more = allocateRefund(split, { ...nothing, entries: [{ priceId: 'price_a', amount: cents(1_200) }] });
+    expect(more.lines).toEqual([
+      { lineId: 'a', paymentIntentId: 'health', amount: 1_000 },
+      { lineId: 'c', paymentIntentId: 'health', amount: 200 },
+    ]);
+  });
+
+  it('never takes from one card what exceeds the other', () => {
+    const entries = [{ priceId: 'price_a', amount: cents(1_501) }];
+    expect(() => allocateRefund(split, { ...nothing, entries })).toThrow(
+      expect.objectContaining({ code: 'refund_amount_exceeds_remaining' }),
+    );
+  });
+
+  it('adds up entries of one price, takes 0 as legal and nets a negative one', () => {
+    const entries = [
+      { priceId: 'price_b', amount: cents(500) },
+      { priceId: 'price_b', amount: cents(300) },
+      { priceId: 'price_a', amount: cents(0) },
+      { priceId: 'price_c', amount: cents(-100) },
+    ];
+    expect(allocateRefund(split, { ...nothing, entries }).amount).toBe(700);
+  });
+
+  it('adds tax to the lines and takes the discount away, within what was captured of each', () => {
+    const taxed = session([line('a', 'health', 1_100, 0, { tax: 100 })]);
+    const entries = [{ priceId: 'price_a', amount: cents(500) }];
+    expect(allocateRefund(taxed, { ...nothing, entries, tax: cents(50) })).toMatchObject({ amount: 550, tax: 50 });
+    expect(() => allocateRefund(taxed, { ...nothing, entries, tax: cents(101) })).toThrow(
+      expect.objectContaining({ code: 'refund_amount_exceeds_remaining' }),
+    );
+  });
+
+  it('takes components alone for the refund', () => {
+    const taxed = session([line('a', 'health', 1_100, 0, { tax: 100 })]);
+    expect(allocateRefund(taxed, { ...nothing, tax: cents(100) })).toMatchObject({ amount: 100, tax: 100 });
+  });
+
+  it.each([0, -1])('refuses an amount of %i', (amount) => {
+    expect(() => allocateRefund(split, { ...nothing, amount: cents(amount) })).toThrow(
+      expect.objectContaining({ code: 'refund_amount_invalid' }),
+    );
+  });
+
+  it('refuses a session of which nothing was captured', () => {
+    expect(() => allocateRefund(session([line('a', null, 0)]), nothing)).toThrow(
+      expect.objectContaining({ code: 'checkout_session_not_captured' }),
+    );
+  });
+
+  it('names the entry whose price is not in the session', () => {
+    const entries = [
+      { priceId: 'price_a', amount: cents(1) },
+      { priceId: 'price_z', amount: cents(1) },
+    ];
+    expect(() => allocateRefund(split, { ...nothing, entries })).toThrow(
+      expect.objectContaining({
+        violations: [expect.objectContaining({ loc: ['body', 'checkout_session', 'line_items', '1', 'price'] })],
+      }),
+    );
+  });
+
+  it('holds payment_methods to the cards that paid and to the whole', () => {
+    const methods = [
+      { paymentMethodId: 'card_health', amount: cents(100) },
+      { paymentMethodId: 'card_other', amount: cents(200) },
+    ];
+    expect(allocateRefund(split, { ...nothing, amount: cents(300), methods }).cards).toEqual([
+      { paymentIntentId: 'health', amount: 100 },
+      { paymentIntentId: 'other', amount: 200 },
+    ]);
+    expect(() => allocateRefund(split, { ...nothing, amount: cents(301), methods })).toThrow(
+      expect.objectContaining({ code: 'refund_amount_invalid' }),
+    );
+  });
+
+  it('keeps every line and every card within what it paid, and sums to what was asked, for any series of refunds', () => {
+    const lines = fc.array(fc.tuple(fc.constantFrom('health', 'other'), fc.integer({ min: 1, max: 50_000 })), {
+      minLength: 1,
+      maxLength: 8,
+    });
+    fc.assert(
+      fc.property(lines, fc.array(fc.integer({ min: 1, max: 60_000 }), { maxLength: 12 }), (given, amounts) => {
+        let now = session(given.map(([card, captured], index) => line(String(index), card, captured)));
+        for (const amount of amounts) {
+          const rest = sumCents(now.cards.map((card) => cents(card.receivedCents - card.refundedCents)));
+          if (amount > rest) {
+            expect(() => allocateRefund(now, { ...nothing, amount: cents(amount) })).toThrow();
+            continue;
+          }
+          const refund = allocateRefund(now, { ...nothing, amount: cents(amount) });
+          expect(refund.amount).toBe(amount);
+          expect(sumCents(refund.cards.map((card) => card.amount))).toBe(amount);
+          now = session(
+            now.lines.map((one) => {
+              const back = refund.lines.find((part) => part.lineId === one.id)?.amount ?? 0;
+              expect(one.refundedCents + back).toBeLessThanOrEqual(one.capturedCents);
+              return { ...one, refundedCents: cents(one.refundedCents + back) };
+            }),
+          );
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});

@@ -1,0 +1,211 @@
+import { newId } from '@eligo/values';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { completeSession } from '../src/actions/complete-session.ts';
+import { cancelSession } from '../src/actions/end-session.ts';
+import type { PaymentMethod } from '../src/domain/payment-method.ts';
+import type { Session } from '../src/domain/session.ts';
+import { sweepCharges } from '../src/jobs/sweep-charges.ts';
+import { loadSession } from '../src/store/sessions.ts';
+import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
+import { line } from './world.ts';
+
+let world: ChargingWorld;
+beforeAll(async () => {
+  world = await openChargingWorld();
+});
+afterAll(() => world.close());
+
+const pay = (session: Session, ...cards: PaymentMethod[]) =>
+  completeSession(world.charging, world.scope, {
+    sessionId: session.id,
+    paymentMethodIds: cards.map((card) => card.id),
+    shippingDetails: null,
+  });
+
+const byAmount = async (session: Session) =>
+  (await world.charges(session))
+    .map(({ amount, amount_captured, status }) => ({ amount, captured: amount_captured, status }))
+    .sort((a, b) => a.amount - b.amount);
+
+// Sweeps until nothing is due any more, as the job does from second to second.
+async function sweepAll(): Promise<void> {
+  for (let round = 0; round < 6; round++) {
+    await world.lapseLeases();
+    await sweepCharges(world.charging);
+  }
+}
+
+describe('the checkout page with two cards', () => {
+  it('puts the eligible part on the health card and the rest on the other, and completes', async () => {
+    const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
+    const session = await world.mixedSession(hsa);
+    const paid = await pay(session, hsa, credit);
+    expect(paid).toMatchObject({ status: 'complete', amountReceivedCents: 10_000 });
+    expect(paid.paymentIntentIds).toHaveLength(2);
+    expect(await byAmount(session)).toEqual([
+      { amount: 4_000, captured: 4_000, status: 'succeeded' },
+      { amount: 6_000, captured: 6_000, status: 'succeeded' },
+    ]);
+  });
+
+  it('lets the health card go when the other is declined, says so, and takes another try', async () => {
+    const [hsa, declined, credit] = await Promise.all([
+      world.card('hsa'),
+      world.card('declined'),
+      world.card('credit'),
+    ]);
+    const session = await world.mixedSession(hsa);
+    const refused = await pay(session, hsa, declined);
+    expect(refused).toMatchObject({ status: 'open', amountReceivedCents: 0 });
+    expect(refused.nextAction).toMatchObject({ type: 'payment_failed', errorCode: 'card_declined' });
+    expect((await byAmount(session)).every((charge) => charge.captured === 0)).toBe(true);
+    expect(await pay(session, hsa, credit)).toMatchObject({ status: 'complete', amountReceivedCents: 10_000 });
+  });
+
+  it('holds the eligible part and asks for a second card when a health card comes alone', async () => {
+    const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
+    const session = await world.mixedSession(hsa);
+    const waiting = await pay(session, hsa);
+    expect(waiting.status).toBe('open');
+    expect(waiting.nextAction).toMatchObject({
+      type: 'provide_second_payment_method',
+      eligibleAmountCents: 4_000,
+      ineligibleAmountCents: 6_000,
+    });
+    expect(await byAmount(session)).toEqual([{ amount: 4_000, captured: 0, status: 'succeeded' }]);
+    expect(await pay(session, credit)).toMatchObject({ status: 'complete', amountReceivedCents: 10_000 });
+    expect(await byAmount(session)).toHaveLength(2);
+  });
+
+  it('lets that hold go after an hour', async () => {
+    const hsa = await world.card('hsa');
+    const session = await world.mixedSession(hsa);
+    await pay(session, hsa);
+    await world.test.admin(
+      "update checkout.payment_plans set release_at = now() - interval '1 second' where session_id = $1",
+      [session.id],
+    );
+    await sweepAll();
+    const [intent] = await world.test.admin<{ status: string }>(
+      'select status from checkout.payment_intents where session_id = $1',
+      [session.id],
+    );
+    expect(intent?.status).toBe('canceled');
+    expect((await loadSession(world.database, world.scope, session.id))?.status).toBe('open');
+  });
+
+  it('lets holds go when the session is canceled', async () => {
+    const hsa = await world.card('hsa');
+    const session = await world.mixedSession(hsa);
+    await pay(session, hsa);
+    expect((await cancelSession(world.resources, world.scope, session.id)).status).toBe('canceled');
+    await sweepAll();
+    const [intent] = await world.test.admin<{ status: string }>(
+      'select status from checkout.payment_intents where session_id = $1',
+      [session.id],
+    );
+    expect(intent?.status).toBe('canceled');
+  });
+
+  it('holds both cards while a letter is pending', async () => {
+    const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
+    const session = await world.session({
+      lines: [line({ unitAmount: 3_000, class: 'letter_of_medical_necessity' }), line({ unitAmount: 2_000 })],
+    });
+    expect(await pay(session, hsa, credit)).toMatchObject({ status: 'paid', amountReceivedCents: 0 });
+    expect((await byAmount(session)).map((charge) => charge.captured)).toEqual([0, 0]);
+  });
+
+  it('puts nothing ineligible on a health card', async () => {
+    const hsa = await world.card('hsa');
+    const session = await world.session({ lines: [line({ unitAmount: 2_000 })], customerId: hsa.customerId });
+    expect((await pay(session, hsa)).nextAction?.type).toBe('provide_alternative_payment_method');
+    expect(await world.charges(session)).toEqual([]);
+  });
+
+  it('lets an ordinary card pay everything', async () => {
+    const credit = await world.card('credit');
+    const session = await world.mixedSession(credit);
+    expect(await pay(session, credit)).toMatchObject({ status: 'complete', amountReceivedCents: 10_000 });
+    expect(await byAmount(session)).toEqual([{ amount: 10_000, captured: 10_000, status: 'succeeded' }]);
+  });
+
+  it.each(['payment_intents.confirm', 'payment_intents.capture', 'payment_intents.create'])(
+    'converges to one charge a card when an answer of %s is lost',
+    async (call) => {
+      for (const kind of ['drop_after', 'error_before']) {
+        const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
+        const session = await world.mixedSession(hsa);
+        await world.fault({ call, kind, times: 1 });
+        const first = await pay(session, hsa, credit);
+        await sweepAll();
+        const settled = await loadSession(world.database, world.scope, session.id);
+        // An attempt that was never sent is given up, and the plan begins it anew.
+        expect([first.status, settled?.status]).toContain('complete');
+        expect((await byAmount(session)).map((charge) => charge.captured)).toEqual([4_000, 6_000]);
+      }
+    },
+  );
+
+  it('lets two payments of one session at once charge it once', async () => {
+    const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
+    const session = await world.mixedSession(hsa);
+    const answers = await Promise.allSettled([1, 2, 3, 4].map(() => pay(session, hsa, credit)));
+    expect(answers.some((answer) => answer.status === 'fulfilled')).toBe(true);
+    expect((await byAmount(session)).map((charge) => charge.captured)).toEqual([4_000, 6_000]);
+  });
+
+  it('refuses a card that does not exist at its place in the body', async () => {
+    const session = await world.mixedSession(await world.card('hsa'));
+    const payment = { sessionId: session.id, paymentMethodIds: [newId('payment_method')], shippingDetails: null };
+    await expect(completeSession(world.charging, world.scope, payment)).rejects.toMatchObject({
+      violations: [
+        expect.objectContaining({
+          loc: ['body', 'checkout_session', 'payment_method'],
+          type: 'payment_method_not_found',
+        }),
+      ],
+    });
+  });
+});
+
+describe('a session in another mode', () => {
+  it('sets a card up and moves no money', async () => {
+    const card = await world.card('credit');
+    const session = await world.session({ mode: 'setup', lines: [], customerId: card.customerId });
+    const done = await pay(session, card);
+    expect(done.status).toBe('complete');
+    expect(done.setupIntentId).toMatch(/^fseti_/);
+    expect(await world.charges(session)).toEqual([]);
+  });
+
+  it('allocates the subscription and its invoice before charging, and tells billing once it is paid', async () => {
+    const card = await world.card('hsa');
+    const session = await world.session({
+      mode: 'subscription',
+      lines: [line({ unitAmount: 2_500, class: 'auto_substantiation', recurring: true })],
+      customerId: card.customerId,
+    });
+    const done = await pay(session, card);
+    expect(done).toMatchObject({ status: 'complete', amountReceivedCents: 2_500 });
+    expect(done.subscriptionId).toMatch(/^fsub_/);
+    expect(done.invoiceId).toMatch(/^fin_/);
+    const commands = await world.test.admin(
+      "select 1 from checkout.outbox where aggregate_id = $1 and type = 'command.subscription.start'",
+      [session.id],
+    );
+    expect(commands).toHaveLength(1);
+  });
+
+  it('charges nothing now when a subscription begins with a trial', async () => {
+    const card = await world.card('hsa');
+    const session = await world.session({
+      mode: 'subscription',
+      lines: [line({ unitAmount: 2_500, class: 'auto_substantiation', recurring: true })],
+      customerId: card.customerId,
+      subscriptionData: { trialPeriodDays: 14 },
+    });
+    expect(await pay(session, card)).toMatchObject({ status: 'complete', amountReceivedCents: 0 });
+    expect(await world.charges(session)).toEqual([]);
+  });
+});

@@ -1,0 +1,176 @@
+import { cents, newId } from '@eligo/values';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { chargeInvoice } from '../src/actions/charge-invoice.ts';
+import { completeSession } from '../src/actions/complete-session.ts';
+import { releaseRefund } from '../src/actions/release-refund.ts';
+import { reserveRefund } from '../src/actions/reserve-refund.ts';
+import type { RefundInstruction } from '../src/domain/refund-allocation.ts';
+import type { Session } from '../src/domain/session.ts';
+import { sweepCharges } from '../src/jobs/sweep-charges.ts';
+import { loadSession } from '../src/store/sessions.ts';
+import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
+
+let world: ChargingWorld;
+beforeAll(async () => {
+  world = await openChargingWorld();
+});
+afterAll(() => world.close());
+
+async function paidSession(): Promise<Session> {
+  const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
+  const session = await world.mixedSession(hsa);
+  return completeSession(world.charging, world.scope, {
+    sessionId: session.id,
+    paymentMethodIds: [hsa.id, credit.id],
+    shippingDetails: null,
+  });
+}
+
+const reserve = (
+  session: Session,
+  instruction: Partial<RefundInstruction> = {},
+  refundId = newId('refund'),
+  preview = false,
+) =>
+  reserveRefund(world.charging, world.scope, {
+    refundId,
+    sessionId: session.id,
+    paymentIntentId: null,
+    instruction: { entries: [], methods: [], ...instruction },
+    features: [],
+    preview,
+  });
+
+describe('taking a refund out of what remains', () => {
+  it('gives each card back what it paid, lowers the rest, and says so in one event', async () => {
+    const session = await paidSession();
+    const reserved = await reserve(session);
+    expect(reserved.cards.map((card) => card.amountCents).sort()).toEqual([4_000, 6_000]);
+    expect(reserved.session).toMatchObject({ amountRefundedCents: 10_000 });
+    await expect(reserve(session)).rejects.toMatchObject({ code: 'refund_amount_exceeds_remaining' });
+  });
+
+  it('is idempotent by the refund’s id', async () => {
+    const session = await paidSession();
+    const refundId = newId('refund');
+    const first = await reserve(session, { amount: cents(500) }, refundId);
+    const again = await reserve(session, { amount: cents(500) }, refundId);
+    expect(again.cards.map((card) => card.amountCents)).toEqual(first.cards.map((card) => card.amountCents));
+    expect((await loadSession(world.database, world.scope, session.id))?.amountRefundedCents).toBe(500);
+  });
+
+  it('reserves nothing for a preview', async () => {
+    const session = await paidSession();
+    await reserve(session, { amount: cents(500) }, newId('refund'), true);
+    expect((await loadSession(world.database, world.scope, session.id))?.amountRefundedCents).toBe(0);
+  });
+
+  it('never gives back more than was captured, in 200 refunds at once', async () => {
+    const session = await paidSession();
+    const answers = await Promise.allSettled(
+      Array.from({ length: 200 }, () => reserve(session, { amount: cents(100) })),
+    );
+    const given = answers.filter((answer) => answer.status === 'fulfilled').length;
+    const now = await loadSession(world.database, world.scope, session.id);
+    expect(now?.amountRefundedCents).toBe(given * 100);
+    expect(given).toBeLessThanOrEqual(100);
+  });
+
+  it('gives a failed card’s part back to the rest, once', async () => {
+    const session = await paidSession();
+    const refundId = newId('refund');
+    const { cards } = await reserve(session, {}, refundId);
+    const failed = cards[0]?.intent.id ?? '';
+    for (const _ of [1, 2]) await releaseRefund(world.charging, world.scope, refundId, [failed]);
+    const now = await loadSession(world.database, world.scope, session.id);
+    expect(now?.amountRefundedCents).toBe(10_000 - (cards[0]?.amountCents ?? 0));
+    await releaseRefund(world.charging, world.scope, refundId, []);
+    expect((await loadSession(world.database, world.scope, session.id))?.amountRefundedCents).toBe(0);
+    expect((await reserve(session)).session?.amountRefundedCents).toBe(10_000);
+  });
+
+  it('holds its limits without the code: the constraints alone refuse', async () => {
+    const session = await paidSession();
+    for (const broken of [
+      ['update checkout.session_lines set amount_refunded_cents = amount_captured_cents + 1 where session_id = $1'],
+      ['update checkout.payment_intents set amount_refunded_cents = amount_received_cents + 1 where session_id = $1'],
+      ['update checkout.sessions set amount_refunded_cents = amount_received_cents + 1 where id = $1'],
+    ]) {
+      await expect(world.test.admin(broken[0] ?? '', [session.id])).rejects.toMatchObject({ code: '23514' });
+    }
+  });
+
+  it('refuses explicit payment methods without the feature, and a session that was not captured', async () => {
+    const session = await paidSession();
+    const methods = [{ paymentMethodId: newId('payment_method'), amount: cents(1) }];
+    await expect(reserve(session, { amount: cents(1), methods })).rejects.toMatchObject({
+      code: 'payment_method_allocation_not_enabled',
+    });
+    const unpaid = await world.mixedSession(await world.card('hsa'));
+    await expect(reserve(unpaid)).rejects.toMatchObject({ code: 'checkout_session_not_captured' });
+  });
+
+  it('keeps the ledger balanced with the records', async () => {
+    const session = await paidSession();
+    const refundId = newId('refund');
+    await reserve(session, { amount: cents(700) }, refundId);
+    const [sums] = await world.test.admin<{ captured: string; refunded: string }>(
+      `select sum(amount_cents) filter (where kind = 'capture') as captured,
+         sum(amount_cents) filter (where kind = 'refund_reserved') as refunded
+       from checkout.ledger_entries where payment_intent_id = any($1)`,
+      [session.paymentIntentIds],
+    );
+    expect(sums).toEqual({ captured: '10000', refunded: '700' });
+  });
+});
+
+describe('charging an invoice', () => {
+  const charge = async (card: { id: string; customerId: string }, operationId: string, invoiceId: string) =>
+    chargeInvoice(world.charging, world.scope, {
+      operationId,
+      invoiceId,
+      subscriptionId: newId('subscription'),
+      customerId: card.customerId,
+      paymentMethodId: card.id,
+      amountCents: cents(2_500),
+      leg: 'health',
+      at: new Date(),
+    });
+
+  it('charges once per operation id, however often it is asked and from how many at once', async () => {
+    const card = await world.card('hsa');
+    const [operation, invoice] = [newId('charge_attempt'), newId('invoice')];
+    await Promise.all([1, 2, 3, 4].map(() => charge(card, operation, invoice)));
+    expect(await charge(card, operation, invoice)).toMatchObject({ outcome: 'succeeded' });
+    const attempts = await world.test.admin(
+      "select 1 from checkout.charge_attempts where subject_id = $1 and status = 'succeeded'",
+      [invoice],
+    );
+    expect(attempts).toHaveLength(1);
+  });
+
+  it('gives a decline again for its operation, and takes another operation for the same invoice', async () => {
+    const declined = await world.card('insufficient_funds');
+    const [operation, invoice] = [newId('charge_attempt'), newId('invoice')];
+    for (const _ of [1, 2]) {
+      expect(await charge(declined, operation, invoice)).toMatchObject({
+        outcome: 'declined',
+        declineCode: 'insufficient_funds',
+      });
+    }
+    expect(await charge(await world.card('hsa'), newId('charge_attempt'), invoice)).toMatchObject({
+      outcome: 'succeeded',
+    });
+  });
+
+  it('is unknown when the answer was lost, blocks the next try, and is resolved by the sweeper', async () => {
+    const card = await world.card('hsa');
+    const [operation, invoice] = [newId('charge_attempt'), newId('invoice')];
+    await world.fault({ call: 'payment_intents.confirm', kind: 'drop_after', times: 1 });
+    expect(await charge(card, operation, invoice)).toMatchObject({ outcome: 'unknown' });
+    expect(await charge(card, newId('charge_attempt'), invoice)).toMatchObject({ outcome: 'unknown' });
+    await world.lapseLeases();
+    await sweepCharges(world.charging);
+    expect(await charge(card, operation, invoice)).toMatchObject({ outcome: 'succeeded' });
+  });
+});
