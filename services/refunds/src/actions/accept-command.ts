@@ -1,0 +1,36 @@
+import { create, toBinary } from '@bufbuild/protobuf';
+import { afterCommit, type Scope, type Tx } from '@eligo/postgres';
+import { RefundInstructionSchema } from '@eligo/proto/checkout/v1/checkout';
+import type { RefundRequested } from '@eligo/proto/events/v1/events';
+import { newId } from '@eligo/values';
+import { insertRequest } from '../store/requested-refunds.ts';
+import type { Refunds } from './context.ts';
+
+/** Writes down a refund that another service decided, once per operation id; it is carried out after this transaction. */
+export async function acceptCommand(refunds: Refunds, tx: Tx, scope: Scope, command: RefundRequested): Promise<void> {
+  const { subject, amountCents, operationId } = command;
+  if (subject.case === undefined || operationId === '') throw new Error('a refund command without a subject or an id');
+  const refundId = newId('refund');
+  const instruction = create(RefundInstructionSchema, amountCents === undefined ? {} : { amountCents });
+  const isNew = await insertRequest(
+    tx,
+    scope,
+    {
+      refundId,
+      subject:
+        subject.case === 'sessionId'
+          ? { kind: 'session', sessionId: subject.value }
+          : { kind: 'payment_intent', paymentIntentId: subject.value },
+      instruction: toBinary(RefundInstructionSchema, instruction),
+      features: [],
+      operationId,
+      reason: command.reason === '' ? null : command.reason,
+      metadata: {},
+      subscriptionId: command.subscriptionId ?? null,
+      invoiceId: command.invoiceId ?? null,
+    },
+    // Nobody holds it: whoever comes first carries it out.
+    0,
+  );
+  if (isNew) afterCommit(tx, () => refunds.wake([{ kind: 'requested', scope, refundId }]));
+}

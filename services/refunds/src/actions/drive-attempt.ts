@@ -1,0 +1,100 @@
+import { type Scope, withTx } from '@eligo/postgres';
+import type { ProcessorPort, RefundOutcome } from '@eligo/processor';
+import { isKeyForgotten, judgeRefusal } from '../domain/judge-outcome.ts';
+import type { RefundAttempt } from '../domain/refund.ts';
+import { claimAttempt, fenceAttempt } from '../store/refund-attempts.ts';
+import type { Refunds } from './context.ts';
+import { replaceAttempt, settleAccepted, settleFailed, settleUnknown } from './settle-attempt.ts';
+
+/**
+ * Drives one attempt a step on: asks the processor to give a card its part back, under the attempt's own key and with the same parameters each
+ * time, or looks at what became of it. `epoch` is the claim of whoever made the attempt; without one it is claimed first.
+ */
+export async function driveAttempt(refunds: Refunds, scope: Scope, attemptId: string, epoch?: number): Promise<void> {
+  if (epoch !== undefined) return send(refunds, scope, attemptId, epoch);
+  const { database, budgets } = refunds;
+  const attempt = await withTx(database, scope, (tx) => claimAttempt(tx, scope, attemptId, budgets.leaseMs));
+  if (attempt === undefined) return;
+  if (attempt.status === 'accepted') return lookAgain(refunds, scope, attempt);
+  if (isKeyForgotten(attempt.firstSentAt, attempt.now)) return lookUp(refunds, scope, attempt);
+  return send(refunds, scope, attemptId, attempt.epoch);
+}
+
+async function send(refunds: Refunds, scope: Scope, attemptId: string, epoch: number): Promise<void> {
+  const { database, budgets } = refunds;
+  const attempt = await withTx(database, scope, (tx) =>
+    fenceAttempt(tx, scope, attemptId, epoch, budgets.processorMs + marginMs),
+  );
+  if (attempt === undefined) return;
+  await refunds.failpoint('refund.after_fence');
+  const outcome = await ask(refunds, scope, attempt);
+  await refunds.failpoint('refund.after_call');
+  if (outcome.kind !== 'rejected' && outcome.kind !== 'unknown')
+    return settleAccepted(refunds, scope, attempt, outcome);
+  const next = judgeRefusal(outcome, attempt.sends);
+  switch (next.step) {
+    case 'fail':
+      return settleFailed(refunds, scope, attempt, next.code);
+    case 'look_up':
+      return lookUp(refunds, scope, attempt, outcome.kind === 'rejected' ? outcome.code : undefined);
+    case 'alert':
+      refunds.alert({ attempt: attempt.attemptId, code: next.code }, 'the processor does not take our refunds');
+      return settleUnknown(refunds, scope, attempt);
+    case 'send_again':
+      return settleUnknown(refunds, scope, attempt);
+  }
+}
+
+// The same bytes at every send: nothing that could change in between may be among them.
+function ask(refunds: Refunds, scope: Scope, attempt: RefundAttempt): Promise<RefundOutcome> {
+  const { attemptId, refundId, processorIntentId, amountCents } = attempt;
+  return processorOf(refunds, scope).createRefund(
+    { refundId, intentId: processorIntentId, amountCents, metadata: { attempt: attemptId } },
+    { idempotencyKey: attemptId, timeoutMs: refunds.budgets.processorMs },
+  );
+}
+
+/**
+ * Asks whether the processor has the refund, where its key can tell nothing more. When it has none, the attempt has failed if it was refused,
+ * and is made anew under a new key if its key was used up or forgotten: no late request under the old one can do anything any more.
+ */
+async function lookUp(
+  refunds: Refunds,
+  scope: Scope,
+  attempt: RefundAttempt,
+  refusalCode?: string | undefined,
+): Promise<void> {
+  const { refundId, processorIntentId } = attempt;
+  const found = await processorOf(refunds, scope).findRefund(processorIntentId, refundId, {
+    timeoutMs: refunds.budgets.processorMs,
+  });
+  switch (found.kind) {
+    case 'unknown':
+    case 'rejected':
+      return settleUnknown(refunds, scope, attempt);
+    case 'none':
+      return refusalCode === undefined
+        ? replaceAttempt(refunds, scope, attempt)
+        : settleFailed(refunds, scope, attempt, refusalCode);
+    default:
+      return settleAccepted(refunds, scope, attempt, found);
+  }
+}
+
+// What the processor has may still move: it is pending, or the card's bank sends it back.
+async function lookAgain(refunds: Refunds, scope: Scope, attempt: RefundAttempt): Promise<void> {
+  const { processorRefundId } = attempt;
+  if (processorRefundId === null) throw new Error('an accepted attempt without its refund at the processor');
+  const outcome = await processorOf(refunds, scope).retrieveRefund(processorRefundId, {
+    timeoutMs: refunds.budgets.processorMs,
+  });
+  if (outcome.kind === 'unknown' || outcome.kind === 'rejected') return settleUnknown(refunds, scope, attempt);
+  return settleAccepted(refunds, scope, attempt, outcome);
+}
+
+function processorOf({ processors }: Refunds, scope: Scope): ProcessorPort {
+  return processors.of(scope);
+}
+
+// Between the end of the longest call and the end of the lease there is time to write down what it said.
+const marginMs = 2_000;

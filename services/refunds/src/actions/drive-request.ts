@@ -1,0 +1,19 @@
+import { Failure } from '@eligo/failures';
+import { type Scope, withTx } from '@eligo/postgres';
+import { claimRequest } from '../store/requested-refunds.ts';
+import { carryOutRequest } from './carry-out-request.ts';
+import type { Refunds } from './context.ts';
+
+/** Carries out a request whose own process is gone, or that another service decided. A refusal ends it. */
+export async function driveRequest(refunds: Refunds, scope: Scope, refundId: string): Promise<void> {
+  const { database, budgets } = refunds;
+  const requested = await withTx(database, scope, (tx) => claimRequest(tx, scope, refundId, budgets.leaseMs));
+  if (requested === undefined) return;
+  try {
+    await carryOutRequest(refunds, scope, requested, refunds.callFor(scope, requested.features));
+  } catch (error) {
+    // Known, written down, and nobody waits for it.
+    if (!(error instanceof Failure)) throw error;
+    refunds.alert({ refund: refundId, code: error.code }, 'a requested refund did not go through');
+  }
+}

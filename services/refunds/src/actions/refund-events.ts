@@ -1,0 +1,22 @@
+import { append } from '@eligo/events';
+import type { Scope, Tx } from '@eligo/postgres';
+import type { Refund } from '../domain/refund.ts';
+import { refundMessage } from '../rpc/messages.ts';
+
+/** Tells of a refund as it is after this transaction; the caller holds its lock. */
+export async function appendRefundEvent(
+  tx: Tx,
+  scope: Scope,
+  type: 'refund.created' | 'refund.updated',
+  refund: Refund,
+  at?: Date,
+): Promise<void> {
+  await append(tx, {
+    type,
+    aggregateId: refund.refundId,
+    accountId: scope.accountId,
+    testMode: scope.testMode,
+    object: { case: 'refund', value: refundMessage(refund) },
+    ...(at === undefined ? {} : { at }),
+  });
+}

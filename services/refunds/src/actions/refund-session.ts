@@ -1,0 +1,49 @@
+import { create } from '@bufbuild/protobuf';
+import { finishKey, type Scope, withTx } from '@eligo/postgres';
+import { type RefundSessionResponse, RefundSessionResponseSchema } from '@eligo/proto/refunds/v1/refunds';
+import type { CallOptions } from '@eligo/rpc';
+import { refundMessage } from '../rpc/messages.ts';
+import { findRefund } from '../store/refunds.ts';
+import { carryOutRequest } from './carry-out-request.ts';
+import type { Refunds } from './context.ts';
+import { answerOf, replay } from './refund-answer.ts';
+import { type KeyHold, type RefundRequest, requestRefund } from './request-refund.ts';
+
+/**
+ * Refunds a session or a payment intent: write down, reserve at checkout, make pending; the processor is asked after the answer. Answers the
+ * refund, and the session when it has one. The same Idempotency-Key gives the same answer.
+ */
+export async function refund(
+  refunds: Refunds,
+  scope: Scope,
+  request: RefundRequest,
+  call: CallOptions,
+): Promise<RefundSessionResponse> {
+  // Refused before the first row where no processor could give the money back.
+  refunds.processors.of(scope);
+  const requested = await requestRefund(refunds, scope, request);
+  if (requested.kind === 'answered') return replay(requested.answer);
+  if (requested.kind === 'begun_before') return finishEarlier(refunds, scope, requested, call);
+  const done = await carryOutRequest(refunds, scope, requested.refund, call, requested.key);
+  return create(RefundSessionResponseSchema, {
+    refund: refundMessage(done.refund),
+    ...(done.session === undefined ? {} : { session: done.session }),
+  });
+}
+
+// The refund is there and its answer is not: what an older release began.
+async function finishEarlier(
+  refunds: Refunds,
+  scope: Scope,
+  { refundId, key }: { refundId: string; key: KeyHold },
+  call: CallOptions,
+): Promise<RefundSessionResponse> {
+  const found = await findRefund(refunds.database, scope, refundId);
+  if (found === undefined) throw new Error('a key names a refund that is not there');
+  const { checkoutSessionId } = found;
+  const session =
+    checkoutSessionId === null ? undefined : await refunds.checkout.getSession({ id: checkoutSessionId }, call);
+  const answer = answerOf(found, session);
+  await withTx(refunds.database, scope, (tx) => finishKey(tx, scope, key.use, answer));
+  return replay(answer);
+}

@@ -1,0 +1,37 @@
+import { type Scope, withTx } from '@eligo/postgres';
+import { pauseWhileUnknownMs } from '../domain/pauses.ts';
+import { claimReleasingItem, postponeReleasingItem } from '../store/refund-items.ts';
+import { lockRefund } from '../store/refunds.ts';
+import { endFailedItem } from './apply-facts.ts';
+import type { Refunds } from './context.ts';
+
+/**
+ * Gives a card's part that failed back to what remains: tells checkout, which does it once however often it is told, and then ends the part
+ * with the movements and the event.
+ */
+export async function releaseItem(
+  refunds: Refunds,
+  scope: Scope,
+  refundId: string,
+  paymentIntentId: string,
+): Promise<void> {
+  const { database, checkout, budgets } = refunds;
+  const item = await withTx(database, scope, (tx) =>
+    claimReleasingItem(tx, scope, refundId, paymentIntentId, budgets.leaseMs),
+  );
+  if (item === undefined) return;
+  try {
+    const call = { ...refunds.callFor(scope, []), timeoutMs: budgets.checkoutMs };
+    await checkout.releaseRefund({ refundId, paymentIntentIds: [paymentIntentId] }, call);
+  } catch (error) {
+    await withTx(database, scope, (tx) => postponeReleasingItem(tx, scope, item, pauseWhileUnknownMs(item.checks)));
+    throw error;
+  }
+  await refunds.failpoint('refund.after_release');
+  await withTx(database, scope, async (tx) => {
+    const refund = await lockRefund(tx, scope, refundId);
+    if (refund === undefined) throw new Error('a part without its refund');
+    await endFailedItem(tx, scope, refund, paymentIntentId, new Date());
+  });
+  await refunds.failpoint('refund.after_failure');
+}

@@ -1,0 +1,102 @@
+import { afterCommit, type Scope, type Tx, withTx } from '@eligo/postgres';
+import { newId } from '@eligo/values';
+import { pauseWhileAcceptedMs, pauseWhileUnknownMs } from '../domain/pauses.ts';
+import type { Refund, RefundAttempt } from '../domain/refund.ts';
+import { insertAttempts, moveAttempt } from '../store/refund-attempts.ts';
+import { lockRefund } from '../store/refunds.ts';
+import { applyMove, type ItemMove, moveOf, type RefundFacts } from './apply-facts.ts';
+import type { Refunds } from './context.ts';
+
+/** Writes down what the processor has: its id, what it stands at, and when to look again. */
+export async function settleAccepted(
+  refunds: Refunds,
+  scope: Scope,
+  attempt: RefundAttempt,
+  facts: RefundFacts,
+): Promise<void> {
+  if (facts.amountCents !== attempt.amountCents) {
+    refunds.alert({ attempt: attempt.attemptId }, 'the processor has a refund of another amount than was asked for');
+    return settleUnknown(refunds, scope, attempt);
+  }
+  await settle(refunds, scope, attempt, moveOf(facts), async (tx) => {
+    const isFirst = attempt.status !== 'accepted';
+    const isSettled = facts.kind !== 'pending' && facts.kind !== 'requires_action';
+    const isOver = facts.kind === 'failed' || facts.kind === 'canceled';
+    const pauseMs = isOver ? undefined : pauseWhileAcceptedMs(isFirst ? 0 : attempt.checks + 1, isSettled);
+    const processorRefundId = facts.refundId;
+    const accepted = await moveAttempt(tx, scope, attempt.attemptId, {
+      status: 'accepted',
+      pauseMs,
+      processorRefundId,
+    });
+    if (accepted && pauseMs === undefined) await moveAttempt(tx, scope, attempt.attemptId, { status: 'ended' });
+    return accepted;
+  });
+  await refunds.failpoint('refund.after_settle');
+}
+
+/** Writes down that the processor will not do it and has done nothing. */
+export async function settleFailed(
+  refunds: Refunds,
+  scope: Scope,
+  attempt: RefundAttempt,
+  code: string,
+): Promise<void> {
+  const move: ItemMove = { status: 'releasing', endStatus: 'failed', failureCode: code };
+  await settle(refunds, scope, attempt, move, (tx) =>
+    moveAttempt(tx, scope, attempt.attemptId, { status: 'failed', failureCode: code }),
+  );
+  await refunds.failpoint('refund.after_settle');
+}
+
+/** Writes down that nobody knows, and when to ask again. What is accepted stays so. */
+export function settleUnknown({ database }: Refunds, scope: Scope, attempt: RefundAttempt): Promise<void> {
+  return withTx(database, scope, async (tx) => {
+    const { attemptId, checks } = attempt;
+    const pauseMs = pauseWhileUnknownMs(checks);
+    const status = attempt.status === 'accepted' ? 'accepted' : 'unknown';
+    await moveAttempt(tx, scope, attemptId, { status, pauseMs });
+  });
+}
+
+/** Makes an attempt anew under a new key, once it is certain that the old one has moved nothing and never will. */
+export function replaceAttempt(refunds: Refunds, scope: Scope, attempt: RefundAttempt): Promise<void> {
+  const attemptId = newId('charge_attempt');
+  return withTx(refunds.database, scope, async (tx) => {
+    await lockRefund(tx, scope, attempt.refundId);
+    const failed = await moveAttempt(tx, scope, attempt.attemptId, { status: 'failed', failureCode: 'key_used_up' });
+    if (!failed) return;
+    await insertAttempts(tx, scope, [{ ...attempt, attemptId }], refunds.budgets.leaseMs);
+    afterCommit(tx, () => refunds.wake([{ kind: 'attempt', scope, attemptId, epoch: 1 }]));
+  });
+}
+
+// The refund is locked first, as every writer of it does; a fact that comes late finds the attempt where no move leads on.
+async function settle(
+  refunds: Refunds,
+  scope: Scope,
+  attempt: RefundAttempt,
+  move: ItemMove,
+  moveOwn: (tx: Tx) => Promise<boolean>,
+): Promise<void> {
+  await withTx(
+    refunds.database,
+    scope,
+    async (tx) => {
+      const refund = await lockRefund(tx, scope, attempt.refundId);
+      if (refund === undefined) throw new Error('an attempt without its refund');
+      if (!(await moveOwn(tx))) return;
+      const after = await applyMove(tx, scope, refund, attempt.paymentIntentId, move, attempt.now);
+      wakeReleasing(refunds, tx, scope, after, attempt.paymentIntentId);
+    },
+    { retrySerialization: 3 },
+  );
+}
+
+/** Has checkout told, once this is committed, if this card's part is to be released. */
+export function wakeReleasing(refunds: Refunds, tx: Tx, scope: Scope, refund: Refund, paymentIntentId: string): void {
+  const item = refund.items.find((part) => part.paymentIntentId === paymentIntentId);
+  if (item?.status !== 'releasing') return;
+  const { refundId } = refund;
+  afterCommit(tx, () => refunds.wake([{ kind: 'releasing', scope, refundId, paymentIntentId }]));
+}

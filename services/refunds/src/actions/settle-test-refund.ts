@@ -1,0 +1,80 @@
+import { Failure } from '@eligo/failures';
+import { type Scope, withTx } from '@eligo/postgres';
+import type { RefundOutcome, TestBank } from '@eligo/processor';
+import type { Refund, RefundAttempt } from '../domain/refund.ts';
+import { attemptsOf } from '../store/refund-attempts.ts';
+import { findRefund, lockRefund } from '../store/refunds.ts';
+import { applyMove, moveOf } from './apply-facts.ts';
+import type { Refunds } from './context.ts';
+import { driveAttempt } from './drive-attempt.ts';
+import { releaseItem } from './release-item.ts';
+import { wakeReleasing } from './settle-attempt.ts';
+
+/**
+ * Lets the sandbox's bank have the last word on a refund: it goes through, or it fails, also after it had gone through, as banks do. Test mode
+ * only. Answers the refund when it is all settled.
+ */
+export async function settleTestRefund(
+  refunds: Refunds,
+  scope: Scope,
+  refundId: string,
+  succeed: boolean,
+): Promise<Refund> {
+  if (!scope.testMode) throw new Failure('test_mode_required');
+  const bank = refunds.processors.of(scope).testBank;
+  if (bank === undefined) throw new Failure('test_mode_required');
+  const refund = await findRefund(refunds.database, scope, refundId);
+  if (refund === undefined) throw new Failure('refund_not_found');
+  if (succeed && refund.status === 'succeeded') return refund;
+  const isOver = refund.status === 'failed' || refund.status === 'canceled' || refund.status === 'succeeded';
+  if (isOver && (succeed || refund.status !== 'succeeded')) throw new Failure('refund_not_pending');
+  for (const attempt of await acceptedAttempts(refunds, scope, refundId)) {
+    await decide(refunds, scope, attempt, bank, succeed);
+    await releaseItem(refunds, scope, refundId, attempt.paymentIntentId);
+  }
+  const settled = await findRefund(refunds.database, scope, refundId);
+  if (settled === undefined) throw new Error('a refund is gone');
+  return settled;
+}
+
+// The bank can only speak of what it was asked: attempts that are not there yet are driven on first.
+async function acceptedAttempts(refunds: Refunds, scope: Scope, refundId: string): Promise<RefundAttempt[]> {
+  for (let look = 0; look < mostLooks; look++) {
+    const attempts = (await attemptsOf(refunds.database, scope, refundId)).filter(({ status }) => status !== 'failed');
+    const waiting = attempts.filter(({ processorRefundId }) => processorRefundId === null);
+    if (waiting.length === 0) return attempts;
+    for (const { attemptId } of waiting) await driveAttempt(refunds, scope, attemptId);
+    await new Promise((resolve) => setTimeout(resolve, pauseBetweenLooksMs));
+  }
+  throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
+}
+
+async function decide(
+  refunds: Refunds,
+  scope: Scope,
+  attempt: RefundAttempt,
+  bank: TestBank,
+  succeed: boolean,
+): Promise<void> {
+  const { processorRefundId, refundId, paymentIntentId } = attempt;
+  if (processorRefundId === null) throw new Error('an attempt that the processor does not know');
+  const said = await (succeed ? bank.succeedRefund(processorRefundId) : bank.failRefund(processorRefundId));
+  const facts = said.kind === 'rejected' ? await whatIsThere(refunds, scope, processorRefundId) : said;
+  if (facts.kind === 'unknown' || facts.kind === 'rejected') {
+    throw new Failure('service_unavailable', { retryAfterSeconds: 1 });
+  }
+  await withTx(refunds.database, scope, async (tx) => {
+    const refund = await lockRefund(tx, scope, refundId);
+    if (refund === undefined) throw new Error('an attempt without its refund');
+    const after = await applyMove(tx, scope, refund, paymentIntentId, moveOf(facts), new Date());
+    wakeReleasing(refunds, tx, scope, after, paymentIntentId);
+  });
+}
+
+// A bank that has spoken already does not do so twice.
+function whatIsThere(refunds: Refunds, scope: Scope, processorRefundId: string): Promise<RefundOutcome> {
+  return refunds.processors.of(scope).retrieveRefund(processorRefundId);
+}
+
+const mostLooks = 50;
+const pauseBetweenLooksMs = 100;

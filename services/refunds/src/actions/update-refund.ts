@@ -1,0 +1,27 @@
+import { Failure } from '@eligo/failures';
+import { type Scope, withTx } from '@eligo/postgres';
+import type { Refund } from '../domain/refund.ts';
+import { lockRefund, saveRefund } from '../store/refunds.ts';
+import type { Refunds } from './context.ts';
+import { appendRefundEvent } from './refund-events.ts';
+
+/** Changes a refund's reason and metadata; nothing else of a refund may be changed. */
+export function updateRefund(
+  { database }: Refunds,
+  scope: Scope,
+  refundId: string,
+  change: { reason?: string | undefined; metadata?: Readonly<Record<string, string>> | undefined },
+): Promise<Refund> {
+  return withTx(database, scope, async (tx) => {
+    const before = await lockRefund(tx, scope, refundId);
+    if (before === undefined) throw new Failure('refund_not_found');
+    const after = {
+      ...before,
+      reason: change.reason ?? before.reason,
+      metadata: change.metadata ?? before.metadata,
+    };
+    await saveRefund(tx, scope, before, after);
+    await appendRefundEvent(tx, scope, 'refund.updated', after);
+    return after;
+  });
+}

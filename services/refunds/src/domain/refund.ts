@@ -1,0 +1,86 @@
+import type { Cents } from '@eligo/values';
+import type { AttemptStatus, ItemStatus, RefundStatus } from './refund-states.ts';
+
+/** What is to be refunded: a session, or one payment intent. */
+export type RefundSubject =
+  | { readonly kind: 'session'; readonly sessionId: string }
+  | { readonly kind: 'payment_intent'; readonly paymentIntentId: string };
+
+/** A refund that was asked for and is not yet taken out of what remains. */
+export interface RequestedRefund {
+  readonly refundId: string;
+  readonly subject: RefundSubject;
+  /** The RefundInstruction message, encoded: how much, of what. */
+  readonly instruction: Uint8Array;
+  /** The features that the caller had when it asked. */
+  readonly features: readonly string[];
+  readonly operationId: string | null;
+  readonly reason: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly subscriptionId: string | null;
+  readonly invoiceId: string | null;
+}
+
+/** A reference by which a card's bank can find a refund. */
+export interface RefundReference {
+  readonly id: string | null;
+  readonly type: string | null;
+  readonly status: string | null;
+}
+
+/** A card's part of a refund. */
+export interface RefundItem {
+  readonly paymentIntentId: string;
+  readonly paymentMethodId: string;
+  readonly chargeId: string;
+  readonly processorIntentId: string;
+  readonly amountCents: Cents;
+  readonly status: ItemStatus;
+  readonly endStatus: 'failed' | 'canceled' | null;
+  readonly reference: RefundReference;
+}
+
+/** A refund as partners see it. */
+export interface Refund {
+  readonly refundId: string;
+  readonly status: RefundStatus;
+  readonly amountCents: Cents;
+  readonly failedCents: Cents;
+  readonly paymentIntentId: string;
+  readonly checkoutSessionId: string | null;
+  readonly customerId: string | null;
+  readonly subscriptionId: string | null;
+  readonly invoiceId: string | null;
+  readonly reason: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly reference: RefundReference;
+  readonly balanceTransactionId: string;
+  readonly failureBalanceTransactionId: string | null;
+  readonly createdAt: Date;
+  readonly testMode: boolean;
+  readonly items: readonly RefundItem[];
+}
+
+/** One try at giving a card its part back; its id is the processor's idempotency key. */
+export interface RefundAttempt {
+  readonly attemptId: string;
+  readonly refundId: string;
+  readonly paymentIntentId: string;
+  readonly processorIntentId: string;
+  readonly amountCents: Cents;
+  readonly status: AttemptStatus;
+  readonly epoch: number;
+  readonly sends: number;
+  readonly checks: number;
+  readonly firstSentAt: Date | null;
+  readonly processorRefundId: string | null;
+  /** The database's time, which leases and pauses are measured by. */
+  readonly now: Date;
+}
+
+/** What a refund gives back as things stand: all of it, or what did not fail when part of it did and the rest went through. */
+export function amountReturned(refund: Pick<Refund, 'status' | 'amountCents' | 'failedCents'>): number {
+  return refund.status === 'failed' || refund.status === 'canceled'
+    ? refund.amountCents
+    : refund.amountCents - refund.failedCents;
+}

@@ -1,0 +1,1 @@
+export { refundsService } from './service.ts';

@@ -1,0 +1,66 @@
+import { eventsMigrations } from '@eligo/events';
+import { idempotencyMigrations, migrationSource, pruneKeys, refuseInsideTransaction } from '@eligo/postgres';
+import { openProcessors } from '@eligo/processor';
+import { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
+import { RefundsService } from '@eligo/proto/refunds/v1/refunds';
+import { currentRequest, implement } from '@eligo/rpc';
+import { declareFailpoints, type ServiceComposition } from '@eligo/service';
+import { defaultBudgets, type Refunds, refundFailpoints } from './actions/context.ts';
+import { type RefundsSettings, readRefundsSettings } from './config.ts';
+import { refundCommands } from './consumers/refund-commands.ts';
+import { drive } from './jobs/drive.ts';
+import { RefundWorker } from './jobs/refund-worker.ts';
+import { refundMethods } from './rpc/refunds.ts';
+
+/** The refunds service: money returned. */
+export const refundsService: ServiceComposition<RefundsSettings> = {
+  name: 'refunds',
+  migrations: [
+    eventsMigrations,
+    idempotencyMigrations,
+    migrationSource('refunds', new URL('../migrations', import.meta.url)),
+  ],
+  settings: readRefundsSettings,
+  build(context) {
+    const { database, logger, metrics, failpoint } = context;
+    const calls = metrics.histogram('processor_seconds', 'Calls to the processor, by call and outcome', [
+      'call',
+      'outcome',
+    ]);
+    const processors = openProcessors(context.settings.processors, {
+      beforeCall: () => refuseInsideTransaction('a call to the processor'),
+      onCall: ({ call, outcome, durationMs }) => calls.observe({ call, outcome }, durationMs / 1_000),
+      onBreaker: (change) => logger.warn(change, 'the processor changed between up and down'),
+    });
+    const worker = new RefundWorker({
+      database,
+      drive: (work) => drive(refunds, work),
+      onError: (error, { kind }) => logger.error({ err: error, kind }, 'a refund could not be driven on'),
+    });
+    const refunds: Refunds = {
+      ...{ database, processors, failpoint, budgets: defaultBudgets },
+      checkout: context.client(CheckoutService),
+      callFor: ({ accountId, testMode }, features) => ({
+        caller: context.callerFor({ accountId, testMode, features }),
+        requestId: currentRequest()?.requestId,
+      }),
+      wake: (work) => worker.wake(work),
+      alert: (fields, message) => logger.warn(fields, message),
+    };
+    return {
+      handlers: [implement(RefundsService, refundMethods(refunds))],
+      consumers: [refundCommands(refunds)],
+      jobs: [
+        // What is new is driven on at once; this finds retries and what a process that died has left.
+        { name: 'sweep-refunds', everyMs: 1_000, run: () => worker.sweep() },
+        { name: 'prune-keys', everyMs: 3_600_000, run: () => pruneKeys(database) },
+      ],
+      async stop() {
+        await worker.stop();
+        processors.close();
+      },
+    };
+  },
+};
+
+declareFailpoints(refundFailpoints);

@@ -1,0 +1,92 @@
+import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { type Cents, newId } from '@eligo/values';
+import { type LedgerKind, ledgerPair } from '../domain/ledger.ts';
+
+/** What caused a movement: a card's part of a refund. */
+export interface LedgerCause {
+  readonly kind: LedgerKind;
+  readonly refundId: string;
+  readonly paymentIntentId: string;
+  readonly amountCents: Cents;
+}
+
+/** Books movements, each a balanced pair; one that is booked already is an error. */
+export async function book(tx: Tx, scope: Scope, causes: readonly LedgerCause[], at: Date): Promise<void> {
+  const entries = causes.flatMap((cause) => {
+    const transactionId = newId('ledger_transaction');
+    return ledgerPair(cause.kind, cause.amountCents).map((entry) => ({ ...cause, ...entry, transactionId }));
+  });
+  await tx.execute(insertEntries, scope, [
+    entries.map(({ transactionId }) => transactionId),
+    entries.map(({ account }) => account),
+    entries.map(({ amountCents }) => amountCents),
+    entries.map(({ kind }) => kind),
+    entries.map(({ refundId }) => refundId),
+    entries.map(({ paymentIntentId }) => paymentIntentId),
+    at,
+  ]);
+}
+
+/** What a refund does to the balance. */
+export interface NewBalanceTransaction {
+  readonly balanceTransactionId: string;
+  readonly type: 'refund' | 'refund_failure';
+  readonly amountCents: number;
+  readonly status: 'pending' | 'available';
+  readonly sourceId: string;
+  readonly checkoutSessionId: string | null;
+  readonly at: Date;
+}
+
+/** Stores a balance transaction. */
+export async function insertBalanceTransaction(
+  tx: Tx,
+  scope: Scope,
+  transaction: NewBalanceTransaction,
+): Promise<void> {
+  const { balanceTransactionId, type, amountCents, status, sourceId, checkoutSessionId, at } = transaction;
+  await tx.execute(insertTransaction, scope, [
+    balanceTransactionId,
+    type,
+    amountCents,
+    status,
+    sourceId,
+    checkoutSessionId,
+    at,
+  ]);
+}
+
+/** The movement of a pending balance transaction has taken place. */
+export async function makeAvailable(tx: Tx, scope: Scope, balanceTransactionId: string, at: Date): Promise<void> {
+  await tx.execute(available, scope, [balanceTransactionId, at]);
+}
+
+/** The balance of every account of the ledger of this account and mode. */
+export async function ledgerBalances(db: Db, scope: Scope): Promise<Map<string, bigint>> {
+  const rows = await db.rows(balances, scope);
+  return new Map(rows.map(({ ledger_account, balance }) => [ledger_account, balance]));
+}
+
+const insertEntries = scoped(
+  'ledger.book',
+  `insert into refunds.ledger_entries
+     (account_id, test_mode, transaction_id, ledger_account, amount_cents, kind, refund_id, payment_intent_id, created_at)
+   select $1, $2, e.*, $9
+     from unnest($3::text[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::text[]) as e`,
+);
+const insertTransaction = scoped(
+  'balance_transactions.insert',
+  `insert into refunds.balance_transactions
+     (account_id, test_mode, id, type, amount_cents, status, source_id, checkout_session_id, reporting_category, available_on, created_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $4, $9, $9)`,
+);
+const available = scoped(
+  'balance_transactions.make_available',
+  `update refunds.balance_transactions set status = 'available', available_on = $4
+    where account_id = $1 and test_mode = $2 and id = $3 and status = 'pending'`,
+);
+const balances = scoped<{ ledger_account: string; balance: bigint }>(
+  'ledger.balances',
+  `select ledger_account, sum(amount_cents)::bigint as balance from refunds.ledger_entries
+    where account_id = $1 and test_mode = $2 group by ledger_account`,
+);

@@ -1,0 +1,167 @@
+import { type Db, leaseFromNow, leaseIsLive, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { centsFromInt64 } from '@eligo/values';
+import type { RefundAttempt } from '../domain/refund.ts';
+import type { AttemptStatus } from '../domain/refund-states.ts';
+
+/** An attempt to be made. */
+export type NewAttempt = Pick<
+  RefundAttempt,
+  'attemptId' | 'refundId' | 'paymentIntentId' | 'processorIntentId' | 'amountCents'
+>;
+
+/** Stores attempts under epoch 1, leased to whoever makes them. */
+export async function insertAttempts(
+  tx: Tx,
+  scope: Scope,
+  attempts: readonly NewAttempt[],
+  leaseMs: number,
+): Promise<void> {
+  await tx.execute(insert, scope, [
+    attempts.map(({ attemptId }) => attemptId),
+    attempts.map(({ refundId }) => refundId),
+    attempts.map(({ paymentIntentId }) => paymentIntentId),
+    attempts.map(({ processorIntentId }) => processorIntentId),
+    attempts.map(({ amountCents }) => amountCents),
+    leaseMs,
+  ]);
+}
+
+/** Takes an attempt whose lease has lapsed; undefined when nothing is to be done, or somebody has it. */
+export async function claimAttempt(
+  tx: Tx,
+  scope: Scope,
+  attemptId: string,
+  leaseMs: number,
+): Promise<RefundAttempt | undefined> {
+  const row = await tx.row(claim, scope, [attemptId, leaseMs]);
+  return row === undefined ? undefined : fromRow(row);
+}
+
+/**
+ * The fence before a call: notes that it is about to be sent. Undefined, and nothing may be sent, when the attempt is another's by now, or the
+ * lease would not outlast the call.
+ */
+export async function fenceAttempt(
+  tx: Tx,
+  scope: Scope,
+  attemptId: string,
+  epoch: number,
+  callMs: number,
+): Promise<RefundAttempt | undefined> {
+  const row = await tx.row(fence, scope, [attemptId, epoch, callMs]);
+  return row === undefined ? undefined : fromRow(row);
+}
+
+/** Notes what became of an attempt and when to look again; false when it no longer stands where such a move begins. */
+export async function moveAttempt(
+  tx: Tx,
+  scope: Scope,
+  attemptId: string,
+  to: {
+    status: Exclude<AttemptStatus, 'created' | 'sending'>;
+    pauseMs?: number | undefined;
+    processorRefundId?: string | undefined;
+    failureCode?: string | undefined;
+  },
+): Promise<boolean> {
+  const moved = await tx.execute(move, scope, [
+    attemptId,
+    to.status,
+    to.pauseMs ?? 0,
+    to.processorRefundId ?? null,
+    to.failureCode ?? null,
+    movesFrom[to.status],
+  ]);
+  return moved === 1;
+}
+
+/** The attempts of a refund, the latest last. */
+export async function attemptsOf(db: Db, scope: Scope, refundId: string): Promise<RefundAttempt[]> {
+  return (await db.rows(selectOfRefund, scope, [refundId])).map(fromRow);
+}
+
+/** The attempt, or undefined. */
+export async function findAttempt(db: Db, scope: Scope, attemptId: string): Promise<RefundAttempt | undefined> {
+  const row = await db.row(select, scope, [attemptId]);
+  return row === undefined ? undefined : fromRow(row);
+}
+
+interface AttemptRow {
+  id: string;
+  refund_id: string;
+  payment_intent_id: string;
+  processor_intent_id: string;
+  amount_cents: bigint;
+  status: AttemptStatus;
+  epoch: number;
+  sends: number;
+  checks: number;
+  first_sent_at: Date | null;
+  processor_refund_id: string | null;
+  now: Date;
+}
+
+// What is written down is a fact of the processor's, so it is not bound to the epoch; a state that is final is not left.
+const movesFrom: Record<Exclude<AttemptStatus, 'created' | 'sending'>, AttemptStatus[]> = {
+  unknown: ['sending', 'unknown'],
+  accepted: ['sending', 'unknown', 'accepted'],
+  failed: ['sending', 'unknown'],
+  ended: ['accepted'],
+};
+
+const columns =
+  'id, refund_id, payment_intent_id, processor_intent_id, amount_cents, status, epoch, sends, checks, first_sent_at, ' +
+  'processor_refund_id, clock_timestamp() as now';
+const here = 'account_id = $1 and test_mode = $2';
+const one = `${here} and id = $3`;
+
+const insert = scoped(
+  'refund_attempts.insert',
+  `insert into refunds.refund_attempts
+     (account_id, test_mode, id, refund_id, payment_intent_id, processor_intent_id, amount_cents, status, lease_until, next_check_at)
+   select $1, $2, a.*, 'created', ${leaseFromNow('$8')}, clock_timestamp()
+     from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[]) as a`,
+);
+const claim = scoped<AttemptRow>(
+  'refund_attempts.claim',
+  `update refunds.refund_attempts set epoch = epoch + 1, lease_until = ${leaseFromNow('$4')}
+    where ${one} and status in ('created', 'sending', 'unknown', 'accepted') and not (${leaseIsLive()})
+   returning ${columns}`,
+);
+const fence = scoped<AttemptRow>(
+  'refund_attempts.fence',
+  `update refunds.refund_attempts
+      set status = 'sending', sends = sends + 1, sent_at = clock_timestamp(), first_sent_at = coalesce(first_sent_at, clock_timestamp())
+    where ${one} and epoch = $4 and status in ('created', 'sending', 'unknown') and lease_until > ${leaseFromNow('$5')}
+   returning ${columns}`,
+);
+const move = scoped(
+  'refund_attempts.move',
+  `update refunds.refund_attempts
+      set status = $4, lease_until = clock_timestamp(), next_check_at = ${leaseFromNow('$5::bigint')},
+          checks = case when status = 'sending' and $4 = 'accepted' then 0 else checks + 1 end,
+          processor_refund_id = coalesce($6, processor_refund_id), failure_code = coalesce($7, failure_code)
+    where ${one} and status = any($8)`,
+);
+const selectOfRefund = scoped<AttemptRow>(
+  'refund_attempts.of_refund',
+  `select ${columns} from refunds.refund_attempts where ${here} and refund_id = $3 order by id`,
+);
+const select = scoped<AttemptRow>('refund_attempts.get', `select ${columns} from refunds.refund_attempts where ${one}`);
+
+function fromRow(row: AttemptRow): RefundAttempt {
+  return {
+    attemptId: row.id,
+    refundId: row.refund_id,
+    paymentIntentId: row.payment_intent_id,
+    processorIntentId: row.processor_intent_id,
+    amountCents: centsFromInt64(row.amount_cents),
+    status: row.status,
+    epoch: row.epoch,
+    sends: row.sends,
+    checks: row.checks,
+    firstSentAt: row.first_sent_at,
+    processorRefundId: row.processor_refund_id,
+    now: row.now,
+  };
+}

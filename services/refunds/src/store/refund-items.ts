@@ -1,0 +1,161 @@
+import { type Db, leaseFromNow, leaseIsLive, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { centsFromInt64 } from '@eligo/values';
+import type { RefundItem, RefundReference } from '../domain/refund.ts';
+import type { ItemStatus } from '../domain/refund-states.ts';
+
+/** A card's part that checkout is yet to be told has failed. */
+export interface ReleasingItem {
+  readonly refundId: string;
+  readonly paymentIntentId: string;
+  readonly epoch: number;
+  readonly checks: number;
+}
+
+/** Stores the parts of a refund, in the order of the cards. */
+export async function insertItems(tx: Tx, scope: Scope, refundId: string, items: readonly RefundItem[]): Promise<void> {
+  await tx.execute(insert, scope, [
+    refundId,
+    items.map(({ paymentIntentId }) => paymentIntentId),
+    items.map(({ paymentMethodId }) => paymentMethodId),
+    items.map(({ chargeId }) => chargeId),
+    items.map(({ processorIntentId }) => processorIntentId),
+    items.map(({ amountCents }) => amountCents),
+  ]);
+}
+
+/** The parts of these refunds, by refund. */
+export async function itemsOf(
+  db: Db,
+  scope: Scope,
+  refundIds: readonly string[],
+): Promise<Map<string, readonly RefundItem[]>> {
+  const rows = await db.rows(select, scope, [refundIds]);
+  const byRefund = Map.groupBy(rows, ({ refund_id }) => refund_id);
+  return new Map([...byRefund].map(([refundId, own]) => [refundId, own.map(fromRow)]));
+}
+
+/** Moves a part that the processor has decided or let wait; false when it does not stand where it was thought to. */
+export async function moveItem(
+  tx: Tx,
+  scope: Scope,
+  refundId: string,
+  item: RefundItem,
+  to: {
+    status: ItemStatus;
+    endStatus?: 'failed' | 'canceled';
+    failureCode?: string | undefined;
+    reference?: RefundReference;
+  },
+): Promise<boolean> {
+  const reference = to.reference ?? item.reference;
+  const moved = await tx.execute(move, scope, [
+    refundId,
+    item.paymentIntentId,
+    item.status,
+    to.status,
+    to.endStatus ?? item.endStatus,
+    to.failureCode ?? null,
+    reference.id,
+    reference.type,
+    reference.status,
+  ]);
+  return moved === 1;
+}
+
+/** Takes a releasing part whose lease has lapsed; undefined when there is nothing to be done or somebody does it. */
+export async function claimReleasingItem(
+  tx: Tx,
+  scope: Scope,
+  refundId: string,
+  paymentIntentId: string,
+  leaseMs: number,
+): Promise<ReleasingItem | undefined> {
+  const row = await tx.row(claim, scope, [refundId, paymentIntentId, leaseMs]);
+  return row === undefined ? undefined : { refundId, paymentIntentId, epoch: row.epoch, checks: row.checks };
+}
+
+/** Puts a releasing part off. */
+export async function postponeReleasingItem(tx: Tx, scope: Scope, item: ReleasingItem, pauseMs: number): Promise<void> {
+  await tx.execute(postpone, scope, [item.refundId, item.paymentIntentId, item.epoch, pauseMs]);
+}
+
+/** Ends a releasing part; false when it has ended already. */
+export async function endReleasingItem(
+  tx: Tx,
+  scope: Scope,
+  refundId: string,
+  paymentIntentId: string,
+): Promise<{ returned: boolean } | undefined> {
+  return tx.row(end, scope, [refundId, paymentIntentId]);
+}
+
+interface ItemRow {
+  refund_id: string;
+  payment_intent_id: string;
+  payment_method_id: string;
+  charge_id: string;
+  processor_intent_id: string;
+  amount_cents: bigint;
+  status: ItemStatus;
+  end_status: 'failed' | 'canceled' | null;
+  reference_id: string | null;
+  reference_type: string | null;
+  reference_status: string | null;
+}
+
+const here = 'account_id = $1 and test_mode = $2';
+const one = `${here} and refund_id = $3 and payment_intent_id = $4`;
+
+const insert = scoped(
+  'refund_items.insert',
+  `insert into refunds.refund_items (account_id, test_mode, refund_id, payment_intent_id, position, payment_method_id,
+     charge_id, processor_intent_id, amount_cents, status)
+   select $1, $2, $3, part.payment_intent_id, part.position - 1, part.payment_method_id, part.charge_id,
+          part.processor_intent_id, part.amount_cents, 'pending'
+     from unnest($4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[]) with ordinality
+       as part (payment_intent_id, payment_method_id, charge_id, processor_intent_id, amount_cents, position)`,
+);
+const select = scoped<ItemRow>(
+  'refund_items.of',
+  `select refund_id, payment_intent_id, payment_method_id, charge_id, processor_intent_id, amount_cents, status, end_status,
+          reference_id, reference_type, reference_status
+     from refunds.refund_items where ${here} and refund_id = any($3) order by refund_id, position`,
+);
+const move = scoped(
+  'refund_items.move',
+  `update refunds.refund_items
+      set status = $6, end_status = $7, failure_code = coalesce($8, failure_code),
+          returned = returned or ($5 = 'succeeded' and $6 = 'releasing'),
+          reference_id = $9, reference_type = $10, reference_status = $11,
+          next_check_at = case when $6 = 'releasing' then clock_timestamp() end, lease_until = null
+    where ${one} and status = $5`,
+);
+const claim = scoped<{ epoch: number; checks: number }>(
+  'refund_items.claim',
+  `update refunds.refund_items set epoch = epoch + 1, lease_until = ${leaseFromNow('$5')}
+    where ${one} and status = 'releasing' and (lease_until is null or not (${leaseIsLive()}))
+    returning epoch, checks`,
+);
+const postpone = scoped(
+  'refund_items.postpone',
+  `update refunds.refund_items set checks = checks + 1, lease_until = null, next_check_at = ${leaseFromNow('$6')}
+    where ${one} and status = 'releasing' and epoch = $5`,
+);
+const end = scoped<{ returned: boolean }>(
+  'refund_items.end',
+  `update refunds.refund_items set status = end_status, next_check_at = null, lease_until = null
+    where ${one} and status = 'releasing' returning returned`,
+);
+
+function fromRow(row: ItemRow): RefundItem {
+  return {
+    paymentIntentId: row.payment_intent_id,
+    paymentMethodId: row.payment_method_id,
+    chargeId: row.charge_id,
+    processorIntentId: row.processor_intent_id,
+    amountCents: centsFromInt64(row.amount_cents),
+    status: row.status,
+    endStatus: row.end_status,
+    reference: { id: row.reference_id, type: row.reference_type, status: row.reference_status },
+  };
+}

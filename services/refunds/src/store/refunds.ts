@@ -1,0 +1,189 @@
+import { type Db, type Page, readPage, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { centsFromInt64 } from '@eligo/values';
+import type { Refund, RefundItem } from '../domain/refund.ts';
+import type { RefundStatus } from '../domain/refund-states.ts';
+import { itemsOf } from './refund-items.ts';
+
+/** What becomes known of a refund when checkout has taken it out of what remains. */
+export type PendingRefund = Pick<
+  Refund,
+  | 'refundId'
+  | 'amountCents'
+  | 'paymentIntentId'
+  | 'checkoutSessionId'
+  | 'customerId'
+  | 'subscriptionId'
+  | 'invoiceId'
+  | 'balanceTransactionId'
+  | 'createdAt'
+>;
+
+/** Makes a requested refund pending; false when it is requested no more. */
+export async function makePending(tx: Tx, scope: Scope, refund: PendingRefund): Promise<boolean> {
+  const written = await tx.execute(setPending, scope, [
+    refund.refundId,
+    refund.amountCents,
+    refund.paymentIntentId,
+    refund.checkoutSessionId,
+    refund.customerId,
+    refund.subscriptionId,
+    refund.invoiceId,
+    refund.balanceTransactionId,
+    refund.createdAt,
+  ]);
+  return written === 1;
+}
+
+/** The refund, or undefined when there is none that may be shown. */
+export async function findRefund(db: Db, scope: Scope, refundId: string): Promise<Refund | undefined> {
+  const [row, items] = await Promise.all([db.row(select, scope, [refundId]), itemsOf(db, scope, [refundId])]);
+  return row === undefined ? undefined : fromRow(row, items.get(refundId) ?? []);
+}
+
+/** The same, and nobody else moves it until the transaction ends. Every writer of a refund takes this lock first. */
+export async function lockRefund(tx: Tx, scope: Scope, refundId: string): Promise<Refund | undefined> {
+  const [row, items] = await Promise.all([tx.row(selectForUpdate, scope, [refundId]), itemsOf(tx, scope, [refundId])]);
+  return row === undefined ? undefined : fromRow(row, items.get(refundId) ?? []);
+}
+
+/** A page of the account's refunds, newest first. */
+export async function listRefunds(
+  db: Db,
+  scope: Scope,
+  filter: { paymentIntentId?: string | undefined; checkoutSessionId?: string | undefined },
+  page: Page,
+): Promise<{ refunds: Refund[]; hasMore: boolean }> {
+  const { rows, hasMore } = await readPage<RefundRow>(
+    db,
+    scope,
+    {
+      table: 'refunds',
+      id: 'id',
+      columns: columns.map((column) => `refunds.${column}`),
+      filter: (query) => {
+        query.whereRaw("refunds.status not in ('requested', 'refused')");
+        if (filter.checkoutSessionId !== undefined)
+          query.where('refunds.checkout_session_id', filter.checkoutSessionId);
+        if (filter.paymentIntentId !== undefined) {
+          query.whereRaw(
+            `exists (select 1 from refund_items i where i.account_id = refunds.account_id and i.test_mode = refunds.test_mode
+               and i.refund_id = refunds.id and i.payment_intent_id = ?)`,
+            [filter.paymentIntentId],
+          );
+        }
+      },
+    },
+    page,
+  );
+  const items = await itemsOf(
+    db,
+    scope,
+    rows.map(({ id }) => id),
+  );
+  return { refunds: rows.map((row) => fromRow(row, items.get(row.id) ?? [])), hasMore };
+}
+
+/** Stores how a refund has moved; the caller holds its lock. */
+export async function saveRefund(tx: Tx, scope: Scope, before: Refund, after: Refund): Promise<void> {
+  const written = await tx.execute(update, scope, [
+    after.refundId,
+    before.status,
+    after.status,
+    after.failedCents,
+    after.reference.id,
+    after.reference.type,
+    after.reference.status,
+    after.failureBalanceTransactionId,
+    after.reason,
+    JSON.stringify(after.metadata),
+  ]);
+  if (written !== 1) throw new Error('a refund that is locked has moved');
+}
+
+interface RefundRow {
+  id: string;
+  status: RefundStatus;
+  amount_cents: bigint;
+  failed_cents: bigint;
+  payment_intent_id: string;
+  checkout_session_id: string | null;
+  customer_id: string | null;
+  subscription_id: string | null;
+  invoice_id: string | null;
+  reason: string | null;
+  metadata: Record<string, string>;
+  reference_id: string | null;
+  reference_type: string | null;
+  reference_status: string | null;
+  balance_transaction_id: string;
+  failure_balance_transaction_id: string | null;
+  created_at: Date;
+  test_mode: boolean;
+}
+
+const columns = [
+  'id',
+  'status',
+  'amount_cents',
+  'failed_cents',
+  'payment_intent_id',
+  'checkout_session_id',
+  'customer_id',
+  'subscription_id',
+  'invoice_id',
+  'reason',
+  'metadata',
+  'reference_id',
+  'reference_type',
+  'reference_status',
+  'balance_transaction_id',
+  'failure_balance_transaction_id',
+  'created_at',
+  'test_mode',
+] as const;
+
+const one = 'account_id = $1 and test_mode = $2 and id = $3';
+const shown = `${one} and status not in ('requested', 'refused')`;
+
+const setPending = scoped(
+  'refunds.make_pending',
+  `update refunds.refunds
+      set status = 'pending', amount_cents = $4, payment_intent_id = $5, checkout_session_id = $6, customer_id = $7,
+          subscription_id = $8, invoice_id = $9, balance_transaction_id = $10, created_at = $11,
+          lease_until = null, next_check_at = null
+    where ${one} and status = 'requested'`,
+);
+const select = scoped<RefundRow>('refunds.get', `select ${columns} from refunds.refunds where ${shown}`);
+const selectForUpdate = scoped<RefundRow>(
+  'refunds.lock',
+  `select ${columns} from refunds.refunds where ${shown} for no key update`,
+);
+const update = scoped(
+  'refunds.save',
+  `update refunds.refunds
+      set status = $5, failed_cents = $6, reference_id = $7, reference_type = $8, reference_status = $9,
+          failure_balance_transaction_id = $10, reason = $11, metadata = $12, version = version + 1
+    where ${one} and status = $4`,
+);
+
+function fromRow(row: RefundRow, items: readonly RefundItem[]): Refund {
+  return {
+    refundId: row.id,
+    status: row.status,
+    amountCents: centsFromInt64(row.amount_cents),
+    failedCents: centsFromInt64(row.failed_cents),
+    paymentIntentId: row.payment_intent_id,
+    checkoutSessionId: row.checkout_session_id,
+    customerId: row.customer_id,
+    subscriptionId: row.subscription_id,
+    invoiceId: row.invoice_id,
+    reason: row.reason,
+    metadata: row.metadata,
+    reference: { id: row.reference_id, type: row.reference_type, status: row.reference_status },
+    balanceTransactionId: row.balance_transaction_id,
+    failureBalanceTransactionId: row.failure_balance_transaction_id,
+    createdAt: row.created_at,
+    testMode: row.test_mode,
+    items,
+  };
+}

@@ -1,0 +1,120 @@
+import { leaseFromNow, leaseIsLive, type Scope, scoped, type Tx } from '@eligo/postgres';
+import type { RefundSubject, RequestedRefund } from '../domain/refund.ts';
+
+/** A requested refund in hand. */
+export interface ClaimedRequest extends RequestedRefund {
+  readonly epoch: number;
+  readonly checks: number;
+}
+
+/** Stores what was asked for, leased to whoever asked; false when its operation id has been used. */
+export async function insertRequest(tx: Tx, scope: Scope, refund: RequestedRefund, leaseMs: number): Promise<boolean> {
+  const { subject } = refund;
+  const written = await tx.execute(insert, scope, [
+    refund.refundId,
+    subject.kind === 'session' ? subject.sessionId : null,
+    subject.kind === 'payment_intent' ? subject.paymentIntentId : null,
+    Buffer.from(refund.instruction),
+    refund.features,
+    refund.operationId,
+    refund.reason,
+    JSON.stringify(refund.metadata),
+    refund.subscriptionId,
+    refund.invoiceId,
+    leaseMs,
+  ]);
+  return written === 1;
+}
+
+/** Takes a requested refund whose lease has lapsed; undefined when it is requested no more, or somebody has it. */
+export async function claimRequest(
+  tx: Tx,
+  scope: Scope,
+  refundId: string,
+  leaseMs: number,
+): Promise<ClaimedRequest | undefined> {
+  const row = await tx.row(claim, scope, [refundId, leaseMs]);
+  return row === undefined ? undefined : fromRow(row);
+}
+
+/** Puts a requested refund off: whether it was reserved is not known. */
+export async function postponeRequest(tx: Tx, scope: Scope, refundId: string, pauseMs: number): Promise<void> {
+  await tx.execute(postpone, scope, [refundId, pauseMs]);
+}
+
+/** Ends a requested refund that checkout will not have; false when it is requested no more. */
+export async function refuseRequest(tx: Tx, scope: Scope, refundId: string, code: string): Promise<boolean> {
+  return (await tx.execute(refuse, scope, [refundId, code])) === 1;
+}
+
+/** Why a request was refused, if it was. */
+export async function refusalOf(tx: Tx, scope: Scope, refundId: string): Promise<string | undefined> {
+  return (await tx.row(selectRefusal, scope, [refundId]))?.refusal_code;
+}
+
+interface RequestRow {
+  id: string;
+  subject_session_id: string | null;
+  subject_payment_intent_id: string | null;
+  instruction: Buffer;
+  features: string[];
+  operation_id: string | null;
+  reason: string | null;
+  metadata: Record<string, string>;
+  subscription_id: string | null;
+  invoice_id: string | null;
+  epoch: number;
+  checks: number;
+}
+
+const one = 'account_id = $1 and test_mode = $2 and id = $3';
+
+const insert = scoped(
+  'refunds.request',
+  `insert into refunds.refunds (account_id, test_mode, id, status, subject_session_id, subject_payment_intent_id, instruction,
+     features, operation_id, reason, metadata, subscription_id, invoice_id, lease_until, next_check_at)
+   values ($1, $2, $3, 'requested', $4, $5, $6, $7, $8, $9, $10, $11, $12, ${leaseFromNow('$13')}, clock_timestamp())
+   on conflict (account_id, test_mode, operation_id) where operation_id is not null do nothing`,
+);
+const claim = scoped<RequestRow>(
+  'refunds.claim_request',
+  `update refunds.refunds set epoch = epoch + 1, lease_until = ${leaseFromNow('$4')}
+    where ${one} and status = 'requested' and (lease_until is null or not (${leaseIsLive()}))
+   returning id, subject_session_id, subject_payment_intent_id, instruction, features, operation_id, reason, metadata,
+     subscription_id, invoice_id, epoch, checks`,
+);
+const postpone = scoped(
+  'refunds.postpone_request',
+  `update refunds.refunds set checks = checks + 1, lease_until = null, next_check_at = ${leaseFromNow('$4')}
+    where ${one} and status = 'requested'`,
+);
+const refuse = scoped(
+  'refunds.refuse_request',
+  `update refunds.refunds set status = 'refused', refusal_code = $4, lease_until = null, next_check_at = null
+    where ${one} and status = 'requested'`,
+);
+const selectRefusal = scoped<{ refusal_code: string }>(
+  'refunds.refusal',
+  `select refusal_code from refunds.refunds where ${one} and status = 'refused'`,
+);
+
+function fromRow(row: RequestRow): ClaimedRequest {
+  return {
+    refundId: row.id,
+    subject: subjectOf(row),
+    instruction: row.instruction,
+    features: row.features,
+    operationId: row.operation_id,
+    reason: row.reason,
+    metadata: row.metadata,
+    subscriptionId: row.subscription_id,
+    invoiceId: row.invoice_id,
+    epoch: row.epoch,
+    checks: row.checks,
+  };
+}
+
+function subjectOf(row: RequestRow): RefundSubject {
+  if (row.subject_session_id !== null) return { kind: 'session', sessionId: row.subject_session_id };
+  return { kind: 'payment_intent', paymentIntentId: row.subject_payment_intent_id ?? '' };
+}
