@@ -27,7 +27,7 @@ export async function createCustomer(
   { database, clock }: Pick<Resources, 'database' | 'clock'>,
   scope: Scope,
   input: NewCustomer,
-  key: { readonly key: string; readonly requestHash: Uint8Array } | undefined,
+  key?: { readonly key: string; readonly requestHash: Uint8Array } | undefined,
 ): Promise<CustomerMessage> {
   return withTx(database, scope, async (tx) => {
     if (key === undefined) return create(tx, scope, input, clock.now());

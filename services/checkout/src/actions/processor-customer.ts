@@ -1,9 +1,14 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
 import type { Customer } from '../domain/customer.ts';
 import type { Resources } from '../resources.ts';
 import { noteProcessorCustomer } from '../store/customers.ts';
 import { refusalOf } from './processor-refusal.ts';
+
+// Another call of ours makes the same customer at this moment: its answer is there within the time of one call.
+const MOST_TRIES = 20;
+const PAUSE_MS = 50;
 
 /**
  * The processor's customer for one of ours, made when it is first needed. The key is the customer's id, so that a lost answer or a second call
@@ -15,9 +20,15 @@ export async function ensureProcessorCustomer(
   customer: Customer,
 ): Promise<string> {
   if (customer.processorCustomerId !== null) return customer.processorCustomerId;
-  const made = await processors
-    .of(scope)
-    .createCustomer({ metadata: { customer: customer.id } }, { idempotencyKey: `${customer.id}:create` });
+  const processor = processors.of(scope);
+  const create = () =>
+    processor.createCustomer({ metadata: { customer: customer.id } }, { idempotencyKey: `${customer.id}:create` });
+  let made = await create();
+  for (let tries = 1; made.kind === 'unknown' && made.reason === 'in_progress' && tries < MOST_TRIES; tries++) {
+    await pause(PAUSE_MS * (0.5 + Math.random()));
+    made = await create();
+  }
   if (made.kind !== 'found') throw refusalOf(made, () => new Failure('internal'));
-  return withTx(database, scope, (tx) => noteProcessorCustomer(tx, scope, customer.id, made.customerId));
+  const { customerId } = made;
+  return withTx(database, scope, (tx) => noteProcessorCustomer(tx, scope, customer.id, customerId));
 }

@@ -1,0 +1,260 @@
+import type { CheckoutSession } from '@eligo/proto/checkout/v1/checkout';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Machine, openMachine } from './machine.ts';
+import { line, sessionMessage } from './world.ts';
+
+let machine: Machine;
+beforeAll(async () => {
+  machine = await openMachine();
+});
+afterAll(() => machine.close());
+
+describe('customers', () => {
+  test('are created, read, listed, changed, cleared and deleted', async () => {
+    const { checkout } = machine;
+    const made = await checkout.createCustomer(
+      { firstName: 'Ann', phone: '1', shipping: { line1: '1 Main St' } },
+      machine.as(),
+    );
+    expect(await checkout.getCustomer({ id: made.customerId }, machine.as())).toEqual(made);
+    const changed = await checkout.updateCustomer(
+      { id: made.customerId, lastName: 'Lee', clear: ['phone', 'shipping'] },
+      machine.as(),
+    );
+    expect(changed).toMatchObject({ firstName: 'Ann', lastName: 'Lee' });
+    expect([changed.phone, changed.shipping]).toEqual([undefined, undefined]);
+    const page = await checkout.listCustomers({ page: { limit: 1n } }, machine.as());
+    expect(page.customers).toEqual([changed]);
+    expect((await checkout.deleteCustomer({ id: made.customerId }, machine.as())).deleted).toBe(true);
+    await expect(checkout.getCustomer({ id: made.customerId }, machine.as())).rejects.toMatchObject({
+      code: 'customer_not_found',
+    });
+    const batch = await checkout.batchGetCustomers({ ids: [made.customerId] }, machine.as());
+    expect(batch.customers).toEqual([]);
+  });
+
+  test('of the other mode are not there', async () => {
+    const made = await machine.checkout.createCustomer({}, machine.as());
+    const other = machine.checkout.getCustomer({ id: made.customerId }, machine.as(false));
+    await expect(other).rejects.toMatchObject({ code: 'customer_not_found' });
+  });
+});
+
+describe('payment methods', () => {
+  const cards: [string, { funding: string; last4: string; hsaFsa?: boolean }][] = [
+    ['hsa', { funding: 'debit', last4: '0072', hsaFsa: true }],
+    ['credit', { funding: 'credit', last4: '4242' }],
+    ['debit', { funding: 'debit', last4: '5556' }],
+    ['declined', { funding: 'credit', last4: '0002' }],
+  ];
+  for (const [card, facts] of cards) {
+    test(`from the ${card} test card, attached to a customer`, async () => {
+      const { customerId } = await machine.checkout.createCustomer({}, machine.as());
+      const made = await machine.checkout.createTestPaymentMethod({ customerId, card }, machine.as());
+      expect(made).toMatchObject({ customerId, type: 'card', offSession: true, testMode: true, card: facts });
+      const listed = await machine.checkout.listPaymentMethods({ customerId, page: { limit: 10n } }, machine.as());
+      expect(listed.paymentMethods).toEqual([made]);
+      const batch = await machine.checkout.batchGetPaymentMethods(
+        { ids: [made.paymentMethodId, 'fpm_none'] },
+        machine.as(),
+      );
+      expect(batch.paymentMethods).toEqual([made]);
+    });
+  }
+
+  test('a customer has one customer at the processor, however many cards are made at once', async () => {
+    const { customerId } = await machine.checkout.createCustomer({}, machine.as());
+    await Promise.all(
+      ['hsa', 'credit', 'debit'].map((card) =>
+        machine.checkout.createTestPaymentMethod({ customerId, card }, machine.as()),
+      ),
+    );
+    const rows = await machine.test.admin(
+      'select distinct processor_customer_id from checkout.payment_methods where customer_id = $1',
+      [customerId],
+    );
+    expect(rows).toHaveLength(1);
+  });
+
+  test('are attached once, to one customer, and detached for good', async () => {
+    const { checkout } = machine;
+    const [a, b] = await Promise.all([
+      checkout.createCustomer({}, machine.as()),
+      checkout.createCustomer({}, machine.as()),
+    ]);
+    const { paymentMethodId: id } = await checkout.createTestPaymentMethod({ card: 'credit' }, machine.as());
+    const attached = await checkout.attachPaymentMethod({ id, customerId: a.customerId }, machine.as());
+    expect(attached.customerId).toBe(a.customerId);
+    expect(await checkout.attachPaymentMethod({ id, customerId: a.customerId }, machine.as())).toEqual(attached);
+    const stolen = checkout.attachPaymentMethod({ id, customerId: b.customerId }, machine.as());
+    await expect(stolen).rejects.toMatchObject({ code: 'payment_method_in_use' });
+    expect((await checkout.detachPaymentMethod({ id }, machine.as())).customerId).toBeUndefined();
+    await expect(checkout.attachPaymentMethod({ id, customerId: b.customerId }, machine.as())).rejects.toMatchObject({
+      code: 'conflict',
+    });
+    expect((await checkout.getPaymentMethod({ id }, machine.as())).customerId).toBeUndefined();
+  });
+
+  const refusals: [string, { customerId?: string; card: string }, boolean, object][] = [
+    ['with a live key', { card: 'hsa' }, false, { code: 'test_mode_required' }],
+    [
+      'of no such card',
+      { card: 'gold' },
+      true,
+      { violations: [{ loc: ['body', 'payment_method', 'card'], type: 'enum' }] },
+    ],
+    [
+      'of no such customer',
+      { card: 'hsa', customerId: 'fcus_none' },
+      true,
+      {
+        violations: [
+          { loc: ['body', 'payment_method', 'customer'], type: 'customer_not_found', msg: 'customer_not_found' },
+        ],
+      },
+    ],
+  ];
+  for (const [what, request, testMode, refusal] of refusals) {
+    test(`are not made ${what}`, async () => {
+      await expect(machine.checkout.createTestPaymentMethod(request, machine.as(testMode))).rejects.toMatchObject(
+        refusal,
+      );
+    });
+  }
+});
+
+describe('sessions', () => {
+  test('hold everything that they were created with', async () => {
+    const given = sessionMessage({
+      lines: [line({ unitAmount: 2000, class: 'vision', visitType: 'eye care' })],
+      cancelUrl: 'https://shop.example/cancel',
+      clientReferenceId: 'order 1',
+      customerEmail: 'a@example.com',
+      defaults: { firstName: 'Ann', email: 'a@example.com' },
+      shipping: { case: 'shippingRateData', value: { displayName: 'Express', amountCents: 500n } },
+      taxAmountCents: 0n,
+      fees: [{ amountCents: 250n, name: 'Handling', feeType: 'handling' }],
+      discounts: [{ source: { case: 'couponData', value: { name: 'Ten', amountOffCents: 10n } } }],
+      setupFutureUse: 'on_session',
+      subscriptionData: { trialPeriodDays: 7, cancelAtPeriodEnd: true, cancelAtMs: BigInt(Date.parse('2030-01-01')) },
+      allowPromotionCodes: true,
+      captureMethod: 'manual',
+      requestThreeDSecure: 'automatic',
+      customText: { submitMessage: 'Pay', termsOfServiceCheckboxRequired: false },
+      shippingAddressCollection: true,
+      sellingPlans: [{ id: 'plan', name: 'Monthly', interval: 'month', intervalCount: 1 }],
+      metadata: { a: 'b' },
+      origin: 'https://shop.example',
+      storefrontPaymentDetails: { gateway: 'g', cardLast4: '4242' },
+      shippingDetails: { line1: '1 Main St' },
+    });
+    const made = await machine.checkout.createSession(given, machine.as());
+    for (const field of carried) expect(made[field], field).toEqual(given[field]);
+    expect(made).toMatchObject({
+      ...{
+        mode: 'payment',
+        status: 'open',
+        captureMethod: 'manual',
+        partnerId: machine.scope.accountId,
+        testMode: true,
+      },
+      ...{ amountSubtotalCents: 2000n, amountTotalCents: 2740n, amountEligibleCents: 2740n, hsaFsaEligible: true },
+      ...{ taxAmountCents: 0n, taxCalculationMode: 'exclusive', visitType: 'eye care' },
+      shippingOptions: { displayName: 'Express', shippingAmountCents: 500n },
+      shippingDetails: { line1: '1 Main St', shippingAddressId: expect.stringMatching(/^fsh_/) },
+      totalDetails: { amountDiscountCents: 10n, amountFeeCents: 250n, amountVisionCents: 2740n },
+      fees: [{ amountCents: 250n, name: 'Handling', feeType: 'handling', applied: true }],
+      discounts: [{ amountCents: 10n, coupon: { name: 'Ten', amountOffCents: 10n } }],
+    });
+    expect(made.subscriptionData).toEqual(given.subscriptionData);
+    expect(await machine.checkout.getSession({ id: made.checkoutSessionId }, machine.as())).toEqual(made);
+  });
+
+  test('are streamed, and the last message says whether there are more', async () => {
+    const made = await machine.checkout.createSession(sessionMessage({ clientReferenceId: 'streamed' }), machine.as());
+    const items = [];
+    const request = { clientReferenceId: 'streamed', page: { limit: 9_007_199_254_740_991n } };
+    for await (const { item } of machine.checkout.listSessions(request, machine.as())) items.push(item);
+    expect(items).toMatchObject([
+      { case: 'session', value: { checkoutSessionId: made.checkoutSessionId } },
+      { case: 'end', value: { hasMore: false } },
+    ]);
+  });
+
+  test('list their lines in the order of the cart, page by page', async () => {
+    const lines = [1, 2, 3].map((n) => line({ unitAmount: n * 100, class: 'vision' }));
+    const { checkoutSessionId: sessionId } = await machine.checkout.createSession(
+      sessionMessage({ lines }),
+      machine.as(),
+    );
+    const page = (parts: object) =>
+      machine.checkout.listLineItems({ sessionId, page: { limit: 2n, ...parts } }, machine.as());
+    const first = await page({});
+    expect(first.lineItems.map((item) => item.unitAmountCents)).toEqual([100n, 200n]);
+    expect(first.hasMore).toBe(true);
+    const second = await page({ startingAfter: first.lineItems[1]?.lineItemId });
+    expect(second.lineItems.map((item) => item.unitAmountCents)).toEqual([300n]);
+    expect(second.hasMore).toBe(false);
+    const back = await page({ endingBefore: second.lineItems[0]?.lineItemId });
+    expect(back.lineItems).toEqual(first.lineItems);
+    expect(first.lineItems[0]).toMatchObject({
+      eligibility: { hsaFsaEligibility: 'vision', rule: 'product' },
+      amountEligibleCents: 100n,
+    });
+    await expect(page({ startingAfter: 'fli_none' })).rejects.toMatchObject({
+      violations: [{ loc: ['query', 'starting_after'] }],
+    });
+    const missing = machine.checkout.listLineItems({ sessionId: 'fcs_none' }, machine.as());
+    await expect(missing).rejects.toMatchObject({ code: 'checkout_session_not_found' });
+  });
+
+  test('with a payment method of another customer, or of none, are refused at the field', async () => {
+    const { checkout } = machine;
+    const [a, b] = await Promise.all([
+      checkout.createCustomer({}, machine.as()),
+      checkout.createCustomer({}, machine.as()),
+    ]);
+    const card = await checkout.createTestPaymentMethod({ customerId: a.customerId, card: 'credit' }, machine.as());
+    const create = (parts: object) =>
+      checkout.createSession(sessionMessage({ mode: 'off_session', ...parts }), machine.as());
+    const loc = ['body', 'checkout_session', 'payment_method'];
+    await expect(create({ customerId: b.customerId, paymentMethodId: card.paymentMethodId })).rejects.toMatchObject({
+      violations: [{ loc, type: 'payment_method_in_use' }],
+    });
+    await expect(create({ customerId: b.customerId, paymentMethodId: 'fpm_none' })).rejects.toMatchObject({
+      violations: [{ loc, type: 'payment_method_not_found' }],
+    });
+    const onSession = await checkout.createTestPaymentMethod(
+      { customerId: a.customerId, card: 'credit', offSession: false },
+      machine.as(),
+    );
+    await expect(
+      create({ customerId: a.customerId, paymentMethodId: onSession.paymentMethodId }),
+    ).rejects.toMatchObject({
+      code: 'payment_method_not_off_session',
+    });
+    const made = await create({ customerId: a.customerId, paymentMethodId: card.paymentMethodId });
+    expect(made.mode).toBe('off_session');
+  });
+});
+
+// What is answered exactly as it was given.
+const carried = [
+  ...([
+    'cancelUrl',
+    'successUrl',
+    'clientReferenceId',
+    'customerEmail',
+    'defaults',
+    'setupFutureUse',
+    'metadata',
+  ] as const),
+  ...([
+    'allowPromotionCodes',
+    'requestThreeDSecure',
+    'customText',
+    'shippingAddressCollection',
+    'sellingPlans',
+  ] as const),
+  ...(['origin', 'storefrontPaymentDetails'] as const),
+] satisfies (keyof CheckoutSession)[];
