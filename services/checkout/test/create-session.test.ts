@@ -155,9 +155,28 @@ describe('references and times', () => {
     );
   });
 
-  test('set-up needs a customer, a subscription a recurring price, an amount lines', async () => {
+  const incomplete: [string, Parameters<World['session']>[0], string, string][] = [
+    ['a payment without lines', { lines: [] }, 'line_items', 'missing'],
+    ['a payment without success_url', { successUrl: undefined }, 'success_url', 'missing'],
+    ['a subscription without success_url', { mode: 'subscription', successUrl: undefined }, 'success_url', 'missing'],
+    ['a reimbursement without lines', { mode: 'reimbursement', lines: [] }, 'line_items', 'missing'],
+    ['a set-up with lines', { mode: 'setup', customerId: 'fcus_x' }, 'line_items', 'not_allowed'],
+    ['a set-up without a customer', { mode: 'setup', lines: [] }, 'customer', 'customer_required'],
+    [
+      'a card charged at once without a customer',
+      { mode: 'off_session', paymentMethodId: 'fpm_x' },
+      'customer',
+      'customer_required',
+    ],
+  ];
+  for (const [what, parts, field, type] of incomplete) {
+    test(`${what} is a 422 at ${field}`, async () => {
+      await expectViolation(world.session(parts), ['body', 'checkout_session', field], type);
+    });
+  }
+
+  test('a subscription needs a recurring price, an amount lines', async () => {
     const loc = ['body', 'checkout_session'];
-    await expectViolation(world.session({ mode: 'setup', lines: [] }), [...loc, 'customer'], 'customer_required');
     await expectViolation(world.session({ mode: 'subscription' }), [...loc, 'line_items'], 'recurring_price_required');
     const customerId = await newCustomer();
     const taxed = world.session({ mode: 'setup', lines: [], customerId, taxAmountCents: 5n });

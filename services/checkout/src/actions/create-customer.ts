@@ -65,6 +65,7 @@ async function create(tx: Tx, scope: Scope, input: NewCustomer, now: Date): Prom
     type: 'customer.created',
     aggregateId: customer.id,
     ...scope,
+    at: createdAt,
     object: { case: 'customer', value: message },
   });
   return message;

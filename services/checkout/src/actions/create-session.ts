@@ -2,7 +2,7 @@ import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
 import { isId, newId } from '@eligo/values';
-import { newSession, type SessionTerms } from '../domain/new-session.ts';
+import { newSession, requireTerms, type SessionTerms } from '../domain/new-session.ts';
 import type { Session } from '../domain/session.ts';
 import type { Resources } from '../resources.ts';
 import { type CreationFacts, readCreationFacts } from '../store/creation-facts.ts';
@@ -25,6 +25,7 @@ export interface SessionRequest {
  * answers with the same session while that is open, paid or complete; another body makes a new one and expires the old.
  */
 export async function createSession(resources: Resources, call: Call, request: SessionRequest): Promise<Session> {
+  requireTerms(request.terms, request.cart.lines.length);
   // Two requests with one key meet at its row: the loser looks again, and finds the winner's session.
   for (let attempt = 0; attempt < 3; attempt++) {
     const created = await createOnce(resources, call, request);
@@ -115,11 +116,9 @@ class KeyTaken extends Error {}
 function refuseBadReferences(terms: SessionTerms, facts: CreationFacts): void {
   const { customerId, paymentMethodId, mode } = terms;
   if (customerId !== null && facts.customer === undefined) throw badReference('customer', 'customer', customerId);
-  if (mode === 'setup' && customerId === null) throw customerRequired();
   if (paymentMethodId === null) return;
   const method = facts.paymentMethod;
   if (method === undefined) throw badReference('payment_method', 'payment_method', paymentMethodId);
-  if (mode === 'off_session' && customerId === null) throw customerRequired();
   if (method.customerId !== null && method.customerId !== customerId) {
     throw Failure.invalid([...body, 'payment_method'], 'payment_method_in_use', 'belongs to another customer');
   }
@@ -144,10 +143,6 @@ function badReference(field: string, kind: 'customer' | 'payment_method', id: st
   const code = `${kind}_not_found` as const;
   // Only what has the form of an identifier of ours is echoed.
   return Failure.invalid([...body, field], code, isId(kind, id) ? `${code}: ${id}` : code);
-}
-
-function customerRequired(): Failure {
-  return Failure.invalid([...body, 'customer'], 'customer_required', 'a customer is required');
 }
 
 // An off-session session with a payment method is charged at once; a replay goes on with what its first request may have left undone.

@@ -22,6 +22,7 @@ export async function deleteCustomer(
       type: 'customer.deleted',
       aggregateId: id,
       ...scope,
+      at: deletedAt,
       object: { case: 'customer', value: customerMessage(scope, after) },
     });
     return after;

@@ -38,6 +38,7 @@ export async function updateCustomer(
       type: 'customer.updated',
       aggregateId: id,
       ...scope,
+      at: updatedAt,
       object: { case: 'customer', value: customerMessage(scope, after) },
     });
     return after;

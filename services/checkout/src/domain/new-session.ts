@@ -1,4 +1,4 @@
-import { Failure } from '@eligo/failures';
+import { Failure, type Violation } from '@eligo/failures';
 import { type Cents, cents, newId } from '@eligo/values';
 import type { Address } from './address.ts';
 import type {
@@ -59,6 +59,23 @@ export interface ResolvedCart {
     readonly description: string | null;
     readonly feeType: string | null;
   }[];
+}
+
+/**
+ * Refuses a session without what its mode needs, naming all of it at once (decisions 5): lines for every mode but setup, which has none;
+ * `success_url` where a shopper is sent to the page; a customer for setup and where a stored card is charged at once.
+ */
+export function requireTerms(terms: SessionTerms, lineCount: number): void {
+  const { mode, customerId, paymentMethodId, details } = terms;
+  const violations: Violation[] = [];
+  const refuse = (field: string, type: string, msg: string) => violations.push({ loc: [...body, field], msg, type });
+  if (mode !== 'setup' && lineCount === 0) refuse('line_items', 'missing', 'Field required');
+  if (mode === 'setup' && lineCount > 0) refuse('line_items', 'not_allowed', 'A set-up has no lines');
+  const isOnPage = mode === 'payment' || mode === 'subscription';
+  if (isOnPage && details.successUrl === undefined) refuse('success_url', 'missing', 'Field required');
+  const needsCustomer = mode === 'setup' || (mode === 'off_session' && paymentMethodId !== null);
+  if (needsCustomer && customerId === null) refuse('customer', 'customer_required', 'A customer is required');
+  if (violations.length > 0) throw Failure.violations(violations);
 }
 
 /** Makes a session of a cart: its split, its lines and its eligibility record. Pure, but for the new identifiers. */
