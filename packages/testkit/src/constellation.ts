@@ -46,7 +46,7 @@ export interface Constellation {
   processes(): StackProcess[];
   /** Where a component's health, metrics, calls and failpoints are. */
   adminOf(name: string): string;
-  /** Arms a failpoint in a component. */
+  /** Arms a failpoint in a component. In process, `kill` would end the test itself. */
   armFailpoint(component: string, name: string, arming: Arming): Promise<void>;
   /** Disarms it and lets go whoever waits there. */
   releaseFailpoint(component: string, name: string): Promise<void>;
@@ -64,6 +64,8 @@ export interface Running {
   readonly processor: { readonly url: string; readonly key: string };
   readonly nats: string;
   processes(): StackProcess[];
+  /** Says that a part is about to kill itself. */
+  doom(name: string): void;
   kill(name: string): void;
   recovered(): Promise<void>;
   stop(): Promise<void>;
@@ -107,15 +109,24 @@ async function startHere(home: TestHome, port: number, topology: Topology, envir
     environment,
     onTrouble: (text) => process.stderr.write(`constellation: ${text}\n`),
   });
-  const answers = async ({ admin }: StackProcess) => admin === null || (await isReady(admin));
+  const pidOf = (name: string) => stack.processes().find((part) => part.name === name)?.pid;
+  // Who is to die, by the pid that is to be gone: until then it may still answer as if nothing were to happen.
+  const doomed = new Map<string, number | undefined>();
   return {
     ...stack,
-    kill: (name) => stack.kill(name),
+    doom: (name) => doomed.set(name, pidOf(name)),
+    kill(name) {
+      doomed.set(name, pidOf(name));
+      stack.kill(name);
+    },
     async recovered() {
-      await waitUntil(async () => (await Promise.all(stack.processes().map(answers))).every(Boolean), {
-        withinMs: 30_000,
+      const isUp = async ({ name, pid, admin }: StackProcess) =>
+        doomed.get(name) !== pid && (admin === null || (await isReady(admin)));
+      await waitUntil(async () => (await Promise.all(stack.processes().map(isUp))).every(Boolean), {
+        withinMs: 60_000,
         what: 'that everything is up again',
       });
+      doomed.clear();
     },
   };
 }
@@ -155,7 +166,10 @@ function constellationOf(
     },
     processes: () => running.processes(),
     adminOf,
-    armFailpoint: (component, name, arming) => failpoint('PUT', component, name, arming),
+    async armFailpoint(component, name, arming) {
+      await failpoint('PUT', component, name, arming);
+      if (arming.action === 'kill') running.doom(component);
+    },
     releaseFailpoint: (component, name) => failpoint('DELETE', component, name),
     kill: (name) => running.kill(name),
     recovered: () => running.recovered(),

@@ -63,6 +63,7 @@ export async function startOwnProcess(options: {
     processor: { url: sandbox.url, key: sandbox.key },
     nats: natsUrl,
     processes: () => [...file().processes, { name: 'sandbox', pid: sandbox.process.current().pid, admin: sandbox.url }],
+    doom: () => undefined,
     kill: (name) => (name === 'sandbox' ? sandbox.process.kill('SIGKILL') : child.kill('SIGKILL')),
     async recovered() {
       await child.ended;

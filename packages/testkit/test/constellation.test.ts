@@ -1,5 +1,8 @@
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { type Constellation, startConstellation, type Topology } from '../src/index.ts';
+
+// Whole stacks are started here, some of them twice, beside another worker's tests.
+vi.setConfig({ testTimeout: 120_000 });
 
 let constellation: Constellation | undefined;
 
