@@ -13,6 +13,7 @@ export { type EventContext, provideEventContext } from './event-context.ts';
 export { type HandleEvent, handleOnce } from './inbox.ts';
 export type { EventLogger } from './logger.ts';
 export { eventsMigrations } from './migrations.ts';
+export { type MissingQuery, missingEvents } from './missing-events.ts';
 export { durableOf, inboxPrefixOf, streamOf, subjectOf } from './names.ts';
 export { type NatsServerOptions, type NatsService, natsServerConfig } from './nats-server-config.ts';
 export { outboxLag } from './outbox.ts';

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { missingEvents } from '../src/index.ts';
 import { type NatsProcess, natsProcess } from './nats-process.ts';
 import { noteEffect, type Stage, stage } from './stage.ts';
 import { appendSome, until } from './support.ts';
@@ -45,6 +46,9 @@ test('nats-server killed while events flow: none is lost, each takes effect once
   await until(async () => (await on.effects()).events === total, 45_000);
   expect(await on.effects()).toEqual({ events: total, effects: total });
   expect(consumer.stats().handled).toBe(total);
+  const query = { url: on.database.adminUrl, from: 'alpha', service: 'beta', types: ['*'], graceSeconds: 0 };
+  expect(await missingEvents({ ...query, consumer: 'effects' })).toEqual([]);
+  expect(await missingEvents({ ...query, consumer: 'another' })).toHaveLength(total);
 }, 60_000);
 
 test('a relay and a consumer that begin while nats-server is away do their work when it comes', async () => {

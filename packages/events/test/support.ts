@@ -7,6 +7,7 @@ import { append, type EventLogger, eventsMigrations } from '../src/index.ts';
 
 /** A database with the schemas `alpha` and `beta`, each with outbox and inbox; `effects` of beta counts what a handler did. */
 export interface EventsDatabase {
+  readonly adminUrl: string;
   open(service: string, options?: Partial<DatabaseOptions>): Database;
   admin<Row extends object = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
   drop(): Promise<void>;
@@ -43,6 +44,7 @@ export async function eventsDatabase(): Promise<EventsDatabase> {
     grant select, insert on beta.effects to eligo_beta`);
   const opened: Database[] = [];
   return {
+    adminUrl: url.href,
     open(service, options = {}) {
       const serviceUrl = urls.services[service];
       if (serviceUrl === undefined) throw new Error(`no service ${service}`);

@@ -11,6 +11,7 @@ export {
   isUniqueViolation,
   sqlState,
 } from './errors.ts';
+export { type FullScan, fullScans } from './full-scans.ts';
 export {
   type Claim,
   claimKey,
@@ -49,7 +50,14 @@ export { readPage } from './read-page.ts';
 export { isSameScope, type Scope, scopePolicy } from './scope.ts';
 export { openSession, type Session } from './session.ts';
 export { splitStatements } from './sql-text.ts';
-export { type ScopedStatement, type Statement, scoped, type UnscopedStatement, unscoped } from './statement.ts';
+export {
+  declaredStatements,
+  type ScopedStatement,
+  type Statement,
+  scoped,
+  type UnscopedStatement,
+  unscoped,
+} from './statement.ts';
 export { streamPage } from './stream-page.ts';
 export { afterCommit, type Tx } from './tx.ts';
 export { type TxOptions, withTx } from './with-tx.ts';

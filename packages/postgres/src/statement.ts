@@ -32,17 +32,29 @@ export function scoped<Row>(name: string, text: string): ScopedStatement<Row> {
     throw new Error(`statement ${name} must compare account_id with $1 and test_mode with $2`);
   }
   const read = /^\s*(select|with)\b/i.test(text) ? readInOneTrip(text) : undefined;
-  return {
+  return declare<ScopedStatement<Row>>({
     kind: 'scoped',
     name: wireName(name, text),
     text,
     read: read === undefined ? undefined : { name: wireName(name, read), text: read },
-  };
+  });
 }
 
 /** Declares a statement that runs outside any account (outbox, inbox, finders that return ids, component names). */
 export function unscoped<Row>(name: string, text: string): UnscopedStatement<Row> {
-  return { kind: 'unscoped', name: wireName(name, text), text };
+  return declare<UnscopedStatement<Row>>({ kind: 'unscoped', name: wireName(name, text), text });
+}
+
+/** Every statement that the loaded modules have declared, for tests that hold something of all of them. */
+export function declaredStatements(): readonly Statement<unknown>[] {
+  return declared;
+}
+
+const declared: Statement<unknown>[] = [];
+
+function declare<S extends Statement<unknown>>(statement: S): S {
+  declared.push(statement);
+  return statement;
 }
 
 // The subquery `c` sets the context and hands it on; what follows depends on it laterally, so that no row is looked at before it is set.

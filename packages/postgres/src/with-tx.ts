@@ -78,7 +78,7 @@ async function runOnce<T>(
   }
 }
 
-// BEGIN and the context in one round trip.
+// BEGIN and the context in one round trip. SET LOCAL, since a select of set_config would be planned each time.
 function beginning(client: PoolClient, scope: Scope | null, options: TxOptions): string {
   const settings: [string, string][] = [];
   if (scope !== null) settings.push(['eligo.account_id', scope.accountId], ['eligo.test_mode', String(scope.testMode)]);
@@ -86,9 +86,7 @@ function beginning(client: PoolClient, scope: Scope | null, options: TxOptions):
   if (options.statementTimeoutMs !== undefined)
     settings.push(['statement_timeout', String(options.statementTimeoutMs)]);
   const begin = options.isolation === undefined ? 'begin' : `begin isolation level ${options.isolation}`;
-  if (settings.length === 0) return begin;
-  const calls = settings.map(([name, value]) => `set_config('${name}', ${client.escapeLiteral(value)}, true)`);
-  return `${begin}; select ${calls.join(', ')}`;
+  return [begin, ...settings.map(([name, value]) => `set local ${name} = ${client.escapeLiteral(value)}`)].join('; ');
 }
 
 function refuseHalfDone(tx: Tx): void {

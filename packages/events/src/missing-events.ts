@@ -1,0 +1,43 @@
+import { openDatabase, unscoped, withTx } from '@eligo/postgres';
+
+/** Which events to look for in which inbox. */
+export interface MissingQuery {
+  /** A connection that may read both schemas: the owner's. */
+  readonly url: string;
+  readonly from: string;
+  readonly service: string;
+  readonly consumer: string;
+  /** Event types, or `*`. */
+  readonly types: readonly string[];
+  /** How far back to look (24), and how old an event is before it is missed (300 seconds). */
+  readonly hours?: number;
+  readonly graceSeconds?: number;
+}
+
+/**
+ * Events that were committed and that a consumer has neither dealt with nor put aside: none, unless something has gone wrong that the
+ * detector does not know. Services cannot ask this, since none reads another's schema; an operator's command does.
+ */
+export async function missingEvents(query: MissingQuery): Promise<string[]> {
+  const { url, from, service, consumer, types, hours = 24, graceSeconds = 300 } = query;
+  for (const schema of [from, service])
+    if (!/^[a-z][a-z0-9_]*$/.test(schema)) throw new Error(`not a schema: ${schema}`);
+  const database = openDatabase({ url, applicationName: 'missing events', max: 1 });
+  const find = unscoped<{ event_id: string }>(
+    `events.missing.${from}.${service}`,
+    `select o.event_id from ${from}.outbox o
+     where o.created_at > now() - make_interval(hours => $1) and o.created_at < now() - make_interval(secs => $2)
+       and ('*' = any($3::text[]) or o.type = any($3::text[]))
+       and not exists (select from ${service}.inbox i where i.consumer = $4 and i.event_id = o.event_id)
+       and not exists (select from ${service}.dead_letters d where d.consumer = $4 and d.event_id = o.event_id)
+     order by o.event_id`,
+  );
+  try {
+    const rows = await withTx(database, null, (tx) => tx.rows(find, null, [hours, graceSeconds, types, consumer]), {
+      statementTimeoutMs: 300_000,
+    });
+    return rows.map((row) => row.event_id);
+  } finally {
+    await database.close();
+  }
+}

@@ -1,0 +1,24 @@
+import { declaredStatements, fullScans, roleUrl } from '@eligo/postgres';
+import { expect, test } from 'vitest';
+import '../src/index.ts';
+import { eventsDatabase } from './support.ts';
+
+/** By statement, why it may read an index without a condition, or a table. */
+const onPurpose = new Map([
+  ['events.unpublished', 'the partial index holds only what is still to be published'],
+  ['events.lag', 'the partial index holds only what is still to be published'],
+  ['events.stream_memory', 'it reads the last entry of the index'],
+  ['events.unpublish', 'a repair may have to touch every row'],
+  ['events.list_dead_letters', 'there are few or none'],
+  ['events.count_dead_letters', 'there are few or none'],
+]);
+
+test('no statement of the outbox and the inbox reads a whole table', async () => {
+  const database = await eventsDatabase();
+  const statements = declaredStatements().filter(({ name }) => name.startsWith('events.'));
+  expect(statements.length).toBeGreaterThan(10);
+  const found = await fullScans(roleUrl(database.adminUrl, 'eligo_alpha', 'alpha'), 'alpha', statements);
+  const names = found.map(({ statement }) => statement.slice(0, statement.indexOf(':')));
+  expect(names.filter((name) => !onPurpose.has(name))).toEqual([]);
+  await database.drop();
+});
