@@ -35,7 +35,7 @@ export interface Shop extends CallOptions {
 
 export async function machine(): Promise<Machine> {
   const place = await testDatabase(catalogService);
-  const database = place.open('catalog', { max: 10 });
+  const database = place.open('catalog', { max: 10, connectionWaitMs: 20_000, lockTimeoutMs: 20_000 });
   const keys = generateComponentKeys(['gateway', 'checkout', 'catalog']);
   const identityOf = (name: string) =>
     openIdentity({ name, privateKey: keys.privateKeys[name] ?? '', publicKeys: keys.publicKeys });

@@ -1,0 +1,201 @@
+import { newId } from '@eligo/values';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { setFoodPolicy } from '../src/actions/set-food-policy.ts';
+import { importProductCodes } from '../src/import/product-codes.ts';
+import { type Machine, machine, refusalOf, type Shop } from './machine.ts';
+
+const listed = '036000291452';
+const reference = '4006381333931';
+
+let on: Machine;
+beforeAll(async () => {
+  on = await machine();
+  const csv = `code,class,label\n${listed},prescription,Cream\n${reference},service,\n`;
+  await importProductCodes({ database: on.database, source: [csv] as never, name: 'test' });
+});
+afterAll(() => on.close());
+afterEach(() => on.clock.set(undefined));
+
+type Items = NonNullable<Parameters<Machine['gateway']['evaluateEligibility']>[0]['items']>;
+const evaluate = async (shop: Shop, ...items: Items) => (await on.gateway.evaluateEligibility({ items }, shop)).items;
+const ofProduct = (value: string, more: object = {}): Items[number] => ({
+  item: { case: 'productId', value },
+  ...more,
+});
+const ofPrice = (value: string, more: object = {}): Items[number] => ({ item: { case: 'priceId', value }, ...more });
+
+const makeProduct = async (shop: Shop, product: object) =>
+  (await on.gateway.createProduct({ product }, shop)).productId;
+async function makePrice(shop: Shop, productId: string, fields: object = {}): Promise<string> {
+  const owner = { case: 'productId', value: productId } as const;
+  return (await on.gateway.createPrice({ unitAmountCents: 250n, owner, ...fields }, shop)).priceId;
+}
+async function makeFood(shop: Shop, nutrition: object, category?: string): Promise<string> {
+  const made = await on.gateway.createComponent(
+    { name: newId('product'), nutrition, ...(category ? { category } : {}) },
+    shop,
+  );
+  return makeProduct(shop, { components: [made.componentId] });
+}
+
+const lean = { addedSugarG: '5', sodiumMg: '600', saturatedFatG: '5', transFatG: '0.5' };
+
+describe('eligibility is decided', () => {
+  it('by the price first, then the product, the product-code list and the food policy, and else by nothing', async () => {
+    const shop = on.account({ features: ['food_eligibility'] });
+    const component = await on.gateway.createComponent({ name: newId('product'), nutrition: lean }, shop);
+    const facts = { upcCode: listed, components: [component.componentId] };
+    const classed = await makeProduct(shop, { ...facts, hsaFsaEligibility: 'not_eligible' });
+    const coded = await makeProduct(shop, facts);
+    const food = await makeProduct(shop, { components: [component.componentId] });
+    const bare = await makeProduct(shop, { name: 'Mug' });
+    const own = await makePrice(shop, classed, { hsaFsaEligibility: 'vision' });
+    const answers = await evaluate(
+      shop,
+      ofPrice(own),
+      ofProduct(classed),
+      ofProduct(coded),
+      ofProduct(food),
+      ofProduct(bare),
+    );
+    expect(answers.map(({ decision }) => [decision?.hsaFsaEligibility, decision?.rule, decision?.ruleVersion])).toEqual(
+      [
+        ['vision', 'price', ''],
+        ['not_eligible', 'product', ''],
+        ['prescription', 'product_code_list', '1'],
+        ['auto_substantiation', 'food_policy', 'default:1'],
+        [undefined, 'none', ''],
+      ],
+    );
+    for (const { decision } of answers) expect(decision?.rationale).toMatch(/\w+ .*\.$/);
+    expect(answers[2]?.decision?.rationale).toBe(
+      'Product code 00036000291452 (Cream) is on version 1 of the product-code list.',
+    );
+  });
+
+  it('by the code that a product refers to where its own is not on the list', async () => {
+    const shop = on.account();
+    const productId = await makeProduct(shop, { gtin: '96385074', upcCode: 'our own 17', referenceGtin: reference });
+    expect((await evaluate(shop, ofProduct(productId)))[0]?.decision).toMatchObject({ hsaFsaEligibility: 'service' });
+    const both = await makeProduct(shop, { upcCode: listed, referenceGtin: reference });
+    expect((await evaluate(shop, ofProduct(both)))[0]?.decision).toMatchObject({ hsaFsaEligibility: 'prescription' });
+  });
+
+  it('alike for a question and for a cart', async () => {
+    const shop = on.account();
+    const priceId = await makePrice(shop, await makeProduct(shop, { upcCode: listed }));
+    const cart = await on.checkout.resolveCart(
+      { sessionId: newId('checkout_session'), lines: [{ item: { case: 'priceId', value: priceId }, quantity: 1n }] },
+      shop.atCheckout,
+    );
+    expect(cart.lines[0]?.eligibility).toEqual((await evaluate(shop, ofPrice(priceId)))[0]?.decision);
+  });
+});
+
+describe('the eligible amount', () => {
+  it('is the whole of an eligible item, nothing of another, and absent where nothing says what it costs', async () => {
+    const shop = on.account();
+    const eligible = await makeProduct(shop, { hsaFsaEligibility: 'letter_of_medical_necessity' });
+    const not = await makeProduct(shop, { hsaFsaEligibility: 'not_eligible' });
+    const unclassified = await makeProduct(shop, {});
+    const price = await makePrice(shop, eligible);
+    const answers = await evaluate(
+      shop,
+      ofPrice(price, { quantity: 3n }),
+      ofPrice(price, { unitAmountCents: 99n }),
+      ofProduct(eligible, { quantity: 2n, unitAmountCents: 10n }),
+      ofProduct(eligible),
+      ofProduct(not, { unitAmountCents: 10n }),
+      ofProduct(unclassified, { unitAmountCents: 10n }),
+      { item: { case: 'upcCode', value: listed }, quantity: 2n, unitAmountCents: 7n },
+    );
+    expect(answers.map(({ amountEligibleCents }) => amountEligibleCents)).toEqual([
+      750n,
+      99n,
+      20n,
+      undefined,
+      0n,
+      0n,
+      14n,
+    ]);
+  });
+
+  it('of another account’s record is not found at its place', async () => {
+    const shop = on.account();
+    const price = await makePrice(shop, await makeProduct(shop, {}));
+    const stranger = on.account({ siblingAccountIds: [shop.accountId] });
+    expect(await refusalOf(evaluate(stranger, ofPrice(price)))).toEqual([['body.items.0.price', 'price_not_found']]);
+    expect(await refusalOf(evaluate(stranger, ofProduct(newId('product'))))).toEqual([
+      ['body.items.0.product', 'product_not_found'],
+    ]);
+  });
+});
+
+describe('the food policy', () => {
+  it('is off unless the account has food_eligibility', async () => {
+    const shop = on.account();
+    const answer = (await evaluate(shop, ofProduct(await makeFood(shop, lean))))[0]?.decision;
+    expect(answer).toMatchObject({ rule: 'none' });
+    expect(answer?.rationale).toContain('not enabled');
+  });
+
+  it('passes a product when every component is within every threshold, exactly', async () => {
+    const shop = on.account({ features: ['food_eligibility'] });
+    const over = { ...lean, sodiumMg: '600.000001' };
+    const { sodiumMg: _unknown, ...unsaid } = lean;
+    const foods = [await makeFood(shop, lean), await makeFood(shop, over), await makeFood(shop, unsaid)];
+    const answers = await evaluate(shop, ...foods.map((id) => ofProduct(id)));
+    expect(answers.map(({ decision }) => decision?.hsaFsaEligibility)).toEqual([
+      'auto_substantiation',
+      'not_eligible',
+      'not_eligible',
+    ]);
+    expect(answers[1]?.decision?.rationale).toMatch(
+      /sodium_mg of the component ".*" is 600\.000001 per 100 g, over the threshold of 600\./,
+    );
+    expect(answers[2]?.decision?.rationale).toMatch(/sodium_mg .* is not known/);
+  });
+
+  it('of an account goes before the default, by category, and its versions answer as of their time', async () => {
+    const shop = on.account({ features: ['food_eligibility'] });
+    const scope = { accountId: shop.accountId, testMode: true };
+    const base = await makeFood(shop, { calories: '100' }, 'base');
+    const drink = await makeFood(shop, { calories: '100' }, 'drink');
+    const classesAt = async (at: Date) => {
+      on.clock.set(at);
+      const answers = await evaluate(shop, ofProduct(base), ofProduct(drink));
+      return answers.map(({ decision }) => [decision?.hsaFsaEligibility, decision?.ruleVersion]);
+    };
+    const [first, second] = [new Date('2030-01-01T00:00:00Z'), new Date('2031-01-01T00:00:00Z')];
+    const policy = (calories: string) =>
+      ({ eligible_class: 'letter_of_medical_necessity', categories: { base: { calories }, '*': {} } }) as const;
+    expect(await setFoodPolicy(on.database, scope, policy('100'), first)).toBe(1);
+    expect(await setFoodPolicy(on.database, scope, policy('99.9'), second)).toBe(2);
+    expect(await classesAt(new Date('2029-12-31T23:59:59Z'))).toEqual([
+      ['not_eligible', 'default:1'],
+      ['not_eligible', 'default:1'],
+    ]);
+    expect(await classesAt(first)).toEqual([
+      ['letter_of_medical_necessity', 'account:1'],
+      ['letter_of_medical_necessity', 'account:1'],
+    ]);
+    expect(await classesAt(second)).toEqual([
+      ['not_eligible', 'account:2'],
+      ['letter_of_medical_necessity', 'account:2'],
+    ]);
+    const stranger = on.account({ features: ['food_eligibility'] });
+    expect((await evaluate(stranger, ofProduct(await makeFood(stranger, lean))))[0]?.decision?.ruleVersion).toBe(
+      'default:1',
+    );
+  });
+
+  it('never changes in place', async () => {
+    await expect(on.place.admin("update catalog.food_policies set thresholds = thresholds || '{}'")).rejects.toThrow(
+      /never changes/,
+    );
+    const bad = { eligible_class: 'vision', categories: { '*': { salt: '1' } } } as never;
+    expect(() => setFoodPolicy(on.database, { accountId: newId('account'), testMode: true }, bad, new Date())).toThrow(
+      RangeError,
+    );
+  });
+});

@@ -1,0 +1,132 @@
+import { readdir } from 'node:fs/promises';
+import { type Database, type Db, openDatabase, openSession, type Session } from '@eligo/postgres';
+import { type TestDatabase, testDatabase } from '@eligo/testkit';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { catalogService } from '../src/service.ts';
+import { seed } from './seed.ts';
+
+const declared = vi.hoisted(() => new Map<string, string>());
+vi.mock(import('@eligo/postgres'), async (importOriginal) => {
+  const original = await importOriginal();
+  const noting =
+    <Statement extends { name: string; text: string; read?: { text: string } | undefined }>(
+      declare: (name: string, text: string) => Statement,
+    ) =>
+    (name: string, text: string) => {
+      const statement = declare(name, text);
+      declared.set(name, text);
+      // A `with` that writes runs in transactions alone.
+      if (statement.read !== undefined && !/^\s*update\b/m.test(text))
+        declared.set(`${name} in one trip`, statement.read.text);
+      return statement;
+    };
+  return { ...original, scoped: noting(original.scoped) as never, unscoped: noting(original.unscoped) as never };
+});
+
+// An import reads its own staging tables and the whole current list: that is its work.
+const wholeTables = new Set(['product_codes.compare', 'product_codes.close', 'product_codes.open']);
+
+// The named exceptions of invariant 6.
+const accountless = /^(component_names|product_code)/;
+
+let place: TestDatabase;
+let database: Database;
+let session: Session;
+
+beforeAll(async () => {
+  place = await testDatabase(catalogService);
+  await seed(place, { accounts: 40, each: 500 });
+  database = openDatabase({ url: place.urlOf('catalog'), applicationName: 'explain', schema: 'catalog' });
+  session = await openSession(database, 'explain');
+  await declareLists();
+}, 120_000);
+
+afterAll(async () => {
+  await session.close();
+  await database.close();
+  await place.drop();
+});
+
+/** Has every shape of every list declared, by a database that answers nothing. */
+async function declareLists(): Promise<void> {
+  const nothing = { rows: async () => [], row: async () => ({}) } as unknown as Db;
+  const [{ listPrices }, products, rates, components, coupons, promoCodes] = await Promise.all([
+    import('../src/store/price-list.ts'),
+    import('../src/store/products.ts'),
+    import('../src/store/shipping-rates.ts'),
+    import('../src/store/components.ts'),
+    import('../src/store/coupons.ts'),
+    import('../src/store/promo-codes.ts'),
+  ]);
+  const scope = { accountId: 'facct_x', testMode: true };
+  const pairs = [
+    ['a', '1'],
+    ['b', '2'],
+    ['c', '3'],
+    ['d', '4'],
+    ['e', '5'],
+  ];
+  for (const cursor of [{}, { startingAfter: 'x' }, { endingBefore: 'x' }]) {
+    const page = { limit: 10, offset: 0, startingAfter: undefined, endingBefore: undefined, ...cursor };
+    for (const count of [0, 1, 2, 3, 5]) {
+      const metadata = Object.fromEntries(pairs.slice(0, count));
+      for (const productId of [undefined, 'fprod_x']) {
+        for (const lookupKeys of [[], ['a']])
+          await listPrices(nothing, scope, page, { active: true, productId, lookupKeys, metadata });
+      }
+      for (const active of [undefined, true]) {
+        for (const clientReferenceId of [undefined, 'r']) {
+          await products.listProducts(nothing, scope, page, { active, clientReferenceId, metadata });
+        }
+      }
+    }
+    for (const active of [undefined, true]) await rates.listShippingRates(nothing, scope, page, active);
+    for (const reference of [undefined, 'r']) await components.listComponents(nothing, scope, page, reference);
+    await coupons.listCoupons(nothing, scope, page);
+    for (let bits = 0; bits < 16; bits++) {
+      const filter = {
+        codeKey: bits & 1 ? 'x' : undefined,
+        couponId: bits & 2 ? 'x' : undefined,
+        customerId: bits & 4 ? 'x' : undefined,
+        active: bits & 8 ? true : undefined,
+      };
+      await promoCodes.listPromoCodes(nothing, scope, page, filter);
+    }
+  }
+}
+
+interface PlanNode {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Index Name'?: string;
+  readonly 'Index Cond'?: string;
+  readonly Plans?: readonly PlanNode[];
+}
+
+function nodesOf(node: PlanNode): PlanNode[] {
+  return [node, ...(node.Plans ?? []).flatMap(nodesOf)];
+}
+
+describe('the plan of every statement', () => {
+  it('reads no table from end to end and no index without its account, under row-level security, as the service’s own role', async () => {
+    const store = new URL('../src/store/', import.meta.url);
+    for (const file of await readdir(store)) await import(new URL(file, store).href);
+    expect(declared.size).toBeGreaterThan(150);
+    const scanned: string[] = [];
+    for (const [name, text] of declared) {
+      if (wholeTables.has(name) || name.startsWith('events.') || /^\s*truncate/.test(text)) continue;
+      const [row] = await session.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(
+        `explain (format json, generic_plan) ${text}`,
+      );
+      const plan = row?.['QUERY PLAN'][0]?.Plan;
+      if (plan === undefined) throw new Error(`no plan for ${name}`);
+      for (const node of nodesOf(plan)) {
+        if (node['Node Type'] === 'Seq Scan') scanned.push(`${name}: ${node['Relation Name']}`);
+        const index = node['Index Name'];
+        if (index === undefined || accountless.test(index)) continue;
+        if (!node['Index Cond']?.includes('account_id')) scanned.push(`${name}: ${index} without the account`);
+      }
+    }
+    expect(scanned).toEqual([]);
+  });
+});
