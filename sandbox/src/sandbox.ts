@@ -35,6 +35,8 @@ export interface Sandbox {
 
 /** Longer than any client keeps an idle connection, so that it is never the server that closes one under a request. */
 const keepAliveMs = 75_000;
+/** Less than the time after which whoever stops it would kill it. */
+const longestGoodbyeMs = 5_000;
 const purgeEveryMs = 10 * 60 * 1000;
 const purgeLimit = 5_000;
 /** As long as Stripe keeps events. */
@@ -125,21 +127,35 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const server = createServer({ keepAliveTimeout: keepAliveMs, headersTimeout: keepAliveMs + 5_000 }, app.callback());
   server.listen(options.port, options.host);
   await once(server, 'listening');
+  let stopped: Promise<void> | undefined;
   return {
     url: urlOf(server, options.host),
-    stop: async () => {
-      clearInterval(purge);
-      executor.stop();
-      const closed = once(server, 'close');
-      server.close();
-      server.closeIdleConnections();
-      await closed;
-      await deliverer.stop();
-      await durable();
-      closeLog();
-      database.close();
+    stop: () => {
+      stopped ??= stop();
+      return stopped;
     },
   };
+
+  async function stop(): Promise<void> {
+    clearInterval(purge);
+    executor.stop();
+    await closeServer(server);
+    await deliverer.stop();
+    await durable();
+    closeLog();
+    database.close();
+  }
+}
+
+/** Lets what is running be answered; a connection that is kept alive is closed as soon as nothing runs on it. */
+async function closeServer(server: Server): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  const sweep = setInterval(() => server.closeIdleConnections(), 20);
+  const cut = setTimeout(() => server.closeAllConnections(), longestGoodbyeMs);
+  await closed;
+  clearInterval(sweep);
+  clearTimeout(cut);
 }
 
 function urlOf(server: Server, host: string): string {

@@ -40,7 +40,11 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
       call(
         'customers.create',
         options,
-        (request) => stripe.customers.create(given({ ...input, metadata: { ...input.metadata } }), request),
+        (request) =>
+          stripe.customers.create(
+            given<Stripe.CustomerCreateParams>({ ...input, metadata: { ...input.metadata } }),
+            request,
+          ),
         (customer) => ({ kind: 'found' as const, customerId: customer.id }),
       ).then(withoutDecline),
 
@@ -87,7 +91,7 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
         (request) =>
           stripe.paymentIntents.confirm(
             id,
-            given({
+            given<Stripe.PaymentIntentConfirmParams>({
               payment_method: input.paymentMethod,
               off_session: input.offSession ? true : undefined,
               return_url: input.returnUrl,
@@ -112,7 +116,10 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
           stripe.paymentIntents.capture(
             id,
             // `final_capture=true` is Stripe's default, and is refused where several captures are not to be had.
-            given({ amount_to_capture: input.amountCents, final_capture: input.finalCapture ? undefined : false }),
+            given<Stripe.PaymentIntentCaptureParams>({
+              amount_to_capture: input.amountCents,
+              final_capture: input.finalCapture ? undefined : false,
+            }),
             request,
           ),
         intentOutcome,
@@ -141,7 +148,7 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
         options,
         (request) =>
           stripe.refunds.create(
-            given({
+            given<Stripe.RefundCreateParams>({
               payment_intent: input.intentId,
               amount: input.amountCents,
               reason: input.reason,
@@ -175,10 +182,10 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
         options,
         (request) =>
           stripe.setupIntents.create(
-            given({
+            given<Stripe.SetupIntentCreateParams>({
               customer: input.customer,
               payment_method: input.paymentMethod,
-              payment_method_types: ['card'],
+              allowed_payment_method_types: ['card'],
               usage: 'off_session' as const,
               metadata: { ...input.metadata },
             }),
@@ -190,7 +197,12 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
       call(
         'setup_intents.confirm',
         options,
-        (request) => stripe.setupIntents.confirm(id, given({ payment_method: input.paymentMethod }), request),
+        (request) =>
+          stripe.setupIntents.confirm(
+            id,
+            given<Stripe.SetupIntentConfirmParams>({ payment_method: input.paymentMethod }),
+            request,
+          ),
         setupOutcome,
       ),
     retrieveSetupIntent: (id, options) =>
@@ -211,7 +223,12 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
       call(
         'disputes.update',
         options,
-        (request) => stripe.disputes.update(id, given({ evidence: input.evidence, submit: input.submit }), request),
+        (request) =>
+          stripe.disputes.update(
+            id,
+            given<Stripe.DisputeUpdateParams>({ evidence: input.evidence, submit: input.submit }),
+            request,
+          ),
         foundDispute,
       ).then(withoutDecline),
     closeDispute: (id, options) =>
@@ -233,8 +250,8 @@ export function paymentMethodParams(
   token: string,
   billing: Partial<BillingDetails> | undefined,
 ): Stripe.PaymentMethodCreateParams {
-  return given({
-    type: 'card' as const,
+  return given<Stripe.PaymentMethodCreateParams>({
+    type: 'card',
     card: { token },
     billing_details: billing && given({ ...billing, address: billing.address && { ...billing.address } }),
   });
@@ -249,13 +266,13 @@ function foundDispute(dispute: Stripe.Dispute) {
 }
 
 function intentParams(input: IntentInput): Stripe.PaymentIntentCreateParams {
-  return given({
+  return given<Stripe.PaymentIntentCreateParams>({
     amount: input.amountCents,
     currency: 'usd',
     capture_method: input.capture,
     customer: input.customer,
     payment_method: input.paymentMethod,
-    payment_method_types: ['card'],
+    allowed_payment_method_types: ['card'],
     // Several captures of one hold, where the processor has them for this card.
     payment_method_options:
       input.capture === 'manual' ? { card: { request_multicapture: 'if_available' as const } } : undefined,
@@ -287,9 +304,12 @@ function withoutDecline<Outcome extends { kind: string }>(
 }
 
 /** Without the fields that are not given: the SDK would send them as empty texts. */
-function given<Fields extends object>(fields: Fields): { [Name in keyof Fields]: Exclude<Fields[Name], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
+function given<Params extends object>(fields: MaybeGiven<Params>): Params {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Params;
 }
+
+/** The SDK's parameters, each of which may also be left undefined; a name that the SDK does not know is an error. */
+type MaybeGiven<Params> = { [Name in keyof Params]: Params[Name] | undefined };
 
 /** What goes between the quotes of a search: ids and names of ours, never a quote. */
 function plain(text: string): string {

@@ -32,7 +32,10 @@ function createIntent(parameters: Parameters) {
   const metadata = mergedMetadata({}, parameters.metadata());
   const confirmNow = parameters.boolean('confirm') ?? false;
   const confirmation = readConfirmation(parameters);
+  // The older name of the same, which older clients send.
   parameters.list('payment_method_types');
+  parameters.list('allowed_payment_method_types');
+  parameters.list('excluded_payment_method_types');
   parameters.raw('automatic_payment_methods');
   parameters.raw('amount_details');
   parameters.raw('payment_details');

@@ -77,6 +77,8 @@ function insertRefund(
     currency: charge.currency,
     charge: charge.id,
     paymentIntent: charge.paymentIntent,
+    paymentMethod: charge.paymentMethod,
+    customer: charge.customer,
     status: behaviour.kind === 'refund_pending' ? 'pending' : 'succeeded',
     reason,
     failureReason: null,

@@ -24,7 +24,10 @@ function createSetupIntent(parameters: Parameters) {
   const metadata = mergedMetadata({}, parameters.metadata());
   const confirmNow = parameters.boolean('confirm') ?? false;
   const returnUrl = parameters.text('return_url') ?? null;
+  // The older name of the same, which older clients send.
   parameters.list('payment_method_types');
+  parameters.list('allowed_payment_method_types');
+  parameters.list('excluded_payment_method_types');
   parameters.raw('automatic_payment_methods');
   parameters.boolean('use_stripe_sdk');
   parameters.finish();

@@ -106,6 +106,8 @@ export interface RefundRecord extends Base {
   currency: string;
   charge: string;
   paymentIntent: string;
+  paymentMethod: string;
+  customer: string | null;
   status: 'pending' | 'succeeded' | 'failed' | 'canceled';
   reason: string | null;
   failureReason: string | null;
