@@ -7,8 +7,11 @@ create table checkout.test_clocks (
   id text collate "C" not null,
   frozen_time timestamptz(3) not null,
   deleted_at timestamptz(3),
+  -- Set with each move of the clock, until nothing of it is due any more: only these clocks are looked at.
+  unsettled boolean not null default true,
   primary key (account_id, test_mode, id)
 );
+create index test_clocks_unsettled on checkout.test_clocks (account_id, test_mode, id) where unsettled;
 
 create table checkout.customers (
   account_id text collate "C" not null,

@@ -140,20 +140,6 @@ create policy finder_reads on checkout.catalog_tasks for select to eligo_finder 
 grant usage on schema checkout to eligo_finder;
 grant select on checkout.sessions, checkout.test_clocks, checkout.catalog_tasks to eligo_finder;
 
-create function checkout.due_sessions(at timestamptz, most integer)
-  returns table (account_id text, test_mode boolean, id text)
-  language sql stable security definer set search_path = checkout, pg_temp as $$
-  (select s.account_id, s.test_mode, s.id from checkout.sessions s
-    where s.status = 'open' and s.test_clock_id is null and s.expires_at <= at
-    order by s.expires_at limit most)
-  union all
-  (select s.account_id, s.test_mode, s.id
-     from checkout.test_clocks c
-     join checkout.sessions s on s.account_id = c.account_id and s.test_mode = c.test_mode and s.test_clock_id = c.id
-    where c.deleted_at is null and s.status = 'open' and s.expires_at <= c.frozen_time
-    limit most)
-$$;
-
 create function checkout.due_catalog_tasks(most integer)
   returns table (account_id text, test_mode boolean, session_id text, kind text)
   language sql stable security definer set search_path = checkout, pg_temp as $$
@@ -181,9 +167,6 @@ $$;
 alter function checkout.prune_session_keys(integer) owner to eligo_finder;
 revoke all on function checkout.prune_session_keys(integer) from public;
 grant execute on function checkout.prune_session_keys(integer) to eligo_checkout;
-alter function checkout.due_sessions(timestamptz, integer) owner to eligo_finder;
 alter function checkout.due_catalog_tasks(integer) owner to eligo_finder;
-revoke all on function checkout.due_sessions(timestamptz, integer) from public;
 revoke all on function checkout.due_catalog_tasks(integer) from public;
-grant execute on function checkout.due_sessions(timestamptz, integer) to eligo_checkout;
 grant execute on function checkout.due_catalog_tasks(integer) to eligo_checkout;

@@ -195,11 +195,10 @@ describe('references and times', () => {
   test("a customer on a test clock creates at that clock's time", async () => {
     const clockId = 'fclk_00000000000000000000000001';
     const frozen = new Date('2030-01-01T00:00:00.000Z');
-    await world.test.admin('insert into checkout.test_clocks values ($1, true, $2, $3, null)', [
-      world.scope.accountId,
-      clockId,
-      frozen,
-    ]);
+    await world.test.admin(
+      'insert into checkout.test_clocks (account_id, test_mode, id, frozen_time) values ($1, true, $2, $3)',
+      [world.scope.accountId, clockId, frozen],
+    );
     const customerId = await newCustomer(clockId);
     const session = await world.session({ customerId });
     expect(session.createdAt).toEqual(frozen);

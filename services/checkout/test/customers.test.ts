@@ -104,11 +104,10 @@ test('a deleted customer is found by no read, and tells of it once', async () =>
 test("an action for a customer takes place at its clock's time, and otherwise now", async () => {
   const frozen = new Date('2029-05-05T00:00:00.000Z');
   const clockId = 'fclk_00000000000000000000000004';
-  await world.test.admin('insert into checkout.test_clocks values ($1, true, $2, $3, null)', [
-    world.scope.accountId,
-    clockId,
-    frozen,
-  ]);
+  await world.test.admin(
+    'insert into checkout.test_clocks (account_id, test_mode, id, frozen_time) values ($1, true, $2, $3)',
+    [world.scope.accountId, clockId, frozen],
+  );
   const onClock = await make({ testClockId: clockId });
   const plain = await make({});
   const time = (id: string | null) => actingTime(world.database, world.scope, world.clock, id);

@@ -103,6 +103,10 @@ describe('the job that expires due sessions', () => {
     await setTestClock(world.resources, world.scope, { testClockId: clockId, frozenTime: later, deleted: false });
     await expireSessions(world.resources).run(never);
     expect(await reload(id)).toMatchObject({ status: 'expired', endedAt: later });
+    // Nothing of the clock is due any more, so that it is looked at again only when it moves.
+    expect(await isUnsettled(clockId)).toBe(false);
+    await setTestClock(world.resources, world.scope, { testClockId: clockId, frozenTime: later, deleted: false });
+    expect(await isUnsettled(clockId)).toBe(true);
   });
 
   test('a clock never goes back, in whatever order its times arrive', async () => {
@@ -185,6 +189,11 @@ async function eventsOf(sessionId: string): Promise<{ type: string; status: stri
 
 function tasksOf(sessionId: string) {
   return world.test.admin('select kind, tries from checkout.catalog_tasks where session_id = $1', [sessionId]);
+}
+
+async function isUnsettled(clockId: string): Promise<unknown> {
+  const [row] = await world.test.admin('select unsettled from checkout.test_clocks where id = $1', [clockId]);
+  return row?.unsettled;
 }
 
 // A charge of the eligible part that was sent and not answered yet.

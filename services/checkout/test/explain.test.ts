@@ -21,13 +21,13 @@ import {
   noteProcessorCustomer,
   saveCustomer,
 } from '../src/store/customers.ts';
-import { dueSessions } from '../src/store/due-sessions.ts';
+import { dueSessions, dueSessionsOnClocks } from '../src/store/due-sessions.ts';
 import * as paymentMethods from '../src/store/payment-methods.ts';
 import { pruneSessionKeys } from '../src/store/session-keys.ts';
 import { loadSessionLines } from '../src/store/session-lines.ts';
 import { type SessionFilter, streamSessions } from '../src/store/session-list.ts';
 import { loadSession } from '../src/store/sessions.ts';
-import { actingTime, findTestClock, mirrorTestClock } from '../src/store/test-clocks.ts';
+import { actingTime, findTestClock, mirrorTestClock, settleClock, settledClocks } from '../src/store/test-clocks.ts';
 import { openWorld, sessionMessage, type World } from './world.ts';
 
 let world: World;
@@ -37,7 +37,7 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 // Statements that are due to work across accounts: they run as the finder, through functions (architecture, invariant 6).
-const acrossAccounts = /due_sessions|due_catalog_tasks|prune_|pg_prepared_statements|outbox/;
+const acrossAccounts = /due_sessions|settled_clocks|due_catalog_tasks|prune_|pg_prepared_statements|outbox/;
 
 test('every statement of the store finds its rows by an index that leads with account and mode', async () => {
   // One connection, so that all statements are prepared on it, where they can be read back.
@@ -108,6 +108,8 @@ async function runStore({ database, scope, resources, call, clock }: World): Pro
   await expireIfDue(resources, scope, made.id);
   await cancelSession(resources, scope, made.id);
   await dueSessions(database, clock.now(), 1);
+  await dueSessionsOnClocks(database, 1);
+  await settledClocks(database, 1);
   await dueCatalogTasks(database, 1);
   await actingTime(database, scope, clock, customerId);
   await findTestClock(database, scope, 'fclk_x');
@@ -124,6 +126,7 @@ async function runStore({ database, scope, resources, call, clock }: World): Pro
     await saveCustomer(tx, scope, customer, customer);
     await noteProcessorCustomer(tx, scope, customerId, 'cus_x');
     await mirrorTestClock(tx, scope, 'fclk_x', clock.now(), null);
+    await settleClock(tx, scope, 'fclk_x', clock.now());
     await paymentMethods.lockPaymentMethod(tx, scope, 'fpm_x');
     const method = { ...methodOf(customerId), version: 1n };
     await paymentMethods.insertPaymentMethod(tx, scope, method);

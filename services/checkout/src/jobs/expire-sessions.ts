@@ -1,25 +1,41 @@
+import { withTx } from '@eligo/postgres';
 import type { Job } from '@eligo/service';
 import { expireIfDue } from '../actions/end-session.ts';
 import type { Resources } from '../resources.ts';
-import { dueSessions } from '../store/due-sessions.ts';
+import { type DueSession, dueSessions, dueSessionsOnClocks } from '../store/due-sessions.ts';
+import { settleClock, settledClocks } from '../store/test-clocks.ts';
 
 // So many at a time that a run stays within seconds; a full batch is followed by the next at once.
 const BATCH = 200;
 
+type Needs = Pick<Resources, 'database' | 'clock'>;
+
 /** Expires the sessions whose time has come, by the wall clock or by their test clock. */
-export function expireSessions(resources: Pick<Resources, 'database' | 'clock'>): Job {
+export function expireSessions(needs: Needs): Job {
   return {
     name: 'expire-sessions',
     everyMs: 2_000,
     async run(signal) {
-      const due = await dueSessions(resources.database, resources.clock.now(), BATCH);
-      let expired = 0;
-      for (const { scope, sessionId } of due) {
-        if (signal.aborted) return false;
-        if (await expireIfDue(resources, scope, sessionId)) expired += 1;
-      }
-      // What was skipped has a charge under way and is due again; it alone is no reason to go round at once.
-      return due.length === BATCH && expired > 0;
+      const byWallClock = await expireAll(needs, await dueSessions(needs.database, needs.clock.now(), BATCH), signal);
+      const byTestClocks = await expireAll(needs, await dueSessionsOnClocks(needs.database, BATCH), signal);
+      await settleClocks(needs);
+      return byWallClock || byTestClocks;
     },
   };
+}
+
+// Whether there may be more: a full batch of which at least one expired. What was skipped is due again, and no reason to go round at once.
+async function expireAll(needs: Needs, due: readonly DueSession[], signal: AbortSignal): Promise<boolean> {
+  let expired = 0;
+  for (const { scope, sessionId } of due) {
+    if (signal.aborted) return false;
+    if (await expireIfDue(needs, scope, sessionId)) expired += 1;
+  }
+  return due.length === BATCH && expired > 0;
+}
+
+async function settleClocks({ database }: Needs): Promise<void> {
+  for (const { scope, id, time } of await settledClocks(database, BATCH)) {
+    await withTx(database, scope, (tx) => settleClock(tx, scope, id, time));
+  }
 }

@@ -1,12 +1,37 @@
 import { type Db, type Scope, unscoped } from '@eligo/postgres';
 
-/** Open sessions of any account whose time has come at `at`, or on their own test clock: ids only, at most `most` of either kind. */
-export async function dueSessions(db: Db, at: Date, most: number): Promise<{ scope: Scope; sessionId: string }[]> {
-  const rows = await db.rows(selectDue, null, [at, most]);
-  return rows.map((row) => ({ scope: { accountId: row.account_id, testMode: row.test_mode }, sessionId: row.id }));
+/** A session that is due, in any account. */
+export interface DueSession {
+  readonly scope: Scope;
+  readonly sessionId: string;
 }
 
-const selectDue = unscoped<{ account_id: string; test_mode: boolean; id: string }>(
+/** Open sessions whose time has come by the wall clock: ids only, at most `most`, those that are due longest first. */
+export async function dueSessions(db: Db, at: Date, most: number): Promise<DueSession[]> {
+  return (await db.rows(selectDue, null, [at, most])).map(dueSessionOf);
+}
+
+/** Open sessions whose time has come by their customer's test clock. */
+export async function dueSessionsOnClocks(db: Db, most: number): Promise<DueSession[]> {
+  return (await db.rows(selectDueOnClocks, null, [most])).map(dueSessionOf);
+}
+
+interface DueRow {
+  readonly account_id: string;
+  readonly test_mode: boolean;
+  readonly id: string;
+}
+
+function dueSessionOf(row: DueRow): DueSession {
+  return { scope: { accountId: row.account_id, testMode: row.test_mode }, sessionId: row.id };
+}
+
+const selectDue = unscoped<DueRow>(
   'sessions.due',
   'select account_id, test_mode, id from checkout.due_sessions($1, $2)',
+);
+
+const selectDueOnClocks = unscoped<DueRow>(
+  'sessions.due_on_clocks',
+  'select account_id, test_mode, id from checkout.due_sessions_on_clocks($1)',
 );

@@ -1,4 +1,4 @@
-import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { type Db, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
 import type { Clock } from '@eligo/values';
 
 /**
@@ -33,6 +33,20 @@ export async function mirrorTestClock(
   await tx.execute(upsert, scope, [id, time, deletedAt]);
 }
 
+/** Clocks of any account that were moved and of which nothing is due any more, each with the time for which that holds. */
+export async function settledClocks(db: Db, most: number): Promise<{ scope: Scope; id: string; time: Date }[]> {
+  return (await db.rows(selectSettled, null, [most])).map((row) => ({
+    scope: { accountId: row.account_id, testMode: row.test_mode },
+    id: row.id,
+    time: row.frozen_time,
+  }));
+}
+
+/** Looks at the clock no more until it moves; one that has moved meanwhile stays as it is. */
+export async function settleClock(tx: Tx, scope: Scope, id: string, time: Date): Promise<void> {
+  await tx.execute(settle, scope, [id, time]);
+}
+
 const timeOfCustomer = scoped<{ frozen_time: Date }>(
   'test_clocks.of_customer',
   `select k.frozen_time from checkout.customers c
@@ -50,6 +64,17 @@ const upsert = scoped<never>(
   'test_clocks.mirror',
   `insert into checkout.test_clocks (account_id, test_mode, id, frozen_time, deleted_at) values ($1, $2, $3, $4, $5)
    on conflict (account_id, test_mode, id) do update
-     set frozen_time = greatest(test_clocks.frozen_time, excluded.frozen_time),
+     set frozen_time = greatest(test_clocks.frozen_time, excluded.frozen_time), unsettled = true,
          deleted_at = coalesce(test_clocks.deleted_at, excluded.deleted_at)`,
+);
+
+const selectSettled = unscoped<{ account_id: string; test_mode: boolean; id: string; frozen_time: Date }>(
+  'test_clocks.settled',
+  'select account_id, test_mode, id, frozen_time from checkout.settled_clocks($1)',
+);
+
+const settle = scoped<never>(
+  'test_clocks.settle',
+  `update checkout.test_clocks set unsettled = false
+   where account_id = $1 and test_mode = $2 and id = $3 and frozen_time = $4`,
 );
