@@ -1,0 +1,3 @@
+export { type Received, type Receiver, startReceiver } from './receiver.ts';
+export { type Json, record, records, text } from './records.ts';
+export { confirm, make, newCard, newCustomer, newSession, openShop, type Shop } from './shop.ts';

@@ -1,0 +1,80 @@
+import { randomUUID } from 'node:crypto';
+import type { Api, ApiAnswer } from '@eligo/testkit';
+import { type Json, record, text } from './records.ts';
+
+/** What a shop has in its catalog: a rate, an eligible and an ordinary product with their prices. */
+export interface Shop {
+  readonly rateId: string;
+  readonly eligiblePriceId: string;
+  readonly otherPriceId: string;
+  readonly eligibleProductId: string;
+}
+
+/** Fills a catalog through the public interface: one price attached to a product, one with its product inline. */
+export async function openShop(api: Api): Promise<Shop> {
+  const rate = await make(api, '/v1/shipping_rates', 'shipping_rate', { display_name: 'Ground', amount: 799 });
+  const product = await make(api, '/v1/products', 'product', {
+    name: 'Blood pressure monitor',
+    hsa_fsa_eligibility: 'auto_substantiation',
+  });
+  const eligible = await make(api, '/v1/prices', 'price', {
+    product: text(product, 'product_id'),
+    unit_amount: 4_999,
+    metadata: { shelf: 'a1' },
+  });
+  const other = await make(api, '/v1/prices', 'price', {
+    product_data: { name: 'Bath towel', hsa_fsa_eligibility: 'not_eligible' },
+    unit_amount: 2_500,
+  });
+  return {
+    rateId: text(rate, 'shipping_rate_id'),
+    eligibleProductId: text(product, 'product_id'),
+    eligiblePriceId: text(eligible, 'price_id'),
+    otherPriceId: text(other, 'price_id'),
+  };
+}
+
+/** A new customer's id. */
+export async function newCustomer(api: Api, fields: Json = {}): Promise<string> {
+  return text(await make(api, '/v1/customers', 'customer', { email: 'ada@example.com', ...fields }), 'customer_id');
+}
+
+/** A payment method from one of the sandbox's test cards. */
+export async function newCard(api: Api, customer: string, card: string, fields: Json = {}): Promise<string> {
+  const made = await make(api, '/v1/test_helpers/payment_methods', 'payment_method', { customer, card, ...fields });
+  return text(made, 'payment_method_id');
+}
+
+/** A session in payment mode with both prices, shipping, tax and a fee. */
+export function newSession(api: Api, shop: Shop, fields: Json = {}): Promise<Json> {
+  return make(api, '/v1/checkout/sessions', 'checkout_session', {
+    line_items: [
+      { price: shop.eligiblePriceId, quantity: 1 },
+      { price: shop.otherPriceId, quantity: 2 },
+    ],
+    success_url: 'https://shop.example/done?session={CHECKOUT_SESSION_ID}',
+    shipping_options: { shipping_rate_id: shop.rateId },
+    tax_rate: { amount: 825 },
+    fees: [{ amount: 150, name: 'Handling' }],
+    ...fields,
+  });
+}
+
+/** Confirms a session; the answer whatever it is. */
+export function confirm(
+  api: Api,
+  sessionId: string,
+  paymentMethod: string,
+  options: { key?: string; body?: Json; query?: string } = {},
+): Promise<ApiAnswer> {
+  return api.post(
+    `/v1/checkout/sessions/${sessionId}/confirm${options.query ?? ''}`,
+    { checkout_session: { payment_method: paymentMethod, ...options.body } },
+    { idempotencyKey: options.key ?? randomUUID() },
+  );
+}
+
+/** Creates a record and answers it; throws unless the answer is 2xx. */
+export async function make(api: Api, path: string, envelope: string, fields: Json): Promise<Json> {
+  return record(await api.ok('POST', path, { body: { [envelope]: fields } }), envelope);
+}

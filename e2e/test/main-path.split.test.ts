@@ -1,0 +1,3 @@
+import { describeMainPath } from './main-path.ts';
+
+describeMainPath('split');
