@@ -1,0 +1,281 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createServer, type Server } from 'node:net';
+import { Failure } from '@eligo/failures';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { cardFacts, healthcareMetadata, openProcessors, sandboxAccountOf } from '../src/index.ts';
+import {
+  charged,
+  newBench,
+  newHome,
+  newIntent,
+  newKey,
+  openPort,
+  scope,
+  secretKey,
+  startTestSandbox,
+} from './support.ts';
+
+async function listen(server: Server): Promise<string> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** Answers every connection with these bytes and keeps it open. */
+async function speaker(bytes: string, everyMs?: number): Promise<string> {
+  return listen(
+    createServer((socket) => {
+      socket.on('error', () => socket.destroy());
+      socket.once('data', () => {
+        if (everyMs === undefined) {
+          socket.write(bytes);
+          return;
+        }
+        let sent = 0;
+        const drip = setInterval(() => socket.write(bytes[sent++ % bytes.length] ?? ''), everyMs);
+        socket.on('close', () => clearInterval(drip));
+      });
+    }),
+  );
+}
+
+describe('time', () => {
+  test('the deadline is total: an answer that drips in is cut off', async () => {
+    const url = await speaker(
+      `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n${' '.repeat(90_000)}`,
+      5,
+    );
+    const port = openPort(url).of(scope);
+    const startedMs = performance.now();
+    expect(await port.retrieveIntent('pi_1', { timeoutMs: 300 })).toMatchObject({
+      kind: 'unknown',
+      reason: 'timeout',
+      mayHaveHappened: true,
+    });
+    expect(performance.now() - startedMs).toBeLessThan(1_000);
+  });
+
+  test('without time nothing is sent', async () => {
+    const bench = await newBench();
+    const id = await newIntent(bench);
+    expect(await bench.port.confirmIntent(id, { offSession: true }, { ...newKey(), timeoutMs: 0 })).toEqual({
+      kind: 'unknown',
+      reason: 'timeout',
+      mayHaveHappened: false,
+      replayed: false,
+    });
+    expect((await bench.port.retrieveIntent(id)).kind).toBe('confirmable');
+  });
+
+  test('a signal ends the wait; what the processor does goes on', async () => {
+    const bench = await newBench();
+    const id = await newIntent(bench);
+    await bench.arm({ call: 'payment_intents.confirm', kind: 'slow', delay_ms: 500, times: 1 });
+    const outcome = await bench.port.confirmIntent(
+      id,
+      { offSession: true },
+      { ...newKey(), signal: AbortSignal.timeout(100) },
+    );
+    expect(outcome).toMatchObject({ kind: 'unknown', reason: 'aborted', mayHaveHappened: true });
+    expect((await bench.port.retrieveIntent(id)).kind).toBe('succeeded');
+    expect(await bench.port.retrieveIntent(id, { signal: AbortSignal.abort() })).toMatchObject({
+      reason: 'aborted',
+      mayHaveHappened: false,
+    });
+  });
+});
+
+describe('answers that are none', () => {
+  const json = (body: string, status = '200 OK') =>
+    `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+
+  test.each([
+    ['a page in HTML', json('<html>', '502 Bad Gateway'), 'unreadable'],
+    ['not JSON', json('{"id"'), 'unreadable'],
+    ['null', json('null'), 'unreadable'],
+    ['a list', json('[]'), 'unreadable'],
+    ['an object without amounts', json('{"id":"pi_1","status":"succeeded"}'), 'unreadable'],
+    [
+      'a state that nobody knows',
+      json('{"id":"pi_1","status":"odd","amount":1,"amount_capturable":0,"amount_received":0}'),
+      'unreadable',
+    ],
+    ['a 503 in JSON', json('{"error":{"type":"api_error","message":"x"}}', '503 Unavailable'), 'server_error'],
+    ['too many requests', json('{"error":{"type":"invalid_request_error","message":"x"}}', '429 Slow'), 'rate_limited'],
+    ['an answer cut off', 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n{"id"', 'timeout'],
+    ['noise', 'SSH-2.0-x\r\n', 'connection'],
+  ])('%s is unknown', async (_, bytes, reason) => {
+    const port = openPort(await speaker(bytes)).of(scope);
+    expect(await port.retrieveIntent('pi_1', { timeoutMs: 400 })).toMatchObject({ kind: 'unknown', reason });
+  });
+
+  test('nothing that was sent or configured is in an outcome', async () => {
+    const bench = await newBench();
+    const wrong = openProcessors({ ELIGO_SANDBOX_URL: bench.sandbox.url, ELIGO_SANDBOX_KEY: 'sk_test_canary_key' });
+    onTestFinished(() => wrong.close());
+    const outcomes = [
+      await wrong.of(scope).createCustomer({ email: 'canary@shop.example', name: 'Canary' }, newKey()),
+      await bench.port.createPaymentMethod({ token: '4242424242424242' }, newKey()),
+      await bench.port.confirmIntent(await newIntent(bench, 'declined'), { offSession: true }, newKey()),
+    ];
+    expect(outcomes.map(({ kind }) => kind)).toEqual(['rejected', 'rejected', 'declined']);
+    expect(JSON.stringify([outcomes, bench.observed])).not.toMatch(/canary|4242/i);
+  });
+});
+
+describe('the circuit breaker', () => {
+  test('opens when nothing listens, answers at once while it is open, and closes when the processor is back', async () => {
+    const home = newHome();
+    const first = await startTestSandbox(0, home);
+    const changes: boolean[] = [];
+    const port = openPort(first.url, { onBreaker: ({ open }) => changes.push(open) }).of(scope);
+    expect((await port.createCustomer({}, newKey())).kind).toBe('found');
+    await first.stop();
+    expect(port.isDown()).toBe(false);
+    for (let call = 0; call < 3; call++) {
+      const outcome = await port.createCustomer({}, newKey());
+      // The first may still meet the connection that the sandbox closed.
+      expect(outcome).toMatchObject({ kind: 'unknown', reason: 'connection' });
+    }
+    await expect.poll(async () => (await port.createCustomer({}, newKey())) && port.isDown()).toBe(true);
+    expect(await port.createCustomer({}, newKey())).toEqual({
+      kind: 'unknown',
+      reason: 'breaker_open',
+      mayHaveHappened: false,
+      replayed: false,
+    });
+    await startTestSandbox(Number(new URL(first.url).port), home);
+    await expect.poll(() => port.isDown(), { timeout: 5_000 }).toBe(false);
+    expect((await port.createCustomer({}, newKey())).kind).toBe('found');
+    expect(changes).toEqual([true, false]);
+  });
+
+  test('declines, refusals and single errors do not open it; a dozen errors in a row do', async () => {
+    const bench = await newBench();
+    const id = await newIntent(bench, 'declined');
+    for (let call = 0; call < 15; call++) await bench.port.confirmIntent(id, { offSession: true }, newKey());
+    await bench.arm({ call: 'customers.create', kind: 'error_before', times: 23 });
+    for (let call = 0; call < 11; call++) await bench.port.createCustomer({}, newKey());
+    expect(bench.port.isDown()).toBe(false);
+    await bench.port.retrieveIntent(id);
+    for (let call = 0; call < 12; call++) await bench.port.createCustomer({}, newKey());
+    expect(bench.port.isDown()).toBe(true);
+    await expect.poll(() => bench.port.isDown(), { timeout: 5_000 }).toBe(false);
+  });
+});
+
+describe('where it is called', () => {
+  test('a call inside a transaction throws before anything is sent', async () => {
+    const bench = await newBench({
+      beforeCall: () => {
+        throw new Error('inside a transaction');
+      },
+    });
+    await expect(bench.port.createCustomer({}, newKey())).rejects.toThrow('inside a transaction');
+  });
+
+  test('each call is observed with its outcome and its time', async () => {
+    const bench = await newBench();
+    await charged(bench);
+    await bench.arm({ call: 'payment_intents.retrieve', kind: 'error_before', times: 1 });
+    await bench.port.retrieveIntent('pi_1');
+    expect(bench.observed.map(({ call, outcome }) => `${call} ${outcome}`)).toEqual([
+      'payment_methods.create found',
+      'payment_intents.create created',
+      'payment_intents.confirm succeeded',
+      'payment_intents.retrieve unknown:server_error',
+    ]);
+    expect(bench.observed.every(({ durationMs, processor }) => durationMs > 0 && processor === 'sandbox')).toBe(true);
+  });
+});
+
+describe('which processor', () => {
+  const sandbox = { ELIGO_SANDBOX_URL: 'http://127.0.0.1:9', ELIGO_SANDBOX_KEY: secretKey };
+  const live = { accountId: 'facct_test', testMode: false };
+
+  test('test mode is the sandbox, also beside a Stripe key', () => {
+    const processors = openProcessors({ ...sandbox, STRIPE_SECRET_KEY: 'sk_live_x' });
+    expect([processors.processorOf('test'), processors.processorOf('live')]).toEqual(['sandbox', 'stripe']);
+    expect(processors.of(scope).name).toBe('sandbox');
+    processors.close();
+  });
+
+  test('live is Stripe for an account that has one there; it has no test bank', () => {
+    const processors = openProcessors({
+      ...sandbox,
+      STRIPE_SECRET_KEY: 'sk_live_x',
+      STRIPE_ACCOUNTS: '{"facct_test":"acct_9"}',
+    });
+    expect(processors.of(live)).toMatchObject({ name: 'stripe', processorAccount: 'acct_9', testBank: undefined });
+    expect(() => processors.of({ ...live, accountId: 'facct_other' })).toThrow(Failure);
+    processors.close();
+  });
+
+  test('live is the sandbox only on request', () => {
+    const processors = openProcessors({ ...sandbox, ELIGO_LIVE_PROCESSOR: 'sandbox' });
+    expect(processors.of(live).name).toBe('sandbox');
+    processors.close();
+  });
+
+  test('live without a processor is 503 processor_not_configured', () => {
+    const processors = openProcessors(sandbox);
+    expect(processors.processorOf('live')).toBeUndefined();
+    expect(() => processors.of(live)).toThrow(
+      expect.objectContaining({ code: 'processor_not_configured', status: 503 }),
+    );
+    processors.close();
+  });
+
+  test('an environment that contradicts itself is refused', () => {
+    expect(() => openProcessors({ ...sandbox, ELIGO_LIVE_PROCESSOR: 'stripe' })).toThrow();
+    expect(() =>
+      openProcessors({ ...sandbox, ELIGO_LIVE_PROCESSOR: 'sandbox', STRIPE_SECRET_KEY: 'sk_live_x' }),
+    ).toThrow();
+    expect(() => openProcessors({ STRIPE_SECRET_KEY: 'sk_live_x', STRIPE_ACCOUNTS: '{"facct_test":"x"}' })).toThrow();
+  });
+
+  test('each account and mode has an account of its own at the sandbox', async () => {
+    const bench = await newBench();
+    const id = await charged(bench);
+    const other = bench.processors.of({ ...scope, accountId: 'facct_other' });
+    expect((await other.retrieveIntent(id)).kind).toBe('rejected');
+    expect(sandboxAccountOf(scope)).not.toBe(sandboxAccountOf({ ...scope, testMode: false }));
+    expect(await bench.charges()).toMatchObject([{ account: sandboxAccountOf(scope) }]);
+  });
+});
+
+describe('health care', () => {
+  const amounts = { iiasCents: 700, prescriptionCents: 200, visionCents: 0, serviceCents: 100 };
+
+  test('the total is the sum of the buckets, which are named where they are not zero', () => {
+    expect(healthcareMetadata(amounts, 1000)).toEqual({
+      healthcare_total: '1000',
+      healthcare_iias: '700',
+      healthcare_prescription: '200',
+      healthcare_clinic: '100',
+    });
+    expect(healthcareMetadata(undefined, 1000)).toEqual({});
+    expect(healthcareMetadata({ iiasCents: 0, prescriptionCents: 0, visionCents: 0, serviceCents: 0 }, 1000)).toEqual(
+      {},
+    );
+  });
+
+  test('it never exceeds the tender: cut to it, in proportion, to the cent', () => {
+    expect(healthcareMetadata(amounts, 333)).toEqual({
+      healthcare_total: '333',
+      healthcare_iias: '233',
+      healthcare_prescription: '67',
+      healthcare_clinic: '33',
+    });
+  });
+
+  test('without a description it is not known whether a card is a health card', () => {
+    const card = { brand: 'visa', country: 'US', exp_month: 1, exp_year: 2040, funding: 'debit', last4: '0072' };
+    // biome-ignore lint/suspicious/noExplicitAny: only the fields that are read
+    expect(cardFacts(card as any).hsaFsa).toBeNull();
+  });
+});
