@@ -22,6 +22,11 @@ export interface DatabaseOptions {
   readonly lockTimeoutMs?: number;
   /** The server ends a transaction that idles longer than this (10,000): a stopped process must not hold locks. */
   readonly idleInTransactionTimeoutMs?: number;
+  /**
+   * How much longer than the server's own bound a statement may go without an answer (2,000): a server, or a network, that has fallen silent.
+   * The connection is then dropped.
+   */
+  readonly answerMarginMs?: number;
   /** The schema that unqualified names are found in; by default what the role says. */
   readonly schema?: string;
   /** Told of errors that no caller waits for: a dropped idle connection, a failed after-commit hook. */
@@ -134,6 +139,15 @@ export class Database implements Db {
   }
 }
 
+/** How long a statement may go without an answer, on a server that ends it after `statementTimeoutMs`. */
+export function answerTimeoutMs(options: DatabaseOptions, ofStatementMs = statementTimeoutMs(options)): number {
+  return ofStatementMs + (options.answerMarginMs ?? 2_000);
+}
+
+function statementTimeoutMs(options: DatabaseOptions): number {
+  return options.statementTimeoutMs ?? 5_000;
+}
+
 /** What every connection of ours has in common, pooled or not. */
 export function connectionConfig(options: DatabaseOptions): pg.ClientConfig {
   // jit would spend more on compiling than any of these statements runs.
@@ -141,10 +155,13 @@ export function connectionConfig(options: DatabaseOptions): pg.ClientConfig {
   return {
     connectionString: options.url,
     application_name: options.applicationName,
-    statement_timeout: options.statementTimeoutMs ?? 5_000,
+    statement_timeout: statementTimeoutMs(options),
     lock_timeout: options.lockTimeoutMs ?? 2_000,
     idle_in_transaction_session_timeout: options.idleInTransactionTimeoutMs ?? 10_000,
+    // In pipeline mode this drops the connection, where it otherwise would leave it half used.
+    query_timeout: answerTimeoutMs(options),
     keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
     options: settings.join(' '),
     types: typeParsers,
     // Statements that a transaction sends without waiting for each other share a round trip.

@@ -68,7 +68,7 @@ export function isConnectionLoss(error: unknown): boolean {
   const system = 'code' in error && typeof error.code === 'string' ? error.code : '';
   if (/^(ECONN|EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENOENT)/.test(system)) return true;
   // pg reports these without a code.
-  return /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed)/.test(
+  return /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Query read timeout|Client has encountered a connection error|Client was closed)/.test(
     error.message,
   );
 }

@@ -47,13 +47,13 @@ export function unscoped<Row>(name: string, text: string): UnscopedStatement<Row
 
 /** Every statement that the loaded modules have declared, for tests that hold something of all of them. */
 export function declaredStatements(): readonly Statement<unknown>[] {
-  return declared;
+  return [...declared.values()];
 }
 
-const declared: Statement<unknown>[] = [];
+const declared = new Map<string, Statement<unknown>>();
 
 function declare<S extends Statement<unknown>>(statement: S): S {
-  declared.push(statement);
+  declared.set(statement.name, statement);
   return statement;
 }
 

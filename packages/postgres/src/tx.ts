@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { PoolClient, QueryResult } from 'pg';
-import type { Database } from './database.ts';
+import { answerTimeoutMs, type Database } from './database.ts';
 import { type Db, onlyRow } from './db.ts';
 import { translateError } from './errors.ts';
 import { isSameScope, type Scope } from './scope.ts';
@@ -15,14 +15,16 @@ export class Tx implements Db {
   readonly scope: Scope | null;
   readonly hooks: (() => void | Promise<void>)[] = [];
   readonly #client: PoolClient;
+  readonly #answerTimeoutMs: number;
   readonly #running = new Set<Promise<unknown>>();
   #failure: unknown;
   #ended = false;
   #unfinished = 0;
 
-  constructor(database: Database, client: PoolClient, scope: Scope | null) {
+  constructor(database: Database, client: PoolClient, scope: Scope | null, statementTimeoutMs?: number) {
     this.database = database;
     this.#client = client;
+    this.#answerTimeoutMs = answerTimeoutMs(database.options, statementTimeoutMs);
     this.scope = scope;
   }
 
@@ -80,7 +82,8 @@ export class Tx implements Db {
 
   async #send(name: string | undefined, text: string, values: unknown[]): Promise<QueryResult> {
     if (this.#ended) throw new Error('a statement on a transaction that has ended');
-    const sent = this.#client.query(name === undefined ? { text, values } : { name, text, values });
+    const bounded = { text, values, query_timeout: this.#answerTimeoutMs };
+    const sent = this.#client.query(name === undefined ? bounded : { ...bounded, name });
     this.#running.add(sent);
     try {
       return await sent;

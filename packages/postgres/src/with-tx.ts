@@ -53,7 +53,7 @@ async function runOnce<T>(
 ): Promise<T> {
   const client = await database.checkOut();
   const mark: TransactionMark = { open: true };
-  const tx = new Tx(database, client, scope);
+  const tx = new Tx(database, client, scope, options.statementTimeoutMs);
   let fate: 'committed' | 'rolled back' | 'unknown' = 'unknown';
   try {
     await client.query(beginning(client, scope, options));

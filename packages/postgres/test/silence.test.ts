@@ -1,0 +1,59 @@
+import { Failure } from '@eligo/failures';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { CommitUnknown, type Database, scoped, withTx } from '../src/index.ts';
+import { type SilentProxy, silentProxy } from './silent-proxy.ts';
+import { type TestDatabase, testDatabase } from './support.ts';
+
+const scope = { accountId: 'facct_a', testMode: true };
+const insert = scoped('s.insert', 'insert into things (account_id, test_mode, thing_id) values ($1, $2, $3)');
+const get = scoped('s.get', 'select thing_id from things where account_id = $1 and test_mode = $2 and thing_id = $3');
+
+let on: TestDatabase;
+let proxy: SilentProxy;
+let database: Database;
+
+beforeAll(async () => {
+  on = await testDatabase();
+});
+afterAll(() => on.drop());
+beforeEach(async () => {
+  proxy = await silentProxy(on.urlOf('alpha'));
+  database = on.open('alpha', {
+    url: proxy.url,
+    statementTimeoutMs: 200,
+    answerMarginMs: 100,
+    connectionWaitMs: 500,
+    max: 1,
+  });
+  await database.ping();
+});
+afterEach(() => proxy.close());
+
+test('a read that gets no answer is 503 in bounded time, and its connection is not used again', async () => {
+  proxy.silence('everything');
+  await expect(database.row(get, scope, ['x'])).rejects.toMatchObject({ code: 'service_unavailable', status: 503 });
+  proxy.speak();
+  expect(await database.row(get, scope, ['x'])).toBeUndefined();
+});
+
+test('a COMMIT whose answer is lost is told as not known, though it happened', async () => {
+  const attempt = withTx(database, scope, async (tx) => {
+    await tx.execute(insert, scope, ['committed']);
+    proxy.silence('answers');
+  });
+  await expect(attempt).rejects.toSatisfy(
+    (error) => error instanceof Failure && error.code === 'service_unavailable' && error.cause instanceof CommitUnknown,
+  );
+  proxy.speak();
+  expect(await database.row(get, scope, ['committed'])).toBeDefined();
+});
+
+test('a COMMIT that never arrives is told as not known, and did not happen', async () => {
+  const attempt = withTx(database, scope, async (tx) => {
+    await tx.execute(insert, scope, ['lost']);
+    proxy.silence('everything');
+  });
+  await expect(attempt).rejects.toMatchObject({ code: 'service_unavailable', cause: expect.any(CommitUnknown) });
+  proxy.speak();
+  expect(await database.row(get, scope, ['lost'])).toBeUndefined();
+});
