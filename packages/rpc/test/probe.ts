@@ -56,7 +56,7 @@ function describeService(name: string, { withPolicies }: { withPolicies: boolean
       {
         name,
         method: [
-          method('Echo', { callers: ['gateway', 'checkout'] }),
+          method('Echo', { callers: ['gateway', 'checkout', 'probe'] }),
           method('Read', { callers: ['gateway', 'checkout'], safe: true }),
           method('Count', { callers: ['gateway'], stream: true }),
           method('Open', { callers: ['checkout'], withoutContext: true }),

@@ -1,0 +1,60 @@
+import { Code } from '@connectrpc/connect';
+import { describe, expect, test } from 'vitest';
+import { byGateway, stage, topologies } from './stage.ts';
+
+const encoding = topologies.filter((topology) => topology !== 'in process');
+
+// What one process alone would hide: both of these say the same.
+describe.each(encoding)('%s: what does not survive encoding', (topology) => {
+  test('a number in place of an int64 is refused in the request', async () => {
+    const { probe, close } = await stage(topology, { echo: () => ({}) });
+    await expect(probe.echo({ amount: 1.5 as never }, byGateway())).rejects.toThrow();
+    await close();
+  });
+
+  test('an answer that is no message of its type is internal, and told', async () => {
+    const told: unknown[] = [];
+    const observer = { unexpected: (error: unknown) => told.push(error) };
+    const { probe, close } = await stage(topology, { echo: () => ({ count: 2 ** 40 }) }, { observer });
+    await expect(probe.echo({}, byGateway())).rejects.toMatchObject({ code: Code.Internal, rawMessage: '' });
+    expect(told).toHaveLength(1);
+    await close();
+  });
+
+  test('a lone surrogate arrives as the replacement character', async () => {
+    const { probe, close } = await stage(topology, { echo: ({ text }) => ({ text }) });
+    expect((await probe.echo({ text: 'a\ud800b' }, byGateway())).text).toBe('a\ufffdb');
+    await close();
+  });
+
+  test('unset and empty stay apart', async () => {
+    const { probe, close } = await stage(topology, { echo: ({ note }) => ({ count: note === undefined ? 0 : 1 }) });
+    expect((await probe.echo({}, byGateway())).count).toBe(0);
+    expect((await probe.echo({ note: '' }, byGateway())).count).toBe(1);
+    await close();
+  });
+
+  test('a request over 4 MiB is refused, an answer over 4 MiB is internal', async () => {
+    const { probe, close } = await stage(topology, {
+      echo: () => ({}),
+      read: () => ({ text: 'x'.repeat(5 * 1024 * 1024) }),
+    });
+    const large = 'x'.repeat(5 * 1024 * 1024);
+    await expect(probe.echo({ text: large }, byGateway())).rejects.toMatchObject({ code: Code.ResourceExhausted });
+    await expect(probe.read({}, byGateway())).rejects.toMatchObject({ code: Code.Internal });
+    await close();
+  });
+
+  test('the handler cannot reach into the messages of its caller', async () => {
+    const { probe, close } = await stage(topology, {
+      echo: (request) => {
+        request.text = 'changed';
+        return request;
+      },
+    });
+    const request = { text: 'mine' };
+    expect((await probe.echo(request, byGateway())).text).toBe('changed');
+    expect(request.text).toBe('mine');
+    await close();
+  });
+});

@@ -1,0 +1,108 @@
+import { Code, ConnectError, type Transport } from '@connectrpc/connect';
+import { Failure, toConnectError } from '@eligo/failures';
+import { expect, test } from 'vitest';
+import { client, grpcTransport, implement, inProcessTransport, rpcServer, serveGrpc } from '../src/index.ts';
+import { ProbeService } from './probe.ts';
+import { byGateway, gateway, identityOf } from './stage.ts';
+
+test('a read is sent again when its peer cannot be reached, at most twice', async () => {
+  const { probe, sent } = failing(() => unavailable(), 2);
+  expect((await probe.read({ text: 'a' }, byGateway())).text).toBe('a');
+  expect(sent()).toBe(3);
+  const hopeless = failing(() => unavailable(), 100);
+  await expect(hopeless.probe.read({}, byGateway())).rejects.toMatchObject({ code: Code.Unavailable });
+  expect(hopeless.sent()).toBe(3);
+});
+
+test('a write is never sent again', async () => {
+  const { probe, sent } = failing(() => unavailable(), 1);
+  await expect(probe.echo({}, byGateway())).rejects.toMatchObject({ code: Code.Unavailable });
+  expect(sent()).toBe(1);
+});
+
+test.each([
+  ['a deadline', () => new ConnectError('', Code.DeadlineExceeded)],
+  ['an internal error', () => new ConnectError('', Code.Internal)],
+  ['a refusal that says unavailable', () => toConnectError(new Failure('lock_timeout'))],
+])('a read is not sent again after %s', async (_, error) => {
+  const { probe, sent } = failing(error, 1);
+  await expect(probe.read({}, byGateway())).rejects.toThrow();
+  expect(sent()).toBe(1);
+});
+
+test('a peer that stays away is sent at most a tenth more than the calls that are made', async () => {
+  const { probe, sent } = failing(() => unavailable(), Number.POSITIVE_INFINITY);
+  const calls = 200;
+  for (let at = 0; at < calls; at += 1) {
+    await expect(probe.read({}, { ...byGateway(), timeoutMs: 1_000 })).rejects.toThrow();
+  }
+  // What was saved up for a short outage comes on top, once.
+  expect(sent() - calls).toBeLessThanOrEqual(calls / 10 + 10);
+});
+
+test('a peer that is restarted is found again, and reads made meanwhile with patience are answered', async () => {
+  const make = () =>
+    rpcServer({
+      handlers: [implement(ProbeService, { read: ({ text }) => ({ text }) })],
+      identity: identityOf('probe'),
+    });
+  const first = await serveGrpc({ server: make(), host: '127.0.0.1', port: 0 });
+  const transport = grpcTransport({ address: `127.0.0.1:${first.port}` });
+  const probe = client(ProbeService, transport, gateway);
+  expect((await probe.read({ text: 'before' }, byGateway())).text).toBe('before');
+  await first.stop(1_000);
+  await expect(probe.read({}, byGateway())).rejects.toMatchObject({ code: Code.Unavailable });
+  const second = await serveGrpc({ server: make(), host: '127.0.0.1', port: first.port });
+  let answer: string | undefined;
+  for (let attempt = 0; attempt < 100 && answer === undefined; attempt += 1) {
+    answer = await probe.read({ text: 'after' }, byGateway()).then(
+      ({ text }) => text,
+      () => undefined,
+    );
+  }
+  expect(answer).toBe('after');
+  transport.close();
+  await second.stop(1_000);
+});
+
+test('connections end of age without a call being lost', async () => {
+  const server = rpcServer({
+    handlers: [implement(ProbeService, { echo: ({ count }) => ({ count }) })],
+    identity: identityOf('probe'),
+  });
+  const listener = await serveGrpc({ server, host: '127.0.0.1', port: 0, maxConnectionAgeMs: 50 });
+  const transport = grpcTransport({ address: `127.0.0.1:${listener.port}` });
+  const probe = client(ProbeService, transport, gateway);
+  const endsAt = performance.now() + 1_000;
+  let calls = 0;
+  const loop = async () => {
+    while (performance.now() < endsAt) {
+      calls += 1;
+      const count = calls;
+      expect((await probe.echo({ count }, byGateway())).count).toBe(count);
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, loop));
+  expect(calls).toBeGreaterThan(100);
+  transport.close();
+  await listener.stop(1_000);
+});
+
+function failing(error: () => ConnectError, times: number) {
+  const server = rpcServer({
+    handlers: [implement(ProbeService, { read: ({ text }) => ({ text }), echo: () => ({}) })],
+    identity: identityOf('probe'),
+  });
+  const inner = inProcessTransport(server);
+  let sent = 0;
+  const unary: Transport['unary'] = async (...call) => {
+    sent += 1;
+    if (sent <= times) throw error();
+    return inner.unary(...call);
+  };
+  return { probe: client(ProbeService, { ...inner, unary }, gateway), sent: () => sent };
+}
+
+function unavailable(): ConnectError {
+  return new ConnectError('nobody is there', Code.Unavailable);
+}

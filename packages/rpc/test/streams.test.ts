@@ -1,0 +1,138 @@
+import { Code } from '@connectrpc/connect';
+import { Failure } from '@eligo/failures';
+import { afterEach, describe, expect, test } from 'vitest';
+import { currentRequest, type Implementation } from '../src/index.ts';
+import type { ProbeService } from './probe.ts';
+import { byGateway, type Stage, signalled, stage, topologies } from './stage.ts';
+
+describe.each(topologies)('%s: a server stream', (topology) => {
+  const stages: Stage[] = [];
+  const serve = async (implementation: Implementation<ProbeService>) => {
+    const made = await stage(topology, implementation);
+    stages.push(made);
+    return made;
+  };
+  afterEach(async () => {
+    for (const { close } of stages.splice(0)) await close();
+  });
+
+  test('delivers every message in order, and ends', async () => {
+    const { probe, server } = await serve({ count: upTo });
+    const counts: number[] = [];
+    for await (const { count } of probe.count({ count: 1_000 }, byGateway())) counts.push(count);
+    expect(counts).toEqual(Array.from({ length: 1_000 }, (_, at) => at));
+    expect(server.inFlight).toBe(0);
+  });
+
+  test('may be empty', async () => {
+    const { probe } = await serve({ count: upTo });
+    for await (const message of probe.count({ count: 0 }, byGateway())) expect.fail(`unexpected ${message.count}`);
+  });
+
+  test('carries 200,000 messages in flat memory, and the handler never runs far ahead of a slow reader', async () => {
+    let made = 0;
+    let furthestAhead = 0;
+    const { probe } = await serve({
+      async *count(request) {
+        for (made = 0; made < request.count; made += 1) yield { count: made, text: 'x'.repeat(100) };
+      },
+    });
+    const before = heapInUse();
+    let peak = 0;
+    let read = 0;
+    for await (const message of probe.count({ count: 200_000 }, { ...byGateway(), timeoutMs: 30_000 })) {
+      expect(message.count).toBe(read);
+      read += 1;
+      furthestAhead = Math.max(furthestAhead, made - read);
+      if (read % 20_000 === 0) {
+        // A slow reader now and then: whatever is sent meanwhile would pile up.
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        peak = Math.max(peak, heapInUse() - before);
+      }
+    }
+    expect(read).toBe(200_000);
+    // The windows of HTTP/2 hold some thousand messages of this size; all of them would be 200,000.
+    expect(furthestAhead).toBeLessThan(20_000);
+    expect(peak).toBeLessThan(40 * 1024 * 1024);
+  });
+
+  test('lets the handler clean up when the reader breaks off', async () => {
+    const cleaned = signalled();
+    const { probe } = await serve({
+      async *count() {
+        try {
+          for (let count = 0; ; count += 1) yield { count };
+        } finally {
+          cleaned.resolve();
+        }
+      },
+    });
+    for await (const { count } of probe.count({}, byGateway())) if (count === 3) break;
+    await cleaned.promise;
+  });
+
+  test('carries a failure after messages', async () => {
+    const { probe } = await serve({
+      async *count() {
+        yield { count: 1 };
+        throw new Failure('price_not_found');
+      },
+    });
+    const counts: number[] = [];
+    const reading = (async () => {
+      for await (const { count } of probe.count({}, byGateway())) counts.push(count);
+    })();
+    await expect(reading).rejects.toMatchObject({ name: 'Failure', code: 'price_not_found' });
+    expect(counts).toEqual([1]);
+  });
+
+  test('ends at its deadline and when its caller goes away', async () => {
+    const aborted = signalled();
+    const { probe } = await serve({
+      async *count(_, call) {
+        yield { count: 1 };
+        await new Promise((resolve) => call.signal.addEventListener('abort', resolve));
+        aborted.resolve();
+      },
+    });
+    const late = drainStream(probe.count({}, { ...byGateway(), timeoutMs: 80 }));
+    await expect(late).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    await aborted.promise;
+
+    const leaving = new AbortController();
+    const left = (async () => {
+      for await (const { count } of probe.count({}, { ...byGateway(), signal: leaving.signal }))
+        if (count === 1) leaving.abort();
+    })();
+    await expect(left).rejects.toMatchObject({ code: Code.Canceled });
+  });
+
+  test('is refused like any call without a context', async () => {
+    const { probe } = await serve({ count: upTo });
+    await expect(drainStream(probe.count({}, {}))).rejects.toMatchObject({ code: Code.Unauthenticated });
+  });
+
+  test('runs its handler under the request of the call', async () => {
+    const { probe } = await serve({
+      async *count() {
+        yield { text: currentRequest()?.requestId ?? '' };
+        await Promise.resolve();
+        yield { text: currentRequest()?.requestId ?? '' };
+      },
+    });
+    for await (const { text } of probe.count({}, byGateway())) expect(text).toBe('req_of_the_test');
+  });
+});
+
+async function* upTo(request: { count: number }) {
+  for (let count = 0; count < request.count; count += 1) yield { count };
+}
+
+async function drainStream(stream: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of stream);
+}
+
+function heapInUse(): number {
+  globalThis.gc?.();
+  return process.memoryUsage().heapUsed;
+}
