@@ -1,0 +1,50 @@
+// npm run lock:complete: adds to package-lock.json what a registry without other platforms' packages made npm leave out.
+// An entry needs no more than its version and its platform: no file of it is fetched on any other.
+import { writeFileSync } from 'node:fs';
+import { type Gap, gapsOf, type LockEntry, lockPath, readLock } from './checks/lock-file.ts';
+
+const systems: Readonly<Record<string, string>> = {
+  android: 'android',
+  darwin: 'darwin',
+  freebsd: 'freebsd',
+  linux: 'linux',
+  openharmony: 'openharmony',
+  win32: 'win32',
+  windows: 'win32',
+};
+const processors: Readonly<Record<string, string>> = {
+  '64': 'x64',
+  arm: 'arm',
+  arm64: 'arm64',
+  armv7: 'arm',
+  ia32: 'ia32',
+  ppc64: 'ppc64',
+  riscv64: 'riscv64',
+  s390x: 's390x',
+  x64: 'x64',
+};
+
+const lock = readLock();
+for (const gap of gapsOf(lock)) {
+  lock.packages[`node_modules/${gap.name}`] = entryFor(gap, lock.packages[gap.by]?.dev === true);
+}
+const inOrder = Object.entries(lock.packages).sort(([one], [other]) => one.localeCompare(other, 'en'));
+lock.packages = Object.fromEntries(inOrder);
+writeFileSync(lockPath, `${JSON.stringify(lock, undefined, 2)}\n`);
+
+function entryFor({ name, version }: Gap, dev: boolean): LockEntry {
+  const words = name.split(/[-/]/);
+  const system = words.map((word) => systems[word]).find(Boolean);
+  const processor = words.map((word) => processors[word]).find(Boolean);
+  if (!system || !processor || !/^\d/.test(version))
+    throw new Error(`${name} ${version} names no platform that is known`);
+  const libc = words.includes('musl') ? ['musl'] : words.includes('gnu') ? ['glibc'] : undefined;
+  return {
+    version,
+    cpu: [processor],
+    ...(dev ? { dev: true } : {}),
+    ...(libc ? { libc } : {}),
+    optional: true,
+    os: [system],
+  };
+}
