@@ -30,11 +30,17 @@ export interface ApiParts {
   readonly limiter: RateLimiter;
   readonly table: PathTable<Mounted>;
   readonly settings: Pick<GatewaySettings, 'rateLimit' | 'deprecatedEndpoints'>;
+  /** Runs a request's work in a span of its own, where traces are on. */
+  readonly traced: <Result>(
+    name: string,
+    traceparent: string | undefined,
+    work: () => Promise<Result>,
+  ) => Promise<Result>;
 }
 
 /** The answer to a request under /v1, refusals in the order of decisions 13: 401, 429, 403, 404, 400, 422, then the rest. */
 export function api(parts: ApiParts): (exchange: Exchange, path: string, queryText: string) => Promise<void> {
-  const { authenticator, limiter, table, settings } = parts;
+  const { authenticator, limiter, table, settings, traced } = parts;
   return async (exchange, path, queryText) => {
     const { request, response } = exchange;
     const nowMs = Date.now();
@@ -54,7 +60,8 @@ export function api(parts: ApiParts): (exchange: Exchange, path: string, queryTe
     authorize(key, target.route, settings.deprecatedEndpoints);
 
     const call = callOf(exchange, key, target.route.streamed);
-    const answer = await target.answer({ request, key, path, queryText, params, call });
+    const incoming = { request, key, path, queryText, params, call };
+    const answer = await traced(target.route.id, exchange.traceparent, () => target.answer(incoming));
     if (answer instanceof StreamedAnswer) await writeStream(response, answer, exchange.requestId, exchange.headers);
     else writeJson(response, 200, JSON.stringify(answer), exchange.requestId, exchange.headers);
   };

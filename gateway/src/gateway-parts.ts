@@ -37,6 +37,7 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
       limiter: new RateLimiter(),
       table,
       settings,
+      traced: context.traced,
     }),
     pages: pages.middleware,
     isPage: pages.isPage,

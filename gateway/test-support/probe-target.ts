@@ -1,0 +1,42 @@
+import type { IdKind } from '@eligo/values';
+import type { ExampleReferences } from './example-bodies.ts';
+
+/** A running Eligo and what the probes need to know of it. All keys but one are of the same account. */
+export interface ProbeTarget {
+  readonly url: string;
+  /** Keys without a rate limit. */
+  readonly testKey: string;
+  readonly liveKey: string;
+  /** A test key whose only scope is `files_read`, which no probed route asks for. */
+  readonly scopelessKey: string;
+  /** A test key of another account. */
+  readonly foreignKey: string;
+  /** A record of each kind that a path can name, of the test key's account and mode. */
+  readonly own: Readonly<Partial<Record<IdKind, string>>>;
+  readonly references: ExampleReferences;
+}
+
+/** What a probe found. */
+export interface ProbeReport {
+  readonly requests: number;
+  /** What was not as it should be, in words; empty when all is well. */
+  readonly problems: readonly string[];
+}
+
+/** Collects what a probe finds. */
+export class Findings {
+  #requests = 0;
+  readonly #problems: string[] = [];
+
+  sent(count = 1): void {
+    this.#requests += count;
+  }
+
+  expect(holds: boolean, problem: string): void {
+    if (!holds) this.#problems.push(problem);
+  }
+
+  report(): ProbeReport {
+    return { requests: this.#requests, problems: this.#problems };
+  }
+}

@@ -1,0 +1,148 @@
+import { Failure } from '@eligo/failures';
+import type { Database } from '@eligo/postgres';
+import { type TestDatabase, testDatabase } from '@eligo/testkit';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { isKey, keyHash, newKey } from '../src/accounts/key-format.ts';
+import {
+  createAccount,
+  createKey,
+  createOrganization,
+  gatewayService,
+  keyPattern,
+  listAccounts,
+  listKeys,
+  revokeKey,
+  rollKey,
+  updateAccount,
+} from '../src/index.ts';
+
+let databases: TestDatabase;
+let database: Database;
+
+beforeAll(async () => {
+  databases = await testDatabase(gatewayService);
+  database = databases.open('gateway');
+});
+
+afterAll(() => databases?.drop());
+
+describe('the format of keys', () => {
+  test('says its mode, carries 190 random bits and a check', () => {
+    expect(newKey(true)).toMatch(/^fsk_test_[0-9A-Za-z]{38}$/);
+    expect(newKey(false)).toMatch(/^fsk_[0-9A-Za-z]{38}$/);
+    expect(newKey(true)).not.toBe(newKey(true));
+    expect(`log line with ${newKey(false)} inside`).toMatch(keyPattern);
+  });
+
+  test('a key passes its own check, and not with any one character changed', () => {
+    const key = newKey(true);
+    expect(isKey(key)).toBe(true);
+    for (let at = 0; at < key.length; at += 1) {
+      const other = key[at] === 'a' ? 'b' : 'a';
+      expect(isKey(key.slice(0, at) + other + key.slice(at + 1))).toBe(false);
+    }
+  });
+
+  test.each(['', 'fsk_', 'fsk_test_', `${newKey(true)} `, newKey(true).slice(1), `sk_${newKey(false).slice(4)}`])(
+    '%j is none',
+    (text) => expect(isKey(text)).toBe(false),
+  );
+});
+
+describe('accounts', () => {
+  test('an account and its event are made in one transaction, in both modes', async () => {
+    const account = await createAccount(database, { name: ' A shop ', features: ['food_eligibility'] });
+    expect(account).toMatchObject({ name: 'A shop', features: ['food_eligibility'], organization_id: null });
+    const rows = await databases.admin<{ type: string; test_mode: boolean }>(
+      'select type, test_mode from gateway.outbox where account_id = $1 order by test_mode',
+      [account.account_id],
+    );
+    expect(rows).toEqual([
+      { type: 'account.updated', test_mode: false },
+      { type: 'account.updated', test_mode: true },
+    ]);
+  });
+
+  test('features are added and removed; each change has a version and an event of its own', async () => {
+    const { account_id: id } = await createAccount(database, { name: 'A shop' });
+    const added = await updateAccount(database, id, { addFeatures: ['food_eligibility', 'refund_payment_methods'] });
+    expect(added.features).toEqual(['food_eligibility', 'refund_payment_methods']);
+    const removed = await updateAccount(database, id, { removeFeatures: ['food_eligibility'] });
+    expect(removed.features).toEqual(['refund_payment_methods']);
+    const [row] = await databases.admin('select count(*)::int as events from gateway.outbox where account_id = $1', [
+      id,
+    ]);
+    expect(row?.events).toBe(6);
+    expect(await listAccounts(database)).toContainEqual(removed);
+  });
+
+  test.each([
+    ['an unknown feature', () => createAccount(database, { name: 'x', features: ['flying'] })],
+    ['an empty name', () => createAccount(database, { name: '  ' })],
+    ['an organization that does not exist', () => createAccount(database, { name: 'x', organizationId: 'forg_x' })],
+    ['an account that does not exist', () => updateAccount(database, 'facct_x', {})],
+  ])('%s is refused and leaves nothing behind', async (_what, act) => {
+    const before = await databases.admin('select count(*) from gateway.accounts');
+    await expect(act()).rejects.toBeInstanceOf(Failure);
+    expect(await databases.admin('select count(*) from gateway.accounts')).toEqual(before);
+  });
+
+  test('an account belongs to at most one organization, and can leave it', async () => {
+    const { organization_id } = await createOrganization(database, { name: 'A group' });
+    const { account_id } = await createAccount(database, { name: 'x', organizationId: organization_id });
+    expect((await updateAccount(database, account_id, { name: 'y' })).organization_id).toBe(organization_id);
+    expect((await updateAccount(database, account_id, { organizationId: null })).organization_id).toBeNull();
+  });
+});
+
+describe('keys', () => {
+  test('a key is shown once: only its hash and its last four characters are kept', async () => {
+    const { account_id: accountId } = await createAccount(database, { name: 'x' });
+    const issued = await createKey(database, { accountId, testMode: true, scopes: ['files:read', 'prices_write'] });
+    expect(issued).toMatchObject({ mode: 'test', scopes: ['files_read', 'prices_write'], rate_limit: null });
+    const [row] = await databases.admin<{ key_hash: Buffer }>('select * from gateway.api_keys where key_id = $1', [
+      issued.key_id,
+    ]);
+    expect(JSON.stringify(row)).not.toContain(issued.api_key);
+    expect(row?.key_hash.equals(keyHash(issued.api_key))).toBe(true);
+    expect(issued.last4).toBe(issued.api_key.slice(-4));
+    expect(JSON.stringify(await listKeys(database, accountId))).not.toContain(issued.api_key);
+  });
+
+  test('a scope that does not exist and an account that does not exist are refused', async () => {
+    const { account_id: accountId } = await createAccount(database, { name: 'x' });
+    await expect(createKey(database, { accountId, testMode: true, scopes: ['everything'] })).rejects.toThrow(Failure);
+    await expect(createKey(database, { accountId: 'facct_x', testMode: true })).rejects.toThrow('account_not_found');
+  });
+
+  test('rolling gives a second live key with the same rights; the first ends after the overlap', async () => {
+    const { account_id: accountId } = await createAccount(database, { name: 'x' });
+    const first = await createKey(database, { accountId, testMode: false, scopes: ['prices_read'], rateLimit: 7 });
+    const second = await rollKey(database, first.key_id, { overlapMs: 60_000 });
+    expect(second).toMatchObject({ mode: 'live', scopes: ['prices_read'], rate_limit: 7, expires_at: null });
+    expect(second.api_key).not.toBe(first.api_key);
+    const [old] = await listKeys(database, accountId);
+    const left = Date.parse(old?.expires_at ?? '') - Date.now();
+    expect(left).toBeGreaterThan(50_000);
+    expect(left).toBeLessThan(61_000);
+  });
+
+  test('a revoked key stays revoked at its first time, and cannot be rolled', async () => {
+    const { account_id: accountId } = await createAccount(database, { name: 'x' });
+    const { key_id } = await createKey(database, { accountId, testMode: true });
+    const revoked = await revokeKey(database, key_id);
+    expect(await revokeKey(database, key_id)).toEqual(revoked);
+    await expect(rollKey(database, key_id)).rejects.toThrow('api_key_not_found');
+    await expect(revokeKey(database, 'fakey_x')).rejects.toThrow('api_key_not_found');
+  });
+
+  test("the gateway's role can neither delete keys nor accounts", async () => {
+    for (const table of ['api_keys', 'accounts', 'organizations']) {
+      const [row] = await databases.admin(
+        `select has_table_privilege('eligo_gateway', 'gateway.${table}', 'delete') as may_delete,
+           has_table_privilege('eligo_gateway', 'gateway.${table}', 'select') as may_select`,
+      );
+      expect(row, table).toEqual({ may_delete: false, may_select: true });
+    }
+  });
+});

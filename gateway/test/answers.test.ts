@@ -1,0 +1,374 @@
+import { create } from '@bufbuild/protobuf';
+import { Failure } from '@eligo/failures';
+import { CheckoutSessionSchema } from '@eligo/proto/checkout/v1/checkout';
+import { newId } from '@eligo/values';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { openTestGateway, type TestGateway } from './open-test-gateway.ts';
+
+let stack: TestGateway;
+
+beforeAll(async () => {
+  stack = await openTestGateway();
+});
+
+beforeEach(() => {
+  stack.peers.seen.length = 0;
+});
+
+afterEach(() => stack.peers.restore());
+
+afterAll(() => stack?.stop());
+
+const methods = () => stack.peers.seen.map(({ method }) => method);
+const lastRequest = () => stack.peers.seen.at(-1)?.request as Record<string, unknown>;
+
+describe('expansion', () => {
+  test('makes one batch call per record type, whatever the number of rows', async () => {
+    const { subscription, invoice } = stack.peers.samples;
+    stack.peers.answer('listSubscriptions', () => ({
+      subscriptions: Array.from({ length: 50 }, () => ({
+        ...subscription,
+        subscriptionId: newId('subscription'),
+        latestInvoiceId: invoice.invoiceId,
+      })),
+    }));
+    const answer = await stack.api.get('/v1/subscriptions?expand=customer,invoice,payment_method,product,nothing');
+    expect(methods().sort()).toEqual([
+      'batchGetCustomers',
+      'batchGetInvoices',
+      'batchGetPaymentMethods',
+      'batchGetPrices',
+      'listSubscriptions',
+    ]);
+    const rows = answer.body.subscriptions as Record<string, unknown>[];
+    expect(rows).toHaveLength(50);
+    expect(rows[49]).toMatchObject({
+      customer: { customer_id: expect.any(String) },
+      latest_invoice: { invoice_id: invoice.invoiceId },
+      default_payment_method: { payment_method_id: expect.any(String) },
+      items: [{ price: { price_id: expect.any(String) } }],
+    });
+    expect(answer.body.has_more).toBe(false);
+  });
+
+  test('takes expand_<type>=true, and combines it with a list', async () => {
+    const { checkout_session: session } = stack.peers.samples;
+    const url = `/v1/checkout/sessions/${session.checkoutSessionId}`;
+    const { body } = await stack.api.get(`${url}?expand_customer=true&expand=subscription&expand_nothing=true`);
+    expect(body.checkout_session).toMatchObject({
+      customer: { customer_id: session.customerId },
+      subscription: { subscription_id: session.subscriptionId },
+      invoice: session.invoiceId,
+    });
+  });
+
+  test('shows the identifier of what is not found', async () => {
+    stack.peers.answer('batchGetCustomers', () => ({ customers: [] }));
+    const { checkout_session: session } = stack.peers.samples;
+    const { body } = await stack.api.get(`/v1/checkout/sessions/${session.checkoutSessionId}?expand=customer`);
+    expect(body.checkout_session).toMatchObject({ customer: session.customerId });
+  });
+
+  test('of unknown keys gives the same bytes as none', async () => {
+    const { subscription } = stack.peers.samples;
+    const plain = await stack.api.get(`/v1/subscriptions/${subscription.subscriptionId}`);
+    const odd = await stack.api.get(`/v1/subscriptions/${subscription.subscriptionId}?expand=moon,,toString`);
+    expect(odd.text).toBe(plain.text);
+  });
+
+  test('of a single price takes one hop', async () => {
+    const { price, product } = stack.peers.samples;
+    stack.peers.answer('getPrice', (request) => ({ ...price, product: request.expandProduct ? product : undefined }));
+    const answer = await stack.api.get(`/v1/prices/${price.priceId}?expand_product=true`);
+    expect(answer.body.price).toMatchObject({ product: { product_id: product.productId } });
+    expect(methods()).toEqual(['getPrice']);
+  });
+});
+
+describe('a confirm', () => {
+  const confirm = (query = '') =>
+    stack.api.post(
+      `/v1/checkout/sessions/${stack.peers.samples.checkout_session.checkoutSessionId}/confirm${query}`,
+      { checkout_session: {} },
+      { idempotencyKey: 'k' },
+    );
+
+  test('answers with the payment intent expanded, in one hop', async () => {
+    const { body } = await confirm();
+    expect(body.checkout_session).toMatchObject({
+      payment_intent: { status: 'succeeded', payment_method: expect.any(String) },
+    });
+    expect(methods()).toEqual(['confirmSession']);
+  });
+
+  test('answers with null when nothing was charged', async () => {
+    const { checkout_session: session } = stack.peers.samples;
+    const { paymentIntentId, ...bare } = session;
+    stack.peers.answer('confirmSession', () => ({ session: bare }));
+    expect((await confirm()).body.checkout_session).toMatchObject({ payment_intent: null });
+  });
+
+  test('shows what was stored with the answer, and asks nobody else', async () => {
+    const { checkout_session: session, payment_intent, customer, payment_method } = stack.peers.samples;
+    stack.peers.answer('confirmSession', () => ({
+      session,
+      paymentIntent: payment_intent,
+      customer,
+      paymentMethod: payment_method,
+    }));
+    const { body } = await confirm('?expand=customer,payment_method');
+    expect(body.checkout_session).toMatchObject({
+      customer: { customer_id: customer.customerId },
+      payment_intent: { payment_method: { payment_method_id: payment_method.paymentMethodId } },
+    });
+    expect(methods()).toEqual(['confirmSession']);
+    expect((lastRequest().expand as string[]).sort()).toEqual(['customer', 'payment_method']);
+  });
+});
+
+describe('a list of sessions', () => {
+  const sessions = (count: number) =>
+    Array.from({ length: count }, () =>
+      create(CheckoutSessionSchema, {
+        ...stack.peers.samples.checkout_session,
+        checkoutSessionId: newId('checkout_session'),
+      }),
+    ).reverse();
+
+  function serve(all: ReturnType<typeof sessions>) {
+    stack.peers.answer('listSessions', (request) => {
+      const { limit, startingAfter } = request.page as { limit: bigint; startingAfter?: string };
+      const from =
+        startingAfter === undefined ? 0 : all.findIndex((one) => one.checkoutSessionId === startingAfter) + 1;
+      const page = all.slice(from, from + Number(limit));
+      return [
+        ...page.map((value) => ({ item: { case: 'session', value } })),
+        { item: { case: 'end', value: { hasMore: from + page.length < all.length } } },
+      ];
+    });
+  }
+
+  test.each([0, 1, 99, 100, 101, 250, 2_345])('of %i is whole, in order, and read in slices', async (count) => {
+    const all = sessions(count);
+    serve(all);
+    const answer = await stack.api.get('/v1/checkout/sessions?limit=9007199254740991');
+    const rows = answer.body.checkout_sessions as { checkout_session_id: string }[];
+    expect(rows.map((row) => row.checkout_session_id)).toEqual(all.map((one) => one.checkoutSessionId));
+    expect(answer.body.has_more).toBe(false);
+    expect(methods().filter((method) => method === 'listSessions')).toHaveLength(Math.max(1, Math.ceil(count / 1_000)));
+  });
+
+  test('says that there are more, and expands in one call per hundred rows', async () => {
+    serve(sessions(300));
+    const { body } = await stack.api.get('/v1/checkout/sessions?limit=250&expand=customer');
+    expect(body.has_more).toBe(true);
+    expect(body.checkout_sessions).toHaveLength(250);
+    expect(methods()).toEqual(['listSessions', 'batchGetCustomers', 'batchGetCustomers', 'batchGetCustomers']);
+  });
+
+  test('that is refused before its first row is refused as anything else', async () => {
+    stack.peers.answer('listSessions', () => {
+      throw Failure.invalid(['query', 'starting_after'], 'checkout_session_not_found', 'No such session');
+    });
+    const answer = await stack.api.get(`/v1/checkout/sessions?starting_after=${newId('checkout_session')}`);
+    expect(answer.status).toBe(422);
+    expect(answer.body.detail).toMatchObject([{ loc: ['query', 'starting_after'] }]);
+  });
+
+  test('that breaks off in the middle breaks the connection, so that nobody takes it for whole', async () => {
+    const some = sessions(500);
+    stack.peers.answer('listSessions', () =>
+      (function* () {
+        for (const value of some) yield { item: { case: 'session', value } };
+        throw new Error('broke off');
+      })(),
+    );
+    await expect(stack.api.get('/v1/checkout/sessions?limit=1000')).rejects.toThrow();
+  });
+
+  test('passes its filters on', async () => {
+    const customer = newId('customer');
+    await stack.api.get(
+      `/v1/checkout/sessions?interval=7&status=open&customer=${customer}&disputed=true&mode=payment` +
+        '&created_gte=2026-01-01T00:00:00Z&created[lt]=1767323045',
+    );
+    expect(lastRequest()).toMatchObject({
+      intervalDays: 7,
+      status: 'open',
+      customerId: customer,
+      disputed: true,
+      mode: 'payment',
+      createdGteMs: 1_767_225_600_000n,
+      createdLtMs: 1_767_323_045_000n,
+    });
+  });
+});
+
+describe('bodies as partners send them', () => {
+  test('a session with everything reaches checkout whole', async () => {
+    const { price, product, customer, coupon } = stack.peers.samples;
+    const answer = await stack.api.post(
+      '/v1/checkout/sessions',
+      {
+        checkout_session: {
+          mode: 'subscription',
+          line_items: [
+            { price: price.priceId, quantity: 2 },
+            { product: product.productId },
+            {
+              price_data: {
+                product_data: { name: 'Inline', gtin: '4242424242424242' },
+                unit_amount: 0,
+                recurring: { interval: 'monthly' },
+              },
+              quantity: 1,
+            },
+          ],
+          success_url: 'https://shop.example/ok?s={CHECKOUT_SESSION_ID}',
+          customer: customer.customerId,
+          customer_email: '',
+          defaults: { email: '', first_name: 'Ada', phone: null },
+          shipping_options: { shipping_rate_data: { display_name: 'Ground', amount: 500 } },
+          tax_rate: { amount: 100 },
+          discounts: [
+            { coupon_id: coupon.couponId },
+            { promo_code: 'SPRING' },
+            { coupon_data: { name: 'rounding adjustment', amount_off: 1 } },
+            { coupon_data: { percent_off: 12.5, applies_to: [] } },
+          ],
+          fees: [{ amount: 1, name: 'rounding' }],
+          subscription_data: {
+            trial_end: 1_767_323_045,
+            trial_settings: { end_behavior: { missing_payment_method: 'cancel' } },
+          },
+          selling_plans: [{ id: 42, name: 'Monthly', billing_interval: { interval: 'month', interval_count: 1 } }],
+          custom_text: { submit: { message: 'Pay' } },
+          shopify_payment_details: { gateway: 'g', card: { brand: 'visa', last4: '4242' } },
+          expires_at: '2036-01-01T00:00:00Z',
+          metadata: [],
+          amount_total: 5,
+          status: 'complete',
+        },
+      },
+      { headers: { origin: 'https://shop.example' } },
+    );
+    expect(answer.status, answer.text).toBe(200);
+    expect(lastRequest()).toMatchObject({
+      mode: 'subscription',
+      lines: [
+        { item: { case: 'priceId', value: price.priceId }, quantity: 2n },
+        { item: { case: 'productId', value: product.productId }, quantity: 1n },
+        {
+          item: {
+            case: 'priceData',
+            value: {
+              owner: { case: 'productData', value: { name: 'Inline', gtin: '4242424242424242' } },
+              unitAmountCents: 0n,
+              recurring: { interval: 'month', intervalCount: 1 },
+            },
+          },
+        },
+      ],
+      defaults: { firstName: 'Ada' },
+      shipping: { case: 'shippingRateData', value: { displayName: 'Ground', amountCents: 500n } },
+      taxAmountCents: 100n,
+      discounts: [
+        { source: { case: 'couponId' } },
+        { source: { case: 'promoCode', value: 'SPRING' } },
+        { source: { case: 'couponData', value: { amountOffCents: 1n } } },
+        { source: { case: 'couponData', value: { percentOffBasisPoints: 1250 } } },
+      ],
+      fees: [{ amountCents: 1n, name: 'rounding' }],
+      subscriptionData: { trialEndMs: 1_767_323_045_000n, missingPaymentMethod: 'cancel' },
+      sellingPlans: [{ id: '42', interval: 'month', intervalCount: 1 }],
+      storefrontPaymentDetails: { gateway: 'g', cardBrand: 'visa', cardLast4: '4242' },
+      origin: 'https://shop.example',
+      metadata: {},
+    });
+    expect(lastRequest().customerEmail).toBeUndefined();
+  });
+
+  test('a fetched price posted back changes nothing but what may change', async () => {
+    const { price } = stack.peers.samples;
+    const fetched = await stack.api.get(`/v1/prices/${price.priceId}`);
+    const answer = await stack.api.post(`/v1/prices/${price.priceId}`, fetched.body);
+    expect(answer.status, answer.text).toBe(200);
+    expect(lastRequest()).toMatchObject({ id: price.priceId, active: true, metadata: { entries: price.metadata } });
+    expect(lastRequest().unitAmountCents).toBeUndefined();
+  });
+
+  test('a bad reference in a body is a 422 whose first entry names it', async () => {
+    const answer = await stack.api.post('/v1/checkout/sessions', {
+      checkout_session: {
+        line_items: [{ price: stack.peers.samples.price.priceId }, { price: 'x<script>' }],
+        success_url: 'https://shop.example',
+      },
+    });
+    expect(answer.body.detail).toEqual([
+      {
+        loc: ['body', 'checkout_session', 'line_items', '1', 'price'],
+        msg: 'price_not_found',
+        type: 'price_not_found',
+      },
+    ]);
+  });
+
+  test('a refund is refused without its envelope rather than taken for a refund of everything', async () => {
+    const url = `/v1/checkout/sessions/${stack.peers.samples.checkout_session.checkoutSessionId}/refund`;
+    expect((await stack.api.post(url, { amount: 100 })).status).toBe(422);
+    expect((await stack.api.post(url)).status).toBe(200);
+    expect((await stack.api.post(url, [])).status).toBe(200);
+    expect((await stack.api.post(url, { checkout_session: null })).status).toBe(200);
+  });
+
+  test('a refund allocated to payment methods needs the feature', async () => {
+    const { checkout_session: session, payment_method } = stack.peers.samples;
+    const answer = await stack.api.post(`/v1/checkout/sessions/${session.checkoutSessionId}/refund`, {
+      checkout_session: { payment_methods: [{ payment_method_id: payment_method.paymentMethodId, amount: 1 }] },
+    });
+    expect(answer.status).toBe(403);
+    expect(answer.body).toMatchObject({ code: 'payment_method_allocation_not_enabled' });
+    expect(methods()).toEqual([]);
+  });
+
+  test('an empty body is JSON for a client that cannot bear less: DELETE answers the record', async () => {
+    const { coupon, webhook } = stack.peers.samples;
+    const deleted = await stack.api.delete(`/v1/coupons/${coupon.couponId}`);
+    expect(deleted.body).toMatchObject({ coupon: { coupon_id: coupon.couponId } });
+    expect((await stack.api.delete(`/v1/webhooks/${webhook.webhookId}`)).status).toBe(200);
+  });
+});
+
+test('the answer of a completed subscription session waits until billing has the subscription', async () => {
+  const { checkout_session: session } = stack.peers.samples;
+  stack.peers.answer('completeSession', () => ({ ...session, mode: 'subscription', status: 'complete' }));
+  const url = `/v1/test_helpers/checkout/sessions/${session.checkoutSessionId}/complete`;
+  await stack.api.post(url, { checkout_session: { payment_method: 'hsa' } });
+  expect(methods()).toEqual(['completeSession', 'awaitSubscription']);
+  stack.peers.answer('awaitSubscription', () => {
+    throw new Failure('subscription_not_found');
+  });
+  expect((await stack.api.post(url, { checkout_session: { payment_method: 'hsa' } })).status).toBe(200);
+});
+
+test('requests under way are answered before the gateway stops', async () => {
+  const gateway = await stack.another();
+  const { promise: held, resolve: release } = Promise.withResolvers<void>();
+  const { price } = stack.peers.samples;
+  const arrived = new Promise<void>((resolve) => {
+    stack.peers.answer('getPrice', async () => {
+      resolve();
+      await held;
+      return price;
+    });
+  });
+  const pending = fetch(`${gateway.url}/v1/prices/${price.priceId}`, {
+    headers: { authorization: `Bearer ${stack.api.key}` },
+  });
+  await arrived;
+  const stopped = gateway.stop();
+  release();
+  expect((await pending).status).toBe(200);
+  await stopped;
+  await expect(fetch(`${gateway.url}/healthz`)).rejects.toThrow();
+});

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createAccount, createKey } from '../src/index.ts';
+import {
+  type ProbeTarget,
+  probeAnswers,
+  probeAuthentication,
+  probeBadInput,
+  probeForeignRecords,
+  probeScopes,
+} from '../test-support/index.ts';
+import { idsOf } from './fake-peers.ts';
+import { openTestGateway, type TestGateway } from './open-test-gateway.ts';
+
+let stack: TestGateway;
+let target: ProbeTarget;
+
+beforeAll(async () => {
+  // The probes fail to authenticate faster than anybody should.
+  stack = await openTestGateway({ ELIGO_RATE_LIMIT_FAILED_AUTH: '100000' });
+  const own = idsOf(stack.peers.samples);
+  const stranger = await createAccount(stack.database, { name: 'A stranger' });
+  const strange = { accountId: stranger.account_id, testMode: true, rateLimit: 0 };
+  target = {
+    url: stack.url,
+    testKey: stack.api.key,
+    liveKey: (await stack.newApi({ testMode: false })).key,
+    scopelessKey: (await stack.newApi({ scopes: ['files_read'] })).key,
+    foreignKey: (await createKey(stack.database, strange)).api_key,
+    own,
+    references: own,
+  };
+});
+
+afterAll(() => stack?.stop());
+
+test('every route refuses a missing, malformed and unknown key by one 401', async () => {
+  expect((await probeAuthentication(target)).problems).toEqual([]);
+});
+
+test('every route refuses a key without its scope, and test helpers a live key, by 403', async () => {
+  expect((await probeScopes(target)).problems).toEqual([]);
+});
+
+test('every route answers the owner of a record and refuses everybody else by byte-equal 404s', async () => {
+  expect((await probeForeignRecords(target)).problems).toEqual([]);
+});
+
+test('every answer parses with its schema, strictly, with and without expansion', async () => {
+  expect((await probeAnswers(target, () => true)).problems).toEqual([]);
+});
+
+test('no bad input of the corpus gives a 5xx on any route, and every refusal has the shape of the contract', async () => {
+  const { problems, requests } = await probeBadInput(target);
+  expect(problems).toEqual([]);
+  expect(requests).toBeGreaterThan(2_000);
+}, 120_000);
+
+test('nothing was logged as unexpected', () => {
+  expect(stack.log.filter((line) => line.includes('unexpected'))).toEqual([]);
+});

@@ -1,0 +1,358 @@
+import { connect } from 'node:net';
+import { Code, ConnectError } from '@connectrpc/connect';
+import { Failure } from '@eligo/failures';
+import { newId } from '@eligo/values';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createAccount, createKey, createOrganization, revokeKey, rollKey, updateAccount } from '../src/index.ts';
+import { openTestGateway, type TestGateway } from './open-test-gateway.ts';
+
+let stack: TestGateway;
+
+beforeAll(async () => {
+  stack = await openTestGateway();
+});
+
+afterEach(() => stack.peers.restore());
+
+afterAll(() => stack?.stop());
+
+const path = () => `/v1/prices/${stack.peers.samples.price.priceId}`;
+
+describe('every answer', () => {
+  test('carries a request id, security headers and no CORS headers', async () => {
+    for (const answer of [await stack.api.get(path()), await stack.api.get('/nothing')]) {
+      expect(answer.headers.get('request-id')).toMatch(/^freq_[0-9a-z]{26}$/);
+      expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
+      expect(answer.headers.get('cache-control')).toBe('no-store');
+      expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'");
+      expect(answer.headers.get('access-control-allow-origin')).toBeNull();
+      expect(answer.headers.get('x-powered-by')).toBeNull();
+    }
+  });
+
+  test('is JSON, and the body of a read is the same for HEAD but for the body', async () => {
+    const head = await fetch(stack.url + path(), {
+      method: 'HEAD',
+      headers: { authorization: `Bearer ${stack.api.key}` },
+    });
+    expect(head.status).toBe(200);
+    expect(await head.text()).toBe('');
+  });
+
+  test('its request id travels to the peers with the caller', async () => {
+    stack.peers.seen.length = 0;
+    const answer = await stack.api.get(path());
+    const [seen] = stack.peers.seen;
+    expect(seen?.call.requestId).toBe(answer.headers.get('request-id'));
+    expect(seen?.call.caller).toMatchObject({ accountId: stack.accountId, testMode: true, issuer: 'gateway' });
+    expect(stack.peers.seen).toHaveLength(1);
+  });
+});
+
+describe('keys', () => {
+  test('are refused when they are expired, as unknown ones are', async () => {
+    const expired = await stack.newApi({ expiresAt: new Date(Date.now() - 1_000) });
+    const answer = await expired.get(path());
+    expect(answer.status).toBe(401);
+    expect(answer.headers.get('www-authenticate')).toBe('Bearer');
+    expect(answer.text).toBe(await fetch(stack.url + path()).then((reply) => reply.text()));
+  });
+
+  test('with a wrong check make no query', async () => {
+    const key = stack.api.key.slice(0, -1) + (stack.api.key.endsWith('0') ? '1' : '0');
+    const count = async () => {
+      const [row] = await stack.databases.admin<{ xacts: bigint }>(
+        'select xact_commit as xacts from pg_stat_database where datname = current_database()',
+      );
+      return row?.xacts;
+    };
+    const before = await count();
+    for (let i = 0; i < 20; i += 1) {
+      const reply = await fetch(stack.url + path(), { headers: { authorization: `Bearer ${key}` } });
+      expect(reply.status).toBe(401);
+    }
+    // Each of these two looks is a transaction of its own, as one query of the gateway would be.
+    expect(Number(await count()) - Number(before)).toBeLessThan(10);
+  });
+
+  test('that are revoked end on every gateway within 5 s', async () => {
+    const second = await stack.another();
+    const api = await stack.newApi();
+    const ask = async (url: string) =>
+      (await fetch(url + path(), { headers: { authorization: `Bearer ${api.key}` } })).status;
+    expect(await Promise.all([ask(stack.url), ask(second.url)])).toEqual([200, 200]);
+    await revokeKey(stack.database, api.keyId);
+    const revokedAt = performance.now();
+    while ((await Promise.all([ask(stack.url), ask(second.url)])).some((status) => status !== 401)) {
+      expect(performance.now() - revokedAt).toBeLessThan(5_000);
+    }
+  });
+
+  test('both live while one replaces the other', async () => {
+    const old = await stack.newApi();
+    const rolled = await rollKey(stack.database, old.keyId, { overlapMs: 60_000 });
+    const reply = await fetch(stack.url + path(), { headers: { authorization: `Bearer ${rolled.api_key}` } });
+    expect(reply.status).toBe(200);
+    expect((await old.get(path())).status).toBe(200);
+  });
+
+  test('take a scope with a colon for the one with an underscore', async () => {
+    const api = await stack.newApi({ scopes: ['prices:read'] });
+    expect((await api.get(path())).status).toBe(200);
+    expect((await api.patch(path(), { price: {} })).body).toMatchObject({ code: 'insufficient_scope' });
+  });
+
+  test('carry features and siblings, and a change of them counts at once', async () => {
+    const organization = await createOrganization(stack.database, { name: 'A group' });
+    const organizationId = organization.organization_id;
+    const sibling = await createAccount(stack.database, { name: 'Sibling', organizationId });
+    const member = await createAccount(stack.database, { name: 'Member', organizationId });
+    const key = await createKey(stack.database, { accountId: member.account_id, testMode: true, rateLimit: 0 });
+    const callerOf = async () => {
+      stack.peers.seen.length = 0;
+      await fetch(`${stack.url}/v1/prices`, { headers: { authorization: `Bearer ${key.api_key}` } });
+      return stack.peers.seen[0]?.call.caller;
+    };
+    expect(await callerOf()).toMatchObject({ features: [], siblingAccountIds: [sibling.account_id] });
+    await updateAccount(stack.database, member.account_id, { addFeatures: ['food_eligibility'] });
+    const changedAt = performance.now();
+    while ((await callerOf())?.features.includes('food_eligibility') !== true) {
+      expect(performance.now() - changedAt).toBeLessThan(3_000);
+    }
+  });
+
+  test('are never logged', async () => {
+    await stack.api.get(path());
+    expect(stack.log.join('')).not.toContain(stack.api.key);
+    expect(stack.log.join('')).not.toMatch(/fsk_/);
+  });
+});
+
+describe('rate limits', () => {
+  test('let a burst of four seconds through and then the rate; the headers say how much is left', async () => {
+    const api = await stack.newApi({ rateLimit: 5 });
+    const answers = await Promise.all(Array.from({ length: 30 }, () => api.get(path())));
+    const statuses = answers.map(({ status }) => status);
+    const passed = statuses.filter((status) => status === 200).length;
+    expect(passed).toBeGreaterThanOrEqual(20);
+    expect(passed).toBeLessThan(25);
+    const refused = answers.find(({ status }) => status === 429);
+    expect(refused?.body).toMatchObject({ code: 'rate_limited' });
+    expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    expect(refused?.headers.get('ratelimit-limit')).toBe('5');
+    expect(refused?.headers.get('ratelimit-remaining')).toBe('0');
+    expect(answers[0]?.headers.get('ratelimit-remaining')).toMatch(/^\d+$/);
+  });
+
+  test('of one key leave another alone, and a key without a limit has no headers', async () => {
+    const answer = await stack.api.get(path());
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('ratelimit-limit')).toBeNull();
+  });
+
+  test('go before scope, path and body', async () => {
+    const api = await stack.newApi({ rateLimit: 1, scopes: ['files_read'] });
+    const answers = await Promise.all(Array.from({ length: 8 }, () => api.post('/v1/prices', 'not json')));
+    expect(answers.map(({ status }) => status)).toContain(429);
+    expect(answers.map(({ status }) => status)).toContain(403);
+  });
+
+  test('bound failed authentications by address, and leave good keys alone', async () => {
+    const gateway = await stack.another({ ELIGO_RATE_LIMIT_FAILED_AUTH: '2' });
+    const ask = async (key: string) =>
+      (await fetch(gateway.url + path(), { headers: { authorization: `Bearer ${key}` } })).status;
+    expect(await ask(stack.api.key)).toBe(200);
+    const statuses: number[] = [];
+    for (let i = 0; i < 12; i += 1) statuses.push(await ask('nonsense'));
+    expect(statuses.slice(0, 8)).toEqual(Array(8).fill(401));
+    expect(statuses.at(-1)).toBe(429);
+    expect(await ask(stack.api.key)).toBe(200);
+  });
+});
+
+describe('the order of refusals', () => {
+  test('a path that names nothing goes before a body that is wrong', async () => {
+    const answer = await stack.api.patch(`/v1/products/${newId('product')}`, { product: { name: 5 } });
+    expect(answer.body).toMatchObject({ code: 'product_not_found' });
+    const malformed = await stack.api.patch(`/v1/products/${newId('product')}`, '{');
+    expect(malformed.status).toBe(404);
+    const owner = await stack.api.patch(`/v1/products/${stack.peers.samples.product.productId}`, {
+      product: { name: 5 },
+    });
+    expect(owner.status).toBe(422);
+  });
+
+  test('a confirm judges its header and body before it looks for the session', async () => {
+    const confirm = `/v1/checkout/sessions/${newId('checkout_session')}/confirm`;
+    expect((await stack.api.post(confirm, { checkout_session: {} })).body).toMatchObject({
+      code: 'idempotency_key_required',
+    });
+    const key = { idempotencyKey: 'k1' };
+    expect((await stack.api.post(confirm, { checkout_session: { payment_method: 1 } }, key)).status).toBe(422);
+    expect((await stack.api.post(confirm, { checkout_session: {} }, key)).status).toBe(404);
+  });
+
+  test('what is wrong with body and query is told in one list', async () => {
+    const answer = await stack.api.post('/v1/shipping_rates', { shipping_rate: { amount: -1 } });
+    expect(answer.body.detail).toEqual([
+      { loc: ['body', 'shipping_rate', 'display_name'], msg: 'Field required', type: 'missing' },
+      { loc: ['body', 'shipping_rate', 'amount'], msg: expect.any(String), type: 'too_small' },
+    ]);
+  });
+});
+
+describe('the idempotency key', () => {
+  test.each(['with space', 'ü', '', 'x'.repeat(256)])('%j is refused', async (key) => {
+    const answer = await stack.api
+      .post('/v1/customers', { customer: {} }, { headers: { 'idempotency-key': key } })
+      .catch(
+        // fetch itself refuses a header that is no header.
+        () => undefined,
+      );
+    if (answer === undefined || key === '') return;
+    expect(answer.status).toBe(422);
+    expect(answer.body.detail).toMatchObject([{ loc: ['header', 'idempotency-key'] }]);
+  });
+
+  test('is passed on with a hash that the order of keys does not change and the body, the query and the path do', async () => {
+    const hashOf = async (url: string, body: string) => {
+      stack.peers.seen.length = 0;
+      await stack.api.post(url, body, { idempotencyKey: 'k' });
+      const seen = stack.peers.seen.at(-1);
+      const idempotency = seen?.request.idempotency as { key: string; requestHash: Uint8Array } | undefined;
+      expect(idempotency?.key).toBe('k');
+      return Buffer.from(idempotency?.requestHash ?? []).toString('hex');
+    };
+    const base = await hashOf('/v1/customers', '{"customer":{"first_name":"A","last_name":"B"}}');
+    expect(base).toHaveLength(64);
+    expect(await hashOf('/v1/customers', '{"customer": {"last_name":"B","first_name":"A"}}')).toBe(base);
+    expect(await hashOf('/v1/customers', '{"customer":{"first_name":"A","last_name":"C"}}')).not.toBe(base);
+    expect(await hashOf('/v1/customers?expand=x', '{"customer":{"first_name":"A","last_name":"B"}}')).not.toBe(base);
+  });
+
+  test('is ignored on catalog and webhook routes, whatever it holds', async () => {
+    const headers = { 'idempotency-key': 'with space' };
+    expect(
+      (await stack.api.post('/v1/webhooks', { webhook: { url: 'https://a.example', events: ['*'] } }, { headers }))
+        .status,
+    ).toBe(200);
+  });
+});
+
+describe('what the peers say', () => {
+  test('a refusal crosses as it is', async () => {
+    stack.peers.answer('getPrice', () => {
+      throw new Failure('card_declined', { declineCode: 'generic_decline' });
+    });
+    const answer = await stack.api.get(path());
+    expect(answer.status).toBe(402);
+    expect(answer.body).toMatchObject({ code: 'card_declined', decline_code: 'generic_decline' });
+  });
+
+  test('a wait crosses as Retry-After', async () => {
+    stack.peers.answer('getPrice', () => {
+      throw new Failure('lock_timeout', { retryAfterSeconds: 2 });
+    });
+    expect((await stack.api.get(path())).headers.get('retry-after')).toBe('2');
+  });
+
+  test('anything else is a 500 without its text, and is logged', async () => {
+    stack.peers.answer('getPrice', () => {
+      throw new Error('secret inner text');
+    });
+    const answer = await stack.api.get(path());
+    expect(answer.status).toBe(500);
+    expect(answer.text).not.toContain('secret');
+    expect(Object.keys(answer.body)).toEqual(['code', 'detail']);
+    expect(stack.log.some((line) => line.includes('a request failed unexpectedly'))).toBe(true);
+  });
+
+  test('a peer that cannot be reached or is too late is a 503 that says when to come again', async () => {
+    for (const code of [Code.Unavailable, Code.DeadlineExceeded]) {
+      stack.peers.answer('createCustomer', () => {
+        throw new ConnectError('gone', code);
+      });
+      const answer = await stack.api.post('/v1/customers', { customer: {} });
+      expect(answer.status).toBe(503);
+      expect(answer.headers.get('retry-after')).toBe('1');
+    }
+  });
+
+  test('a confirm that is too late says that its key is in use', async () => {
+    stack.peers.answer('confirmSession', () => {
+      throw new ConnectError('late', Code.DeadlineExceeded);
+    });
+    const confirm = `/v1/checkout/sessions/${stack.peers.samples.checkout_session.checkoutSessionId}/confirm`;
+    const answer = await stack.api.post(confirm, { checkout_session: {} }, { idempotencyKey: 'k' });
+    expect(answer.status).toBe(503);
+    expect(answer.body).toMatchObject({ code: 'idempotency_key_in_use' });
+  });
+});
+
+describe('the deprecated endpoint', () => {
+  const body = () => ({ refund: { payment_intent_id: stack.peers.samples.payment_intent.paymentIntentId } });
+
+  test('says that it is, until when, and what replaces it', async () => {
+    const answer = await stack.api.post('/v1/refunds', body());
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('deprecation')).toMatch(/^@\d+$/);
+    expect(answer.headers.get('sunset')).toBe('Tue, 30 Jun 2026 23:59:59 GMT');
+    expect(answer.headers.get('link')).toContain('rel="successor-version"');
+  });
+
+  test('can be turned off, and is then gone', async () => {
+    const gateway = await stack.another({ ELIGO_DEPRECATED_ENDPOINTS: 'off' });
+    const reply = await fetch(`${gateway.url}/v1/refunds`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${stack.api.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body()),
+    });
+    expect(reply.status).toBe(410);
+    expect(await reply.json()).toMatchObject({ code: 'endpoint_removed' });
+  });
+});
+
+describe('the public pages', () => {
+  test('need no key: the description, health and readiness', async () => {
+    const page = (at: string) => fetch(stack.url + at);
+    expect(await (await page('/v1/openapi.json')).json()).toMatchObject({ openapi: '3.1.0' });
+    expect(await (await page('/healthz')).json()).toEqual({ status: 'ok' });
+    expect(await (await page('/readyz')).json()).toMatchObject({ status: 'ok', checks: { postgres: 'ok' } });
+    const wrong = await fetch(`${stack.url}/healthz`, { method: 'POST' });
+    expect(wrong.status).toBe(405);
+    expect(wrong.headers.get('allow')).toBe('GET, HEAD');
+  });
+
+  test('what is not there is a 404 in the contract’s shape', async () => {
+    expect(await (await fetch(`${stack.url}/`)).json()).toMatchObject({ code: expect.any(String) });
+  });
+});
+
+describe('what is not HTTP', () => {
+  const exchange = (bytes: string) =>
+    new Promise<string>((resolve, reject) => {
+      const { hostname, port } = new URL(stack.url);
+      let text = '';
+      const socket = connect(Number(port), hostname, () => socket.write(bytes));
+      socket.on('data', (chunk) => {
+        text += chunk;
+      });
+      socket.on('close', () => resolve(text));
+      socket.on('error', reject);
+    });
+
+  test.each([
+    ['nonsense', 'nonsense\r\n\r\n', 400],
+    ['a header block of more than 16 kB', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+    ['two lengths', 'POST /v1/prices HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 400],
+    [
+      'a length and a transfer encoding',
+      'POST /v1/prices HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+      400,
+    ],
+  ])('%s is refused in the contract’s shape', async (_what, bytes, status) => {
+    const text = await exchange(bytes);
+    expect(text).toContain(`HTTP/1.1 ${status} `);
+    expect(JSON.parse(text.slice(text.indexOf('\r\n\r\n')))).toMatchObject({ code: expect.any(String) });
+  });
+});
