@@ -1,0 +1,84 @@
+import { cents } from '@eligo/values';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { isKeyForgotten, judgeRefusal } from '../src/domain/judge-outcome.ts';
+import { ledgerPair } from '../src/domain/ledger.ts';
+import { pauseWhileAcceptedMs, pauseWhileUnknownMs } from '../src/domain/pauses.ts';
+import { refundStatusOf } from '../src/domain/refund-states.ts';
+
+describe('what to do about an attempt that was not accepted', () => {
+  const unknown = { kind: 'unknown', mayHaveHappened: true, replayed: false } as const;
+
+  it('sends the same key again while nobody knows', () => {
+    expect(judgeRefusal(unknown, 1)).toEqual({ step: 'send_again' });
+    expect(judgeRefusal({ ...unknown, mayHaveHappened: false }, 7)).toEqual({ step: 'send_again' });
+  });
+
+  it('looks up what there is when the key only gives its stored 500', () => {
+    expect(judgeRefusal({ ...unknown, replayed: true }, 2)).toEqual({ step: 'look_up' });
+  });
+
+  it('takes the first refusal for what it is, and looks up after a later one', () => {
+    const rejected = { kind: 'rejected', code: 'charge_already_refunded', status: 400 } as const;
+    expect(judgeRefusal(rejected, 1)).toEqual({ step: 'fail', code: 'charge_already_refunded' });
+    expect(judgeRefusal(rejected, 2)).toEqual({ step: 'look_up' });
+  });
+
+  it.each([
+    ['api_key_expired', 401],
+    ['account_invalid', 403],
+    ['idempotency_error', 400],
+  ])('takes %s for our own trouble and not for a failed refund', (code, status) => {
+    expect(judgeRefusal({ kind: 'rejected', code, status }, 1)).toEqual({ step: 'alert', code });
+  });
+
+  it('counts on a key for 23 hours', () => {
+    const sent = new Date('2026-03-01T00:00:00Z');
+    expect(isKeyForgotten(null, sent)).toBe(false);
+    expect(isKeyForgotten(sent, new Date('2026-03-01T22:59:59Z'))).toBe(false);
+    expect(isKeyForgotten(sent, new Date('2026-03-01T23:00:00Z'))).toBe(true);
+  });
+});
+
+describe('pauses', () => {
+  it('while unknown are 1 s, 5 s, 30 s, 5 min, then an hour', () => {
+    expect([0, 1, 2, 3, 4, 50].map(pauseWhileUnknownMs)).toEqual([1_000, 5_000, 30_000, 300_000, 3_600_000, 3_600_000]);
+  });
+
+  it('end for what is settled after some weeks, and never for what is pending', () => {
+    expect(pauseWhileAcceptedMs(10, true)).toBeUndefined();
+    expect(pauseWhileAcceptedMs(500, false)).toBe(24 * 3_600_000);
+  });
+});
+
+describe("a refund's status by its parts", () => {
+  it.each([
+    ['pending', ['succeeded'], 'succeeded'],
+    ['pending', ['pending', 'succeeded'], 'pending'],
+    ['pending', ['succeeded', 'requires_action'], 'requires_action'],
+    ['requires_action', ['pending', 'succeeded'], 'pending'],
+    ['pending', ['releasing', 'succeeded'], 'pending'],
+    ['pending', ['failed', 'succeeded'], 'succeeded'],
+    ['pending', ['failed', 'canceled'], 'failed'],
+    ['pending', ['canceled'], 'canceled'],
+    ['succeeded', ['releasing'], 'succeeded'],
+    ['succeeded', ['failed'], 'failed'],
+    ['succeeded', ['canceled'], 'failed'],
+    ['succeeded', ['failed', 'succeeded'], 'succeeded'],
+  ] as const)('from %s with %j is %s', (current, parts, expected) => {
+    expect(refundStatusOf(current, parts)).toBe(expected);
+  });
+});
+
+describe('the ledger', () => {
+  it('books pairs that sum to nothing', () => {
+    const kinds = fc.constantFrom('refund_pending', 'refund_succeeded', 'refund_failed', 'refund_returned');
+    fc.assert(
+      fc.property(kinds, fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), (kind, amount) => {
+        const [debit, credit] = ledgerPair(kind as 'refund_pending', cents(amount));
+        expect(debit.amountCents + credit.amountCents).toBe(0);
+        expect(debit.account).not.toBe(credit.account);
+      }),
+    );
+  });
+});

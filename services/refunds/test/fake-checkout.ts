@@ -1,0 +1,127 @@
+import { create } from '@bufbuild/protobuf';
+import { Failure } from '@eligo/failures';
+import {
+  CheckoutService,
+  CheckoutSessionSchema,
+  type RefundAllocation,
+  RefundAllocationSchema,
+  type ReserveRefundRequest,
+} from '@eligo/proto/checkout/v1/checkout';
+import { type Call, implement, type ServiceHandlers } from '@eligo/rpc';
+
+/** A card that paid a session. */
+export interface Card {
+  readonly paymentIntentId: string;
+  readonly paymentMethodId: string;
+  readonly chargeId: string;
+  readonly processorIntentId: string;
+  readonly captured: bigint;
+}
+
+/** A session that was paid, as checkout keeps it. */
+export interface PaidSession {
+  readonly id: string;
+  readonly cards: readonly Card[];
+}
+
+/** What goes wrong with the next call: it is carried out and its answer lost, not carried out at all, or refused for the moment. */
+export type Trouble = 'lost_after' | 'lost_before' | 'busy' | undefined;
+
+/** Checkout as refunds sees it: it keeps "refunded <= captured" and reserves once per refund id. */
+export class FakeCheckout {
+  readonly reservations = new Map<string, { sessionId: string; parts: Map<string, bigint> }>();
+  readonly #sessions = new Map<string, PaidSession>();
+  #trouble: Trouble[] = [];
+
+  /** Knows this session from now on. */
+  paid(session: PaidSession): void {
+    this.#sessions.set(session.id, session);
+  }
+
+  /** What goes wrong with the calls to come, in their order. */
+  trouble(...trouble: Trouble[]): void {
+    this.#trouble = trouble;
+  }
+
+  /** What has been given back, or is about to be, of a card. */
+  refundedOf(paymentIntentId: string): bigint {
+    return [...this.reservations.values()].reduce((sum, { parts }) => sum + (parts.get(paymentIntentId) ?? 0n), 0n);
+  }
+
+  handlers(): ServiceHandlers {
+    return implement(CheckoutService, {
+      reserveRefund: (request, call) => this.#withTrouble(() => this.#reserve(request, call)),
+      releaseRefund: ({ refundId, paymentIntentIds }) =>
+        this.#withTrouble(() => {
+          const reservation = this.reservations.get(refundId);
+          if (reservation === undefined) throw new Failure('refund_not_found');
+          for (const id of paymentIntentIds) reservation.parts.delete(id);
+          return this.#session(reservation.sessionId);
+        }),
+      getSession: ({ id }) => this.#session(id),
+    });
+  }
+
+  #withTrouble<T>(work: () => T): T {
+    const trouble = this.#trouble.shift();
+    if (trouble === 'busy') throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
+    if (trouble === 'lost_before') throw new Failure('service_unavailable');
+    const done = work();
+    if (trouble === 'lost_after') throw new Failure('service_unavailable');
+    return done;
+  }
+
+  #reserve({ refundId, subject, instruction, preview }: ReserveRefundRequest, call: Call) {
+    if ((instruction?.methods.length ?? 0) > 0 && !call.caller.features.includes('refund_payment_methods')) {
+      throw new Failure('payment_method_allocation_not_enabled');
+    }
+    const session = this.#find(subject);
+    const only = subject.case === 'paymentIntentId' ? subject.value : '';
+    const parts = this.reservations.get(refundId)?.parts ?? this.#allocate(session, only, instruction?.amountCents);
+    const allocations = session.cards.flatMap((card) => allocationOf(card, parts.get(card.paymentIntentId)));
+    if (!preview) this.reservations.set(refundId, { sessionId: session.id, parts });
+    return { allocations, session: this.#session(session.id), atMs: 1_700_000_000_123n };
+  }
+
+  #find(subject: ReserveRefundRequest['subject']): PaidSession {
+    for (const session of this.#sessions.values()) {
+      if (subject.case === 'sessionId' && session.id === subject.value) return session;
+      if (subject.case !== 'paymentIntentId') continue;
+      if (session.cards.some(({ paymentIntentId }) => paymentIntentId === subject.value)) return session;
+    }
+    throw new Failure(subject.case === 'sessionId' ? 'checkout_session_not_found' : 'payment_intent_not_found');
+  }
+
+  #allocate({ cards }: PaidSession, only: string, amount: bigint | undefined): Map<string, bigint> {
+    const parts = new Map<string, bigint>();
+    const wanted = cards.filter(({ paymentIntentId }) => only === '' || only === paymentIntentId);
+    let left = amount ?? wanted.reduce((sum, card) => sum + card.captured - this.refundedOf(card.paymentIntentId), 0n);
+    for (const card of wanted) {
+      const rest = card.captured - this.refundedOf(card.paymentIntentId);
+      const part = left - rest > 0n ? rest : left;
+      if (part > 0n) parts.set(card.paymentIntentId, part);
+      left -= part;
+    }
+    if (left > 0n || parts.size === 0) throw new Failure('refund_amount_exceeds_remaining');
+    return parts;
+  }
+
+  #session(id: string) {
+    const cards = this.#sessions.get(id)?.cards ?? [];
+    return create(CheckoutSessionSchema, {
+      checkoutSessionId: id,
+      status: 'complete',
+      amountReceivedCents: cards.reduce((sum, { captured }) => sum + captured, 0n),
+      amountRefundedCents: cards.reduce((sum, { paymentIntentId }) => sum + this.refundedOf(paymentIntentId), 0n),
+      refundIds: [...this.reservations].filter(([, { sessionId }]) => sessionId === id).map(([refundId]) => refundId),
+      testMode: true,
+    });
+  }
+}
+
+function allocationOf(card: Card, amountCents: bigint | undefined): RefundAllocation[] {
+  if (amountCents === undefined) return [];
+  const { paymentIntentId, paymentMethodId, chargeId, processorIntentId } = card;
+  const ids = { paymentIntentId, paymentMethodId, chargeId, processorIntentId };
+  return [create(RefundAllocationSchema, { ...ids, amountCents, last4: '0072' })];
+}

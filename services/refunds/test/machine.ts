@@ -1,0 +1,242 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { Scope } from '@eligo/postgres';
+import { openProcessors, type Processors } from '@eligo/processor';
+import { RefundsService } from '@eligo/proto/refunds/v1/refunds';
+import {
+  type CallOptions,
+  type Client,
+  client,
+  generateComponentKeys,
+  inProcessTransport,
+  openIdentity,
+  rpcServer,
+} from '@eligo/rpc';
+import { startSandbox } from '@eligo/sandbox';
+import { buildService, type EventBus, type Service, turnFailpointsOn } from '@eligo/service';
+import { type TestDatabase, testDatabase, testHome, waitUntil } from '@eligo/testkit';
+import { newId } from '@eligo/values';
+import { refundsService } from '../src/service.ts';
+import { FakeCheckout, type PaidSession } from './fake-checkout.ts';
+
+/** What each card of a session pays, in cents, by the card's name at the sandbox. */
+export type Payments = Partial<Record<'hsa' | 'credit' | 'refund_pending' | 'refund_fails', number>>;
+
+/** The refunds service on a database and a sandbox processor of its own, beside a checkout that the test plays. */
+export interface Machine {
+  readonly service: Service;
+  readonly checkout: FakeCheckout;
+  readonly admin: TestDatabase['admin'];
+  readonly refunds: Client<typeof RefundsService>;
+  /** A call of the gateway for this account. */
+  as(scope: Scope, features?: string[]): CallOptions;
+  /** A session that was paid at the sandbox. */
+  paid(scope: Scope, payments: Payments): Promise<PaidSession>;
+  /** Arms a fault of the sandbox for one call. */
+  fault(fault: { call: string; kind: string; delay_ms?: number }): Promise<void>;
+  /** The refunds that the sandbox has of this session's cards. */
+  atProcessor(session: PaidSession): Promise<ProcessorRefund[]>;
+  /** Lets everything that waits be due, sweeps, and waits until what was begun has come to where only time can move it. */
+  sweep(): Promise<void>;
+  /** Another process of the service on the same database, as after a crash. */
+  restart(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A refund as the sandbox's witness has it. */
+export interface ProcessorRefund {
+  readonly id: string;
+  readonly amount: number;
+  readonly status: string;
+  readonly payment_intent: string;
+}
+
+/** Sets the machine up. */
+export async function machine(): Promise<Machine> {
+  const place = await testDatabase(refundsService);
+  const home = testHome('sandbox');
+  const secretKey = `sk_test_${randomBytes(16).toString('hex')}`;
+  const sandbox = await startSandbox({ home: home.root, host: '127.0.0.1', port: 0, secretKey });
+  const keys = generateComponentKeys(['gateway', 'checkout', 'refunds']);
+  const identityOf = (name: string) =>
+    openIdentity({ name, privateKey: keys.privateKeys[name] ?? '', publicKeys: keys.publicKeys });
+  const gateway = identityOf('gateway');
+  const checkout = new FakeCheckout();
+  const checkoutServer = rpcServer({ handlers: [checkout.handlers()], identity: identityOf('checkout') });
+  const processors = openProcessors({ ELIGO_SANDBOX_URL: sandbox.url, ELIGO_SANDBOX_KEY: secretKey });
+  turnFailpointsOn();
+  const build = () =>
+    buildService(refundsService, {
+      environment: {
+        ELIGO_ENV: 'test',
+        REFUNDS_DATABASE_URL: place.urlOf('refunds'),
+        NATS_URL: 'nats://refunds:unused-in-this-test@127.0.0.1:4222',
+        ELIGO_SERVICE_KEY: keys.privateKeys.refunds,
+        ELIGO_SERVICE_PUBLIC_KEYS: JSON.stringify(keys.publicKeys),
+        ELIGO_KEYRING: `k1:${randomBytes(32).toString('base64')}`,
+        ELIGO_SANDBOX_URL: sandbox.url,
+        ELIGO_SANDBOX_KEY: secretKey,
+        LOG_LEVEL: 'fatal',
+      },
+      transportTo: () => inProcessTransport(checkoutServer, { encode: true }),
+      grpc: false,
+      connectEvents: async () => quietBus,
+    });
+  let service = await build();
+  const connect = () => client(RefundsService, inProcessTransport(service.server, { encode: true }), gateway);
+  const made: { -readonly [Key in keyof Machine]: Machine[Key] } = {
+    ...{ service, checkout, admin: place.admin, refunds: connect() },
+    as: (scope, features = []) => ({ caller: gateway.callerFor({ ...scope, features }) }),
+    paid: (scope, payments) => pay(processors, checkout, scope, payments),
+    async fault(fault) {
+      await ask(`${sandbox.url}/sandbox/faults`, secretKey, { fault: { times: 1, ...fault } });
+    },
+    async atProcessor({ cards }) {
+      const intents = new Set(cards.map(({ processorIntentId }) => processorIntentId));
+      const { data } = await ask<{ data: ProcessorRefund[] }>(`${sandbox.url}/sandbox/refunds`, secretKey);
+      return data.filter(({ payment_intent }) => intents.has(payment_intent));
+    },
+    async sweep() {
+      await untilQuiet(place, async () => {
+        await makeEverythingDue(place);
+        await service.jobs.runOnce('sweep-refunds');
+      });
+    },
+    async restart() {
+      await service.stop();
+      service = await build();
+      made.service = service;
+      made.refunds = connect();
+    },
+    async close() {
+      await service.stop();
+      processors.close();
+      await sandbox.stop();
+      home.remove();
+      await place.drop();
+    },
+  };
+  return made;
+}
+
+/** An account of a test's own, in test mode. */
+export function someScope(): Scope {
+  return { accountId: newId('account'), testMode: true };
+}
+
+/** An Idempotency-Key and the hash of what is sent under it. */
+export function under(key: string, body = 'body'): { key: string; requestHash: Uint8Array } {
+  return { key, requestHash: createHash('sha256').update(body).digest() };
+}
+
+/** Waits until the refund stands at this. */
+export function untilStatus(on: Machine, scope: Scope, refundId: string, status: string) {
+  return waitUntil(
+    async () => {
+      const refund = await on.refunds.getRefund({ id: refundId }, on.as(scope));
+      return refund.status === status ? refund : undefined;
+    },
+    { what: `${refundId} to be ${status}` },
+  );
+}
+
+/** What the books of an account say, by ledger account. */
+export async function books(on: Machine, scope: Scope): Promise<Record<string, number>> {
+  const rows = await on.admin<{ ledger_account: string; balance: string }>(
+    `select ledger_account, sum(amount_cents)::text as balance from refunds.ledger_entries
+      where account_id = $1 group by ledger_account`,
+    [scope.accountId],
+  );
+  return Object.fromEntries(rows.map(({ ledger_account, balance }) => [ledger_account, Number(balance)]));
+}
+
+/** The types of the events of a refund, in their order. */
+export async function eventsOf(on: Machine, refundId: string): Promise<string[]> {
+  const rows = await on.admin<{ type: string }>(
+    'select type from refunds.outbox where aggregate_id = $1 order by aggregate_seq',
+    [refundId],
+  );
+  return rows.map(({ type }) => type);
+}
+
+const quietBus: EventBus = {
+  check: async () => undefined,
+  startRelay: () => ({ stop: async () => undefined }),
+  startConsumer: () => ({ stop: async () => undefined }),
+  close: async () => undefined,
+};
+
+async function makeEverythingDue(place: TestDatabase): Promise<void> {
+  const due = `next_check_at = now() - interval '1 second', lease_until = now() - interval '1 second'`;
+  await place.admin(`update refunds.refunds set ${due} where status = 'requested'`);
+  await place.admin(
+    `update refunds.refund_attempts set ${due} where status in ('created', 'sending', 'unknown', 'accepted')`,
+  );
+  await place.admin(`update refunds.refund_items set ${due} where status = 'releasing'`);
+}
+
+// What is under way when it is made due is left alone by its own process, so the sweep comes again until nothing is.
+async function untilQuiet(place: TestDatabase, sweep: () => Promise<void>): Promise<void> {
+  let looks = 0;
+  await waitUntil(
+    async () => {
+      if (looks++ % 20 === 0) await sweep();
+      const [row] = await place.admin<{ busy: string }>(`select (
+        (select count(*) from refunds.refund_attempts
+          where status in ('created', 'sending')
+             or (status in ('unknown', 'accepted') and (lease_until > now() or next_check_at <= now())))
+        + (select count(*) from refunds.refund_items where status = 'releasing' and next_check_at <= now())
+        + (select count(*) from refunds.refunds where status = 'requested' and next_check_at <= now()))::text as busy`);
+      return row?.busy === '0';
+    },
+    { what: 'refunds to be quiet' },
+  );
+}
+
+async function pay(
+  processors: Processors,
+  checkout: FakeCheckout,
+  scope: Scope,
+  payments: Payments,
+): Promise<PaidSession> {
+  const port = processors.of(scope);
+  const cards: PaidSession['cards'][number][] = [];
+  for (const [card, amountCents] of Object.entries(payments)) {
+    const attemptId = newId('charge_attempt');
+    const method = await port.testBank?.createPaymentMethod(
+      { card: card as keyof Payments },
+      { idempotencyKey: `${attemptId}:card` },
+    );
+    if (method?.kind !== 'found') throw new Error('the sandbox made no payment method');
+    const intent = await port.createIntent(
+      { attemptId, amountCents, capture: 'automatic', metadata: {} },
+      { idempotencyKey: `${attemptId}:create` },
+    );
+    if (intent.kind !== 'created') throw new Error(`the sandbox made no intent: ${intent.kind}`);
+    const confirmed = await port.confirmIntent(
+      intent.intentId,
+      { paymentMethod: method.paymentMethodId, offSession: true },
+      { idempotencyKey: `${attemptId}:confirm` },
+    );
+    if (confirmed.kind !== 'succeeded') throw new Error(`the sandbox did not charge: ${confirmed.kind}`);
+    cards.push({
+      paymentIntentId: newId('payment_intent'),
+      paymentMethodId: newId('payment_method'),
+      chargeId: newId('charge'),
+      processorIntentId: intent.intentId,
+      captured: BigInt(amountCents),
+    });
+  }
+  const session = { id: newId('checkout_session'), cards };
+  checkout.paid(session);
+  return session;
+}
+
+async function ask<Answer>(url: string, secretKey: string, body?: object): Promise<Answer> {
+  const answer = await fetch(url, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { authorization: `Bearer ${secretKey}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  if (!answer.ok) throw new Error(`the sandbox answered ${answer.status}`);
+  return (await answer.json()) as Answer;
+}

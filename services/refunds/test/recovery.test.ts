@@ -1,0 +1,215 @@
+import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
+import { waitUntil } from '@eligo/testkit';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { type Failpoint, refundFailpoints } from '../src/actions/context.ts';
+import { books, eventsOf, type Machine, machine, someScope, under, untilStatus } from './machine.ts';
+
+let on: Machine;
+beforeAll(async () => {
+  on = await machine();
+});
+afterAll(() => on.close());
+afterEach(() => {
+  turnFailpointsOff();
+  turnFailpointsOn();
+});
+
+const unknownAttempts = `select 1 from refunds.refund_attempts where refund_id = $1 and status = 'unknown'`;
+const onlyWhenFailing: readonly Failpoint[] = ['refund.after_release', 'refund.after_failure'];
+
+describe('a process that stops at any step', () => {
+  it.each(refundFailpoints.filter((name) => !onlyWhenFailing.includes(name)))(
+    'at %s loses no refund and makes none twice, whoever goes on: the sweeper, or a retry',
+    async (name) => {
+      for (const retry of [false, true]) {
+        const scope = someScope();
+        const session = await on.paid(scope, { hsa: 2_000 });
+        const request = { sessionId: session.id, instruction: { amountCents: 600n }, idempotency: under('k') };
+        armFailpoint(name, { action: 'error' });
+        const first = await on.refunds.refundSession(request, on.as(scope)).catch(() => undefined);
+        await on.restart();
+        if (retry) await on.refunds.refundSession(request, on.as(scope)).catch(() => undefined);
+        for (let i = 0; i < 3; i++) await on.sweep();
+
+        const { refunds } = await on.refunds.listRefunds({}, on.as(scope));
+        expect(refunds).toHaveLength(1);
+        const refundId = refunds[0]?.refundId ?? '';
+        await untilStatus(on, scope, refundId, 'succeeded');
+        if (first?.refund !== undefined) expect(first.refund.refundId).toBe(refundId);
+        expect(await on.atProcessor(session)).toMatchObject([{ amount: 600, status: 'succeeded' }]);
+        expect(on.checkout.refundedOf(session.cards[0]?.paymentIntentId ?? '')).toBe(600n);
+        expect(await eventsOf(on, refundId)).toEqual(['refund.created', 'refund.updated']);
+        expect(await books(on, scope)).toEqual({ refunds: 600, refunds_payable: 0, processor_balance: -600 });
+        const replayed = await on.refunds.refundSession(request, on.as(scope));
+        expect(replayed.refund).toMatchObject({ refundId, status: 'pending' });
+        expect(replayed.session?.amountRefundedCents).toBe(600n);
+      }
+    },
+  );
+
+  it.each(onlyWhenFailing)('at %s gives a failed refund back to the rest once', async (name) => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 2_000 });
+    const { refund } = await on.refunds.refundSession({ sessionId: session.id }, on.as(scope));
+    const id = refund?.refundId ?? '';
+    await untilStatus(on, scope, id, 'succeeded');
+    armFailpoint(name, { action: 'error' });
+    await on.refunds.settleTestRefund({ id, succeed: false }, on.as(scope)).catch(() => undefined);
+    await on.restart();
+    await on.sweep();
+    await untilStatus(on, scope, id, 'failed');
+    expect(on.checkout.refundedOf(session.cards[0]?.paymentIntentId ?? '')).toBe(0n);
+    expect(await books(on, scope)).toEqual({ refunds: 0, refunds_payable: 0, processor_balance: 0 });
+    expect(await eventsOf(on, id)).toEqual(['refund.created', 'refund.updated', 'refund.updated']);
+  });
+});
+
+describe('a processor that does not answer', () => {
+  it.each([
+    ['error_before', 'it did nothing, and gives its 500 again under that key'],
+    ['error_after', 'it did it, and gives its 500 again under that key'],
+    ['drop_before', 'it never got the request'],
+    ['drop_after', 'it did it, and the answer was lost'],
+    ['late', 'it does it a second later'],
+    ['in_progress', 'it says that it is at it'],
+  ])('for %s (%s) is asked until it is known, and gives back once', async (kind) => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 2_000 });
+    await on.fault({ call: 'refunds.create', kind, delay_ms: 1_000 });
+    const { refund } = await on.refunds.refundSession({ sessionId: session.id }, on.as(scope));
+    const id = refund?.refundId ?? '';
+    for (let i = 0; i < 4; i++) await on.sweep();
+    await untilStatus(on, scope, id, 'succeeded');
+    await new Promise((resolve) => setTimeout(resolve, kind === 'late' ? 1_500 : 0));
+    expect(await on.atProcessor(session)).toMatchObject([{ amount: 2_000, status: 'succeeded' }]);
+    expect(await books(on, scope)).toEqual({ refunds: 2_000, refunds_payable: 0, processor_balance: -2_000 });
+    expect(await eventsOf(on, id)).toEqual(['refund.created', 'refund.updated']);
+  });
+
+  it('is only looked up, and not asked again, when it may have forgotten the key', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 2_000 });
+    await on.fault({ call: 'refunds.create', kind: 'drop_after' });
+    const { refund } = await on.refunds.refundSession({ sessionId: session.id }, on.as(scope));
+    const id = refund?.refundId ?? '';
+    await waitUntil(async () => (await on.admin(unknownAttempts, [id])).length === 1);
+    await on.admin(
+      `update refunds.refund_attempts set first_sent_at = first_sent_at - interval '23 hours' where refund_id = $1`,
+      [id],
+    );
+    await on.sweep();
+    await untilStatus(on, scope, id, 'succeeded');
+    const [attempt] = await on.admin('select sends from refunds.refund_attempts where refund_id = $1', [id]);
+    expect(attempt).toEqual({ sends: 1 });
+    expect(await on.atProcessor(session)).toHaveLength(1);
+  });
+});
+
+describe('a refund that does not go through', () => {
+  it('is refused by the processor: the rest grows again, and nothing is owed', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 2_000 });
+    // Checkout believes in more than the processor has: the refusal is definite.
+    const [card] = session.cards;
+    on.checkout.paid({ ...session, cards: card === undefined ? [] : [{ ...card, captured: 9_000n }] });
+    const request = { sessionId: session.id, instruction: { amountCents: 8_000n } };
+    const { refund } = await on.refunds.refundSession(request, on.as(scope));
+    const failed = await untilStatus(on, scope, refund?.refundId ?? '', 'failed');
+    expect(failed).toMatchObject({ amountCents: 8_000n, items: [{ amountRefundedCents: 8_000n }] });
+    expect(failed.failureBalanceTransactionId).toMatch(/^fbtxn_/);
+    expect(on.checkout.refundedOf(card?.paymentIntentId ?? '')).toBe(0n);
+    expect(await on.atProcessor(session)).toEqual([]);
+    expect(await books(on, scope)).toEqual({ refunds: 0, refunds_payable: 0 });
+    const movements = await on.admin(
+      'select sum(amount_cents)::text as sum from refunds.balance_transactions where account_id = $1',
+      [scope.accountId],
+    );
+    expect(movements).toEqual([{ sum: '0' }]);
+  });
+
+  it('is sent back by the bank after it went through, which a later look finds out', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { refund_fails: 2_000 });
+    const { refund } = await on.refunds.refundSession({ sessionId: session.id }, on.as(scope));
+    await untilStatus(on, scope, refund?.refundId ?? '', 'succeeded');
+    await on.sweep();
+    await untilStatus(on, scope, refund?.refundId ?? '', 'failed');
+    expect(on.checkout.refundedOf(session.cards[0]?.paymentIntentId ?? '')).toBe(0n);
+    expect(await books(on, scope)).toMatchObject({ refunds: 0, refunds_payable: 0 });
+  });
+
+  it('goes through for less when one card of two does not take its part', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 1_500, refund_fails: 400 });
+    const { refund } = await on.refunds.refundSession({ sessionId: session.id }, on.as(scope));
+    const id = refund?.refundId ?? '';
+    await untilStatus(on, scope, id, 'succeeded');
+    for (let i = 0; i < 2; i++) await on.sweep();
+    const done = await untilStatus(on, scope, id, 'succeeded');
+    expect(done.amountCents).toBe(1_500n);
+    expect(done.items.map(({ amountRefundedCents }) => amountRefundedCents)).toEqual([1_500n, 0n]);
+    expect(done.failureBalanceTransactionId).toBeDefined();
+    expect(on.checkout.refundedOf(session.cards[1]?.paymentIntentId ?? '')).toBe(0n);
+    expect(await books(on, scope)).toMatchObject({ refunds: 1_500, refunds_payable: 0 });
+  });
+
+  it('tells checkout until checkout has heard it', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 2_000 });
+    const { refund } = await on.refunds.refundSession({ sessionId: session.id }, on.as(scope));
+    const id = refund?.refundId ?? '';
+    await untilStatus(on, scope, id, 'succeeded');
+    on.checkout.trouble('lost_before', 'lost_after', 'lost_before');
+    await on.refunds.settleTestRefund({ id, succeed: false }, on.as(scope)).catch(() => undefined);
+    for (let i = 0; i < 4; i++) await on.sweep();
+    await untilStatus(on, scope, id, 'failed');
+    expect(on.checkout.refundedOf(session.cards[0]?.paymentIntentId ?? '')).toBe(0n);
+  });
+});
+
+describe('the helper that settles a refund', () => {
+  it('makes a pending one go through', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { refund_pending: 2_000 });
+    const { refund } = await on.refunds.refundSession({ sessionId: session.id }, on.as(scope));
+    const id = refund?.refundId ?? '';
+    const settled = await on.refunds.settleTestRefund({ id, succeed: true }, on.as(scope));
+    expect(settled.status).toBe('succeeded');
+    expect(await on.refunds.settleTestRefund({ id, succeed: true }, on.as(scope))).toEqual(settled);
+    expect(await eventsOf(on, id)).toEqual(['refund.created', 'refund.updated']);
+  });
+
+  it.each(['refund_pending', 'hsa'] as const)('makes one fail that was paid by %s', async (card) => {
+    const scope = someScope();
+    const session = await on.paid(scope, { [card]: 2_000 });
+    const { refund } = await on.refunds.refundSession({ sessionId: session.id }, on.as(scope));
+    const id = refund?.refundId ?? '';
+    const failed = await on.refunds.settleTestRefund({ id, succeed: false }, on.as(scope));
+    expect(failed.status).toBe('failed');
+    expect(failed.failureBalanceTransactionId).toBeDefined();
+    expect(on.checkout.refundedOf(session.cards[0]?.paymentIntentId ?? '')).toBe(0n);
+    expect(await books(on, scope)).toMatchObject({ refunds: 0, refunds_payable: 0 });
+    for (const succeed of [true, false]) {
+      await expect(on.refunds.settleTestRefund({ id, succeed }, on.as(scope))).rejects.toMatchObject({
+        code: 'refund_not_pending',
+      });
+    }
+  });
+
+  it('is for test mode only', async () => {
+    const scope = { ...someScope(), testMode: false };
+    await expect(on.refunds.settleTestRefund({ id: 'fre_x', succeed: true }, on.as(scope))).rejects.toMatchObject({
+      code: 'test_mode_required',
+    });
+  });
+});
+
+describe('live mode without a processor', () => {
+  it('is refused before anything is written', async () => {
+    const scope = { ...someScope(), testMode: false };
+    await expect(on.refunds.refundSession({ sessionId: 'fcs_x' }, on.as(scope))).rejects.toMatchObject({
+      code: 'processor_not_configured',
+    });
+    expect(await on.admin('select 1 from refunds.refunds where account_id = $1', [scope.accountId])).toEqual([]);
+  });
+});

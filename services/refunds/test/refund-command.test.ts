@@ -1,0 +1,76 @@
+import { create } from '@bufbuild/protobuf';
+import { handleOnce } from '@eligo/events';
+import { type Event, EventSchema } from '@eligo/proto/events/v1/events';
+import { newId } from '@eligo/values';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Refunds } from '../src/actions/context.ts';
+import { refundCommands } from '../src/consumers/refund-commands.ts';
+import type { DueWork } from '../src/store/due-work.ts';
+import { type Machine, machine, someScope, untilStatus } from './machine.ts';
+
+let on: Machine;
+beforeAll(async () => {
+  on = await machine();
+});
+afterAll(() => on.close());
+
+const command = (scope: { accountId: string; testMode: boolean }, sessionId: string, operationId: string): Event =>
+  create(EventSchema, {
+    eventId: newId('event'),
+    type: 'command.refund',
+    accountId: scope.accountId,
+    testMode: scope.testMode,
+    aggregateId: 'fsub_1',
+    object: {
+      case: 'refundRequested',
+      value: {
+        $typeName: 'eligo.events.v1.RefundRequested',
+        operationId,
+        subject: { case: 'sessionId', value: sessionId },
+        amountCents: 450n,
+        reason: 'requested_by_customer',
+        subscriptionId: 'fsub_1',
+        invoiceId: 'fin_1',
+      },
+    },
+  });
+
+describe("billing's word that money is to be returned", () => {
+  it('is carried out once per operation id, however often it comes', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 2_000 });
+    const woken: DueWork[] = [];
+    const consumer = refundCommands({ wake: (work) => void woken.push(...work) } as Partial<Refunds> as Refunds);
+    const events = [command(scope, session.id, 'cancel:1'), command(scope, session.id, 'cancel:1')];
+    for (const event of [...events, ...events]) {
+      await handleOnce(on.service.database, consumer.consumer, event, consumer.handle);
+    }
+    expect(woken).toHaveLength(1);
+    await on.sweep();
+    const { refunds } = await on.refunds.listRefunds({}, on.as(scope));
+    expect(refunds).toMatchObject([
+      { amountCents: 450n, reason: 'requested_by_customer', subscriptionId: 'fsub_1', invoiceId: 'fin_1' },
+    ]);
+    await untilStatus(on, scope, refunds[0]?.refundId ?? '', 'succeeded');
+    expect(await on.atProcessor(session)).toMatchObject([{ amount: 450 }]);
+  });
+
+  it('waits while the session is busy, and ends when checkout refuses it', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 500 });
+    const consumer = refundCommands({ wake: () => undefined } as Partial<Refunds> as Refunds);
+    await handleOnce(on.service.database, consumer.consumer, command(scope, session.id, 'cancel:1'), consumer.handle);
+    on.checkout.trouble('busy');
+    await on.sweep();
+    await on.sweep();
+    expect((await on.refunds.listRefunds({}, on.as(scope))).refunds).toHaveLength(1);
+
+    await handleOnce(on.service.database, consumer.consumer, command(scope, session.id, 'cancel:2'), consumer.handle);
+    await on.sweep();
+    const rows = await on.admin(
+      'select status, refusal_code from refunds.refunds where operation_id = $1 and account_id = $2',
+      ['cancel:2', scope.accountId],
+    );
+    expect(rows).toEqual([{ status: 'refused', refusal_code: 'refund_amount_exceeds_remaining' }]);
+  });
+});

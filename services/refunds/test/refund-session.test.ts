@@ -1,0 +1,259 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { books, eventsOf, type Machine, machine, someScope, under, untilStatus } from './machine.ts';
+
+let on: Machine;
+beforeAll(async () => {
+  on = await machine();
+});
+afterAll(() => on.close());
+
+describe('refunding a session', () => {
+  it('answers a pending refund and the session, and then gives the money back once', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 4_000 });
+    const answer = await on.refunds.refundSession(
+      { sessionId: session.id, instruction: { amountCents: 1_500n }, metadata: { why: 'too small' } },
+      on.as(scope),
+    );
+    const refundId = answer.refund?.refundId ?? '';
+    expect(answer.refund).toMatchObject({
+      status: 'pending',
+      amountCents: 1_500n,
+      checkoutSessionId: session.id,
+      metadata: { why: 'too small' },
+      createdAtMs: 1_700_000_000_123n,
+      paymentIntentId: session.cards[0]?.paymentIntentId,
+      items: [{ amountRefundedCents: 1_500n, paymentMethodId: session.cards[0]?.paymentMethodId }],
+    });
+    expect(answer.session).toMatchObject({ amountRefundedCents: 1_500n, refundIds: [refundId] });
+    const done = await untilStatus(on, scope, refundId, 'succeeded');
+    expect(done.balanceTransactionId).toMatch(/^fbtxn_/);
+    expect(done.failureBalanceTransactionId).toBeUndefined();
+    expect(await on.atProcessor(session)).toMatchObject([{ amount: 1_500, status: 'succeeded' }]);
+    expect(await eventsOf(on, refundId)).toEqual(['refund.created', 'refund.updated']);
+    expect(await books(on, scope)).toEqual({ refunds: 1_500, refunds_payable: 0, processor_balance: -1_500 });
+  });
+
+  it('gives each card its part of a split session', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 3_000, credit: 1_200 });
+    const { refund } = await on.refunds.refundSession({ sessionId: session.id }, on.as(scope));
+    expect(refund?.items.map(({ amountRefundedCents }) => amountRefundedCents)).toEqual([3_000n, 1_200n]);
+    await untilStatus(on, scope, refund?.refundId ?? '', 'succeeded');
+    expect((await on.atProcessor(session)).map(({ amount }) => amount).sort()).toEqual([1_200, 3_000]);
+  });
+
+  it('takes two requests without a key for two refunds', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 2_000 });
+    const request = { sessionId: session.id, instruction: { amountCents: 700n } };
+    const ask = () => on.refunds.refundSession(request, on.as(scope));
+    const [one, two] = [await ask(), await ask()];
+    expect(one.refund?.refundId).not.toBe(two.refund?.refundId);
+    await expect(ask()).rejects.toMatchObject({ code: 'refund_amount_exceeds_remaining' });
+    const { refunds } = await on.refunds.listRefunds({ checkoutSessionId: session.id }, on.as(scope));
+    expect(refunds).toHaveLength(2);
+  });
+
+  it('does not give back more than was captured to 16 who ask at once', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 1_000 });
+    const request = { sessionId: session.id, instruction: { amountCents: 300n } };
+    const asked = await Promise.allSettled(
+      Array.from({ length: 16 }, () => on.refunds.refundSession(request, on.as(scope))),
+    );
+    expect(asked.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
+    const { refunds } = await on.refunds.listRefunds({ checkoutSessionId: session.id }, on.as(scope));
+    for (const { refundId } of refunds) await untilStatus(on, scope, refundId, 'succeeded');
+    expect((await on.atProcessor(session)).reduce((sum, { amount }) => sum + amount, 0)).toBe(900);
+  });
+
+  it('refuses an unknown session, and leaves nothing to be seen', async () => {
+    const scope = someScope();
+    await expect(on.refunds.refundSession({ sessionId: 'fcs_x' }, on.as(scope))).rejects.toMatchObject({
+      code: 'checkout_session_not_found',
+    });
+    expect((await on.refunds.listRefunds({}, on.as(scope))).refunds).toEqual([]);
+  });
+
+  it('asks for an allocation to methods with the features of whoever asked', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 1_000 });
+    const paymentMethodId = session.cards[0]?.paymentMethodId ?? '';
+    const request = { sessionId: session.id, instruction: { methods: [{ paymentMethodId, amountCents: 400n }] } };
+    await expect(on.refunds.refundSession(request, on.as(scope))).rejects.toMatchObject({
+      code: 'payment_method_allocation_not_enabled',
+    });
+    const enabled = on.as(scope, ['refund_payment_methods']);
+    expect((await on.refunds.refundSession(request, enabled)).refund?.status).toBe('pending');
+  });
+});
+
+describe('an Idempotency-Key on a session refund', () => {
+  it('gives the same answer again, and refunds once', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 2_000 });
+    const request = { sessionId: session.id, instruction: { amountCents: 500n }, idempotency: under('k') };
+    const first = await on.refunds.refundSession(request, on.as(scope));
+    await untilStatus(on, scope, first.refund?.refundId ?? '', 'succeeded');
+    expect(await on.refunds.refundSession(request, on.as(scope))).toEqual(first);
+    expect(await on.atProcessor(session)).toHaveLength(1);
+  });
+
+  it('is refused with another body', async () => {
+    const scope = someScope();
+    const { id: sessionId } = await on.paid(scope, { hsa: 2_000 });
+    await on.refunds.refundSession({ sessionId, idempotency: under('k', 'one') }, on.as(scope));
+    const other = on.refunds.refundSession({ sessionId, idempotency: under('k', 'two') }, on.as(scope));
+    await expect(other).rejects.toMatchObject({ code: 'idempotency_key_reused' });
+  });
+
+  it('gives a refusal again', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 2_000 });
+    const request = { sessionId: session.id, instruction: { amountCents: 2_500n }, idempotency: under('k') };
+    const refused = { code: 'refund_amount_exceeds_remaining' };
+    await expect(on.refunds.refundSession(request, on.as(scope))).rejects.toMatchObject(refused);
+    on.checkout.trouble('busy');
+    await expect(on.refunds.refundSession(request, on.as(scope))).rejects.toMatchObject(refused);
+    on.checkout.trouble();
+    expect(await on.atProcessor(session)).toEqual([]);
+  });
+
+  it('makes one refund of 16 requests at once', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 9_000 });
+    const request = { sessionId: session.id, instruction: { amountCents: 100n }, idempotency: under('k') };
+    const answers = await Promise.allSettled(
+      Array.from({ length: 16 }, () => on.refunds.refundSession(request, on.as(scope))),
+    );
+    const ids = answers.flatMap((one) => (one.status === 'fulfilled' ? [one.value.refund?.refundId] : []));
+    expect(new Set(ids).size).toBe(1);
+    for (const one of answers) {
+      if (one.status === 'rejected') expect(one.reason).toMatchObject({ code: 'idempotency_key_in_use' });
+    }
+    await untilStatus(on, scope, ids[0] ?? '', 'succeeded');
+    expect(await on.atProcessor(session)).toHaveLength(1);
+  });
+
+  it('begins anew when the first time nothing could be begun', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 2_000 });
+    const request = { sessionId: session.id, idempotency: under('k') };
+    on.checkout.trouble('busy');
+    await expect(on.refunds.refundSession(request, on.as(scope))).rejects.toMatchObject({ code: 'lock_timeout' });
+    const { refund } = await on.refunds.refundSession(request, on.as(scope));
+    await untilStatus(on, scope, refund?.refundId ?? '', 'succeeded');
+    expect(await on.atProcessor(session)).toHaveLength(1);
+  });
+
+  it.each(['lost_before', 'lost_after'] as const)(
+    'goes on with what was begun when checkout is %s',
+    async (trouble) => {
+      const scope = someScope();
+      const session = await on.paid(scope, { hsa: 2_000 });
+      const request = { sessionId: session.id, instruction: { amountCents: 800n }, idempotency: under('k') };
+      on.checkout.trouble(trouble);
+      await expect(on.refunds.refundSession(request, on.as(scope))).rejects.toMatchObject({
+        code: 'idempotency_key_in_use',
+      });
+      const answer = await on.refunds.refundSession(request, on.as(scope));
+      expect(answer.session?.amountRefundedCents).toBe(800n);
+      await untilStatus(on, scope, answer.refund?.refundId ?? '', 'succeeded');
+      expect(await on.atProcessor(session)).toHaveLength(1);
+      expect(await on.refunds.refundSession(request, on.as(scope))).toEqual(answer);
+    },
+  );
+});
+
+describe('POST /v1/refunds', () => {
+  it('refunds the whole of a payment intent when no amount is given', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 2_000, credit: 900 });
+    const paymentIntentId = session.cards[1]?.paymentIntentId ?? '';
+    const refund = await on.refunds.createRefund({ paymentIntentId, reason: 'duplicate' }, on.as(scope));
+    expect(refund).toMatchObject({ amountCents: 900n, reason: 'duplicate', paymentIntentId, status: 'pending' });
+    await untilStatus(on, scope, refund.refundId, 'succeeded');
+  });
+
+  it('names the body when nobody knows the payment intent', async () => {
+    const paymentIntentId = 'fpi_01arz3ndektsv4rrffq69g5fav';
+    await expect(on.refunds.createRefund({ paymentIntentId }, on.as(someScope()))).rejects.toMatchObject({
+      violations: [
+        {
+          loc: ['body', 'refund', 'payment_intent_id'],
+          type: 'payment_intent_not_found',
+          msg: `payment_intent_not_found: ${paymentIntentId}`,
+        },
+      ],
+    });
+  });
+
+  it('replays the same key and body, and runs another body as new', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 2_000 });
+    const paymentIntentId = session.cards[0]?.paymentIntentId ?? '';
+    const ask = (amountCents: bigint, body: string) =>
+      on.refunds.createRefund({ paymentIntentId, amountCents, idempotency: under('k', body) }, on.as(scope));
+    const first = await ask(300n, 'a');
+    expect(await ask(300n, 'a')).toEqual(first);
+    expect((await ask(400n, 'b')).refundId).not.toBe(first.refundId);
+  });
+});
+
+describe('a refund', () => {
+  it('belongs to its account and mode alone', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 2_000 });
+    const { refund } = await on.refunds.refundSession({ sessionId: session.id }, on.as(scope));
+    const id = refund?.refundId ?? '';
+    for (const other of [someScope(), { ...scope, testMode: false }]) {
+      const unknown = { code: 'refund_not_found' };
+      await expect(on.refunds.getRefund({ id }, on.as(other))).rejects.toMatchObject(unknown);
+      await expect(on.refunds.updateRefund({ id, reason: 'mine' }, on.as(other))).rejects.toMatchObject(unknown);
+      expect((await on.refunds.listRefunds({}, on.as(other))).refunds).toEqual([]);
+    }
+  });
+
+  it('takes a reason and metadata later', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 2_000 });
+    const { refund } = await on.refunds.refundSession({ sessionId: session.id, metadata: { a: '1' } }, on.as(scope));
+    const id = refund?.refundId ?? '';
+    await untilStatus(on, scope, id, 'succeeded');
+    expect(await on.refunds.updateRefund({ id, reason: 'damaged' }, on.as(scope))).toMatchObject({
+      reason: 'damaged',
+      metadata: { a: '1' },
+    });
+    const replaced = await on.refunds.updateRefund({ id, metadata: { b: '2' }, replaceMetadata: true }, on.as(scope));
+    expect(replaced).toMatchObject({ metadata: { b: '2' }, reason: 'damaged' });
+  });
+
+  it('is previewed without anything being kept', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 2_000, credit: 500 });
+    const request = { sessionId: session.id, instruction: { amountCents: 2_100n } };
+    const { allocations } = await on.refunds.previewRefund(request, on.as(scope));
+    expect(allocations.map(({ amountCents }) => amountCents)).toEqual([2_000n, 100n]);
+    expect((await on.refunds.listRefunds({}, on.as(scope))).refunds).toEqual([]);
+    expect(await on.atProcessor(session)).toEqual([]);
+  });
+
+  it('is listed newest first, by session and by intent', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 2_000, credit: 500 });
+    const made: string[] = [];
+    for (const amountCents of [100n, 200n, 300n]) {
+      const request = { sessionId: session.id, instruction: { amountCents } };
+      const { refund } = await on.refunds.refundSession(request, on.as(scope));
+      made.unshift(refund?.refundId ?? '');
+    }
+    const ids = async (request: Parameters<typeof on.refunds.listRefunds>[0]) =>
+      (await on.refunds.listRefunds(request, on.as(scope))).refunds.map(({ refundId }) => refundId);
+    expect(await ids({ page: { limit: 10n } })).toEqual(made);
+    expect(await ids({ page: { limit: 1n, startingAfter: made[0] ?? '' } })).toEqual([made[1]]);
+    expect(await ids({ checkoutSessionId: session.id })).toEqual(made);
+    expect(await ids({ paymentIntentId: session.cards[0]?.paymentIntentId ?? '' })).toEqual(made);
+    expect(await ids({ paymentIntentId: session.cards[1]?.paymentIntentId ?? '' })).toEqual([]);
+  });
+});
