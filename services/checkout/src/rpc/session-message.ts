@@ -60,7 +60,7 @@ export function sessionMessage(scope: Scope, session: domain.Session): CheckoutS
   if (session.letterFeeCents !== null) {
     message.letterFee = create(LetterFeeSchema, {
       amountCents: BigInt(session.letterFeeCents),
-      type: 'fixed',
+      type: 'lmn_consultation',
       status: session.letterFeeStatus ?? 'pending',
     });
   }
