@@ -49,7 +49,7 @@ export async function connectNats({ url, service, logger }: ConnectOptions): Pro
   });
   let connected = true;
   let incarnation = 1;
-  void (async () => {
+  const watch = async (): Promise<void> => {
     for await (const { type, data } of nats.status()) {
       if (type === Events.Disconnect) {
         connected = false;
@@ -62,7 +62,10 @@ export async function connectNats({ url, service, logger }: ConnectOptions): Pro
         logger.error({ service, error: String(data).slice(0, 200) }, 'NATS reports an error');
       }
     }
-  })();
+  };
+  watch().catch((error: unknown) =>
+    logger.error({ service, error: errorLabel(error) }, 'NATS is not watched any more'),
+  );
   let closing: Promise<void> | undefined;
   return {
     nats,

@@ -53,6 +53,11 @@ export interface RunningConsumer {
  * yet, and begins again when its durable is recreated under it.
  */
 export function consume(options: ConsumeOptions): RunningConsumer {
+  const producers = options.subscriptions.map(({ from }) => from);
+  if (new Set(producers).size < producers.length) {
+    // Both would be the same durable, each with its own filter.
+    throw new Error(`consumer ${options.consumer} subscribes twice to one service: name all types in one subscription`);
+  }
   const deliveries = new Deliveries(options);
   const stops = options.subscriptions.map((subscription) => follow(options, subscription, deliveries));
   return {
@@ -88,15 +93,10 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
     const durable = durableOf(service, consumer);
     if ((await ensureConsumer(connection, from, durable, filterOf(subscription))) === undefined) return;
     const pull = await connection.jetstream.consumers.get(streamOf(from), durable);
-    const messages = await pull.consume({ max_messages: 200, expires: 10_000, idle_heartbeat: 2_500 });
+    const messages = await pull.consume({ max_messages: 64, expires: 10_000, idle_heartbeat: 2_500 });
     close = () => messages.close();
     if (stopping) await messages.close();
-    void (async () => {
-      for await (const { type } of await messages.status()) {
-        // Each of these means that what is pulled from is not there any more, or not heard of: begin again from the start.
-        if (restartOn.has(type)) messages.stop();
-      }
-    })();
+    restartWhenLost(await messages.status(), () => messages.stop());
     const wanted = subscription.types.includes('*') ? undefined : new Set(subscription.types);
     for await (const message of messages) await deliveries.take(message, wanted);
     close = undefined;
@@ -110,7 +110,16 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
   };
 }
 
+// Each of these means that what is pulled from is not there any more, or not heard of: begin again from the start.
 const restartOn = new Set<string>(['consumer_deleted', 'consumer_not_found', 'stream_not_found', 'heartbeats_missed']);
+
+function restartWhenLost(status: AsyncIterable<{ type: string }>, restart: () => void): void {
+  const watch = async (): Promise<void> => {
+    for await (const { type } of status) if (restartOn.has(type)) restart();
+  };
+  // When it cannot be watched any more, beginning again is the safe thing to do as well.
+  watch().catch(restart);
+}
 
 // Server 2.9 knows one filter for each consumer; several types are told apart here, by the subject alone.
 function filterOf({ from, types }: Subscription): string {

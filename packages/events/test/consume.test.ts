@@ -136,6 +136,14 @@ test('an event is not put aside because the database is away', async () => {
   await until(async () => (await on.effects()).events + (await countDeadLetters(on.beta)) === 1);
 });
 
+test('one service is subscribed to once', async () => {
+  const twice = [
+    { from: 'alpha', types: ['a'] },
+    { from: 'alpha', types: ['b'] },
+  ];
+  await expect(on.consumer({ subscriptions: twice })).rejects.toThrow('twice');
+});
+
 test('waits for a stream that does not exist yet', async () => {
   const seen: string[] = [];
   await on.consumer({
