@@ -88,6 +88,8 @@ export async function machine(): Promise<Machine> {
     as: (scope, features = []) => ({ caller: gateway.callerFor({ ...scope, features }) }),
     paid: (scope, payments) => pay(processors, checkout, scope, payments),
     async fault(fault) {
+      // What an earlier test armed and nobody ran into must not hit this one.
+      await ask(`${sandbox.url}/sandbox/faults`, secretKey, undefined, 'DELETE');
       await ask(`${sandbox.url}/sandbox/faults`, secretKey, { fault: { times: 1, ...fault } });
     },
     async atProcessor({ cards }) {
@@ -231,9 +233,9 @@ async function pay(
   return session;
 }
 
-async function ask<Answer>(url: string, secretKey: string, body?: object): Promise<Answer> {
+async function ask<Answer>(url: string, secretKey: string, body?: object, method?: string): Promise<Answer> {
   const answer = await fetch(url, {
-    method: body === undefined ? 'GET' : 'POST',
+    method: method ?? (body === undefined ? 'GET' : 'POST'),
     headers: { authorization: `Bearer ${secretKey}`, 'content-type': 'application/json' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });

@@ -92,7 +92,7 @@ describe('a processor that does not answer', () => {
     await on.fault({ call: 'refunds.create', kind: 'drop_after' });
     const { refund } = await on.refunds.refundSession({ sessionId: session.id }, on.as(scope));
     const id = refund?.refundId ?? '';
-    await waitUntil(async () => (await on.admin(unknownAttempts, [id])).length === 1);
+    await waitUntil(async () => (await on.admin(unknownAttempts, [id])).length === 1, { withinMs: 20_000 });
     await on.admin(
       `update refunds.refund_attempts set first_sent_at = first_sent_at - interval '23 hours' where refund_id = $1`,
       [id],
