@@ -1,5 +1,13 @@
 import { currentRequest } from '@eligo/rpc';
-import { type DestinationStream, type Logger as PinoLogger, pino, stdTimeFunctions } from 'pino';
+import {
+  type Bindings,
+  type ChildLoggerOptions,
+  type DestinationStream,
+  type LogFn,
+  type Logger as PinoLogger,
+  pino,
+  stdTimeFunctions,
+} from 'pino';
 import { allowedFields } from './log-fields.ts';
 import { scrub } from './scrub.ts';
 
@@ -16,7 +24,7 @@ export interface LoggerOptions {
 
 /** Makes a logger. Messages are our own words; whatever varies goes into a field. */
 export function createLogger({ service, level = 'info', destination }: LoggerOptions): Logger {
-  return pino(
+  const logger = pino(
     {
       level,
       base: { service, pid: process.pid },
@@ -28,16 +36,31 @@ export function createLogger({ service, level = 'info', destination }: LoggerOpt
         bindings: allowedFields,
       },
       mixin: requestFields,
-      // pino serializes errors itself before formatters see them, unless told otherwise.
-      serializers: {},
-      hooks: { streamWrite: scrub },
+      // The formatter has described the error already.
+      serializers: { err: (described: unknown) => described },
+      hooks: { streamWrite: scrub, logMethod: withOwnWords },
     },
-    destination ?? pino.destination({ fd: 1, sync: false }),
+    destination ?? pino.destination({ fd: 1, sync: true }),
   );
+  // pino formats the bindings of the first logger only; children inherit this method.
+  const child = logger.child as (this: PinoLogger, bindings: Bindings, options?: ChildLoggerOptions) => PinoLogger;
+  const allowed = function (this: PinoLogger, bindings: Bindings, options?: ChildLoggerOptions): PinoLogger {
+    return child.call(this, allowedFields(bindings), options);
+  };
+  logger.child = allowed as PinoLogger['child'];
+  return logger;
 }
 
 /** The levels that LOG_LEVEL may name. */
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+// Without a message pino takes the error's own, which may quote what a caller sent.
+function withOwnWords(this: PinoLogger, args: Parameters<LogFn>, method: LogFn): void {
+  const [first, message, ...rest] = args as unknown as [unknown, string | undefined, ...unknown[]];
+  if (first instanceof Error) method.call(this, { err: first }, message ?? 'an error', ...rest);
+  else if (typeof first === 'object' && message === undefined) method.call(this, first, 'no message');
+  else method.apply(this, args);
+}
 
 function requestFields(): Record<string, string> {
   const current = currentRequest();

@@ -36,7 +36,16 @@ export function openTracing(options: {
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
     spanProcessors: [new BatchSpanProcessor(exporter, { maxQueueSize: 4_096, scheduledDelayMillis: 1_000 })],
   });
-  return { tracer: provider.getTracer('eligo'), stop: () => provider.shutdown() };
+  return {
+    tracer: provider.getTracer('eligo'),
+    async stop() {
+      try {
+        await provider.shutdown();
+      } catch {
+        logger.warn('the last traces were not sent');
+      }
+    },
+  };
 }
 
 let following = false;

@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest';
+import { type EnvironmentProblems, type EnvironmentReader, isDefaultSecret, readEnvironment } from '../src/index.ts';
+
+test('values are read with their types, and defaults where they are left out', () => {
+  const settings = readEnvironment(
+    { PORT: '8080', NAME: ' shop ', EMPTY: '', MODE: 'b', FLAG: 'on', LIST: '["a"]', URL: 'http://a.test' },
+    (env) => ({
+      stage: env.stage,
+      port: env.integer('PORT'),
+      retries: env.integer('RETRIES', { default: 3 }),
+      name: env.text('NAME'),
+      empty: env.optional('EMPTY'),
+      mode: env.oneOf('MODE', ['a', 'b']),
+      flag: env.flag('FLAG'),
+      other: env.flag('OTHER'),
+      list: env.json('LIST', (value) => value, undefined),
+      url: env.url('URL'),
+    }),
+  );
+  expect(settings).toEqual({
+    ...{ stage: 'development', port: 8080, retries: 3, name: 'shop', empty: undefined, mode: 'b' },
+    ...{ flag: true, other: false, list: ['a'], url: 'http://a.test' },
+  });
+});
+
+test('everything that is wrong is reported at once, by name and never by value', () => {
+  const problems = problemsOf({ COUNT: '1e3', LOW: '1', MODE: 'secret-mode', URL: 'not a url', LIST: '{' }, (env) => {
+    env.text('MISSING');
+    env.integer('COUNT');
+    env.integer('LOW', { min: 2, max: 5 });
+    env.oneOf('MODE', ['a', 'b']);
+    env.url('URL');
+    env.json('LIST', (value) => value, undefined);
+    env.secret('SECRET');
+    env.problem('something else');
+  });
+  expect(problems).toEqual([
+    'MISSING is missing',
+    'COUNT must be a whole number from 0 to 9007199254740991',
+    'LOW must be a whole number from 2 to 5',
+    'MODE must be one of a, b',
+    'URL must be a URL',
+    'LIST is not the JSON that is expected',
+    'SECRET is missing',
+    'something else',
+  ]);
+});
+
+test.each([
+  ['a secret with the mark of defaults', { SECRET: 'eligo-development-only-0123456789' }],
+  ['a short secret', { SECRET: 'short-but-own' }],
+  ['a password that anybody knows', { DATABASE: 'postgres://eligo_catalog:eligo@db/eligo' }],
+  ['a password that is the user name', { DATABASE: 'postgres://eligo_catalog:eligo_catalog@db/eligo' }],
+  ['no password', { DATABASE: 'postgres://eligo_catalog@db/eligo' }],
+])('production refuses %s, and development does not', (_, over) => {
+  const good = { SECRET: 'kJ2n-9dLq-Wp4z-Xx81', DATABASE: 'postgres://eligo_catalog:hT8q2Lm9Zr@db/eligo' };
+  const read = (env: EnvironmentReader) => {
+    env.secret('SECRET');
+    env.secretUrl('DATABASE');
+    env.optionalSecret('NONE');
+  };
+  expect(problemsOf({ ...good, ELIGO_ENV: 'production' }, read)).toEqual([]);
+  expect(problemsOf({ ...good, ...over, ELIGO_ENV: 'production' }, read)).toHaveLength(1);
+  expect(problemsOf({ ...good, ...over }, read)).toEqual([]);
+});
+
+test('a lease that a call may outlive is refused', () => {
+  const read = (leaseMs: number) => (env: EnvironmentReader) => {
+    env.leaseOutlives({ name: 'LEASE_MS', ms: leaseMs }, { name: 'CALL_TIMEOUT_MS', ms: 6_000 }, 2_000);
+  };
+  expect(problemsOf({}, read(8_000))).toEqual([]);
+  expect(problemsOf({}, read(7_999))).toEqual(['LEASE_MS must be at least CALL_TIMEOUT_MS + 2000 ms']);
+});
+
+test('what ships with Eligo is known as a default', () => {
+  expect(isDefaultSecret('Development-Only')).toBe(true);
+  expect(isDefaultSecret('postgres')).toBe(true);
+  expect(isDefaultSecret('hT8q2Lm9Zr')).toBe(false);
+});
+
+function problemsOf(record: Record<string, string>, read: (env: EnvironmentReader) => void): readonly string[] {
+  try {
+    readEnvironment(record, read);
+    return [];
+  } catch (error) {
+    return (error as EnvironmentProblems).problems;
+  }
+}

@@ -1,0 +1,87 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { afterEach, expect, test } from 'vitest';
+import { catalogDatabase, catalogEnvironment } from './support.ts';
+
+const children: ChildProcess[] = [];
+
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+});
+
+test('SIGTERM stops in order and exits 0', async () => {
+  const main = run('plain');
+  await main.saw('started');
+  main.child.kill('SIGTERM');
+  expect(await main.exit).toEqual({ code: 0, signal: null });
+  expect(main.output()).toContain('stopped');
+});
+
+test('a second signal does not wait', async () => {
+  const main = run('hang');
+  await main.saw('started');
+  main.child.kill('SIGINT');
+  await main.saw('stopped');
+  main.child.kill('SIGINT');
+  expect(await main.exit).toEqual({ code: 1, signal: null });
+});
+
+test.each(['throw', 'reject', 'refuse'])('an error that nobody caught (%s) is logged and exits 1', async (what) => {
+  const main = run(what);
+  expect(await main.exit).toEqual({ code: 1, signal: null });
+  expect(main.output()).toContain('"level":"fatal"');
+  expect(main.output()).toContain('ended by an error');
+  expect(main.output()).not.toContain('Margarethe');
+});
+
+test('a failpoint kills the process at its pass, without a word', async () => {
+  const main = run('failpoint', { ELIGO_FAILPOINT: 'main.step:2' });
+  expect(await main.exit).toEqual({ code: null, signal: 'SIGKILL' });
+  expect(main.output().match(/pass \d/g)).toEqual(['pass 1', 'pass 2', 'pass 3']);
+});
+
+test('a service without its variables names them all and exits 1', async () => {
+  const main = run('service', { LOG_LEVEL: 'loud' });
+  expect(await main.exit).toEqual({ code: 1, signal: null });
+  for (const name of ['CATALOG_DATABASE_URL', 'NATS_URL', 'ELIGO_SERVICE_KEY', 'ELIGO_KEYRING', 'LOG_LEVEL']) {
+    expect(main.output()).toContain(name);
+  }
+});
+
+test('a service with its variables runs, and ends with SIGTERM leaving nothing behind', async () => {
+  const database = await catalogDatabase();
+  const main = run('service', catalogEnvironment(database.url));
+  await main.saw('"msg":"started"');
+  const port = /"adminPort":(\d+)/.exec(main.output())?.[1];
+  expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
+  main.child.kill('SIGTERM');
+  expect(await main.exit).toEqual({ code: 0, signal: null });
+  expect(main.output()).toContain('"msg":"stopped"');
+  await database.drop();
+});
+
+function run(what: string, environment: Readonly<Record<string, string | undefined>> = {}) {
+  const file = new URL('./main-process.ts', import.meta.url).pathname;
+  const child = spawn(process.execPath, [file, what], { env: { PATH: process.env.PATH, ...environment } });
+  children.push(child);
+  let output = '';
+  const changed = new EventTarget();
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk) => {
+      output += String(chunk);
+      changed.dispatchEvent(new Event('change'));
+    });
+  }
+  const exit = once(child, 'close').then(([code, signal]) => ({
+    code: code as number | null,
+    signal: signal as string | null,
+  }));
+  return {
+    child,
+    exit,
+    output: () => output,
+    async saw(text: string) {
+      while (!output.includes(text)) await once(changed, 'change');
+    },
+  };
+}

@@ -1,0 +1,99 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createLogger, openTracing, traceWork } from '../src/index.ts';
+import { logLines } from './support.ts';
+
+interface OtlpSpan {
+  traceId: string;
+  spanId: string;
+  parentSpanId?: string;
+  name: string;
+  kind: number;
+  startTimeUnixNano: string;
+  endTimeUnixNano: string;
+  attributes: { key: string; value: object }[];
+  status: { code: number };
+}
+interface OtlpRequest {
+  resourceSpans: {
+    resource: { attributes: { key: string; value: { stringValue?: string } }[] };
+    scopeSpans: { spans: OtlpSpan[] }[];
+  }[];
+}
+
+const received: { path: string | undefined; body: OtlpRequest }[] = [];
+let collector: Server;
+let endpoint: string;
+let status = 200;
+
+beforeAll(async () => {
+  collector = createServer((request, response) => {
+    let text = '';
+    request.on('data', (chunk) => {
+      text += String(chunk);
+    });
+    request.on('end', () => {
+      received.push({ path: request.url, body: JSON.parse(text) as OtlpRequest });
+      response.writeHead(status).end('{}');
+    });
+  });
+  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve));
+  endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}/`;
+});
+afterAll(() => {
+  collector.close();
+  collector.closeAllConnections();
+});
+
+test('spans reach a collector as OTLP/HTTP JSON, and continue the trace that they are given', async () => {
+  const logger = createLogger({ service: 'webhooks', level: 'silent' });
+  const tracing = openTracing({ service: 'webhooks', endpoint, logger });
+  const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+  await traceWork(tracing, 'outer', traceparent, () => traceWork(tracing, 'inner', undefined, async () => undefined));
+  await expect(traceWork(tracing, 'failing', undefined, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
+  await tracing?.stop();
+
+  expect(received.map(({ path }) => path)).toEqual(['/v1/traces']);
+  const [resource] = received[0]?.body.resourceSpans ?? [];
+  expect(resource?.resource.attributes).toContainEqual({ key: 'service.name', value: { stringValue: 'webhooks' } });
+  const spans = resource?.scopeSpans[0]?.spans ?? [];
+  const [inner, outer, failing] = spans;
+  expect(spans.map(({ name }) => name)).toEqual(['inner', 'outer', 'failing']);
+  expect(outer).toMatchObject({ traceId: 'a'.repeat(32), parentSpanId: 'b'.repeat(16), kind: 5, status: { code: 0 } });
+  expect(inner).toMatchObject({ traceId: 'a'.repeat(32), parentSpanId: outer?.spanId });
+  expect(failing).toMatchObject({ status: { code: 2 } });
+  for (const span of spans) {
+    expect(BigInt(span.endTimeUnixNano) >= BigInt(span.startTimeUnixNano)).toBe(true);
+    expect(BigInt(span.startTimeUnixNano) > 1_700_000_000_000_000_000n).toBe(true);
+  }
+});
+
+test('a caller that does not sample is followed', async () => {
+  const before = received.length;
+  const tracing = openTracing({
+    service: 'webhooks',
+    endpoint,
+    logger: createLogger({ service: 'x', level: 'silent' }),
+  });
+  await traceWork(tracing, 'unsampled', `00-${'c'.repeat(32)}-${'d'.repeat(16)}-00`, async () => undefined);
+  await tracing?.stop();
+  expect(received.length).toBe(before);
+});
+
+test('a collector that refuses is told of, and nothing else happens', async () => {
+  status = 503;
+  const log = logLines();
+  const logger = createLogger({ service: 'webhooks', destination: log.destination });
+  const tracing = openTracing({ service: 'webhooks', endpoint, logger });
+  expect(await traceWork(tracing, 'lost', undefined, async () => 7)).toBe(7);
+  await tracing?.stop();
+  expect(log.lines()).toContainEqual(expect.objectContaining({ msg: 'traces could not be sent' }));
+});
+
+test('without an endpoint there are no traces', async () => {
+  const logger = createLogger({ service: 'x', level: 'silent' });
+  const tracing = openTracing({ service: 'x', endpoint: undefined, logger });
+  expect(tracing).toBeUndefined();
+  expect(await traceWork(tracing, 'work', undefined, async () => 7)).toBe(7);
+});
