@@ -111,8 +111,8 @@ describe.each(subjects)('$call', (subject) => {
     const { send, done } = await subject.prepare(bench);
     const expected = expectations[kind];
     const key = newKey();
-    await bench.arm({ call: subject.call, kind, times: 1, delay_ms: kind === 'late' ? 30_000 : 300 });
-    const first = await send({ ...key, timeoutMs: 200 });
+    await bench.arm({ call: subject.call, kind, times: 1, delay_ms: kind === 'late' ? 30_000 : 1_000 });
+    const first = await send({ ...key, timeoutMs: kind === 'slow' ? 400 : 5_000 });
     expect(first).toEqual({ kind: 'unknown', reason: expected.reason, mayHaveHappened: true, replayed: false });
     expect(await done()).toBe(expected.done);
 

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server } from 'node:net';
 import { Failure } from '@eligo/failures';
+import type Stripe from 'stripe';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { cardFacts, healthcareMetadata, openProcessors, sandboxAccountOf } from '../src/index.ts';
 import {
@@ -275,7 +276,6 @@ describe('health care', () => {
 
   test('without a description it is not known whether a card is a health card', () => {
     const card = { brand: 'visa', country: 'US', exp_month: 1, exp_year: 2040, funding: 'debit', last4: '0072' };
-    // biome-ignore lint/suspicious/noExplicitAny: only the fields that are read
-    expect(cardFacts(card as any).hsaFsa).toBeNull();
+    expect(cardFacts(card as Stripe.PaymentMethod.Card).hsaFsa).toBeNull();
   });
 });
