@@ -90,6 +90,8 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
   })();
 
   async function takeAll(): Promise<void> {
+    // A request would only wait for its timeout.
+    if (!connection.isConnected()) return;
     const durable = durableOf(service, consumer);
     if ((await ensureConsumer(connection, from, durable, filterOf(subscription))) === undefined) return;
     const pull = await connection.jetstream.consumers.get(streamOf(from), durable);

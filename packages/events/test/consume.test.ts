@@ -1,18 +1,23 @@
 import { insideTransaction } from '@eligo/postgres';
 import type { Event } from '@eligo/proto/events/v1/events';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { countDeadLetters, listDeadLetters, redrive } from '../src/index.ts';
 import { type NatsProcess, natsProcess } from './nats-process.ts';
 import { noteEffect, type Stage, stage } from './stage.ts';
-import { appendSome, scope, until } from './support.ts';
+import { appendSome, type EventsDatabase, eventsDatabase, scope, until } from './support.ts';
 
 let nats: NatsProcess;
+let database: EventsDatabase;
 let on: Stage;
 
+beforeAll(async () => {
+  database = await eventsDatabase();
+});
+afterAll(() => database.drop());
 beforeEach(async () => {
   nats = await natsProcess();
   await nats.start();
-  on = await stage(nats.url);
+  on = stage(nats.url, database);
   await on.relay();
 });
 afterEach(async () => {

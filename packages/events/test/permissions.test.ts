@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connectNats, consume, natsServerConfig, startRelay } from '../src/index.ts';
 import { type NatsProcess, natsProcess } from './nats-process.ts';
 import { noteEffect, type Stage, stage } from './stage.ts';
-import { appendSome, recordingLogger, until } from './support.ts';
+import { appendSome, type EventsDatabase, eventsDatabase, recordingLogger, until } from './support.ts';
 
 const services = {
   alpha: { password: 'secret-a' },
@@ -12,15 +12,18 @@ const services = {
 };
 
 let nats: NatsProcess;
+let database: EventsDatabase;
 let on: Stage;
 
 beforeAll(async () => {
   nats = await natsProcess((listen, storeDirectory) => natsServerConfig({ services, listen, storeDirectory }));
   await nats.start();
-  on = await stage(nats.url);
+  database = await eventsDatabase();
+  on = stage(nats.url, database);
 });
 afterAll(async () => {
   await on.end();
+  await database.drop();
   await nats.remove();
 });
 

@@ -1,20 +1,25 @@
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type RegressionDetector, regressionDetector } from '../src/index.ts';
 import { markPublished } from '../src/outbox.ts';
 import { type NatsProcess, natsProcess } from './nats-process.ts';
 import { type Stage, stage } from './stage.ts';
-import { appendSome, until } from './support.ts';
+import { appendSome, type EventsDatabase, eventsDatabase, until } from './support.ts';
 
 let nats: NatsProcess;
+let database: EventsDatabase;
 let on: Stage;
 
+beforeAll(async () => {
+  database = await eventsDatabase();
+});
+afterAll(() => database.drop());
 beforeEach(async () => {
   nats = await natsProcess();
   await nats.start();
-  on = await stage(nats.url);
+  on = stage(nats.url, database);
 });
 
 afterEach(async () => {

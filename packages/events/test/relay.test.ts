@@ -1,21 +1,26 @@
 import { create } from '@bufbuild/protobuf';
 import { withTx } from '@eligo/postgres';
 import { AccountUpdatedSchema, type Event } from '@eligo/proto/events/v1/events';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { append, outboxLag, provideEventContext } from '../src/index.ts';
 import { readUnpublished } from '../src/outbox.ts';
 import { publishBatch } from '../src/publish-batch.ts';
 import { type NatsProcess, natsProcess } from './nats-process.ts';
 import { type Stage, stage } from './stage.ts';
-import { appendSome, scope, until } from './support.ts';
+import { appendSome, type EventsDatabase, eventsDatabase, scope, until } from './support.ts';
 
 let nats: NatsProcess;
+let database: EventsDatabase;
 let on: Stage;
 
+beforeAll(async () => {
+  database = await eventsDatabase();
+});
+afterAll(() => database.drop());
 beforeEach(async () => {
   nats = await natsProcess();
   await nats.start();
-  on = await stage(nats.url);
+  on = stage(nats.url, database);
 });
 afterEach(async () => {
   await on.end();

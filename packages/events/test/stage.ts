@@ -8,7 +8,7 @@ import {
   type RunningConsumer,
   startRelay,
 } from '../src/index.ts';
-import { type EventsDatabase, eventsDatabase, recordingLogger } from './support.ts';
+import { type EventsDatabase, recordingLogger } from './support.ts';
 
 /** alpha publishes, beta consumes: each with its schema and its connection. Everything that was started is stopped at the end. */
 export interface Stage {
@@ -21,13 +21,13 @@ export interface Stage {
   consumer(options?: Partial<ConsumeOptions>): Promise<RunningConsumer>;
   /** Distinct events that took effect in beta, and effects in all. */
   effects(): Promise<{ events: number; effects: number }>;
+  /** Stops all and empties the database. */
   end(): Promise<void>;
 }
 
 export const noteEffect = unscoped('test.effect', 'insert into effects (event_id) values ($1)');
 
-export async function stage(natsUrl: string): Promise<Stage> {
-  const database = await eventsDatabase();
+export function stage(natsUrl: string, database: EventsDatabase): Stage {
   const logger = recordingLogger();
   const alpha = database.open('alpha');
   const beta = database.open('beta', { max: 10 });
@@ -72,7 +72,7 @@ export async function stage(natsUrl: string): Promise<Stage> {
     },
     async end() {
       for (const stop of stops.reverse()) await stop();
-      await database.drop();
+      await database.empty();
     },
   };
 }

@@ -10,6 +10,8 @@ export interface EventsDatabase {
   readonly adminUrl: string;
   open(service: string, options?: Partial<DatabaseOptions>): Database;
   admin<Row extends object = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
+  /** Closes what was opened and empties all tables, for the next test of the file. */
+  empty(): Promise<void>;
   drop(): Promise<void>;
 }
 
@@ -60,6 +62,15 @@ export async function eventsDatabase(): Promise<EventsDatabase> {
     },
     async admin(text, values = []) {
       return (await admin.query(text, values)).rows;
+    },
+    async empty() {
+      await Promise.all(opened.splice(0).map((database) => database.close()));
+      const tables = ['outbox', 'outbox_stream', 'inbox', 'dead_letters'];
+      const all = ['alpha', 'beta'].flatMap((schema) => tables.map((table) => `${schema}.${table}`));
+      await admin.query(`truncate ${all.join(', ')}, beta.effects`);
+      await admin.query(
+        'create unique index if not exists outbox_stream_seq on alpha.outbox (stream_seq) where stream_seq is not null',
+      );
     },
     async drop() {
       await Promise.all(opened.map((database) => database.close()));
