@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import { requestHash, unscoped } from '@eligo/postgres';
+import { requestHash } from '@eligo/postgres';
 import { openProcessors } from '@eligo/processor';
 import type { ConfirmSessionResponse, CreateSessionRequestSchema } from '@eligo/proto/checkout/v1/checkout';
 import { type Sandbox, startSandbox } from '@eligo/sandbox';

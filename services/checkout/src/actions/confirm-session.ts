@@ -13,6 +13,7 @@ import {
   unlinkAttempt,
   withTx,
 } from '@eligo/postgres';
+import type { ProcessorPort } from '@eligo/processor';
 import type { ConfirmSessionResponse } from '@eligo/proto/checkout/v1/checkout';
 import { newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
@@ -24,7 +25,7 @@ import { abandonAttempt, claimAttempt, findAttempt, liveAttempts, type NewAttemp
 import { findIntent } from '../store/payment-intents.ts';
 import { takePaymentLocks } from '../store/payment-locks.ts';
 import { type ChargeableCard, loadChargeFacts } from '../store/session-payments.ts';
-import { lockSession } from '../store/sessions.ts';
+import { loadSession, lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { attemptAsCreated, beginAttempt, healthcareOf } from './begin-attempt.ts';
 import { confirmAnswer, declineFailure, refusalAnswer, replayAnswer } from './confirm-answer.ts';
@@ -71,7 +72,7 @@ export async function confirmSession(
     requestHash: request.requestHash,
     otherRequest: 'refuse',
   };
-  await refuseWhileProcessorIsDown(charging, scope, use);
+  await refuseWhileProcessorIsDown(charging, scope, request.sessionId, use);
   const claimed = await withTx(charging.database, scope, (tx) => claim(charging, tx, scope, request, use), {
     lockTimeoutMs: charging.budgets.lockMs,
   });
@@ -96,11 +97,28 @@ export async function confirmSession(
 }
 
 // A replay must work while the processor is down; anything else is told to come back before a row is written.
-async function refuseWhileProcessorIsDown(charging: Charging, scope: Scope, use: KeyUse): Promise<void> {
-  if (!charging.processors.of(scope).isDown()) return;
+async function refuseWhileProcessorIsDown(
+  charging: Charging,
+  scope: Scope,
+  sessionId: string,
+  use: KeyUse,
+): Promise<void> {
+  if (!(await processorOf(charging, scope, sessionId)).isDown()) return;
   const known = await findKey(charging.database, scope, use);
   if (known?.outcome === 'finished' || known?.outcome === 'other_request') return;
   throw new Failure('lock_timeout', { retryAfterSeconds: 5 });
+}
+
+// That no processor serves this mode must not tell a foreign session from one that does not exist.
+async function processorOf(charging: Charging, scope: Scope, sessionId: string): Promise<ProcessorPort> {
+  try {
+    return charging.processors.of(scope);
+  } catch (error) {
+    if ((await loadSession(charging.database, scope, sessionId)) === undefined) {
+      throw new Failure('checkout_session_not_found');
+    }
+    throw error;
+  }
 }
 
 async function claim(charging: Charging, tx: Tx, scope: Scope, request: ConfirmRequest, use: KeyUse): Promise<Claimed> {

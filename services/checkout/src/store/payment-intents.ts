@@ -1,6 +1,5 @@
 import { type Db, type Page, readPage, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { type Cents, centsFromInt64 } from '@eligo/values';
-import type { Knex } from 'knex';
 import type { Leg } from '../domain/charge-attempt.ts';
 import type { PaymentIntent, PaymentIntentStatus } from '../domain/payment-intent.ts';
 
@@ -89,14 +88,17 @@ export async function listIntents(
   page: Page,
   of: { customerId?: string | undefined; sessionId?: string | undefined },
 ): Promise<{ intents: PaymentIntent[]; hasMore: boolean }> {
-  const filter = (query: Knex.QueryBuilder) => {
-    if (of.customerId !== undefined) query.where('customer_id', of.customerId);
-    if (of.sessionId !== undefined) query.where('session_id', of.sessionId);
-  };
   const { rows, hasMore } = await readPage<IntentRow>(
     db,
     scope,
-    { table: 'checkout.payment_intents', id: 'id', filter },
+    {
+      table: 'checkout.payment_intents',
+      id: 'id',
+      filter: (query) => {
+        if (of.customerId !== undefined) query.where('customer_id', of.customerId);
+        if (of.sessionId !== undefined) query.where('session_id', of.sessionId);
+      },
+    },
     page,
   );
   return { intents: rows.map(intentOfRow), hasMore };

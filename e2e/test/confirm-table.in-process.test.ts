@@ -1,0 +1,3 @@
+import { describeConfirmTable } from './confirm-table.ts';
+
+describeConfirmTable('in-process');

@@ -1,0 +1,201 @@
+import { type Api, type Constellation, startConstellation, type Topology, waitUntil } from '@eligo/testkit';
+import { newId } from '@eligo/values';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Json, record, text } from '../src/records.ts';
+import { runCli } from '../src/run-cli.ts';
+import { confirm, make, newCard, newCustomer, newSession, openShop, type Shop } from '../src/shop.ts';
+
+/**
+ * Every row of the interface's confirm table, each reached by public calls, the command-line tool and the sandbox's faults, never by writing to
+ * the database.
+ */
+export function describeConfirmTable(topology: Topology): void {
+  describe(`the confirm table, ${topology}`, () => {
+    let eligo: Constellation;
+    let api: Api;
+    let shop: Shop;
+    let customer: string;
+    let card: string;
+
+    beforeAll(async () => {
+      eligo = await startConstellation({ topology });
+      api = eligo.api();
+      shop = await openShop(api);
+      customer = await newCustomer(api);
+      card = await newCard(api, customer, 'hsa');
+    }, 120_000);
+    afterAll(() => eligo?.stop(), 60_000);
+
+    const idOf = async (session: Promise<Json> | Json) => text(await session, 'checkout_session_id');
+    const refused = (status: number, code: string) => ({ status, body: { code, detail: expect.any(String) } });
+
+    it('400 idempotency_key_required', async () => {
+      const id = await idOf(newSession(api, shop, { customer }));
+      const answer = await api.post(`/v1/checkout/sessions/${id}/confirm`, {
+        checkout_session: { payment_method: card },
+      });
+      expect(answer).toMatchObject(refused(400, 'idempotency_key_required'));
+    });
+
+    it('400 checkout_session_already_processed', async () => {
+      const id = await idOf(newSession(api, shop, { customer }));
+      expect((await confirm(api, id, card)).status).toBe(200);
+      expect(await confirm(api, id, card)).toMatchObject(refused(400, 'checkout_session_already_processed'));
+    });
+
+    it('400 checkout_session_expired', async () => {
+      const id = await idOf(newSession(api, shop, { customer }));
+      await api.ok('POST', `/v1/test_helpers/checkout/sessions/${id}/expire`);
+      expect(await confirm(api, id, card)).toMatchObject(refused(400, 'checkout_session_expired'));
+    });
+
+    it('400 checkout_session_canceled', async () => {
+      const id = await idOf(newSession(api, shop, { customer }));
+      await api.ok('POST', `/v1/checkout/sessions/${id}/cancel`);
+      expect(await confirm(api, id, card)).toMatchObject(refused(400, 'checkout_session_canceled'));
+    });
+
+    it('404 checkout_session_not_found', async () => {
+      const unknown = await confirm(api, newId('checkout_session'), card);
+      expect(unknown).toMatchObject(refused(404, 'checkout_session_not_found'));
+      const live = await confirm(eligo.api(eligo.liveApiKey), await idOf(newSession(api, shop, { customer })), card);
+      expect(live.text).toBe(unknown.text);
+    });
+
+    it('404 payment_method_not_found', async () => {
+      const id = await idOf(newSession(api, shop, { customer }));
+      expect(await confirm(api, id, newId('payment_method'))).toMatchObject(refused(404, 'payment_method_not_found'));
+    });
+
+    it('404 customer_not_found when the customer was deleted since creation', async () => {
+      const leaving = await newCustomer(api);
+      const theirs = await newCard(api, leaving, 'hsa');
+      const id = await idOf(newSession(api, shop, { customer: leaving }));
+      await api.ok('DELETE', `/v1/customers/${leaving}`);
+      expect(await confirm(api, id, theirs)).toMatchObject(refused(404, 'customer_not_found'));
+    });
+
+    it('404 eligibility_record_not_found for a session without lines', async () => {
+      const id = await idOf(make(api, '/v1/checkout/sessions', 'checkout_session', { mode: 'setup', customer }));
+      expect(await confirm(api, id, card)).toMatchObject(refused(404, 'eligibility_record_not_found'));
+    });
+
+    it('404 food_eligibility_not_enabled once the account has lost the feature', async () => {
+      const made = await runCli(eligo, ['accounts', 'create', '--name', 'Grocer', '--feature', 'food_eligibility']);
+      const grocer = eligo.api(text(made, 'test_api_key'));
+      const component = await make(grocer, '/v1/product_components', 'product_component', {
+        name: `Rolled oats ${newId('request')}`,
+        category: 'base',
+        nutrition_basis: 'per_100g',
+        nutrition: { calories: 380, added_sugar_g: 0, sodium_mg: 5, saturated_fat_g: 1, trans_fat_g: 0 },
+      });
+      const price = await make(grocer, '/v1/prices', 'price', {
+        product_data: { name: 'Oats', components: [text(component, 'component_id')] },
+        unit_amount: 900,
+      });
+      const shopper = await newCustomer(grocer);
+      const theirs = await newCard(grocer, shopper, 'hsa');
+      const id = await idOf(
+        make(grocer, '/v1/checkout/sessions', 'checkout_session', {
+          line_items: [{ price: text(price, 'price_id'), quantity: 1 }],
+          success_url: 'https://grocer.example/done',
+          customer: shopper,
+        }),
+      );
+      await runCli(eligo, ['accounts', 'update', text(made, 'account'), '--no-feature', 'food_eligibility']);
+      await waitUntil(async () => {
+        const answer = await confirm(grocer, id, theirs);
+        return answer.body.code === 'food_eligibility_not_enabled' && answer.status === 404;
+      });
+    });
+
+    it('409 eligibility_record_already_charged while the page holds the health card’s part', async () => {
+      const id = await idOf(newSession(api, shop, { customer }));
+      const body = { checkout_session: { payment_method: card } };
+      const page = record(
+        await api.ok('POST', `/v1/test_helpers/checkout/sessions/${id}/complete`, { body }),
+        'checkout_session',
+      );
+      expect(page).toMatchObject({ status: 'open', next_action: { type: 'provide_second_payment_method' } });
+      expect(await confirm(api, id, card)).toMatchObject(refused(409, 'eligibility_record_already_charged'));
+    });
+
+    it('409 idempotency_key_reused', async () => {
+      const id = await idOf(newSession(api, shop, { customer }));
+      await confirm(api, id, card, { key: 'once' });
+      const answer = await confirm(api, id, card, { key: 'once', query: '?expand=customer' });
+      expect(answer).toMatchObject(refused(409, 'idempotency_key_reused'));
+    });
+
+    it('422 manual_capture_not_supported, before money moves', async () => {
+      const id = await idOf(newSession(api, shop, { customer }));
+      const answer = await confirm(api, id, card, { body: { capture_method: 'manual' } });
+      expect(answer).toMatchObject(refused(422, 'manual_capture_not_supported'));
+    });
+
+    it('422 payment_method_not_off_session', async () => {
+      const id = await idOf(newSession(api, shop, { customer }));
+      const onSession = await newCard(api, customer, 'hsa', { off_session: false });
+      expect(await confirm(api, id, onSession)).toMatchObject(refused(422, 'payment_method_not_off_session'));
+    });
+
+    it.each([
+      ['declined', 'card_declined', 'generic_decline'],
+      ['insufficient_funds', 'card_declined', 'insufficient_funds'],
+      ['authentication_required', 'authentication_required', 'authentication_required'],
+    ])('402 for the card %s, and the same again for its key', async (name, code, declineCode) => {
+      const id = await idOf(newSession(api, shop, { customer }));
+      const refusing = await newCard(api, customer, name);
+      const first = await confirm(api, id, refusing, { key: `decline-${name}` });
+      expect(first).toMatchObject({ status: 402, body: { code, decline_code: declineCode } });
+      expect((await confirm(api, id, refusing, { key: `decline-${name}` })).text).toBe(first.text);
+    });
+
+    it('200 with payment_intent null when nothing that can be charged is eligible', async () => {
+      const line_items = [{ price: shop.otherPriceId, quantity: 1 }];
+      const id = await idOf(newSession(api, shop, { customer, line_items }));
+      const answer = await confirm(api, id, card);
+      expect(answer).toMatchObject({
+        status: 200,
+        body: { checkout_session: { status: 'complete', payment_intent: null } },
+      });
+    });
+
+    it('503 idempotency_key_in_use and lock_timeout while a charge is under way', async () => {
+      const [id, another] = [
+        await idOf(newSession(api, shop, { customer })),
+        await idOf(newSession(api, shop, { customer })),
+      ];
+      const fault = { call: 'payment_intents.confirm', kind: 'slow', delay_ms: 3_000, times: 1 };
+      await eligo.sandbox('POST', '/sandbox/faults', { fault });
+      const both = [1, 2].map(() => confirm(api, id, card, { key: 'slow' }));
+      const busy = await Promise.race(both);
+      expect(busy).toMatchObject(refused(503, 'idempotency_key_in_use'));
+      expect(busy.headers.get('retry-after')).toBe('1');
+      expect(await confirm(api, another, card)).toMatchObject(refused(503, 'lock_timeout'));
+      expect((await Promise.all(both)).map((answer) => answer.status).sort()).toEqual([200, 503]);
+      expect((await confirm(api, another, card)).status).toBe(200);
+    });
+
+    it('charges once for 16 confirms at once, with one key and with 16', async () => {
+      for (const keyOf of [() => 'one', (index: number) => `key-${index}`]) {
+        const id = await idOf(newSession(api, shop, { customer: await newCustomer(api) }));
+        const own = await newCard(
+          api,
+          text(record((await api.get(`/v1/checkout/sessions/${id}`)).body, 'checkout_session'), 'customer'),
+          'hsa',
+        );
+        const answers = await Promise.all(
+          Array.from({ length: 16 }, (_, index) => confirm(api, id, own, { key: keyOf(index) })),
+        );
+        for (const answer of answers) expect([200, 400, 503]).toContain(answer.status);
+        await waitUntil(
+          async () =>
+            record((await api.get(`/v1/checkout/sessions/${id}`)).body, 'checkout_session').status === 'complete',
+        );
+        const { data } = (await eligo.sandbox('GET', '/sandbox/charges?limit=1000')) as { data: { metadata: Json }[] };
+        expect(data.filter((charge) => charge.metadata.session === id)).toHaveLength(1);
+      }
+    });
+  });
+}
