@@ -43,11 +43,12 @@ export function createLogger({ service, level = 'info', destination }: LoggerOpt
     destination ?? pino.destination({ fd: 1, sync: true }),
   );
   // pino formats the bindings of the first logger only; children inherit this method.
-  const child = logger.child as (this: PinoLogger, bindings: Bindings, options?: ChildLoggerOptions) => PinoLogger;
-  const allowed = function (this: PinoLogger, bindings: Bindings, options?: ChildLoggerOptions): PinoLogger {
-    return child.call(this, allowedFields(bindings), options);
-  };
-  logger.child = allowed as PinoLogger['child'];
+  const child: unknown = logger.child;
+  Object.defineProperty(logger, 'child', {
+    value(this: PinoLogger, bindings: Bindings, childOptions?: ChildLoggerOptions): unknown {
+      return Reflect.apply(child as () => unknown, this, [allowedFields(bindings), childOptions] as unknown as []);
+    },
+  });
   return logger;
 }
 
