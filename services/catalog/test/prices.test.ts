@@ -203,15 +203,4 @@ describe('an organization', () => {
       'price_not_found',
     );
   });
-
-  it('leaves no setting behind on the connection that read for it', async () => {
-    const shop = on.account();
-    const made = await price(shop, await product(shop));
-    const sibling = on.account({ siblingAccountIds: [shop.accountId] });
-    await Promise.all(Array.from({ length: 20 }, () => on.gateway.getPrice({ id: made.priceId }, sibling)));
-    const seen = await Promise.all(
-      Array.from({ length: 20 }, () => on.gateway.batchGetPrices({ ids: [made.priceId] }, sibling)),
-    );
-    expect(seen.flatMap(({ prices }) => prices)).toEqual([]);
-  });
 });

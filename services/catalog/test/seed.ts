@@ -29,7 +29,7 @@ export async function seed(place: TestDatabase, { accounts, each }: Seed): Promi
      select account, true, 'fprice_' || id, 'fprod_' || id, true, case n % 2 when 0 then 'auto_substantiation' else '' end, n % 10000,
        'sku-' || n, jsonb_build_object('size', 's' || n % 10, 'color', 'c' || n % 7, 'sku', 'k' || n, 'shop', 'one'), now(), now() ${rows}`,
     `insert into component_names (test_mode, name_hash, component_id, created_at)
-     select true, sha256(id::bytea), 'fcomp_' || id, now() from generate_series(1, ${each}) n
+     select true, sha256(id::bytea), 'fcomp_' || id, now() from generate_series(1, ${each * 10}) n
      cross join lateral (select lpad(n::text, 26, '0') as id) named`,
     `insert into component_nutrition (account_id, test_mode, component_nutrition_id, component_id, name, shared, client_reference_id,
        created_at, updated_at)

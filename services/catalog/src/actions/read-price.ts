@@ -1,8 +1,8 @@
 import { Failure } from '@eligo/failures';
-import { withTx } from '@eligo/postgres';
+import type { Database, Scope } from '@eligo/postgres';
 import type { Price } from '../domain/price.ts';
 import type { Product } from '../domain/product.ts';
-import { findPrice, findSiblingPrice } from '../store/prices.ts';
+import { findOwnerAmong, findPrice } from '../store/prices.ts';
 import { findProduct } from '../store/products.ts';
 import type { Asker, Work } from './work.ts';
 
@@ -16,16 +16,26 @@ export async function readPrice(
   id: string,
   withProduct: boolean,
 ): Promise<{ price: Price; product?: Product }> {
-  const price = await findPrice(database, scope, id);
-  if (price !== undefined) {
-    const product = withProduct ? await findProduct(database, scope, price.productId) : undefined;
-    return product === undefined ? { price } : { price, product };
-  }
+  const own = await readIn(database, scope, id, withProduct);
+  if (own !== undefined) return own;
   const siblings = caller.siblingAccountIds.filter((accountId) => accountId !== scope.accountId);
+  const owner = siblings.length === 0 ? undefined : await findOwnerAmong(database, siblings, scope.testMode, id);
   const found =
-    siblings.length === 0
+    owner === undefined
       ? undefined
-      : await withTx(database, scope, (tx) => findSiblingPrice(tx, scope, siblings, id));
+      : await readIn(database, { accountId: owner, testMode: scope.testMode }, id, withProduct);
   if (found === undefined) throw new Failure('price_not_found');
-  return withProduct ? found : { price: found.price };
+  return found;
+}
+
+async function readIn(
+  database: Database,
+  scope: Scope,
+  id: string,
+  withProduct: boolean,
+): Promise<{ price: Price; product?: Product } | undefined> {
+  const price = await findPrice(database, scope, id);
+  if (price === undefined) return undefined;
+  const product = withProduct ? await findProduct(database, scope, price.productId) : undefined;
+  return product === undefined ? { price } : { price, product };
 }

@@ -1,10 +1,10 @@
 import { Failure } from '@eligo/failures';
 import type { Page } from '@eligo/proto/paging/v1/paging';
-import type { PageRequest } from '../store/page.ts';
+import { largestLimit, largestOffset, type PageRequest } from '../store/page.ts';
 
 /** The page that a request asks for: 10 by default, 100 at most (interface, Limits). */
 export function pageRequestOf(page: Page | undefined): PageRequest {
-  const limit = page === undefined || page.limit <= 0n ? defaultLimit : page.limit;
+  const limit = page === undefined || page.limit <= 0n ? defaultLimit : Number(page.limit);
   const startingAfter = page?.startingAfter;
   const endingBefore = page?.endingBefore;
   if (startingAfter !== undefined && endingBefore !== undefined) {
@@ -15,13 +15,11 @@ export function pageRequestOf(page: Page | undefined): PageRequest {
     );
   }
   return {
-    limit: Number(limit > largestLimit ? largestLimit : limit),
+    limit: Math.min(limit, largestLimit),
     offset: Math.max(0, Math.min(page?.offset ?? 0, largestOffset)),
     startingAfter,
     endingBefore,
   };
 }
 
-const defaultLimit = 10n;
-const largestLimit = 100n;
-const largestOffset = 10_000;
+const defaultLimit = 10;

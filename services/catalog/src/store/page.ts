@@ -29,6 +29,10 @@ export interface ListShape {
   readonly values: readonly unknown[];
 }
 
+/** The most rows of a page, and the most that an offset skips (interface, Limits; decisions 3). */
+export const largestLimit = 100;
+export const largestOffset = 10_000;
+
 /** How many of a list's values come before those of its filters. */
 export const valuesBeforeFilters = 5;
 
@@ -45,7 +49,7 @@ export async function readPage<Row extends object>(
   const direction =
     request.startingAfter !== undefined ? 'after' : request.endingBefore !== undefined ? 'before' : 'first';
   const cursor = request.startingAfter ?? request.endingBefore ?? '';
-  const statement = statementOf<Row & { cursorKnown: boolean }>(shape, direction);
+  const statement = statementOf<Row & { cursorKnown: boolean }>(shape, direction, request.offset > 0);
   const rows = await db.rows(statement, scope, [request.limit + 1, request.offset, cursor, ...shape.values]);
   const isKnown = rows[0]?.cursorKnown ?? (direction === 'first' || (await exists(db, scope, shape, cursor)));
   if (!isKnown) {
@@ -59,16 +63,21 @@ export async function readPage<Row extends object>(
 
 const statements = new Map<string, ScopedStatement<unknown>>();
 
-function statementOf<Row>(shape: ListShape, direction: 'first' | 'after' | 'before'): ScopedStatement<Row> {
-  const name = `${shape.name}.${direction}`;
+type Direction = 'first' | 'after' | 'before';
+
+function statementOf<Row>(shape: ListShape, direction: Direction, isSkipping: boolean): ScopedStatement<Row> {
+  const name = `${shape.name}.${direction}${isSkipping ? '.skip' : ''}`;
   const known = statements.get(name);
   if (known !== undefined) return known as ScopedStatement<Row>;
-  const statement = scoped<Row>(name, textOf(shape, direction));
+  const statement = scoped<Row>(name, textOf(shape, direction, isSkipping));
   statements.set(name, statement as ScopedStatement<unknown>);
   return statement;
 }
 
-function textOf({ table, id, columns, from, orderBy = `r.${id}` }: ListShape, direction: string): string {
+// A limit that is a parameter is planned as a tenth of the table, and sorted or hashed accordingly. So the inner limit is written out, as
+// the most that can be asked for; the outer one stops it after what is. The rows are then looked up by their ids.
+function textOf(shape: ListShape, direction: Direction, isSkipping: boolean): string {
+  const { table, id, columns, from, orderBy = `r.${id}` } = shape;
   const order = direction === 'before' ? 'asc' : 'desc';
   const beyond =
     direction === 'first' ? '($5::text is not null)' : `(${orderBy} ${direction === 'after' ? '<' : '>'} $5)`;
@@ -76,10 +85,12 @@ function textOf({ table, id, columns, from, orderBy = `r.${id}` }: ListShape, di
     direction === 'first'
       ? 'true'
       : `exists (select from ${table} c where c.account_id = $1 and c.test_mode = $2 and c.${id} = $5)`;
-  return `select ${columns}, ${known} as "cursorKnown" from (
-    select ${orderBy} as page_id ${from} and ${beyond} order by ${orderBy} ${order} limit $3 offset $4) page
-    join ${table} r on r.account_id = $1 and r.test_mode = $2 and r.${id} = page.page_id
-    order by page.page_id ${order}`;
+  const most = largestLimit + 1 + (isSkipping ? largestOffset : 0);
+  return `select ${columns}, ${known} as "cursorKnown" from ${table} r
+    where r.account_id = $1 and r.test_mode = $2 and r.${id} = any(array(
+      select page.id from (select ${orderBy} as id ${from} and ${beyond} order by ${orderBy} ${order} limit ${most}) page
+      limit $3 offset $4))
+    order by r.${id} ${order}`;
 }
 
 async function exists(db: Db, scope: Scope, { table, id }: ListShape, cursor: string): Promise<boolean> {

@@ -1,9 +1,7 @@
 import { type Db, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
 import type { EligibilityClass } from '../domain/eligibility-class.ts';
 import type { MutablePriceFields, Price, PriceFields } from '../domain/price.ts';
-import type { Product } from '../domain/product.ts';
 import { selectList } from './columns.ts';
-import { productColumns } from './products.ts';
 
 /** What is stored beside the fields of a new price. */
 export interface NewPrice {
@@ -82,24 +80,14 @@ export async function takeLookupKey(
   await tx.execute(takeKey, scope, [lookupKey, from.otherThan, from.productId, from.anyProduct, from.at]);
 }
 
-/**
- * A price of one of these sibling accounts, and its product. The only read under the sibling policies, whose setting lasts for this
- * transaction; a sibling is another account in the same mode.
- */
-export async function findSiblingPrice(
-  tx: Tx,
-  scope: Scope,
+/** Which of these accounts a price belongs to, in this mode. Asked by GetPrice alone, about the siblings of its caller. */
+export async function findOwnerAmong(
+  db: Db,
   siblingAccountIds: readonly string[],
+  testMode: boolean,
   id: string,
-): Promise<{ price: Price; product: Product } | undefined> {
-  await tx.execute(openSiblings, null, [siblingAccountIds.join(',')]);
-  for (const accountId of siblingAccountIds) {
-    const price = await tx.row(findOfSibling, null, [accountId, scope.testMode, id]);
-    if (price === undefined) continue;
-    const product = await tx.row(findProductOfSibling, null, [accountId, scope.testMode, price.productId]);
-    if (product !== undefined) return { price, product };
-  }
-  return undefined;
+): Promise<string | undefined> {
+  return (await db.row(findSibling, null, [siblingAccountIds, testMode, id]))?.accountId ?? undefined;
 }
 
 /** The columns of a price, by property. */
@@ -156,12 +144,7 @@ const takeKey = scoped(
   `update prices r set lookup_key = null, updated_at = $7
    where ${ofScope} and r.lookup_key = $3 and r.price_id <> $4 and (r.product_id = $5 or $6::boolean)`,
 );
-const openSiblings = unscoped('prices.open_siblings', "select set_config('eligo.sibling_account_ids', $1, true)");
-const findOfSibling = unscoped<Price>(
-  'prices.find_of_sibling',
-  `select ${columns} from prices r where ${ofScope} and r.price_id = $3`,
-);
-const findProductOfSibling = unscoped<Product>(
-  'products.find_of_sibling',
-  `select ${selectList(productColumns, 'r')} from products r where ${ofScope} and r.product_id = $3`,
+const findSibling = unscoped<{ accountId: string | null }>(
+  'prices.find_owner_among',
+  'select find_sibling_price($1::text[], $2::boolean, $3::text) as "accountId"',
 );
