@@ -28,7 +28,7 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
   const keys = new KeyCache(database, (init) => context.callerFor(init));
   const table = mount(allRoutes, allBindings(peers, new Answers(peers)), peers);
   const pages = openPages({
-    openapi: JSON.stringify(openapi()),
+    openapi: () => JSON.stringify(openapi()),
     ready: () => checkReadiness({ postgres: () => database.ping() }),
   });
   const app = createApp({

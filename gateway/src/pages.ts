@@ -14,9 +14,15 @@ export interface Pages {
 const paths = { openapi: '/v1/openapi.json', healthz: '/healthz', readyz: '/readyz' } as const;
 
 /** `/healthz` says that the process runs, `/readyz` that it can serve. */
-export function openPages(parts: { openapi: string; ready: () => Promise<Readiness> }): Pages {
+export function openPages(parts: { openapi: () => string; ready: () => Promise<Readiness> }): Pages {
   const router = new Router();
-  router.get(paths.openapi, (context) => write(context, 200, parts.openapi));
+  // Described when it is first asked for: it takes longer than the rest of the start.
+  let openapi: string | undefined;
+  const describe = () => {
+    openapi ??= parts.openapi();
+    return openapi;
+  };
+  router.get(paths.openapi, (context) => write(context, 200, describe()));
   router.get(paths.healthz, (context) => write(context, 200, '{"status":"ok"}'));
   router.get(paths.readyz, async (context) => {
     const { ready, checks } = await parts.ready();

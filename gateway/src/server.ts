@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { Failure, failureAnswer } from '@eligo/failures';
 import { newId } from '@eligo/values';
 
 /** The header block that is accepted at most (decisions 10). */
@@ -47,19 +48,19 @@ export function createHttpServer(listener: RequestListener, maxConnections: numb
   };
 }
 
+const unreadable: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+};
+
 // What cannot even be parsed as HTTP never reaches the application; it is answered in the same form.
 function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
-  const [status, code, detail] =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? ['431 Request Header Fields Too Large', 'payload_too_large', 'The headers are too large.']
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? ['408 Request Timeout', 'request_timeout', 'The request did not arrive in time.']
-        : ['400 Bad Request', 'bad_request', 'The request is not valid HTTP.'];
-  const body = JSON.stringify({ code, detail });
+  const status = unreadable[error.code ?? ''] ?? '400 Bad Request';
+  const body = JSON.stringify(failureAnswer(new Failure('bad_request')).body);
   socket.end(
     `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +
       `Request-Id: ${newId('request')}\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n${body}`,

@@ -45,11 +45,11 @@ export function writeJson(
   extra?: HeaderList,
 ): void {
   if (response.headersSent || response.destroyed) return;
-  const bytes = Buffer.from(text, 'utf8');
-  const headers = jsonHeaders(requestId, bytes.length);
+  const headers = jsonHeaders(requestId, Buffer.byteLength(text));
   if (extra !== undefined) headers.push(...extra);
   response.writeHead(status, headers);
-  response.end(bytes);
+  // As a string it leaves with the headers in one write; as a buffer it would take a vector of two.
+  response.end(text);
 }
 
 /** Writes a refusal in its public form. `extra` are headers that its cause adds. */

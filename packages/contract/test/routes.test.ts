@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { isFailureCode } from '@eligo/failures';
+import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { describe, expect, test } from 'vitest';
 import { allRoutes, codesOf, openapi, scopeOf, scopes } from '../src/index.ts';
 
@@ -50,6 +51,13 @@ describe('the OpenAPI description', () => {
     expect(references.length).toBeGreaterThan(100);
     for (const name of references) expect(schemas, name).toHaveProperty(name);
     expect(text).not.toContain('$defs');
+  });
+
+  test('is valid to an independent linter', async () => {
+    const config = await createConfig({ extends: ['recommended'] });
+    const source = JSON.stringify(description);
+    const problems = await lintFromString({ source, absoluteRef: '/openapi.json', config });
+    expect(problems.filter(({ severity }) => severity === 'error').map(({ message }) => message)).toEqual([]);
   });
 
   test('is the committed one; `npm run -w @eligo/contract openapi` writes it', async () => {

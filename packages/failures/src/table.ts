@@ -46,6 +46,11 @@ function row(status: number, detail: string, remedy: string, retry: RetryAdvice 
 // What any request can be refused with.
 function requestRows() {
   return {
+    bad_request: row(
+      400,
+      'The request is not valid HTTP.',
+      'Send a request that HTTP/1.1 allows, with small headers and in time.',
+    ),
     invalid_json: row(400, 'The body is not valid JSON.', 'Send one JSON object, encoded as UTF-8.'),
     idempotency_key_required: row(
       400,
