@@ -88,6 +88,7 @@ export function setupOutcome(setup: Stripe.SetupIntent): SetupOutcome {
 }
 
 export function refundOutcome(refund: Stripe.Refund): RefundOutcome {
+  const card = refund.destination_details?.card;
   const facts: RefundFacts = {
     refundId: refund.id,
     amountCents: cents(refund.amount),
@@ -96,6 +97,7 @@ export function refundOutcome(refund: Stripe.Refund): RefundOutcome {
     failureReason: refund.failure_reason,
     balanceTransactionId: idOf(refund.balance_transaction),
     failureBalanceTransactionId: idOf(refund.failure_balance_transaction),
+    reference: { id: card?.reference, type: card?.reference_type, status: card?.reference_status },
     metadata: refund.metadata ?? {},
   };
   switch (refund.status) {

@@ -131,15 +131,16 @@ function openTarget(
     portOf: (scope) => {
       const processorAccount = target.accountOf(scope);
       if (processorAccount === undefined) return undefined;
+      const beforeCall = options.beforeCall ?? noop;
       const call = createCaller({
         processor: name,
         breaker,
         processorAccount,
         timeoutMs: options.timeoutMs ?? defaultTimeoutMs,
-        beforeCall: options.beforeCall ?? noop,
+        beforeCall,
         onCall: options.onCall ?? noop,
       });
-      const testBank = name === 'sandbox' ? createTestBank({ url, secretKey, stripe, call }) : undefined;
+      const testBank = name === 'sandbox' ? createTestBank({ url, secretKey, stripe, call, beforeCall }) : undefined;
       return createStripePort({ name, processorAccount, stripe, call, isDown: breaker.isOpen, testBank });
     },
     close: () => {

@@ -88,7 +88,17 @@ export interface RefundFacts {
   readonly failureReason: string | undefined;
   readonly balanceTransactionId: string | undefined;
   readonly failureBalanceTransactionId: string | undefined;
+  /** By which the card's bank finds it; the number itself comes once the status is `available`. */
+  readonly reference: RefundReference;
   readonly metadata: Readonly<Record<string, string>>;
+}
+
+export interface RefundReference {
+  readonly id: string | undefined;
+  /** `acquirer_reference_number`, … */
+  readonly type: string | undefined;
+  /** `pending`, `available` or `unavailable`. */
+  readonly status: string | undefined;
 }
 
 /** `failed` and `canceled` are facts of a refund that existed; `rejected` says that there is none. */

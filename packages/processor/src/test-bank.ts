@@ -31,12 +31,19 @@ export function isTestCardName(name: string): name is TestCardName {
 }
 
 /** The sandbox's own calls, beside Stripe's. */
-export function createTestBank(parts: { url: string; secretKey: string; stripe: Stripe; call: Caller }): TestBank {
+export function createTestBank(parts: {
+  url: string;
+  secretKey: string;
+  stripe: Stripe;
+  call: Caller;
+  beforeCall: () => void;
+}): TestBank {
   async function ask<Answer, Outcome>(
     path: string,
     body: object,
     read: (answer: Answer) => Outcome,
   ): Promise<Outcome | Rejected | Unknown> {
+    parts.beforeCall();
     let answer: Response;
     let json: unknown;
     try {

@@ -177,6 +177,7 @@ describe('where it is called', () => {
       },
     });
     await expect(bench.port.createCustomer({}, newKey())).rejects.toThrow('inside a transaction');
+    await expect(bench.bank.failRefund('re_1')).rejects.toThrow('inside a transaction');
   });
 
   test('each call is observed with its outcome and its time', async () => {

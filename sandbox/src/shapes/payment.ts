@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { ChargeRecord, PaymentIntentRecord, RefundRecord, SetupIntentRecord } from '../store/record-types.ts';
 import { needCard } from './card.ts';
 
@@ -173,7 +174,12 @@ export function refundShape(record: RefundRecord): object {
     customer: record.customer,
     customer_account: null,
     destination_details: {
-      card: { reference_status: 'pending', reference_type: 'acquirer_reference_number', type: 'refund' },
+      card: {
+        ...(record.status === 'succeeded' && { reference: acquirerReference(record.id) }),
+        reference_status: record.status === 'succeeded' ? 'available' : 'pending',
+        reference_type: 'acquirer_reference_number',
+        type: 'refund',
+      },
       type: 'card',
     },
     ...(record.failureBalanceTransaction !== null && { failure_balance_transaction: record.failureBalanceTransaction }),
@@ -187,6 +193,12 @@ export function refundShape(record: RefundRecord): object {
     status: record.status,
     transfer_reversal: null,
   };
+}
+
+// 23 digits, as acquirers number refunds; the same for the same refund.
+function acquirerReference(id: string): string {
+  const digest = createHash('sha256').update(id).digest('hex');
+  return (BigInt(`0x${digest}`) % 10n ** 22n).toString().padStart(23, '7');
 }
 
 function outcomeShape(record: ChargeRecord): object {
