@@ -20,9 +20,9 @@ beforeEach(async () => {
   proxy = await silentProxy(on.urlOf('alpha'));
   database = on.open('alpha', {
     url: proxy.url,
-    statementTimeoutMs: 200,
-    answerMarginMs: 100,
-    connectionWaitMs: 500,
+    statementTimeoutMs: 1_000,
+    answerMarginMs: 500,
+    connectionWaitMs: 5_000,
     max: 1,
   });
   await database.ping();

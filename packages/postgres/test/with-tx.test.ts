@@ -293,7 +293,7 @@ describe('contention', () => {
   });
 
   test('who gets no connection in time is refused with 503', async () => {
-    const narrow = on.open('alpha', { max: 1, connectionWaitMs: 50 });
+    const narrow = on.open('alpha', { max: 1, connectionWaitMs: 1_500 });
     await withTx(database, scope, (tx) => tx.execute(insert, scope, ['a', 5]));
     let let_go: () => void = () => undefined;
     const gate = new Promise<void>((resolve) => {
