@@ -1,11 +1,12 @@
 // npm start: brings up the whole stack and stays until it is told to stop.
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
-import { defaultHomePath } from './home.ts';
+import { defaultHomePath, makeHome } from './home.ts';
 
 // Compiled code is kept between starts: it is a good part of the time to ready.
-enableCompileCache(join(defaultHomePath(), 'cache'));
-process.env.NODE_COMPILE_CACHE = join(defaultHomePath(), 'cache');
+const cache = join(makeHome(defaultHomePath()).root, 'cache');
+enableCompileCache(cache);
+process.env.NODE_COMPILE_CACHE = cache;
 
 const { runStack } = await import('./run.ts');
 await runStack(process.argv.slice(2));

@@ -28,8 +28,11 @@ interface Outside {
  * outside, under an id that the home holds, so that a removed home starts afresh all the same.
  */
 export async function choosePlace(home: Home, user: RunUser | undefined): Promise<Place> {
-  if (user === undefined) return { data: join(home.root, 'postgres'), copies: home.bin };
   const inside = join(home.root, 'postgres');
+  if (user === undefined) {
+    mkdirSync(inside, { recursive: true, mode: 0o700 });
+    return { data: inside, copies: home.bin };
+  }
   if (mayEnter(user, home.root)) {
     // Nothing but Postgres's own folder is opened to its user.
     chmodSync(home.root, statSync(home.root).mode | 0o011);
