@@ -29,6 +29,9 @@ describe('refunding a session', () => {
     const done = await untilStatus(on, scope, refundId, 'succeeded');
     expect(done.balanceTransactionId).toMatch(/^fbtxn_/);
     expect(done.failureBalanceTransactionId).toBeUndefined();
+    const reference = { referenceType: 'acquirer_reference_number', referenceStatus: 'available' };
+    expect(done).toMatchObject({ ...reference, items: [reference] });
+    expect(done.referenceId).toMatch(/^\d{23}$/);
     expect(await on.atProcessor(session)).toMatchObject([{ amount: 1_500, status: 'succeeded' }]);
     expect(await eventsOf(on, refundId)).toEqual(['refund.created', 'refund.updated']);
     expect(await books(on, scope)).toEqual({ refunds: 1_500, refunds_payable: 0, processor_balance: -1_500 });

@@ -21,14 +21,17 @@ export interface ItemMove {
 
 /** The move that the processor's facts ask for. A part that failed is first given back at checkout. */
 export function moveOf(facts: RefundFacts): ItemMove {
+  const { id, type, status } = facts.reference;
+  // Until there is a number there is no reference to show.
+  const known = id === undefined ? {} : { reference: { id, type: type ?? null, status: status ?? null } };
   switch (facts.kind) {
     case 'pending':
     case 'requires_action':
     case 'succeeded':
-      return { status: facts.kind };
+      return { status: facts.kind, ...known };
     case 'failed':
     case 'canceled':
-      return { status: 'releasing', endStatus: facts.kind, failureCode: facts.failureReason };
+      return { status: 'releasing', endStatus: facts.kind, failureCode: facts.failureReason, ...known };
   }
 }
 
@@ -46,9 +49,11 @@ export async function applyMove(
 ): Promise<Refund> {
   const item = refund.items.find((part) => part.paymentIntentId === paymentIntentId);
   if (item === undefined) throw new Error('a refund without the part that it was asked for');
-  if (!itemStates.canMove(item.status, move.status)) return refund;
+  // A part that stands where it stood may have got its reference since.
+  const isNews = item.status === move.status && move.reference !== undefined && !isSame(item.reference, move.reference);
+  if (!isNews && !itemStates.canMove(item.status, move.status)) return refund;
   if (!(await moveItem(tx, scope, refund.refundId, item, move))) throw new Error('a part of a locked refund has moved');
-  if (move.status === 'succeeded') {
+  if (move.status === 'succeeded' && item.status !== 'succeeded') {
     await book(tx, scope, [causeOf(refund, item, 'refund_succeeded')], at);
   }
   const moved = replaceItem(refund, { ...item, ...move, endStatus: move.endStatus ?? item.endStatus });
@@ -105,13 +110,16 @@ function replaceItem(refund: Refund, item: RefundItem): Refund {
   };
 }
 
+function isSame(one: RefundReference, other: RefundReference): boolean {
+  return one.id === other.id && one.type === other.type && one.status === other.status;
+}
+
 // What only moves inside (a part that waits to be released) is nobody's news.
 function isShownAlike(before: Refund, after: Refund): boolean {
   return (
     before.status === after.status &&
     before.failedCents === after.failedCents &&
-    before.reference.id === after.reference.id &&
-    before.reference.status === after.reference.status
+    before.items.every((item, index) => isSame(item.reference, after.items[index]?.reference ?? item.reference))
   );
 }
 
