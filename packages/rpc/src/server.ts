@@ -51,13 +51,13 @@ export function rpcServer({ handlers, identity, observer, tracer }: RpcServerOpt
   const methods = servedMethods(handlers);
   let inFlight = 0;
   let draining = false;
-  let drained: (() => void) | undefined;
+  const drained = Promise.withResolvers<void>();
 
   const start = (method: DescMethod, { cancellation }: Incoming) => {
     inFlight += 1;
     return new ServedCall(method, cancellation, observer, () => {
       inFlight -= 1;
-      if (inFlight === 0) drained?.();
+      if (draining && inFlight === 0) drained.resolve();
     });
   };
   const open = (served: ServedCall, method: DescMethod, { metadata, admission }: Incoming) => {
@@ -102,10 +102,8 @@ export function rpcServer({ handlers, identity, observer, tracer }: RpcServerOpt
     },
     drain() {
       draining = true;
-      if (inFlight === 0) return Promise.resolve();
-      return new Promise((resolve) => {
-        drained = resolve;
-      });
+      if (inFlight === 0) drained.resolve();
+      return drained.promise;
     },
   };
 }

@@ -1,7 +1,7 @@
 import { type KeyObject, sign, verify } from 'node:crypto';
 
-/** Longer tokens are not even verified: the largest context is one of an organization with its sibling accounts. */
-const maxTokenLength = 8_192;
+/** Longer tokens are not even verified. The largest is the context of an organization of several hundred accounts; HTTP/2 in Node takes 64 KiB. */
+const maxTokenLength = 32_768;
 
 /** What a token says: who presents itself to whom, or on whose behalf a call is made. A signature for one never passes for the other. */
 export type TokenKind = 'credential' | 'caller';

@@ -28,7 +28,7 @@ export function startCallSpan(
   method: DescMethod,
   traceparent: string | undefined,
 ): OpenSpan {
-  const parent = traceparent === undefined ? context.active() : contextOfTraceparent(traceparent);
+  const parent = parentOf(kind, traceparent);
   const span = tracer.startSpan(
     `${method.parent.typeName}/${method.name}`,
     {
@@ -38,6 +38,12 @@ export function startCallSpan(
     parent,
   );
   return { span, context: trace.setSpan(parent, span), traceparent: traceparentOf(span) };
+}
+
+// The span that a caller works under is nearer than the trace that it was asked under; a server has nothing but what it was sent.
+function parentOf(kind: 'client' | 'server', traceparent: string | undefined): Context {
+  if (kind === 'client' && trace.getSpanContext(context.active()) !== undefined) return context.active();
+  return traceparent === undefined ? ROOT_CONTEXT : contextOfTraceparent(traceparent);
 }
 
 /** Ends the span of a call; `code` is undefined when the call was answered. */

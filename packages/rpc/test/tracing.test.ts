@@ -1,4 +1,4 @@
-import { context } from '@opentelemetry/api';
+import { context, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -38,6 +38,19 @@ describe.each(topologies)('%s: traces', (topology) => {
     expect(text).toBe(`00-${[...traceIds][0]}-${ids[0]}-01`);
     await inner.close();
     await outer.close();
+  });
+
+  test('a call under a span continues that span, not the trace that the work was asked under', async () => {
+    exporter.reset();
+    const { transport, close } = await stage(topology, { echo: () => ({}) });
+    const probe = client(ProbeService, transport, gateway, { tracer });
+    const own = tracer.startSpan('own work');
+    const traceparent = `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01`;
+    await context.with(trace.setSpan(context.active(), own), () => probe.echo({}, { ...byGateway(), traceparent }));
+    own.end();
+    const [call, work] = exporter.getFinishedSpans();
+    expect(call?.parentSpanContext?.spanId).toBe(work?.spanContext().spanId);
+    await close();
   });
 
   test('without a tracer the trace of the caller travels on unchanged', async () => {

@@ -179,6 +179,53 @@ describe.each(topologies)('%s: a unary call', (topology) => {
     await innerEnded.promise;
   });
 
+  test('a copy of a received call with less time still ends when the received one does', async () => {
+    const middle = identityOf('probe');
+    const ended = signalled();
+    const begun = signalled<number>();
+    const inner = await serve(
+      {
+        echo: (_, call) => {
+          begun.resolve(call.timeoutMs());
+          call.signal.addEventListener('abort', () => ended.resolve());
+          return new Promise(() => undefined);
+        },
+      },
+      { as: middle },
+    );
+    const outer = await serve(
+      { echo: (request, call) => inner.probe.echo(request, { ...call, timeoutMs: 4_000 }) },
+      { identity: middle },
+    );
+    const leaving = new AbortController();
+    const answer = rejection(outer.probe.echo({}, { ...byGateway(), signal: leaving.signal }));
+    expect(await begun.promise).toBeLessThanOrEqual(4_000);
+    leaving.abort();
+    await answer;
+    await ended.promise;
+  });
+
+  test('carries a refusal of a hundred fields', async () => {
+    const violations = Array.from({ length: 100 }, (_, at) => ({
+      loc: ['body', 'line_items', String(at), 'price_data', 'product_data', 'name'],
+      msg: 'String should have at most 250 characters',
+      type: 'string_too_long',
+    }));
+    const { probe } = await serve({
+      echo() {
+        throw Failure.violations(violations);
+      },
+    });
+    expect(await rejection(probe.echo({}, byGateway()))).toMatchObject({ violations });
+  });
+
+  test('carries the context of an organization with hundreds of accounts', async () => {
+    const { probe } = await serve({ echo: (_, call) => ({ count: call.caller.siblingAccountIds.length }) });
+    const siblingAccountIds = Array.from({ length: 500 }, (_, at) => `facct_${String(at).padStart(26, '0')}`);
+    const caller = gateway.callerFor({ ...scope, siblingAccountIds });
+    expect((await probe.echo({}, { caller })).count).toBe(500);
+  });
+
   test('refuses new calls while it drains, and waits for those under way', async () => {
     const begun = signalled();
     const release = signalled();

@@ -96,7 +96,7 @@ export async function buildService<Settings>(
       metrics,
       clock: parts.clock ?? systemClock,
       failpoint,
-      traced: (name, traceparent, work) => traceWork(tracing, name, traceparent, work),
+      traced: (name, traceparent, work, kind) => traceWork(tracing, name, traceparent, work, kind),
       wake: (job) => opened.jobs?.wake(job),
     };
     const built = await composition.build(context);

@@ -11,6 +11,7 @@ import type { Job } from './jobs.ts';
 import type { Keyring } from './keyring.ts';
 import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
+import type { WorkKind } from './trace-work.ts';
 
 /** What a service is made of, before it runs; exported by its `service.ts`. `Settings` is what its own `config.ts` reads. */
 export interface ServiceComposition<Settings = undefined> {
@@ -41,7 +42,12 @@ export interface ServiceContext<Settings = undefined> {
   readonly clock: Clock;
   readonly failpoint: typeof failpoint;
   /** Runs work that no call asked for (a delivery, a charge in doubt) in a span that continues `traceparent`; just runs it when traces are off. */
-  traced<Result>(name: string, traceparent: string | undefined, work: () => Promise<Result>): Promise<Result>;
+  traced<Result>(
+    name: string,
+    traceparent: string | undefined,
+    work: () => Promise<Result>,
+    kind?: WorkKind,
+  ): Promise<Result>;
   /** Runs a job of this service now rather than at its next turn. */
   wake(job: string): void;
 }

@@ -36,5 +36,5 @@ export { runService } from './run-service.ts';
 export type { ServicePorts } from './running-service.ts';
 export { isCardNumber, scrub } from './scrub.ts';
 export { readIdentity, readKeyring } from './service-settings.ts';
-export { traceWork } from './trace-work.ts';
+export { traceWork, type WorkKind } from './trace-work.ts';
 export { openTracing, type Tracing } from './tracing.ts';

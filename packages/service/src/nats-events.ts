@@ -43,7 +43,7 @@ export const connectNatsEvents: ConnectEvents = async ({ service, url, logger, m
         ...definition,
         ...{ database, connection, service, logger },
         around: (event, run) =>
-          underEvent(event, () => traceWork(tracing, `consume ${event.type}`, event.traceparent, run)),
+          underEvent(event, () => traceWork(tracing, `consume ${event.type}`, event.traceparent, run, 'consumer')),
       });
       consumers.set(definition.consumer, running);
       return running;

@@ -2,6 +2,11 @@ import { contextOfTraceparent, currentRequest, newRequestId, traceparentOf, with
 import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Tracing } from './tracing.ts';
 
+/** What the work answers: a request from outside, an event, or nobody. */
+export type WorkKind = keyof typeof spanKinds;
+
+const spanKinds = { server: SpanKind.SERVER, consumer: SpanKind.CONSUMER, internal: SpanKind.INTERNAL } as const;
+
 /**
  * Runs work that no call asked for (an event, a delivery, a run of a job) in a span of its own, which the calls and events that it makes
  * continue. Without tracing it just runs.
@@ -11,10 +16,11 @@ export async function traceWork<Result>(
   name: string,
   traceparent: string | undefined,
   work: () => Promise<Result>,
+  kind: WorkKind = 'internal',
 ): Promise<Result> {
   if (tracing === undefined) return work();
   const parent = traceparent === undefined ? context.active() : contextOfTraceparent(traceparent);
-  const span = tracing.tracer.startSpan(name, { kind: SpanKind.CONSUMER }, parent);
+  const span = tracing.tracer.startSpan(name, { kind: spanKinds[kind] }, parent);
   const requestId = currentRequest()?.requestId ?? newRequestId();
   try {
     return await context.with(trace.setSpan(parent, span), () =>

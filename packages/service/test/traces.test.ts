@@ -50,7 +50,13 @@ test('spans reach a collector as OTLP/HTTP JSON, and continue the trace that the
   const logger = createLogger({ service: 'webhooks', level: 'silent' });
   const tracing = openTracing({ service: 'webhooks', endpoint, logger });
   const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
-  await traceWork(tracing, 'outer', traceparent, () => traceWork(tracing, 'inner', undefined, async () => undefined));
+  await traceWork(
+    tracing,
+    'outer',
+    traceparent,
+    () => traceWork(tracing, 'inner', undefined, async () => 7),
+    'consumer',
+  );
   await expect(traceWork(tracing, 'failing', undefined, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
   await tracing?.stop();
 
