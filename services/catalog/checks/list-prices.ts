@@ -11,7 +11,7 @@ const rounds = 7;
 const pagesARound = 400;
 const place = await testDatabase(catalogService);
 try {
-  const database = place.open('catalog', { max: 4, statementTimeoutMs: 60_000 });
+  const database = place.open('catalog', { max: 4, statementTimeoutMs: 60_000, connectionWaitMs: 60_000 });
   const scopes = sizes.map((_, index): Scope => ({ accountId: `facct_${index}`, testMode: true }));
   for (const [index, size] of sizes.entries()) await fill(`facct_${index}`, size);
   for (const table of ['products', 'prices', 'price_metadata']) await place.admin(`vacuum analyze catalog.${table}`);

@@ -122,36 +122,41 @@ function productListShape({ active, clientReferenceId, metadata }: ProductFilter
   const values: unknown[] = [];
   const parameter = (value: unknown) => `$${valuesBeforeFilters + values.push(value)}`;
   const names = ['products.list'];
-  let from = `from products r where ${ofScope} and not r.pending`;
+  const conditions = ['not r.pending'];
   if (active !== undefined) {
     names.push('active');
-    from += ` and r.active = ${parameter(active)}`;
+    conditions.push(`r.active = ${parameter(active)}`);
   }
   if (clientReferenceId !== undefined) {
     names.push('reference');
-    from += ` and r.client_reference_id = ${parameter(clientReferenceId)}`;
+    conditions.push(`r.client_reference_id = ${parameter(clientReferenceId)}`);
   }
   const pairs = Object.entries(metadata);
-  if (pairs.length > 0) {
-    names.push('metadata');
-    const keys = parameter(pairs.map(([key]) => key));
-    const texts = parameter(pairs.map(([, value]) => value));
-    const [[firstKey, firstValue] = ['', '']] = pairs;
-    // The first pair leads: its index is in the list's own order. The others are looked up for each candidate.
-    from =
-      `from product_metadata m join products r on ${ofScope} and r.product_id = m.product_id` +
-      ` where m.account_id = $1 and m.test_mode = $2 and m.key = ${parameter(firstKey)} and m.value = ${parameter(firstValue)}` +
-      ` and not exists (select from unnest(${keys}::text[], ${texts}::text[]) wanted (key, value) where not exists (` +
-      'select from product_metadata o where o.account_id = $1 and o.test_mode = $2 and o.key = wanted.key collate "C"' +
-      ` and o.value = wanted.value collate "C" and o.product_id = m.product_id)) and${from.slice(from.indexOf(' not r.pending'))}`;
+  const [leading, ...others] = pairs;
+  if (leading === undefined) {
+    const from = `from products r where ${ofScope} and ${conditions.join(' and ')}`;
+    return { name: names.join('.'), table: 'products', id: 'product_id', columns, from, values };
   }
+  // The first pair leads: its index is in the list's own order. The others are looked up for each candidate.
+  names.push('metadata');
+  conditions.push(
+    `m.account_id = $1 and m.test_mode = $2 and m.key = ${parameter(leading[0])} and m.value = ${parameter(leading[1])}`,
+  );
+  const keys = parameter(others.map(([key]) => key));
+  const texts = parameter(others.map(([, value]) => value));
+  conditions.push(
+    `not exists (select from unnest(${keys}::text[], ${texts}::text[]) wanted (key, value) where not exists (` +
+      'select from product_metadata o where o.account_id = $1 and o.test_mode = $2 and o.key = wanted.key collate "C"' +
+      ' and o.value = wanted.value collate "C" and o.product_id = m.product_id))',
+  );
+  const from = `from product_metadata m join products r on ${ofScope} and r.product_id = m.product_id where ${conditions.join(' and ')}`;
   return {
     name: names.join('.'),
     table: 'products',
     id: 'product_id',
     columns,
     from,
-    ...(pairs.length > 0 ? { orderBy: 'm.product_id' } : {}),
+    orderBy: 'm.product_id',
     values,
   };
 }
