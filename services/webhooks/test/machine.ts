@@ -21,7 +21,7 @@ import { webhooksService } from '../src/service.ts';
 export interface Machine {
   readonly database: Database;
   readonly admin: TestDatabase['admin'];
-  readonly webhooks: Webhooks;
+  readonly webhooks: { -readonly [Key in keyof Webhooks]: Webhooks[Key] };
   readonly worker: DeliveryWorker;
   readonly errors: unknown[];
   readonly clock: { now(): Date; advance(ms: number): void; reset(): void };
@@ -65,7 +65,7 @@ export async function machine(options: Partial<DeliveryWorkerOptions> = {}): Pro
     return worker;
   };
   const worker = anotherWorker();
-  const webhooks: Webhooks = {
+  const webhooks: Machine['webhooks'] = {
     ...{ database, clock, rules, secrets },
     wake: (scope, webhookIds) => worker.wake(scope, webhookIds),
   };

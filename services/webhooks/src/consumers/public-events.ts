@@ -1,5 +1,5 @@
 import { publicEventTypes } from '@eligo/contract';
-import type { ConsumerDefinition } from '@eligo/service';
+import type { ConsumerDefinition } from '@eligo/events';
 import type { Webhooks } from '../actions/context.ts';
 import { fanOutEvent } from '../actions/fan-out-event.ts';
 

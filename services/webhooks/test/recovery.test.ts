@@ -1,0 +1,230 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { retryEvent } from '../src/actions/retry-event.ts';
+import { updateEndpoint } from '../src/actions/update-endpoint.ts';
+import { purgeEvents } from '../src/jobs/purge-events.ts';
+import { type Machine, machine, type Receiver, receiver, refundEvent, rowsOf, someScope } from './machine.ts';
+
+let on: Machine;
+let shop: Receiver;
+
+beforeAll(async () => {
+  on = await machine();
+});
+afterAll(() => on.close());
+beforeEach(async () => {
+  shop = await receiver();
+});
+afterEach(async () => {
+  on.clock.reset();
+  await shop.close();
+});
+
+const hours = (count: number) => count * 3_600_000;
+const idsOf = (at: Receiver) => at.received.map(({ headers }) => String(headers['webhook-id']));
+
+describe('a process that dies', () => {
+  it('between sending and recording leaves an event that is sent again under the same id', async () => {
+    const scope = someScope();
+    await on.endpoint(scope, shop.url);
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const dying = on.anotherWorker({ failpoint: () => held });
+    const event = refundEvent(scope);
+    on.webhooks.wake = () => undefined;
+    await on.consume(event);
+    on.webhooks.wake = (where, ids) => on.worker.wake(where, ids);
+    await dying.sweep();
+    await untilReceived(1);
+
+    await on.worker.sweep();
+    await on.worker.idle();
+    expect(shop.received).toHaveLength(1);
+    await on.admin(`update webhooks.deliveries set lease_until = now() where event_id = $1`, [event.eventId]);
+    await on.worker.sweep();
+    await on.worker.idle();
+    expect(idsOf(shop)).toEqual([event.eventId, event.eventId]);
+    expect(await rowsOf(on, 'deliveries', scope)).toMatchObject([{ status: 'succeeded', attempts: 1 }]);
+    release();
+    await dying.idle();
+    expect(await rowsOf(on, 'deliveries', scope)).toMatchObject([{ status: 'succeeded', attempts: 1 }]);
+  });
+
+  it('after a failed attempt does not undo what another has done since', async () => {
+    const scope = someScope();
+    await on.endpoint(scope, shop.url);
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const stopped = on.anotherWorker({ failpoint: () => held });
+    on.webhooks.wake = () => undefined;
+    await on.consume(refundEvent(scope));
+    on.webhooks.wake = (where, ids) => on.worker.wake(where, ids);
+    shop.answerWith((_request, response) => void response.writeHead(500).end());
+    await stopped.sweep();
+    await untilReceived(1);
+    await on.admin(`update webhooks.deliveries set lease_until = now() where account_id = $1`, [scope.accountId]);
+    await on.worker.sweep();
+    await on.worker.idle();
+    const before = await rowsOf(on, 'deliveries', scope);
+    expect(before).toMatchObject([{ status: 'pending', attempts: 1 }]);
+    release();
+    await stopped.idle();
+    expect(await rowsOf(on, 'deliveries', scope)).toEqual(before);
+    expect(await rowsOf(on, 'attempts', scope)).toHaveLength(2);
+  });
+
+  it('and is joined by another sends each event once between them', async () => {
+    const scope = someScope();
+    for (let i = 0; i < 10; i++) await on.endpoint(scope, `${shop.url}/${i}`);
+    const other = on.anotherWorker();
+    const count = 40;
+    for (let i = 0; i < count; i++) await on.consume(refundEvent(scope));
+    await Promise.all([on.worker.sweep(), other.sweep()]);
+    await Promise.all([on.worker.idle(), other.idle()]);
+    await on.worker.sweep();
+    await on.worker.idle();
+    expect(shop.received).toHaveLength(count * 10);
+    expect(new Set(idsOf(shop)).size).toBe(count);
+  });
+
+  async function untilReceived(count: number): Promise<void> {
+    while (shop.received.length < count) await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+});
+
+describe('a receiver that is down', () => {
+  it('for three days gets every event when it is back, within five minutes, and none was given up', async () => {
+    const scope = someScope();
+    await on.endpoint(scope, shop.url);
+    shop.answerWith((_request, response) => void response.writeHead(503).end());
+    const sent = new Set<string>();
+    for (let hour = 0; hour < 72; hour += 6) {
+      for (let i = 0; i < 25; i++) {
+        const event = refundEvent(scope);
+        sent.add(event.eventId);
+        await on.consume(event);
+      }
+      await on.worker.idle();
+      for (let minute = 0; minute < 360; minute += 60) {
+        on.clock.advance(hours(1));
+        await on.worker.sweep();
+        await on.worker.idle();
+      }
+    }
+    expect(shop.received.length).toBeLessThan(sent.size);
+    shop.answerWith((_request, response) => void response.end());
+    shop.received.length = 0;
+    on.clock.advance(5 * 60_000);
+    for (let look = 0; look < 5; look++) {
+      await on.worker.sweep();
+      await on.worker.idle();
+    }
+    // What a probe had used up its patience with comes at its own next time, a day later at most.
+    for (let day = 0; day < 2; day++) {
+      on.clock.advance(hours(27));
+      await on.worker.sweep();
+      await on.worker.idle();
+    }
+    expect(new Set(idsOf(shop))).toEqual(sent);
+    expect(
+      await on.admin(`select status, count(*)::int from webhooks.deliveries where account_id = $1 group by 1`, [
+        scope.accountId,
+      ]),
+    ).toEqual([{ status: 'succeeded', count: sent.size }]);
+  });
+
+  it('costs one probe at a time, however much waits for it', async () => {
+    const scope = someScope();
+    await on.endpoint(scope, shop.url);
+    shop.answerWith((_request, response) => void response.writeHead(500).end());
+    for (let i = 0; i < 100; i++) await on.consume(refundEvent(scope));
+    await on.worker.idle();
+    const first = shop.received.length;
+    expect(first).toBeLessThanOrEqual(64);
+    for (let look = 0; look < 10; look++) {
+      on.clock.advance(hours(1));
+      await on.worker.sweep();
+      await on.worker.idle();
+    }
+    expect(shop.received.length - first).toBeLessThanOrEqual(10);
+  });
+
+  it('does not hold up the others, nor does one that never answers', async () => {
+    const scope = someScope();
+    const tarpit = await receiver();
+    tarpit.answerWith(() => undefined);
+    await on.endpoint(scope, 'http://127.0.0.1:1/dead');
+    await on.endpoint(scope, tarpit.url);
+    for (let i = 0; i < 8; i++) await on.endpoint(scope, `${shop.url}/${i}`);
+    const count = 60;
+    for (let i = 0; i < count; i++) await on.consume(refundEvent(scope));
+    const started = performance.now();
+    while (shop.received.length < count * 8) {
+      await on.worker.sweep();
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      // The tarpit's first attempts end after two seconds here: the others were done before.
+      expect(performance.now() - started).toBeLessThan(30_000);
+    }
+    expect(tarpit.received.length).toBeLessThanOrEqual(16);
+    await tarpit.close();
+  });
+});
+
+describe('asking for an event again', () => {
+  it('sends it under its id to the endpoints that want it now: given up, delivered, or never planned', async () => {
+    const scope = someScope();
+    const { webhookId } = await on.endpoint(scope, shop.url);
+    const event = refundEvent(scope);
+    await on.consume(event);
+    await on.worker.idle();
+    const late = await receiver();
+    await on.endpoint(scope, late.url, ['refund.created']);
+    await on.endpoint(scope, `${late.url}/unwanted`, ['customer.created']);
+    await on.admin(
+      `update webhooks.deliveries set status = 'exhausted', next_attempt_at = null where endpoint_id = $1`,
+      [webhookId],
+    );
+    on.clock.advance(hours(24 * 29));
+    await retryEvent(on.webhooks, scope, event.eventId);
+    await on.worker.idle();
+    expect(idsOf(shop)).toEqual([event.eventId, event.eventId]);
+    expect(late.received.map(({ body }) => body)).toEqual([shop.received[0]?.body]);
+    await late.close();
+  });
+
+  it('ends with the 30 days for which events are kept, as their rows do', async () => {
+    const scope = someScope();
+    await on.endpoint(scope, shop.url);
+    const event = refundEvent(scope);
+    await on.consume(event);
+    await on.worker.idle();
+    on.clock.advance(hours(24 * 30) + 1_000);
+    await expect(retryEvent(on.webhooks, scope, event.eventId)).rejects.toMatchObject({ code: 'event_not_found' });
+    await expect(retryEvent(on.webhooks, someScope(), event.eventId)).rejects.toMatchObject({
+      code: 'event_not_found',
+    });
+    expect(await purgeEvents(on.database, on.clock)).toBeGreaterThanOrEqual(1);
+    for (const table of ['events', 'deliveries', 'attempts']) expect(await rowsOf(on, table, scope)).toEqual([]);
+  });
+
+  it('works for a receiver that was disabled and is enabled again by an update', async () => {
+    const scope = someScope();
+    const { webhookId } = await on.endpoint(scope, shop.url);
+    shop.answerWith((_request, response) => void response.writeHead(410).end());
+    const event = refundEvent(scope);
+    await on.consume(event);
+    await on.worker.idle();
+    shop.answerWith((_request, response) => void response.end());
+    expect(await updateEndpoint(on.webhooks, scope, webhookId, {})).toMatchObject({ status: 'enabled' });
+    await retryEvent(on.webhooks, scope, event.eventId);
+    await on.worker.idle();
+    expect(idsOf(shop)).toEqual([event.eventId, event.eventId]);
+  });
+});
+
+describe('the machine', () => {
+  it('reported no error of its own', () => expect(on.errors).toEqual([]));
+});
