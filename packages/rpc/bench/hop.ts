@@ -1,6 +1,16 @@
 // What one hop costs: `node packages/rpc/bench/hop.ts`. Prints medians; machines differ, so compare within one run.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import {
+  Client,
+  credentials,
+  Metadata,
+  Server,
+  ServerCredentials,
+  type ServerUnaryCall,
+  type sendUnaryData,
+} from '@grpc/grpc-js';
 import {
   client,
   generateComponentKeys,
@@ -14,6 +24,9 @@ import {
 import { ProbeService } from '../test/probe.ts';
 
 const rounds = 5;
+const remoteRounds = 15;
+const barePath = '/bare/Echo';
+const ProbeSchema = ProbeService.method.echo.input;
 const concurrency = 16;
 
 const keys =
@@ -30,13 +43,47 @@ const handlers = [
 if (process.send === undefined) await measure();
 else await serve(process.send.bind(process));
 
-async function serve(report: (message: number) => void) {
+async function serve(report: (ports: [number, number]) => void) {
   const listener = await serveGrpc({
     server: rpcServer({ handlers, identity: identityOf('probe') }),
     host: '127.0.0.1',
     port: 0,
   });
-  report(listener.port);
+  report([listener.port, await serveBare()]);
+}
+
+// grpc-js as its own examples use it: no identity, no request id, no deadline kept by the server.
+async function serveBare(): Promise<number> {
+  const server = new Server();
+  const bytes = (value: Buffer) => value;
+  server.register<Buffer, Buffer>(
+    barePath,
+    (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) => {
+      const { text, amount } = fromBinary(ProbeSchema, call.request);
+      callback(null, Buffer.from(toBinary(ProbeSchema, create(ProbeSchema, { text, amount }))));
+    },
+    bytes,
+    bytes,
+    'unary',
+  );
+  return new Promise((resolve, reject) => {
+    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, port) => {
+      if (error === null) resolve(port);
+      else reject(error);
+    });
+  });
+}
+
+function bareCall(channel: Client, request: object): Promise<unknown> {
+  const bytes = (value: Buffer) => value;
+  const encoded = Buffer.from(toBinary(ProbeSchema, create(ProbeSchema, request)));
+  const options = { deadline: Date.now() + 5_000 };
+  return new Promise((resolve, reject) => {
+    channel.makeUnaryRequest(barePath, bytes, bytes, encoded, new Metadata(), options, (error, answer) => {
+      if (error === null && answer !== undefined) resolve(fromBinary(ProbeSchema, answer));
+      else reject(error);
+    });
+  });
 }
 
 async function measure() {
@@ -56,22 +103,31 @@ async function measure() {
     `in process: ${(hopUs - plainUs).toFixed(2)} us over a direct call (${plainUs.toFixed(2)} us)\n`,
   );
 
-  const { child, port } = await startServer();
-  const transport = grpcTransport({ address: `127.0.0.1:${port}` });
+  const { child, ports } = await startServer();
+  const transport = grpcTransport({ address: `127.0.0.1:${ports[0]}` });
   const remote = client(ProbeService, transport, gateway);
-  await throughput(2_000, () => remote.echo(request, call));
-  const perSecond = await median(() => throughput(10_000, () => remote.echo(request, call)));
-  process.stdout.write(
-    `grpc: ${Math.round(perSecond)} calls/s at ${concurrency} at once, server in a process of its own\n`,
-  );
+  const bare = new Client(`127.0.0.1:${ports[1]}`, credentials.createInsecure());
+  const ours: Rate[] = [];
+  const theirs: Rate[] = [];
+  for (let round = -2; round < remoteRounds; round += 1) {
+    const one = await throughput(2_000, () => remote.echo(request, call));
+    const other = await throughput(2_000, () => bareCall(bare, request));
+    // The first rounds warm both up.
+    if (round < 0) continue;
+    ours.push(one);
+    theirs.push(other);
+  }
+  process.stdout.write(`grpc, ${concurrency} at once, server in a process of its own:\n`);
+  process.stdout.write(`  ours        ${describeRates(ours)}\n  bare grpc-js ${describeRates(theirs)}\n`);
   transport.close();
+  bare.close();
   child.kill();
 }
 
-async function startServer(): Promise<{ child: ChildProcess; port: number }> {
+async function startServer(): Promise<{ child: ChildProcess; ports: [number, number] }> {
   const child = fork(import.meta.filename, { env: { ...process.env, BENCH_KEYS: JSON.stringify(keys) } });
-  const [port] = (await once(child, 'message')) as [number];
-  return { child, port };
+  const [ports] = (await once(child, 'message')) as [[number, number]];
+  return { child, ports };
 }
 
 async function timeEach(count: number, work: () => Promise<unknown>): Promise<number> {
@@ -80,7 +136,13 @@ async function timeEach(count: number, work: () => Promise<unknown>): Promise<nu
   return ((performance.now() - startedAt) * 1_000) / count;
 }
 
-async function throughput(count: number, work: () => Promise<unknown>): Promise<number> {
+interface Rate {
+  readonly perSecond: number;
+  readonly cpuUs: number;
+}
+
+async function throughput(count: number, work: () => Promise<unknown>): Promise<Rate> {
+  const cpu = process.cpuUsage();
   const startedAt = performance.now();
   let left = count;
   const loop = async () => {
@@ -90,7 +152,16 @@ async function throughput(count: number, work: () => Promise<unknown>): Promise<
     }
   };
   await Promise.all(Array.from({ length: concurrency }, loop));
-  return (count * 1_000) / (performance.now() - startedAt);
+  const { user, system } = process.cpuUsage(cpu);
+  return { perSecond: (count * 1_000) / (performance.now() - startedAt), cpuUs: (user + system) / count };
+}
+
+function describeRates(rates: readonly Rate[]): string {
+  const middle = (values: number[]) => values.sort((one, other) => one - other)[values.length >> 1] ?? Number.NaN;
+  const perSecond = middle(rates.map((rate) => rate.perSecond));
+  const best = Math.max(...rates.map((rate) => rate.perSecond));
+  const cpuUs = middle(rates.map((rate) => rate.cpuUs));
+  return `${Math.round(perSecond)} calls/s (best round ${Math.round(best)}), ${cpuUs.toFixed(0)} us of the client's CPU each`;
 }
 
 async function median(measureOnce: () => Promise<number>): Promise<number> {

@@ -66,8 +66,7 @@ export class RunningService {
     logger.info({ inFlight: server.inFlight }, 'stopping');
     // No new call, run or event; those under way end by themselves, all within the same wait.
     await Promise.all([
-      this.#step('calls', inFlightWaitMs, () => server.drain()),
-      this.#step('grpc', inFlightWaitMs + closeWaitMs, async () => this.#grpc?.stop(inFlightWaitMs)),
+      this.#stopCalls(),
       this.#step('jobs', inFlightWaitMs, () => jobs.stop()),
       ...this.#eventWork.map((work) => this.#step('events', inFlightWaitMs, () => work.stop())),
     ]);
@@ -78,6 +77,13 @@ export class RunningService {
     await this.#step('admin', closeWaitMs, async () => this.#admin?.stop());
     await this.#step('traces', closeWaitMs, async () => tracing?.stop());
     logger.info('stopped');
+  }
+
+  // Clients are told by gRPC to go elsewhere before anything is refused: what they had sent by then is still answered.
+  async #stopCalls(): Promise<void> {
+    const grpc = this.#grpc;
+    if (grpc !== undefined) await this.#step('grpc', inFlightWaitMs + closeWaitMs, () => grpc.stop(inFlightWaitMs));
+    await this.#step('calls', grpc === undefined ? inFlightWaitMs : closeWaitMs, () => this.#assembly.server.drain());
   }
 
   // A step that fails or takes too long does not keep the next ones from running.
