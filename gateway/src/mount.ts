@@ -66,7 +66,15 @@ function mounted(route: Route, handle: Handler<unknown, unknown>, peers: Peers):
         return handle({ key, call, id, headers: request.headers, ...nothingGiven });
       }
       const taken = await takeIn(route, intake, kind, id, incoming, peers);
-      return handle({ key, call, id, headers: request.headers, ...taken });
+      try {
+        return await handle({ key, call, id, headers: request.headers, ...taken });
+      } catch (error) {
+        // Told before the record is looked at, and only after a path that names nothing.
+        if (kind !== undefined && error instanceof Failure && error.code === 'processor_not_configured') {
+          await assertPresent(peers, kind, id, call);
+        }
+        throw error;
+      }
     },
   };
 }

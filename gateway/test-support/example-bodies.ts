@@ -6,6 +6,7 @@ export interface ExampleReferences {
   readonly product: string;
   readonly coupon: string;
   readonly customer: string;
+  readonly payment_method: string;
   readonly payment_intent: string;
 }
 
@@ -44,7 +45,7 @@ const examples: Readonly<Record<string, (refs: ExampleReferences) => JsonObject>
     success_url: 'https://shop.example/ok',
   }),
   'checkout_sessions.update': () => ({ metadata: { changed: 'yes' } }),
-  'checkout_sessions.confirm': () => ({ capture_method: 'automatic' }),
+  'checkout_sessions.confirm': ({ payment_method }) => ({ payment_method, capture_method: 'automatic' }),
   'checkout_sessions.refund': () => ({ amount: 1 }),
   'checkout_sessions.preview_refund': () => ({ amount: 1 }),
   'refunds.create': ({ payment_intent }) => ({ payment_intent_id: payment_intent, amount: 1 }),

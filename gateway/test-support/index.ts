@@ -3,3 +3,4 @@ export { probeAuthentication, probeForeignRecords, probeScopes } from './probe-a
 export { probeAnswers } from './probe-answers.ts';
 export { probeBadInput } from './probe-bad-input.ts';
 export type { ProbeReport, ProbeTarget } from './probe-target.ts';
+export { type SeededRecords, seedRecords } from './seed-records.ts';

@@ -54,7 +54,9 @@ export async function probeForeignRecords(target: ProbeTarget): Promise<ProbeRep
     }
     const mine = await ask(target, route, { key: target.testKey, id: own });
     findings.sent();
-    const answered = route.method === 'GET' ? mine.status === 200 : mine.status < 500 && mine.status !== 404;
+    // A write may be refused for the state of what it names; that it is not found would be wrong.
+    const isFound = mine.status < 500 && !codeIs(mine, 404, notFoundCodeOf(route.seed));
+    const answered = route.method === 'GET' ? mine.status === 200 : isFound;
     findings.expect(answered, `${route.id} for its owner: ${told(mine)}`);
     const unknown = await ask(target, route, { key: target.testKey, id: newId(route.seed) });
     findings.sent();

@@ -4,9 +4,11 @@ import { type Binding, bind } from '../bind.ts';
 import { moneyCall } from '../http/call-budget.ts';
 import { cents, given, pageOf } from '../messages.ts';
 import type { Peers } from '../peers.ts';
+import { assertPresent } from '../presence.ts';
 
 /** Subscriptions and invoices. */
-export function billingBindings({ billing }: Peers, answers: Answers): Binding[] {
+export function billingBindings(peers: Peers, answers: Answers): Binding[] {
+  const { billing } = peers;
   const { subscriptions, invoices } = routes;
   return [
     bind(subscriptions.list, async (request) => {
@@ -39,6 +41,8 @@ export function billingBindings({ billing }: Peers, answers: Answers): Binding[]
       const { query, call } = request;
       const message = { page: pageOf(query), subscriptionId: request.id, invoiceIds: query.invoice_ids ?? [] };
       const page = await billing.listInvoices(message, call);
+      // A list says nothing of what it belongs to: only an empty one leaves open whether the subscription is the caller's.
+      if (page.invoices.length === 0) await assertPresent(peers, 'subscription', request.id, call);
       return { invoices: page.invoices.map(renderConsumerInvoice), has_more: page.hasMore };
     }),
   ];

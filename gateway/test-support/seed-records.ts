@@ -1,0 +1,121 @@
+import type { JsonObject } from '@eligo/contract';
+import type { IdKind } from '@eligo/values';
+import type { ExampleReferences } from './example-bodies.ts';
+import { send } from './send.ts';
+
+/** Records of every kind that a path can name, made by public calls under one test key. */
+export interface SeededRecords {
+  readonly own: Readonly<Partial<Record<IdKind, string>>>;
+  readonly references: ExampleReferences;
+}
+
+/** Makes a record of every kind. Throws with the answer of the first call that is refused. */
+export async function seedRecords(url: string, key: string): Promise<SeededRecords> {
+  const api = clientOf(url, key);
+  const shippingRate = await api.make('shipping_rate', '/v1/shipping_rates', { display_name: 'Ground', amount: 500 });
+  const component = await api.make('product_component', '/v1/product_components', {
+    name: `Oats ${crypto.randomUUID()}`,
+  });
+  const product = await api.id('product', '/v1/products', {
+    name: 'Thermometer',
+    hsa_fsa_eligibility: 'auto_substantiation',
+  });
+  const price = await api.id('price', '/v1/prices', { product, unit_amount: 1999 });
+  const recurring = { interval: 'month' };
+  const monthly = await api.id('price', '/v1/prices', { product, unit_amount: 2999, recurring });
+  const coupon = await api.id('coupon', '/v1/coupons', { percent_off: 10 });
+  const code = `SEED-${crypto.randomUUID()}`;
+  const promoCode = await api.id('promo_code', '/v1/promo_codes', { coupon_id: coupon, code });
+  const customer = await api.id('customer', '/v1/customers', { email: 'shopper@example.com' });
+  const card = { customer, card: 'hsa' };
+  const paymentMethod = await api.id('payment_method', '/v1/test_helpers/payment_methods', card);
+  const clock = { frozen_time: '2026-01-01T00:00:00Z' };
+  const testClock = await api.id('test_clock', '/v1/test_helpers/test_clocks', clock);
+  const hook = { url: 'http://127.0.0.1:9/hooks', events: ['*'] };
+  const webhook = await api.id('webhook', '/v1/webhooks', hook);
+
+  const session = (more: JsonObject) => {
+    const lines = [{ price, quantity: 1 }];
+    const body = { line_items: lines, success_url: 'https://shop.example/ok', customer, ...more };
+    return api.id('checkout_session', '/v1/checkout/sessions', body);
+  };
+  const complete = async (id: string) =>
+    api.make('checkout_session', `/v1/test_helpers/checkout/sessions/${id}/complete`, {
+      payment_method: paymentMethod,
+    });
+
+  const open = await session({});
+  const paid = `/v1/checkout/sessions/${await session({})}`;
+  const confirmed = await api.make('checkout_session', `${paid}/confirm`, { payment_method: paymentMethod });
+  const intent = confirmed.payment_intent as JsonObject;
+  const refunded = await api.make('checkout_session', `${paid}/refund`, { amount: 100 });
+  const subscribed = await complete(
+    await session({ mode: 'subscription', line_items: [{ price: monthly, quantity: 1 }] }),
+  );
+  const prepared = await complete(await session({ mode: 'setup', line_items: [] }));
+  const event = await api.first('events', '/v1/events');
+
+  const paymentIntent = text(intent.payment_intent_id);
+  return {
+    own: {
+      charge: text(intent.latest_charge),
+      checkout_session: open,
+      coupon,
+      customer,
+      event: text(event.event_id),
+      invoice: text(subscribed.invoice),
+      payment_intent: paymentIntent,
+      payment_method: paymentMethod,
+      price,
+      product,
+      product_component: text(component.component_id),
+      promo_code: promoCode,
+      refund: text((refunded.refunds as readonly unknown[])[0]),
+      setup_intent: text(prepared.setup_intent),
+      shipping_rate: text(shippingRate.shipping_rate_id),
+      subscription: text(subscribed.subscription),
+      test_clock: testClock,
+      webhook_endpoint: webhook,
+    },
+    references: { price, product, coupon, customer, payment_method: paymentMethod, payment_intent: paymentIntent },
+  };
+}
+
+function text(value: unknown): string {
+  if (typeof value !== 'string' || value === '') throw new Error('a seeded record has no identifier');
+  return value;
+}
+
+/** Events take a moment to arrive; a stack on which they have not by then is broken. */
+const patienceMs = 15_000;
+
+function clientOf(url: string, key: string) {
+  const ask = async (method: string, path: string, body?: JsonObject): Promise<JsonObject> => {
+    const reply = await send(url, {
+      method,
+      path,
+      key,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      headers: { 'idempotency-key': crypto.randomUUID() },
+    });
+    if (reply.status !== 200) throw new Error(`${method} ${path}: ${reply.status} ${reply.text}`);
+    return reply.json as JsonObject;
+  };
+  const make = async (envelope: string, path: string, fields: JsonObject) =>
+    (await ask('POST', path, { [envelope]: fields }))[envelope] as JsonObject;
+  return {
+    make,
+    /** Makes a record whose identifier is called as its envelope is. */
+    id: async (envelope: string, path: string, fields: JsonObject) =>
+      text((await make(envelope, path, fields))[`${envelope}_id`]),
+    /** The first of a list, once there is one. */
+    async first(plural: string, path: string): Promise<JsonObject> {
+      const startedAt = performance.now();
+      for (;;) {
+        const [first] = (await ask('GET', path))[plural] as readonly JsonObject[];
+        if (first !== undefined) return first;
+        if (performance.now() - startedAt > patienceMs) throw new Error(`${path} stayed empty`);
+      }
+    },
+  };
+}
