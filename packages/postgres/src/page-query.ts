@@ -18,8 +18,8 @@ export interface PageSource {
   readonly table: string;
   /** The identifier's column; with (account_id, test_mode) before it, it has an index. */
   readonly id: string;
-  /** The columns; all of the table's by default. */
-  readonly columns?: readonly (string | Knex.Raw)[];
+  /** The columns, each by its name: a prepared `select *` fails once a deploy has added a column. */
+  readonly columns: readonly (string | Knex.Raw)[];
   /** Adds the list's filters and joins. */
   readonly filter?: (query: Knex.QueryBuilder) => void;
 }
@@ -45,7 +45,7 @@ export function cursorOf(page: Page): Cursor | undefined {
 
 /** A select of the list's rows, filtered, in no order yet. */
 export function listQuery(scope: Scope, { table, columns, filter }: PageSource): Knex.QueryBuilder {
-  const query = scopedTable(scope, table).select(...(columns ?? [`${table}.*`]));
+  const query = scopedTable(scope, table).select(...columns);
   filter?.(query);
   return query;
 }

@@ -26,6 +26,7 @@ export async function listInvoices(
     {
       table: 'invoices',
       id: 'id',
+      columns,
       filter: (query) => {
         if (of.customerId !== undefined) query.where('customer_id', of.customerId);
         if (of.subscriptionId !== undefined) query.where('subscription_id', of.subscriptionId);
@@ -95,15 +96,30 @@ function fromRow(row: InvoiceRow): Invoice {
   };
 }
 
-const columns = `i.id, i.subscription_id, i.customer_id, i.checkout_session_id, i.status, i.total_cents, i.amount_paid_cents,
-  i.payment_intent_id, i.charge_id, i.backup_charge_status, i.period_start, i.period_end, i.paid_at, i.metadata, i.created_at`;
+const columns = [
+  'id',
+  'subscription_id',
+  'customer_id',
+  'checkout_session_id',
+  'status',
+  'total_cents',
+  'amount_paid_cents',
+  'payment_intent_id',
+  'charge_id',
+  'backup_charge_status',
+  'period_start',
+  'period_end',
+  'paid_at',
+  'metadata',
+  'created_at',
+];
 const selectOne = scoped<InvoiceRow>(
   'invoices.find',
-  `select ${columns} from invoices i where i.account_id = $1 and i.test_mode = $2 and i.id = $3`,
+  `select ${columns.join(', ')} from invoices where account_id = $1 and test_mode = $2 and id = $3`,
 );
 const selectMany = scoped<InvoiceRow>(
   'invoices.find_many',
-  `select ${columns} from invoices i where i.account_id = $1 and i.test_mode = $2 and i.id = any($3)`,
+  `select ${columns.join(', ')} from invoices where account_id = $1 and test_mode = $2 and id = any($3)`,
 );
 const insert = scoped(
   'invoices.insert',

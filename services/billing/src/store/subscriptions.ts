@@ -33,7 +33,7 @@ export async function listSubscriptions(
     {
       table: 'subscriptions',
       id: 'id',
-      columns: ['subscriptions.*', sqlBuilder.raw(itemsOf('subscriptions'))],
+      columns: [...columns.map((column) => `subscriptions.${column}`), sqlBuilder.raw(itemsOf('subscriptions'))],
       filter: (query) => {
         if (of.customerId !== undefined) query.where('customer_id', of.customerId);
         if (of.status !== undefined) query.where('status', of.status);
@@ -128,7 +128,14 @@ interface SubscriptionRow {
   metadata: Record<string, string>;
   created_at: Date;
   version: bigint;
-  items: { id: string; priceId: string; quantity: string; unitAmountCents: string; createdAt: number; updatedAt: number }[];
+  items: {
+    id: string;
+    priceId: string;
+    quantity: string;
+    unitAmountCents: string;
+    createdAt: number;
+    updatedAt: number;
+  }[];
 }
 
 function fromRow(row: SubscriptionRow): Subscription {
@@ -181,17 +188,48 @@ function itemsOf(table: string): string {
       and i.subscription_id = ${table}.id) as items`;
 }
 
+const columns = [
+  'id',
+  'customer_id',
+  'checkout_session_id',
+  'test_clock_id',
+  'status',
+  'anchor',
+  'interval',
+  'interval_count',
+  'current_period_start',
+  'current_period_end',
+  'trial_start',
+  'trial_end',
+  'cancel_at_period_end',
+  'cancel_at',
+  'canceled_at',
+  'latest_invoice_id',
+  'default_payment_method_id',
+  'backup_payment_method_id',
+  'proration_behavior',
+  'missing_payment_method',
+  'discounts',
+  'metadata',
+  'created_at',
+  'version',
+];
+
+function columnsOf(table: string): string {
+  return columns.map((column) => `${table}.${column}`).join(', ');
+}
+
 const selectOne = scoped<SubscriptionRow>(
   'subscriptions.find',
-  `select s.*, ${itemsOf('s')} from subscriptions s where s.account_id = $1 and s.test_mode = $2 and s.id = $3`,
+  `select ${columnsOf('s')}, ${itemsOf('s')} from subscriptions s where s.account_id = $1 and s.test_mode = $2 and s.id = $3`,
 );
 const selectForUpdate = scoped<SubscriptionRow>(
   'subscriptions.lock',
-  `select s.*, ${itemsOf('s')} from subscriptions s where s.account_id = $1 and s.test_mode = $2 and s.id = $3 for update of s`,
+  `select ${columnsOf('s')}, ${itemsOf('s')} from subscriptions s where s.account_id = $1 and s.test_mode = $2 and s.id = $3 for update of s`,
 );
 const selectMany = scoped<SubscriptionRow>(
   'subscriptions.find_many',
-  `select s.*, ${itemsOf('s')} from subscriptions s where s.account_id = $1 and s.test_mode = $2 and s.id = any($3)`,
+  `select ${columnsOf('s')}, ${itemsOf('s')} from subscriptions s where s.account_id = $1 and s.test_mode = $2 and s.id = any($3)`,
 );
 const insert = scoped(
   'subscriptions.insert',

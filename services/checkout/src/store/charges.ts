@@ -1,4 +1,4 @@
-import { type Db, type Page, readPage, type Scope, scoped } from '@eligo/postgres';
+import { type Db, type Page, readPage, type Scope, scoped, sqlBuilder } from '@eligo/postgres';
 import { centsFromInt64 } from '@eligo/values';
 import type { Charge } from '../domain/payment-intent.ts';
 
@@ -63,6 +63,7 @@ export async function listCharges(
     {
       table: 'checkout.charges',
       id: 'id',
+      columns: [sqlBuilder.raw(chargeColumns.replaceAll('c.', ''))],
       filter: (query) => {
         if (paymentIntentId !== undefined) query.where('payment_intent_id', paymentIntentId);
       },

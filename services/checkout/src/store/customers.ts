@@ -1,5 +1,5 @@
 import type { Page } from '@eligo/postgres';
-import { type Db, readPage, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { type Db, readPage, type Scope, scoped, sqlBuilder, type Tx } from '@eligo/postgres';
 import type { Customer } from '../domain/customer.ts';
 
 /** A customer that was not deleted, or undefined. */
@@ -32,6 +32,7 @@ export async function listCustomers(
     {
       table: 'checkout.customers',
       id: 'id',
+      columns: [sqlBuilder.raw(columns)],
       filter: (query) => {
         query.whereNull('deleted_at');
         if (email !== undefined) query.where('email', email);

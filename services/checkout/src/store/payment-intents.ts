@@ -1,4 +1,4 @@
-import { type Db, type Page, readPage, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { type Db, type Page, readPage, type Scope, scoped, sqlBuilder, type Tx } from '@eligo/postgres';
 import { type Cents, centsFromInt64 } from '@eligo/values';
 import type { Leg } from '../domain/charge-attempt.ts';
 import type { PaymentIntent, PaymentIntentStatus } from '../domain/payment-intent.ts';
@@ -94,6 +94,7 @@ export async function listIntents(
     {
       table: 'checkout.payment_intents',
       id: 'id',
+      columns: [sqlBuilder.raw(intentColumns.replaceAll('i.', ''))],
       filter: (query) => {
         if (of.customerId !== undefined) query.where('customer_id', of.customerId);
         if (of.sessionId !== undefined) query.where('session_id', of.sessionId);

@@ -1,4 +1,4 @@
-import { type Db, type Page, readPage, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { type Db, type Page, readPage, type Scope, scoped, sqlBuilder, type Tx } from '@eligo/postgres';
 import type { BillingDetails, PaymentMethod } from '../domain/payment-method.ts';
 
 export async function findPaymentMethod(db: Db, scope: Scope, id: string): Promise<PaymentMethod | undefined> {
@@ -30,6 +30,7 @@ export async function listPaymentMethods(
     {
       table: 'checkout.payment_methods',
       id: 'id',
+      columns: [sqlBuilder.raw(columns)],
       filter: (query) => {
         query.where('customer_id', customerId);
       },

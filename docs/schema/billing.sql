@@ -1,0 +1,320 @@
+-- Schema billing, as its migrations leave it.
+
+grant create, usage on schema billing to eligo_finder;
+
+grant usage on schema billing to eligo_billing;
+
+create table dead_letters (
+  consumer text collate "C" not null,
+  event_id text collate "C" not null,
+  type text collate "C" not null,
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  payload bytea not null,
+  error text not null,
+  deliveries integer not null,
+  created_at timestamp(3) with time zone default now() not null,
+  constraint dead_letters_pkey PRIMARY KEY (consumer, event_id)
+);
+grant delete, insert, select, update on dead_letters to eligo_billing;
+
+create table inbox (
+  consumer text collate "C" not null,
+  event_id text collate "C" not null,
+  handled_at timestamp(3) with time zone default now() not null,
+  constraint inbox_pkey PRIMARY KEY (consumer, event_id)
+);
+CREATE INDEX inbox_handled ON billing.inbox USING btree (handled_at);
+grant delete, select on inbox to eligo_finder;
+grant insert, select on inbox to eligo_billing;
+
+create table invoices (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  subscription_id text collate "C",
+  customer_id text collate "C" not null,
+  checkout_session_id text collate "C",
+  status text collate "C" not null,
+  collection_method text collate "C" not null,
+  total_cents bigint not null,
+  amount_paid_cents bigint default 0 not null,
+  payment_intent_id text collate "C",
+  charge_id text collate "C",
+  backup_charge_status text collate "C",
+  period_start timestamp(3) with time zone not null,
+  period_end timestamp(3) with time zone not null,
+  paid_at timestamp(3) with time zone,
+  metadata jsonb default '{}'::jsonb not null,
+  created_at timestamp(3) with time zone not null,
+  version bigint default 1 not null,
+  constraint invoices_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint invoices_account_id_test_mode_subscription_id_fkey FOREIGN KEY (account_id, test_mode, subscription_id) REFERENCES subscriptions(account_id, test_mode, id) DEFERRABLE INITIALLY DEFERRED,
+  constraint invoice_period_has_a_length CHECK ((period_end > period_start)),
+  constraint invoices_amount_paid_cents_check CHECK ((amount_paid_cents >= 0)),
+  constraint invoices_collection_method_check CHECK ((collection_method = 'charge_automatically'::text)),
+  constraint invoices_status_check CHECK ((status = ANY (ARRAY['draft'::text, 'open'::text, 'paid'::text, 'void'::text, 'uncollectible'::text]))),
+  constraint invoices_total_cents_check CHECK ((total_cents >= 0)),
+  constraint paid_is_paid_in_full CHECK ((((status = 'paid'::text) = (paid_at IS NOT NULL)) AND ((status <> 'paid'::text) OR (amount_paid_cents = total_cents)))),
+  constraint paid_within_total CHECK ((amount_paid_cents <= total_cents))
+);
+alter table invoices enable row level security;
+alter table invoices force row level security;
+create policy account_scope on invoices for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX invoices_by_customer ON billing.invoices USING btree (account_id, test_mode, customer_id, id);
+CREATE INDEX invoices_by_subscription ON billing.invoices USING btree (account_id, test_mode, subscription_id, id);
+CREATE UNIQUE INDEX invoices_once_per_period ON billing.invoices USING btree (account_id, test_mode, subscription_id, period_start) WHERE (subscription_id IS NOT NULL);
+grant insert, select, update on invoices to eligo_billing;
+
+create table migrations (
+  id text collate "C" not null,
+  checksum text not null,
+  applied_at timestamp(3) with time zone default now() not null,
+  constraint migrations_pkey PRIMARY KEY (id)
+);
+grant select on migrations to eligo_billing;
+
+create table outbox (
+  event_id text collate "C" not null,
+  aggregate_id text collate "C" not null,
+  aggregate_seq bigint not null,
+  type text collate "C" not null,
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  payload bytea,
+  created_at timestamp(3) with time zone default now() not null,
+  published_at timestamp(3) with time zone,
+  stream_seq bigint,
+  constraint outbox_pkey PRIMARY KEY (event_id),
+  constraint outbox_aggregate UNIQUE (aggregate_id, aggregate_seq),
+  constraint outbox_aggregate_seq_check CHECK ((aggregate_seq > 0)),
+  constraint outbox_stream_seq_check CHECK ((stream_seq > 0)),
+  constraint published_has_place CHECK (((published_at IS NULL) = (stream_seq IS NULL)))
+);
+CREATE INDEX outbox_published ON billing.outbox USING btree (published_at) WHERE (payload IS NOT NULL);
+CREATE UNIQUE INDEX outbox_stream_seq ON billing.outbox USING btree (stream_seq) WHERE (stream_seq IS NOT NULL);
+CREATE INDEX outbox_unpublished ON billing.outbox USING btree (event_id) WHERE ((published_at IS NULL) AND (payload IS NOT NULL));
+grant delete, select on outbox to eligo_finder;
+grant insert, select on outbox to eligo_billing;
+grant update (payload) on outbox to eligo_finder;
+grant update (published_at), update (stream_seq) on outbox to eligo_billing;
+
+create table outbox_stream (
+  stream text collate "C" not null,
+  created text not null,
+  constraint outbox_stream_pkey PRIMARY KEY (stream)
+);
+grant delete, insert, select, update on outbox_stream to eligo_billing;
+
+create table subscription_items (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  subscription_id text collate "C" not null,
+  id text collate "C" not null,
+  "position" smallint not null,
+  price_id text collate "C" not null,
+  quantity bigint not null,
+  unit_amount_cents bigint not null,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  constraint subscription_items_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint subscription_items_account_id_test_mode_subscription_id_pos_key UNIQUE (account_id, test_mode, subscription_id, "position"),
+  constraint subscription_items_account_id_test_mode_subscription_id_fkey FOREIGN KEY (account_id, test_mode, subscription_id) REFERENCES subscriptions(account_id, test_mode, id),
+  constraint subscription_items_position_check CHECK (("position" >= 0)),
+  constraint subscription_items_quantity_check CHECK ((quantity >= 1)),
+  constraint subscription_items_unit_amount_cents_check CHECK ((unit_amount_cents >= 0))
+);
+alter table subscription_items enable row level security;
+alter table subscription_items force row level security;
+create policy account_scope on subscription_items for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant insert, select, update on subscription_items to eligo_billing;
+
+create table subscriptions (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  customer_id text collate "C" not null,
+  checkout_session_id text collate "C",
+  test_clock_id text collate "C",
+  status text collate "C" not null,
+  anchor timestamp(3) with time zone not null,
+  "interval" text collate "C" not null,
+  interval_count integer not null,
+  current_period_start timestamp(3) with time zone not null,
+  current_period_end timestamp(3) with time zone not null,
+  trial_start timestamp(3) with time zone,
+  trial_end timestamp(3) with time zone,
+  cancel_at_period_end boolean default false not null,
+  cancel_at timestamp(3) with time zone,
+  canceled_at timestamp(3) with time zone,
+  latest_invoice_id text collate "C",
+  default_payment_method_id text collate "C",
+  backup_payment_method_id text collate "C",
+  proration_behavior text collate "C",
+  missing_payment_method text collate "C",
+  discounts jsonb default '[]'::jsonb not null,
+  metadata jsonb default '{}'::jsonb not null,
+  created_at timestamp(3) with time zone not null,
+  version bigint default 1 not null,
+  constraint subscriptions_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint subscriptions_account_id_test_mode_test_clock_id_fkey FOREIGN KEY (account_id, test_mode, test_clock_id) REFERENCES test_clocks(account_id, test_mode, id),
+  constraint canceled_is_dated CHECK (((status = 'canceled'::text) = (canceled_at IS NOT NULL))),
+  constraint period_has_a_length CHECK ((current_period_end > current_period_start)),
+  constraint subscriptions_interval_check CHECK (("interval" = ANY (ARRAY['day'::text, 'week'::text, 'month'::text, 'year'::text]))),
+  constraint subscriptions_interval_count_check CHECK ((interval_count >= 1)),
+  constraint subscriptions_status_check CHECK ((status = ANY (ARRAY['incomplete'::text, 'incomplete_expired'::text, 'trialing'::text, 'active'::text, 'past_due'::text, 'canceled'::text, 'unpaid'::text, 'paused'::text]))),
+  constraint trial_is_whole CHECK (((trial_start IS NULL) = (trial_end IS NULL)))
+);
+alter table subscriptions enable row level security;
+alter table subscriptions force row level security;
+create policy account_scope on subscriptions for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+create policy finder_reads on subscriptions for select to eligo_finder
+  using (true);
+CREATE INDEX subscriptions_by_customer ON billing.subscriptions USING btree (account_id, test_mode, customer_id, id);
+CREATE UNIQUE INDEX subscriptions_by_session ON billing.subscriptions USING btree (account_id, test_mode, checkout_session_id) WHERE (checkout_session_id IS NOT NULL);
+CREATE INDEX subscriptions_by_status ON billing.subscriptions USING btree (account_id, test_mode, status, id);
+CREATE INDEX subscriptions_ending ON billing.subscriptions USING btree (LEAST(cancel_at,
+CASE
+    WHEN cancel_at_period_end THEN current_period_end
+    ELSE NULL::timestamp with time zone
+END)) WHERE ((status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'paused'::text, 'unpaid'::text])) AND ((cancel_at IS NOT NULL) OR cancel_at_period_end));
+CREATE TRIGGER guard_subscription BEFORE UPDATE ON billing.subscriptions FOR EACH ROW EXECUTE FUNCTION guard_subscription();
+grant insert, select, update on subscriptions to eligo_billing;
+grant select on subscriptions to eligo_finder;
+
+create table test_clocks (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  name text,
+  frozen_time timestamp(3) with time zone not null,
+  status text collate "C" not null,
+  created_at timestamp(3) with time zone not null,
+  deleted_at timestamp(3) with time zone,
+  constraint test_clocks_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint test_clocks_status_check CHECK ((status = ANY (ARRAY['ready'::text, 'advancing'::text]))),
+  constraint test_clocks_test_mode_check CHECK (test_mode)
+);
+alter table test_clocks enable row level security;
+alter table test_clocks force row level security;
+create policy account_scope on test_clocks for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+create policy finder_reads on test_clocks for select to eligo_finder
+  using (true);
+CREATE INDEX test_clocks_advancing ON billing.test_clocks USING btree (account_id, test_mode, id) WHERE (status = 'advancing'::text);
+CREATE TRIGGER guard_test_clock BEFORE UPDATE ON billing.test_clocks FOR EACH ROW EXECUTE FUNCTION guard_test_clock();
+grant insert, select, update on test_clocks to eligo_billing;
+grant select on test_clocks to eligo_finder;
+
+CREATE OR REPLACE FUNCTION billing.advancing_test_clocks(most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, id text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+  select c.account_id, c.test_mode, c.id from test_clocks c where c.status = 'advancing' order by c.id limit most
+$function$;
+alter function advancing_test_clocks(most integer) owner to eligo_finder;
+grant execute on function advancing_test_clocks(most integer) to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.due_cancellations(at timestamp with time zone, most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, id text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+  select s.account_id, s.test_mode, s.id
+    from subscriptions s
+    left join test_clocks c on c.account_id = s.account_id and c.test_mode = s.test_mode and c.id = s.test_clock_id
+   where s.status in ('trialing', 'active', 'past_due', 'paused', 'unpaid') and (s.cancel_at is not null or s.cancel_at_period_end)
+     and least(s.cancel_at, case when s.cancel_at_period_end then s.current_period_end end) <= coalesce(c.frozen_time, at)
+   order by least(s.cancel_at, case when s.cancel_at_period_end then s.current_period_end end) limit most
+$function$;
+alter function due_cancellations(at timestamp with time zone, most integer) owner to eligo_finder;
+grant execute on function due_cancellations(at timestamp with time zone, most integer) to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.guard_subscription()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if new.status <> old.status and (old.status, new.status) not in (
+    ('incomplete', 'active'), ('incomplete', 'trialing'), ('incomplete', 'incomplete_expired'), ('incomplete', 'canceled'),
+    ('trialing', 'active'), ('trialing', 'past_due'), ('trialing', 'paused'), ('trialing', 'canceled'),
+    ('active', 'past_due'), ('active', 'paused'), ('active', 'canceled'),
+    ('past_due', 'active'), ('past_due', 'unpaid'), ('past_due', 'canceled'),
+    ('unpaid', 'active'), ('unpaid', 'canceled'),
+    ('paused', 'active'), ('paused', 'canceled')
+  ) then
+    raise exception 'a subscription does not move from % to %', old.status, new.status
+      using errcode = 'check_violation', constraint = 'subscription_state_table';
+  end if;
+  return new;
+end $function$;
+alter function guard_subscription() owner to eligo_owner;
+grant execute on function guard_subscription() to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.guard_test_clock()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if new.frozen_time < old.frozen_time then
+    raise exception 'a test clock does not go back' using errcode = 'check_violation', constraint = 'test_clock_goes_forward';
+  end if;
+  return new;
+end $function$;
+alter function guard_test_clock() owner to eligo_owner;
+grant execute on function guard_test_clock() to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.prune_events(outbox_days integer, inbox_days integer, batch integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+  declare
+    blanked bigint;
+    deleted bigint;
+    forgotten bigint;
+  begin
+    if outbox_days < 7 then
+      raise exception 'the outbox is kept for 7 days at least';
+    end if;
+    if inbox_days < 31 or inbox_days < outbox_days then
+      raise exception 'the inbox is kept longer than the stream (30 days) and the outbox';
+    end if;
+    with old as (
+      select o.event_id, exists (
+        select from outbox later where later.aggregate_id = o.aggregate_id and later.aggregate_seq > o.aggregate_seq
+      ) as followed
+      from outbox o
+      where o.payload is not null and o.published_at < now() - make_interval(days => outbox_days)
+      order by o.published_at limit batch
+    ), gone as (
+      delete from outbox o using old where o.event_id = old.event_id and old.followed returning 1
+    ), blank as (
+      update outbox o set payload = null from old where o.event_id = old.event_id and not old.followed returning 1
+    )
+    select (select count(*) from gone), (select count(*) from blank) into deleted, blanked;
+    with old as (
+      select consumer, event_id from inbox
+      where handled_at < now() - make_interval(days => inbox_days) order by handled_at limit batch
+    ), gone as (
+      delete from inbox i using old where (i.consumer, i.event_id) = (old.consumer, old.event_id) returning 1
+    )
+    select count(*) from gone into forgotten;
+    return deleted + blanked + forgotten;
+  end
+  $function$;
+alter function prune_events(outbox_days integer, inbox_days integer, batch integer) owner to eligo_finder;
+grant execute on function prune_events(outbox_days integer, inbox_days integer, batch integer) to eligo_billing;
+
+alter default privileges in schema billing grant delete, insert, select, update on tables to eligo_billing;
+
+alter default privileges in schema billing grant execute on functions to eligo_billing;
+
+alter default privileges in schema billing grant usage on sequences to eligo_billing;

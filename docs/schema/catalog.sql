@@ -1,0 +1,613 @@
+-- Schema catalog, as its migrations leave it.
+
+grant create, usage on schema catalog to eligo_finder;
+
+grant usage on schema catalog to eligo_catalog;
+
+create table component_names (
+  test_mode boolean not null,
+  name_hash bytea not null,
+  component_id text collate "C" not null,
+  created_at timestamp(3) with time zone not null,
+  constraint component_names_pkey PRIMARY KEY (test_mode, name_hash),
+  constraint component_names_component UNIQUE (test_mode, component_id),
+  constraint component_names_hash_length CHECK ((octet_length(name_hash) = 32))
+);
+grant insert, select on component_names to eligo_catalog;
+
+create table component_nutrition (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  component_nutrition_id text collate "C" not null,
+  component_id text collate "C" not null,
+  name text not null,
+  shared boolean not null,
+  category text,
+  serving_size_g numeric(15,6),
+  calories numeric(15,6),
+  total_fat_g numeric(15,6),
+  saturated_fat_g numeric(15,6),
+  trans_fat_g numeric(15,6),
+  carbohydrate_g numeric(15,6),
+  fiber_g numeric(15,6),
+  protein_g numeric(15,6),
+  sodium_mg numeric(15,6),
+  added_sugar_g numeric(15,6),
+  vegan boolean,
+  gluten_free boolean,
+  canonical_food_key text,
+  client_reference_id text collate "C",
+  metadata jsonb default '{}'::jsonb not null,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  constraint component_nutrition_pkey PRIMARY KEY (account_id, test_mode, component_nutrition_id),
+  constraint component_nutrition_registered_once UNIQUE (account_id, test_mode, component_id),
+  constraint component_nutrition_name FOREIGN KEY (test_mode, component_id) REFERENCES component_names(test_mode, component_id),
+  constraint component_nutrition_client_reference_length CHECK ((char_length(client_reference_id) <= 500)),
+  constraint component_nutrition_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text)),
+  constraint component_nutrition_not_negative CHECK ((LEAST(calories, total_fat_g, saturated_fat_g, trans_fat_g, carbohydrate_g, fiber_g, protein_g, sodium_mg, added_sugar_g) >= (0)::numeric)),
+  constraint component_nutrition_serving_positive CHECK ((serving_size_g > (0)::numeric))
+);
+alter table component_nutrition enable row level security;
+alter table component_nutrition force row level security;
+create policy account_scope on component_nutrition for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE UNIQUE INDEX component_nutrition_client_reference ON catalog.component_nutrition USING btree (account_id, test_mode, client_reference_id) WHERE (client_reference_id IS NOT NULL);
+CREATE TRIGGER component_nutrition_immutable BEFORE UPDATE ON catalog.component_nutrition FOR EACH ROW WHEN (((((old.component_id IS DISTINCT FROM new.component_id) OR (old.name IS DISTINCT FROM new.name)) OR (old.shared IS DISTINCT FROM new.shared)) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION refuse_change();
+grant insert, select, update on component_nutrition to eligo_catalog;
+
+create table coupons (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  coupon_id text collate "C" not null,
+  name text,
+  amount_off_cents bigint,
+  percent_off_basis_points integer,
+  duration text not null,
+  duration_in_months integer,
+  max_redemptions integer,
+  times_redeemed integer default 0 not null,
+  product_ids text[] default '{}'::text[] not null,
+  price_ids text[] default '{}'::text[] not null,
+  inline boolean default false not null,
+  metadata jsonb default '{}'::jsonb not null,
+  created_at timestamp(3) with time zone not null,
+  deleted_at timestamp(3) with time zone,
+  constraint coupons_pkey PRIMARY KEY (account_id, test_mode, coupon_id),
+  constraint coupons_amount_or_percent CHECK (((amount_off_cents IS NULL) <> (percent_off_basis_points IS NULL))),
+  constraint coupons_amount_range CHECK (((amount_off_cents >= 0) AND (amount_off_cents <= '9007199254740991'::bigint))),
+  constraint coupons_duration CHECK ((duration = ANY (ARRAY['once'::text, 'repeating'::text, 'forever'::text]))),
+  constraint coupons_max_positive CHECK ((max_redemptions >= 1)),
+  constraint coupons_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text)),
+  constraint coupons_months CHECK (((((duration = 'repeating'::text) = (duration_in_months IS NOT NULL)) AND (duration_in_months >= 1)) OR ((duration <> 'repeating'::text) AND (duration_in_months IS NULL)))),
+  constraint coupons_one_restriction CHECK (((product_ids = '{}'::text[]) OR (price_ids = '{}'::text[]))),
+  constraint coupons_percent_range CHECK (((percent_off_basis_points >= 1) AND (percent_off_basis_points <= 10000))),
+  constraint coupons_redeemed_within_limit CHECK (((times_redeemed >= 0) AND (times_redeemed <= COALESCE(max_redemptions, 2147483647))))
+);
+alter table coupons enable row level security;
+alter table coupons force row level security;
+create policy account_scope on coupons for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX coupons_listed ON catalog.coupons USING btree (account_id, test_mode, inline, coupon_id);
+CREATE TRIGGER coupons_immutable BEFORE UPDATE ON catalog.coupons FOR EACH ROW WHEN (((((((((old.amount_off_cents IS DISTINCT FROM new.amount_off_cents) OR (old.percent_off_basis_points IS DISTINCT FROM new.percent_off_basis_points)) OR (old.duration IS DISTINCT FROM new.duration)) OR (old.duration_in_months IS DISTINCT FROM new.duration_in_months)) OR (old.product_ids IS DISTINCT FROM new.product_ids)) OR (old.price_ids IS DISTINCT FROM new.price_ids)) OR (old.inline IS DISTINCT FROM new.inline)) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION refuse_change();
+grant insert, select, update on coupons to eligo_catalog;
+
+create table dead_letters (
+  consumer text collate "C" not null,
+  event_id text collate "C" not null,
+  type text collate "C" not null,
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  payload bytea not null,
+  error text not null,
+  deliveries integer not null,
+  created_at timestamp(3) with time zone default now() not null,
+  constraint dead_letters_pkey PRIMARY KEY (consumer, event_id)
+);
+grant delete, insert, select, update on dead_letters to eligo_catalog;
+
+create table food_policies (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  version integer not null,
+  effective_at timestamp(3) with time zone not null,
+  thresholds jsonb not null,
+  created_at timestamp(3) with time zone default now() not null,
+  constraint food_policies_pkey PRIMARY KEY (account_id, test_mode, version),
+  constraint food_policies_positive CHECK ((version >= 1)),
+  constraint food_policies_shape CHECK (((jsonb_typeof(thresholds) = 'object'::text) AND (jsonb_typeof((thresholds -> 'categories'::text)) = 'object'::text) AND ((thresholds ->> 'eligible_class'::text) = ANY (ARRAY['auto_substantiation'::text, 'private_label'::text, 'letter_of_medical_necessity'::text, 'service'::text]))))
+);
+alter table food_policies enable row level security;
+alter table food_policies force row level security;
+create policy account_scope on food_policies for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+create policy default_policy_read on food_policies for select to public
+  using ((account_id = ''::text));
+CREATE INDEX food_policies_by_effect ON catalog.food_policies USING btree (account_id, test_mode, effective_at, version);
+CREATE TRIGGER food_policies_immutable BEFORE UPDATE ON catalog.food_policies FOR EACH ROW EXECUTE FUNCTION refuse_change();
+grant insert, select on food_policies to eligo_catalog;
+
+create table inbox (
+  consumer text collate "C" not null,
+  event_id text collate "C" not null,
+  handled_at timestamp(3) with time zone default now() not null,
+  constraint inbox_pkey PRIMARY KEY (consumer, event_id)
+);
+CREATE INDEX inbox_handled ON catalog.inbox USING btree (handled_at);
+grant delete, select on inbox to eligo_finder;
+grant insert, select on inbox to eligo_catalog;
+
+create table inline_coupons (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  session_id text collate "C" not null,
+  discount_index integer not null,
+  coupon_id text collate "C" not null,
+  created_at timestamp(3) with time zone not null,
+  constraint inline_coupons_pkey PRIMARY KEY (account_id, test_mode, session_id, discount_index)
+);
+alter table inline_coupons enable row level security;
+alter table inline_coupons force row level security;
+create policy account_scope on inline_coupons for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant insert, select, update on inline_coupons to eligo_catalog;
+
+create table inline_lines (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  session_id text collate "C" not null,
+  line_index integer not null,
+  price_id text collate "C" not null,
+  product_id text collate "C" not null,
+  product_made boolean not null,
+  created_at timestamp(3) with time zone not null,
+  constraint inline_lines_pkey PRIMARY KEY (account_id, test_mode, session_id, line_index)
+);
+alter table inline_lines enable row level security;
+alter table inline_lines force row level security;
+create policy account_scope on inline_lines for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant insert, select, update on inline_lines to eligo_catalog;
+
+create table migrations (
+  id text collate "C" not null,
+  checksum text not null,
+  applied_at timestamp(3) with time zone default now() not null,
+  constraint migrations_pkey PRIMARY KEY (id)
+);
+grant select on migrations to eligo_catalog;
+
+create table outbox (
+  event_id text collate "C" not null,
+  aggregate_id text collate "C" not null,
+  aggregate_seq bigint not null,
+  type text collate "C" not null,
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  payload bytea,
+  created_at timestamp(3) with time zone default now() not null,
+  published_at timestamp(3) with time zone,
+  stream_seq bigint,
+  constraint outbox_pkey PRIMARY KEY (event_id),
+  constraint outbox_aggregate UNIQUE (aggregate_id, aggregate_seq),
+  constraint outbox_aggregate_seq_check CHECK ((aggregate_seq > 0)),
+  constraint outbox_stream_seq_check CHECK ((stream_seq > 0)),
+  constraint published_has_place CHECK (((published_at IS NULL) = (stream_seq IS NULL)))
+);
+CREATE INDEX outbox_published ON catalog.outbox USING btree (published_at) WHERE (payload IS NOT NULL);
+CREATE UNIQUE INDEX outbox_stream_seq ON catalog.outbox USING btree (stream_seq) WHERE (stream_seq IS NOT NULL);
+CREATE INDEX outbox_unpublished ON catalog.outbox USING btree (event_id) WHERE ((published_at IS NULL) AND (payload IS NOT NULL));
+grant delete, select on outbox to eligo_finder;
+grant insert, select on outbox to eligo_catalog;
+grant update (payload) on outbox to eligo_finder;
+grant update (published_at), update (stream_seq) on outbox to eligo_catalog;
+
+create table outbox_stream (
+  stream text collate "C" not null,
+  created text not null,
+  constraint outbox_stream_pkey PRIMARY KEY (stream)
+);
+grant delete, insert, select, update on outbox_stream to eligo_catalog;
+
+create table price_metadata (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  key text collate "C" not null,
+  value text collate "C" not null,
+  listing text collate "C" not null,
+  price_id text collate "C" not null,
+  constraint price_metadata_pkey PRIMARY KEY (account_id, test_mode, key, value, listing, price_id)
+);
+alter table price_metadata enable row level security;
+alter table price_metadata force row level security;
+create policy account_scope on price_metadata for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant delete, insert, select, update on price_metadata to eligo_catalog;
+
+create table prices (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  price_id text collate "C" not null,
+  product_id text collate "C" not null,
+  product_active boolean not null,
+  product_eligibility_key text collate "C" not null,
+  description text,
+  unit_amount_cents bigint not null,
+  recurring_interval text,
+  recurring_interval_count integer,
+  trial_period_days integer,
+  active boolean default true not null,
+  pending boolean default false not null,
+  inline boolean default false not null,
+  lookup_key text collate "C",
+  hsa_fsa_eligibility text collate "C",
+  metadata jsonb default '{}'::jsonb not null,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  listing text collate "C" generated always as (
+CASE
+    WHEN (pending OR (NOT product_active)) THEN 'hidden'::text
+    WHEN active THEN 'active'::text
+    ELSE 'archived'::text
+END) stored not null,
+  constraint prices_pkey PRIMARY KEY (account_id, test_mode, price_id),
+  constraint prices_product FOREIGN KEY (account_id, test_mode, product_id, product_active, product_eligibility_key) REFERENCES products(account_id, test_mode, product_id, active, eligibility_key) ON UPDATE CASCADE,
+  constraint prices_amount_range CHECK (((unit_amount_cents >= 0) AND (unit_amount_cents <= '9007199254740991'::bigint))),
+  constraint prices_class CHECK ((hsa_fsa_eligibility = ANY (ARRAY['not_eligible'::text, 'auto_substantiation'::text, 'private_label'::text, 'letter_of_medical_necessity'::text, 'prescription'::text, 'vision'::text, 'service'::text]))),
+  constraint prices_interval CHECK ((recurring_interval = ANY (ARRAY['day'::text, 'week'::text, 'month'::text, 'year'::text]))),
+  constraint prices_interval_count_positive CHECK ((recurring_interval_count >= 1)),
+  constraint prices_lookup_key_length CHECK (((char_length(lookup_key) >= 1) AND (char_length(lookup_key) <= 500))),
+  constraint prices_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text)),
+  constraint prices_pending_is_inactive CHECK ((NOT (pending AND active))),
+  constraint prices_recurring_whole CHECK ((((recurring_interval IS NULL) = (recurring_interval_count IS NULL)) AND ((recurring_interval IS NOT NULL) OR (trial_period_days IS NULL)))),
+  constraint prices_trial_not_negative CHECK ((trial_period_days >= 0))
+);
+alter table prices enable row level security;
+alter table prices force row level security;
+create policy account_scope on prices for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+create policy sibling_price_read on prices for select to eligo_finder
+  using (true);
+CREATE INDEX prices_by_product ON catalog.prices USING btree (account_id, test_mode, product_id, listing, price_id);
+CREATE INDEX prices_listed ON catalog.prices USING btree (account_id, test_mode, listing, price_id);
+CREATE UNIQUE INDEX prices_lookup_key ON catalog.prices USING btree (account_id, test_mode, lookup_key) WHERE (lookup_key IS NOT NULL);
+CREATE TRIGGER prices_immutable BEFORE UPDATE ON catalog.prices FOR EACH ROW WHEN ((((((((old.unit_amount_cents IS DISTINCT FROM new.unit_amount_cents) OR (old.recurring_interval IS DISTINCT FROM new.recurring_interval)) OR (old.recurring_interval_count IS DISTINCT FROM new.recurring_interval_count)) OR (old.trial_period_days IS DISTINCT FROM new.trial_period_days)) OR (old.product_id IS DISTINCT FROM new.product_id)) OR (old.created_at IS DISTINCT FROM new.created_at)) OR (old.inline IS DISTINCT FROM new.inline))) EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER prices_metadata_added AFTER INSERT ON catalog.prices REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION price_metadata_added();
+CREATE TRIGGER prices_metadata_changed AFTER UPDATE ON catalog.prices REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION price_metadata_changed();
+grant insert, select, update on prices to eligo_catalog;
+grant select on prices to eligo_finder;
+
+create unlogged table product_code_changes (
+  is_new boolean not null,
+  is_gone boolean not null,
+  gtin text collate "C" not null,
+  effective_from timestamp(3) with time zone not null,
+  effective_to timestamp(3) with time zone,
+  hsa_fsa_eligibility text collate "C",
+  label text
+);
+grant delete, insert, select, truncate, update on product_code_changes to eligo_catalog;
+
+create unlogged table product_code_staging (
+  line integer not null,
+  gtin text collate "C" not null,
+  effective_from timestamp(3) with time zone not null,
+  effective_to timestamp(3) with time zone not null,
+  hsa_fsa_eligibility text collate "C" not null,
+  label text
+);
+grant delete, insert, select, truncate, update on product_code_staging to eligo_catalog;
+
+create table product_code_versions (
+  version integer not null,
+  source text not null,
+  effective_at timestamp(3) with time zone not null,
+  imported_at timestamp(3) with time zone default now() not null,
+  rows_total integer not null,
+  rows_added integer not null,
+  rows_changed integer not null,
+  rows_removed integer not null,
+  constraint product_code_versions_pkey PRIMARY KEY (version),
+  constraint product_code_versions_not_backdated CHECK ((effective_at >= imported_at)),
+  constraint product_code_versions_positive CHECK ((version >= 1))
+);
+CREATE INDEX product_code_versions_by_effect ON catalog.product_code_versions USING btree (effective_at, version);
+grant insert, select on product_code_versions to eligo_catalog;
+
+create table product_codes (
+  gtin text collate "C" not null,
+  effective_from timestamp(3) with time zone default '-infinity'::timestamp with time zone not null,
+  version_from integer not null,
+  version_to integer,
+  effective_to timestamp(3) with time zone default 'infinity'::timestamp with time zone not null,
+  hsa_fsa_eligibility text collate "C" not null,
+  label text,
+  constraint product_codes_pkey PRIMARY KEY (gtin, effective_from, version_from),
+  constraint product_codes_class CHECK ((hsa_fsa_eligibility = ANY (ARRAY['not_eligible'::text, 'auto_substantiation'::text, 'private_label'::text, 'letter_of_medical_necessity'::text, 'prescription'::text, 'vision'::text, 'service'::text]))),
+  constraint product_codes_effect CHECK ((effective_to > effective_from)),
+  constraint product_codes_gtin CHECK ((gtin ~ '^[0-9]{14}$'::text)),
+  constraint product_codes_versions CHECK ((version_to > version_from))
+);
+CREATE UNIQUE INDEX product_codes_current ON catalog.product_codes USING btree (gtin, effective_from) WHERE (version_to IS NULL);
+grant insert, select, update on product_codes to eligo_catalog;
+
+create table product_metadata (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  key text collate "C" not null,
+  value text collate "C" not null,
+  product_id text collate "C" not null,
+  constraint product_metadata_pkey PRIMARY KEY (account_id, test_mode, key, value, product_id)
+);
+alter table product_metadata enable row level security;
+alter table product_metadata force row level security;
+create policy account_scope on product_metadata for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant delete, insert, select, update on product_metadata to eligo_catalog;
+
+create table products (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  product_id text collate "C" not null,
+  name text,
+  description text,
+  upc_code text,
+  gtin text,
+  reference_gtin text,
+  url text,
+  client_reference_id text collate "C",
+  image_urls text[] default '{}'::text[] not null,
+  categories text[] default '{}'::text[] not null,
+  component_ids text[] default '{}'::text[] not null,
+  hsa_fsa_eligibility text collate "C",
+  visit_type text,
+  active boolean default true not null,
+  pending boolean default false not null,
+  metadata jsonb default '{}'::jsonb not null,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  eligibility_key text collate "C" generated always as (COALESCE(hsa_fsa_eligibility, ''::text)) stored not null,
+  constraint products_pkey PRIMARY KEY (account_id, test_mode, product_id),
+  constraint products_as_prices_see_them UNIQUE (account_id, test_mode, product_id, active, eligibility_key),
+  constraint products_class CHECK ((hsa_fsa_eligibility = ANY (ARRAY['not_eligible'::text, 'auto_substantiation'::text, 'private_label'::text, 'letter_of_medical_necessity'::text, 'prescription'::text, 'vision'::text, 'service'::text]))),
+  constraint products_client_reference_length CHECK ((char_length(client_reference_id) <= 500)),
+  constraint products_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text)),
+  constraint products_pending_is_inactive CHECK ((NOT (pending AND active)))
+);
+alter table products enable row level security;
+alter table products force row level security;
+create policy account_scope on products for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX products_by_active ON catalog.products USING btree (account_id, test_mode, pending, active, product_id);
+CREATE INDEX products_by_client_reference ON catalog.products USING btree (account_id, test_mode, client_reference_id, product_id) WHERE (client_reference_id IS NOT NULL);
+CREATE INDEX products_listed ON catalog.products USING btree (account_id, test_mode, pending, product_id);
+CREATE TRIGGER products_metadata_added AFTER INSERT ON catalog.products REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION product_metadata_added();
+CREATE TRIGGER products_metadata_changed AFTER UPDATE ON catalog.products REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION product_metadata_changed();
+grant insert, select, update on products to eligo_catalog;
+
+create table promo_codes (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  promo_code_id text collate "C" not null,
+  code text not null,
+  code_key text collate "C" not null,
+  coupon_id text collate "C" not null,
+  customer_id text collate "C",
+  max_redemptions integer,
+  times_redeemed integer default 0 not null,
+  active boolean default true not null,
+  expires_at timestamp(3) with time zone,
+  metadata jsonb default '{}'::jsonb not null,
+  created_at timestamp(3) with time zone not null,
+  constraint promo_codes_pkey PRIMARY KEY (account_id, test_mode, promo_code_id),
+  constraint promo_codes_coupon FOREIGN KEY (account_id, test_mode, coupon_id) REFERENCES coupons(account_id, test_mode, coupon_id),
+  constraint promo_codes_code_length CHECK ((((char_length(code) >= 1) AND (char_length(code) <= 500)) AND ((char_length(code_key) >= 1) AND (char_length(code_key) <= 600)))),
+  constraint promo_codes_max_positive CHECK ((max_redemptions >= 1)),
+  constraint promo_codes_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text)),
+  constraint promo_codes_redeemed_within_limit CHECK (((times_redeemed >= 0) AND (times_redeemed <= COALESCE(max_redemptions, 2147483647))))
+);
+alter table promo_codes enable row level security;
+alter table promo_codes force row level security;
+create policy account_scope on promo_codes for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE UNIQUE INDEX promo_codes_active_code ON catalog.promo_codes USING btree (account_id, test_mode, code_key) WHERE active;
+CREATE INDEX promo_codes_by_active ON catalog.promo_codes USING btree (account_id, test_mode, active, promo_code_id);
+CREATE INDEX promo_codes_by_code ON catalog.promo_codes USING btree (account_id, test_mode, code_key, promo_code_id);
+CREATE INDEX promo_codes_by_coupon ON catalog.promo_codes USING btree (account_id, test_mode, coupon_id, promo_code_id);
+CREATE INDEX promo_codes_by_customer ON catalog.promo_codes USING btree (account_id, test_mode, customer_id, promo_code_id) WHERE (customer_id IS NOT NULL);
+CREATE TRIGGER promo_codes_immutable BEFORE UPDATE ON catalog.promo_codes FOR EACH ROW WHEN ((((((((old.code IS DISTINCT FROM new.code) OR (old.code_key IS DISTINCT FROM new.code_key)) OR (old.coupon_id IS DISTINCT FROM new.coupon_id)) OR (old.customer_id IS DISTINCT FROM new.customer_id)) OR (old.max_redemptions IS DISTINCT FROM new.max_redemptions)) OR (old.expires_at IS DISTINCT FROM new.expires_at)) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION refuse_change();
+grant insert, select, update on promo_codes to eligo_catalog;
+
+create table redemptions (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  session_id text collate "C" not null,
+  state text not null,
+  coupon_ids text[] not null,
+  promo_code_ids text[] not null,
+  created_at timestamp(3) with time zone default now() not null,
+  settled_at timestamp(3) with time zone,
+  constraint redemptions_pkey PRIMARY KEY (account_id, test_mode, session_id),
+  constraint redemptions_settled CHECK (((state = 'reserved'::text) = (settled_at IS NULL))),
+  constraint redemptions_state CHECK ((state = ANY (ARRAY['reserved'::text, 'final'::text, 'released'::text])))
+);
+alter table redemptions enable row level security;
+alter table redemptions force row level security;
+create policy account_scope on redemptions for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE TRIGGER redemptions_moves BEFORE UPDATE ON catalog.redemptions FOR EACH ROW WHEN (((old.state <> 'reserved'::text) AND (old.state <> new.state))) EXECUTE FUNCTION refuse_redemption_move();
+grant insert, select, update on redemptions to eligo_catalog;
+
+create table shipping_rates (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  shipping_rate_id text collate "C" not null,
+  active boolean default true not null,
+  display_name text not null,
+  amount_cents bigint not null,
+  metadata jsonb default '{}'::jsonb not null,
+  created_at timestamp(3) with time zone not null,
+  constraint shipping_rates_pkey PRIMARY KEY (account_id, test_mode, shipping_rate_id),
+  constraint shipping_rates_amount_range CHECK (((amount_cents >= 0) AND (amount_cents <= '9007199254740991'::bigint))),
+  constraint shipping_rates_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text))
+);
+alter table shipping_rates enable row level security;
+alter table shipping_rates force row level security;
+create policy account_scope on shipping_rates for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX shipping_rates_by_active ON catalog.shipping_rates USING btree (account_id, test_mode, active, shipping_rate_id);
+CREATE TRIGGER shipping_rates_immutable BEFORE UPDATE ON catalog.shipping_rates FOR EACH ROW WHEN ((((old.display_name IS DISTINCT FROM new.display_name) OR (old.amount_cents IS DISTINCT FROM new.amount_cents)) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION refuse_change();
+grant insert, select, update on shipping_rates to eligo_catalog;
+
+CREATE OR REPLACE FUNCTION catalog.find_sibling_price(siblings text[], in_test_mode boolean, wanted text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'catalog', 'pg_temp'
+AS $function$
+    select account_id from prices
+    where account_id = any(siblings) and test_mode = in_test_mode and price_id = wanted collate "C" limit 1
+  $function$;
+alter function find_sibling_price(siblings text[], in_test_mode boolean, wanted text) owner to eligo_finder;
+grant execute on function find_sibling_price(siblings text[], in_test_mode boolean, wanted text) to eligo_catalog;
+
+CREATE OR REPLACE FUNCTION catalog.price_metadata_added()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into price_metadata (account_id, test_mode, key, value, listing, price_id)
+  select p.account_id, p.test_mode, pair.key, pair.value, p.listing, p.price_id
+  from added p cross join lateral jsonb_each_text(p.metadata) pair
+  where p.metadata <> '{}';
+  return null;
+end $function$;
+alter function price_metadata_added() owner to eligo_owner;
+grant execute on function price_metadata_added() to eligo_catalog;
+
+CREATE OR REPLACE FUNCTION catalog.price_metadata_changed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  delete from price_metadata m using before b cross join lateral jsonb_each_text(b.metadata) pair
+  where b.metadata <> '{}'
+    and m.account_id = b.account_id and m.test_mode = b.test_mode and m.key = pair.key and m.value = pair.value
+    and m.listing = b.listing and m.price_id = b.price_id
+    and exists (select from after a where a.account_id = b.account_id and a.test_mode = b.test_mode and a.price_id = b.price_id
+      and (a.metadata, a.listing) is distinct from (b.metadata, b.listing));
+  insert into price_metadata (account_id, test_mode, key, value, listing, price_id)
+  select a.account_id, a.test_mode, pair.key, pair.value, a.listing, a.price_id
+  from after a
+  join before b on b.account_id = a.account_id and b.test_mode = a.test_mode and b.price_id = a.price_id
+  cross join lateral jsonb_each_text(a.metadata) pair
+  where a.metadata <> '{}' and (a.metadata, a.listing) is distinct from (b.metadata, b.listing);
+  return null;
+end $function$;
+alter function price_metadata_changed() owner to eligo_owner;
+grant execute on function price_metadata_changed() to eligo_catalog;
+
+CREATE OR REPLACE FUNCTION catalog.product_metadata_added()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into product_metadata (account_id, test_mode, key, value, product_id)
+  select p.account_id, p.test_mode, pair.key, pair.value, p.product_id
+  from added p cross join lateral jsonb_each_text(p.metadata) pair
+  where p.metadata <> '{}';
+  return null;
+end $function$;
+alter function product_metadata_added() owner to eligo_owner;
+grant execute on function product_metadata_added() to eligo_catalog;
+
+CREATE OR REPLACE FUNCTION catalog.product_metadata_changed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  delete from product_metadata m using before b cross join lateral jsonb_each_text(b.metadata) pair
+  where b.metadata <> '{}'
+    and m.account_id = b.account_id and m.test_mode = b.test_mode and m.key = pair.key and m.value = pair.value
+    and m.product_id = b.product_id
+    and exists (select from after a where a.account_id = b.account_id and a.test_mode = b.test_mode
+      and a.product_id = b.product_id and a.metadata is distinct from b.metadata);
+  insert into product_metadata (account_id, test_mode, key, value, product_id)
+  select a.account_id, a.test_mode, pair.key, pair.value, a.product_id
+  from after a
+  join before b on b.account_id = a.account_id and b.test_mode = a.test_mode and b.product_id = a.product_id
+  cross join lateral jsonb_each_text(a.metadata) pair
+  where a.metadata <> '{}' and a.metadata is distinct from b.metadata;
+  return null;
+end $function$;
+alter function product_metadata_changed() owner to eligo_owner;
+grant execute on function product_metadata_changed() to eligo_catalog;
+
+CREATE OR REPLACE FUNCTION catalog.prune_events(outbox_days integer, inbox_days integer, batch integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'catalog', 'pg_temp'
+AS $function$
+  declare
+    blanked bigint;
+    deleted bigint;
+    forgotten bigint;
+  begin
+    if outbox_days < 7 then
+      raise exception 'the outbox is kept for 7 days at least';
+    end if;
+    if inbox_days < 31 or inbox_days < outbox_days then
+      raise exception 'the inbox is kept longer than the stream (30 days) and the outbox';
+    end if;
+    with old as (
+      select o.event_id, exists (
+        select from outbox later where later.aggregate_id = o.aggregate_id and later.aggregate_seq > o.aggregate_seq
+      ) as followed
+      from outbox o
+      where o.payload is not null and o.published_at < now() - make_interval(days => outbox_days)
+      order by o.published_at limit batch
+    ), gone as (
+      delete from outbox o using old where o.event_id = old.event_id and old.followed returning 1
+    ), blank as (
+      update outbox o set payload = null from old where o.event_id = old.event_id and not old.followed returning 1
+    )
+    select (select count(*) from gone), (select count(*) from blank) into deleted, blanked;
+    with old as (
+      select consumer, event_id from inbox
+      where handled_at < now() - make_interval(days => inbox_days) order by handled_at limit batch
+    ), gone as (
+      delete from inbox i using old where (i.consumer, i.event_id) = (old.consumer, old.event_id) returning 1
+    )
+    select count(*) from gone into forgotten;
+    return deleted + blanked + forgotten;
+  end
+  $function$;
+alter function prune_events(outbox_days integer, inbox_days integer, batch integer) owner to eligo_finder;
+grant execute on function prune_events(outbox_days integer, inbox_days integer, batch integer) to eligo_catalog;
+
+CREATE OR REPLACE FUNCTION catalog.refuse_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'a column of % that never changes was changed', tg_table_name using errcode = 'check_violation';
+end $function$;
+alter function refuse_change() owner to eligo_owner;
+grant execute on function refuse_change() to eligo_catalog;
+
+CREATE OR REPLACE FUNCTION catalog.refuse_redemption_move()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'a settled redemption does not move' using errcode = 'check_violation';
+end $function$;
+alter function refuse_redemption_move() owner to eligo_owner;
+grant execute on function refuse_redemption_move() to eligo_catalog;
+
+alter default privileges in schema catalog grant delete, insert, select, update on tables to eligo_catalog;
+
+alter default privileges in schema catalog grant execute on functions to eligo_catalog;
+
+alter default privileges in schema catalog grant usage on sequences to eligo_catalog;

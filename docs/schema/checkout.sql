@@ -1,0 +1,1141 @@
+-- Schema checkout, as its migrations leave it.
+
+grant create, usage on schema checkout to eligo_finder;
+
+grant usage on schema checkout to eligo_checkout;
+
+create table catalog_tasks (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  session_id text collate "C" not null,
+  kind text collate "C" not null,
+  due_at timestamp(3) with time zone not null,
+  tries integer default 0 not null,
+  created_at timestamp(3) with time zone default now() not null,
+  constraint catalog_tasks_pkey PRIMARY KEY (account_id, test_mode, session_id, kind),
+  constraint catalog_tasks_kind_check CHECK ((kind = ANY (ARRAY['finalize'::text, 'release'::text, 'release_unless_written'::text, 'activate'::text])))
+);
+alter table catalog_tasks enable row level security;
+alter table catalog_tasks force row level security;
+create policy finder_reads on catalog_tasks for select to eligo_finder
+  using (true);
+create policy own_rows on catalog_tasks for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX catalog_tasks_due ON checkout.catalog_tasks USING btree (due_at);
+grant delete, insert, select, update on catalog_tasks to eligo_checkout;
+grant select on catalog_tasks to eligo_finder;
+
+create table charge_attempts (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  purpose text not null,
+  subject_id text collate "C" not null,
+  leg text not null,
+  driver text not null,
+  eligibility_record_id text collate "C",
+  payment_intent_id text collate "C" not null,
+  customer_id text collate "C",
+  payment_method_id text collate "C" not null,
+  processor_payment_method_id text not null,
+  processor_customer_id text,
+  off_session boolean not null,
+  capture_method text not null,
+  amount_cents bigint not null,
+  status text not null,
+  epoch integer default 1 not null,
+  lease_until timestamp with time zone not null,
+  sends integer default 0 not null,
+  sent_at timestamp with time zone,
+  next_check_at timestamp with time zone default now() not null,
+  checks integer default 0 not null,
+  processor_intent_id text,
+  failure_code text,
+  decline_code text,
+  iias_cents bigint default 0 not null,
+  prescription_cents bigint default 0 not null,
+  vision_cents bigint default 0 not null,
+  service_cents bigint default 0 not null,
+  expand text[] default '{}'::text[] not null,
+  acting_at timestamp(3) with time zone not null,
+  created_at timestamp with time zone default now() not null,
+  constraint charge_attempts_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint charge_attempts_account_id_test_mode_payment_intent_id_fkey FOREIGN KEY (account_id, test_mode, payment_intent_id) REFERENCES payment_intents(account_id, test_mode, id),
+  constraint charge_attempts_amount_cents_check CHECK (((amount_cents >= 50) AND (amount_cents <= '9007199254740991'::bigint))),
+  constraint charge_attempts_capture_method_check CHECK ((capture_method = ANY (ARRAY['automatic'::text, 'manual'::text]))),
+  constraint charge_attempts_driver_check CHECK ((driver = ANY (ARRAY['confirm'::text, 'page'::text, 'invoice'::text]))),
+  constraint charge_attempts_healthcare_within_amount CHECK (((((iias_cents + prescription_cents) + vision_cents) + service_cents) <= amount_cents)),
+  constraint charge_attempts_iias_cents_check CHECK ((iias_cents >= 0)),
+  constraint charge_attempts_leg_check CHECK ((leg = ANY (ARRAY['health'::text, 'other'::text]))),
+  constraint charge_attempts_prescription_cents_check CHECK ((prescription_cents >= 0)),
+  constraint charge_attempts_purpose_check CHECK ((purpose = ANY (ARRAY['session'::text, 'invoice'::text]))),
+  constraint charge_attempts_sent_has_intent CHECK (((status = ANY (ARRAY['created'::text, 'abandoned'::text, 'declined'::text, 'failed'::text])) OR (processor_intent_id IS NOT NULL))),
+  constraint charge_attempts_service_cents_check CHECK ((service_cents >= 0)),
+  constraint charge_attempts_status_check CHECK ((status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text, 'succeeded'::text, 'declined'::text, 'failed'::text, 'abandoned'::text, 'released'::text]))),
+  constraint charge_attempts_vision_cents_check CHECK ((vision_cents >= 0))
+);
+alter table charge_attempts enable row level security;
+alter table charge_attempts force row level security;
+create policy finder on charge_attempts for select to eligo_finder
+  using (true);
+create policy own_rows on charge_attempts for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE UNIQUE INDEX charge_attempts_by_processor_intent ON checkout.charge_attempts USING btree (account_id, test_mode, processor_intent_id) WHERE (processor_intent_id IS NOT NULL);
+CREATE UNIQUE INDEX charge_attempts_one_live ON checkout.charge_attempts USING btree (account_id, test_mode, purpose, subject_id, leg) WHERE (status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text, 'succeeded'::text]));
+CREATE UNIQUE INDEX charge_attempts_one_per_eligibility_record ON checkout.charge_attempts USING btree (account_id, test_mode, eligibility_record_id) WHERE ((status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text, 'succeeded'::text])) AND (eligibility_record_id IS NOT NULL));
+CREATE INDEX charge_attempts_unsettled ON checkout.charge_attempts USING btree (next_check_at) WHERE (status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text]));
+CREATE TRIGGER charge_attempts_states BEFORE UPDATE OF status ON checkout.charge_attempts FOR EACH ROW EXECUTE FUNCTION keep_charge_attempt_terminal();
+grant delete, insert, select, update on charge_attempts to eligo_checkout;
+grant select on charge_attempts to eligo_finder;
+
+create table charges (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  payment_intent_id text collate "C" not null,
+  payment_method_id text collate "C",
+  status text not null,
+  amount_cents bigint not null,
+  amount_captured_cents bigint default 0 not null,
+  amount_refunded_cents bigint default 0 not null,
+  failure_code text,
+  decline_code text,
+  processor_charge_id text,
+  balance_transaction_id text collate "C",
+  disputed boolean default false not null,
+  created_at timestamp(3) with time zone not null,
+  constraint charges_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint charges_account_id_test_mode_payment_intent_id_fkey FOREIGN KEY (account_id, test_mode, payment_intent_id) REFERENCES payment_intents(account_id, test_mode, id),
+  constraint charges_amount_captured_cents_check CHECK ((amount_captured_cents >= 0)),
+  constraint charges_amount_cents_check CHECK ((amount_cents > 0)),
+  constraint charges_amount_refunded_cents_check CHECK ((amount_refunded_cents >= 0)),
+  constraint charges_captured_within_amount CHECK ((amount_captured_cents <= amount_cents)),
+  constraint charges_refunded_within_captured CHECK ((amount_refunded_cents <= amount_captured_cents)),
+  constraint charges_status_check CHECK ((status = ANY (ARRAY['succeeded'::text, 'pending'::text, 'failed'::text])))
+);
+alter table charges enable row level security;
+alter table charges force row level security;
+create policy own_rows on charges for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX charges_by_payment_intent ON checkout.charges USING btree (account_id, test_mode, payment_intent_id, id DESC);
+CREATE UNIQUE INDEX charges_by_processor ON checkout.charges USING btree (account_id, test_mode, processor_charge_id) WHERE ((processor_charge_id IS NOT NULL) AND (status <> 'failed'::text));
+grant delete, insert, select, update on charges to eligo_checkout;
+
+create table customers (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  first_name text,
+  last_name text,
+  email text,
+  phone text,
+  employer text,
+  shipping jsonb,
+  metadata jsonb default '{}'::jsonb not null,
+  test_clock_id text collate "C",
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  deleted_at timestamp(3) with time zone,
+  processor_customer_id text collate "C",
+  version bigint default 1 not null,
+  constraint customers_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint customers_account_id_test_mode_test_clock_id_fkey FOREIGN KEY (account_id, test_mode, test_clock_id) REFERENCES test_clocks(account_id, test_mode, id)
+);
+alter table customers enable row level security;
+alter table customers force row level security;
+create policy own_rows on customers for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX customers_by_email ON checkout.customers USING btree (account_id, test_mode, email, id) WHERE (deleted_at IS NULL);
+grant delete, insert, select, update on customers to eligo_checkout;
+
+create table dead_letters (
+  consumer text collate "C" not null,
+  event_id text collate "C" not null,
+  type text collate "C" not null,
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  payload bytea not null,
+  error text not null,
+  deliveries integer not null,
+  created_at timestamp(3) with time zone default now() not null,
+  constraint dead_letters_pkey PRIMARY KEY (consumer, event_id)
+);
+grant delete, insert, select, update on dead_letters to eligo_checkout;
+
+create table eligibility_records (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  session_id text collate "C" not null,
+  eligible_cents bigint not null,
+  food_policy boolean not null,
+  policy_version text collate "C",
+  charged_attempt_id text collate "C",
+  created_at timestamp(3) with time zone not null,
+  constraint eligibility_records_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint eligibility_records_account_id_test_mode_session_id_key UNIQUE (account_id, test_mode, session_id),
+  constraint eligibility_records_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id),
+  constraint eligibility_records_eligible_cents_check CHECK ((eligible_cents >= 0)),
+  constraint policy_has_a_version CHECK (((NOT food_policy) OR (policy_version IS NOT NULL)))
+);
+alter table eligibility_records enable row level security;
+alter table eligibility_records force row level security;
+create policy own_rows on eligibility_records for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE TRIGGER check_written_with_session AFTER INSERT ON checkout.eligibility_records REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION check_written_with_session();
+CREATE TRIGGER refuse_delete BEFORE DELETE ON checkout.eligibility_records FOR EACH ROW EXECUTE FUNCTION refuse_delete();
+grant delete, insert, select, update on eligibility_records to eligo_checkout;
+
+create table idempotency_keys (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  endpoint text collate "C" not null,
+  key text collate "C" not null,
+  request_hash bytea not null,
+  state text default 'in_progress'::text not null,
+  attempt_id text collate "C",
+  epoch integer default 1 not null,
+  lease_until timestamp(3) with time zone not null,
+  status integer,
+  body bytea,
+  created_at timestamp(3) with time zone default now() not null,
+  finished_at timestamp(3) with time zone,
+  constraint idempotency_keys_pkey PRIMARY KEY (account_id, test_mode, endpoint, key),
+  constraint finished_has_answer CHECK ((((state = 'finished'::text) = (status IS NOT NULL)) AND ((state = 'finished'::text) = (body IS NOT NULL)))),
+  constraint idempotency_keys_key_check CHECK (((octet_length(key) >= 1) AND (octet_length(key) <= 255))),
+  constraint idempotency_keys_request_hash_check CHECK ((octet_length(request_hash) = 32)),
+  constraint idempotency_keys_state_check CHECK ((state = ANY (ARRAY['in_progress'::text, 'finished'::text]))),
+  constraint idempotency_keys_status_check CHECK (((status >= 200) AND (status <= 599)))
+);
+alter table idempotency_keys enable row level security;
+alter table idempotency_keys force row level security;
+create policy finder_prunes on idempotency_keys for delete to eligo_finder
+  using (((state = 'finished'::text) AND (created_at < (now() - '30 days'::interval))));
+create policy finder_sees on idempotency_keys for select to eligo_finder
+  using (true);
+create policy scope on idempotency_keys for all to eligo_checkout
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX idempotency_keys_attempt ON checkout.idempotency_keys USING btree (account_id, test_mode, attempt_id) WHERE (attempt_id IS NOT NULL);
+CREATE INDEX idempotency_keys_created ON checkout.idempotency_keys USING btree (created_at);
+grant delete, insert, select, update on idempotency_keys to eligo_checkout;
+grant delete, select on idempotency_keys to eligo_finder;
+
+create table inbox (
+  consumer text collate "C" not null,
+  event_id text collate "C" not null,
+  handled_at timestamp(3) with time zone default now() not null,
+  constraint inbox_pkey PRIMARY KEY (consumer, event_id)
+);
+CREATE INDEX inbox_handled ON checkout.inbox USING btree (handled_at);
+grant delete, select on inbox to eligo_finder;
+grant insert, select on inbox to eligo_checkout;
+
+create table intent_operations (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  payment_intent_id text collate "C" not null,
+  attempt_id text collate "C" not null,
+  processor_intent_id text not null,
+  kind text not null,
+  amount_cents bigint not null,
+  status text not null,
+  epoch integer default 1 not null,
+  lease_until timestamp with time zone default now() not null,
+  next_check_at timestamp with time zone default now() not null,
+  checks integer default 0 not null,
+  failure_code text,
+  acting_at timestamp(3) with time zone not null,
+  created_at timestamp with time zone default now() not null,
+  constraint intent_operations_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint intent_operations_account_id_test_mode_payment_intent_id_fkey FOREIGN KEY (account_id, test_mode, payment_intent_id) REFERENCES payment_intents(account_id, test_mode, id),
+  constraint intent_operations_amount_cents_check CHECK ((amount_cents > 0)),
+  constraint intent_operations_kind_check CHECK ((kind = ANY (ARRAY['capture'::text, 'cancel'::text]))),
+  constraint intent_operations_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'done'::text, 'failed'::text])))
+);
+alter table intent_operations enable row level security;
+alter table intent_operations force row level security;
+create policy finder on intent_operations for select to eligo_finder
+  using (true);
+create policy own_rows on intent_operations for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE UNIQUE INDEX intent_operations_one_per_intent ON checkout.intent_operations USING btree (account_id, test_mode, payment_intent_id) WHERE (status = ANY (ARRAY['pending'::text, 'done'::text]));
+CREATE INDEX intent_operations_unsettled ON checkout.intent_operations USING btree (next_check_at) WHERE (status = 'pending'::text);
+grant delete, insert, select, update on intent_operations to eligo_checkout;
+grant select on intent_operations to eligo_finder;
+
+create table ledger_entries (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  debit_account text not null,
+  credit_account text not null,
+  amount_cents bigint not null,
+  kind text not null,
+  payment_intent_id text collate "C" not null,
+  source_id text collate "C" not null,
+  created_at timestamp(3) with time zone not null,
+  constraint ledger_entries_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint ledger_entries_amount_cents_check CHECK ((amount_cents > 0)),
+  constraint ledger_entries_check CHECK ((credit_account <> debit_account)),
+  constraint ledger_entries_kind_check CHECK ((kind = ANY (ARRAY['capture'::text, 'refund_reserved'::text, 'refund_released'::text])))
+);
+alter table ledger_entries enable row level security;
+alter table ledger_entries force row level security;
+create policy own_rows on ledger_entries for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE UNIQUE INDEX ledger_entries_once ON checkout.ledger_entries USING btree (account_id, test_mode, source_id, payment_intent_id, kind);
+grant insert, select on ledger_entries to eligo_checkout;
+
+create table migrations (
+  id text collate "C" not null,
+  checksum text not null,
+  applied_at timestamp(3) with time zone default now() not null,
+  constraint migrations_pkey PRIMARY KEY (id)
+);
+grant select on migrations to eligo_checkout;
+
+create table outbox (
+  event_id text collate "C" not null,
+  aggregate_id text collate "C" not null,
+  aggregate_seq bigint not null,
+  type text collate "C" not null,
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  payload bytea,
+  created_at timestamp(3) with time zone default now() not null,
+  published_at timestamp(3) with time zone,
+  stream_seq bigint,
+  constraint outbox_pkey PRIMARY KEY (event_id),
+  constraint outbox_aggregate UNIQUE (aggregate_id, aggregate_seq),
+  constraint outbox_aggregate_seq_check CHECK ((aggregate_seq > 0)),
+  constraint outbox_stream_seq_check CHECK ((stream_seq > 0)),
+  constraint published_has_place CHECK (((published_at IS NULL) = (stream_seq IS NULL)))
+);
+CREATE INDEX outbox_published ON checkout.outbox USING btree (published_at) WHERE (payload IS NOT NULL);
+CREATE UNIQUE INDEX outbox_stream_seq ON checkout.outbox USING btree (stream_seq) WHERE (stream_seq IS NOT NULL);
+CREATE INDEX outbox_unpublished ON checkout.outbox USING btree (event_id) WHERE ((published_at IS NULL) AND (payload IS NOT NULL));
+grant delete, select on outbox to eligo_finder;
+grant insert, select on outbox to eligo_checkout;
+grant update (payload) on outbox to eligo_finder;
+grant update (published_at), update (stream_seq) on outbox to eligo_checkout;
+
+create table outbox_stream (
+  stream text collate "C" not null,
+  created text not null,
+  constraint outbox_stream_pkey PRIMARY KEY (stream)
+);
+grant delete, insert, select, update on outbox_stream to eligo_checkout;
+
+create table payment_intents (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  session_id text collate "C",
+  invoice_id text collate "C",
+  subscription_id text collate "C",
+  customer_id text collate "C",
+  payment_method_id text collate "C",
+  leg text not null,
+  capture_method text not null,
+  status text not null,
+  amount_cents bigint not null,
+  amount_capturable_cents bigint default 0 not null,
+  amount_received_cents bigint default 0 not null,
+  amount_refunded_cents bigint default 0 not null,
+  processor_intent_id text,
+  latest_charge_id text collate "C",
+  metadata jsonb default '{}'::jsonb not null,
+  created_at timestamp(3) with time zone not null,
+  constraint payment_intents_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint payment_intents_amount_capturable_cents_check CHECK ((amount_capturable_cents >= 0)),
+  constraint payment_intents_amount_cents_check CHECK (((amount_cents >= 50) AND (amount_cents <= '9007199254740991'::bigint))),
+  constraint payment_intents_amount_received_cents_check CHECK ((amount_received_cents >= 0)),
+  constraint payment_intents_amount_refunded_cents_check CHECK ((amount_refunded_cents >= 0)),
+  constraint payment_intents_capture_method_check CHECK ((capture_method = ANY (ARRAY['automatic'::text, 'manual'::text]))),
+  constraint payment_intents_has_subject CHECK (((session_id IS NOT NULL) OR (invoice_id IS NOT NULL))),
+  constraint payment_intents_leg_check CHECK ((leg = ANY (ARRAY['health'::text, 'other'::text]))),
+  constraint payment_intents_received_when_succeeded CHECK (((amount_received_cents > 0) = (status = 'succeeded'::text))),
+  constraint payment_intents_received_within_amount CHECK (((amount_received_cents + amount_capturable_cents) <= amount_cents)),
+  constraint payment_intents_refunded_within_received CHECK ((amount_refunded_cents <= amount_received_cents)),
+  constraint payment_intents_status_check CHECK ((status = ANY (ARRAY['requires_payment_method'::text, 'requires_action'::text, 'processing'::text, 'requires_capture'::text, 'succeeded'::text, 'canceled'::text])))
+);
+alter table payment_intents enable row level security;
+alter table payment_intents force row level security;
+create policy own_rows on payment_intents for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX payment_intents_by_customer ON checkout.payment_intents USING btree (account_id, test_mode, customer_id, id DESC) WHERE (customer_id IS NOT NULL);
+CREATE INDEX payment_intents_by_session ON checkout.payment_intents USING btree (account_id, test_mode, session_id, id DESC) WHERE (session_id IS NOT NULL);
+grant delete, insert, select, update on payment_intents to eligo_checkout;
+
+create table payment_locks (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  kind text not null,
+  id text collate "C" not null,
+  attempt_id text collate "C" not null,
+  lease_until timestamp with time zone not null,
+  constraint payment_locks_pkey PRIMARY KEY (account_id, test_mode, kind, id),
+  constraint payment_locks_kind_check CHECK ((kind = ANY (ARRAY['customer'::text, 'payment_method'::text])))
+);
+alter table payment_locks enable row level security;
+alter table payment_locks force row level security;
+create policy own_rows on payment_locks for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX payment_locks_by_attempt ON checkout.payment_locks USING btree (account_id, test_mode, attempt_id);
+grant delete, insert, select, update on payment_locks to eligo_checkout;
+
+create table payment_methods (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  customer_id text collate "C",
+  processor_payment_method_id text collate "C" not null,
+  processor_customer_id text collate "C",
+  type text default 'card'::text not null,
+  off_session boolean not null,
+  brand text not null,
+  country text not null,
+  exp_month smallint not null,
+  exp_year smallint not null,
+  funding text not null,
+  last4 text not null,
+  hsa_fsa boolean,
+  billing_details jsonb default '{}'::jsonb not null,
+  metadata jsonb default '{}'::jsonb not null,
+  created_at timestamp(3) with time zone not null,
+  detached_at timestamp(3) with time zone,
+  version bigint default 1 not null,
+  constraint payment_methods_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint payment_methods_account_id_test_mode_processor_payment_meth_key UNIQUE (account_id, test_mode, processor_payment_method_id),
+  constraint payment_methods_account_id_test_mode_customer_id_fkey FOREIGN KEY (account_id, test_mode, customer_id) REFERENCES customers(account_id, test_mode, id),
+  constraint payment_methods_exp_month_check CHECK (((exp_month >= 1) AND (exp_month <= 12))),
+  constraint payment_methods_exp_year_check CHECK (((exp_year >= 2000) AND (exp_year <= 9999))),
+  constraint payment_methods_last4_check CHECK ((last4 ~ '^[0-9]{4}$'::text)),
+  constraint payment_methods_type_check CHECK ((type = 'card'::text))
+);
+alter table payment_methods enable row level security;
+alter table payment_methods force row level security;
+create policy own_rows on payment_methods for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX payment_methods_by_customer ON checkout.payment_methods USING btree (account_id, test_mode, customer_id, id) WHERE (customer_id IS NOT NULL);
+grant delete, insert, select, update on payment_methods to eligo_checkout;
+
+create table payment_plans (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  session_id text collate "C" not null,
+  id text collate "C" not null,
+  state text not null,
+  health_cents bigint default 0 not null,
+  other_cents bigint default 0 not null,
+  health_payment_method_id text collate "C",
+  other_payment_method_id text collate "C",
+  health_attempt_id text collate "C",
+  other_attempt_id text collate "C",
+  holds_only boolean default false not null,
+  release_at timestamp with time zone,
+  epoch integer default 1 not null,
+  lease_until timestamp with time zone not null,
+  next_check_at timestamp with time zone default now() not null,
+  acting_at timestamp(3) with time zone not null,
+  created_at timestamp with time zone default now() not null,
+  constraint payment_plans_pkey PRIMARY KEY (account_id, test_mode, session_id, id),
+  constraint payment_plans_health_cents_check CHECK ((health_cents >= 0)),
+  constraint payment_plans_health_has_card CHECK (((health_cents = 0) OR (health_payment_method_id IS NOT NULL))),
+  constraint payment_plans_other_cents_check CHECK ((other_cents >= 0)),
+  constraint payment_plans_state_check CHECK ((state = ANY (ARRAY['running'::text, 'awaiting_second_card'::text, 'awaiting_letter'::text, 'releasing'::text, 'done'::text, 'failed'::text])))
+);
+alter table payment_plans enable row level security;
+alter table payment_plans force row level security;
+create policy finder on payment_plans for select to eligo_finder
+  using (true);
+create policy own_rows on payment_plans for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX payment_plans_lapsing ON checkout.payment_plans USING btree (release_at) WHERE (state = 'awaiting_second_card'::text);
+CREATE UNIQUE INDEX payment_plans_one_live ON checkout.payment_plans USING btree (account_id, test_mode, session_id) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]));
+CREATE INDEX payment_plans_unsettled ON checkout.payment_plans USING btree (next_check_at) WHERE (state = ANY (ARRAY['running'::text, 'releasing'::text]));
+grant delete, insert, select, update on payment_plans to eligo_checkout;
+grant select on payment_plans to eligo_finder;
+
+create table refund_reservation_lines (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  refund_id text collate "C" not null,
+  line_id text collate "C" not null,
+  payment_intent_id text collate "C" not null,
+  amount_cents bigint not null,
+  constraint refund_reservation_lines_pkey PRIMARY KEY (account_id, test_mode, refund_id, line_id),
+  constraint refund_reservation_lines_account_id_test_mode_refund_id_fkey FOREIGN KEY (account_id, test_mode, refund_id) REFERENCES refund_reservations(account_id, test_mode, refund_id),
+  constraint refund_reservation_lines_amount_cents_check CHECK ((amount_cents > 0))
+);
+alter table refund_reservation_lines enable row level security;
+alter table refund_reservation_lines force row level security;
+create policy own_rows on refund_reservation_lines for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant delete, insert, select, update on refund_reservation_lines to eligo_checkout;
+
+create table refund_reservation_parts (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  refund_id text collate "C" not null,
+  payment_intent_id text collate "C" not null,
+  amount_cents bigint not null,
+  released boolean default false not null,
+  constraint refund_reservation_parts_pkey PRIMARY KEY (account_id, test_mode, refund_id, payment_intent_id),
+  constraint refund_reservation_parts_account_id_test_mode_refund_id_fkey FOREIGN KEY (account_id, test_mode, refund_id) REFERENCES refund_reservations(account_id, test_mode, refund_id),
+  constraint refund_reservation_parts_amount_cents_check CHECK ((amount_cents > 0))
+);
+alter table refund_reservation_parts enable row level security;
+alter table refund_reservation_parts force row level security;
+create policy own_rows on refund_reservation_parts for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant delete, insert, select, update on refund_reservation_parts to eligo_checkout;
+
+create table refund_reservations (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  refund_id text collate "C" not null,
+  session_id text collate "C",
+  payment_intent_id text collate "C",
+  amount_cents bigint not null,
+  tax_cents bigint default 0 not null,
+  shipping_cents bigint default 0 not null,
+  discount_cents bigint default 0 not null,
+  acting_at timestamp(3) with time zone not null,
+  constraint refund_reservations_pkey PRIMARY KEY (account_id, test_mode, refund_id),
+  constraint refund_reservations_amount_cents_check CHECK ((amount_cents > 0)),
+  constraint refund_reservations_check CHECK (((session_id IS NOT NULL) OR (payment_intent_id IS NOT NULL))),
+  constraint refund_reservations_discount_cents_check CHECK ((discount_cents >= 0)),
+  constraint refund_reservations_shipping_cents_check CHECK ((shipping_cents >= 0)),
+  constraint refund_reservations_tax_cents_check CHECK ((tax_cents >= 0))
+);
+alter table refund_reservations enable row level security;
+alter table refund_reservations force row level security;
+create policy own_rows on refund_reservations for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant delete, insert, select, update on refund_reservations to eligo_checkout;
+
+create table session_discounts (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  session_id text collate "C" not null,
+  id text collate "C" not null,
+  "position" smallint not null,
+  coupon_id text collate "C" not null,
+  promo_code_id text collate "C",
+  coupon jsonb not null,
+  amount_cents bigint not null,
+  constraint session_discounts_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint session_discounts_account_id_test_mode_session_id_position_key UNIQUE (account_id, test_mode, session_id, "position"),
+  constraint session_discounts_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id),
+  constraint session_discounts_amount_cents_check CHECK ((amount_cents >= 0)),
+  constraint session_discounts_position_check CHECK (("position" >= 0))
+);
+alter table session_discounts enable row level security;
+alter table session_discounts force row level security;
+create policy own_rows on session_discounts for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE TRIGGER check_written_with_session AFTER INSERT ON checkout.session_discounts REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION check_written_with_session();
+CREATE TRIGGER refuse_delete BEFORE DELETE ON checkout.session_discounts FOR EACH ROW EXECUTE FUNCTION refuse_delete();
+grant delete, insert, select, update on session_discounts to eligo_checkout;
+
+create table session_fees (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  session_id text collate "C" not null,
+  id text collate "C" not null,
+  "position" smallint not null,
+  amount_cents bigint not null,
+  name text,
+  description text,
+  fee_type text,
+  applied boolean not null,
+  waived_reason text collate "C",
+  constraint session_fees_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint session_fees_account_id_test_mode_session_id_position_key UNIQUE (account_id, test_mode, session_id, "position"),
+  constraint session_fees_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id),
+  constraint session_fees_amount_cents_check CHECK ((amount_cents >= 0)),
+  constraint session_fees_position_check CHECK (("position" >= 0)),
+  constraint waived_for_a_reason CHECK ((applied OR (waived_reason IS NOT NULL)))
+);
+alter table session_fees enable row level security;
+alter table session_fees force row level security;
+create policy own_rows on session_fees for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE TRIGGER check_written_with_session AFTER INSERT ON checkout.session_fees REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION check_written_with_session();
+CREATE TRIGGER refuse_delete BEFORE DELETE ON checkout.session_fees FOR EACH ROW EXECUTE FUNCTION refuse_delete();
+grant delete, insert, select, update on session_fees to eligo_checkout;
+
+create table session_keys (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  key text collate "C" not null,
+  request_hash bytea not null,
+  session_id text collate "C" not null,
+  created_at timestamp(3) with time zone default now() not null,
+  constraint session_keys_pkey PRIMARY KEY (account_id, test_mode, key),
+  constraint session_keys_key_check CHECK (((octet_length(key) >= 1) AND (octet_length(key) <= 255)))
+);
+alter table session_keys enable row level security;
+alter table session_keys force row level security;
+create policy finder_prunes on session_keys for delete to eligo_finder
+  using ((created_at < (now() - '30 days'::interval)));
+create policy finder_reads on session_keys for select to eligo_finder
+  using (true);
+create policy own_rows on session_keys for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX session_keys_by_age ON checkout.session_keys USING btree (created_at);
+grant delete, insert, select, update on session_keys to eligo_checkout;
+grant delete, select on session_keys to eligo_finder;
+
+create table session_lines (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  session_id text collate "C" not null,
+  id text collate "C" not null,
+  "position" smallint not null,
+  price_id text collate "C" not null,
+  product_id text collate "C" not null,
+  description text,
+  quantity bigint not null,
+  unit_amount_cents bigint not null,
+  amount_subtotal_cents bigint not null,
+  amount_discount_cents bigint not null,
+  amount_tax_cents bigint not null,
+  amount_shipping_cents bigint not null,
+  amount_fee_cents bigint not null,
+  amount_total_cents bigint not null,
+  amount_eligible_cents bigint not null,
+  eligibility_class text collate "C",
+  eligibility_rule text collate "C" not null,
+  eligibility_rule_version text collate "C" not null,
+  rationale text not null,
+  recurring_interval text collate "C",
+  recurring_interval_count integer,
+  recurring_trial_days integer,
+  amount_captured_cents bigint default 0 not null,
+  amount_refunded_cents bigint default 0 not null,
+  payment_intent_id text collate "C",
+  constraint session_lines_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint session_lines_account_id_test_mode_session_id_position_key UNIQUE (account_id, test_mode, session_id, "position"),
+  constraint session_lines_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id),
+  constraint eligible_line_has_a_class CHECK (((amount_eligible_cents = 0) OR ((eligibility_class IS NOT NULL) AND (eligibility_class <> 'not_eligible'::text)))),
+  constraint line_captured_within_total CHECK (((amount_captured_cents >= 0) AND (amount_captured_cents <= amount_total_cents))),
+  constraint line_is_eligible_whole_or_not_at_all CHECK (((amount_eligible_cents = 0) OR (amount_eligible_cents = amount_total_cents))),
+  constraint line_refunded_within_captured CHECK (((amount_refunded_cents >= 0) AND (amount_refunded_cents <= amount_captured_cents))),
+  constraint line_subtotal_is_price_times_quantity CHECK ((amount_subtotal_cents = (unit_amount_cents * quantity))),
+  constraint line_total_is_the_sum_of_its_parts CHECK ((amount_total_cents = ((((amount_subtotal_cents - amount_discount_cents) + amount_tax_cents) + amount_shipping_cents) + amount_fee_cents))),
+  constraint no_line_below_zero CHECK (((amount_discount_cents >= 0) AND (amount_discount_cents <= amount_subtotal_cents))),
+  constraint recurring_is_whole CHECK (((recurring_interval IS NULL) = (recurring_interval_count IS NULL))),
+  constraint session_lines_amount_fee_cents_check CHECK ((amount_fee_cents >= 0)),
+  constraint session_lines_amount_shipping_cents_check CHECK ((amount_shipping_cents >= 0)),
+  constraint session_lines_amount_tax_cents_check CHECK ((amount_tax_cents >= 0)),
+  constraint session_lines_position_check CHECK (("position" >= 0)),
+  constraint session_lines_quantity_check CHECK ((quantity >= 1)),
+  constraint session_lines_recurring_interval_check CHECK ((recurring_interval = ANY (ARRAY['day'::text, 'week'::text, 'month'::text, 'year'::text]))),
+  constraint session_lines_recurring_interval_count_check CHECK ((recurring_interval_count >= 1)),
+  constraint session_lines_recurring_trial_days_check CHECK ((recurring_trial_days >= 0)),
+  constraint session_lines_unit_amount_cents_check CHECK ((unit_amount_cents >= 0))
+);
+alter table session_lines enable row level security;
+alter table session_lines force row level security;
+create policy own_rows on session_lines for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE TRIGGER check_written_with_session AFTER INSERT ON checkout.session_lines REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION check_written_with_session();
+CREATE TRIGGER guard_session_line BEFORE UPDATE ON checkout.session_lines FOR EACH ROW EXECUTE FUNCTION guard_session_line();
+CREATE TRIGGER refuse_delete BEFORE DELETE ON checkout.session_lines FOR EACH ROW EXECUTE FUNCTION refuse_delete();
+grant delete, insert, select, update on session_lines to eligo_checkout;
+
+create table session_selling_plans (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  selling_plan_id text collate "C" not null,
+  session_id text collate "C" not null,
+  constraint session_selling_plans_pkey PRIMARY KEY (account_id, test_mode, selling_plan_id, session_id),
+  constraint session_selling_plans_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id)
+);
+alter table session_selling_plans enable row level security;
+alter table session_selling_plans force row level security;
+create policy own_rows on session_selling_plans for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant delete, insert, select, update on session_selling_plans to eligo_checkout;
+
+create table sessions (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  status text collate "C" not null,
+  mode text collate "C" not null,
+  capture_method text collate "C" not null,
+  customer_id text collate "C",
+  customer_email text,
+  test_clock_id text collate "C",
+  payment_method_id text collate "C",
+  client_reference_id text collate "C",
+  setup_future_use text collate "C",
+  amount_subtotal_cents bigint not null,
+  amount_discount_cents bigint not null,
+  amount_tax_cents bigint not null,
+  amount_shipping_cents bigint not null,
+  amount_fee_cents bigint not null,
+  amount_total_cents bigint not null,
+  amount_eligible_cents bigint not null,
+  amount_iias_cents bigint not null,
+  amount_prescription_cents bigint not null,
+  amount_vision_cents bigint not null,
+  amount_service_cents bigint not null,
+  amount_received_cents bigint default 0 not null,
+  amount_refunded_cents bigint default 0 not null,
+  amount_disputed_cents bigint default 0 not null,
+  letter_required boolean not null,
+  letter_fee_cents bigint,
+  letter_fee_status text collate "C",
+  fee_count smallint default 0 not null,
+  discount_count smallint default 0 not null,
+  visit_type text,
+  expires_at timestamp(3) with time zone not null,
+  created_at timestamp(3) with time zone not null,
+  completed_at timestamp(3) with time zone,
+  ended_at timestamp(3) with time zone,
+  renewal_as_of timestamp(3) with time zone,
+  payment_intent_ids text[] default '{}'::text[] not null,
+  refund_ids text[] default '{}'::text[] not null,
+  capture_ids text[] default '{}'::text[] not null,
+  dispute_ids text[] default '{}'::text[] not null,
+  split_cart_id text collate "C",
+  setup_intent_id text collate "C",
+  subscription_id text collate "C",
+  invoice_id text collate "C",
+  next_action jsonb,
+  storefront_payment_details jsonb,
+  shipping_details jsonb,
+  metadata jsonb default '{}'::jsonb not null,
+  details jsonb default '{}'::jsonb not null,
+  version bigint default 1 not null,
+  captured_tax_cents bigint default 0 not null,
+  captured_shipping_cents bigint default 0 not null,
+  captured_discount_cents bigint default 0 not null,
+  refunded_tax_cents bigint default 0 not null,
+  refunded_shipping_cents bigint default 0 not null,
+  refunded_discount_cents bigint default 0 not null,
+  constraint sessions_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint sessions_account_id_test_mode_customer_id_fkey FOREIGN KEY (account_id, test_mode, customer_id) REFERENCES customers(account_id, test_mode, id),
+  constraint buckets_within_eligible CHECK (((((amount_iias_cents + amount_prescription_cents) + amount_vision_cents) + amount_service_cents) <= amount_eligible_cents)),
+  constraint disputed_within_received CHECK (((amount_disputed_cents >= 0) AND (amount_disputed_cents <= amount_received_cents))),
+  constraint eligible_within_total CHECK (((amount_eligible_cents >= 0) AND (amount_eligible_cents <= amount_total_cents))),
+  constraint received_within_total CHECK (((amount_received_cents >= 0) AND (amount_received_cents <= amount_total_cents))),
+  constraint refunded_within_received CHECK (((amount_refunded_cents >= 0) AND (amount_refunded_cents <= amount_received_cents))),
+  constraint sessions_amount_fee_cents_check CHECK ((amount_fee_cents >= 0)),
+  constraint sessions_amount_iias_cents_check CHECK ((amount_iias_cents >= 0)),
+  constraint sessions_amount_prescription_cents_check CHECK ((amount_prescription_cents >= 0)),
+  constraint sessions_amount_service_cents_check CHECK ((amount_service_cents >= 0)),
+  constraint sessions_amount_shipping_cents_check CHECK ((amount_shipping_cents >= 0)),
+  constraint sessions_amount_subtotal_cents_check CHECK ((amount_subtotal_cents >= 0)),
+  constraint sessions_amount_tax_cents_check CHECK ((amount_tax_cents >= 0)),
+  constraint sessions_amount_vision_cents_check CHECK ((amount_vision_cents >= 0)),
+  constraint sessions_capture_method_check CHECK ((capture_method = ANY (ARRAY['automatic'::text, 'manual'::text]))),
+  constraint sessions_check CHECK (((amount_discount_cents >= 0) AND (amount_discount_cents <= amount_subtotal_cents))),
+  constraint sessions_letter_fee_cents_check CHECK ((letter_fee_cents >= 0)),
+  constraint sessions_mode_check CHECK ((mode = ANY (ARRAY['payment'::text, 'subscription'::text, 'off_session'::text, 'setup'::text, 'reimbursement'::text]))),
+  constraint sessions_refunded_discount CHECK (((refunded_discount_cents >= 0) AND (refunded_discount_cents <= captured_discount_cents))),
+  constraint sessions_refunded_shipping CHECK (((refunded_shipping_cents >= 0) AND (refunded_shipping_cents <= captured_shipping_cents))),
+  constraint sessions_refunded_tax CHECK (((refunded_tax_cents >= 0) AND (refunded_tax_cents <= captured_tax_cents))),
+  constraint sessions_status_check CHECK ((status = ANY (ARRAY['open'::text, 'paid'::text, 'complete'::text, 'canceled'::text, 'expired'::text]))),
+  constraint total_is_the_sum_of_its_parts CHECK ((amount_total_cents = ((((amount_subtotal_cents - amount_discount_cents) + amount_tax_cents) + amount_shipping_cents) + amount_fee_cents)))
+);
+alter table sessions enable row level security;
+alter table sessions force row level security;
+create policy finder_reads on sessions for select to eligo_finder
+  using (true);
+create policy own_rows on sessions for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX sessions_by_created_at ON checkout.sessions USING btree (account_id, test_mode, created_at, id);
+CREATE INDEX sessions_by_customer ON checkout.sessions USING btree (account_id, test_mode, customer_id, id) WHERE (customer_id IS NOT NULL);
+CREATE INDEX sessions_by_email ON checkout.sessions USING btree (account_id, test_mode, customer_email, id) WHERE (customer_email IS NOT NULL);
+CREATE INDEX sessions_by_mode ON checkout.sessions USING btree (account_id, test_mode, mode, id);
+CREATE INDEX sessions_by_reference ON checkout.sessions USING btree (account_id, test_mode, client_reference_id, id) WHERE (client_reference_id IS NOT NULL);
+CREATE INDEX sessions_by_status ON checkout.sessions USING btree (account_id, test_mode, status, id);
+CREATE INDEX sessions_by_subscription ON checkout.sessions USING btree (account_id, test_mode, subscription_id, id) WHERE (subscription_id IS NOT NULL);
+CREATE INDEX sessions_disputed ON checkout.sessions USING btree (account_id, test_mode, id) WHERE (dispute_ids <> '{}'::text[]);
+CREATE INDEX sessions_due ON checkout.sessions USING btree (expires_at) WHERE ((status = 'open'::text) AND (test_clock_id IS NULL));
+CREATE INDEX sessions_due_by_clock ON checkout.sessions USING btree (account_id, test_mode, test_clock_id, expires_at) WHERE ((status = 'open'::text) AND (test_clock_id IS NOT NULL));
+CREATE CONSTRAINT TRIGGER check_session_sums AFTER INSERT ON checkout.sessions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_session_sums();
+CREATE TRIGGER guard_session BEFORE UPDATE ON checkout.sessions FOR EACH ROW EXECUTE FUNCTION guard_session();
+CREATE TRIGGER refuse_delete BEFORE DELETE ON checkout.sessions FOR EACH ROW EXECUTE FUNCTION refuse_delete();
+grant delete, insert, select, update on sessions to eligo_checkout;
+grant select on sessions to eligo_finder;
+
+create table setup_intents (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  status text not null,
+  customer_id text collate "C",
+  payment_method_id text collate "C",
+  session_id text collate "C",
+  created_at timestamp(3) with time zone not null,
+  constraint setup_intents_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint setup_intents_status_check CHECK ((status = ANY (ARRAY['requires_payment_method'::text, 'processing'::text, 'succeeded'::text, 'canceled'::text])))
+);
+alter table setup_intents enable row level security;
+alter table setup_intents force row level security;
+create policy own_rows on setup_intents for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant delete, insert, select, update on setup_intents to eligo_checkout;
+
+create table test_clocks (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  frozen_time timestamp(3) with time zone not null,
+  deleted_at timestamp(3) with time zone,
+  unsettled boolean default true not null,
+  constraint test_clocks_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint test_clocks_test_mode_check CHECK (test_mode)
+);
+alter table test_clocks enable row level security;
+alter table test_clocks force row level security;
+create policy finder_reads on test_clocks for select to eligo_finder
+  using (true);
+create policy own_rows on test_clocks for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX test_clocks_unsettled ON checkout.test_clocks USING btree (account_id, test_mode, id) WHERE unsettled;
+grant delete, insert, select, update on test_clocks to eligo_checkout;
+grant select on test_clocks to eligo_finder;
+
+CREATE OR REPLACE FUNCTION checkout.check_session_sums()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  sums record;
+  fees bigint;
+  discounts bigint;
+  eligible bigint;
+begin
+  select coalesce(sum(amount_subtotal_cents), 0) as subtotal, coalesce(sum(amount_discount_cents), 0) as discount,
+         coalesce(sum(amount_tax_cents), 0) as tax, coalesce(sum(amount_shipping_cents), 0) as shipping,
+         coalesce(sum(amount_fee_cents), 0) as fee, coalesce(sum(amount_total_cents), 0) as total,
+         coalesce(sum(amount_eligible_cents), 0) as eligible,
+         coalesce(sum(amount_eligible_cents)
+           filter (where eligibility_class in ('auto_substantiation', 'private_label')), 0) as iias,
+         coalesce(sum(amount_eligible_cents) filter (where eligibility_class = 'prescription'), 0) as prescription,
+         coalesce(sum(amount_eligible_cents) filter (where eligibility_class = 'vision'), 0) as vision,
+         coalesce(sum(amount_eligible_cents) filter (where eligibility_class = 'service'), 0) as service,
+         count(*) as lines
+    into sums
+    from checkout.session_lines
+   where account_id = new.account_id and test_mode = new.test_mode and session_id = new.id;
+  if (sums.subtotal, sums.discount, sums.tax, sums.shipping, sums.fee, sums.total, sums.eligible, sums.iias,
+      sums.prescription, sums.vision, sums.service)
+     is distinct from
+     (new.amount_subtotal_cents, new.amount_discount_cents, new.amount_tax_cents, new.amount_shipping_cents,
+      new.amount_fee_cents, new.amount_total_cents, new.amount_eligible_cents, new.amount_iias_cents,
+      new.amount_prescription_cents, new.amount_vision_cents, new.amount_service_cents) then
+    raise exception 'a session''s lines do not sum to it'
+      using errcode = 'check_violation', constraint = 'session_lines_sum_to_session';
+  end if;
+  if new.fee_count > 0 or new.amount_fee_cents > 0 then
+    select coalesce(sum(amount_cents) filter (where applied), 0) into fees from checkout.session_fees
+     where account_id = new.account_id and test_mode = new.test_mode and session_id = new.id;
+    if fees <> new.amount_fee_cents then
+      raise exception 'a session''s fees do not sum to it'
+        using errcode = 'check_violation', constraint = 'session_fees_sum_to_session';
+    end if;
+  end if;
+  if new.discount_count > 0 or new.amount_discount_cents > 0 then
+    select coalesce(sum(amount_cents), 0) into discounts from checkout.session_discounts
+     where account_id = new.account_id and test_mode = new.test_mode and session_id = new.id;
+    if discounts <> new.amount_discount_cents then
+      raise exception 'a session''s discounts do not sum to it'
+        using errcode = 'check_violation', constraint = 'session_discounts_sum_to_session';
+    end if;
+  end if;
+  select eligible_cents into eligible from checkout.eligibility_records
+   where account_id = new.account_id and test_mode = new.test_mode and session_id = new.id;
+  if sums.lines > 0 and eligible is distinct from new.amount_eligible_cents then
+    raise exception 'a session''s eligibility record does not equal it'
+      using errcode = 'check_violation', constraint = 'eligibility_record_equals_session';
+  end if;
+  return null;
+end $function$;
+alter function check_session_sums() owner to eligo_owner;
+grant execute on function check_session_sums() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.check_written_with_session()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if exists (
+    select from (select distinct account_id, test_mode, session_id from written) w
+    where not exists (
+      select from checkout.sessions s
+       where s.account_id = w.account_id and s.test_mode = w.test_mode and s.id = w.session_id
+         and s.xmin = pg_current_xact_id()::xid
+    )
+  ) then
+    raise exception 'rows of % are written with their session', tg_table_name
+      using errcode = 'check_violation', constraint = 'session_split_is_final';
+  end if;
+  return null;
+end $function$;
+alter function check_written_with_session() owner to eligo_owner;
+grant execute on function check_written_with_session() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.due_catalog_tasks(most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, session_id text, kind text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  select t.account_id, t.test_mode, t.session_id, t.kind from checkout.catalog_tasks t
+   where t.due_at <= now() order by t.due_at limit most
+$function$;
+alter function due_catalog_tasks(most integer) owner to eligo_finder;
+grant execute on function due_catalog_tasks(most integer) to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.due_charge_work(most integer)
+ RETURNS TABLE(kind text, account_id text, test_mode boolean, id text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  (select 'attempt', a.account_id, a.test_mode, a.id from checkout.charge_attempts a
+    where a.status in ('sending', 'unknown') and a.next_check_at <= now() and a.lease_until < now()
+    order by a.next_check_at limit most)
+  union all
+  (select 'abandoned', a.account_id, a.test_mode, a.id from checkout.charge_attempts a
+    where a.status = 'created' and a.next_check_at <= now() and a.lease_until < now() - interval '60 seconds'
+    order by a.next_check_at limit most)
+  union all
+  (select 'operation', o.account_id, o.test_mode, o.id from checkout.intent_operations o
+    where o.status = 'pending' and o.next_check_at <= now() and o.lease_until < now()
+    order by o.next_check_at limit most)
+  union all
+  (select 'plan', p.account_id, p.test_mode, p.session_id from checkout.payment_plans p
+    where p.state in ('running', 'releasing') and p.next_check_at <= now() and p.lease_until < now()
+    order by p.next_check_at limit most)
+  union all
+  (select 'lapsed', p.account_id, p.test_mode, p.session_id from checkout.payment_plans p
+    where p.state = 'awaiting_second_card' and p.release_at <= now()
+    order by p.release_at limit most)
+$function$;
+alter function due_charge_work(most integer) owner to eligo_finder;
+grant execute on function due_charge_work(most integer) to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.due_sessions(at timestamp with time zone, most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, id text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  select s.account_id, s.test_mode, s.id from checkout.sessions s
+   where s.status = 'open' and s.test_clock_id is null and s.expires_at <= at
+     and not exists (
+       select from checkout.charge_attempts a
+        where a.account_id = s.account_id and a.test_mode = s.test_mode and a.purpose = 'session' and a.subject_id = s.id
+          and a.status in ('created', 'sending', 'unknown'))
+   order by s.expires_at limit most
+$function$;
+alter function due_sessions(at timestamp with time zone, most integer) owner to eligo_finder;
+grant execute on function due_sessions(at timestamp with time zone, most integer) to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.due_sessions_on_clocks(most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, id text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  select s.account_id, s.test_mode, s.id
+    from checkout.test_clocks c
+    join checkout.sessions s on s.account_id = c.account_id and s.test_mode = c.test_mode and s.test_clock_id = c.id
+   where c.unsettled and s.status = 'open' and s.expires_at <= c.frozen_time
+     and not exists (
+       select from checkout.charge_attempts a
+        where a.account_id = s.account_id and a.test_mode = s.test_mode and a.purpose = 'session' and a.subject_id = s.id
+          and a.status in ('created', 'sending', 'unknown'))
+   limit most
+$function$;
+alter function due_sessions_on_clocks(most integer) owner to eligo_finder;
+grant execute on function due_sessions_on_clocks(most integer) to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.guard_session()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if new.status <> old.status and (old.status, new.status) not in (
+    ('open', 'paid'), ('open', 'complete'), ('open', 'canceled'), ('open', 'expired'),
+    ('paid', 'complete'), ('paid', 'canceled')
+  ) then
+    raise exception 'a session does not move from % to %', old.status, new.status
+      using errcode = 'check_violation', constraint = 'session_state_table';
+  end if;
+  if (new.mode, new.amount_subtotal_cents, new.amount_discount_cents, new.amount_tax_cents, new.amount_shipping_cents,
+      new.amount_fee_cents, new.amount_total_cents, new.amount_eligible_cents, new.amount_iias_cents,
+      new.amount_prescription_cents, new.amount_vision_cents, new.amount_service_cents)
+     is distinct from
+     (old.mode, old.amount_subtotal_cents, old.amount_discount_cents, old.amount_tax_cents, old.amount_shipping_cents,
+      old.amount_fee_cents, old.amount_total_cents, old.amount_eligible_cents, old.amount_iias_cents,
+      old.amount_prescription_cents, old.amount_vision_cents, old.amount_service_cents) then
+    raise exception 'a session''s split does not change'
+      using errcode = 'check_violation', constraint = 'session_split_is_final';
+  end if;
+  return new;
+end $function$;
+alter function guard_session() owner to eligo_owner;
+grant execute on function guard_session() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.guard_session_line()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if (new.session_id, new.id, new.position, new.price_id, new.product_id, new.quantity, new.unit_amount_cents,
+      new.amount_subtotal_cents, new.amount_discount_cents, new.amount_tax_cents, new.amount_shipping_cents,
+      new.amount_fee_cents, new.amount_total_cents, new.amount_eligible_cents, new.eligibility_class)
+     is distinct from
+     (old.session_id, old.id, old.position, old.price_id, old.product_id, old.quantity, old.unit_amount_cents,
+      old.amount_subtotal_cents, old.amount_discount_cents, old.amount_tax_cents, old.amount_shipping_cents,
+      old.amount_fee_cents, old.amount_total_cents, old.amount_eligible_cents, old.eligibility_class) then
+    raise exception 'a line''s split does not change'
+      using errcode = 'check_violation', constraint = 'session_split_is_final';
+  end if;
+  return new;
+end $function$;
+alter function guard_session_line() owner to eligo_owner;
+grant execute on function guard_session_line() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.keep_charge_attempt_terminal()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if old.status <> new.status and not (
+    (old.status = 'created' and new.status in ('sending', 'abandoned', 'declined', 'failed')) or
+    (old.status = 'sending' and new.status in ('succeeded', 'declined', 'failed', 'unknown')) or
+    (old.status = 'unknown' and new.status in ('sending', 'succeeded', 'declined', 'failed')) or
+    (old.status = 'succeeded' and new.status = 'released')
+  ) then
+    raise exception 'charge attempt % cannot go from % to %', old.id, old.status, new.status using errcode = 'check_violation';
+  end if;
+  return new;
+end $function$;
+alter function keep_charge_attempt_terminal() owner to eligo_owner;
+grant execute on function keep_charge_attempt_terminal() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.prune_events(outbox_days integer, inbox_days integer, batch integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  declare
+    blanked bigint;
+    deleted bigint;
+    forgotten bigint;
+  begin
+    if outbox_days < 7 then
+      raise exception 'the outbox is kept for 7 days at least';
+    end if;
+    if inbox_days < 31 or inbox_days < outbox_days then
+      raise exception 'the inbox is kept longer than the stream (30 days) and the outbox';
+    end if;
+    with old as (
+      select o.event_id, exists (
+        select from outbox later where later.aggregate_id = o.aggregate_id and later.aggregate_seq > o.aggregate_seq
+      ) as followed
+      from outbox o
+      where o.payload is not null and o.published_at < now() - make_interval(days => outbox_days)
+      order by o.published_at limit batch
+    ), gone as (
+      delete from outbox o using old where o.event_id = old.event_id and old.followed returning 1
+    ), blank as (
+      update outbox o set payload = null from old where o.event_id = old.event_id and not old.followed returning 1
+    )
+    select (select count(*) from gone), (select count(*) from blank) into deleted, blanked;
+    with old as (
+      select consumer, event_id from inbox
+      where handled_at < now() - make_interval(days => inbox_days) order by handled_at limit batch
+    ), gone as (
+      delete from inbox i using old where (i.consumer, i.event_id) = (old.consumer, old.event_id) returning 1
+    )
+    select count(*) from gone into forgotten;
+    return deleted + blanked + forgotten;
+  end
+  $function$;
+alter function prune_events(outbox_days integer, inbox_days integer, batch integer) owner to eligo_finder;
+grant execute on function prune_events(outbox_days integer, inbox_days integer, batch integer) to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.prune_idempotency_keys(batch integer)
+ RETURNS bigint
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+    with old as (
+      select account_id, test_mode, endpoint, key from idempotency_keys
+      where state = 'finished' and created_at < now() - interval '30 days'
+      order by created_at limit batch
+    ), gone as (
+      delete from idempotency_keys k using old
+      where (k.account_id, k.test_mode, k.endpoint, k.key) = (old.account_id, old.test_mode, old.endpoint, old.key)
+      returning 1
+    )
+    select count(*) from gone
+  $function$;
+alter function prune_idempotency_keys(batch integer) owner to eligo_finder;
+grant execute on function prune_idempotency_keys(batch integer) to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.prune_session_keys(most integer)
+ RETURNS bigint
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  with old as (
+    select account_id, test_mode, key from checkout.session_keys
+    where created_at < now() - interval '30 days' order by created_at limit most
+  ), gone as (
+    delete from checkout.session_keys k using old
+    where (k.account_id, k.test_mode, k.key) = (old.account_id, old.test_mode, old.key) returning 1
+  )
+  select count(*) from gone
+$function$;
+alter function prune_session_keys(most integer) owner to eligo_finder;
+grant execute on function prune_session_keys(most integer) to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.refuse_delete()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'rows of % are never deleted', tg_table_name
+    using errcode = 'check_violation', constraint = 'session_split_is_final';
+end $function$;
+alter function refuse_delete() owner to eligo_owner;
+grant execute on function refuse_delete() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.settled_clocks(most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, id text, frozen_time timestamp with time zone)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  select c.account_id, c.test_mode, c.id, c.frozen_time from checkout.test_clocks c
+   where c.unsettled and not exists (
+     select from checkout.sessions s
+      where s.account_id = c.account_id and s.test_mode = c.test_mode and s.test_clock_id = c.id
+        and s.status = 'open' and s.expires_at <= c.frozen_time)
+   limit most
+$function$;
+alter function settled_clocks(most integer) owner to eligo_finder;
+grant execute on function settled_clocks(most integer) to eligo_checkout;
+
+alter default privileges in schema checkout grant delete, insert, select, update on tables to eligo_checkout;
+
+alter default privileges in schema checkout grant execute on functions to eligo_checkout;
+
+alter default privileges in schema checkout grant usage on sequences to eligo_checkout;

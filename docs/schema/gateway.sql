@@ -1,0 +1,179 @@
+-- Schema gateway, as its migrations leave it.
+
+grant create, usage on schema gateway to eligo_finder;
+
+grant usage on schema gateway to eligo_gateway;
+
+create table accounts (
+  account_id text collate "C" not null,
+  name text not null,
+  organization_id text collate "C",
+  features text[] default '{}'::text[] not null,
+  dunning_end text default 'canceled'::text not null,
+  version bigint default 1 not null,
+  created_at timestamp(3) with time zone default clock_timestamp() not null,
+  updated_at timestamp(3) with time zone default clock_timestamp() not null,
+  constraint accounts_pkey PRIMARY KEY (account_id),
+  constraint accounts_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(organization_id),
+  constraint accounts_dunning_end_check CHECK ((dunning_end = ANY (ARRAY['canceled'::text, 'unpaid'::text]))),
+  constraint accounts_name_check CHECK (((length(name) >= 1) AND (length(name) <= 200))),
+  constraint accounts_version_check CHECK ((version > 0))
+);
+CREATE INDEX accounts_by_organization ON gateway.accounts USING btree (organization_id, account_id) WHERE (organization_id IS NOT NULL);
+CREATE TRIGGER accounts_changed AFTER DELETE OR UPDATE ON gateway.accounts FOR EACH STATEMENT EXECUTE FUNCTION notify_keys();
+grant insert, select, update on accounts to eligo_gateway;
+
+create table api_keys (
+  key_id text collate "C" not null,
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  key_hash bytea not null,
+  last4 text collate "C" not null,
+  scopes text[],
+  rate_limit integer,
+  expires_at timestamp(3) with time zone,
+  revoked_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone default clock_timestamp() not null,
+  constraint api_keys_pkey PRIMARY KEY (key_id),
+  constraint api_keys_key_hash_key UNIQUE (key_hash),
+  constraint api_keys_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(account_id),
+  constraint api_keys_key_hash_check CHECK ((length(key_hash) = 32)),
+  constraint api_keys_last4_check CHECK ((length(last4) = 4)),
+  constraint api_keys_rate_limit_check CHECK ((rate_limit >= 0))
+);
+CREATE INDEX api_keys_by_account ON gateway.api_keys USING btree (account_id, key_id);
+CREATE TRIGGER keys_changed AFTER INSERT OR DELETE OR UPDATE ON gateway.api_keys FOR EACH STATEMENT EXECUTE FUNCTION notify_keys();
+grant insert, select, update on api_keys to eligo_gateway;
+
+create table dead_letters (
+  consumer text collate "C" not null,
+  event_id text collate "C" not null,
+  type text collate "C" not null,
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  payload bytea not null,
+  error text not null,
+  deliveries integer not null,
+  created_at timestamp(3) with time zone default now() not null,
+  constraint dead_letters_pkey PRIMARY KEY (consumer, event_id)
+);
+grant delete, insert, select, update on dead_letters to eligo_gateway;
+
+create table inbox (
+  consumer text collate "C" not null,
+  event_id text collate "C" not null,
+  handled_at timestamp(3) with time zone default now() not null,
+  constraint inbox_pkey PRIMARY KEY (consumer, event_id)
+);
+CREATE INDEX inbox_handled ON gateway.inbox USING btree (handled_at);
+grant delete, select on inbox to eligo_finder;
+grant insert, select on inbox to eligo_gateway;
+
+create table migrations (
+  id text collate "C" not null,
+  checksum text not null,
+  applied_at timestamp(3) with time zone default now() not null,
+  constraint migrations_pkey PRIMARY KEY (id)
+);
+grant select on migrations to eligo_gateway;
+
+create table organizations (
+  organization_id text collate "C" not null,
+  name text not null,
+  created_at timestamp(3) with time zone default clock_timestamp() not null,
+  constraint organizations_pkey PRIMARY KEY (organization_id),
+  constraint organizations_name_check CHECK (((length(name) >= 1) AND (length(name) <= 200)))
+);
+grant insert, select, update on organizations to eligo_gateway;
+
+create table outbox (
+  event_id text collate "C" not null,
+  aggregate_id text collate "C" not null,
+  aggregate_seq bigint not null,
+  type text collate "C" not null,
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  payload bytea,
+  created_at timestamp(3) with time zone default now() not null,
+  published_at timestamp(3) with time zone,
+  stream_seq bigint,
+  constraint outbox_pkey PRIMARY KEY (event_id),
+  constraint outbox_aggregate UNIQUE (aggregate_id, aggregate_seq),
+  constraint outbox_aggregate_seq_check CHECK ((aggregate_seq > 0)),
+  constraint outbox_stream_seq_check CHECK ((stream_seq > 0)),
+  constraint published_has_place CHECK (((published_at IS NULL) = (stream_seq IS NULL)))
+);
+CREATE INDEX outbox_published ON gateway.outbox USING btree (published_at) WHERE (payload IS NOT NULL);
+CREATE UNIQUE INDEX outbox_stream_seq ON gateway.outbox USING btree (stream_seq) WHERE (stream_seq IS NOT NULL);
+CREATE INDEX outbox_unpublished ON gateway.outbox USING btree (event_id) WHERE ((published_at IS NULL) AND (payload IS NOT NULL));
+grant delete, select on outbox to eligo_finder;
+grant insert, select on outbox to eligo_gateway;
+grant update (payload) on outbox to eligo_finder;
+grant update (published_at), update (stream_seq) on outbox to eligo_gateway;
+
+create table outbox_stream (
+  stream text collate "C" not null,
+  created text not null,
+  constraint outbox_stream_pkey PRIMARY KEY (stream)
+);
+grant delete, insert, select, update on outbox_stream to eligo_gateway;
+
+CREATE OR REPLACE FUNCTION gateway.notify_keys()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform pg_notify('eligo_gateway_keys', '');
+  return null;
+end $function$;
+alter function notify_keys() owner to eligo_owner;
+grant execute on function notify_keys() to eligo_gateway;
+
+CREATE OR REPLACE FUNCTION gateway.prune_events(outbox_days integer, inbox_days integer, batch integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'gateway', 'pg_temp'
+AS $function$
+  declare
+    blanked bigint;
+    deleted bigint;
+    forgotten bigint;
+  begin
+    if outbox_days < 7 then
+      raise exception 'the outbox is kept for 7 days at least';
+    end if;
+    if inbox_days < 31 or inbox_days < outbox_days then
+      raise exception 'the inbox is kept longer than the stream (30 days) and the outbox';
+    end if;
+    with old as (
+      select o.event_id, exists (
+        select from outbox later where later.aggregate_id = o.aggregate_id and later.aggregate_seq > o.aggregate_seq
+      ) as followed
+      from outbox o
+      where o.payload is not null and o.published_at < now() - make_interval(days => outbox_days)
+      order by o.published_at limit batch
+    ), gone as (
+      delete from outbox o using old where o.event_id = old.event_id and old.followed returning 1
+    ), blank as (
+      update outbox o set payload = null from old where o.event_id = old.event_id and not old.followed returning 1
+    )
+    select (select count(*) from gone), (select count(*) from blank) into deleted, blanked;
+    with old as (
+      select consumer, event_id from inbox
+      where handled_at < now() - make_interval(days => inbox_days) order by handled_at limit batch
+    ), gone as (
+      delete from inbox i using old where (i.consumer, i.event_id) = (old.consumer, old.event_id) returning 1
+    )
+    select count(*) from gone into forgotten;
+    return deleted + blanked + forgotten;
+  end
+  $function$;
+alter function prune_events(outbox_days integer, inbox_days integer, batch integer) owner to eligo_finder;
+grant execute on function prune_events(outbox_days integer, inbox_days integer, batch integer) to eligo_gateway;
+
+alter default privileges in schema gateway grant delete, insert, select, update on tables to eligo_gateway;
+
+alter default privileges in schema gateway grant execute on functions to eligo_gateway;
+
+alter default privileges in schema gateway grant usage on sequences to eligo_gateway;

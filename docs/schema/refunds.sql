@@ -1,0 +1,480 @@
+-- Schema refunds, as its migrations leave it.
+
+grant create, usage on schema refunds to eligo_finder;
+
+grant usage on schema refunds to eligo_refunds;
+
+create table balance_transactions (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  type text collate "C" not null,
+  amount_cents bigint not null,
+  fee_cents bigint default 0 not null,
+  net_cents bigint generated always as ((amount_cents - fee_cents)) stored not null,
+  status text collate "C" not null,
+  available_on timestamp(3) with time zone not null,
+  source_id text collate "C" not null,
+  checkout_session_id text collate "C",
+  reporting_category text collate "C" not null,
+  created_at timestamp(3) with time zone not null,
+  constraint balance_transactions_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint balance_transactions_check CHECK ((((type = 'refund'::text) = (amount_cents < 0)) AND (amount_cents <> 0))),
+  constraint balance_transactions_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'available'::text]))),
+  constraint balance_transactions_type_check CHECK ((type = ANY (ARRAY['refund'::text, 'refund_failure'::text])))
+);
+alter table balance_transactions enable row level security;
+alter table balance_transactions force row level security;
+create policy own_rows on balance_transactions for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX balance_transactions_by_source ON refunds.balance_transactions USING btree (account_id, test_mode, source_id);
+grant insert, select on balance_transactions to eligo_refunds;
+grant update (status), update (available_on) on balance_transactions to eligo_refunds;
+
+create table dead_letters (
+  consumer text collate "C" not null,
+  event_id text collate "C" not null,
+  type text collate "C" not null,
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  payload bytea not null,
+  error text not null,
+  deliveries integer not null,
+  created_at timestamp(3) with time zone default now() not null,
+  constraint dead_letters_pkey PRIMARY KEY (consumer, event_id)
+);
+grant delete, insert, select, update on dead_letters to eligo_refunds;
+
+create table idempotency_keys (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  endpoint text collate "C" not null,
+  key text collate "C" not null,
+  request_hash bytea not null,
+  state text default 'in_progress'::text not null,
+  attempt_id text collate "C",
+  epoch integer default 1 not null,
+  lease_until timestamp(3) with time zone not null,
+  status integer,
+  body bytea,
+  created_at timestamp(3) with time zone default now() not null,
+  finished_at timestamp(3) with time zone,
+  constraint idempotency_keys_pkey PRIMARY KEY (account_id, test_mode, endpoint, key),
+  constraint finished_has_answer CHECK ((((state = 'finished'::text) = (status IS NOT NULL)) AND ((state = 'finished'::text) = (body IS NOT NULL)))),
+  constraint idempotency_keys_key_check CHECK (((octet_length(key) >= 1) AND (octet_length(key) <= 255))),
+  constraint idempotency_keys_request_hash_check CHECK ((octet_length(request_hash) = 32)),
+  constraint idempotency_keys_state_check CHECK ((state = ANY (ARRAY['in_progress'::text, 'finished'::text]))),
+  constraint idempotency_keys_status_check CHECK (((status >= 200) AND (status <= 599)))
+);
+alter table idempotency_keys enable row level security;
+alter table idempotency_keys force row level security;
+create policy finder_prunes on idempotency_keys for delete to eligo_finder
+  using (((state = 'finished'::text) AND (created_at < (now() - '30 days'::interval))));
+create policy finder_sees on idempotency_keys for select to eligo_finder
+  using (true);
+create policy scope on idempotency_keys for all to eligo_refunds
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX idempotency_keys_attempt ON refunds.idempotency_keys USING btree (account_id, test_mode, attempt_id) WHERE (attempt_id IS NOT NULL);
+CREATE INDEX idempotency_keys_created ON refunds.idempotency_keys USING btree (created_at);
+grant delete, insert, select, update on idempotency_keys to eligo_refunds;
+grant delete, select on idempotency_keys to eligo_finder;
+
+create table inbox (
+  consumer text collate "C" not null,
+  event_id text collate "C" not null,
+  handled_at timestamp(3) with time zone default now() not null,
+  constraint inbox_pkey PRIMARY KEY (consumer, event_id)
+);
+CREATE INDEX inbox_handled ON refunds.inbox USING btree (handled_at);
+grant delete, select on inbox to eligo_finder;
+grant insert, select on inbox to eligo_refunds;
+
+create table ledger_entries (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  transaction_id text collate "C" not null,
+  ledger_account text collate "C" not null,
+  amount_cents bigint not null,
+  kind text collate "C" not null,
+  refund_id text collate "C" not null,
+  payment_intent_id text collate "C" not null,
+  created_at timestamp(3) with time zone not null,
+  constraint ledger_entries_pkey PRIMARY KEY (account_id, test_mode, transaction_id, ledger_account),
+  constraint booked_once UNIQUE (account_id, test_mode, refund_id, payment_intent_id, kind, ledger_account),
+  constraint ledger_entries_amount_cents_check CHECK ((amount_cents <> 0)),
+  constraint ledger_entries_kind_check CHECK ((kind = ANY (ARRAY['refund_pending'::text, 'refund_succeeded'::text, 'refund_failed'::text, 'refund_returned'::text]))),
+  constraint ledger_entries_ledger_account_check CHECK ((ledger_account = ANY (ARRAY['refunds'::text, 'refunds_payable'::text, 'processor_balance'::text])))
+);
+alter table ledger_entries enable row level security;
+alter table ledger_entries force row level security;
+create policy own_rows on ledger_entries for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE CONSTRAINT TRIGGER check_ledger_transaction AFTER INSERT ON refunds.ledger_entries DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_ledger_transaction();
+grant insert, select on ledger_entries to eligo_refunds;
+
+create table migrations (
+  id text collate "C" not null,
+  checksum text not null,
+  applied_at timestamp(3) with time zone default now() not null,
+  constraint migrations_pkey PRIMARY KEY (id)
+);
+grant select on migrations to eligo_refunds;
+
+create table outbox (
+  event_id text collate "C" not null,
+  aggregate_id text collate "C" not null,
+  aggregate_seq bigint not null,
+  type text collate "C" not null,
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  payload bytea,
+  created_at timestamp(3) with time zone default now() not null,
+  published_at timestamp(3) with time zone,
+  stream_seq bigint,
+  constraint outbox_pkey PRIMARY KEY (event_id),
+  constraint outbox_aggregate UNIQUE (aggregate_id, aggregate_seq),
+  constraint outbox_aggregate_seq_check CHECK ((aggregate_seq > 0)),
+  constraint outbox_stream_seq_check CHECK ((stream_seq > 0)),
+  constraint published_has_place CHECK (((published_at IS NULL) = (stream_seq IS NULL)))
+);
+CREATE INDEX outbox_published ON refunds.outbox USING btree (published_at) WHERE (payload IS NOT NULL);
+CREATE UNIQUE INDEX outbox_stream_seq ON refunds.outbox USING btree (stream_seq) WHERE (stream_seq IS NOT NULL);
+CREATE INDEX outbox_unpublished ON refunds.outbox USING btree (event_id) WHERE ((published_at IS NULL) AND (payload IS NOT NULL));
+grant delete, select on outbox to eligo_finder;
+grant insert, select on outbox to eligo_refunds;
+grant update (payload) on outbox to eligo_finder;
+grant update (published_at), update (stream_seq) on outbox to eligo_refunds;
+
+create table outbox_stream (
+  stream text collate "C" not null,
+  created text not null,
+  constraint outbox_stream_pkey PRIMARY KEY (stream)
+);
+grant delete, insert, select, update on outbox_stream to eligo_refunds;
+
+create table refund_attempts (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  refund_id text collate "C" not null,
+  payment_intent_id text collate "C" not null,
+  processor_intent_id text not null,
+  amount_cents bigint not null,
+  status text collate "C" not null,
+  epoch integer default 1 not null,
+  lease_until timestamp(3) with time zone not null,
+  sends integer default 0 not null,
+  first_sent_at timestamp(3) with time zone,
+  sent_at timestamp(3) with time zone,
+  checks integer default 0 not null,
+  next_check_at timestamp(3) with time zone not null,
+  processor_refund_id text,
+  failure_code text,
+  created_at timestamp(3) with time zone default now() not null,
+  constraint refund_attempts_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint refund_attempts_account_id_test_mode_refund_id_payment_int_fkey FOREIGN KEY (account_id, test_mode, refund_id, payment_intent_id) REFERENCES refund_items(account_id, test_mode, refund_id, payment_intent_id),
+  constraint known_once_accepted CHECK (((status = ANY (ARRAY['accepted'::text, 'ended'::text])) = (processor_refund_id IS NOT NULL))),
+  constraint refund_attempts_amount_cents_check CHECK ((amount_cents > 0)),
+  constraint refund_attempts_status_check CHECK ((status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text, 'accepted'::text, 'failed'::text, 'ended'::text]))),
+  constraint sent_before_known CHECK (((status = ANY (ARRAY['created'::text, 'failed'::text])) OR (first_sent_at IS NOT NULL)))
+);
+alter table refund_attempts enable row level security;
+alter table refund_attempts force row level security;
+create policy finder_reads on refund_attempts for select to eligo_finder
+  using (true);
+create policy own_rows on refund_attempts for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE UNIQUE INDEX one_attempt_for_each_processor_refund ON refunds.refund_attempts USING btree (account_id, test_mode, processor_refund_id) WHERE (processor_refund_id IS NOT NULL);
+CREATE UNIQUE INDEX one_live_attempt ON refunds.refund_attempts USING btree (account_id, test_mode, refund_id, payment_intent_id) WHERE (status <> 'failed'::text);
+CREATE INDEX refund_attempts_due ON refunds.refund_attempts USING btree (next_check_at) WHERE (status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text, 'accepted'::text]));
+CREATE TRIGGER guard_refund_attempt BEFORE UPDATE ON refunds.refund_attempts FOR EACH ROW EXECUTE FUNCTION guard_refund_attempt();
+grant insert, select, update on refund_attempts to eligo_refunds;
+grant select on refund_attempts to eligo_finder;
+
+create table refund_items (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  refund_id text collate "C" not null,
+  payment_intent_id text collate "C" not null,
+  "position" smallint not null,
+  payment_method_id text collate "C" not null,
+  charge_id text collate "C" not null,
+  processor_intent_id text not null,
+  amount_cents bigint not null,
+  status text collate "C" not null,
+  end_status text collate "C",
+  returned boolean default false not null,
+  failure_code text,
+  reference_id text,
+  reference_type text,
+  reference_status text,
+  epoch integer default 1 not null,
+  lease_until timestamp(3) with time zone,
+  checks integer default 0 not null,
+  next_check_at timestamp(3) with time zone,
+  constraint refund_items_pkey PRIMARY KEY (account_id, test_mode, refund_id, payment_intent_id),
+  constraint refund_items_account_id_test_mode_refund_id_fkey FOREIGN KEY (account_id, test_mode, refund_id) REFERENCES refunds(account_id, test_mode, id),
+  constraint only_releasing_is_checked CHECK (((next_check_at IS NOT NULL) = (status = 'releasing'::text))),
+  constraint refund_items_amount_cents_check CHECK ((amount_cents > 0)),
+  constraint refund_items_end_status_check CHECK ((end_status = ANY (ARRAY['failed'::text, 'canceled'::text]))),
+  constraint refund_items_position_check CHECK (("position" >= 0)),
+  constraint refund_items_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'requires_action'::text, 'succeeded'::text, 'releasing'::text, 'failed'::text, 'canceled'::text]))),
+  constraint releasing_has_an_end CHECK (((status = ANY (ARRAY['releasing'::text, 'failed'::text, 'canceled'::text])) = (end_status IS NOT NULL)))
+);
+alter table refund_items enable row level security;
+alter table refund_items force row level security;
+create policy finder_reads on refund_items for select to eligo_finder
+  using (true);
+create policy own_rows on refund_items for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX refund_items_due ON refunds.refund_items USING btree (next_check_at) WHERE (status = 'releasing'::text);
+CREATE CONSTRAINT TRIGGER check_refund_sum AFTER INSERT ON refunds.refund_items DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_refund_sum();
+CREATE TRIGGER guard_refund_item BEFORE UPDATE ON refunds.refund_items FOR EACH ROW EXECUTE FUNCTION guard_refund_item();
+grant insert, select on refund_items to eligo_refunds;
+grant select on refund_items to eligo_finder;
+grant update (status), update (end_status), update (returned), update (failure_code), update (reference_id), update (reference_type), update (reference_status), update (epoch), update (lease_until), update (checks), update (next_check_at) on refund_items to eligo_refunds;
+
+create table refunds (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  status text collate "C" not null,
+  subject_session_id text collate "C",
+  subject_payment_intent_id text collate "C",
+  instruction bytea not null,
+  features text[] default '{}'::text[] not null,
+  operation_id text collate "C",
+  reason text,
+  metadata jsonb default '{}'::jsonb not null,
+  amount_cents bigint,
+  failed_cents bigint default 0 not null,
+  payment_intent_id text collate "C",
+  checkout_session_id text collate "C",
+  customer_id text collate "C",
+  subscription_id text collate "C",
+  invoice_id text collate "C",
+  reference_id text,
+  reference_type text,
+  reference_status text,
+  balance_transaction_id text collate "C",
+  failure_balance_transaction_id text collate "C",
+  refusal_code text collate "C",
+  requested_at timestamp(3) with time zone default now() not null,
+  created_at timestamp(3) with time zone,
+  epoch integer default 1 not null,
+  lease_until timestamp(3) with time zone,
+  checks integer default 0 not null,
+  next_check_at timestamp(3) with time zone,
+  version bigint default 1 not null,
+  constraint refunds_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint failed_within_amount CHECK (((failed_cents >= 0) AND (failed_cents <= COALESCE(amount_cents, (0)::bigint)))),
+  constraint one_subject CHECK (((subject_session_id IS NULL) <> (subject_payment_intent_id IS NULL))),
+  constraint only_requested_is_checked CHECK (((next_check_at IS NULL) OR (status = 'requested'::text))),
+  constraint refunds_amount_cents_check CHECK (((amount_cents >= 1) AND (amount_cents <= '9007199254740991'::bigint))),
+  constraint refunds_metadata_check CHECK ((jsonb_typeof(metadata) = 'object'::text)),
+  constraint refunds_status_check CHECK ((status = ANY (ARRAY['requested'::text, 'refused'::text, 'pending'::text, 'requires_action'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text]))),
+  constraint refused_for_a_reason CHECK (((status = 'refused'::text) = (refusal_code IS NOT NULL))),
+  constraint whole_once_pending CHECK ((((status = ANY (ARRAY['requested'::text, 'refused'::text])) = (amount_cents IS NULL)) AND ((amount_cents IS NULL) = (payment_intent_id IS NULL)) AND ((amount_cents IS NULL) = (created_at IS NULL)) AND ((amount_cents IS NULL) = (balance_transaction_id IS NULL))))
+);
+alter table refunds enable row level security;
+alter table refunds force row level security;
+create policy finder_reads on refunds for select to eligo_finder
+  using (true);
+create policy own_rows on refunds for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE UNIQUE INDEX one_refund_for_each_operation ON refunds.refunds USING btree (account_id, test_mode, operation_id) WHERE (operation_id IS NOT NULL);
+CREATE INDEX refunds_by_intent ON refunds.refunds USING btree (account_id, test_mode, payment_intent_id, id) WHERE (payment_intent_id IS NOT NULL);
+CREATE INDEX refunds_by_session ON refunds.refunds USING btree (account_id, test_mode, checkout_session_id, id) WHERE (checkout_session_id IS NOT NULL);
+CREATE INDEX refunds_due ON refunds.refunds USING btree (next_check_at) WHERE (status = 'requested'::text);
+CREATE INDEX refunds_shown ON refunds.refunds USING btree (account_id, test_mode, id) WHERE (status <> ALL (ARRAY['requested'::text, 'refused'::text]));
+CREATE TRIGGER guard_refund BEFORE UPDATE ON refunds.refunds FOR EACH ROW EXECUTE FUNCTION guard_refund();
+grant insert, select, update on refunds to eligo_refunds;
+grant select on refunds to eligo_finder;
+
+CREATE OR REPLACE FUNCTION refunds.check_ledger_transaction()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  sum_cents numeric;
+begin
+  select sum(e.amount_cents) into sum_cents from refunds.ledger_entries e
+   where e.account_id = new.account_id and e.test_mode = new.test_mode and e.transaction_id = new.transaction_id;
+  if sum_cents <> 0 then
+    raise exception 'the entries of a ledger transaction sum to %', sum_cents
+      using errcode = 'check_violation', constraint = 'ledger_transaction_balances';
+  end if;
+  return null;
+end $function$;
+alter function check_ledger_transaction() owner to eligo_owner;
+grant execute on function check_ledger_transaction() to eligo_refunds;
+
+CREATE OR REPLACE FUNCTION refunds.check_refund_sum()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  whole bigint;
+  parts bigint;
+begin
+  select r.amount_cents into whole from refunds.refunds r
+   where r.account_id = new.account_id and r.test_mode = new.test_mode and r.id = new.refund_id;
+  select sum(i.amount_cents) into parts from refunds.refund_items i
+   where i.account_id = new.account_id and i.test_mode = new.test_mode and i.refund_id = new.refund_id;
+  if whole is distinct from parts then
+    raise exception 'the parts of a refund sum to % and not to %', parts, whole
+      using errcode = 'check_violation', constraint = 'refund_is_the_sum_of_its_parts';
+  end if;
+  return null;
+end $function$;
+alter function check_refund_sum() owner to eligo_owner;
+grant execute on function check_refund_sum() to eligo_refunds;
+
+CREATE OR REPLACE FUNCTION refunds.due_refund_work(most integer)
+ RETURNS TABLE(kind text, account_id text, test_mode boolean, id text, part text)
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'refunds', 'pg_temp'
+AS $function$
+  (select 'requested', r.account_id, r.test_mode, r.id, '' from refunds.refunds r
+    where r.status = 'requested' and r.next_check_at <= now() and (r.lease_until is null or r.lease_until <= now())
+    order by r.next_check_at limit most)
+  union all
+  (select 'attempt', a.account_id, a.test_mode, a.id, '' from refunds.refund_attempts a
+    where a.status in ('created', 'sending', 'unknown', 'accepted') and a.next_check_at <= now() and a.lease_until <= now()
+    order by a.next_check_at limit most)
+  union all
+  (select 'releasing', i.account_id, i.test_mode, i.refund_id, i.payment_intent_id from refunds.refund_items i
+    where i.status = 'releasing' and i.next_check_at <= now() and (i.lease_until is null or i.lease_until <= now())
+    order by i.next_check_at limit most)
+$function$;
+alter function due_refund_work(most integer) owner to eligo_finder;
+grant execute on function due_refund_work(most integer) to eligo_refunds;
+
+CREATE OR REPLACE FUNCTION refunds.guard_refund()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if new.status <> old.status and (old.status, new.status) not in (
+    ('requested', 'pending'), ('requested', 'refused'),
+    ('pending', 'requires_action'), ('pending', 'succeeded'), ('pending', 'failed'), ('pending', 'canceled'),
+    ('requires_action', 'pending'), ('requires_action', 'succeeded'), ('requires_action', 'failed'), ('requires_action', 'canceled'),
+    ('succeeded', 'failed')
+  ) then
+    raise exception 'a refund does not move from % to %', old.status, new.status
+      using errcode = 'check_violation', constraint = 'refund_state_table';
+  end if;
+  if old.amount_cents is distinct from new.amount_cents and old.amount_cents is not null then
+    raise exception 'a refund''s amount does not change'
+      using errcode = 'check_violation', constraint = 'refund_amount_is_final';
+  end if;
+  return new;
+end $function$;
+alter function guard_refund() owner to eligo_owner;
+grant execute on function guard_refund() to eligo_refunds;
+
+CREATE OR REPLACE FUNCTION refunds.guard_refund_attempt()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if new.status <> old.status and (old.status, new.status) not in (
+    ('created', 'sending'), ('sending', 'unknown'), ('unknown', 'sending'),
+    ('sending', 'accepted'), ('sending', 'failed'), ('unknown', 'accepted'), ('unknown', 'failed'),
+    ('accepted', 'ended')
+  ) then
+    raise exception 'an attempt does not move from % to %', old.status, new.status
+      using errcode = 'check_violation', constraint = 'refund_attempt_state_table';
+  end if;
+  return new;
+end $function$;
+alter function guard_refund_attempt() owner to eligo_owner;
+grant execute on function guard_refund_attempt() to eligo_refunds;
+
+CREATE OR REPLACE FUNCTION refunds.guard_refund_item()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if new.status <> old.status and (old.status, new.status) not in (
+    ('pending', 'requires_action'), ('pending', 'succeeded'), ('pending', 'releasing'),
+    ('requires_action', 'pending'), ('requires_action', 'succeeded'), ('requires_action', 'releasing'),
+    ('succeeded', 'releasing'), ('releasing', 'failed'), ('releasing', 'canceled')
+  ) then
+    raise exception 'a card''s part of a refund does not move from % to %', old.status, new.status
+      using errcode = 'check_violation', constraint = 'refund_item_state_table';
+  end if;
+  return new;
+end $function$;
+alter function guard_refund_item() owner to eligo_owner;
+grant execute on function guard_refund_item() to eligo_refunds;
+
+CREATE OR REPLACE FUNCTION refunds.prune_events(outbox_days integer, inbox_days integer, batch integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'refunds', 'pg_temp'
+AS $function$
+  declare
+    blanked bigint;
+    deleted bigint;
+    forgotten bigint;
+  begin
+    if outbox_days < 7 then
+      raise exception 'the outbox is kept for 7 days at least';
+    end if;
+    if inbox_days < 31 or inbox_days < outbox_days then
+      raise exception 'the inbox is kept longer than the stream (30 days) and the outbox';
+    end if;
+    with old as (
+      select o.event_id, exists (
+        select from outbox later where later.aggregate_id = o.aggregate_id and later.aggregate_seq > o.aggregate_seq
+      ) as followed
+      from outbox o
+      where o.payload is not null and o.published_at < now() - make_interval(days => outbox_days)
+      order by o.published_at limit batch
+    ), gone as (
+      delete from outbox o using old where o.event_id = old.event_id and old.followed returning 1
+    ), blank as (
+      update outbox o set payload = null from old where o.event_id = old.event_id and not old.followed returning 1
+    )
+    select (select count(*) from gone), (select count(*) from blank) into deleted, blanked;
+    with old as (
+      select consumer, event_id from inbox
+      where handled_at < now() - make_interval(days => inbox_days) order by handled_at limit batch
+    ), gone as (
+      delete from inbox i using old where (i.consumer, i.event_id) = (old.consumer, old.event_id) returning 1
+    )
+    select count(*) from gone into forgotten;
+    return deleted + blanked + forgotten;
+  end
+  $function$;
+alter function prune_events(outbox_days integer, inbox_days integer, batch integer) owner to eligo_finder;
+grant execute on function prune_events(outbox_days integer, inbox_days integer, batch integer) to eligo_refunds;
+
+CREATE OR REPLACE FUNCTION refunds.prune_idempotency_keys(batch integer)
+ RETURNS bigint
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'refunds', 'pg_temp'
+AS $function$
+    with old as (
+      select account_id, test_mode, endpoint, key from idempotency_keys
+      where state = 'finished' and created_at < now() - interval '30 days'
+      order by created_at limit batch
+    ), gone as (
+      delete from idempotency_keys k using old
+      where (k.account_id, k.test_mode, k.endpoint, k.key) = (old.account_id, old.test_mode, old.endpoint, old.key)
+      returning 1
+    )
+    select count(*) from gone
+  $function$;
+alter function prune_idempotency_keys(batch integer) owner to eligo_finder;
+grant execute on function prune_idempotency_keys(batch integer) to eligo_refunds;
+
+alter default privileges in schema refunds grant delete, insert, select, update on tables to eligo_refunds;
+
+alter default privileges in schema refunds grant execute on functions to eligo_refunds;
+
+alter default privileges in schema refunds grant usage on sequences to eligo_refunds;

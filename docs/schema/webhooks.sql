@@ -1,0 +1,295 @@
+-- Schema webhooks, as its migrations leave it.
+
+grant create, usage on schema webhooks to eligo_finder;
+
+grant usage on schema webhooks to eligo_webhooks;
+
+create table attempts (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  delivery_id text collate "C" not null,
+  epoch integer not null,
+  started_at timestamp(3) with time zone not null,
+  duration_ms integer not null,
+  response_status integer,
+  error text,
+  constraint attempts_pkey PRIMARY KEY (account_id, test_mode, delivery_id, epoch),
+  constraint attempts_account_id_test_mode_delivery_id_fkey FOREIGN KEY (account_id, test_mode, delivery_id) REFERENCES deliveries(account_id, test_mode, id) ON DELETE CASCADE,
+  constraint attempts_duration_ms_check CHECK ((duration_ms >= 0))
+);
+alter table attempts enable row level security;
+alter table attempts force row level security;
+create policy own_rows on attempts for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant delete, insert, select on attempts to eligo_webhooks;
+
+create table dead_letters (
+  consumer text collate "C" not null,
+  event_id text collate "C" not null,
+  type text collate "C" not null,
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  payload bytea not null,
+  error text not null,
+  deliveries integer not null,
+  created_at timestamp(3) with time zone default now() not null,
+  constraint dead_letters_pkey PRIMARY KEY (consumer, event_id)
+);
+grant delete, insert, select, update on dead_letters to eligo_webhooks;
+
+create table deliveries (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  endpoint_id text collate "C" not null,
+  event_id text collate "C" not null,
+  event_type text collate "C" not null,
+  status text collate "C" not null,
+  attempts integer default 0 not null,
+  next_attempt_at timestamp(3) with time zone,
+  epoch integer default 0 not null,
+  lease_until timestamp(3) with time zone,
+  last_response_status integer,
+  last_error text,
+  delivered_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone not null,
+  constraint deliveries_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint one_delivery_for_each_endpoint_and_event UNIQUE (account_id, test_mode, endpoint_id, event_id),
+  constraint deliveries_account_id_test_mode_endpoint_id_fkey FOREIGN KEY (account_id, test_mode, endpoint_id) REFERENCES endpoints(account_id, test_mode, id),
+  constraint deliveries_account_id_test_mode_event_id_fkey FOREIGN KEY (account_id, test_mode, event_id) REFERENCES events(account_id, test_mode, id) ON DELETE CASCADE,
+  constraint delivered_at_a_time CHECK (((status = 'succeeded'::text) <= (delivered_at IS NOT NULL))),
+  constraint deliveries_attempts_check CHECK ((attempts >= 0)),
+  constraint deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'exhausted'::text]))),
+  constraint only_pending_is_leased CHECK (((lease_until IS NULL) OR (status = 'pending'::text))),
+  constraint pending_has_a_time CHECK (((status = 'pending'::text) = (next_attempt_at IS NOT NULL)))
+);
+alter table deliveries enable row level security;
+alter table deliveries force row level security;
+create policy finder_reads on deliveries for select to eligo_finder
+  using (true);
+create policy own_rows on deliveries for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX deliveries_by_endpoint ON webhooks.deliveries USING btree (account_id, test_mode, endpoint_id, id);
+CREATE INDEX deliveries_by_event ON webhooks.deliveries USING btree (account_id, test_mode, event_id);
+CREATE INDEX deliveries_due ON webhooks.deliveries USING btree (account_id, test_mode, endpoint_id, next_attempt_at, id) WHERE (status = 'pending'::text);
+grant delete, insert, select, update on deliveries to eligo_webhooks;
+grant select on deliveries to eligo_finder;
+
+create table endpoint_secrets (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  endpoint_id text collate "C" not null,
+  generation integer not null,
+  sealed text not null,
+  created_at timestamp(3) with time zone default now() not null,
+  expires_at timestamp(3) with time zone,
+  constraint endpoint_secrets_pkey PRIMARY KEY (account_id, test_mode, endpoint_id, generation),
+  constraint endpoint_secrets_account_id_test_mode_endpoint_id_fkey FOREIGN KEY (account_id, test_mode, endpoint_id) REFERENCES endpoints(account_id, test_mode, id),
+  constraint endpoint_secrets_generation_check CHECK ((generation >= 1))
+);
+alter table endpoint_secrets enable row level security;
+alter table endpoint_secrets force row level security;
+create policy own_rows on endpoint_secrets for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE UNIQUE INDEX one_current_secret ON webhooks.endpoint_secrets USING btree (account_id, test_mode, endpoint_id) WHERE (expires_at IS NULL);
+grant delete, insert, select, update on endpoint_secrets to eligo_webhooks;
+
+create table endpoints (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  url text not null,
+  events text[] not null,
+  status text collate "C" not null,
+  failures_in_row integer default 0 not null,
+  failing_since timestamp(3) with time zone,
+  open_until timestamp(3) with time zone,
+  created_at timestamp(3) with time zone not null,
+  disabled_at timestamp(3) with time zone,
+  deleted_at timestamp(3) with time zone,
+  version bigint default 1 not null,
+  constraint endpoints_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint disabled_at_a_time CHECK (((status = 'disabled'::text) = (disabled_at IS NOT NULL))),
+  constraint endpoints_events_check CHECK (((cardinality(events) >= 1) AND (cardinality(events) <= 200))),
+  constraint endpoints_failures_in_row_check CHECK ((failures_in_row >= 0)),
+  constraint endpoints_status_check CHECK ((status = ANY (ARRAY['enabled'::text, 'disabled'::text]))),
+  constraint endpoints_url_check CHECK (((length(url) >= 1) AND (length(url) <= 2048))),
+  constraint open_means_failing CHECK (((open_until IS NULL) OR (failing_since IS NOT NULL)))
+);
+alter table endpoints enable row level security;
+alter table endpoints force row level security;
+create policy finder_reads on endpoints for select to eligo_finder
+  using (true);
+create policy own_rows on endpoints for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX endpoints_live ON webhooks.endpoints USING btree (account_id, test_mode, id) WHERE (deleted_at IS NULL);
+grant delete, insert, select, update on endpoints to eligo_webhooks;
+grant select on endpoints to eligo_finder;
+
+create table events (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  event_type text collate "C" not null,
+  body bytea not null,
+  request_id text collate "C" not null,
+  traceparent text collate "C" not null,
+  occurred_at timestamp(3) with time zone not null,
+  created_at timestamp(3) with time zone default now() not null,
+  constraint events_pkey PRIMARY KEY (account_id, test_mode, id)
+);
+alter table events enable row level security;
+alter table events force row level security;
+create policy finder_reads on events for select to eligo_finder
+  using (true);
+create policy own_rows on events for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX events_by_age ON webhooks.events USING btree (created_at);
+CREATE INDEX events_by_type ON webhooks.events USING btree (account_id, test_mode, event_type, id);
+grant delete, insert, select on events to eligo_webhooks;
+grant select on events to eligo_finder;
+
+create table inbox (
+  consumer text collate "C" not null,
+  event_id text collate "C" not null,
+  handled_at timestamp(3) with time zone default now() not null,
+  constraint inbox_pkey PRIMARY KEY (consumer, event_id)
+);
+CREATE INDEX inbox_handled ON webhooks.inbox USING btree (handled_at);
+grant delete, select on inbox to eligo_finder;
+grant insert, select on inbox to eligo_webhooks;
+
+create table migrations (
+  id text collate "C" not null,
+  checksum text not null,
+  applied_at timestamp(3) with time zone default now() not null,
+  constraint migrations_pkey PRIMARY KEY (id)
+);
+grant select on migrations to eligo_webhooks;
+
+create table outbox (
+  event_id text collate "C" not null,
+  aggregate_id text collate "C" not null,
+  aggregate_seq bigint not null,
+  type text collate "C" not null,
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  payload bytea,
+  created_at timestamp(3) with time zone default now() not null,
+  published_at timestamp(3) with time zone,
+  stream_seq bigint,
+  constraint outbox_pkey PRIMARY KEY (event_id),
+  constraint outbox_aggregate UNIQUE (aggregate_id, aggregate_seq),
+  constraint outbox_aggregate_seq_check CHECK ((aggregate_seq > 0)),
+  constraint outbox_stream_seq_check CHECK ((stream_seq > 0)),
+  constraint published_has_place CHECK (((published_at IS NULL) = (stream_seq IS NULL)))
+);
+CREATE INDEX outbox_published ON webhooks.outbox USING btree (published_at) WHERE (payload IS NOT NULL);
+CREATE UNIQUE INDEX outbox_stream_seq ON webhooks.outbox USING btree (stream_seq) WHERE (stream_seq IS NOT NULL);
+CREATE INDEX outbox_unpublished ON webhooks.outbox USING btree (event_id) WHERE ((published_at IS NULL) AND (payload IS NOT NULL));
+grant delete, select on outbox to eligo_finder;
+grant insert, select on outbox to eligo_webhooks;
+grant update (payload) on outbox to eligo_finder;
+grant update (published_at), update (stream_seq) on outbox to eligo_webhooks;
+
+create table outbox_stream (
+  stream text collate "C" not null,
+  created text not null,
+  constraint outbox_stream_pkey PRIMARY KEY (stream)
+);
+grant delete, insert, select, update on outbox_stream to eligo_webhooks;
+
+CREATE OR REPLACE FUNCTION webhooks.due_endpoints(at timestamp with time zone, most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, endpoint_id text)
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'webhooks', 'pg_temp'
+AS $function$
+  with recursive lane as (
+    (select d.account_id, d.test_mode, d.endpoint_id from webhooks.deliveries d
+      where d.status = 'pending'
+      order by d.account_id, d.test_mode, d.endpoint_id limit 1)
+    union all
+    select n.account_id, n.test_mode, n.endpoint_id
+      from lane l
+      cross join lateral (
+        select d.account_id, d.test_mode, d.endpoint_id from webhooks.deliveries d
+         where d.status = 'pending'
+           and (d.account_id, d.test_mode, d.endpoint_id) > (l.account_id, l.test_mode, l.endpoint_id)
+         order by d.account_id, d.test_mode, d.endpoint_id limit 1
+      ) n
+  )
+  select l.account_id, l.test_mode, l.endpoint_id
+    from lane l
+    join webhooks.endpoints e on e.account_id = l.account_id and e.test_mode = l.test_mode and e.id = l.endpoint_id
+   where e.status = 'enabled' and e.deleted_at is null and (e.open_until is null or e.open_until <= at)
+     and exists (
+       select 1 from webhooks.deliveries d
+        where d.account_id = l.account_id and d.test_mode = l.test_mode and d.endpoint_id = l.endpoint_id
+          and d.status = 'pending' and d.next_attempt_at <= at and (d.lease_until is null or d.lease_until <= now())
+     )
+   limit most
+$function$;
+alter function due_endpoints(at timestamp with time zone, most integer) owner to eligo_finder;
+grant execute on function due_endpoints(at timestamp with time zone, most integer) to eligo_webhooks;
+
+CREATE OR REPLACE FUNCTION webhooks.prune_events(outbox_days integer, inbox_days integer, batch integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'webhooks', 'pg_temp'
+AS $function$
+  declare
+    blanked bigint;
+    deleted bigint;
+    forgotten bigint;
+  begin
+    if outbox_days < 7 then
+      raise exception 'the outbox is kept for 7 days at least';
+    end if;
+    if inbox_days < 31 or inbox_days < outbox_days then
+      raise exception 'the inbox is kept longer than the stream (30 days) and the outbox';
+    end if;
+    with old as (
+      select o.event_id, exists (
+        select from outbox later where later.aggregate_id = o.aggregate_id and later.aggregate_seq > o.aggregate_seq
+      ) as followed
+      from outbox o
+      where o.payload is not null and o.published_at < now() - make_interval(days => outbox_days)
+      order by o.published_at limit batch
+    ), gone as (
+      delete from outbox o using old where o.event_id = old.event_id and old.followed returning 1
+    ), blank as (
+      update outbox o set payload = null from old where o.event_id = old.event_id and not old.followed returning 1
+    )
+    select (select count(*) from gone), (select count(*) from blank) into deleted, blanked;
+    with old as (
+      select consumer, event_id from inbox
+      where handled_at < now() - make_interval(days => inbox_days) order by handled_at limit batch
+    ), gone as (
+      delete from inbox i using old where (i.consumer, i.event_id) = (old.consumer, old.event_id) returning 1
+    )
+    select count(*) from gone into forgotten;
+    return deleted + blanked + forgotten;
+  end
+  $function$;
+alter function prune_events(outbox_days integer, inbox_days integer, batch integer) owner to eligo_finder;
+grant execute on function prune_events(outbox_days integer, inbox_days integer, batch integer) to eligo_webhooks;
+
+CREATE OR REPLACE FUNCTION webhooks.scopes_with_old_events(before timestamp with time zone, most integer)
+ RETURNS TABLE(account_id text, test_mode boolean)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'webhooks', 'pg_temp'
+AS $function$
+  select distinct o.account_id, o.test_mode
+    from (select e.account_id, e.test_mode from webhooks.events e where e.created_at < before order by e.created_at limit most) o
+$function$;
+alter function scopes_with_old_events(before timestamp with time zone, most integer) owner to eligo_finder;
+grant execute on function scopes_with_old_events(before timestamp with time zone, most integer) to eligo_webhooks;
+
+alter default privileges in schema webhooks grant delete, insert, select, update on tables to eligo_webhooks;
+
+alter default privileges in schema webhooks grant execute on functions to eligo_webhooks;
+
+alter default privileges in schema webhooks grant usage on sequences to eligo_webhooks;
