@@ -59,7 +59,8 @@ create index refunds_by_intent on refunds.refunds (account_id, test_mode, paymen
   where payment_intent_id is not null;
 create index refunds_by_session on refunds.refunds (account_id, test_mode, checkout_session_id, id)
   where checkout_session_id is not null;
-create index refunds_due on refunds.refunds (next_check_at) where status = 'requested';
+-- Not by status: a statement on one refund must not be able to choose these.
+create index refunds_due on refunds.refunds (next_check_at) where next_check_at is not null;
 
 -- One for each card.
 create table refunds.refund_items (
@@ -92,7 +93,7 @@ create table refunds.refund_items (
   constraint releasing_has_an_end check ((status in ('releasing', 'failed', 'canceled')) = (end_status is not null)),
   constraint only_releasing_is_checked check ((next_check_at is not null) = (status = 'releasing'))
 );
-create index refund_items_due on refunds.refund_items (next_check_at) where status = 'releasing';
+create index refund_items_due on refunds.refund_items (next_check_at) where next_check_at is not null;
 
 create table refunds.refund_attempts (
   account_id text collate "C" not null,

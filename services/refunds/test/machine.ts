@@ -51,7 +51,7 @@ export interface ProcessorRefund {
 }
 
 /** Sets the machine up. */
-export async function machine(): Promise<Machine> {
+export async function machine(options: { connections?: number } = {}): Promise<Machine> {
   const place = await testDatabase(refundsService);
   const home = testHome('sandbox');
   const secretKey = `sk_test_${randomBytes(16).toString('hex')}`;
@@ -76,6 +76,7 @@ export async function machine(): Promise<Machine> {
         ELIGO_SANDBOX_URL: sandbox.url,
         ELIGO_SANDBOX_KEY: secretKey,
         LOG_LEVEL: 'fatal',
+        DATABASE_CONNECTIONS: String(options.connections ?? 10),
       },
       transportTo: () => inProcessTransport(checkoutServer, { encode: true }),
       grpc: false,
