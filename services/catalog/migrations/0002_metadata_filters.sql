@@ -21,7 +21,7 @@ create table product_metadata (
 );
 
 -- Triggers keep the pairs, by statement rather than by row, so that an import of a million prices stays one insert of pairs.
-create function price_metadata_added() returns trigger language plpgsql as $$
+create function price_metadata_added() returns trigger language plpgsql set search_path = :"schema", pg_temp as $$
 begin
   insert into price_metadata (account_id, test_mode, key, value, listing, price_id)
   select p.account_id, p.test_mode, pair.key, pair.value, p.listing, p.price_id
@@ -30,7 +30,7 @@ begin
   return null;
 end $$;
 
-create function price_metadata_changed() returns trigger language plpgsql as $$
+create function price_metadata_changed() returns trigger language plpgsql set search_path = :"schema", pg_temp as $$
 begin
   delete from price_metadata m using before b cross join lateral jsonb_each_text(b.metadata) pair
   where b.metadata <> '{}'
@@ -52,7 +52,7 @@ create trigger prices_metadata_added after insert on prices
 create trigger prices_metadata_changed after update on prices
   referencing old table as before new table as after for each statement execute function price_metadata_changed();
 
-create function product_metadata_added() returns trigger language plpgsql as $$
+create function product_metadata_added() returns trigger language plpgsql set search_path = :"schema", pg_temp as $$
 begin
   insert into product_metadata (account_id, test_mode, key, value, product_id)
   select p.account_id, p.test_mode, pair.key, pair.value, p.product_id
@@ -61,7 +61,7 @@ begin
   return null;
 end $$;
 
-create function product_metadata_changed() returns trigger language plpgsql as $$
+create function product_metadata_changed() returns trigger language plpgsql set search_path = :"schema", pg_temp as $$
 begin
   delete from product_metadata m using before b cross join lateral jsonb_each_text(b.metadata) pair
   where b.metadata <> '{}'

@@ -108,8 +108,9 @@ function nodesOf(node: PlanNode): PlanNode[] {
 }
 
 const readsList = /\.list.* in one trip$/;
-// One component has a reference, and one price a lookup key, of which a request names ten.
-const fewRows = /^(components\.list\.reference|prices\.list\..*keys)/;
+// One component has a reference, and one price a lookup key, of which a request names ten. Of several pairs, what is sorted are the few
+// records that a rare one leads to and one page of what the merge finds.
+const fewRows = /^(components\.list\.reference|prices\.list\..*keys|(prices|products)\.list\.(.*\.)?[23]\b)/;
 
 // A list that sorts before its limit reads all that an account has.
 function sortsUnderLimit(plan: PlanNode): boolean {

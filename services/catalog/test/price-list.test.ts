@@ -152,4 +152,50 @@ describe('GET /v1/prices', () => {
     const { prices } = await on.gateway.listPrices({ expandProduct: true }, shop);
     expect(prices.every((price) => price.product?.productId === productId)).toBe(true);
   });
+
+  it('rule 6: finds the same by pairs that are rare and by pairs that are frequent, whichever is named first', async () => {
+    const shop = on.account();
+    const productId = await makeProduct(shop);
+    const count = 700;
+    await on.place.admin(
+      `insert into catalog.prices (account_id, test_mode, price_id, product_id, product_active, product_eligibility_key,
+         unit_amount_cents, metadata, created_at, updated_at)
+       select $1, true, 'fprice_' || lpad(n::text, 26, '0'), $2, true, '', n, jsonb_build_object('all', 'x', 'third', n % 3, 'half', n % 2,
+         'rare', n % 50), now(), now() from generate_series(1, ${count}) n`,
+      [shop.accountId, productId],
+    );
+    const numbers = Array.from({ length: count }, (_, index) => count - index);
+    const idOf = (number: number) => `fprice_${String(number).padStart(26, '0')}`;
+    const filters: [Record<string, string>, (n: number) => boolean][] = [
+      [{ all: 'x' }, () => true],
+      [{ all: 'x', half: '1' }, (n) => n % 2 === 1],
+      [{ third: '2', half: '1' }, (n) => n % 3 === 2 && n % 2 === 1],
+      [{ all: 'x', rare: '7' }, (n) => n % 50 === 7],
+      [{ rare: '7', all: 'x' }, (n) => n % 50 === 7],
+      [{ half: '0', rare: '7' }, () => false],
+      [{ all: 'x', half: '1', third: '0' }, (n) => n % 6 === 3],
+      [{ half: '1', third: '0', all: 'x', rare: '33' }, (n) => n % 6 === 3 && n % 50 === 33],
+    ];
+    for (const [metadata, has] of filters) {
+      const expected = numbers.filter(has).map(idOf);
+      expect(await walk(shop, metadata, 90)).toEqual(expected);
+      expect(await listed(shop, { metadata, page: { limit: 9n, offset: 4 } })).toEqual(expected.slice(4, 13));
+      const at = Math.floor(expected.length / 2);
+      const endingBefore = expected[at];
+      if (endingBefore === undefined) continue;
+      const before = await listed(shop, { metadata, page: { limit: 5n, endingBefore } });
+      expect(before).toEqual(expected.slice(Math.max(0, at - 5), at));
+    }
+  });
 });
+
+async function walk(shop: Shop, metadata: Record<string, string>, limit: number): Promise<string[]> {
+  const ids: string[] = [];
+  for (;;) {
+    const startingAfter = ids.at(-1);
+    const page = { limit: BigInt(limit), ...(startingAfter === undefined ? {} : { startingAfter }) };
+    const { prices, hasMore } = await on.gateway.listPrices({ metadata, page }, shop);
+    ids.push(...prices.map(({ priceId }) => priceId));
+    if (!hasMore) return ids;
+  }
+}

@@ -68,7 +68,7 @@ export async function listComponents(
     table: 'component_nutrition',
     id: 'component_nutrition_id',
     columns,
-    from: `from component_nutrition r where ${ofScope}${clientReferenceId === undefined ? '' : ' and r.client_reference_id = $6'}`,
+    where: clientReferenceId === undefined ? 'true' : 'r.client_reference_id = $6',
     values: clientReferenceId === undefined ? [] : [clientReferenceId],
   });
   return { rows: rows.map(componentOf), hasMore };

@@ -50,7 +50,7 @@ export function listCoupons(db: Db, scope: Scope, page: PageRequest): Promise<Pa
     table: 'coupons',
     id: 'coupon_id',
     columns,
-    from: `from coupons r where ${ofScope} and not r.inline`,
+    where: 'not r.inline',
     values: [],
   });
 }

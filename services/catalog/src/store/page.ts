@@ -21,12 +21,21 @@ export interface ListShape {
   readonly name: string;
   readonly table: string;
   readonly id: string;
+  /** The select list, of the table as `r`. */
   readonly columns: string;
-  /** The rows of the page before they are ordered, without a cursor: `from … where …`; columns of the table are `r.`. */
-  readonly from: string;
-  /** What the ids are ordered by, `r.<id>` unless an index of another table leads. */
-  readonly orderBy?: string;
+  /** What a row of the list fulfils, as conditions on the table as `r`; or the select that finds the page's ids in order. */
+  readonly where: string | ((cut: Cut) => string);
+  /** The values of `$6…`. */
   readonly values: readonly unknown[];
+}
+
+/** How a page is cut out of the list. */
+export interface Cut {
+  /** The condition that an id is on the far side of the cursor. */
+  beyond(id: string): string;
+  readonly order: 'asc' | 'desc';
+  /** The most rows that may have to be looked at, to be written out as a limit. */
+  readonly most: number;
 }
 
 /** The most rows of a page, and the most that an offset skips (interface, Limits; decisions 3). */
@@ -76,21 +85,22 @@ function statementOf<Row>(shape: ListShape, direction: Direction, isSkipping: bo
 
 // A limit that is a parameter is planned as a tenth of the table, and sorted or hashed accordingly. So the inner limit is written out, as
 // the most that can be asked for; the outer one stops it after what is. The rows are then looked up by their ids.
-function textOf(shape: ListShape, direction: Direction, isSkipping: boolean): string {
-  const { table, id, columns, from, orderBy = `r.${id}` } = shape;
+function textOf({ table, id, columns, where }: ListShape, direction: Direction, isSkipping: boolean): string {
   const order = direction === 'before' ? 'asc' : 'desc';
-  const beyond =
-    direction === 'first' ? '($5::text is not null)' : `(${orderBy} ${direction === 'after' ? '<' : '>'} $5)`;
+  const most = largestLimit + 1 + (isSkipping ? largestOffset : 0);
+  const beyond = (candidate: string) =>
+    direction === 'first' ? '($5::text is not null)' : `${candidate} ${direction === 'after' ? '<' : '>'} $5`;
+  const ids =
+    typeof where === 'function'
+      ? where({ beyond, order, most })
+      : `select page.id from (select r.${id} as id from ${table} r where r.account_id = $1 and r.test_mode = $2 and ${where}
+          and ${beyond(`r.${id}`)} order by r.${id} ${order} limit ${most}) page limit $3 offset $4`;
   const known =
     direction === 'first'
       ? 'true'
       : `exists (select from ${table} c where c.account_id = $1 and c.test_mode = $2 and c.${id} = $5)`;
-  const most = largestLimit + 1 + (isSkipping ? largestOffset : 0);
   return `select ${columns}, ${known} as "cursorKnown" from ${table} r
-    where r.account_id = $1 and r.test_mode = $2 and r.${id} = any(array(
-      select page.id from (select ${orderBy} as id ${from} and ${beyond} order by ${orderBy} ${order} limit ${most}) page
-      limit $3 offset $4))
-    order by r.${id} ${order}`;
+    where r.account_id = $1 and r.test_mode = $2 and r.${id} = any(array(${ids})) order by r.${id} ${order}`;
 }
 
 async function exists(db: Db, scope: Scope, { table, id }: ListShape, cursor: string): Promise<boolean> {

@@ -2,7 +2,8 @@ import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
 import type { Metadata } from '../domain/field-rules.ts';
 import type { Product, ProductFields } from '../domain/product.ts';
 import { selectList } from './columns.ts';
-import { type Page, type PageRequest, readPage, valuesBeforeFilters } from './page.ts';
+import { type ListShape, type Page, type PageRequest, readPage, valuesBeforeFilters } from './page.ts';
+import { hasAllPairs, pairCandidates, splitPairs } from './pair-candidates.ts';
 
 /** Adds a product; a pending one is in no list and not for sale until its session commits. */
 export async function insertProduct(tx: Tx, scope: Scope, product: Product, pending: boolean): Promise<void> {
@@ -118,7 +119,7 @@ const update = scoped(
    where ${ofScope} and r.product_id = $3`,
 );
 
-function productListShape({ active, clientReferenceId, metadata }: ProductFilter) {
+function productListShape({ active, clientReferenceId, metadata }: ProductFilter): ListShape {
   const values: unknown[] = [];
   const parameter = (value: unknown) => `$${valuesBeforeFilters + values.push(value)}`;
   const names = ['products.list'];
@@ -131,32 +132,16 @@ function productListShape({ active, clientReferenceId, metadata }: ProductFilter
     names.push('reference');
     conditions.push(`r.client_reference_id = ${parameter(clientReferenceId)}`);
   }
-  const pairs = Object.entries(metadata);
-  const [leading, ...others] = pairs;
-  if (leading === undefined) {
-    const from = `from products r where ${ofScope} and ${conditions.join(' and ')}`;
-    return { name: names.join('.'), table: 'products', id: 'product_id', columns, from, values };
-  }
-  // The first pair leads: its index is in the list's own order. The others are looked up for each candidate.
-  names.push('metadata');
-  conditions.push(
-    `m.account_id = $1 and m.test_mode = $2 and m.key = ${parameter(leading[0])} and m.value = ${parameter(leading[1])}`,
-  );
-  const keys = parameter(others.map(([key]) => key));
-  const texts = parameter(others.map(([, value]) => value));
-  conditions.push(
-    `not exists (select from unnest(${keys}::text[], ${texts}::text[]) wanted (key, value) where not exists (` +
-      'select from product_metadata o where o.account_id = $1 and o.test_mode = $2 and o.key = wanted.key collate "C"' +
-      ' and o.value = wanted.value collate "C" and o.product_id = m.product_id))',
-  );
-  const from = `from product_metadata m join products r on ${ofScope} and r.product_id = m.product_id where ${conditions.join(' and ')}`;
-  return {
-    name: names.join('.'),
-    table: 'products',
-    id: 'product_id',
-    columns,
-    from,
-    orderBy: 'm.product_id',
-    values,
-  };
+  const list = { table: 'products', id: 'product_id', columns, values };
+  const { joined, rest } = splitPairs(Object.entries(metadata));
+  if (joined.length === 0) return { ...list, name: names.join('.'), where: conditions.join(' and ') };
+  const pairs = joined.map(([key, value]) => ({ key: parameter(key), value: parameter(value) }));
+  const more = rest.length === 0 ? undefined : hasAllPairs('product_metadata', 'product_id', rest, parameter);
+  names.push(String(joined.length), ...(more === undefined ? [] : ['more']));
+  // What a list of products is filtered by besides is not in the pairs.
+  const onId = (id: string) =>
+    `exists (select from products r where ${ofScope} and r.product_id = ${id} and ${conditions.join(' and ')})` +
+    (more === undefined ? '' : ` and ${more(id)}`);
+  const filter = { table: 'product_metadata', id: 'product_id', pairs, onId };
+  return { ...list, name: names.join('.'), where: (cut) => pairCandidates(filter, cut) };
 }

@@ -79,9 +79,9 @@ export async function listPromoCodes(
     table: 'promo_codes',
     id: 'promo_code_id',
     columns,
-    from: `from promo_codes r where ${ofScope}${given
-      .map(([, column], index) => ` and r.${column} = $${valuesBeforeFilters + index + 1}`)
-      .join('')}`,
+    where: ['true', ...given.map(([, column], index) => `r.${column} = $${valuesBeforeFilters + index + 1}`)].join(
+      ' and ',
+    ),
     values: given.map(([, , value]) => value),
   });
   return { rows: rows.map(promoCodeOf), hasMore };

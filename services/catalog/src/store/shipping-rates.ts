@@ -35,7 +35,7 @@ export function listShippingRates(
     table: 'shipping_rates',
     id: 'shipping_rate_id',
     columns,
-    from: `from shipping_rates r where r.account_id = $1 and r.test_mode = $2${active === undefined ? '' : ' and r.active = $6'}`,
+    where: active === undefined ? 'true' : 'r.active = $6',
     values: active === undefined ? [] : [active],
   });
 }
