@@ -56,8 +56,8 @@ function soldOf(command: StartSubscription): SoldSubscription {
     backupPaymentMethodId: command.backupPaymentMethodId ?? null,
     paymentIntentId: paymentIntent?.paymentIntentId ?? null,
     chargeId: paymentIntent?.latestChargeId ?? null,
-    discounts: session.discounts.map((discount): JsonValue =>
-      toJson(DiscountSchema, { ...discount, subscriptionId: command.subscriptionId }),
+    discounts: session.discounts.map(
+      (discount): JsonValue => toJson(DiscountSchema, { ...discount, subscriptionId: command.subscriptionId }),
     ),
     metadata: { ...session.metadata },
   };

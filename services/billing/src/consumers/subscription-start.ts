@@ -1,5 +1,5 @@
-import { afterCommit } from '@eligo/postgres';
 import type { ConsumerDefinition } from '@eligo/events';
+import { afterCommit } from '@eligo/postgres';
 import { startSubscription } from '../actions/start-subscription.ts';
 import type { Arrivals } from '../arrivals.ts';
 

@@ -7,7 +7,11 @@ export interface SoldLine {
   readonly priceId: string;
   readonly quantity: number;
   readonly unitAmountCents: Cents;
-  readonly recurring: { readonly interval: Interval; readonly intervalCount: number; readonly trialDays: number } | null;
+  readonly recurring: {
+    readonly interval: Interval;
+    readonly intervalCount: number;
+    readonly trialDays: number;
+  } | null;
 }
 
 /** What a completed session says about the subscription that it sold. */

@@ -33,7 +33,10 @@ export function billingHandlers(work: Work): Handlers {
       },
 
       async listSubscriptions({ page, customerId, status }, { scope }) {
-        const { subscriptions, hasMore } = await listSubscriptions(database, scope, pageOf(page), { customerId, status });
+        const { subscriptions, hasMore } = await listSubscriptions(database, scope, pageOf(page), {
+          customerId,
+          status,
+        });
         return { subscriptions: subscriptions.map((one) => subscriptionMessage(scope, one)), hasMore };
       },
 
