@@ -13,14 +13,14 @@ import {
   type ServiceContext,
   type ServiceParts,
 } from '../src/index.ts';
-import { catalogDatabase, catalogEnvironment, identityOf, logLines, operatorToken } from './support.ts';
+import { catalogEnvironment, identityOf, logLines, operatorToken, serviceDatabase } from './support.ts';
 
 declareFailpoints(['boot.test']);
-let database: Awaited<ReturnType<typeof catalogDatabase>>;
+let database: Awaited<ReturnType<typeof serviceDatabase>>;
 const running: Service[] = [];
 
 beforeAll(async () => {
-  database = await catalogDatabase();
+  database = await serviceDatabase('catalog');
 });
 afterEach(async () => {
   for (const service of running.splice(0)) await service.stop();

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, expect, test } from 'vitest';
-import { catalogDatabase, catalogEnvironment } from './support.ts';
+import { catalogEnvironment, serviceDatabase } from './support.ts';
 
 const children: ChildProcess[] = [];
 
@@ -49,7 +49,7 @@ test('a service without its variables names them all and exits 1', async () => {
 });
 
 test('a service with its variables runs, and ends with SIGTERM leaving nothing behind', async () => {
-  const database = await catalogDatabase();
+  const database = await serviceDatabase('catalog');
   const main = run('service', catalogEnvironment(database.url));
   await main.saw('"msg":"started"');
   const port = /"adminPort":(\d+)/.exec(main.output())?.[1];

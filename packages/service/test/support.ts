@@ -14,23 +14,25 @@ export function identityOf(name: 'gateway' | 'catalog' | 'checkout') {
   return openIdentity({ name, privateKey: keys.privateKeys[name] ?? '', publicKeys: keys.publicKeys });
 }
 
-/** A database of its own with catalog's schema, which holds no more than outbox and inbox. */
-export async function catalogDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+/** A database of its own with a service's schema, which holds no more than outbox and inbox. */
+export async function serviceDatabase(service: string): Promise<{ url: string; drop(): Promise<void> }> {
   const server = process.env.ELIGO_TEST_POSTGRES_URL;
   if (server === undefined) throw new Error('ELIGO_TEST_POSTGRES_URL is not set');
   const name = `service_test_${randomBytes(6).toString('hex')}`;
   await runOn(server, `create database ${name}`);
   const admin = new URL(server);
   admin.pathname = `/${name}`;
-  const urls = await provisionRoles({ adminUrl: admin.href, services: ['catalog'], passwords: { catalog: 'catalog' } });
-  await migrate({
-    url: admin.href,
-    owner: 'eligo_owner',
-    schema: 'catalog',
-    role: 'eligo_catalog',
-    sources: [eventsMigrations],
-  });
-  return { url: urls.services.catalog ?? '', drop: () => runOn(server, `drop database ${name} with (force)`) };
+  const urls = await provisionRoles({ adminUrl: admin.href, services: [service], passwords: { [service]: service } });
+  const role = `eligo_${service}`;
+  await migrate({ url: admin.href, owner: 'eligo_owner', schema: service, role, sources: [eventsMigrations] });
+  return {
+    url: urls.services[service] ?? '',
+    async drop() {
+      await runOn(server, `drop database ${name} with (force)`);
+      // Roles belong to the server: catalog's is everybody's.
+      if (service !== 'catalog') await runOn(server, `drop role ${role}`);
+    },
+  };
 }
 
 async function runOn(url: string, text: string): Promise<void> {

@@ -1,0 +1,72 @@
+import { randomBytes } from 'node:crypto';
+import { create } from '@bufbuild/protobuf';
+import { append, eventsMigrations } from '@eligo/events';
+import { withTx } from '@eligo/postgres';
+import { CatalogService } from '@eligo/proto/catalog/v1/catalog';
+import { AccountUpdatedSchema } from '@eligo/proto/events/v1/events';
+import { currentRequest, generateComponentKeys, withRequestContext } from '@eligo/rpc';
+import { expect, test } from 'vitest';
+import { buildService, createLogger, type ServiceContext } from '../src/index.ts';
+import { catalogEnvironment, serviceDatabase } from './support.ts';
+
+// Streams are shared by all tests of a run, so this service has a name of its own.
+const name = `svc${randomBytes(4).toString('hex')}`;
+
+test('what a request commits is published and dealt with, under the id of that request', async () => {
+  const database = await serviceDatabase(name);
+  const seen = Promise.withResolvers<object>();
+  const contexts: ServiceContext<unknown>[] = [];
+  const service = await buildService(
+    {
+      name,
+      migrations: [eventsMigrations],
+      build(context) {
+        contexts.push(context);
+        return {
+          handlers: [],
+          consumers: [
+            {
+              consumer: 'own_accounts',
+              subscriptions: [{ from: name, types: ['account.updated'] }],
+              handle: async (_tx, { aggregateId, object }) => {
+                seen.resolve({ aggregateId, case: object.case, requestId: currentRequest()?.requestId });
+              },
+            },
+          ],
+        };
+      },
+    },
+    { environment: environment(database.url), grpc: false, logger: createLogger({ service: name, level: 'silent' }) },
+  );
+  const { adminPort } = await service.start();
+  const scope = { accountId: 'facct_1', testMode: true };
+  const value = create(AccountUpdatedSchema, { accountId: 'facct_1' });
+  const event = { type: 'account.updated', aggregateId: 'facct_1', ...scope };
+  await withRequestContext({ requestId: 'req_committed' }, () =>
+    withTx(service.database, scope, (tx) => append(tx, { ...event, object: { case: 'accountUpdated', value } })),
+  );
+  expect(await seen.promise).toEqual({ aggregateId: 'facct_1', case: 'accountUpdated', requestId: 'req_committed' });
+
+  const page = await (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text();
+  expect(page).toMatch(/eligo_events_handled\{[^}]*consumer="own_accounts"[^}]*\} \d/);
+  expect(page).toMatch(/eligo_dead_letters\{[^}]*\} 0/);
+
+  // The client refuses before anything is sent: nobody is at this peer's address.
+  const [context] = contexts;
+  await expect(
+    withTx(service.database, scope, async () => context?.client(CatalogService).getPrice({ id: 'x' }, {})),
+  ).rejects.toThrow('inside a transaction');
+  await service.stop();
+  await database.drop();
+});
+
+function environment(databaseUrl: string) {
+  const keys = generateComponentKeys([name]);
+  return {
+    ...catalogEnvironment(databaseUrl),
+    [`${name.toUpperCase()}_DATABASE_URL`]: databaseUrl,
+    ELIGO_SERVICE_KEY: keys.privateKeys[name],
+    ELIGO_SERVICE_PUBLIC_KEYS: JSON.stringify(keys.publicKeys),
+    CATALOG_URL: 'http://127.0.0.1:1',
+  };
+}
