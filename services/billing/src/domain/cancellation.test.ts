@@ -1,0 +1,125 @@
+import { cents, newId } from '@eligo/values';
+import { describe, expect, it } from 'vitest';
+import { type Cancellation, decideCancellation } from './cancellation.ts';
+import { newSubscription, type SoldSubscription } from './new-subscription.ts';
+
+const start = new Date('2026-04-01T00:00:00.000Z');
+const sold: SoldSubscription = {
+  subscriptionId: newId('subscription'),
+  invoiceId: newId('invoice'),
+  sessionId: newId('checkout_session'),
+  customerId: newId('customer'),
+  testClockId: null,
+  at: start,
+  lines: [
+    {
+      priceId: newId('price'),
+      quantity: 1,
+      unitAmountCents: cents(3_000),
+      recurring: { interval: 'month', intervalCount: 1, trialDays: 0 },
+    },
+  ],
+  receivedCents: cents(3_000),
+  trialEnd: null,
+  trialDays: null,
+  cancelAt: null,
+  cancelAtPeriodEnd: false,
+  missingPaymentMethod: null,
+  defaultPaymentMethodId: newId('payment_method'),
+  backupPaymentMethodId: null,
+  paymentIntentId: newId('payment_intent'),
+  chargeId: newId('charge'),
+  discounts: [],
+  metadata: {},
+};
+const { subscription, invoice } = newSubscription(sold);
+const cancel = (parts: Partial<Cancellation>, at = start) =>
+  decideCancellation(
+    subscription,
+    invoice,
+    { atPeriodEnd: false, refund: 'none', refundAmountCents: null, ...parts },
+    at,
+  );
+
+describe('a subscription from a completed session', () => {
+  it('is active with its first invoice paid, over one period from the session', () => {
+    expect(subscription).toMatchObject({
+      status: 'active',
+      currentPeriodStart: start,
+      latestInvoiceId: sold.invoiceId,
+    });
+    expect(subscription.currentPeriodEnd.toISOString()).toBe('2026-05-01T00:00:00.000Z');
+    expect(invoice).toMatchObject({ status: 'paid', totalCents: 3_000, amountPaidCents: 3_000, paidAt: start });
+  });
+
+  it('is trialing when it begins with a trial, with an invoice of 0', () => {
+    const trial = newSubscription({ ...sold, trialDays: 14 });
+    expect(trial.subscription).toMatchObject({ status: 'trialing', trialStart: start });
+    expect(trial.subscription.trialEnd?.toISOString()).toBe('2026-04-15T00:00:00.000Z');
+    expect(trial.invoice).toMatchObject({ status: 'paid', totalCents: 0, paymentIntentId: null });
+  });
+
+  it('leaves lines that are paid once out of its items', () => {
+    const [recurring] = sold.lines;
+    if (recurring === undefined) throw new Error('a recurring line');
+    const once = { ...recurring, priceId: newId('price'), recurring: null };
+    expect(newSubscription({ ...sold, lines: [recurring, once] }).subscription.items).toHaveLength(1);
+  });
+});
+
+describe('canceling a subscription', () => {
+  it('ends it now, with no refund unless one is asked for', () => {
+    expect(cancel({})).toMatchObject({ subscription: { status: 'canceled', canceledAt: start }, refundCents: 0 });
+  });
+
+  it('leaves it as it is until the end of its period when asked to', () => {
+    expect(cancel({ atPeriodEnd: true }).subscription).toMatchObject({
+      status: 'active',
+      cancelAtPeriodEnd: true,
+      canceledAt: null,
+    });
+  });
+
+  it('refunds all that the latest invoice was paid with', () => {
+    expect(cancel({ refund: 'full' }).refundCents).toBe(3_000);
+  });
+
+  it.each([
+    ['2026-04-01T00:00:00.000Z', 3_000],
+    ['2026-04-16T00:00:00.000Z', 1_500],
+    ['2026-04-21T12:00:00.000Z', 950],
+    ['2026-05-01T00:00:00.000Z', 0],
+    ['2026-06-01T00:00:00.000Z', 0],
+  ])('refunds what is unused at %s, rounded down', (at, amount) => {
+    expect(cancel({ refund: 'prorated' }, new Date(at)).refundCents).toBe(amount);
+  });
+
+  it.each([null, 0, -1])('refuses a custom refund of %s at refund_amount', (amount) => {
+    const custom = { refund: 'custom' as const, refundAmountCents: amount === null ? null : cents(amount) };
+    expect(() => cancel(custom)).toThrow(
+      expect.objectContaining({
+        violations: [expect.objectContaining({ loc: ['body', 'subscription', 'refund_amount'] })],
+      }),
+    );
+  });
+
+  it('refuses a custom refund of more than was paid', () => {
+    expect(() => cancel({ refund: 'custom', refundAmountCents: cents(3_001) })).toThrow(
+      expect.objectContaining({ violations: [expect.objectContaining({ type: 'refund_amount_exceeds_remaining' })] }),
+    );
+  });
+
+  it('refuses a refund together with an end that is still to come', () => {
+    expect(() => cancel({ atPeriodEnd: true, refund: 'full' })).toThrow(
+      expect.objectContaining({ violations: [expect.objectContaining({ loc: ['body', 'subscription', 'refund'] })] }),
+    );
+  });
+
+  it('refuses one that has ended', () => {
+    const ended = { ...subscription, status: 'canceled' as const };
+    const now: Cancellation = { atPeriodEnd: false, refund: 'none', refundAmountCents: null };
+    expect(() => decideCancellation(ended, invoice, now, start)).toThrow(
+      expect.objectContaining({ code: 'subscription_not_cancelable' }),
+    );
+  });
+});

@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest';
+import { periodStart } from './periods.ts';
+
+const day = (text: string) => new Date(`${text}T10:30:00.000Z`);
+const starts = (anchor: string, interval: 'day' | 'week' | 'month' | 'year', intervalCount: number, count: number) =>
+  Array.from({ length: count }, (_, n) =>
+    periodStart(day(anchor), { interval, intervalCount }, n).toISOString().slice(0, 10),
+  );
+
+describe('the beginning of a period', () => {
+  it('is counted from the anchor, so that a month end does not drift', () => {
+    expect(starts('2026-01-31', 'month', 1, 5)).toEqual([
+      '2026-01-31',
+      '2026-02-28',
+      '2026-03-31',
+      '2026-04-30',
+      '2026-05-31',
+    ]);
+  });
+
+  it('keeps 29 February for leap years', () => {
+    expect(starts('2024-02-29', 'year', 1, 5)).toEqual([
+      '2024-02-29',
+      '2025-02-28',
+      '2026-02-28',
+      '2027-02-28',
+      '2028-02-29',
+    ]);
+  });
+
+  it('counts intervals of several months across years', () => {
+    expect(starts('2026-11-30', 'month', 3, 4)).toEqual(['2026-11-30', '2027-02-28', '2027-05-30', '2027-08-30']);
+  });
+
+  it('is the same time of day in UTC, also when clocks change somewhere', () => {
+    const monday = new Date('2026-03-27T01:30:00.000Z');
+    expect(periodStart(monday, { interval: 'day', intervalCount: 1 }, 4).toISOString()).toBe(
+      '2026-03-31T01:30:00.000Z',
+    );
+    expect(periodStart(monday, { interval: 'week', intervalCount: 2 }, 1).toISOString()).toBe(
+      '2026-04-10T01:30:00.000Z',
+    );
+  });
+});
