@@ -1,0 +1,141 @@
+import { openSession, type Session } from '@eligo/postgres';
+import { newId } from '@eligo/values';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Machine, machine, type Shop } from './machine.ts';
+
+let on: Machine;
+let shop: Shop;
+let session: Session;
+
+beforeAll(async () => {
+  on = await machine();
+  shop = on.account();
+  session = await openSession(on.database, 'guards');
+  const { couponId } = await on.gateway.createCoupon({ amountOffCents: 5n, maxRedemptions: 3 }, shop);
+  await on.gateway.createPromoCode({ couponId, code: 'GUARD' }, shop);
+  await on.gateway.createShippingRate({ displayName: 'Ground', amountCents: 5n }, shop);
+  await on.gateway.createComponent({ name: newId('product'), servingSizeG: '5' }, shop);
+  const owner = { case: 'productData', value: { metadata: { a: '1' } } } as const;
+  await on.gateway.createPrice({ unitAmountCents: 5n, owner, metadata: { a: '1' }, lookupKey: 'k' }, shop);
+  const line = { owner: { case: 'productData', value: {} }, unitAmountCents: 1n } as const;
+  await on.checkout.resolveCart(
+    {
+      sessionId: 'fcs_guard',
+      lines: [{ item: { case: 'priceData', value: line }, quantity: 1n }],
+      discounts: [{ source: { case: 'couponData', value: { amountOffCents: 1n } } }],
+    },
+    shop.atCheckout,
+  );
+  await on.checkout.reserveRedemption({ sessionId: 'fcs_guard', couponIds: [couponId] }, shop.atCheckout);
+});
+afterAll(async () => {
+  await session.close();
+  await on.close();
+});
+
+const scopedTables = [
+  'component_nutrition',
+  'coupons',
+  'inline_coupons',
+  'inline_lines',
+  'price_metadata',
+  'prices',
+  'product_metadata',
+  'products',
+  'promo_codes',
+  'redemptions',
+  'shipping_rates',
+];
+
+describe('row-level security', () => {
+  it('is forced on every table of the catalog but the named exceptions', async () => {
+    const rows = await on.place.admin<{ name: string }>(
+      `select relname as name from pg_class where relnamespace = 'catalog'::regnamespace and relkind = 'r'
+       and not (relrowsecurity and relforcerowsecurity) order by relname`,
+    );
+    const ofEvents = ['dead_letters', 'inbox', 'migrations', 'outbox', 'outbox_stream'];
+    expect(rows.map(({ name }) => name).filter((name) => !ofEvents.includes(name))).toEqual([
+      'component_names',
+      'product_code_changes',
+      'product_code_staging',
+      'product_code_versions',
+      'product_codes',
+    ]);
+  });
+
+  it('has two named policies beside the account’s own', async () => {
+    const rows = await on.place.admin<{ policy: string }>(
+      `select tablename || ': ' || policyname || ' to ' || array_to_string(roles, ',') as policy from pg_policies
+       where schemaname = 'catalog' and policyname <> 'account_scope' order by 1`,
+    );
+    expect(rows.map(({ policy }) => policy)).toEqual([
+      'food_policies: default_policy_read to public',
+      'prices: sibling_price_read to eligo_finder',
+    ]);
+  });
+
+  it('alone shows a statement that forgets the account nothing of another, and nothing without a context', async () => {
+    const countIn = async (table: string, accountId: string, testMode: string) => {
+      const context = "select set_config('eligo.account_id', $1, false), set_config('eligo.test_mode', $2, false)";
+      await session.query(context, [accountId, testMode]);
+      const [row] = await session.query<{ count: bigint }>(`select count(*) from ${table}`);
+      return row?.count;
+    };
+    for (const table of scopedTables) {
+      expect([table, (await countIn(table, shop.accountId, 'true')) ?? 0n]).not.toEqual([table, 0n]);
+      expect([table, await countIn(table, shop.accountId, 'false')]).toEqual([table, 0n]);
+      expect([table, await countIn(table, newId('account'), 'true')]).toEqual([table, 0n]);
+      expect([table, await countIn(table, '', '')]).toEqual([table, 0n]);
+    }
+  });
+
+  it('lets the service’s role delete nothing that was sold, and change nothing that was decided', async () => {
+    const kept = ['prices', 'products', 'coupons', 'promo_codes', 'component_names', 'product_codes', 'food_policies'];
+    for (const table of kept) await expect(session.query(`delete from ${table}`)).rejects.toThrow(/permission denied/);
+    for (const table of ['component_names set test_mode = true', "food_policies set thresholds = '{}'"]) {
+      await expect(session.query(`update ${table}`)).rejects.toThrow(/permission denied/);
+    }
+  });
+});
+
+describe('the tables refuse by themselves', () => {
+  const changes: [string, string][] = [
+    ['shipping_rates set amount_cents = -1', 'never changes'],
+    ["products set hsa_fsa_eligibility = 'magic'", 'products_class'],
+    ['products set active = true, pending = true', 'products_pending_is_inactive'],
+    ["products set metadata = '[]'", 'products_metadata_is_object'],
+    ["prices set hsa_fsa_eligibility = 'magic'", 'prices_class'],
+    ["prices set lookup_key = ''", 'prices_lookup_key_length'],
+    ["prices set lookup_key = 'one'", 'prices_lookup_key'],
+    ['prices set product_active = not product_active', 'prices_product'],
+    ["prices set product_eligibility_key = 'vision'", 'prices_product'],
+    ['component_nutrition set calories = -1', 'component_nutrition_not_negative'],
+    ['component_nutrition set serving_size_g = 0', 'component_nutrition_serving_positive'],
+    ["component_nutrition set name = 'x'", 'never changes'],
+    ['coupons set times_redeemed = 4 where max_redemptions = 3', 'coupons_redeemed_within_limit'],
+    ['coupons set times_redeemed = -1', 'coupons_redeemed_within_limit'],
+    ['coupons set max_redemptions = 0', 'coupons_max_positive'],
+    ["coupons set product_ids = '{a}', price_ids = '{b}'", 'never changes'],
+    ['promo_codes set times_redeemed = -1', 'promo_codes_redeemed_within_limit'],
+    ["promo_codes set code = 'x'", 'never changes'],
+    ["redemptions set state = 'final'", 'redemptions_settled'],
+    ["redemptions set state = 'spent', settled_at = now()", 'redemptions_state'],
+  ];
+
+  it.each(changes)('%s', async (change, constraint) => {
+    await expect(on.place.admin(`update catalog.${change}`)).rejects.toThrow(new RegExp(constraint));
+  });
+
+  it('a redemption that moves once it is settled', async () => {
+    await on.checkout.finalizeRedemption({ sessionId: 'fcs_guard' }, shop.atCheckout);
+    const moved = on.place.admin("update catalog.redemptions set state = 'released'");
+    await expect(moved).rejects.toThrow(/does not move/);
+  });
+
+  it('a version of the product-code list that takes effect before it is made', async () => {
+    const backdated = on.place.admin(
+      "insert into catalog.product_code_versions values (1, 'x', now() - interval '1 day', now(), 0, 0, 0, 0)",
+    );
+    await expect(backdated).rejects.toThrow(/not_backdated/);
+  });
+});
