@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { Failure } from '@eligo/failures';
 import { newId } from '@eligo/values';
 import Koa, { type Context, type Next } from 'koa';
 import type { Exchange } from './api.ts';
@@ -55,7 +56,9 @@ async function answer(context: Context, next: Next, { api, isPage, observer }: A
   context.respond = false;
   try {
     if (isPage(path)) await next();
-    else await api(exchange, path, mark < 0 ? '' : url.slice(mark + 1));
+    else if (path.startsWith('/v1/')) await api(exchange, path, mark < 0 ? '' : url.slice(mark + 1));
+    // Outside /v1 there is nothing to protect, so nothing to ask a key for.
+    else throw new Failure('not_found');
   } catch (error) {
     refuse(error, exchange, response, observer);
   }

@@ -1,5 +1,5 @@
 import { allRoutes, openapi } from '@eligo/contract';
-import { checkReadiness, type ServiceContext } from '@eligo/service';
+import type { ServiceContext } from '@eligo/service';
 import { KeyCache } from './accounts/key-cache.ts';
 import { Answers } from './answers.ts';
 import { api } from './api.ts';
@@ -12,6 +12,7 @@ import { mount } from './mount.ts';
 import { openObserver } from './observer.ts';
 import { openPages } from './pages.ts';
 import { openPeers } from './peers.ts';
+import { peerChecks, readiness } from './readiness.ts';
 import { allBindings } from './routes/index.ts';
 import { createHttpServer, type HttpServer } from './server.ts';
 
@@ -29,7 +30,7 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
   const table = mount(allRoutes, allBindings(peers, new Answers(peers)), peers);
   const pages = openPages({
     openapi: () => JSON.stringify(openapi()),
-    ready: () => checkReadiness({ postgres: () => database.ping() }),
+    ready: readiness({ postgres: () => database.ping(), ...peerChecks(peers, (init) => context.callerFor(init)) }),
   });
   const app = createApp({
     api: api({

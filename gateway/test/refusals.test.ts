@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import { Code, ConnectError } from '@connectrpc/connect';
+import { limits } from '@eligo/contract';
 import { Failure } from '@eligo/failures';
 import { newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -317,14 +318,65 @@ describe('the public pages', () => {
     const page = (at: string) => fetch(stack.url + at);
     expect(await (await page('/v1/openapi.json')).json()).toMatchObject({ openapi: '3.1.0' });
     expect(await (await page('/healthz')).json()).toEqual({ status: 'ok' });
-    expect(await (await page('/readyz')).json()).toMatchObject({ status: 'ok', checks: { postgres: 'ok' } });
+    expect(await (await page('/readyz')).json()).toEqual({
+      status: 'ok',
+      checks: { postgres: 'ok', catalog: 'ok', checkout: 'ok', billing: 'ok', refunds: 'ok', webhooks: 'ok' },
+    });
     const wrong = await fetch(`${stack.url}/healthz`, { method: 'POST' });
     expect(wrong.status).toBe(405);
     expect(wrong.headers.get('allow')).toBe('GET, HEAD');
   });
 
-  test('what is not there is a 404 in the contract’s shape', async () => {
-    expect(await (await fetch(`${stack.url}/`)).json()).toMatchObject({ code: expect.any(String) });
+  test('say when a peer is gone', async () => {
+    const gateway = await stack.another();
+    stack.peers.answer('listInvoices', () => {
+      throw new ConnectError('gone', Code.Unavailable);
+    });
+    const reply = await fetch(`${gateway.url}/readyz`);
+    expect(reply.status).toBe(503);
+    expect(await reply.json()).toMatchObject({ status: 'unavailable', checks: { billing: 'failed', catalog: 'ok' } });
+  });
+
+  test('what is not there is a 404 in the contract’s shape, without a key outside /v1', async () => {
+    const reply = await fetch(`${stack.url}/`);
+    expect(reply.status).toBe(404);
+    expect(await reply.json()).toMatchObject({ code: 'not_found' });
+  });
+});
+
+describe('a body that is too large', () => {
+  const send = (body: ReadableStream<Uint8Array> | string) =>
+    fetch(`${stack.url}/v1/customers`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${stack.api.key}`, 'content-type': 'application/json' },
+      body,
+      ...(typeof body === 'string' ? {} : { duplex: 'half' }),
+    });
+
+  test('is refused by its announced length before it is read', async () => {
+    const reply = await send(`{"a":"${'x'.repeat(limits.bodyBytes)}"}`);
+    expect(reply.status).toBe(413);
+    expect(reply.headers.get('connection')).toBe('close');
+  });
+
+  test('is refused while it arrives when it announces none', async () => {
+    const chunk = new TextEncoder().encode('x'.repeat(100_000));
+    let sent = 0;
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        sent += 1;
+        if (sent > 11) controller.close();
+        else controller.enqueue(chunk);
+      },
+    });
+    const reply = await send(body);
+    expect(reply.status).toBe(413);
+    expect(await reply.json()).toMatchObject({ code: 'payload_too_large' });
+  });
+
+  test('is accepted up to the limit', async () => {
+    const padding = 'x'.repeat(limits.bodyBytes - 30);
+    expect((await send(`{"customer":{},"b":"${padding}"}`)).status).toBe(200);
   });
 });
 

@@ -19,16 +19,17 @@ export async function readBody(request: IncomingMessage): Promise<unknown> {
   return parse(bytes);
 }
 
-/** Whether what is left of a request body is small enough to be read off rather than cut off. */
+/** Whether what is left of a request body is known to be small enough to be read off rather than cut off. */
 export function isSmall(request: IncomingMessage): boolean {
-  return Number(request.headers['content-length'] ?? 0) <= limits.bodyBytes;
+  return Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY) <= limits.bodyBytes;
 }
 
 async function readBytes(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   try {
-    for await (const chunk of request as AsyncIterable<Buffer>) {
+    // Leaving the loop must not destroy the request: the refusal goes out on the same socket.
+    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       size += chunk.length;
       if (size > limits.bodyBytes) throw new Failure('payload_too_large');
       chunks.push(chunk);

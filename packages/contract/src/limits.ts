@@ -1,6 +1,6 @@
 /** The bounds of what a request may hold (interface, Limits; decisions 4, 10 and 13). */
 export const limits = {
-  bodyBytes: 1_000_000,
+  bodyBytes: 1_048_576,
   jsonDepth: 32,
   jsonKeys: 20_000,
   /** Characters of a text that has no bound of its own. */

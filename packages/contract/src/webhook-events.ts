@@ -50,6 +50,18 @@ export type PublicEventType = keyof typeof publicEvents;
 
 export const publicEventTypes = Object.keys(publicEvents) as PublicEventType[];
 
+/** Types that partners may name when they subscribe although nothing emits them yet: software that lists them all must not be refused. */
+export const announcedEventTypes = [
+  'charge.dispute.closed',
+  'charge.dispute.created',
+  'charge.dispute.funds_reinstated',
+  'charge.dispute.funds_withdrawn',
+  'charge.dispute.updated',
+  'consultation.approved',
+  'consultation.denied',
+  'consultation.expired',
+] as const;
+
 export function isPublicEventType(type: string): type is PublicEventType {
   return Object.hasOwn(publicEvents, type);
 }

@@ -4,11 +4,11 @@ import { url } from '../fields.ts';
 import { limits } from '../limits.ts';
 import { listQuery, queryText } from '../query.ts';
 import { defineRoute } from '../route.ts';
-import { publicEventTypes } from '../webhook-events.ts';
+import { announcedEventTypes, publicEventTypes } from '../webhook-events.ts';
 
 const params = { id: 'webhook_endpoint' } as const;
 const events = z
-  .array(z.enum(['*', ...publicEventTypes]))
+  .array(z.enum(['*', ...publicEventTypes, ...announcedEventTypes]))
   .min(1)
   .max(limits.webhookEvents);
 
