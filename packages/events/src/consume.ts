@@ -1,44 +1,9 @@
-import type { Database } from '@eligo/postgres';
-import type { EventConnection } from './connection.ts';
+import type { ConsumeOptions, Subscription } from './consumer-definition.ts';
 import { Deliveries, type DeliveryCounts } from './deliveries.ts';
-import type { HandleEvent } from './inbox.ts';
-import { type EventLogger, errorLabel } from './logger.ts';
+import { errorLabel } from './logger.ts';
 import { durableOf, streamOf, subjectsOf } from './names.ts';
 import { ensureConsumer } from './streams.ts';
 import { Waker } from './waker.ts';
-
-/** What a consumer takes from one producing service. */
-export interface Subscription {
-  readonly from: string;
-  /** Event types, or `*` for all. */
-  readonly types: readonly string[];
-}
-
-/** A consumer: which events it takes, and what it does with each. */
-export interface ConsumerDefinition {
-  /** Its name within the service: part of the durable's name and of the inbox's key, so it never changes. */
-  readonly consumer: string;
-  readonly subscriptions: readonly Subscription[];
-  readonly handle: HandleEvent;
-  /** Events dealt with at once in this process (8); those of one aggregate always one after the other. */
-  readonly concurrency?: number;
-}
-
-export interface ConsumeOptions extends ConsumerDefinition {
-  readonly database: Database;
-  readonly connection: EventConnection;
-  readonly service: string;
-  readonly logger: EventLogger;
-  /** Deliveries after which an event is put aside (20). */
-  readonly maxDeliveries?: number;
-  /** The pause before an event that failed is delivered again, by the number of its deliveries. */
-  readonly retryDelayMs?: (deliveries: number) => number;
-  /** Runs around each handling: gives it the event's request id and trace. */
-  readonly around?: (
-    event: { requestId: string; traceparent: string; type: string },
-    run: () => Promise<void>,
-  ) => Promise<void>;
-}
 
 /** A running consumer. */
 export interface RunningConsumer {

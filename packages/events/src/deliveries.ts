@@ -2,7 +2,7 @@ import { fromBinary } from '@bufbuild/protobuf';
 import { isConnectionLoss } from '@eligo/postgres';
 import { type Event, EventSchema } from '@eligo/proto/events/v1/events';
 import type { JsMsg } from 'nats';
-import type { ConsumeOptions } from './consume.ts';
+import type { ConsumeOptions } from './consumer-definition.ts';
 import { handleOnce, putAside } from './inbox.ts';
 import { errorLabel } from './logger.ts';
 import { typeOfSubject } from './names.ts';

@@ -1,12 +1,7 @@
 export { append, type EventObject, type NewEvent } from './append.ts';
 export { type ConnectOptions, connectNats, type EventConnection } from './connection.ts';
-export {
-  type ConsumeOptions,
-  type ConsumerDefinition,
-  consume,
-  type RunningConsumer,
-  type Subscription,
-} from './consume.ts';
+export { consume, type RunningConsumer } from './consume.ts';
+export type { ConsumeOptions, ConsumerDefinition, Subscription } from './consumer-definition.ts';
 export { countDeadLetters, type DeadLetter, listDeadLetters, redrive } from './dead-letters.ts';
 export type { DeliveryCounts } from './deliveries.ts';
 export { type EventContext, provideEventContext } from './event-context.ts';

@@ -129,7 +129,7 @@ test('after twenty deliveries an event is put aside, the others go on, and it ca
 
 test('an event is not put aside because the database is away', async () => {
   const consumer = await on.consumer({ ...soon, maxDeliveries: 2 });
-  await on.database.admin('revoke connect on database ' + (await databaseName()) + ' from eligo_beta');
+  await on.database.admin(`revoke connect on database ${await databaseName()} from eligo_beta`);
   await on.database.admin(
     "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'eligo_beta' and datname = current_database()",
   );
@@ -137,7 +137,7 @@ test('an event is not put aside because the database is away', async () => {
   await on.database.admin('alter table beta.effects_away rename to effects');
   await appendSome(on.alpha, 1);
   await until(() => consumer.stats().failed > 0);
-  await on.database.admin('grant connect on database ' + (await databaseName()) + ' to eligo_beta');
+  await on.database.admin(`grant connect on database ${await databaseName()} to eligo_beta`);
   await until(async () => (await on.effects()).events + (await countDeadLetters(on.beta)) === 1);
 });
 
