@@ -31,6 +31,7 @@ const longestPauseMs = 60_000;
 
 const declared = new Map<string, Failpoint>();
 let on = false;
+let armedAtStart: string | undefined;
 
 /**
  * A named place where tests may stop, break or kill the process: `await failpoint('confirm.after_T2')`. Does nothing unless failpoints are on
@@ -51,7 +52,9 @@ export function declareFailpoints<const Names extends readonly string[]>(names: 
 /** Turns failpoints on; `armed` is `name` or `name:skip`, to kill the process at its pass number skip + 1. */
 export function turnFailpointsOn(armed?: string): void {
   on = true;
-  if (armed === undefined) return;
+  // Each component of a process reads the same variable; the first to do so arms it.
+  if (armed === undefined || armed === armedAtStart) return;
+  armedAtStart = armed;
   const [name = '', skip = '0'] = armed.split(':');
   declareFailpoints([name]);
   armFailpoint(name, { action: 'kill', skip: Number.parseInt(skip, 10) || 0 });
@@ -61,6 +64,7 @@ export function turnFailpointsOn(armed?: string): void {
 export function turnFailpointsOff(): void {
   for (const name of declared.keys()) releaseFailpoint(name);
   on = false;
+  armedAtStart = undefined;
 }
 
 /** Arms a failpoint for one firing, after `skip` passes. Throws for a name that nobody declared. */
