@@ -1,6 +1,6 @@
 // The layers, as ARCHITECTURE.md draws them. `npm run check` holds them.
 const services = '^services/[^/]+/';
-const tests = '(\\.test\\.ts$|/test/|^e2e/)';
+const tests = '(\\.test\\.ts$|/test/|/checks/|^e2e/)';
 const boots = '^(packages/(stack|testkit)|bench|cli|e2e)/';
 const packaged = (name) => `(^|/)node_modules/${name}/`;
 

@@ -13,7 +13,7 @@ const bans: Ban[] = [
     except: /^packages\/postgres\//,
   },
   {
-    pattern: /@ts-(?:ignore|nocheck|expect-error)|biome-ignore|eslint-disable/,
+    pattern: /@ts-(?:ig{1}nore|nocheck|expect-error)|bio{1}me-ignore lint|eslint-dis{1}able/,
     why: 'errors are mended, not suppressed',
   },
   { pattern: /\b(?:TO{1}DO|FIX{1}ME)\b/, why: 'what is to be done stands in an issue' },

@@ -1,6 +1,7 @@
 import { freePort, loadCompositions, type StackProcess, startStack, type Variables } from '@eligo/stack';
 import { type Api, apiClient } from './api.ts';
 import { startOwnProcess } from './own-process.ts';
+import type { Running } from './running.ts';
 import { type TestDatabase, testDatabase } from './test-database.ts';
 import { type TestHome, testHome } from './test-home.ts';
 import { prepareTestSecrets } from './test-secrets.ts';
@@ -53,20 +54,6 @@ export interface Constellation {
   /** Sends SIGKILL to a part that is a process of its own; alone in its process, the all-in-one is killed as a whole. */
   kill(name: string): void;
   /** Resolves when everything is up again after a kill, by a failpoint or by `kill`. */
-  recovered(): Promise<void>;
-  stop(): Promise<void>;
-}
-
-/** What each topology brings. */
-export interface Running {
-  readonly url: string;
-  readonly demo: { readonly account: string; readonly testApiKey: string; readonly liveApiKey: string };
-  readonly processor: { readonly url: string; readonly key: string };
-  readonly nats: string;
-  processes(): StackProcess[];
-  /** Says that a part is about to kill itself. */
-  doom(name: string): void;
-  kill(name: string): void;
   recovered(): Promise<void>;
   stop(): Promise<void>;
 }

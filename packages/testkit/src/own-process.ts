@@ -13,7 +13,7 @@ import {
   startSandboxProcess,
   type Variables,
 } from '@eligo/stack';
-import type { Running } from './constellation.ts';
+import type { Running } from './running.ts';
 import type { TestHome } from './test-home.ts';
 import { openNatsConfiguration } from './test-nats.ts';
 import { writeTestSecrets } from './test-secrets.ts';
