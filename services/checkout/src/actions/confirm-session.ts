@@ -10,7 +10,6 @@ import {
   type Scope,
   type StoredAnswer,
   type Tx,
-  unlinkAttempt,
   withTx,
 } from '@eligo/postgres';
 import type { ProcessorPort } from '@eligo/processor';
@@ -21,7 +20,7 @@ import type { ChargeAttempt } from '../domain/charge-attempt.ts';
 import { refusalToConfirm } from '../domain/confirm-rules.ts';
 import { minimumChargeCents } from '../domain/payment-plan.ts';
 import type { Session } from '../domain/session.ts';
-import { abandonAttempt, claimAttempt, findAttempt, liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
+import { claimAttempt, findAttempt, liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
 import { findIntent } from '../store/payment-intents.ts';
 import { takePaymentLocks } from '../store/payment-locks.ts';
 import { type ChargeableCard, loadChargeFacts } from '../store/session-payments.ts';
@@ -29,6 +28,7 @@ import { loadSession, lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { attemptAsCreated, beginAttempt, healthcareOf } from './begin-attempt.ts';
 import { confirmAnswer, declineFailure, refusalAnswer, replayAnswer } from './confirm-answer.ts';
+import { giveUpAttempt } from './give-up-attempt.ts';
 import { finishPaidSession } from './pay-session.ts';
 import { sendAttempt } from './send-attempt.ts';
 import { settleAttempt } from './settle-attempt.ts';
@@ -147,8 +147,7 @@ async function claim(charging: Charging, tx: Tx, scope: Scope, request: ConfirmR
   if (session.amountEligibleCents < minimumChargeCents) return completeUncharged(tx, scope, request, use, session, at);
   for (const attempt of live) {
     if (attempt.status !== 'created' || !attempt.leaseDead) throw contended();
-    await abandonAttempt(tx, scope, attempt.id);
-    await unlinkAttempt(tx, scope, attempt.id);
+    await giveUpAttempt(tx, scope, attempt.id);
   }
   const { paymentMethod: card, eligibilityRecord } = facts;
   if (card === undefined || eligibilityRecord === undefined) throw new Error('refusals come before the charge');

@@ -1,10 +1,11 @@
-import { type Scope, unlinkAttempt, unscoped, withTx } from '@eligo/postgres';
+import { type Scope, unscoped, withTx } from '@eligo/postgres';
 import { drivePlan } from '../actions/drive-plan.ts';
 import { finishHold } from '../actions/finish-hold.ts';
+import { giveUpAttempt } from '../actions/give-up-attempt.ts';
 import { sendAttempt } from '../actions/send-attempt.ts';
 import { settleAttempt } from '../actions/settle-attempt.ts';
 import type { Charging } from '../charging.ts';
-import { abandonAttempt, claimAttempt } from '../store/charge-attempts.ts';
+import { claimAttempt } from '../store/charge-attempts.ts';
 import { claimOperation } from '../store/intent-operations.ts';
 import { claimPlan, lockLivePlan, savePlan } from '../store/payment-plans.ts';
 import { lockSession } from '../store/sessions.ts';
@@ -73,10 +74,7 @@ async function resolveAttempt(charging: Charging, scope: Scope, id: string): Pro
 }
 
 async function abandon(charging: Charging, scope: Scope, id: string): Promise<void> {
-  await withTx(charging.database, scope, async (tx) => {
-    await abandonAttempt(tx, scope, id);
-    await unlinkAttempt(tx, scope, id);
-  });
+  await withTx(charging.database, scope, (tx) => giveUpAttempt(tx, scope, id));
 }
 
 async function resumeOperation(charging: Charging, scope: Scope, id: string): Promise<void> {
@@ -87,7 +85,14 @@ async function resumeOperation(charging: Charging, scope: Scope, id: string): Pr
 
 async function resumePlan(charging: Charging, scope: Scope, sessionId: string): Promise<void> {
   const { leaseMs, callMs } = charging.budgets;
-  const plan = await withTx(charging.database, scope, (tx) => claimPlan(tx, scope, sessionId, leaseMs));
+  const plan = await withTx(charging.database, scope, async (tx) => {
+    const claimed = await claimPlan(tx, scope, sessionId, leaseMs);
+    // No key will ask for a plan's attempt that was never sent: the plan begins a new one at once.
+    for (const id of [claimed?.healthAttemptId, claimed?.otherAttemptId]) {
+      if (id != null) await giveUpAttempt(tx, scope, id);
+    }
+    return claimed;
+  });
   if (plan !== undefined) await drivePlan(charging, scope, plan, performance.now() + callMs);
 }
 

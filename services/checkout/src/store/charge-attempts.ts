@@ -258,24 +258,30 @@ export async function settleAttempt(
   return (await tx.execute(settle, scope, [id, verdict.status, verdict.failureCode, verdict.declineCode])) === 1;
 }
 
-const abandon = scoped(
+const abandon = scoped<{ payment_intent_id: string; acting_at: Date }>(
   'checkout.charge_attempt_abandon',
   `with gone as (
      update checkout.charge_attempts set status = 'abandoned', epoch = epoch + 1
      where account_id = $1 and test_mode = $2 and id = $3 and status = 'created' and lease_until < clock_timestamp()
-     returning account_id, test_mode, id, payment_intent_id
-   ), intent as (
-     update checkout.payment_intents i set status = 'canceled' from gone
-     where i.account_id = gone.account_id and i.test_mode = gone.test_mode and i.id = gone.payment_intent_id
+     returning account_id, test_mode, id, payment_intent_id, acting_at
+   ), locks as (
+     delete from checkout.payment_locks l using gone
+     where l.account_id = gone.account_id and l.test_mode = gone.test_mode and l.attempt_id = gone.id
    )
-   delete from checkout.payment_locks l using gone
-   where l.account_id = gone.account_id and l.test_mode = gone.test_mode and l.attempt_id = gone.id
-   returning l.id`,
+   select payment_intent_id, acting_at from gone`,
 );
 
-/** Gives up an attempt that was never sent and whose lease is dead: it moved nothing, and its fence can no longer be passed. */
-export async function abandonAttempt(tx: Tx, scope: Scope, id: string): Promise<void> {
-  await tx.execute(abandon, scope, [id]);
+/**
+ * Gives up an attempt that was never sent and whose lease is dead: it moved nothing, and its fence can no longer be passed. Answers its intent,
+ * which is to be canceled with it, or undefined when it is not one to give up.
+ */
+export async function abandonAttempt(
+  tx: Tx,
+  scope: Scope,
+  id: string,
+): Promise<{ paymentIntentId: string; actingAt: Date } | undefined> {
+  const row = await tx.row(abandon, scope, [id]);
+  return row && { paymentIntentId: row.payment_intent_id, actingAt: row.acting_at };
 }
 
 const release = scoped(
