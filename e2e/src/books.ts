@@ -1,0 +1,36 @@
+import { checkBooks, type Fault } from '@eligo/cli';
+import { openDatabase } from '@eligo/postgres';
+import type { Constellation } from '@eligo/testkit';
+import { records } from './records.ts';
+
+/** What `eligo ledger check` finds in a constellation, with the sandbox's own list as the witness. */
+export async function booksOf(eligo: Constellation): Promise<Fault[]> {
+  const [charges, refunds] = await Promise.all([
+    eligo.sandbox('GET', '/sandbox/charges'),
+    eligo.sandbox('GET', '/sandbox/refunds'),
+  ]);
+  const database = openDatabase({ url: eligo.database.adminUrl, applicationName: 'books', max: 1 });
+  try {
+    return await checkBooks(database, { charges: records(charges, 'data'), refunds: records(refunds, 'data') });
+  } finally {
+    await database.close();
+  }
+}
+
+/** Waits until nothing is under way any more and every book agrees; throws with the faults that stay, and at once with one that must never be. */
+export async function booksAgree(eligo: Constellation, withinMs = 40_000): Promise<void> {
+  const deadline = performance.now() + withinMs;
+  for (let looks = 0; ; looks++) {
+    const faults = await booksOf(eligo);
+    if (faults.length === 0) return;
+    // Records and list are read one after the other: while something is under way, only what stays is a fault.
+    const underWay = faults.some(({ state }) => state === 'unsettled');
+    if (performance.now() > deadline || (!underWay && looks > 2))
+      throw new Error(`the books do not agree:\n${describe(faults)}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+function describe(faults: readonly Fault[]): string {
+  return faults.map(({ state, fault, id, detail }) => `  ${state} ${fault} ${id}: ${detail}`).join('\n');
+}

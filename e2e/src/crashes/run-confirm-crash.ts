@@ -1,0 +1,130 @@
+import type { ApiAnswer } from '@eligo/testkit';
+import { waitUntil } from '@eligo/testkit';
+import { booksAgree } from '../books.ts';
+import { type Json, record, records } from '../records.ts';
+import type { ConfirmCrash } from './confirm-crashes.ts';
+import { newShopper, type Shopper } from './shopper.ts';
+import { type Cart, newCart, type Stage } from './stage.ts';
+
+/** What the shopper does after the crash. */
+export const retries = ['same key', 'no retry', 'another key'] as const;
+export type Retry = (typeof retries)[number];
+
+/** How a process is made to die in the middle of a confirm; resolves when it is up again. */
+export type Death = (confirming: () => Promise<unknown>) => Promise<void>;
+
+/** Confirms, has the process die exactly there, and holds what becomes of it against the model. */
+export async function runConfirmCrash(stage: Stage, crash: ConfirmCrash, retry: Retry): Promise<void> {
+  const { eligo } = stage;
+  await eligo.sandbox('DELETE', '/sandbox/faults');
+  const cart = await newCart(stage, crash.card);
+  await dieIn(stage, cart, retry, crash, async (confirming) => {
+    if (crash.fault) await eligo.sandbox('POST', '/sandbox/faults', { fault: crash.fault });
+    await eligo.armFailpoint('checkout', crash.failpoint, { action: 'kill', skip: crash.skip ?? 0 });
+    await Promise.all([confirming(), recovered(stage, crash.failpoint)]);
+  });
+}
+
+/** The model: however it dies, there is one charge and one answer for each key, or none of either while the session stays open. */
+export async function dieIn(
+  stage: Stage,
+  cart: Cart,
+  retry: Retry,
+  expected: Pick<ConfirmCrash, 'sent' | 'card'>,
+  death: Death,
+): Promise<void> {
+  const shopper = newShopper(stage);
+  const firstKey = shopper.newKey();
+  const declined = expected.card === 'declined';
+  await death(() => shopper.ask(cart, firstKey));
+
+  if (retry === 'same key') expectAnswer(await shopper.insist(cart, firstKey), declined ? 402 : 200);
+  if (retry === 'another key') {
+    const answer = await shopper.insist(cart, shopper.newKey());
+    expectAnswer(answer, declined ? 402 : expected.sent ? 400 : 200);
+  }
+  if (retry === 'no retry') await convergesAlone(stage, cart, shopper, { declined, sent: expected.sent });
+
+  await booksAgree(stage.eligo);
+  await expectCharges(stage, cart, declined ? 0 : 1);
+  await expectSession(stage, cart, !declined);
+  // A key has its one answer also for whoever comes back late: the first one's was given up where another key paid instead.
+  const late = await shopper.insist(cart, firstKey);
+  const paidByAnother = !expected.sent && retry !== 'same key';
+  expectAnswer(late, declined ? 402 : paidByAnother ? 400 : 200);
+  await shopper.insist(cart, firstKey);
+  await booksAgree(stage.eligo);
+  await expectCharges(stage, cart, declined ? 0 : 1);
+}
+
+async function convergesAlone(
+  stage: Stage,
+  cart: Cart,
+  shopper: Shopper,
+  expected: { declined: boolean; sent: boolean },
+): Promise<void> {
+  if (expected.sent) {
+    await booksAgree(stage.eligo);
+    if (!expected.declined) await expectCharges(stage, cart, 1);
+    return;
+  }
+  await expectCharges(stage, cart, 0);
+  await expectSession(stage, cart, false);
+  expectAnswer(await shopper.insist(cart, shopper.newKey()), 200);
+}
+
+function expectAnswer(answer: ApiAnswer, status: number): void {
+  if (answer.status !== status) throw new Error(`expected ${status}, was answered ${answer.status} ${answer.text}`);
+  if (status === 400 && answer.body.code !== 'checkout_session_already_processed') {
+    throw new Error(`refused as ${answer.text}`);
+  }
+}
+
+/** The charges that the sandbox took for a session; exactly `count`, each of the eligible part. */
+export async function expectCharges({ eligo }: Stage, cart: Cart, count: number): Promise<void> {
+  const all = records(await eligo.sandbox('GET', '/sandbox/charges'), 'data');
+  const captured = all.filter(
+    (charge) => (charge.metadata as Json).session === cart.sessionId && charge.amount_captured !== 0,
+  );
+  if (captured.length !== count) throw new Error(`the sandbox took ${captured.length} charges instead of ${count}`);
+  for (const charge of captured) {
+    if (charge.amount_captured !== cart.eligibleCents) {
+      throw new Error(`charged ${charge.amount_captured} instead of ${cart.eligibleCents}`);
+    }
+  }
+}
+
+async function expectSession({ api }: Stage, cart: Cart, paid: boolean): Promise<void> {
+  const session = record(await api.ok('GET', `/v1/checkout/sessions/${cart.sessionId}`), 'checkout_session');
+  const seen = `${session.status} ${session.amount_received}`;
+  const wanted = paid ? `complete ${cart.eligibleCents}` : 'open 0';
+  if (seen !== wanted) throw new Error(`the session is ${seen} instead of ${wanted}`);
+}
+
+/** Waits for the death that was armed, and until everything is up again; fails when the failpoint is never passed. */
+export async function recovered({ eligo }: Stage, failpoint: string): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const never = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`nothing died at ${failpoint}, or it did not come up again`)), 90_000);
+  });
+  try {
+    await Promise.race([eligo.recovered(), never]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Holds the process at a failpoint for a while; resolves with a way to let it go once a step waits there. */
+export async function holdAt(
+  { eligo }: Stage,
+  failpoint: string,
+): Promise<{ reached: () => Promise<void>; letGo: () => Promise<void> }> {
+  await eligo.armFailpoint('checkout', failpoint, { action: 'pause' });
+  return {
+    async reached() {
+      const url = new URL(`/failpoints/${failpoint}/reached`, eligo.adminOf('checkout'));
+      await waitUntil(async () => (await fetch(url)).ok, { withinMs: 30_000, what: `a step at ${failpoint}` });
+    },
+    letGo: () => eligo.releaseFailpoint('checkout', failpoint),
+  };
+}

@@ -1,0 +1,51 @@
+import { randomUUID } from 'node:crypto';
+import type { ApiAnswer } from '@eligo/testkit';
+import { waitUntil } from '@eligo/testkit';
+import { confirm } from '../shop.ts';
+import type { Cart, Stage } from './stage.ts';
+
+/** Whoever confirms, and remembers what each key was answered: a key has one answer, whatever happens in between. */
+export interface Shopper {
+  /** One request; undefined when the connection broke. Throws when a key gets a second answer, or an answer that no confirm may give. */
+  ask(cart: Cart, key: string): Promise<ApiAnswer | undefined>;
+  /** Asks until the answer is final, as a client that retries does. */
+  insist(cart: Cart, key: string): Promise<ApiAnswer>;
+  newKey(): string;
+}
+
+/** 503 says "ask again"; every other answer is the key's for good. */
+const finalStatuses = new Set([200, 400, 402, 409]);
+
+export function newShopper(stage: Stage): Shopper {
+  const answers = new Map<string, string>();
+  const ask = async (cart: Cart, key: string) => {
+    let answer: ApiAnswer;
+    try {
+      answer = await confirm(stage.api, cart.sessionId, cart.card, { key });
+    } catch (error) {
+      // fetch says so, and nothing more, of a connection that broke.
+      if (error instanceof TypeError) return undefined;
+      throw error;
+    }
+    if (answer.status === 503) return answer;
+    if (!finalStatuses.has(answer.status)) throw new Error(`a confirm was answered ${answer.status} ${answer.text}`);
+    const name = `${cart.sessionId} ${key}`;
+    const earlier = answers.get(name);
+    const now = `${answer.status} ${answer.text}`;
+    if (earlier !== undefined && earlier !== now) throw new Error(`key ${key} has two answers: ${earlier} and ${now}`);
+    answers.set(name, now);
+    return answer;
+  };
+  return {
+    ask,
+    newKey: () => randomUUID(),
+    insist: (cart, key) =>
+      waitUntil(
+        async () => {
+          const answer = await ask(cart, key);
+          return answer !== undefined && answer.status !== 503 && answer;
+        },
+        { withinMs: 40_000, everyMs: 200, what: 'a final answer' },
+      ),
+  };
+}
