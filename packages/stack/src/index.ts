@@ -2,6 +2,7 @@ export { type Child, type ChildOptions, lastLogLines, startChild } from './child
 export { recoverOrphans } from './children/record.ts';
 export { type Supervised, supervise } from './children/supervise.ts';
 export { type ComponentName, componentNames, perComponent, type ServiceName, serviceNames } from './components.ts';
+export { composeVariables } from './compose-variables.ts';
 export { type Compositions, loadCompositions } from './compositions.ts';
 export type { Variables } from './environment.ts';
 export { freePort, freePorts } from './free-port.ts';

