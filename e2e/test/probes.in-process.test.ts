@@ -1,0 +1,3 @@
+import { describeProbes } from './probes.ts';
+
+describeProbes('in-process');

@@ -1,0 +1,73 @@
+import {
+  type ProbeTarget,
+  probeAnswers,
+  probeAuthentication,
+  probeBadInput,
+  probeForeignRecords,
+  probeScopes,
+  seedRecords,
+} from '@eligo/gateway/probes';
+import { type Constellation, startConstellation, type Topology } from '@eligo/testkit';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { records, text } from '../src/records.ts';
+import { runCli } from '../src/run-cli.ts';
+
+/** What holds for every route of the contract, shown on the whole of Eligo with a real record of every kind. */
+export function describeProbes(topology: Topology): void {
+  describe(`every route, ${topology}`, () => {
+    let eligo: Constellation;
+    let target: ProbeTarget;
+
+    beforeAll(async () => {
+      const environment = { ELIGO_RATE_LIMIT_FAILED_AUTH: '100000' };
+      eligo = await startConstellation({ topology, environment });
+      const unlimited = ['--mode', 'test', '--rate-limit', '0'];
+      const stranger = text(await runCli(eligo, ['accounts', 'create', '--name', 'A stranger']), 'account');
+      const [foreign, scopeless] = await Promise.all([
+        runCli(eligo, ['keys', 'create', '--account', stranger, ...unlimited]),
+        runCli(eligo, ['keys', 'create', '--account', eligo.account, ...unlimited, '--scopes', 'files_read']),
+      ]);
+      target = {
+        url: eligo.url,
+        testKey: eligo.testApiKey,
+        liveKey: eligo.liveApiKey,
+        foreignKey: text(foreign, 'api_key'),
+        scopelessKey: text(scopeless, 'api_key'),
+        ...(await seedRecords(eligo.url, eligo.testApiKey)),
+      };
+    }, 180_000);
+    // A probe that writes ends the records that it names.
+    const seededAnew = async () => ({ ...target, ...(await seedRecords(eligo.url, eligo.testApiKey)) });
+
+    afterAll(() => eligo?.stop(), 60_000);
+
+    it('refuses a missing, malformed and unknown key by one 401', async () => {
+      expect((await probeAuthentication(target)).problems).toEqual([]);
+    });
+
+    it('refuses a key without its scope, and a test helper a live key, by 403', async () => {
+      expect((await probeScopes(target)).problems).toEqual([]);
+    });
+
+    it('answers the owner of a record and refuses another account and the other mode by the 404 of no such record', async () => {
+      expect((await probeForeignRecords(await seededAnew())).problems).toEqual([]);
+    });
+
+    it('answers what its schema says, strictly, with and without everything expanded', async () => {
+      expect((await probeAnswers(await seededAnew())).problems).toEqual([]);
+    });
+
+    it('never gives a 5xx for bad input, and refuses it in the contract’s shape', async () => {
+      const { problems, requests } = await probeBadInput(await seededAnew());
+      expect(problems).toEqual([]);
+      expect(requests).toBeGreaterThan(2_000);
+    }, 240_000);
+
+    it('leaves nothing half-written behind: the other account still has nothing', async () => {
+      for (const path of ['prices', 'products', 'customers', 'refunds', 'subscriptions']) {
+        const list = await eligo.api(target.foreignKey).ok('GET', `/v1/${path}`);
+        expect(records(list, path)).toEqual([]);
+      }
+    });
+  });
+}
