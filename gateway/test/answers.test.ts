@@ -313,6 +313,14 @@ describe('bodies as partners send them', () => {
     ]);
   });
 
+  test('a product that the body names and that is not there is a 422 at its place', async () => {
+    const id = newId('product');
+    const answer = await stack.api.patch('/v1/products', { product: { product_id: id, name: 'x' } });
+    expect(answer.body.detail).toEqual([
+      { loc: ['body', 'product', 'product_id'], msg: `product_not_found: ${id}`, type: 'product_not_found' },
+    ]);
+  });
+
   test('a refund is refused without its envelope rather than taken for a refund of everything', async () => {
     const url = `/v1/checkout/sessions/${stack.peers.samples.checkout_session.checkoutSessionId}/refund`;
     expect((await stack.api.post(url, { amount: 100 })).status).toBe(422);

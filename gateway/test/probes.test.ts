@@ -6,6 +6,7 @@ import {
   probeAuthentication,
   probeBadInput,
   probeForeignRecords,
+  probeFuzz,
   probeScopes,
 } from '../test-support/index.ts';
 import { idsOf } from './fake-peers.ts';
@@ -53,6 +54,11 @@ test('no bad input of the corpus gives a 5xx on any route, and every refusal has
   const { problems, requests } = await probeBadInput(target);
   expect(problems).toEqual([]);
   expect(requests).toBeGreaterThan(2_000);
+}, 120_000);
+
+test('random requests made from the schemas give no 5xx on any route', async () => {
+  const { problems } = await probeFuzz(target, { requests: 1_000, seed: Number(process.env.ELIGO_FUZZ_SEED ?? 42) });
+  expect(problems).toEqual([]);
 }, 120_000);
 
 test('nothing was logged as unexpected', () => {

@@ -1,4 +1,5 @@
 import { routes } from '@eligo/contract';
+import { Failure } from '@eligo/failures';
 import type { Answers } from '../answers.ts';
 import { type Binding, bind } from '../bind.ts';
 import { given, listOf, metadataOf, pageOf } from '../messages.ts';
@@ -29,8 +30,13 @@ export function productBindings({ catalog }: Peers, answers: Answers): Binding[]
       return answers.one(request, 'product', await catalog.updateProduct(message, request.call));
     }),
     bind(updateByBody, async (request) => {
-      const message = { id: request.body.product_id, ...changeOf(request.body) };
-      return answers.one(request, 'product', await catalog.updateProduct(message, request.call));
+      const { product_id: id } = request.body;
+      try {
+        const product = await catalog.updateProduct({ id, ...changeOf(request.body) }, request.call);
+        return answers.one(request, 'product', product);
+      } catch (error) {
+        throw namedInBody(error, id);
+      }
     }),
   ];
 }
@@ -44,6 +50,12 @@ export function productData(product: ProductFields) {
     components: product.components ?? [],
     metadata: product.metadata ?? {},
   };
+}
+
+// What a body names and is not there is a 422 at its place; a 404 is for what a path names (decisions 1.9).
+function namedInBody(error: unknown, id: string): unknown {
+  if (!(error instanceof Failure) || error.code !== 'product_not_found') return error;
+  return Failure.invalid(['body', 'product', 'product_id'], error.code, `${error.code}: ${id}`);
 }
 
 function changeOf(change: ProductChange) {

@@ -14,14 +14,14 @@ export function listQuery<Filters extends z.ZodRawShape>(
     .object({
       limit: integer(1, maxLimit).default(limit),
       offset: integer(0, limits.offset).default(0),
-      starting_after: queryReference(cursor).optional(),
-      ending_before: queryReference(cursor).optional(),
+      starting_after: pageCursor(cursor).optional(),
+      ending_before: pageCursor(cursor).optional(),
       ...filters,
     })
     .refine(hasOneCursor, {
       path: ['ending_before'],
       error: 'starting_after and ending_before exclude each other',
-      params: { type: 'conflicting_cursors' },
+      params: { type: 'cursor_conflict' },
     });
 }
 
@@ -37,6 +37,14 @@ export interface PageQuery {
 export function queryReference(kind: IdKind) {
   const code = notFoundCodeOf(kind);
   return z.string().refine((text) => isId(kind, text), { error: code, params: { type: code } });
+}
+
+// A cursor of the wrong kind is refused as one that is not there is: nothing tells the two apart.
+function pageCursor(kind: IdKind) {
+  return z.string().refine((text) => isId(kind, text), {
+    error: 'names no record of this list',
+    params: { type: 'cursor_not_found' },
+  });
 }
 
 /** Digits only: no sign, no exponent, no blank. */

@@ -25,7 +25,7 @@ export const subscriptionRoutes = {
     }),
     response: listOf('subscription'),
     expansion: subscriptionExpansion,
-    violations: ['subscription_not_found', 'customer_not_found'],
+    violations: ['customer_not_found'],
   }),
   get: defineRoute({
     id: 'subscriptions.get',
@@ -79,7 +79,7 @@ export const invoiceRoutes = {
     query: listQuery('invoice', { customer: queryReference('customer').optional() }, { limit: 20 }),
     response: listOf('invoice'),
     expansion: invoiceExpansion,
-    violations: ['invoice_not_found', 'customer_not_found'],
+    violations: ['customer_not_found'],
   }),
   get: defineRoute({
     id: 'invoices.get',

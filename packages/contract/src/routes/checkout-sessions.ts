@@ -94,12 +94,7 @@ export const checkoutSessionRoutes = {
     ),
     response: listOf('checkout_session'),
     expansion,
-    violations: [
-      'checkout_session_not_found',
-      'customer_not_found',
-      'subscription_not_found',
-      'payment_intent_not_found',
-    ],
+    violations: ['customer_not_found', 'subscription_not_found', 'payment_intent_not_found'],
   }),
   create: defineRoute({
     id: 'checkout_sessions.create',
@@ -162,7 +157,6 @@ export const checkoutSessionRoutes = {
     query: listQuery('line_item', {}),
     response: listOf('line_item'),
     expansion: expansionOfRecord('line_item'),
-    violations: ['line_item_not_found'],
   }),
   confirm: defineRoute({
     id: 'checkout_sessions.confirm',

@@ -50,7 +50,6 @@ export const couponRoutes = {
     owner: 'catalog',
     query: listQuery('coupon', {}),
     response: listOf('coupon'),
-    violations: ['coupon_not_found'],
   }),
   create: defineRoute({
     id: 'coupons.create',

@@ -30,7 +30,6 @@ export const customerRoutes = {
     owner: 'checkout',
     query: listQuery('customer', { email: queryText.optional() }),
     response: listOf('customer'),
-    violations: ['customer_not_found'],
   }),
   create: defineRoute({
     id: 'customers.create',
@@ -86,6 +85,5 @@ export const customerRoutes = {
     query: listQuery('payment_method', {}),
     response: listOf('payment_method'),
     expansion: expansionOfRecord('payment_method'),
-    violations: ['payment_method_not_found'],
   }),
 };

@@ -19,7 +19,7 @@ export const paymentIntentRoutes = {
     }),
     response: listOf('payment_intent'),
     expansion: intentExpansion,
-    violations: ['payment_intent_not_found', 'customer_not_found', 'checkout_session_not_found'],
+    violations: ['customer_not_found', 'checkout_session_not_found'],
   }),
   get: defineRoute({
     id: 'payment_intents.get',
@@ -59,7 +59,7 @@ export const chargeRoutes = {
     query: listQuery('charge', { payment_intent: queryReference('payment_intent').optional() }),
     response: listOf('charge'),
     expansion: chargeExpansion,
-    violations: ['charge_not_found', 'payment_intent_not_found'],
+    violations: ['payment_intent_not_found'],
   }),
   get: defineRoute({
     id: 'charges.get',

@@ -58,7 +58,7 @@ export const priceRoutes = {
     }),
     response: listOf('price'),
     expansion,
-    violations: ['price_not_found', 'product_not_found'],
+    violations: ['product_not_found'],
   }),
   create: defineRoute({
     id: 'prices.create',

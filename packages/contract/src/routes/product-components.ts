@@ -41,7 +41,6 @@ export const productComponentRoutes = {
     owner: 'catalog',
     query: listQuery('component_nutrition', { client_reference_id: queryText.optional() }),
     response: listOf('product_component'),
-    violations: ['product_component_not_found'],
   }),
   create: defineRoute({
     id: 'product_components.create',

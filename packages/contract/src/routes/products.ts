@@ -60,7 +60,6 @@ export const productRoutes = {
       metadata: metadataFilter.optional(),
     }),
     response: listOf('product'),
-    violations: ['product_not_found'],
   }),
   create: defineRoute({
     id: 'products.create',

@@ -24,7 +24,7 @@ export const promoCodeRoutes = {
     }),
     response: listOf('promo_code'),
     expansion,
-    violations: ['promo_code_not_found', 'coupon_not_found', 'customer_not_found'],
+    violations: ['coupon_not_found', 'customer_not_found'],
   }),
   create: defineRoute({
     id: 'promo_codes.create',

@@ -50,7 +50,7 @@ export const refundRoutes = {
       checkout_session: queryReference('checkout_session').optional(),
     }),
     response: listOf('refund'),
-    violations: ['refund_not_found', 'payment_intent_not_found', 'checkout_session_not_found'],
+    violations: ['payment_intent_not_found', 'checkout_session_not_found'],
   }),
   get: defineRoute({
     id: 'refunds.get',

@@ -17,7 +17,6 @@ export const shippingRateRoutes = {
     owner: 'catalog',
     query: listQuery('shipping_rate', { active: boolean.optional() }),
     response: listOf('shipping_rate'),
-    violations: ['shipping_rate_not_found'],
   }),
   create: defineRoute({
     id: 'shipping_rates.create',

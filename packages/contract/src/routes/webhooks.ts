@@ -22,7 +22,6 @@ export const webhookRoutes = {
     owner: 'webhooks',
     query: listQuery('webhook_endpoint', {}),
     response: listOf('webhook'),
-    violations: ['webhook_not_found'],
   }),
   create: defineRoute({
     id: 'webhooks.create',
@@ -97,7 +96,6 @@ export const webhookRoutes = {
     owner: 'webhooks',
     query: listQuery('delivery', {}),
     response: listOf('delivery'),
-    violations: ['delivery_not_found'],
   }),
 };
 
@@ -111,7 +109,6 @@ export const eventRoutes = {
     owner: 'webhooks',
     query: listQuery('event', { event_type: queryText.optional() }),
     response: listOf('event'),
-    violations: ['event_not_found'],
   }),
   get: defineRoute({
     id: 'events.get',
