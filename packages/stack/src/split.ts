@@ -13,6 +13,7 @@ export async function startSplit(options: {
   variables: Readonly<Record<ComponentName, Variables>>;
   onTrouble: (text: string) => void;
   onRestarted: (child: Child) => void;
+  longestRestartDelayMs?: number | undefined;
   /** Hears of each process as soon as it has to be stopped. */
   onStarted: (name: ComponentName, process: Supervised) => void;
 }): Promise<void> {

@@ -26,6 +26,8 @@ export interface StackOptions {
   readonly encode?: boolean;
   /** DATABASE_URL, NATS_URL, … replace embedded parts; the rest goes to the components. */
   readonly environment?: Variables;
+  /** The longest wait before a process that died is started again (10,000); tests that kill many keep it short. */
+  readonly longestRestartDelayMs?: number;
   /** Gives up a start that is under way. */
   readonly signal?: AbortSignal;
   /** Where what was started is kept, for whoever must end it before it is all up. */
@@ -106,6 +108,7 @@ async function bringUp(home: Home, options: StackOptions, processes: Processes):
       variables,
       onTrouble,
       onRestarted: stackFile,
+      longestRestartDelayMs: options.longestRestartDelayMs,
       onStarted: (name, process) => processes.add(process, adminUrl(variables[name])),
     });
   } else {

@@ -1,4 +1,12 @@
-import { freePort, loadCompositions, type StackProcess, startStack, type Variables } from '@eligo/stack';
+import { join } from 'node:path';
+import {
+  freePort,
+  loadCompositions,
+  repositoryRoot,
+  type StackProcess,
+  startStack,
+  type Variables,
+} from '@eligo/stack';
 import { type Api, apiClient } from './api.ts';
 import { startOwnProcess } from './own-process.ts';
 import type { Running } from './running.ts';
@@ -68,6 +76,8 @@ export async function startConstellation(options: ConstellationOptions): Promise
     const secrets = prepareTestSecrets(home, database);
     const environment: Variables = {
       ...process.env,
+      // Compiled code is kept, or a restart would spend most of its time on compiling.
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(repositoryRoot, '.eligo', 'cache'),
       ELIGO_ENV: 'test',
       ELIGO_FAILPOINTS: 'on',
       LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn',
@@ -93,6 +103,7 @@ async function startHere(home: TestHome, port: number, topology: Topology, envir
     port,
     split: topology === 'split',
     encode: true,
+    longestRestartDelayMs: 400,
     environment,
     onTrouble: (text) => process.stderr.write(`constellation: ${text}\n`),
   });

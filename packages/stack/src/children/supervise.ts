@@ -18,11 +18,15 @@ const goodRunMs = 60_000;
 
 /**
  * Starts a process and starts it again whenever it dies. `start` resolves when the process is ready; `onRestarted` hears
- * of each new one, `onTrouble` of each death, in words.
+ * of each new one, `onTrouble` of each death, in words. `longestRestartDelayMs` (10,000) bounds the wait before a restart.
  */
 export async function supervise(
   start: () => Promise<Child>,
-  hooks: { onRestarted: (child: Child) => void; onTrouble: (text: string) => void },
+  hooks: {
+    onRestarted: (child: Child) => void;
+    onTrouble: (text: string) => void;
+    longestRestartDelayMs?: number | undefined;
+  },
 ): Promise<Supervised> {
   let child = await start();
   let restarts = 0;
@@ -38,7 +42,7 @@ export async function supervise(
       if (Date.now() - startedAt > goodRunMs) delayMs = firstDelayMs;
       hooks.onTrouble(`${child.name} ended (${how}); starting it again in ${delayMs} ms`);
       const next = await startAgain(delayMs);
-      delayMs = Math.min(delayMs * 2, longestDelayMs);
+      delayMs = Math.min(delayMs * 2, hooks.longestRestartDelayMs ?? longestDelayMs);
       if (!next) continue;
       child = next;
       restarts += 1;
