@@ -1,5 +1,4 @@
 import type { ApiAnswer } from '@eligo/testkit';
-import { waitUntil } from '@eligo/testkit';
 import { booksAgree } from '../books.ts';
 import { type Json, record, records } from '../records.ts';
 import type { ConfirmCrash } from './confirm-crashes.ts';
@@ -101,6 +100,11 @@ async function expectSession({ api }: Stage, cart: Cart, paid: boolean): Promise
   if (seen !== wanted) throw new Error(`the session is ${seen} instead of ${wanted}`);
 }
 
+/** The session is complete and holds exactly the eligible part. */
+export function expectComplete(stage: Stage, cart: Cart): Promise<void> {
+  return expectSession(stage, cart, true);
+}
+
 /** Waits for the death that was armed, and until everything is up again; fails when the failpoint is never passed. */
 export async function recovered({ eligo }: Stage, failpoint: string): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
@@ -112,19 +116,4 @@ export async function recovered({ eligo }: Stage, failpoint: string): Promise<vo
   } finally {
     clearTimeout(timer);
   }
-}
-
-/** Holds the process at a failpoint for a while; resolves with a way to let it go once a step waits there. */
-export async function holdAt(
-  { eligo }: Stage,
-  failpoint: string,
-): Promise<{ reached: () => Promise<void>; letGo: () => Promise<void> }> {
-  await eligo.armFailpoint('checkout', failpoint, { action: 'pause' });
-  return {
-    async reached() {
-      const url = new URL(`/failpoints/${failpoint}/reached`, eligo.adminOf('checkout'));
-      await waitUntil(async () => (await fetch(url)).ok, { withinMs: 30_000, what: `a step at ${failpoint}` });
-    },
-    letGo: () => eligo.releaseFailpoint('checkout', failpoint),
-  };
 }
