@@ -21,11 +21,12 @@ const projects = {
   sandbox: 'sandbox',
   cli: 'cli',
   e2e: 'e2e',
+  bench: 'bench',
   scripts: 'scripts',
 };
 
-/** These neither know a database nor a bus: the servers of the run are not started for them. */
-const pure = new Set(['values', 'failures', 'contract', 'rpc', 'processor', 'scripts', 'sandbox']);
+/** These know neither a database nor a bus, or bring their own: the servers of the run are not started for them. */
+const pure = new Set(['values', 'failures', 'contract', 'rpc', 'processor', 'scripts', 'sandbox', 'bench']);
 
 const globalSetup = join(import.meta.dirname, 'packages/testkit/src/global-setup.ts');
 

@@ -1,0 +1,69 @@
+/** How a stack is laid out: everything in one process, or each component in its own over gRPC. */
+export type Topology = 'all-in-one' | 'split';
+
+export const topologies = ['all-in-one', 'split'] as const;
+
+/** A figure to reach: its operation, what it is held against, and the least (or for times and memory the most) that is good. */
+export interface Figure {
+  readonly operation: string;
+  readonly against: string;
+  readonly goals: Readonly<Partial<Record<Topology, number>>>;
+  readonly unit: string;
+  /** Whether the measure must reach the goal or stay below it. */
+  readonly wanted: 'at least' | 'at most';
+}
+
+const ratio = { unit: 'per second', wanted: 'at least' } as const;
+
+/** The figures, in the order in which they are printed. */
+export const figures = {
+  'read-price': { ...ratio, against: 'bare', goals: { 'all-in-one': 0.6, split: 0.35 } },
+  'list-prices': { ...ratio, against: 'bare', goals: { 'all-in-one': 0.6, split: 0.35 } },
+  'list-prices-large': { ...ratio, against: 'the same page of 10,000', goals: { 'all-in-one': 0.85 } },
+  'list-prices-deep': { ...ratio, against: 'the first page of 10,000', goals: { 'all-in-one': 0.85 } },
+  'create-session': { ...ratio, against: 'limit', goals: { 'all-in-one': 0.5, split: 0.3 } },
+  confirm: { ...ratio, against: 'limit', goals: { 'all-in-one': 0.5, split: 0.35 } },
+  refund: { ...ratio, against: 'limit', goals: { 'all-in-one': 0.5, split: 0.35 } },
+  webhook: { unit: 'ms (p99)', wanted: 'at most', against: 'goal', goals: { 'all-in-one': 250, split: 300 } },
+  latency: { unit: 'ms', wanted: 'at most', against: 'p50', goals: { 'all-in-one': 5, split: 5 } },
+  start: { unit: 's', wanted: 'at most', against: 'goal', goals: { 'all-in-one': 4, split: 8 } },
+  memory: { unit: 'MB', wanted: 'at most', against: 'goal', goals: { 'all-in-one': 200, split: 650 } },
+} as const satisfies Record<string, Omit<Figure, 'operation'>>;
+
+export type Operation = keyof typeof figures;
+
+export const operations = Object.keys(figures) as Operation[];
+
+/** What was measured. `ratio` is what is held against `goal`: ours by theirs, or the measure itself where there is nothing to divide by. */
+export interface Row {
+  readonly operation: Operation;
+  readonly topology: Topology;
+  readonly against: string;
+  readonly ratio: number;
+  readonly goal: number;
+  readonly ours: number;
+  readonly theirs: number;
+  readonly unit: string;
+}
+
+/** The row of a measure. */
+export function rowOf(
+  operation: Operation,
+  topology: Topology,
+  measured: { readonly ratio: number; readonly ours: number; readonly theirs: number },
+): Row {
+  const { against, goals, unit }: Omit<Figure, 'operation'> = figures[operation];
+  const goal = goals[topology];
+  if (goal === undefined) throw new Error(`${operation} has no figure for ${topology}`);
+  return { operation, topology, against, ...measured, goal, unit };
+}
+
+/** Whether a row reaches its goal. */
+export function isReached({ operation, ratio, goal }: Row): boolean {
+  return figures[operation].wanted === 'at least' ? ratio >= goal : ratio <= goal;
+}
+
+/** The topologies for which an operation has a figure. */
+export function topologiesOf(operation: Operation): Topology[] {
+  return topologies.filter((topology) => topology in figures[operation].goals);
+}

@@ -1,0 +1,80 @@
+import { type Bench, loadShared, poolSize } from '../bench.ts';
+import { requestText } from '../requests.ts';
+import { type Compared, compare } from '../rounds.ts';
+import { filterPairs } from '../seed/prices.ts';
+
+/** Ten prices of many, by two pairs of metadata, against the same query without a server around it. */
+export async function listPrices(bench: Bench): Promise<Compared> {
+  const { stack, sizes } = bench;
+  const account = await bench.priceAccount(1);
+  const bare = await bench.startBare();
+  const port = await bare.ask('open', {
+    databaseUrl: stack.file.postgres,
+    connections: poolSize,
+    text: selectPage,
+    values: [
+      account.accountId,
+      true,
+      'active',
+      'shelf',
+      filterPairs.shelf,
+      'season',
+      filterPairs.season,
+      pageLength + 1,
+    ],
+    one: false,
+  });
+  const texts = [requestText('GET', firstPage, account.apiKey)];
+  return compare(
+    { round: async () => (await loadShared(bench, stack.port, texts)).perSecond },
+    { round: async () => (await loadShared(bench, port, texts)).perSecond },
+    sizes.rounds,
+  );
+}
+
+/** The first page of the largest account against that of the smallest. */
+export function listPricesLarge(bench: Bench): Promise<Compared> {
+  return againstSmall(bench, firstPage);
+}
+
+/** The thousandth page of the largest account, reached by its cursor, against the first of the smallest. */
+export async function listPricesDeep(bench: Bench): Promise<Compared> {
+  const account = await bench.priceAccount(2);
+  const { rows } = await bench.postgres.query<{ id: string }>(selectCursor, [account.accountId, deepRow(bench)]);
+  const [cursor] = rows;
+  if (cursor === undefined) throw new Error('the largest account has no page that deep');
+  return againstSmall(bench, `${firstPage}&starting_after=${cursor.id}`);
+}
+
+const pageLength = 10;
+const firstPage = `/v1/prices?limit=${pageLength}&metadata[shelf]=${filterPairs.shelf}&metadata[season]=${filterPairs.season}`;
+
+async function againstSmall(bench: Bench, largePath: string): Promise<Compared> {
+  const [small, large] = [await bench.priceAccount(0), await bench.priceAccount(2)];
+  const side = (path: string, apiKey: string) => {
+    const texts = [requestText('GET', path, apiKey)];
+    return { round: async () => (await loadShared(bench, bench.stack.port, texts)).perSecond };
+  };
+  return compare(side(largePath, large.apiKey), side(firstPage, small.apiKey), bench.sizes.rounds);
+}
+
+// Page one thousand, or as deep as the matches of a small run reach.
+function deepRow({ sizes }: Bench): number {
+  return Math.min(999 * pageLength, Math.floor(sizes.prices[2] / 40) - 2 * pageLength);
+}
+
+const selectPage = `
+  select p.price_id, p.product_id, p.description, p.unit_amount_cents, p.recurring_interval, p.recurring_interval_count,
+    p.trial_period_days, p.active, p.lookup_key, p.hsa_fsa_eligibility, p.product_eligibility_key, p.metadata, p.created_at
+  from catalog.prices p where p.account_id = $1 and p.test_mode = $2 and p.price_id = any(array(
+    select m.price_id from catalog.price_metadata m
+    join catalog.price_metadata o on o.account_id = $1 and o.test_mode = $2 and o.key = $6 and o.value = $7
+      and o.listing = $3 and o.price_id = m.price_id
+    where m.account_id = $1 and m.test_mode = $2 and m.key = $4 and m.value = $5 and m.listing = $3
+    order by m.price_id desc limit $8))
+  order by p.price_id desc`;
+
+const selectCursor = `
+  select price_id as id from catalog.prices
+  where account_id = $1 and test_mode and metadata @> '${JSON.stringify(filterPairs)}'
+  order by price_id desc offset $2 limit 1`;

@@ -1,0 +1,22 @@
+import { type Bench, loadEach } from '../bench.ts';
+import { requestText } from '../requests.ts';
+import type { Compared } from '../rounds.ts';
+import { againstLimit } from './against-limit.ts';
+import { paidSessions } from './sessions.ts';
+
+/** Refunds paid sessions whole. */
+export function refund(bench: Bench): Promise<Compared> {
+  return againstLimit(bench, {
+    operation: 'refund',
+    prepare: (perConnection) => paidSessions(bench, perConnection),
+    async ours(sessions) {
+      const key = bench.stack.file.test_api_key;
+      const body = { checkout_session: {} };
+      const texts = sessions.map((ids) =>
+        ids.map((id) => requestText('POST', `/v1/checkout/sessions/${id}/refund`, key, { body })),
+      );
+      return (await loadEach(bench, texts)).perSecond;
+    },
+    counted: 'select count(*) from refunds.refunds',
+  });
+}

@@ -1,0 +1,84 @@
+import { parseArgs } from 'node:util';
+import { type Operation, operations, type Topology, topologies } from './figures.ts';
+
+/** What the bench was asked to do. */
+export interface Options {
+  readonly json: boolean;
+  readonly write: boolean;
+  readonly only: readonly Operation[];
+  readonly topologies: readonly Topology[];
+  readonly sizes: Sizes;
+  /** A home whose data is kept and used again; without it one is made and removed. */
+  readonly home: string | undefined;
+}
+
+/** How much is measured. */
+export interface Sizes {
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly connections: number;
+  /** Operations of a round that uses up what was prepared for it. */
+  readonly perRound: number;
+  /** Prices of the small, the usual and the large account. */
+  readonly prices: readonly [number, number, number];
+  /** Webhook events per second. */
+  readonly eventsPerSecond: number;
+}
+
+const usage = `usage: npm run bench -- [--only <operation>]… [--topology all-in-one|split] [--rounds 5] [--seconds 2]
+  [--home <folder>] [--json] [--write] [--tiny]
+operations: ${operations.join(', ')}`;
+
+/** Reads the command line; throws with the usage when it is not understood. */
+export function readOptions(args: readonly string[]): Options {
+  const { values } = parse(args);
+  const number = (text: string | undefined, usual: number) => {
+    const value = text === undefined ? usual : Number(text);
+    if (!Number.isFinite(value) || value <= 0) throw new Error(usage);
+    return value;
+  };
+  const tiny = values.tiny === true;
+  const seconds = number(values.seconds, tiny ? 0.2 : 2);
+  return {
+    json: values.json === true,
+    write: values.write === true,
+    only: chosen(values.only, operations),
+    topologies: chosen(values.topology, topologies),
+    home: values.home,
+    sizes: {
+      rounds: number(values.rounds, tiny ? 1 : 5),
+      seconds,
+      connections: tiny ? 4 : 16,
+      perRound: Math.ceil(tiny ? 8 : seconds * 200),
+      prices: tiny ? [400, 800, 1_200] : [10_000, 100_000, 1_000_000],
+      eventsPerSecond: tiny ? 20 : 200,
+    },
+  };
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: {
+        json: { type: 'boolean' },
+        write: { type: 'boolean' },
+        tiny: { type: 'boolean' },
+        only: { type: 'string', multiple: true },
+        topology: { type: 'string', multiple: true },
+        rounds: { type: 'string' },
+        seconds: { type: 'string' },
+        home: { type: 'string' },
+      },
+    });
+  } catch (error) {
+    throw new Error(`${error instanceof Error ? error.message : error}\n${usage}`);
+  }
+}
+
+function chosen<Name extends string>(given: readonly string[] | undefined, all: readonly Name[]): readonly Name[] {
+  if (given === undefined) return all;
+  const found = all.filter((name) => given.includes(name));
+  if (found.length !== new Set(given).size) throw new Error(usage);
+  return found;
+}

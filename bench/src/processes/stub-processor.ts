@@ -1,0 +1,113 @@
+// A processor that answers at once, in Stripe's shapes: what is measured is Eligo, not a simulated bank.
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { newId } from '@eligo/values';
+import { serve } from './worker.ts';
+
+export type StubProcessor = { open(input: null): Promise<number> };
+
+const methods: StubProcessor = { open };
+
+if (process.send !== undefined) serve(methods);
+
+type Answer = Record<string, unknown>;
+
+const intents = new Map<string, Answer>();
+
+async function open(): Promise<number> {
+  const server = createServer((request, response) => answer(request, response));
+  server.keepAliveTimeout = 120_000;
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+function answer(request: IncomingMessage, response: ServerResponse): void {
+  let text = '';
+  request.setEncoding('latin1').on('data', (chunk: string) => {
+    text += chunk;
+  });
+  request.on('end', () => {
+    const path = (request.url ?? '').split('?')[0] ?? '';
+    const found = answerTo(request.method ?? '', path.split('/').slice(2), new URLSearchParams(text));
+    const body = JSON.stringify(found ?? { error: { type: 'invalid_request_error', message: `no ${path}` } });
+    response.writeHead(found === undefined ? 404 : 200, {
+      'Content-Type': 'application/json',
+      'Content-Length': Buffer.byteLength(body),
+    });
+    response.end(body);
+  });
+}
+
+function answerTo(method: string, [kind, id, action]: string[], fields: URLSearchParams): Answer | undefined {
+  const isPost = method === 'POST';
+  if (kind === 'customers') return isPost ? { id: stubId('cus'), object: 'customer' } : { object: 'list', data: [] };
+  if (kind === 'payment_methods' && isPost) return paymentMethod(id ?? stubId('pm'), fields.get('customer'));
+  if (kind === 'payment_intents' && isPost && id === undefined) return createIntent(fields);
+  if (kind === 'payment_intents' && id !== undefined) return isPost ? actOnIntent(id, action) : intents.get(id);
+  if (kind === 'refunds' && isPost) return refund(fields);
+  return undefined;
+}
+
+/** Like an identifier of Eligo's own, so that a replay finds it in a recorded statement and makes another of it. */
+function stubId(prefix: string): string {
+  return `${prefix}_${newId('request').slice(-26)}`;
+}
+
+function paymentMethod(id: string, customer: string | null): Answer {
+  return {
+    ...{ id, object: 'payment_method', type: 'card', customer, livemode: false, metadata: {} },
+    billing_details: { name: null, email: null, phone: null, address: null },
+    card: {
+      ...{ brand: 'visa', country: 'US', exp_month: 12, exp_year: 2040, funding: 'debit', last4: '0072' },
+      description: 'Visa Healthcare HSA',
+    },
+  };
+}
+
+function createIntent(fields: URLSearchParams): Answer {
+  const id = stubId('pi');
+  const amount = Number(fields.get('amount'));
+  const metadata = metadataOf(fields);
+  const customer = fields.get('customer');
+  const intent = {
+    ...{ id, object: 'payment_intent', amount, amount_capturable: 0, amount_received: 0, currency: 'usd', customer },
+    ...{ metadata, payment_method: fields.get('payment_method'), client_secret: `${id}_secret`, next_action: null },
+    ...{ status: 'requires_confirmation', latest_charge: null, last_payment_error: null },
+    capture_method: fields.get('capture_method'),
+  };
+  intents.set(id, intent);
+  return intent;
+}
+
+function actOnIntent(id: string, action: string | undefined): Answer | undefined {
+  const intent = intents.get(id);
+  if (intent === undefined || action !== 'confirm') return undefined;
+  // Confirmed once, and read from then on by nobody that is measured: a run of any length keeps little.
+  intents.delete(id);
+  return { ...intent, status: 'succeeded', amount_received: intent.amount, latest_charge: stubId('ch') };
+}
+
+function refund(fields: URLSearchParams): Answer {
+  return {
+    ...{
+      id: stubId('re'),
+      object: 'refund',
+      amount: Number(fields.get('amount')),
+      currency: 'usd',
+      charge: stubId('ch'),
+    },
+    ...{ payment_intent: fields.get('payment_intent'), status: 'succeeded', balance_transaction: stubId('txn') },
+    metadata: metadataOf(fields),
+  };
+}
+
+function metadataOf(fields: URLSearchParams): Record<string, string> {
+  const metadata: Record<string, string> = {};
+  for (const [name, value] of fields) {
+    const key = /^metadata\[(.+)\]$/.exec(name)?.[1];
+    if (key !== undefined) metadata[key] = value;
+  }
+  return metadata;
+}

@@ -1,0 +1,172 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { homeAt, readStackFile, removeHome, repositoryRoot } from '@eligo/stack';
+import pg from 'pg';
+import type { Bench } from './bench.ts';
+import { type Operation, type Row, rowOf, topologiesOf } from './figures.ts';
+import { confirm } from './operations/confirm.ts';
+import { createSession } from './operations/create-session.ts';
+import { latency } from './operations/latency.ts';
+import { listPrices, listPricesDeep, listPricesLarge } from './operations/list-prices.ts';
+import { readPrice } from './operations/read-price.ts';
+import { refund } from './operations/refund.ts';
+import { residentMemory, startTime } from './operations/start-and-memory.ts';
+import { webhook } from './operations/webhook.ts';
+import type { Options } from './options.ts';
+import type { Bare } from './processes/bare.ts';
+import type { LoadGenerator } from './processes/generator.ts';
+import type { Receiver } from './processes/receiver.ts';
+import type { Replay } from './processes/replay.ts';
+import type { StubProcessor } from './processes/stub-processor.ts';
+import { startWorker, type Worker, type WorkerMethods } from './processes/worker.ts';
+import { type Recordings, recordOperations } from './recording/record-operations.ts';
+import type { Compared } from './rounds.ts';
+import { Seed } from './seed/seed.ts';
+import { type StackProcess, startStackProcess } from './stack-process.ts';
+
+const measures = {
+  'read-price': readPrice,
+  'list-prices': listPrices,
+  'list-prices-large': listPricesLarge,
+  'list-prices-deep': listPricesDeep,
+  'create-session': createSession,
+  confirm,
+  refund,
+  webhook,
+  latency,
+} satisfies Partial<Record<Operation, (bench: Bench) => Promise<Compared>>>;
+
+/** Brings everything up, measures what the options name, and takes everything down. Tells `onRow` of each row as it comes. */
+export async function runBench(options: Options, onRow: (row: Row) => void): Promise<Row[]> {
+  const home = options.home ?? newHome();
+  const workers: Worker<WorkerMethods>[] = [];
+  const rows: Row[] = [];
+  const note = (row: Row) => {
+    rows.push(row);
+    onRow(row);
+  };
+  try {
+    const [load, receiver, processor] = await Promise.all([
+      start<LoadGenerator>(workers, 'generator'),
+      start<Receiver>(workers, 'receiver'),
+      start<StubProcessor>(workers, 'stub-processor'),
+    ]);
+    const variables = {
+      ELIGO_SANDBOX_URL: `http://127.0.0.1:${await processor.ask('open', null)}`,
+      ELIGO_SANDBOX_KEY: `sk_test_${randomBytes(16).toString('hex')}`,
+    };
+    const seed = new Seed(home, options.sizes);
+    const recordings = await prepare(options, { home, variables }, seed);
+    for (const topology of options.topologies) {
+      const wanted = options.only.filter((operation) => topologiesOf(operation).includes(topology));
+      if (wanted.length === 0) continue;
+      const stack = await startStackProcess({ home, topology, variables });
+      const postgres = new pg.Pool({ connectionString: stack.file.postgres, max: 2 });
+      try {
+        const idleMemory = await settled(stack);
+        for (const operation of wanted) {
+          const baselines: Worker<WorkerMethods>[] = [];
+          const bench = benchOf({ stack, options, postgres, load, receiver, seed, recordings, idleMemory }, baselines);
+          try {
+            await measure(operation, bench, note);
+          } finally {
+            await stopAll(baselines);
+          }
+        }
+      } finally {
+        await postgres.end();
+        await stack.stop();
+      }
+    }
+  } finally {
+    await stopAll(workers);
+    if (options.home === undefined) removeHome(homeAt(home));
+  }
+  return rows;
+}
+
+// What starting left behind is collected within moments; nobody has asked anything yet.
+async function settled(stack: StackProcess): Promise<Compared | undefined> {
+  await pause(1_000);
+  return residentMemory(stack);
+}
+
+type StackPlace = Parameters<typeof recordOperations>[0];
+
+// The first start makes the database, so that no measured one does.
+async function prepare(options: Options, place: StackPlace, seed: Seed): Promise<Recordings | undefined> {
+  const replayed = ['create-session', 'confirm', 'refund'] as const;
+  if (replayed.some((operation) => options.only.includes(operation))) {
+    return recordOperations(place, (stack) => seed.shop(stack));
+  }
+  if (readStackFile(homeAt(place.home)) === undefined) {
+    await (await startStackProcess({ ...place, topology: 'all-in-one' })).stop();
+  }
+  return undefined;
+}
+
+function benchOf(
+  parts: Pick<Bench, 'stack' | 'postgres' | 'load' | 'receiver' | 'idleMemory'> & {
+    readonly options: Options;
+    readonly seed: Seed;
+    readonly recordings: Recordings | undefined;
+  },
+  baselines: Worker<WorkerMethods>[],
+): Bench {
+  const { stack, seed, recordings } = parts;
+  return {
+    ...parts,
+    sizes: parts.options.sizes,
+    startBare: () => start<Bare>(baselines, 'bare'),
+    startReplay: () => start<Replay>(baselines, 'replay'),
+    priceAccount: (size) => seed.priceAccount(stack, size),
+    shop: () => seed.shop(stack),
+    frozen: (work) => frozen(stack, work),
+    recordings() {
+      if (recordings === undefined) throw new Error('nothing was recorded');
+      return recordings;
+    },
+  };
+}
+
+async function frozen<Result>(stack: StackProcess, work: () => Promise<Result>): Promise<Result> {
+  const pids = stack.ownPids();
+  for (const pid of pids) process.kill(pid, 'SIGSTOP');
+  try {
+    return await work();
+  } finally {
+    for (const pid of pids) process.kill(pid, 'SIGCONT');
+  }
+}
+
+async function start<Methods extends WorkerMethods>(
+  started: Worker<WorkerMethods>[],
+  name: string,
+): Promise<Worker<Methods>> {
+  const worker = await startWorker<Methods>(join(import.meta.dirname, 'processes', `${name}.ts`));
+  started.push(worker as unknown as Worker<WorkerMethods>);
+  return worker;
+}
+
+async function stopAll(workers: readonly Worker<WorkerMethods>[]): Promise<void> {
+  await Promise.all(workers.map((worker) => worker.stop()));
+}
+
+async function measure(operation: Operation, bench: Bench, note: (row: Row) => void): Promise<void> {
+  const measured = await measureOnce(operation, bench);
+  if (measured !== undefined) note(rowOf(operation, bench.stack.topology, measured));
+}
+
+function measureOnce(operation: Operation, bench: Bench): Promise<Compared | undefined> | Compared | undefined {
+  if (operation === 'start') return startTime(bench.stack);
+  if (operation === 'memory') return bench.idleMemory;
+  return measures[operation](bench);
+}
+
+function newHome(): string {
+  const folder = join(repositoryRoot, '.eligo', 'bench');
+  if (!existsSync(folder)) mkdirSync(folder, { recursive: true });
+  return mkdtempSync(join(folder, 'run-'));
+}

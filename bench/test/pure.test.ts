@@ -1,0 +1,141 @@
+import { newId } from '@eligo/values';
+import { describe, expect, it } from 'vitest';
+import { isReached, rowOf } from '../src/figures.ts';
+import { readOptions } from '../src/options.ts';
+import { parseAnswer } from '../src/processes/connection.ts';
+import { freshValues, identifiersIn } from '../src/recording/fresh-values.ts';
+import type { SentStatement } from '../src/recording/record-statements.ts';
+import { durableTransactions } from '../src/recording/transactions.ts';
+import { tableOf } from '../src/report.ts';
+import { compare, median } from '../src/rounds.ts';
+
+describe('comparing', () => {
+  it('takes turns, forgets the first of each, and divides within a round before it takes the median', async () => {
+    const turns: string[] = [];
+    const side = (name: string, values: number[]) => ({
+      async round() {
+        turns.push(name);
+        return values.shift() ?? Number.NaN;
+      },
+    });
+    const compared = await compare(side('ours', [99, 10, 20, 60]), side('theirs', [1, 20, 80, 60]), 3);
+    expect(turns.join(' ')).toBe('ours theirs ours theirs ours theirs ours theirs');
+    expect(compared).toEqual({ ratio: 0.5, ours: 20, theirs: 60 });
+  });
+
+  it('knows the median of odd and even counts, and of nothing that there is none', () => {
+    expect(median([3, 1, 2])).toBe(2);
+    expect(median([4, 1, 2, 3])).toBe(2.5);
+    expect(() => median([])).toThrow('the median of nothing');
+  });
+});
+
+describe('options', () => {
+  it('measures everything in both topologies unless told otherwise', () => {
+    const options = readOptions([]);
+    expect(options.topologies).toEqual(['all-in-one', 'split']);
+    expect(options.sizes).toMatchObject({ rounds: 5, connections: 16, prices: [10_000, 100_000, 1_000_000] });
+    expect(readOptions(['--only', 'confirm', '--only', 'read-price', '--topology', 'split'])).toMatchObject({
+      only: ['read-price', 'confirm'],
+      topologies: ['split'],
+    });
+  });
+
+  it.each([['--only', 'nothing'], ['--topology', 'both'], ['--rounds', '0'], ['--what']])(
+    'refuses %s %s',
+    (...args) => {
+      expect(() => readOptions(args)).toThrow('usage: npm run bench');
+    },
+  );
+});
+
+describe('recorded transactions', () => {
+  const statement = (connection: number, text: string, role = 'eligo_checkout'): SentStatement => {
+    return { connection, role, name: undefined, text, values: [], together: false };
+  };
+  const begin = "begin; set local eligo.account_id = 'facct_1'";
+
+  it('are those that commit, write, and work within an account, of the roles that count', () => {
+    const sent = [
+      statement(1, begin),
+      statement(2, 'begin'),
+      statement(3, begin),
+      statement(1, 'insert into a values (1)'),
+      statement(2, 'update outbox set published_at = now()'),
+      statement(3, 'select 1'),
+      statement(9, 'select 2'),
+      statement(1, 'commit'),
+      statement(2, 'commit'),
+      statement(3, 'commit'),
+      statement(4, begin, 'eligo_webhooks'),
+      statement(4, 'insert into b values (1)', 'eligo_webhooks'),
+      statement(4, 'commit', 'eligo_webhooks'),
+      statement(1, begin),
+      statement(1, 'delete from a'),
+      statement(1, 'rollback'),
+    ];
+    const found = durableTransactions(sent, ['eligo_checkout']);
+    expect(found.map(({ statements }) => statements.map(({ text }) => text))).toEqual([
+      [begin, 'insert into a values (1)', 'commit'],
+    ]);
+  });
+
+  it('are replayed with new identifiers, the same in all values of a run, of the same length, and with those that are known', () => {
+    const [session, event, account, other] = [
+      newId('checkout_session'),
+      newId('event'),
+      newId('account'),
+      newId('price'),
+    ];
+    const fresh = freshValues(
+      new Map([
+        [account, account],
+        [session, other],
+      ]),
+    );
+    const [a, b, c, d, e, f] = fresh([
+      account,
+      `POST /${session}/confirm`,
+      event,
+      Buffer.from(`\x00${event}\xff`, 'latin1'),
+      { [event]: [event] },
+      7n,
+    ]);
+    expect(a).toBe(account);
+    expect(b).toBe(`POST /${other}/confirm`);
+    expect(c).toMatch(/^fevt_[0-9a-z]{26}$/);
+    expect(c).not.toBe(event);
+    expect(d).toEqual(Buffer.from(`\x00${String(c)}\xff`, 'latin1'));
+    expect(e).toEqual({ [String(c)]: [c] });
+    expect(f).toBe(7n);
+    expect([...identifiersIn([session, [Buffer.from(event)], { at: new Date(0) }])]).toEqual([session, event]);
+  });
+});
+
+describe('answers', () => {
+  const whole = Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}');
+
+  it('are read when they are whole, and not before', () => {
+    for (let length = 0; length < whole.length; length += 1)
+      expect(parseAnswer(whole.subarray(0, length))).toBeUndefined();
+    const answer = parseAnswer(Buffer.concat([whole, Buffer.from('HTTP/1.1')]));
+    expect(answer).toMatchObject({ status: 200, bytes: whole.length });
+    expect(answer?.body()).toBe('{}');
+  });
+
+  it('without a length are refused: the load would wait for ever', () => {
+    expect(() => parseAnswer(Buffer.from('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'))).toThrow('length');
+  });
+});
+
+describe('rows', () => {
+  it('reach their goal from above or from below, as the figure says', () => {
+    const row = (operation: 'confirm' | 'memory', ratio: number) =>
+      rowOf(operation, 'split', { ratio, ours: 1, theirs: 2 });
+    expect([row('confirm', 0.35), row('confirm', 0.34), row('memory', 650), row('memory', 651)].map(isReached)).toEqual(
+      [true, false, true, false],
+    );
+    expect(tableOf([row('confirm', 0.2)])).toContain('0.20 ✗');
+    expect(() => rowOf('list-prices-deep', 'split', { ratio: 1, ours: 1, theirs: 1 })).toThrow('no figure');
+  });
+});
