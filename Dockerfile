@@ -30,9 +30,9 @@ COPY cli/package.json cli/
 COPY e2e/package.json e2e/
 COPY bench/package.json bench/
 
-# The code of proto/, generated with the development tools, which stay behind.
+# The code of proto/, generated with its development tools, which stay behind.
 FROM manifests AS generated
-RUN npm ci
+RUN npm ci --workspace=proto
 COPY proto/ proto/
 RUN cd proto && PATH="../node_modules/.bin:$PATH" buf generate
 

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, statSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
 /** One instruction: `COPY` and what follows it. */
@@ -58,6 +58,17 @@ export function makeStage(stages: readonly Stage[], name: string, workshop: Work
   if (existsSync(folder)) return folder;
   const stage = stages.find((candidate) => candidate.name === name);
   if (!stage) throw new Error(`the Dockerfile has no stage ${name}`);
+  try {
+    carryOut(stages, stage, folder, workshop);
+  } catch (error) {
+    // Half a stage must not be taken for one by whoever asks next.
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
+  }
+  return folder;
+}
+
+function carryOut(stages: readonly Stage[], stage: Stage, folder: string, workshop: Workshop): void {
   const isOwn = stages.some((candidate) => candidate.name === stage.from);
   if (isOwn) copyTree(makeStage(stages, stage.from, workshop), folder);
   else mkdirSync(folder, { recursive: true });
@@ -70,7 +81,6 @@ export function makeStage(stages: readonly Stage[], name: string, workshop: Work
     if (instruction === 'COPY') copy(rest, join(folder, workdir), stages, workshop);
     if (instruction === 'RUN') run(rest, join(folder, workdir), workshop);
   }
-  return folder;
 }
 
 function copy(rest: string, here: string, stages: readonly Stage[], workshop: Workshop): void {
