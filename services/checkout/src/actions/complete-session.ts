@@ -151,7 +151,7 @@ async function newPlan(
     return undefined;
   }
   const plan: PaymentPlan = {
-    id: newId('charge_attempt'),
+    id: newId('payment_plan'),
     sessionId: session.id,
     state: 'running',
     healthCents: planned.healthCents,

@@ -193,7 +193,7 @@ async function endHold(
   const operation = await withTx(charging.database, scope, (tx) =>
     insertOperation(tx, scope, {
       attemptId,
-      id: newId('charge_attempt'),
+      id: newId('intent_operation'),
       kind,
       at: plan.actingAt,
       leaseMs: charging.budgets.leaseMs,

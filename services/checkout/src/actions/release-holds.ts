@@ -19,7 +19,7 @@ export async function releaseHolds(tx: Tx, scope: Scope, sessionId: string, at: 
   for (const attempt of held) {
     const operation = await insertOperation(tx, scope, {
       attemptId: attempt.id,
-      id: newId('charge_attempt'),
+      id: newId('intent_operation'),
       kind: 'cancel',
       at,
       leaseMs: 0,
