@@ -255,6 +255,10 @@ describe('what the peers say', () => {
       throw new Failure('lock_timeout', { retryAfterSeconds: 2 });
     });
     expect((await stack.api.get(path())).headers.get('retry-after')).toBe('2');
+    stack.peers.answer('getPrice', () => {
+      throw new Failure('service_unavailable');
+    });
+    expect((await stack.api.get(path())).headers.get('retry-after')).toBe('1');
   });
 
   test('anything else is a 500 without its text, and is logged', async () => {
