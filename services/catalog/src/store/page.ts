@@ -25,6 +25,8 @@ export interface ListShape {
   readonly columns: string;
   /** What a row of the list fulfils, as conditions on the table as `r`; or the select that finds the page's ids in order. */
   readonly where: string | ((cut: Cut) => string);
+  /** A cheaper select of the same ids that may find too few; asked first, and enough when it fills the page. */
+  readonly firstLook?: (cut: Cut) => string;
   /** The values of `$6…`. */
   readonly values: readonly unknown[];
 }
@@ -47,7 +49,7 @@ export const valuesBeforeFilters = 5;
 
 /**
  * One page by keyset on the id. A cursor that is not one of the caller's own records is refused at its parameter (decisions 3); the same
- * statement finds that out, so a page costs one round trip.
+ * statement finds that out, so a page costs one round trip, or two where the first look does not fill it.
  */
 export async function readPage<Row extends object>(
   db: Db,
@@ -58,8 +60,12 @@ export async function readPage<Row extends object>(
   const direction =
     request.startingAfter !== undefined ? 'after' : request.endingBefore !== undefined ? 'before' : 'first';
   const cursor = request.startingAfter ?? request.endingBefore ?? '';
-  const statement = statementOf<Row & { cursorKnown: boolean }>(shape, direction, request.offset > 0);
-  const rows = await db.rows(statement, scope, [request.limit + 1, request.offset, cursor, ...shape.values]);
+  const values = [request.limit + 1, request.offset, cursor, ...shape.values];
+  const read = (where: ListShape['where'], name: string) =>
+    db.rows(statementOf<Found<Row>>({ ...shape, where, name }, direction, request.offset > 0), scope, values);
+  const looked =
+    shape.firstLook === undefined || request.offset > 0 ? [] : await read(shape.firstLook, `${shape.name}.look`);
+  const rows = looked.length > request.limit ? looked : await read(shape.where, shape.name);
   const isKnown = rows[0]?.cursorKnown ?? (direction === 'first' || (await exists(db, scope, shape, cursor)));
   if (!isKnown) {
     const parameter = direction === 'after' ? 'starting_after' : 'ending_before';
@@ -69,6 +75,8 @@ export async function readPage<Row extends object>(
   const page = hasMore ? rows.slice(0, request.limit) : rows;
   return { rows: direction === 'before' ? page.reverse() : page, hasMore };
 }
+
+type Found<Row> = Row & { readonly cursorKnown: boolean };
 
 const statements = new Map<string, ScopedStatement<unknown>>();
 

@@ -1,4 +1,4 @@
-import type { Cut } from './page.ts';
+import type { Cut, ListShape } from './page.ts';
 
 /** A filter by metadata pairs on their own table; every text is SQL, with parameters for the values. */
 export interface PairFilter {
@@ -12,53 +12,94 @@ export interface PairFilter {
   readonly onId?: (id: string) => string;
 }
 
-// A pair that no more records than this have leads by itself; finding that out costs an index scan of as many entries.
-const rare = 200;
+// A pair that no more records than this have leads by itself. Finding that out costs a step over as many index entries for each pair, some
+// twenty microseconds; a pair just above it costs a merge over at most a page's share of the other one.
+const rare = 100;
+
+// How many entries of a pair the first look may read: enough for a page of ten by pairs that one record in eighteen has, and whatever way the plan
+// joins so few, it is done in less than a millisecond.
+const firstLook = 200;
+
+/**
+ * The ids of a page of records that have all of two pairs or more, as far as the newest entries of the most frequent pair go: what is found
+ * comes first in the list, but may be less than there is. Most pages are filled by it; where it is not, `pairCandidates` finds the page.
+ */
+function newestPairCandidates(filter: PairFilter, { beyond, order, most }: Cut): string {
+  const { id, pairs, onId } = filter;
+  // Ids are of lower case: '' comes before all of them and '~' after.
+  const [far, farthest, within] = order === 'desc' ? ["''", 'greatest', '>='] : ["'~'", 'least', '<='];
+  const from = mergedPairs(
+    filter,
+    (row, pair) =>
+      `${entriesOf(filter, row, pair)} and ${beyond(`${row}.${id}`)} and ${row}.${id} ${within} (select id from edge)`,
+  );
+  const edges = pairs.map(
+    (pair) =>
+      `coalesce((select m.${id} from ${filter.table} m where ${entriesOf(filter, 'm', pair)} and ${beyond(`m.${id}`)}
+        order by m.${id} ${order} offset ${firstLook} limit 1), ${far})`,
+  );
+  return `with edge as materialized (select ${farthest}(${edges.join(', ')}) as id)
+    select page.id from (select m0.${id} as id ${from}${onId === undefined ? '' : ` and ${onId(`m0.${id}`)}`}
+      order by m0.${id} ${order} limit ${most}) page limit $3 offset $4`;
+}
 
 /**
  * The ids of a page of records that have all the pairs. A pair that few records have leads, and the others are looked up for each of those;
  * where all are frequent, their index scans, which are in the list's order, are merged until the page is full. A plan that chose one way for
  * both would read a million entries in one of the cases.
  */
-export function pairCandidates({ table, id, pairs, onRow, onId }: PairFilter, { beyond, order, most }: Cut): string {
-  const conditionsOf = (row: string, pair: PairFilter['pairs'][number]) =>
-    `${row}.account_id = $1 and ${row}.test_mode = $2 and ${row}.key = ${pair.key} and ${row}.value = ${pair.value}` +
-    (onRow === undefined ? '' : ` and ${onRow(row)}`);
+export function pairCandidates(filter: PairFilter, { beyond, order, most }: Cut): string {
+  const { table, id, pairs, onId } = filter;
+  const onPage = (row: string, pair: Pair) => `${entriesOf(filter, row, pair)} and ${beyond(`${row}.${id}`)}`;
   const also = (candidate: string) => (onId === undefined ? '' : ` and ${onId(candidate)}`);
+  const inOrder = (row: string) => `order by ${row}.${id} ${order}`;
+  const frequent = `select m0.${id} as id ${mergedPairs(filter, onPage)}${also(`m0.${id}`)}`;
+  const cut = `${inOrder('m0')} limit ${most}`;
+  if (pairs.length === 1) return `select page.id from (${frequent} ${cut}) page limit $3 offset $4`;
 
-  const merged = pairs.map((pair, index) => {
-    const row = `m${index}`;
-    return index === 0
-      ? `${table} m0`
-      : `join ${table} ${row} on ${conditionsOf(row, pair)} and ${row}.${id} = m0.${id} and ${beyond(`${row}.${id}`)}`;
+  // "offset 0" keeps a look-up from becoming a join that reads all that have the other pair.
+  const ledByRare = pairs.map((pair, index) => {
+    const lookUps = pairs
+      .filter((_, other) => other !== index)
+      .map(
+        (other, at) =>
+          `cross join lateral (select from ${table} o where ${entriesOf(filter, 'o', other)} and o.${id} = c.id offset 0) o${at}`,
+      );
+    return `(select c.id from (select m.${id} as id from ${table} m where ${onPage('m', pair)} ${inOrder('m')} limit ${rare}) c
+      ${lookUps.join(' ')} where (select leader from lead) = ${index}${also('c.id')})`;
   });
-  const [first] = pairs;
-  if (first === undefined) throw new Error('a filter by pairs has a pair');
-  const frequent = `select m0.${id} as id from ${merged.join(' ')} where ${conditionsOf('m0', first)} and ${beyond(`m0.${id}`)}${also(`m0.${id}`)}`;
-  const inOrder = `order by m0.${id} ${order} limit ${most}`;
-  if (pairs.length === 1) return `select page.id from (${frequent} ${inOrder}) page limit $3 offset $4`;
-
-  const leads = pairs.map(
-    (pair, index) =>
-      `c${index} as materialized (select m.${id} as id from ${table} m where ${conditionsOf('m', pair)} and ${beyond(`m.${id}`)}
-        order by m.${id} ${order} limit ${rare + 1})`,
-  );
-  const isRare = (index: number) => `(select count(*) from c${index}) <= ${rare}`;
-  const isFrequent = (index: number) => `(select count(*) from c${index}) > ${rare}`;
-  const ledByRare = pairs.map((_, index) => {
-    const others = pairs.filter((_pair, other) => other !== index);
-    const gates = [...pairs.slice(0, index).map((_pair, earlier) => isFrequent(earlier)), isRare(index)];
-    const probes = others.map(
-      (pair) => `exists (select from ${table} o where ${conditionsOf('o', pair)} and o.${id} = c${index}.id)`,
-    );
-    return `select c${index}.id from c${index} where ${[...gates, ...probes].join(' and ')}${also(`c${index}.id`)}`;
-  });
-  const allFrequent = pairs.map((_, index) => isFrequent(index)).join(' and ');
-  return `with ${leads.join(', ')}
+  const isRare = (pair: Pair) =>
+    `not exists (select from ${table} m where ${onPage('m', pair)} ${inOrder('m')} offset ${rare} limit 1)`;
+  const leader = pairs.map((pair, index) => `when ${isRare(pair)} then ${index}`).join(' ');
+  return `with lead as materialized (select case ${leader} end as leader)
     select found.id from (
       ${ledByRare.join(' union all ')}
-      union all (select page.id from (${frequent} and ${allFrequent} ${inOrder}) page limit $3::bigint + $4::bigint)
+      union all (select page.id from (${frequent} and (select leader from lead) is null ${cut}) page limit $3::bigint + $4::bigint)
     ) found order by found.id ${order} limit $3 offset $4`;
+}
+
+// The conditions on a row of the pairs' table.
+function entriesOf({ onRow }: PairFilter, row: string, pair: Pair): string {
+  const ofPair = `${row}.account_id = $1 and ${row}.test_mode = $2 and ${row}.key = ${pair.key} and ${row}.value = ${pair.value}`;
+  return onRow === undefined ? ofPair : `${ofPair} and ${onRow(row)}`;
+}
+
+// All pairs joined by the id, `m0` first. The cursor bounds each of them: bounded only on one, the others are read from the list's beginning.
+function mergedPairs({ table, id, pairs }: PairFilter, conditions: (row: string, pair: Pair) => string): string {
+  const [first, ...others] = pairs;
+  if (first === undefined) throw new Error('a filter by pairs has a pair');
+  const joins = others.map((pair, at) => {
+    const row = `m${at + 1}`;
+    return `join ${table} ${row} on ${conditions(row, pair)} and ${row}.${id} = m0.${id}`;
+  });
+  return `from ${table} m0 ${joins.join(' ')} where ${conditions('m0', first)}`;
+}
+
+type Pair = PairFilter['pairs'][number];
+
+/** The first look of a list by these pairs; one pair needs none. */
+export function lookFirst(filter: PairFilter): Pick<ListShape, 'firstLook'> {
+  return filter.pairs.length > 1 ? { firstLook: (cut) => newestPairCandidates(filter, cut) } : {};
 }
 
 /** The pairs that are joined by name, and those beyond that share one statement, so that the shapes that are kept prepared stay few. */

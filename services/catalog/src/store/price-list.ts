@@ -3,7 +3,7 @@ import type { Metadata } from '../domain/field-rules.ts';
 import type { Price } from '../domain/price.ts';
 import { selectList } from './columns.ts';
 import { type ListShape, type Page, type PageRequest, readPage, valuesBeforeFilters } from './page.ts';
-import { hasAllPairs, pairCandidates, splitPairs } from './pair-candidates.ts';
+import { hasAllPairs, lookFirst, pairCandidates, splitPairs } from './pair-candidates.ts';
 import { priceColumns } from './prices.ts';
 
 /** What a list of prices is filtered by (interface, List rules for GET /v1/prices). */
@@ -57,7 +57,7 @@ export function priceListShape({ active, productId, lookupKeys, metadata }: Pric
     ...(more === undefined ? {} : { onId: more }),
   };
   const name = `prices.list.${joined.length}${more === undefined ? '' : '.more'}`;
-  return { ...list, name, where: (cut) => pairCandidates(filter, cut) };
+  return { ...list, name, where: (cut) => pairCandidates(filter, cut), ...lookFirst(filter) };
 }
 
 const listing = `$${valuesBeforeFilters + 1}`;

@@ -3,7 +3,7 @@ import type { Metadata } from '../domain/field-rules.ts';
 import type { Product, ProductFields } from '../domain/product.ts';
 import { selectList } from './columns.ts';
 import { type ListShape, type Page, type PageRequest, readPage, valuesBeforeFilters } from './page.ts';
-import { hasAllPairs, pairCandidates, splitPairs } from './pair-candidates.ts';
+import { hasAllPairs, lookFirst, pairCandidates, splitPairs } from './pair-candidates.ts';
 
 /** Adds a product; a pending one is in no list and not for sale until its session commits. */
 export async function insertProduct(tx: Tx, scope: Scope, product: Product, pending: boolean): Promise<void> {
@@ -143,5 +143,5 @@ function productListShape({ active, clientReferenceId, metadata }: ProductFilter
     `exists (select from products r where ${ofScope} and r.product_id = ${id} and ${conditions.join(' and ')})` +
     (more === undefined ? '' : ` and ${more(id)}`);
   const filter = { table: 'product_metadata', id: 'product_id', pairs, onId };
-  return { ...list, name: names.join('.'), where: (cut) => pairCandidates(filter, cut) };
+  return { ...list, name: names.join('.'), where: (cut) => pairCandidates(filter, cut), ...lookFirst(filter) };
 }
