@@ -1,0 +1,139 @@
+import { type Constellation, startConstellation } from '@eligo/testkit';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { runCommandLine } from '../src/index.ts';
+
+vi.setConfig({ hookTimeout: 120_000, testTimeout: 60_000 });
+
+let constellation: Constellation;
+
+// The commands find the stack as a person's would: by the files of its home.
+beforeAll(async () => {
+  constellation = await startConstellation({ topology: 'in-process' });
+  vi.stubEnv('ELIGO_HOME', constellation.home.root);
+});
+
+afterAll(async () => {
+  vi.unstubAllEnvs();
+  await constellation.stop();
+});
+
+interface Said {
+  readonly code: number;
+  readonly out: string[];
+  readonly err: string[];
+}
+
+async function eligo(...args: string[]): Promise<Said> {
+  const out: string[] = [];
+  const err: string[] = [];
+  const code = await runCommandLine(args, { out: (text) => out.push(text), err: (text) => err.push(text) });
+  return { code, out, err };
+}
+
+async function json(...args: string[]): Promise<Record<string, unknown>> {
+  const { code, out, err } = await eligo(...args, '--json');
+  expect({ code, err, lines: out.length }).toEqual({ code: 0, err: [], lines: 1 });
+  return JSON.parse(out[0] ?? '') as Record<string, unknown>;
+}
+
+const listPrices = async (key: unknown) => (await constellation.api(String(key)).get('/v1/prices')).status;
+
+it('creates an account with keys of both modes that work at once', async () => {
+  const made = await json('accounts', 'create', '--name', 'Shop', '--feature', 'food_eligibility');
+  expect(made).toEqual({
+    account: expect.stringMatching(/^facct_/),
+    test_api_key: expect.stringMatching(/^fsk_test_/),
+    live_api_key: expect.stringMatching(/^fsk_[^_]+$/),
+  });
+  expect([await listPrices(made.test_api_key), await listPrices(made.live_api_key)]).toEqual([200, 200]);
+});
+
+it('turns features of an account on and off, and puts it into an organization', async () => {
+  const { account } = await json('accounts', 'create', '--name', 'Shop');
+  const { organization } = await json('organizations', 'create', '--name', 'Shops');
+  expect(organization).toMatch(/^forg_/);
+  const on = await json(
+    'accounts',
+    'update',
+    String(account),
+    '--feature',
+    'refund_payment_methods',
+    '--organization',
+    String(organization),
+  );
+  expect(on.account).toMatchObject({ features: ['refund_payment_methods'], organization_id: organization });
+  const off = await json('accounts', 'update', String(account), '--no-feature', 'refund_payment_methods');
+  expect(off.account).toMatchObject({ features: [], organization_id: organization });
+});
+
+it('issues a key with scopes, rolls it with an overlap, and revokes the old one', async () => {
+  const { account } = await json('accounts', 'create', '--name', 'Shop');
+  const first = await json(
+    'keys',
+    'create',
+    '--account',
+    String(account),
+    '--mode',
+    'test',
+    '--scopes',
+    'prices_read,files:read',
+  );
+  expect(first).toMatchObject({ mode: 'test', scopes: ['prices_read', 'files_read'] });
+  const second = await json('keys', 'roll', String(first.key_id), '--overlap', '1h');
+  expect(second).toMatchObject({ mode: 'test', scopes: ['prices_read', 'files_read'] });
+  expect([await listPrices(first.api_key), await listPrices(second.api_key)]).toEqual([200, 200]);
+  await json('keys', 'revoke', String(first.key_id));
+  await vi.waitUntil(async () => (await listPrices(first.api_key)) === 401, { timeout: 5_000, interval: 50 });
+  expect(await listPrices(second.api_key)).toBe(200);
+  const { keys } = await json('keys', 'list', '--account', String(account));
+  expect(keys).toHaveLength(4);
+});
+
+it('finds nothing left to migrate in a running stack', async () => {
+  await expect(json('migrate', '--service', 'catalog')).resolves.toEqual({ applied: { catalog: [] } });
+});
+
+it('causes an event by what it follows from, and delivers it again when asked', async () => {
+  const { session } = await json('trigger', 'checkout.session.completed');
+  const found = await constellation.api().get(`/v1/checkout/sessions/${session}`);
+  expect(found.body).toMatchObject({ checkout_session: { status: 'complete' } });
+  const event = await vi.waitUntil(
+    async () => {
+      const { body } = await constellation.api().get('/v1/events?limit=100');
+      const events = (body.events ?? []) as { event_id: string; event_type: string }[];
+      return events.find(({ event_type: type }) => type === 'checkout.session.completed');
+    },
+    { timeout: 10_000, interval: 100 },
+  );
+  await expect(json('webhooks', 'replay', event.event_id)).resolves.toEqual({
+    event_id: event.event_id,
+    event_type: 'checkout.session.completed',
+  });
+});
+
+it('prints secrets that are new each time', async () => {
+  const [one, other] = [await json('secrets', 'generate'), await json('secrets', 'generate')];
+  expect(Object.keys(one)).toEqual(Object.keys(other));
+  expect(Object.entries(one).filter(([name, value]) => other[name] === value)).toEqual([]);
+});
+
+it('says what is wrong with a request in words, and exits with 2', async () => {
+  await expect(eligo('keys', 'create', '--mode', 'test')).resolves.toMatchObject({
+    code: 2,
+    out: [],
+    err: [expect.stringContaining('--account is needed')],
+  });
+  await expect(eligo('keys', 'revoke')).resolves.toMatchObject({
+    code: 2,
+    err: [expect.stringContaining('KEY_ID is needed')],
+  });
+  await expect(eligo('accounts', 'create', '--nome', 'x')).resolves.toMatchObject({ code: 2 });
+  await expect(eligo('trigger', 'nothing.known')).resolves.toMatchObject({ code: 2 });
+  await expect(eligo('nonsense')).resolves.toMatchObject({ code: 2 });
+});
+
+it('says what was refused, and exits with 1', async () => {
+  const unknown = await eligo('keys', 'create', '--account', 'facct_unknown', '--mode', 'test');
+  expect(unknown).toMatchObject({ code: 1, out: [] });
+  expect(unknown.err.join()).toContain('no such account');
+});

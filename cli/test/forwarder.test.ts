@@ -1,0 +1,57 @@
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { type Forwarded, type Forwarder, startForwarder } from '../src/forwarder.ts';
+
+let target: Server;
+let forwarder: Forwarder;
+let status: number;
+let received: { headers: IncomingHttpHeaders; body: string }[];
+let forwarded: Forwarded[];
+
+beforeEach(async () => {
+  status = 200;
+  received = [];
+  forwarded = [];
+  target = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    received.push({ headers: request.headers, body: Buffer.concat(chunks).toString() });
+    response.writeHead(status).end();
+  });
+  target.listen(0, '127.0.0.1');
+  await once(target, 'listening');
+  const { port } = target.address() as AddressInfo;
+  forwarder = await startForwarder(`http://127.0.0.1:${port}/hook`, (event) => forwarded.push(event));
+});
+
+afterEach(async () => {
+  await forwarder.stop();
+  target.close();
+});
+
+const body = '{"event_id":"fevt_1",  "event_type":"invoice.paid"}';
+const headers = {
+  'webhook-id': 'fevt_1',
+  'webhook-timestamp': '1',
+  'webhook-signature': 'v1,xyz',
+  cookie: 'not for the target',
+};
+
+it('passes a webhook on byte for byte with its signature, and the target’s answer back', async () => {
+  status = 418;
+  const answer = await fetch(forwarder.url, { method: 'POST', headers, body });
+  expect(answer.status).toBe(418);
+  expect(received).toMatchObject([{ body, headers: { 'webhook-id': 'fevt_1', 'webhook-signature': 'v1,xyz' } }]);
+  expect(received[0]?.headers.cookie).toBeUndefined();
+  expect(forwarded).toEqual([{ id: 'fevt_1', type: 'invoice.paid', status: 418 }]);
+});
+
+it('answers 502 while nobody listens at the target, so that the event is sent again', async () => {
+  target.close();
+  target.closeAllConnections();
+  const answer = await fetch(forwarder.url, { method: 'POST', headers, body });
+  expect(answer.status).toBe(502);
+  expect(forwarded).toEqual([{ id: 'fevt_1', type: 'invoice.paid', status: undefined }]);
+});
