@@ -1,13 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { InvoiceSchema, SubscriptionSchema, TestClockSchema } from '@eligo/proto/billing/v1/billing';
-import {
-  ComponentSchema,
-  CouponSchema,
-  PriceSchema,
-  ProductSchema,
-  PromoCodeSchema,
-  ShippingRateSchema,
-} from '@eligo/proto/catalog/v1/catalog';
+import { PromoCodeSchema, ShippingRateSchema } from '@eligo/proto/catalog/v1/catalog';
 import {
   ChargeSchema,
   CheckoutSessionSchema,
@@ -22,58 +15,14 @@ import { RefundSchema } from '@eligo/proto/refunds/v1/refunds';
 import { DeliverySchema, EndpointSchema, PublicEventSchema } from '@eligo/proto/webhooks/v1/webhooks';
 import { newId } from '@eligo/values';
 import { renderEvent } from '../src/index.ts';
+import { sampleCatalog } from './sample-catalog.ts';
 
 /** One message of each public record with every field set, all of one account, referring to each other. */
 export function sampleMessages({ testMode = true, accountId = newId('account') } = {}) {
   const createdAtMs = 1_767_323_045_678n;
   const at = { createdAtMs, testMode };
   const metadata = { order: '1001', 'weird key': 'ü' };
-  const product = create(ProductSchema, {
-    productId: newId('product'),
-    name: 'Thermometer',
-    description: 'Reads a temperature',
-    upcCode: '036000291452',
-    gtin: '00036000291452',
-    referenceGtin: '00036000291452',
-    url: 'https://shop.example/thermometer',
-    clientReferenceId: 'sku-1',
-    imageUrls: ['https://shop.example/thermometer.png'],
-    categories: ['diagnostics'],
-    components: [newId('product_component')],
-    hsaFsaEligibility: 'auto_substantiation',
-    eligibilityRationale: 'On the list',
-    visitType: 'general',
-    active: true,
-    metadata,
-    updatedAtMs: createdAtMs,
-    ...at,
-  });
-  const price = create(PriceSchema, {
-    priceId: newId('price'),
-    ownerPartnerId: accountId,
-    description: 'Monthly',
-    unitAmountCents: 1999n,
-    recurring: { interval: 'month', intervalCount: 1, trialPeriodDays: 7 },
-    active: true,
-    productId: product.productId,
-    lookupKey: 'thermo-monthly',
-    hsaFsaEligibility: 'auto_substantiation',
-    metadata,
-    ...at,
-  });
-  const coupon = create(CouponSchema, {
-    couponId: newId('coupon'),
-    name: 'Spring',
-    percentOffBasisPoints: 3000,
-    duration: 'repeating',
-    durationInMonths: 3,
-    maxRedemptions: 10,
-    timesRedeemed: 1,
-    appliesTo: { products: [product.productId], prices: [price.priceId] },
-    valid: true,
-    metadata,
-    ...at,
-  });
+  const { product, price, coupon, component } = sampleCatalog(accountId, at, metadata);
   const address = {
     shippingAddressId: newId('shipping_address'),
     line1: '1 Main St',
@@ -309,22 +258,7 @@ export function sampleMessages({ testMode = true, accountId = newId('account') }
       metadata,
       ...at,
     }),
-    product_component: create(ComponentSchema, {
-      componentId: newId('product_component'),
-      componentNutritionId: newId('component_nutrition'),
-      name: 'Oats',
-      shared: true,
-      category: 'base',
-      servingSizeG: '40',
-      nutrition: { calories: '379', totalFatG: '6.52', sodiumMg: '6' },
-      vegan: true,
-      glutenFree: false,
-      canonicalFoodKey: 'oats',
-      clientReferenceId: 'oats-1',
-      metadata,
-      updatedAtMs: createdAtMs,
-      ...at,
-    }),
+    product_component: component,
     promo_code: create(PromoCodeSchema, {
       promoCodeId: newId('promo_code'),
       code: 'SPRING',

@@ -209,7 +209,13 @@ export const checkoutSessionRoutes = {
     response: oneOf('checkout_session'),
     expansion,
     idempotency: 'strict',
-    errors: [...refundErrors, 'idempotency_key_reused', 'idempotency_key_in_use'],
+    errors: [
+      ...refundErrors,
+      'idempotency_key_reused',
+      'idempotency_key_in_use',
+      'lock_timeout',
+      'processor_not_configured',
+    ],
     violations: refundReferences,
   }),
   previewRefund: defineRoute({
@@ -235,7 +241,12 @@ export const checkoutSessionRoutes = {
     owner: 'checkout',
     response: oneOf('checkout_session'),
     expansion,
-    errors: ['checkout_session_already_processed', 'checkout_session_expired', 'checkout_session_canceled'],
+    errors: [
+      'checkout_session_already_processed',
+      'checkout_session_expired',
+      'checkout_session_canceled',
+      'lock_timeout',
+    ],
   }),
   expire: defineRoute({
     id: 'checkout_sessions.expire',
@@ -247,6 +258,6 @@ export const checkoutSessionRoutes = {
     owner: 'checkout',
     response: oneOf('checkout_session'),
     expansion,
-    errors: ['checkout_session_not_open'],
+    errors: ['checkout_session_not_open', 'lock_timeout'],
   }),
 };

@@ -29,7 +29,7 @@ export const paymentMethodRoutes = {
     body: { envelope: 'payment_method', schema: z.object({ customer: reference('customer') }) },
     response: oneOf('payment_method'),
     expansion,
-    errors: ['payment_method_in_use'],
+    errors: ['payment_method_in_use', 'conflict'],
     violations: ['customer_not_found'],
   }),
   detach: defineRoute({

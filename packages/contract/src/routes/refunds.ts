@@ -35,7 +35,13 @@ export const refundRoutes = {
     response: oneOf('refund'),
     idempotency: 'replay',
     deprecation,
-    errors: ['payment_intent_not_succeeded', 'refund_amount_exceeds_remaining', 'refund_amount_invalid'],
+    errors: [
+      'payment_intent_not_succeeded',
+      'refund_amount_exceeds_remaining',
+      'refund_amount_invalid',
+      'lock_timeout',
+      'processor_not_configured',
+    ],
     violations: ['payment_intent_not_found'],
   }),
   list: defineRoute({

@@ -68,6 +68,7 @@ export const testHelperRoutes = {
     errors: [
       'card_declined',
       'authentication_required',
+      'checkout_amount_too_low',
       'checkout_session_already_processed',
       'checkout_session_expired',
       'checkout_session_canceled',

@@ -85,6 +85,7 @@ export const webhookRoutes = {
     scope: 'webhooks_write',
     owner: 'webhooks',
     response: oneOf('delivery'),
+    errors: ['conflict'],
   }),
   listDeliveries: defineRoute({
     id: 'webhooks.list_deliveries',
