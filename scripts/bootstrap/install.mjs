@@ -59,7 +59,7 @@ function npmCi(root) {
   const [command, args] = npm?.endsWith('.js') ? [process.execPath, [npm]] : ['npm', []];
   return new Promise((resolve, reject) => {
     // npm's own words go to stderr, so that a command's --json output stays one JSON object.
-    const child = spawn(command, [...args, 'ci', '--loglevel=error', '--no-audit', '--no-fund'], {
+    const child = spawn(command, [...args, 'ci', '--prefer-offline', '--loglevel=error', '--no-audit', '--no-fund'], {
       cwd: root,
       env: process.env,
       stdio: ['ignore', process.stderr.fd, process.stderr.fd],

@@ -192,5 +192,7 @@ function installerEnvironment(): NodeJS.ProcessEnv {
   const kept =
     /^(PATH|HOME|LANG|TMPDIR|npm_config_(registry|userconfig|cache|cafile)|https?_proxy|no_proxy|HTTPS?_PROXY|NO_PROXY)$/;
   const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => kept.test(name)));
-  return { ...environment, PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH ?? ''}` };
+  // What npm has on this machine already need not be asked for again.
+  const cached = { npm_config_prefer_offline: 'true' };
+  return { ...environment, ...cached, PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH ?? ''}` };
 }
