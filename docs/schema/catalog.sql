@@ -474,6 +474,7 @@ grant execute on function find_sibling_price(siblings text[], in_test_mode boole
 CREATE OR REPLACE FUNCTION catalog.price_metadata_added()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'catalog', 'pg_temp'
 AS $function$
 begin
   insert into price_metadata (account_id, test_mode, key, value, listing, price_id)
@@ -488,6 +489,7 @@ grant execute on function price_metadata_added() to eligo_catalog;
 CREATE OR REPLACE FUNCTION catalog.price_metadata_changed()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'catalog', 'pg_temp'
 AS $function$
 begin
   delete from price_metadata m using before b cross join lateral jsonb_each_text(b.metadata) pair
@@ -510,6 +512,7 @@ grant execute on function price_metadata_changed() to eligo_catalog;
 CREATE OR REPLACE FUNCTION catalog.product_metadata_added()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'catalog', 'pg_temp'
 AS $function$
 begin
   insert into product_metadata (account_id, test_mode, key, value, product_id)
@@ -524,6 +527,7 @@ grant execute on function product_metadata_added() to eligo_catalog;
 CREATE OR REPLACE FUNCTION catalog.product_metadata_changed()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'catalog', 'pg_temp'
 AS $function$
 begin
   delete from product_metadata m using before b cross join lateral jsonb_each_text(b.metadata) pair

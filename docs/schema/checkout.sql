@@ -444,7 +444,7 @@ create table payment_plans (
   constraint payment_plans_health_cents_check CHECK ((health_cents >= 0)),
   constraint payment_plans_health_has_card CHECK (((health_cents = 0) OR (health_payment_method_id IS NOT NULL))),
   constraint payment_plans_other_cents_check CHECK ((other_cents >= 0)),
-  constraint payment_plans_state_check CHECK ((state = ANY (ARRAY['running'::text, 'awaiting_second_card'::text, 'awaiting_letter'::text, 'releasing'::text, 'done'::text, 'failed'::text])))
+  constraint payment_plans_state_check CHECK ((state = ANY (ARRAY['running'::text, 'awaiting_second_card'::text, 'awaiting_capture'::text, 'releasing'::text, 'done'::text, 'failed'::text])))
 );
 alter table payment_plans enable row level security;
 alter table payment_plans force row level security;

@@ -227,7 +227,7 @@ create policy finder_reads on refund_items for select to eligo_finder
   using (true);
 create policy own_rows on refund_items for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
-CREATE INDEX refund_items_due ON refunds.refund_items USING btree (next_check_at) WHERE (status = 'releasing'::text);
+CREATE INDEX refund_items_due ON refunds.refund_items USING btree (next_check_at) WHERE (next_check_at IS NOT NULL);
 CREATE CONSTRAINT TRIGGER check_refund_sum AFTER INSERT ON refunds.refund_items DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_refund_sum();
 CREATE TRIGGER guard_refund_item BEFORE UPDATE ON refunds.refund_items FOR EACH ROW EXECUTE FUNCTION guard_refund_item();
 grant insert, select on refund_items to eligo_refunds;
@@ -285,7 +285,7 @@ create policy own_rows on refunds for all to public
 CREATE UNIQUE INDEX one_refund_for_each_operation ON refunds.refunds USING btree (account_id, test_mode, operation_id) WHERE (operation_id IS NOT NULL);
 CREATE INDEX refunds_by_intent ON refunds.refunds USING btree (account_id, test_mode, payment_intent_id, id) WHERE (payment_intent_id IS NOT NULL);
 CREATE INDEX refunds_by_session ON refunds.refunds USING btree (account_id, test_mode, checkout_session_id, id) WHERE (checkout_session_id IS NOT NULL);
-CREATE INDEX refunds_due ON refunds.refunds USING btree (next_check_at) WHERE (status = 'requested'::text);
+CREATE INDEX refunds_due ON refunds.refunds USING btree (next_check_at) WHERE (next_check_at IS NOT NULL);
 CREATE INDEX refunds_shown ON refunds.refunds USING btree (account_id, test_mode, id) WHERE (status <> ALL (ARRAY['requested'::text, 'refused'::text]));
 CREATE TRIGGER guard_refund BEFORE UPDATE ON refunds.refunds FOR EACH ROW EXECUTE FUNCTION guard_refund();
 grant insert, select, update on refunds to eligo_refunds;

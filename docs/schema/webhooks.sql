@@ -8,13 +8,12 @@ create table attempts (
   account_id text collate "C" not null,
   test_mode boolean not null,
   delivery_id text collate "C" not null,
-  epoch integer not null,
   started_at timestamp(3) with time zone not null,
+  epoch integer not null,
   duration_ms integer not null,
   response_status integer,
   error text,
-  constraint attempts_pkey PRIMARY KEY (account_id, test_mode, delivery_id, epoch),
-  constraint attempts_account_id_test_mode_delivery_id_fkey FOREIGN KEY (account_id, test_mode, delivery_id) REFERENCES deliveries(account_id, test_mode, id) ON DELETE CASCADE,
+  constraint attempts_pkey PRIMARY KEY (account_id, test_mode, delivery_id, started_at, epoch),
   constraint attempts_duration_ms_check CHECK ((duration_ms >= 0))
 );
 alter table attempts enable row level security;
@@ -47,20 +46,17 @@ create table deliveries (
   status text collate "C" not null,
   attempts integer default 0 not null,
   next_attempt_at timestamp(3) with time zone,
-  epoch integer default 0 not null,
-  lease_until timestamp(3) with time zone,
   last_response_status integer,
   last_error text,
   delivered_at timestamp(3) with time zone,
   created_at timestamp(3) with time zone not null,
-  constraint deliveries_pkey PRIMARY KEY (account_id, test_mode, id),
-  constraint one_delivery_for_each_endpoint_and_event UNIQUE (account_id, test_mode, endpoint_id, event_id),
+  constraint deliveries_pkey PRIMARY KEY (account_id, test_mode, endpoint_id, id),
+  constraint one_delivery_for_each_endpoint_and_event UNIQUE (account_id, test_mode, event_id, endpoint_id),
   constraint deliveries_account_id_test_mode_endpoint_id_fkey FOREIGN KEY (account_id, test_mode, endpoint_id) REFERENCES endpoints(account_id, test_mode, id),
   constraint deliveries_account_id_test_mode_event_id_fkey FOREIGN KEY (account_id, test_mode, event_id) REFERENCES events(account_id, test_mode, id) ON DELETE CASCADE,
-  constraint delivered_at_a_time CHECK (((status = 'succeeded'::text) <= (delivered_at IS NOT NULL))),
+  constraint delivered_at_a_time CHECK (((status <> 'succeeded'::text) OR (delivered_at IS NOT NULL))),
   constraint deliveries_attempts_check CHECK ((attempts >= 0)),
   constraint deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'exhausted'::text]))),
-  constraint only_pending_is_leased CHECK (((lease_until IS NULL) OR (status = 'pending'::text))),
   constraint pending_has_a_time CHECK (((status = 'pending'::text) = (next_attempt_at IS NOT NULL)))
 );
 alter table deliveries enable row level security;
@@ -69,8 +65,6 @@ create policy finder_reads on deliveries for select to eligo_finder
   using (true);
 create policy own_rows on deliveries for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
-CREATE INDEX deliveries_by_endpoint ON webhooks.deliveries USING btree (account_id, test_mode, endpoint_id, id);
-CREATE INDEX deliveries_by_event ON webhooks.deliveries USING btree (account_id, test_mode, event_id);
 CREATE INDEX deliveries_due ON webhooks.deliveries USING btree (account_id, test_mode, endpoint_id, next_attempt_at, id) WHERE (status = 'pending'::text);
 grant delete, insert, select, update on deliveries to eligo_webhooks;
 grant select on deliveries to eligo_finder;
@@ -159,6 +153,25 @@ CREATE INDEX inbox_handled ON webhooks.inbox USING btree (handled_at);
 grant delete, select on inbox to eligo_finder;
 grant insert, select on inbox to eligo_webhooks;
 
+create table lanes (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  endpoint_id text collate "C" not null,
+  owner text collate "C",
+  lease_until timestamp(3) with time zone,
+  epoch integer default 0 not null,
+  constraint lanes_pkey PRIMARY KEY (account_id, test_mode, endpoint_id),
+  constraint lanes_account_id_test_mode_endpoint_id_fkey FOREIGN KEY (account_id, test_mode, endpoint_id) REFERENCES endpoints(account_id, test_mode, id)
+);
+alter table lanes enable row level security;
+alter table lanes force row level security;
+create policy finder_reads on lanes for select to eligo_finder
+  using (true);
+create policy own_rows on lanes for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant delete, insert, select, update on lanes to eligo_webhooks;
+grant select on lanes to eligo_finder;
+
 create table migrations (
   id text collate "C" not null,
   checksum text not null,
@@ -199,7 +212,7 @@ create table outbox_stream (
 );
 grant delete, insert, select, update on outbox_stream to eligo_webhooks;
 
-CREATE OR REPLACE FUNCTION webhooks.due_endpoints(at timestamp with time zone, most integer)
+CREATE OR REPLACE FUNCTION webhooks.due_endpoints(at timestamp with time zone, asking text, most integer)
  RETURNS TABLE(account_id text, test_mode boolean, endpoint_id text)
  LANGUAGE sql
  SECURITY DEFINER
@@ -222,16 +235,18 @@ AS $function$
   select l.account_id, l.test_mode, l.endpoint_id
     from lane l
     join webhooks.endpoints e on e.account_id = l.account_id and e.test_mode = l.test_mode and e.id = l.endpoint_id
+    join webhooks.lanes own on own.account_id = l.account_id and own.test_mode = l.test_mode and own.endpoint_id = l.endpoint_id
    where e.status = 'enabled' and e.deleted_at is null and (e.open_until is null or e.open_until <= at)
+     and (own.lease_until is null or own.lease_until <= now() or own.owner = asking)
      and exists (
        select 1 from webhooks.deliveries d
         where d.account_id = l.account_id and d.test_mode = l.test_mode and d.endpoint_id = l.endpoint_id
-          and d.status = 'pending' and d.next_attempt_at <= at and (d.lease_until is null or d.lease_until <= now())
+          and d.status = 'pending' and d.next_attempt_at <= at
      )
    limit most
 $function$;
-alter function due_endpoints(at timestamp with time zone, most integer) owner to eligo_finder;
-grant execute on function due_endpoints(at timestamp with time zone, most integer) to eligo_webhooks;
+alter function due_endpoints(at timestamp with time zone, asking text, most integer) owner to eligo_finder;
+grant execute on function due_endpoints(at timestamp with time zone, asking text, most integer) to eligo_webhooks;
 
 CREATE OR REPLACE FUNCTION webhooks.prune_events(outbox_days integer, inbox_days integer, batch integer)
  RETURNS bigint

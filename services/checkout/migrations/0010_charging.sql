@@ -175,7 +175,7 @@ create table checkout.payment_plans (
   test_mode boolean not null,
   session_id text collate "C" not null,
   id text collate "C" not null,
-  state text not null check (state in ('running', 'awaiting_second_card', 'awaiting_letter', 'releasing', 'done', 'failed')),
+  state text not null check (state in ('running', 'awaiting_second_card', 'awaiting_capture', 'releasing', 'done', 'failed')),
   health_cents bigint not null default 0 check (health_cents >= 0),
   other_cents bigint not null default 0 check (other_cents >= 0),
   health_payment_method_id text collate "C",

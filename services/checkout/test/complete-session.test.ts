@@ -116,6 +116,18 @@ describe('the checkout page with two cards', () => {
     expect((await byAmount(session)).map((charge) => charge.captured)).toEqual([0, 0]);
   });
 
+  it('only holds what the shop captures by itself, and a confirm of it is refused', async () => {
+    const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
+    const [paged, confirmed] = await Promise.all(
+      [1, 2].map(() => world.mixedSession(hsa, { captureMethod: 'manual' })),
+    );
+    if (!paged || !confirmed) throw new Error('two sessions');
+    expect(await pay(paged, hsa, credit)).toMatchObject({ status: 'paid', amountReceivedCents: 0, nextAction: null });
+    expect((await byAmount(paged)).map((charge) => charge.captured)).toEqual([0, 0]);
+    await expect(world.confirm(confirmed, hsa)).rejects.toMatchObject({ code: 'manual_capture_not_supported' });
+    expect(await world.charges(confirmed)).toEqual([]);
+  });
+
   it('puts nothing ineligible on a health card', async () => {
     const hsa = await world.card('hsa');
     const session = await world.session({ lines: [line({ unitAmount: 2_000 })], customerId: hsa.customerId });

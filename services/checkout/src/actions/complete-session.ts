@@ -124,7 +124,12 @@ async function newPlan(
 ): Promise<PaymentPlan | undefined> {
   const dueNow = (await startsWithTrial(tx, scope, session)) ? cents(0) : session.amountTotalCents;
   const planned = planPayment(
-    { totalCents: dueNow, eligibleCents: session.amountEligibleCents, letterRequired: session.letterRequired },
+    {
+      totalCents: dueNow,
+      eligibleCents: session.amountEligibleCents,
+      letterRequired: session.letterRequired,
+      manualCapture: session.captureMethod === 'manual',
+    },
     cards,
   );
   if (planned.kind === 'nothing') {

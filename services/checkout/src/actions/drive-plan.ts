@@ -110,11 +110,11 @@ async function takeStep(
           ineligibleAmountCents: plan.otherCents,
         },
       }));
-    case 'await_letter':
-      return conclude(charging, scope, plan, 'awaiting_letter', (session) => ({
+    case 'await_capture':
+      return conclude(charging, scope, plan, 'awaiting_capture', (session) => ({
         ...session,
         status: 'paid',
-        nextAction: { type: 'collect_letter_of_medical_necessity', ...urlOf(session) },
+        nextAction: session.letterRequired ? { type: 'collect_letter_of_medical_necessity', ...urlOf(session) } : null,
       }));
     case 'complete':
       return conclude(charging, scope, plan, 'done', (session) => ({

@@ -25,6 +25,8 @@ export function refusalToConfirm(situation: ConfirmSituation): Failure | undefin
   if (session === undefined) return new Failure('checkout_session_not_found');
   const ended = refusalByStatus(session, situation.at);
   if (ended !== undefined) return ended;
+  // It charges at once, which is not what was agreed when the session was made.
+  if (session.captureMethod === 'manual') return new Failure('manual_capture_not_supported');
   const served = session.mode === 'payment' || session.mode === 'off_session';
   if (!served || facts.eligibilityRecord === undefined) return new Failure('eligibility_record_not_found');
   if (facts.eligibilityRecord.foodPolicy && !situation.features.includes('food_eligibility')) {

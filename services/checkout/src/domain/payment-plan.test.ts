@@ -9,6 +9,7 @@ const of = (total: number, eligible: number, letterRequired = false) => ({
   totalCents: cents(total),
   eligibleCents: cents(eligible),
   letterRequired,
+  manualCapture: false,
 });
 
 describe('dividing a session between a shopper’s cards', () => {
@@ -51,6 +52,12 @@ describe('dividing a session between a shopper’s cards', () => {
 
   it('only holds what is on a health card while a letter is pending', () => {
     expect(planPayment(of(1_000, 600, true), [hsa, credit])).toMatchObject({ holdsOnly: true });
+  });
+
+  it('only holds, on whichever card, what the shop captures by itself', () => {
+    const manual = { ...of(1_000, 600), manualCapture: true };
+    expect(planPayment(manual, [hsa, credit])).toMatchObject({ healthCents: 600, holdsOnly: true });
+    expect(planPayment(manual, [credit])).toMatchObject({ healthCents: 0, holdsOnly: true });
   });
 
   it('charges nothing for nothing, and refuses a total that no card can be charged', () => {
@@ -116,6 +123,6 @@ describe('the next step of a payment on two cards', () => {
   });
 
   it('captures nothing while a letter is pending', () => {
-    expect(nextStep({ ...begun, holdsOnly: true, health: 'succeeded', other: 'succeeded' })).toBe('await_letter');
+    expect(nextStep({ ...begun, holdsOnly: true, health: 'succeeded', other: 'succeeded' })).toBe('await_capture');
   });
 });

@@ -20,7 +20,7 @@ export type PlannedPayment =
       readonly health: ShopperCard | undefined;
       readonly otherCents: Cents;
       readonly other: ShopperCard | undefined;
-      /** Authorize only: a letter is still to be approved. */
+      /** Authorize only: a letter is still to be approved, or the shop captures by itself. */
       readonly holdsOnly: boolean;
     }
   /** The eligible part is held on the health card until a second card is given. */
@@ -39,7 +39,12 @@ export type PlannedPayment =
  * `checkout_amount_too_low` for a total that no card can be charged.
  */
 export function planPayment(
-  session: { readonly totalCents: Cents; readonly eligibleCents: Cents; readonly letterRequired: boolean },
+  session: {
+    readonly totalCents: Cents;
+    readonly eligibleCents: Cents;
+    readonly letterRequired: boolean;
+    readonly manualCapture: boolean;
+  },
   cards: readonly ShopperCard[],
 ): PlannedPayment {
   const { totalCents } = session;
@@ -49,10 +54,17 @@ export function planPayment(
   const other = cards.find((card) => !card.healthCard);
   const healthCents = healthPart(totalCents, session.eligibleCents);
   const otherCents = cents(totalCents - healthCents);
-  const holdsOnly = session.letterRequired;
+  const holdsOnly = session.letterRequired || session.manualCapture;
   if (health === undefined || healthCents === 0) {
     if (other === undefined) return { kind: 'other_card_needed' };
-    return { kind: 'pay', healthCents: cents(0), health: undefined, otherCents: totalCents, other, holdsOnly: false };
+    return {
+      kind: 'pay',
+      healthCents: cents(0),
+      health: undefined,
+      otherCents: totalCents,
+      other,
+      holdsOnly: session.manualCapture,
+    };
   }
   if (otherCents === 0) return { kind: 'pay', healthCents, health, otherCents, other: undefined, holdsOnly };
   if (other === undefined) return { kind: 'second_card_needed', healthCents, health, otherCents };
@@ -92,7 +104,7 @@ export type PlanStep =
   | 'release_other'
   | 'wait_for_processor'
   | 'await_second_card'
-  | 'await_letter'
+  | 'await_capture'
   | 'complete'
   | 'fail';
 
@@ -114,7 +126,7 @@ export function nextStep(plan: PlanProgress): PlanStep {
     if (isUnsettled(plan.other)) return 'wait_for_processor';
     if (plan.other !== 'succeeded') return plan.healthHeld ? releaseStep(plan) : 'fail';
   }
-  if (plan.holdsOnly) return 'await_letter';
+  if (plan.holdsOnly) return 'await_capture';
   if (plan.healthHeld && plan.healthCapture !== 'done') {
     return plan.healthCapture === 'pending' ? 'wait_for_processor' : 'capture_health';
   }

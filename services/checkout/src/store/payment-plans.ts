@@ -1,7 +1,7 @@
 import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { type Cents, centsFromInt64 } from '@eligo/values';
 
-export type PlanState = 'running' | 'awaiting_second_card' | 'awaiting_letter' | 'releasing' | 'done' | 'failed';
+export type PlanState = 'running' | 'awaiting_second_card' | 'awaiting_capture' | 'releasing' | 'done' | 'failed';
 
 /** What a shopper's cards are to pay for a session, and which attempts do it. */
 export interface PaymentPlan {
