@@ -20,6 +20,13 @@ create table product_metadata (
   primary key (account_id, test_mode, key, value, product_id)
 );
 
+-- A plan for any value is made for the average one, and most values are on a record or two; but a list is walked by values that many records
+-- share. Told that values are few, the planner merges the ordered scans instead of comparing each entry with all others.
+alter table price_metadata alter column account_id set (n_distinct = 4), alter column key set (n_distinct = 4),
+  alter column value set (n_distinct = 4);
+alter table product_metadata alter column account_id set (n_distinct = 4), alter column key set (n_distinct = 4),
+  alter column value set (n_distinct = 4);
+
 -- Triggers keep the pairs, by statement rather than by row, so that an import of a million prices stays one insert of pairs.
 create function price_metadata_added() returns trigger language plpgsql set search_path = :"schema", pg_temp as $$
 begin

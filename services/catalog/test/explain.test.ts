@@ -107,6 +107,8 @@ function nodesOf(node: PlanNode): PlanNode[] {
   return [node, ...(node.Plans ?? []).flatMap(nodesOf)];
 }
 
+// Where several pairs are all frequent, any join but a merge compares each entry with all others.
+const walksPairs = /\.list\.(.*\.)?[23]\.(more\.)?(first|after|before)\b/;
 const readsList = /\.list.* in one trip$/;
 // One component has a reference, and one price a lookup key, of which a request names ten. Of several pairs, what is sorted are the few
 // records that a rare one leads to and one page of what the merge finds.
@@ -126,6 +128,7 @@ describe('the plan of every statement', () => {
     expect(declared.size).toBeGreaterThan(150);
     const scanned: string[] = [];
     const sorted: string[] = [];
+    const unmerged: string[] = [];
     for (const [name, text] of declared) {
       if (wholeTables.has(name) || name.startsWith('events.') || /^\s*truncate/.test(text)) continue;
       const [row] = await session.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(
@@ -134,6 +137,8 @@ describe('the plan of every statement', () => {
       const plan = row?.['QUERY PLAN'][0]?.Plan;
       if (plan === undefined) throw new Error(`no plan for ${name}`);
       if (readsList.test(name) && !fewRows.test(name) && sortsUnderLimit(plan)) sorted.push(name);
+      if (walksPairs.test(name) && !nodesOf(plan).some((node) => node['Node Type'] === 'Merge Join'))
+        unmerged.push(name);
       for (const node of nodesOf(plan)) {
         if (node['Node Type'] === 'Seq Scan') scanned.push(`${name}: ${node['Relation Name']}`);
         const index = node['Index Name'];
@@ -143,5 +148,6 @@ describe('the plan of every statement', () => {
     }
     expect(scanned).toEqual([]);
     expect(sorted).toEqual([]);
+    expect(unmerged).toEqual([]);
   });
 });

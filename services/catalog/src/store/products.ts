@@ -133,8 +133,16 @@ function productListShape({ active, clientReferenceId, metadata }: ProductFilter
     conditions.push(`r.client_reference_id = ${parameter(clientReferenceId)}`);
   }
   const list = { table: 'products', id: 'product_id', columns, values };
-  const { joined, rest } = splitPairs(Object.entries(metadata));
-  if (joined.length === 0) return { ...list, name: names.join('.'), where: conditions.join(' and ') };
+  const given = Object.entries(metadata);
+  // Few products have a reference, so they lead; else the pairs do, whose index is in the list's order.
+  if (given.length === 0 || clientReferenceId !== undefined) {
+    if (given.length > 0) {
+      names.push('pairs');
+      conditions.push(hasAllPairs('product_metadata', 'product_id', given, parameter)('r.product_id'));
+    }
+    return { ...list, name: names.join('.'), where: conditions.join(' and ') };
+  }
+  const { joined, rest } = splitPairs(given);
   const pairs = joined.map(([key, value]) => ({ key: parameter(key), value: parameter(value) }));
   const more = rest.length === 0 ? undefined : hasAllPairs('product_metadata', 'product_id', rest, parameter);
   names.push(String(joined.length), ...(more === undefined ? [] : ['more']));
