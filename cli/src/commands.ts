@@ -1,5 +1,6 @@
 import type { Command } from './command.ts';
 import { accountCommands } from './commands/accounts.ts';
+import { catalogCommands } from './commands/catalog.ts';
 import { keyCommands } from './commands/keys.ts';
 import { ledgerCommands } from './commands/ledger.ts';
 import { migrateCommands } from './commands/migrate.ts';
@@ -12,6 +13,7 @@ export const commands: readonly Command[] = [
   ...accountCommands,
   ...keyCommands,
   ...migrateCommands,
+  ...catalogCommands,
   ...ledgerCommands,
   ...webhookCommands,
   ...triggerCommands,

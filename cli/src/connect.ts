@@ -22,21 +22,37 @@ export function runningStack(): { home: Home; file: StackFile } {
   return { home, file };
 }
 
-/** Where each component's database is: GATEWAY_DATABASE_URL, or the running stack's. */
+/** Where the gateway's database is: GATEWAY_DATABASE_URL, or the running stack's. */
 export function gatewayDatabaseUrl(): string {
-  const given = process.env.GATEWAY_DATABASE_URL;
+  return databaseUrlOf('gateway');
+}
+
+function databaseUrlOf(component: 'gateway' | 'catalog'): string {
+  const given = process.env[`${component.toUpperCase()}_DATABASE_URL`];
   if (given) return given;
   const { home, file } = runningStack();
-  return databaseUrls(file.postgres, secretsOf(home).databasePasswords).components.gateway;
+  return databaseUrls(file.postgres, secretsOf(home).databasePasswords).components[component];
 }
 
 // What fails beside the statements is the nudge to the relay, which looks by itself anyway.
 const onError = () => undefined;
 
 /** Does something with the gateway's database, where accounts and keys are. */
-export async function withAccounts<Value>(work: (database: Database) => Promise<Value>): Promise<Value> {
-  const url = gatewayDatabaseUrl();
-  const database = openDatabase({ url, applicationName: 'eligo command line', schema: 'gateway', max: 1, onError });
+export function withAccounts<Value>(work: (database: Database) => Promise<Value>): Promise<Value> {
+  return withDatabase('gateway', gatewayDatabaseUrl(), work);
+}
+
+/** Does something with the catalog's database: CATALOG_DATABASE_URL, or the running stack's. */
+export function withCatalog<Value>(work: (database: Database) => Promise<Value>): Promise<Value> {
+  return withDatabase('catalog', databaseUrlOf('catalog'), work);
+}
+
+async function withDatabase<Value>(
+  schema: string,
+  url: string,
+  work: (database: Database) => Promise<Value>,
+): Promise<Value> {
+  const database = openDatabase({ url, applicationName: 'eligo command line', schema, max: 1, onError });
   try {
     return await work(database);
   } finally {

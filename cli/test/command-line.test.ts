@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type Constellation, startConstellation } from '@eligo/testkit';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { runCommandLine } from '../src/index.ts';
@@ -136,4 +138,35 @@ it('says what was refused, and exits with 1', async () => {
   const unknown = await eligo('keys', 'create', '--account', 'facct_unknown', '--mode', 'test');
   expect(unknown).toMatchObject({ code: 1, out: [] });
   expect(unknown.err.join()).toContain('no such account');
+});
+
+it('imports a product-code list, changes nothing by the same list, and an item is then eligible by its code', async () => {
+  const file = join(constellation.home.root, 'codes.csv');
+  writeFileSync(
+    file,
+    'code,hsa_fsa_eligibility,label\n036000291452,auto_substantiation,Bandages\n036000291453,vision,Wrong digit\n',
+  );
+  const first = await json('product-codes', 'import', file, '--name', 'a test list');
+  expect(first).toMatchObject({ version: 1, is_new: true, total: 1, added: 1, rejected: 1, rejections: [{ line: 3 }] });
+  expect(await json('product-codes', 'import', file)).toMatchObject({
+    version: 1,
+    is_new: false,
+    added: 0,
+    changed: 0,
+  });
+  const answer = await constellation
+    .api()
+    .ok('POST', '/v1/eligibility', { body: { items: [{ upc_code: '036000291452' }] } });
+  expect(answer.items).toMatchObject([{ hsa_fsa_eligibility: 'auto_substantiation' }]);
+});
+
+it('gives an account a food policy of its own', async () => {
+  const file = join(constellation.home.root, 'policy.json');
+  writeFileSync(
+    file,
+    JSON.stringify({ eligible_class: 'auto_substantiation', categories: { '*': { added_sugar_g: '5' } } }),
+  );
+  const account = ['--account', constellation.account, '--mode', 'test'];
+  expect(await json('food-policies', 'set', file, ...account)).toEqual({ version: 1 });
+  expect(await json('food-policies', 'set', file, ...account)).toEqual({ version: 2 });
 });

@@ -1,0 +1,74 @@
+import { createReadStream } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { type FoodPolicy, type ImportProgress, importProductCodes, setFoodPolicy } from '@eligo/catalog';
+import { type Command, UsageError } from '../command.ts';
+import { withCatalog } from '../connect.ts';
+import { progressBar } from '../progress-bar.ts';
+
+/** What an operator gives the catalog: the product-code list and food policies. */
+export const catalogCommands: readonly Command[] = [
+  {
+    name: 'product-codes import',
+    usage: 'FILE [--name N] [--effective-at TIME]',
+    summary:
+      'Makes a CSV (columns code and hsa_fsa_eligibility; also effective_from, effective_to, label) the next version of the product-code list.',
+    options: { name: { type: 'string' }, 'effective-at': { type: 'string' } },
+    words: ['FILE'],
+    async run({ words: [file = ''], text, say }) {
+      const { size } = await stat(file);
+      const effectiveAt = timeOf(text('effective-at'));
+      const bar = progressBar(say);
+      const result = await withCatalog((database) =>
+        importProductCodes({
+          database,
+          source: createReadStream(file),
+          name: text('name') ?? basename(file),
+          ...(effectiveAt === undefined ? {} : { effectiveAt }),
+          onProgress: (progress) => bar(shareOf(progress, size), wordsOf(progress)),
+        }),
+      );
+      const { version, isNew, total, added, changed, removed, rejected, rejections } = result;
+      return {
+        json: { version, is_new: isNew, total, added, changed, removed, rejected, rejections },
+        lines: [
+          isNew ? `version ${version}: ${total} codes` : `nothing changed: version ${version} stays, ${total} codes`,
+          `${added} added, ${changed} changed, ${removed} removed, ${rejected} lines rejected`,
+          ...rejections.slice(0, 10).map(({ line, reason }) => `  line ${line}: ${reason}`),
+        ],
+      };
+    },
+  },
+  {
+    name: 'food-policies set',
+    usage: 'FILE --account A --mode test|live',
+    summary:
+      'Gives an account a food policy of its own from now on: JSON {eligible_class, categories: {"*": {added_sugar_g: "10", …}}}, per 100 g.',
+    options: { account: { type: 'string' }, mode: { type: 'string' } },
+    words: ['FILE'],
+    async run({ words: [file = ''], needed }) {
+      const mode = needed('mode');
+      if (mode !== 'test' && mode !== 'live') throw new UsageError('--mode is test or live');
+      const thresholds = JSON.parse(await readFile(file, 'utf8')) as FoodPolicy['thresholds'];
+      const scope = { accountId: needed('account'), testMode: mode === 'test' };
+      const version = await withCatalog((database) => setFoodPolicy(database, scope, thresholds, new Date()));
+      return { json: { version }, lines: [`version ${version} of the account's food policy is in force`] };
+    },
+  },
+];
+
+function timeOf(text: string | undefined): Date | undefined {
+  if (text === undefined) return undefined;
+  const time = new Date(text);
+  if (Number.isNaN(time.getTime())) throw new UsageError('--effective-at is an ISO 8601 time');
+  return time;
+}
+
+// Reading is most of the work; the comparison is one statement, of which nothing is known until it ends.
+function shareOf({ phase, bytes }: ImportProgress, size: number): number {
+  return phase === 'comparing' ? 0.95 : 0.95 * Math.min(bytes / Math.max(size, 1), 1);
+}
+
+function wordsOf({ phase, rows, rejected }: ImportProgress): string {
+  return `${phase} ${rows.toLocaleString('en')} codes${rejected > 0 ? `, ${rejected} rejected` : ''}`;
+}
