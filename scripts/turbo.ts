@@ -6,7 +6,15 @@ import { watchParents } from './bootstrap/parents.mjs';
 export const root = join(import.meta.dirname, '..');
 
 /** Every check of `npm run check`: root tasks of turbo.json, each a script of package.json. */
-export const checks = ['check:types', 'check:style', 'check:layers', 'check:text', 'check:proto', 'check:lock'];
+export const checks = [
+  'check:types',
+  'check:style',
+  'check:layers',
+  'check:text',
+  'check:proto',
+  'check:trace',
+  'check:lock',
+];
 
 /**
  * Runs turbo tasks, all of them even when one fails, and resolves with the exit code. Turbo drops undeclared variables

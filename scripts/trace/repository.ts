@@ -56,7 +56,7 @@ export function fieldsOfRequest(routeId: string): ReadonlySet<string> {
   const operations = Object.values(description.paths as Record<string, Record<string, Operation>>).flatMap(
     Object.values,
   );
-  const operation = operations.find(({ operationId }) => operationId === routeId);
+  const operation = operations.find(({ operationId }) => operationId === routeId.replace('.', '_'));
   return namesIn([operation?.parameters, operation?.requestBody]);
 }
 

@@ -35,7 +35,7 @@ const listMark = /^\s*(?:\d+\.|[-*])\s+/;
 
 function sentencesOf(text: string): string[] {
   const whole = flat(text);
-  return whole === '' ? [] : whole.split(/(?<=[.!?]\)?)\s+(?=[\p{Lu}`*"†])/u);
+  return whole === '' ? [] : whole.split(/(?<=[.!?]\)?)\s+(?=[\p{Lu}`*"])/u);
 }
 
 function isRow(line: string): boolean {

@@ -39,10 +39,11 @@ function isDeclared(name: string): boolean {
 }
 
 function unknownNames(rule: Rule, known: ReadonlySet<string>, besides: readonly string[], of: string): string[] {
-  if (known.size === 0) return [`there is no ${of}`];
+  if (known.size === 0) return [`nothing is known of ${of}`];
   const names = quotesOf(rule)
     .flatMap((quote) => [...quote.matchAll(/`([^`]+)`/g)])
-    .flatMap(([, code = '']) => code.match(/[a-z_]{2,}/g) ?? []);
+    .filter(([, code = '']) => !code.includes('/v1/'))
+    .flatMap(([, code = '']) => code.match(/[a-z][a-z0-9_]+/g) ?? []);
   return [...new Set(names)]
     .filter((name) => !known.has(name) && !besides.includes(name))
     .map((name) => `${of} has no ${name}`);

@@ -60,7 +60,7 @@ function requestRows() {
     unauthorized: row(
       401,
       'The API key is missing or not valid.',
-      'Send a live key of this service as a bearer token.',
+      'Send an API key that is neither revoked nor expired as a bearer token.',
     ),
     insufficient_scope: row(
       403,

@@ -14,6 +14,37 @@ describe('newId', () => {
     for (let i = 1; i < ids.length; i++) expect((ids[i] ?? '') > (ids[i - 1] ?? '')).toBe(true);
   });
 
+  test('prefixes are those of the interface', () => {
+    expect(idPrefixes).toMatchObject({
+      account: 'facct',
+      shipping_rate: 'fshr',
+      product_component: 'fcomp',
+      component_nutrition: 'fcn',
+      product: 'fprod',
+      price: 'fprice',
+      checkout_session: 'fcs',
+      payment_intent: 'fpi',
+      payment_method: 'fpm',
+      subscription: 'fsub',
+      subscription_item: 'fsubi',
+      invoice: 'fin',
+      charge: 'fch',
+      capture: 'fcap',
+      dispute: 'fdp',
+      refund: 'fre',
+      setup_intent: 'fseti',
+      customer: 'fcus',
+      shipping_address: 'fsh',
+      split_cart: 'fsplit',
+      fee: 'ffee',
+      discount: 'fdi',
+      coupon: 'fcoup',
+      promo_code: 'fpromo',
+      balance_transaction: 'fbtxn',
+      file: 'ffile',
+    });
+  });
+
   test('no two prefixes are the same', () => {
     expect(new Set(Object.values(idPrefixes)).size).toBe(Object.keys(idPrefixes).length);
   });
