@@ -1,7 +1,7 @@
 import { inProcessTransport, type RpcServer } from '@eligo/rpc';
 import { createLogger, type Logger, logLevels, type TransportTo } from '@eligo/service';
 import { type ComponentName, serviceNames } from './components.ts';
-import type { Compositions, OpenComponent } from './compositions.ts';
+import { loadCompositions, type OpenComponent } from './compositions.ts';
 import type { Variables } from './environment.ts';
 
 /** Where the components' log lines go. */
@@ -14,7 +14,6 @@ export interface LogDestination {
  * handed over in memory; with `encode` every message is encoded and decoded on the way, as tests want it.
  */
 export async function startAllInOne(options: {
-  compositions: Compositions;
   variables: Readonly<Record<ComponentName, Variables>>;
   destination: LogDestination;
   encode: boolean;
@@ -23,6 +22,7 @@ export async function startAllInOne(options: {
   onStarted: (name: ComponentName, component: OpenComponent) => void;
   signal: AbortSignal;
 }): Promise<void> {
+  const compositions = await loadCompositions();
   const servers = new Map<string, RpcServer>();
   const transportTo: TransportTo = (callee) => {
     const server = servers.get(callee);
@@ -32,7 +32,7 @@ export async function startAllInOne(options: {
   for (const name of [...serviceNames, 'gateway'] as const) {
     options.signal.throwIfAborted();
     const environment = options.variables[name];
-    const component = await options.compositions.open(name, {
+    const component = await compositions.open(name, {
       environment,
       transportTo,
       logger: loggerOf(name, environment, options.destination),

@@ -1,3 +1,4 @@
+import { get } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Child } from './children/child.ts';
 
@@ -22,13 +23,18 @@ export async function becameHealthy(child: Child, url: string, lastWords: () => 
   throw new Error(`${child.name} ended while starting (${await child.ended}). Its log ends:\n${lastWords()}`);
 }
 
-async function look(url: string): Promise<string> {
-  try {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(3_000), headers: { connection: 'close' } });
-    const words = await answer.text();
-    return answer.ok ? '200' : `${answer.status} ${words.slice(0, 500)}`;
-  } catch (error) {
-    const cause = error instanceof Error ? error.cause : undefined;
-    return cause instanceof Error ? cause.message : String(error);
-  }
+// By node:http, since loading what fetch stands on would cost the supervisor more memory than all its own code.
+function look(url: string): Promise<string> {
+  return new Promise((resolve) => {
+    const request = get(url, { agent: false, timeout: 3_000 }, (answer) => {
+      let words = '';
+      answer.setEncoding('utf8').on('data', (text: string) => {
+        words = `${words}${text}`.slice(0, 500);
+      });
+      answer.once('error', (error) => resolve(error.message));
+      answer.once('end', () => resolve(answer.statusCode === 200 ? '200' : `${answer.statusCode} ${words}`));
+    });
+    request.once('timeout', () => request.destroy(new Error('no answer in time')));
+    request.once('error', (error) => resolve(error.message));
+  });
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type ComponentKeys, generateComponentKeys } from '@eligo/rpc';
+import { type ComponentKeys, generateComponentKeys } from '@eligo/rpc/keys';
 import { type ComponentName, componentNames, perComponent } from './components.ts';
 import { type Home, readJsonFile, writePrivateFile } from './home.ts';
 

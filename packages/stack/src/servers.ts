@@ -3,8 +3,9 @@ import type { Variables } from './environment.ts';
 import type { Home } from './home.ts';
 import { natsConfiguration } from './nats/configuration.ts';
 import { startNats } from './nats/server.ts';
-import { databaseUrls, ensureDatabase, type Migrations, prepareDatabase } from './postgres/prepare.ts';
+import { databaseUrls, ensureDatabase } from './postgres/database.ts';
 import { startPostgres } from './postgres/server.ts';
+import type { Preparation } from './preparation.ts';
 import type { Processes } from './processes.ts';
 import { startSandboxProcess } from './sandbox.ts';
 import type { Secrets } from './secrets.ts';
@@ -16,8 +17,8 @@ export interface Servers {
   readonly nats: string;
   readonly natsUrlOf: (name: ComponentName) => string;
   readonly processor: { readonly url: string; readonly key: string };
-  /** Roles, schemas and migrations; nothing for databases that were named one by one without DATABASE_URL. */
-  prepare(migrations: Migrations): Promise<void>;
+  /** What is to be prepared; nothing for databases that were named one by one without DATABASE_URL. */
+  readonly toPrepare: Preparation['database'];
   /** From now on, hears of every server that was started again. */
   onRestarted(listener: () => void): void;
 }
@@ -65,10 +66,7 @@ async function openPostgres({ home, secrets, environment, processes }: Context, 
   return {
     postgres: adminUrl,
     databases: perComponent((name) => given(name) || urls.components[name]),
-    async prepare(migrations: Migrations) {
-      if (isPrepared) return;
-      await prepareDatabase({ adminUrl, passwords: secrets.databasePasswords, migrations });
-    },
+    toPrepare: isPrepared ? undefined : { adminUrl, passwords: secrets.databasePasswords },
   };
 
   async function embedded(): Promise<string> {

@@ -1,15 +1,15 @@
 import { createWriteStream } from 'node:fs';
 import { tryLock } from '../../../scripts/bootstrap/lock.mjs';
-import { startAllInOne } from './all-in-one.ts';
 import { recoverOrphans } from './children/record.ts';
 import { type ComponentName, componentNames, perComponent } from './components.ts';
-import { loadCompositions } from './compositions.ts';
 import { componentVariables, type Variables } from './environment.ts';
 import { freePorts } from './free-port.ts';
 import { type Home, logFile, makeHome } from './home.ts';
+import type { Preparation } from './preparation.ts';
+import { startPreparer } from './prepare-apart.ts';
 import { Processes, type StackProcess } from './processes.ts';
 import { type Secrets, secretsOf } from './secrets.ts';
-import { type DemoAccount, demoAccount } from './seed.ts';
+import type { DemoAccount } from './seed.ts';
 import { type Servers, startServers } from './servers.ts';
 import { startSplit } from './split.ts';
 import { writeStackFile } from './stack-file.ts';
@@ -87,9 +87,13 @@ async function bringUp(home: Home, options: StackOptions, processes: Processes):
   const context = { home, secrets, environment, processes, onNews: options.onNews ?? (() => undefined), onTrouble };
 
   // Loading the components' code takes as long as starting the servers: both at once.
-  const [servers, compositions] = await Promise.all([startServers(context), loadCompositions()]);
+  const [servers, prepare] = await Promise.all([startServers(context), loadPreparation(options, processes)]);
   signal.throwIfAborted();
-  await servers.prepare(compositions.migrations);
+  const demo = await prepare({
+    home: home.root,
+    database: servers.toPrepare,
+    gatewayDatabaseUrl: servers.databases.gateway,
+  });
   signal.throwIfAborted();
 
   const variables = await assignPlaces(servers, secrets, environment, options);
@@ -99,7 +103,7 @@ async function bringUp(home: Home, options: StackOptions, processes: Processes):
     processor: servers.processor,
     postgres: servers.postgres,
     nats: servers.nats,
-    demo: await demoAccount(home, servers.databases.gateway),
+    demo,
   };
   servers.onRestarted(stackFile);
   if (options.split) {
@@ -114,8 +118,8 @@ async function bringUp(home: Home, options: StackOptions, processes: Processes):
   } else {
     const log = createWriteStream(logFile(home, 'eligo'), { flags: 'a', mode: 0o600 });
     processes.addWork(() => new Promise((done) => log.end(done)));
+    const { startAllInOne } = await import('./all-in-one.ts');
     await startAllInOne({
-      compositions,
       variables,
       destination: log,
       encode: options.encode ?? false,
@@ -135,6 +139,22 @@ async function bringUp(home: Home, options: StackOptions, processes: Processes):
     killAll: (with_) => processes.killAll(with_),
     stop: () => processes.stop(),
   };
+}
+
+// The supervisor of several processes leaves the components' code to another, short-lived one.
+async function loadPreparation(
+  options: StackOptions,
+  processes: Processes,
+): Promise<(preparation: Preparation) => Promise<DemoAccount>> {
+  if (options.split) {
+    const preparer = startPreparer();
+    processes.addWork(async () => preparer.stop());
+    return (preparation) => preparer.prepare(preparation);
+  }
+  const { prepareStack } = await import('./preparation.ts');
+  const { loadCompositions } = await import('./compositions.ts');
+  await loadCompositions();
+  return prepareStack;
 }
 
 async function assignPlaces(

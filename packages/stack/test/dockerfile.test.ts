@@ -10,7 +10,7 @@ import { composeVariables } from '../src/compose-variables.ts';
 import { freePort, freePorts } from '../src/free-port.ts';
 import { type Home, makeHome, repositoryRoot } from '../src/home.ts';
 import { findNatsServer } from '../src/nats/find-server.ts';
-import { ensureDatabase } from '../src/postgres/prepare.ts';
+import { ensureDatabase } from '../src/postgres/database.ts';
 import { removeHome } from '../src/postgres/remove.ts';
 import { type PostgresServer, startPostgres } from '../src/postgres/server.ts';
 import { generateSecrets } from '../src/secrets.ts';

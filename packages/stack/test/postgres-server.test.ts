@@ -3,10 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { waitUntil } from '@eligo/testkit';
 import pg from 'pg';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type Home, makeHome } from '../src/home.ts';
 import { removeHome } from '../src/postgres/remove.ts';
 import { type PostgresServer, startPostgres } from '../src/postgres/server.ts';
+
+// Clusters are made and recovered here: work for the disk, which other tests use as well.
+vi.setConfig({ testTimeout: 120_000 });
 
 let parent: string;
 let home: Home;

@@ -1,4 +1,4 @@
-import { natsServerConfig } from '@eligo/events';
+import { natsServerConfig } from '@eligo/events/nats-server-config';
 import { componentNames } from '../components.ts';
 import { busConsumers } from './consumers.ts';
 import type { NatsPlace } from './server.ts';
