@@ -6,7 +6,7 @@ import type { Receiver } from './processes/receiver.ts';
 import type { Replay } from './processes/replay.ts';
 import type { Worker } from './processes/worker.ts';
 import type { Recordings } from './recording/record-operations.ts';
-import type { Compared } from './rounds.ts';
+import type { Compared, Pace, Side } from './rounds.ts';
 import type { BenchAccount } from './seed/accounts.ts';
 import type { BenchShop } from './seed/shop.ts';
 import type { StackProcess } from './stack-process.ts';
@@ -39,6 +39,16 @@ export const poolSize = 10;
 export function loadShared(bench: Bench, port: number, texts: readonly string[]): Promise<LoadResult> {
   const { connections, seconds } = bench.sizes;
   return bench.load.ask('run', { port, connections, requests: { kind: 'shared', texts, seconds } });
+}
+
+/** Requests over and over as one side of a comparison. */
+export function sharedSide(bench: Bench, port: number, texts: readonly string[]): Side {
+  return { round: () => loadShared(bench, port, texts) };
+}
+
+/** How often reads are measured. */
+export function readPace({ sizes }: Bench): Pace {
+  return { rounds: sizes.rounds, warmUp: sizes.warmUp.reads };
 }
 
 /** Each connection sends its own list once. */

@@ -15,6 +15,8 @@ export interface Options {
 /** How much is measured. */
 export interface Sizes {
   readonly rounds: number;
+  /** Operations of either side before the first round that counts. */
+  readonly warmUp: { readonly reads: number; readonly writes: number };
   readonly seconds: number;
   readonly connections: number;
   /** Operations of a round that uses up what was prepared for it. */
@@ -47,6 +49,7 @@ export function readOptions(args: readonly string[]): Options {
     home: values.home,
     sizes: {
       rounds: number(values.rounds, tiny ? 1 : 5),
+      warmUp: tiny ? { reads: 0, writes: 0 } : { reads: 20_000, writes: 1_000 },
       seconds,
       connections: tiny ? 4 : 16,
       perRound: Math.ceil(tiny ? 8 : seconds * 200),

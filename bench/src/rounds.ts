@@ -1,6 +1,12 @@
-/** One of the two that are compared: a round gives operations per second. */
+/** One of the two that are compared. */
 export interface Side {
-  round(): Promise<number>;
+  round(): Promise<Round>;
+}
+
+/** How many operations a round did, and how fast. */
+export interface Round {
+  readonly count: number;
+  readonly perSecond: number;
 }
 
 export interface Compared {
@@ -10,13 +16,26 @@ export interface Compared {
   readonly theirs: number;
 }
 
-/** Measures A B A B …, each side warmed up by a round that does not count. */
-export async function compare(ours: Side, theirs: Side, rounds: number): Promise<Compared> {
-  await ours.round();
-  await theirs.round();
+/** How often to measure, and how many operations come first: code that has run less often has not been compiled for speed yet. */
+export interface Pace {
+  readonly rounds: number;
+  readonly warmUp: number;
+}
+
+/** A machine that is busy with other things is not waited for any longer. */
+const longestWarmUpMs = 30_000;
+
+/** Measures A B A B …, each side warmed up by rounds that do not count, at least one. */
+export async function compare(ours: Side, theirs: Side, { rounds, warmUp }: Pace): Promise<Compared> {
+  for (const side of [ours, theirs]) {
+    const deadline = performance.now() + longestWarmUpMs;
+    for (let done = 0; done === 0 || (done < warmUp && performance.now() < deadline); ) {
+      done += (await side.round()).count;
+    }
+  }
   const pairs: { ours: number; theirs: number }[] = [];
   for (let round = 0; round < rounds; round += 1) {
-    pairs.push({ ours: await ours.round(), theirs: await theirs.round() });
+    pairs.push({ ours: (await ours.round()).perSecond, theirs: (await theirs.round()).perSecond });
   }
   return {
     ratio: median(pairs.map((pair) => pair.ours / pair.theirs)),

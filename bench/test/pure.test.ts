@@ -10,16 +10,19 @@ import { tableOf } from '../src/report.ts';
 import { compare, median } from '../src/rounds.ts';
 
 describe('comparing', () => {
-  it('takes turns, forgets the first of each, and divides within a round before it takes the median', async () => {
+  it('warms both sides up until they have done enough, takes turns, and divides within a round before it takes the median', async () => {
     const turns: string[] = [];
     const side = (name: string, values: number[]) => ({
       async round() {
         turns.push(name);
-        return values.shift() ?? Number.NaN;
+        return { count: 10, perSecond: values.shift() ?? Number.NaN };
       },
     });
-    const compared = await compare(side('ours', [99, 10, 20, 60]), side('theirs', [1, 20, 80, 60]), 3);
-    expect(turns.join(' ')).toBe('ours theirs ours theirs ours theirs ours theirs');
+    const compared = await compare(side('ours', [99, 98, 10, 20, 60]), side('theirs', [1, 2, 20, 80, 60]), {
+      rounds: 3,
+      warmUp: 11,
+    });
+    expect(turns.join(' ')).toBe('ours ours theirs theirs ours theirs ours theirs ours theirs');
     expect(compared).toEqual({ ratio: 0.5, ours: 20, theirs: 60 });
   });
 

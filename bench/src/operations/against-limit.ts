@@ -3,15 +3,14 @@ import type { Runs } from '../processes/replay.ts';
 import { quiet } from '../quiet.ts';
 import type { Recordings } from '../recording/record-operations.ts';
 import { partsFor, sessionParts } from '../recording/session-parts.ts';
-import { type Compared, compare } from '../rounds.ts';
+import { type Compared, compare, type Round } from '../rounds.ts';
 
 /** A write, how its rounds are prepared, and how it is seen that a replay did the same. */
 export interface Write {
   readonly operation: keyof Recordings;
   /** What a round works on: for each connection the sessions that it needs, or nothing where it makes its own. */
   prepare(perConnection: number): Promise<string[][]>;
-  /** Operations per second of one round. */
-  ours(sessions: readonly (readonly string[])[]): Promise<number>;
+  ours(sessions: readonly (readonly string[])[]): Promise<Round>;
   /** A count over all that the replay worked on; it must grow by one with each run. */
   readonly counted: string;
 }
@@ -39,13 +38,13 @@ export async function againstLimit(bench: Bench, write: Write): Promise<Compared
         await quiet(postgres);
         const before = await count();
         // The limit has the machine to itself: what the stack does in the background is its own cost.
-        const perSecond = await bench.frozen(async () => (await replay.ask('run', runs)).perSecond);
+        const round = await bench.frozen(() => replay.ask('run', runs));
         const done = (await count()) - before;
         if (done !== sizes.connections * perConnection) throw new Error(`a replay of ${write.operation} did ${done}`);
-        return perSecond;
+        return round;
       },
     },
-    sizes.rounds,
+    { rounds: sizes.rounds, warmUp: sizes.warmUp.writes },
   );
 }
 

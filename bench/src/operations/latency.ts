@@ -10,7 +10,7 @@ export async function latency(bench: Bench): Promise<Compared> {
   const texts = Array.from({ length: 1_000 }, (_, index) =>
     requestText('GET', `/v1/prices/${priceIdAt(1 + ((index * 7) % sizes.prices[1]))}`, account.apiKey),
   );
-  await loadShared(bench, stack.port, texts);
+  for (let done = 0; done < sizes.warmUp.reads; ) done += (await loadShared(bench, stack.port, texts)).count;
   const { perSecond } = await loadShared(bench, stack.port, texts);
   const rounds: { p50Ms: number; p99Ms: number }[] = [];
   for (let round = 0; round < sizes.rounds; round += 1) {

@@ -1,11 +1,11 @@
-import { type Bench, loadShared, poolSize } from '../bench.ts';
+import { type Bench, poolSize, readPace, sharedSide } from '../bench.ts';
 import { requestText } from '../requests.ts';
 import { type Compared, compare } from '../rounds.ts';
 import { filterPairs } from '../seed/prices.ts';
 
 /** Ten prices of many, by two pairs of metadata, against the same query without a server around it. */
 export async function listPrices(bench: Bench): Promise<Compared> {
-  const { stack, sizes } = bench;
+  const { stack } = bench;
   const account = await bench.priceAccount(1);
   const bare = await bench.startBare();
   const port = await bare.ask('open', {
@@ -25,11 +25,7 @@ export async function listPrices(bench: Bench): Promise<Compared> {
     one: false,
   });
   const texts = [requestText('GET', firstPage, account.apiKey)];
-  return compare(
-    { round: async () => (await loadShared(bench, stack.port, texts)).perSecond },
-    { round: async () => (await loadShared(bench, port, texts)).perSecond },
-    sizes.rounds,
-  );
+  return compare(sharedSide(bench, stack.port, texts), sharedSide(bench, port, texts), readPace(bench));
 }
 
 /** The first page of the largest account against that of the smallest. */
@@ -52,10 +48,9 @@ const firstPage = `/v1/prices?limit=${pageLength}&metadata[shelf]=${filterPairs.
 async function againstSmall(bench: Bench, largePath: string): Promise<Compared> {
   const [small, large] = [await bench.priceAccount(0), await bench.priceAccount(2)];
   const side = (path: string, apiKey: string) => {
-    const texts = [requestText('GET', path, apiKey)];
-    return { round: async () => (await loadShared(bench, bench.stack.port, texts)).perSecond };
+    return sharedSide(bench, bench.stack.port, [requestText('GET', path, apiKey)]);
   };
-  return compare(side(largePath, large.apiKey), side(firstPage, small.apiKey), bench.sizes.rounds);
+  return compare(side(largePath, large.apiKey), side(firstPage, small.apiKey), readPace(bench));
 }
 
 // Page one thousand, or as deep as the matches of a small run reach.

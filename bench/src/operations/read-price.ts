@@ -1,4 +1,4 @@
-import { type Bench, loadShared, poolSize } from '../bench.ts';
+import { type Bench, poolSize, readPace, sharedSide } from '../bench.ts';
 import { requestText } from '../requests.ts';
 import { type Compared, compare } from '../rounds.ts';
 import { priceIdAt } from '../seed/prices.ts';
@@ -20,11 +20,7 @@ export async function readPrice(bench: Bench): Promise<Compared> {
     values: [account.accountId, true, null],
     one: true,
   });
-  return compare(
-    { round: async () => (await loadShared(bench, stack.port, texts)).perSecond },
-    { round: async () => (await loadShared(bench, port, texts)).perSecond },
-    sizes.rounds,
-  );
+  return compare(sharedSide(bench, stack.port, texts), sharedSide(bench, port, texts), readPace(bench));
 }
 
 const selectPrice = `

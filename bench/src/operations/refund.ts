@@ -15,7 +15,7 @@ export function refund(bench: Bench): Promise<Compared> {
       const texts = sessions.map((ids) =>
         ids.map((id) => requestText('POST', `/v1/checkout/sessions/${id}/refund`, key, { body })),
       );
-      return (await loadEach(bench, texts)).perSecond;
+      return loadEach(bench, texts);
     },
     counted: 'select count(*) from refunds.refunds',
   });
