@@ -5,7 +5,7 @@ import { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import { RefundsService } from '@eligo/proto/refunds/v1/refunds';
 import { currentRequest, implement } from '@eligo/rpc';
 import { declareFailpoints, type ServiceComposition } from '@eligo/service';
-import { defaultBudgets, type Refunds, refundFailpoints } from './actions/context.ts';
+import { type Refunds, refundFailpoints } from './actions/context.ts';
 import { type RefundsSettings, readRefundsSettings } from './config.ts';
 import { refundCommands } from './consumers/refund-commands.ts';
 import { drive } from './jobs/drive.ts';
@@ -38,7 +38,7 @@ export const refundsService: ServiceComposition<RefundsSettings> = {
       onError: (error, { kind }) => logger.error({ err: error, kind }, 'a refund could not be driven on'),
     });
     const refunds: Refunds = {
-      ...{ database, processors, failpoint, budgets: defaultBudgets },
+      ...{ database, processors, failpoint, budgets: context.settings.budgets },
       checkout: context.client(CheckoutService),
       callFor: ({ accountId, testMode }, features) => ({
         caller: context.callerFor({ accountId, testMode, features }),

@@ -23,7 +23,7 @@ export async function driveAttempt(refunds: Refunds, scope: Scope, attemptId: st
 async function send(refunds: Refunds, scope: Scope, attemptId: string, epoch: number): Promise<void> {
   const { database, budgets } = refunds;
   const attempt = await withTx(database, scope, (tx) =>
-    fenceAttempt(tx, scope, attemptId, epoch, budgets.processorMs + marginMs),
+    fenceAttempt(tx, scope, attemptId, epoch, budgets.processorMs + budgets.marginMs),
   );
   if (attempt === undefined) return;
   await refunds.failpoint('refund.after_fence');
@@ -95,6 +95,3 @@ async function lookAgain(refunds: Refunds, scope: Scope, attempt: RefundAttempt)
 function processorOf({ processors }: Refunds, scope: Scope): ProcessorPort {
   return processors.of(scope);
 }
-
-// Between the end of the longest call and the end of the lease there is time to write down what it said.
-const marginMs = 2_000;
