@@ -1,6 +1,7 @@
 import type { ApiAnswer } from '@eligo/testkit';
 import { booksAgree } from '../books.ts';
-import { type Json, record, records } from '../records.ts';
+import { record } from '../records.ts';
+import { chargesOf } from './charges-of.ts';
 import type { ConfirmCrash } from './confirm-crashes.ts';
 import { newShopper, type Shopper } from './shopper.ts';
 import { type Cart, newCart, type Stage } from './stage.ts';
@@ -72,24 +73,21 @@ async function convergesAlone(
   expectAnswer(await shopper.insist(cart, shopper.newKey()), 200);
 }
 
-function expectAnswer(answer: ApiAnswer, status: number): void {
+/** The answer has this status; a 400 says that the session is paid already. */
+export function expectAnswer(answer: ApiAnswer, status: number): void {
   if (answer.status !== status) throw new Error(`expected ${status}, was answered ${answer.status} ${answer.text}`);
   if (status === 400 && answer.body.code !== 'checkout_session_already_processed') {
     throw new Error(`refused as ${answer.text}`);
   }
 }
 
-/** The charges that the sandbox took for a session; exactly `count`, each of the eligible part. */
-export async function expectCharges({ eligo }: Stage, cart: Cart, count: number): Promise<void> {
-  const all = records(await eligo.sandbox('GET', '/sandbox/charges'), 'data');
-  const captured = all.filter(
-    (charge) => (charge.metadata as Json).session === cart.sessionId && charge.amount_captured !== 0,
-  );
-  if (captured.length !== count) throw new Error(`the sandbox took ${captured.length} charges instead of ${count}`);
-  for (const charge of captured) {
-    if (charge.amount_captured !== cart.eligibleCents) {
-      throw new Error(`charged ${charge.amount_captured} instead of ${cart.eligibleCents}`);
-    }
+/** The sandbox took money exactly `count` times for the session, each time the eligible part. */
+export async function expectCharges(stage: Stage, cart: Cart, count: number): Promise<void> {
+  const taken = (await chargesOf(stage, cart.sessionId)).map((charge) => charge.amount_captured);
+  if (taken.length !== count || taken.some((amount) => amount !== cart.eligibleCents)) {
+    throw new Error(
+      `the sandbox took ${taken.join(' + ') || 'nothing'} instead of ${count} times ${cart.eligibleCents}`,
+    );
   }
 }
 

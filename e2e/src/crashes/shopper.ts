@@ -10,6 +10,8 @@ export interface Shopper {
   ask(cart: Cart, key: string): Promise<ApiAnswer | undefined>;
   /** Asks until the answer is final, as a client that retries does. */
   insist(cart: Cart, key: string): Promise<ApiAnswer>;
+  /** Whether a key of this shopper's has its answer. */
+  wasAnswered(cart: Cart, key: string): boolean;
   newKey(): string;
 }
 
@@ -29,7 +31,7 @@ export function newShopper(stage: Stage): Shopper {
     }
     if (answer.status === 503) return answer;
     if (!finalStatuses.has(answer.status)) throw new Error(`a confirm was answered ${answer.status} ${answer.text}`);
-    const name = `${cart.sessionId} ${key}`;
+    const name = nameOf(cart, key);
     const earlier = answers.get(name);
     const now = `${answer.status} ${answer.text}`;
     if (earlier !== undefined && earlier !== now) throw new Error(`key ${key} has two answers: ${earlier} and ${now}`);
@@ -38,6 +40,7 @@ export function newShopper(stage: Stage): Shopper {
   };
   return {
     ask,
+    wasAnswered: (cart, key) => answers.has(nameOf(cart, key)),
     newKey: () => randomUUID(),
     insist: (cart, key) =>
       waitUntil(
@@ -48,4 +51,8 @@ export function newShopper(stage: Stage): Shopper {
         { withinMs: 40_000, everyMs: 200, what: 'a final answer' },
       ),
   };
+}
+
+function nameOf(cart: Cart, key: string): string {
+  return `${cart.sessionId} ${key}`;
 }

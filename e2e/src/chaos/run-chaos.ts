@@ -1,0 +1,147 @@
+import { type Constellation, waitUntil } from '@eligo/testkit';
+import { booksAgree } from '../books.ts';
+import { chargesOf } from '../crashes/charges-of.ts';
+import { newShopper } from '../crashes/shopper.ts';
+import type { Stage } from '../crashes/stage.ts';
+import { record } from '../records.ts';
+import { type Client, newClient } from './clients.ts';
+import { newKiller } from './killer.ts';
+import { type Random, randomOf } from './random.ts';
+
+export interface ChaosSettings {
+  readonly seed: number;
+  readonly sessions: number;
+  readonly kills: number;
+}
+
+/** What happened. */
+export interface ChaosReport {
+  readonly seed: number;
+  readonly sessions: number;
+  readonly paid: number;
+  readonly kills: Readonly<Record<string, number>>;
+  /** Under fire, until the last client was done; and after, until the books agreed. */
+  readonly underFireMs: number;
+  readonly untilQuietMs: number;
+}
+
+/** Of all confirmations at the processor, about one in seven goes wrong on its way there or back. */
+const processorFaults = [
+  { call: 'payment_intents.confirm', kind: 'drop_after', rate: 0.05 },
+  { call: 'payment_intents.confirm', kind: 'drop_before', rate: 0.03 },
+  { call: 'payment_intents.confirm', kind: 'error_after', rate: 0.02 },
+  { call: 'payment_intents.confirm', kind: 'error_before', rate: 0.02 },
+  { call: 'payment_intents.confirm', kind: 'late', rate: 0.02, delay_ms: 1_500 },
+  { call: 'payment_intents.create', kind: 'drop_after', rate: 0.02 },
+];
+
+/**
+ * Sessions are confirmed while parts are killed at random, database connections are cut and the processor's answers get lost; 15 % of the clients
+ * never ask again. When all is quiet again: no session is charged twice, no charge is lost, nothing is unsettled, no key has two answers, and every
+ * change has its event. Throws with what does not hold.
+ */
+export async function runChaos(stage: Stage, settings: ChaosSettings): Promise<ChaosReport> {
+  const { eligo } = stage;
+  const random = randomOf(settings.seed);
+  const clients = await fillCarts(stage, random, settings.sessions);
+  const startedAt = performance.now();
+  const kills = await underFire(eligo, random, clients, settings.kills);
+  const quietFrom = performance.now();
+  await eligo.sandbox('DELETE', '/sandbox/faults');
+  await eligo.recovered();
+  await payWhatWasLeft(stage, clients);
+  await booksAgree(eligo, 120_000);
+  const paid = await holdAgainstAnswers(stage, clients);
+  await booksAgree(eligo);
+  return {
+    seed: settings.seed,
+    sessions: clients.length,
+    paid,
+    kills,
+    underFireMs: Math.round(quietFrom - startedAt),
+    untilQuietMs: Math.round(performance.now() - quietFrom),
+  };
+}
+
+async function fillCarts(stage: Stage, random: Random, count: number): Promise<Client[]> {
+  const clients: Client[] = [];
+  const fill = async () => {
+    while (clients.length < count) clients.push(await newClient(stage, random));
+  };
+  await Promise.all(Array.from({ length: 8 }, fill));
+  return clients.slice(0, count);
+}
+
+// Arrivals keep pace with the kills, so that each kill meets confirms under way.
+async function underFire(
+  eligo: Constellation,
+  random: Random,
+  clients: readonly Client[],
+  kills: number,
+): Promise<Readonly<Record<string, number>>> {
+  const killer = newKiller(eligo, random);
+  const waiting = [...clients];
+  const confirming: Promise<void>[] = [];
+  await armFaults(eligo);
+  for (let kill = 0; kill < kills; kill++) {
+    const arrivals = waiting.splice(0, Math.ceil(waiting.length / (kills - kill)));
+    confirming.push(...arrivals.map((client) => client.confirm()));
+    await pause(random.between(10, 400));
+    // A restarted sandbox has no faults armed.
+    if ((await killer.strike()) === 'sandbox') await armFaults(eligo);
+    await pause(random.between(100, 900));
+  }
+  const outcomes = await Promise.allSettled(confirming);
+  const troubles = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
+  if (troubles.length > 0)
+    throw new AggregateError(troubles, `${troubles.length} clients were not served: ${troubles[0]}`);
+  return killer.kills;
+}
+
+async function armFaults(eligo: Constellation): Promise<void> {
+  const arm = async () => {
+    await eligo.sandbox('DELETE', '/sandbox/faults');
+    for (const fault of processorFaults) await eligo.sandbox('POST', '/sandbox/faults', { fault });
+    return true;
+  };
+  await waitUntil(arm, { withinMs: 30_000, what: 'the sandbox' });
+}
+
+// Where a silent client's charge had not set out, the cart is still there to be paid: by somebody else, with another key.
+async function payWhatWasLeft(stage: Stage, clients: readonly Client[]): Promise<void> {
+  const shopper = newShopper(stage);
+  for (const { cart, card, manner } of clients) {
+    if (manner !== 'silent' || card === 'declined' || (await isComplete(stage, cart.sessionId))) continue;
+    const answer = await shopper.insist(cart, shopper.newKey());
+    // 400: the sweeper had finished it meanwhile.
+    if (answer.status !== 200 && answer.status !== 400) throw new Error(`answered ${answer.status} ${answer.text}`);
+  }
+}
+
+async function isComplete({ api }: Stage, sessionId: string): Promise<boolean> {
+  const session = record(await api.ok('GET', `/v1/checkout/sessions/${sessionId}`), 'checkout_session');
+  return session.status === 'complete';
+}
+
+// What each client was told is what happened, and is told again to whoever asks once more with the same key.
+async function holdAgainstAnswers(stage: Stage, clients: readonly Client[]): Promise<number> {
+  let paid = 0;
+  for (const { cart, card, answers, again } of clients) {
+    await again();
+    const taken = (await chargesOf(stage, cart.sessionId)).map((charge) => charge.amount_captured);
+    const complete = await isComplete(stage, cart.sessionId);
+    const wanted = card === 'declined' ? [] : [cart.eligibleCents];
+    if (taken.join() !== wanted.join() || complete !== (card !== 'declined')) {
+      throw new Error(`session ${cart.sessionId}: charged ${taken.join(' + ') || 'nothing'}, complete: ${complete}`);
+    }
+    const statuses = answers.map(({ status }) => status);
+    const told = statuses.every((status) => (card === 'declined' ? status === 402 : status === 200 || status === 400));
+    if (!told) throw new Error(`session ${cart.sessionId}, paid by the card ${card}, was answered ${statuses.join()}`);
+    if (complete) paid += 1;
+  }
+  return paid;
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

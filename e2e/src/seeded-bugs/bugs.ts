@@ -1,0 +1,120 @@
+/** One change of the code. `find` must be there exactly once: a bug that can no longer be seeded is not a bug that was caught. */
+export interface Edit {
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+}
+
+/** A bug as somebody might write it, and the test that must not let it pass. */
+export interface Bug {
+  readonly name: string;
+  readonly edits: readonly Edit[];
+  readonly file: string;
+  /** The test's name, as vitest's `-t` takes it. */
+  readonly test: string;
+  /** What the test must say: that it fails is not enough, it must be for this. */
+  readonly caughtBy: RegExp;
+}
+
+const send = 'services/checkout/src/actions/send-attempt.ts';
+const settle = 'services/checkout/src/actions/settle-attempt.ts';
+const confirm = 'services/checkout/src/actions/confirm-session.ts';
+const attempts = 'services/checkout/src/store/charge-attempts.ts';
+const migration = 'services/checkout/migrations/0010_charging.sql';
+const lockSession =
+  "    const session = attempt.purpose === 'session' ? await lockSession(tx, scope, attempt.subjectId) : undefined;\n";
+const beginSettle = '  const settled = await withTx(charging.database, scope, async (tx) => {\n';
+
+/** The mistakes that these tests exist for. */
+export const bugs: readonly Bug[] = [
+  {
+    name: 'each send goes out under a fresh key, to a new intent',
+    edits: [
+      {
+        file: send,
+        find: "  if (attempt.processorIntentId !== null) return { kind: 'created', intentId: attempt.processorIntentId };\n",
+        replace: '',
+      },
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of the code that is looked for.
+      { file: send, find: '`${attempt.id}:create:${attempt.checks}`', replace: 'crypto.randomUUID()' },
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of the code that is looked for.
+      { file: send, find: '`${attempt.id}:confirm:${attempt.sends}`', replace: 'crypto.randomUUID()' },
+      {
+        file: attempts,
+        find: 'processor_intent_id = coalesce(processor_intent_id, $5)',
+        replace: 'processor_intent_id = $5',
+      },
+    ],
+    file: 'failpoints.all-in-one',
+    test: 'a confirm converges: charged, not recorded',
+    caughtBy: /charged_twice_at_the_processor|instead of 1 times/,
+  },
+  {
+    name: 'an unknown outcome is taken for a failure',
+    edits: [
+      {
+        file: send,
+        find: 'return verdict === undefined ? unknown(charging, scope, fenced) : ',
+        replace:
+          "return verdict === undefined ? { kind: 'verdict', attempt: fenced, verdict: { kind: 'failed', code: 'processing_error' } } : ",
+      },
+    ],
+    file: 'failpoints.all-in-one',
+    test: 'a confirm converges when nobody dies: drop_after',
+    caughtBy: /answered 402|charge_not_recorded/,
+  },
+  {
+    name: 'neither unique indexes nor the look at live attempts',
+    edits: [
+      {
+        file: migration,
+        find: 'create unique index charge_attempts_one_live',
+        replace: 'create index charge_attempts_one_live',
+      },
+      {
+        file: migration,
+        find: 'create unique index charge_attempts_one_per_eligibility_record',
+        replace: 'create index charge_attempts_one_per_eligibility_record',
+      },
+      {
+        file: confirm,
+        find: "    if (attempt.status !== 'created' || !attempt.leaseDead) throw contended();\n",
+        replace: '',
+      },
+    ],
+    file: 'failpoints.all-in-one',
+    test: 'another key waits while nobody knows',
+    caughtBy: /expected 400, was answered 200|charged_twice/,
+  },
+  {
+    name: 'no sweeper',
+    edits: [
+      {
+        file: 'services/checkout/src/service.ts',
+        find: "        { name: 'sweep-charges', everyMs: 1_000, run: (signal) => sweepCharges(charging, signal) },\n",
+        replace: '',
+      },
+    ],
+    file: 'failpoints.all-in-one',
+    test: 'a confirm converges: before it is settled',
+    caughtBy: /unsettled attempt_/,
+  },
+  {
+    name: 'settled in two transactions',
+    edits: [
+      {
+        file: settle,
+        find: `${beginSettle}${lockSession}    const first = await markSettled(`,
+        replace: '  const first = await withTx(charging.database, scope, (tx) => markSettled(',
+      },
+      {
+        file: settle,
+        find: '    });\n    const result = first',
+        replace: `    }));\n${beginSettle}${lockSession}    const result = first`,
+      },
+    ],
+    file: 'failpoints.all-in-one',
+    test: 'a confirm converges: before the settlement commits',
+    caughtBy: /intent_contradicts_its_attempt|answered 409/,
+  },
+];
