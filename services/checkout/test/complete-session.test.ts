@@ -1,5 +1,6 @@
+import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
 import { newId } from '@eligo/values';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { completeSession } from '../src/actions/complete-session.ts';
 import { cancelSession } from '../src/actions/end-session.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
@@ -219,5 +220,52 @@ describe('a session in another mode', () => {
     });
     expect(await pay(session, card)).toMatchObject({ status: 'complete', amountReceivedCents: 0 });
     expect(await world.charges(session)).toEqual([]);
+  });
+});
+
+describe('the page beside a confirm', () => {
+  afterEach(() => {
+    turnFailpointsOff();
+  });
+
+  // Both have a leg of their own, so that no unique index keeps them apart.
+  it('does not charge its other card while a confirm that began after it charges the health leg', async () => {
+    const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
+    const session = await world.mixedSession(hsa);
+    turnFailpointsOn();
+    armFailpoint('plan.reserved', { action: 'error' });
+    await expect(pay(session, credit)).rejects.toThrow();
+    await world.fault({ call: 'payment_intents.confirm', kind: 'drop_after', times: 1 });
+    await expect(world.confirm(session, hsa)).rejects.toMatchObject({ code: 'idempotency_key_in_use' });
+    // The sweeper comes to the plan before it comes to the confirm's attempt.
+    await world.test.admin(
+      "update checkout.payment_plans set lease_until = now() - interval '1 second', next_check_at = now() where session_id = $1",
+      [session.id],
+    );
+    await world.test.admin(
+      "update checkout.charge_attempts set next_check_at = now() + interval '1 minute' where subject_id = $1",
+      [session.id],
+    );
+    await sweepCharges(world.charging);
+    await sweepAll();
+    expect(await byAmount(session)).toEqual([{ amount: 4_000, captured: 4_000, status: 'succeeded' }]);
+    expect(await loadSession(world.database, world.scope, session.id)).toMatchObject({
+      status: 'complete',
+      amountReceivedCents: 4_000,
+    });
+  });
+
+  it('is not overtaken by a confirm that has nothing to charge', async () => {
+    const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
+    const session = await world.session({ lines: [line({ unitAmount: 6_000 })], customerId: hsa.customerId });
+    await world.fault({ call: 'payment_intents.confirm', kind: 'drop_after', times: 1 });
+    expect((await pay(session, credit)).status).toBe('open');
+    await expect(world.confirm(session, hsa)).rejects.toMatchObject({ code: 'lock_timeout' });
+    await sweepAll();
+    expect(await loadSession(world.database, world.scope, session.id)).toMatchObject({
+      status: 'complete',
+      amountReceivedCents: 6_000,
+    });
+    expect(await byAmount(session)).toEqual([{ amount: 6_000, captured: 6_000, status: 'succeeded' }]);
   });
 });

@@ -144,11 +144,12 @@ async function claim(charging: Charging, tx: Tx, scope: Scope, request: ConfirmR
     await finishKey(tx, scope, use, answer);
     return { kind: 'answer', answer, replayed: false };
   }
-  if (session.amountEligibleCents < minimumChargeCents) return completeUncharged(tx, scope, request, use, session, at);
+  // Also before a session is completed uncharged: the page may be charging its other card at this moment.
   for (const attempt of live) {
     if (attempt.status !== 'created' || !attempt.leaseDead) throw contended();
     await giveUpAttempt(tx, scope, attempt.id);
   }
+  if (session.amountEligibleCents < minimumChargeCents) return completeUncharged(tx, scope, request, use, session, at);
   const { paymentMethod: card, eligibilityRecord } = facts;
   if (card === undefined || eligibilityRecord === undefined) throw new Error('refusals come before the charge');
   const attempt = await reserve(charging, tx, scope, {

@@ -1,10 +1,10 @@
-import { type Scope, withTx } from '@eligo/postgres';
+import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
 import { type AttemptStatus, type Leg, noHealthcare } from '../domain/charge-attempt.ts';
 import { nextStep, type PlanProgress, type PlanStep } from '../domain/payment-plan.ts';
 import type { NextAction, Session } from '../domain/session.ts';
-import type { NewAttempt } from '../store/charge-attempts.ts';
+import { liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
 import { insertOperation } from '../store/intent-operations.ts';
 import { releasePaymentLocks } from '../store/payment-locks.ts';
 import {
@@ -143,6 +143,7 @@ async function chargeLeg(
     const session = await lockSession(tx, scope, plan.sessionId);
     const [card] = cardId === null ? [] : await findChargeableCards(tx, scope, [cardId]);
     if (session === undefined || session.status !== 'open' || card === undefined) return undefined;
+    if (await isPaidOtherwise(tx, scope, plan)) return 'paid_otherwise';
     const attempt: NewAttempt = {
       id: newId('charge_attempt'),
       purpose: 'session',
@@ -175,10 +176,21 @@ async function chargeLeg(
   if (begun === undefined) {
     return withTx(charging.database, scope, (tx) => savePlan(tx, scope, { ...plan, state: 'releasing' }, leaseMs));
   }
+  if (begun === 'paid_otherwise') {
+    await giveBack(charging, scope, plan);
+    return undefined;
+  }
   await charging.failpoint('plan.attempt_begun');
   const sent = await sendAttempt(charging, scope, begun.attempt, deadlineMs);
   if (sent.kind === 'verdict') await settleAttempt(charging, scope, sent.attempt, sent.verdict);
   return begun.plan;
+}
+
+// A confirm may have set out since the plan was made. It charges the health leg, and this plan perhaps the other one for the whole session: no
+// index keeps the two apart, only this look under the session's lock, which the confirm takes too.
+async function isPaidOtherwise(tx: Tx, scope: Scope, plan: PaymentPlan): Promise<boolean> {
+  const live = await liveAttempts(tx, scope, 'session', plan.sessionId);
+  return live.some(({ id }) => id !== plan.healthAttemptId && id !== plan.otherAttemptId);
 }
 
 async function endHold(
