@@ -64,6 +64,23 @@ describe('a process that stops at any step', () => {
   });
 });
 
+describe('a checkout whose answer was lost', () => {
+  it('may have reserved the refund: that it is busy at the next try does not make it forgotten', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 2_000 });
+    const request = { sessionId: session.id, instruction: { amountCents: 600n }, idempotency: under('k') };
+    on.checkout.trouble('lost_after', 'busy');
+    await expect(on.refunds.refundSession(request, on.as(scope))).rejects.toMatchObject({
+      code: 'idempotency_key_in_use',
+    });
+    await expect(on.refunds.refundSession(request, on.as(scope))).rejects.toMatchObject({ code: 'lock_timeout' });
+    const { refund } = await on.refunds.refundSession(request, on.as(scope));
+    await untilStatus(on, scope, refund?.refundId ?? '', 'succeeded');
+    expect(on.checkout.refundedOf(session.cards[0]?.paymentIntentId ?? '')).toBe(600n);
+    expect(await on.atProcessor(session)).toMatchObject([{ amount: 600, status: 'succeeded' }]);
+  });
+});
+
 describe('a processor that does not answer', () => {
   it.each([
     ['error_before', 'it did nothing, and gives its 500 again under that key'],

@@ -18,7 +18,7 @@ import { reserveRefund } from './reserve-refund.ts';
 export async function carryOutRequest(
   refunds: Refunds,
   scope: Scope,
-  requested: RequestedRefund & { readonly checks?: number },
+  requested: RequestedRefund & { readonly checks?: number; readonly epoch?: number },
   call: CallOptions,
   key?: KeyHold,
 ): Promise<{ refund: Refund; session: CheckoutSession | undefined }> {
@@ -35,8 +35,10 @@ export async function carryOutRequest(
       await refuse(refunds, scope, requested, reservation.failure);
       throw reservation.failure;
     case 'not_now':
-      // The sweeper's own business can wait; a partner is told to ask again, and must find nothing begun when it does.
-      if (requested.operationId === null) await forget(refunds, scope, requested, reservation.failure, key);
+      // A partner is told to ask again, and must find nothing begun when it does. What was claimed again may have been reserved the last time, and
+      // what another service decided can wait: these are asked for under the same id until checkout has said.
+      if (requested.operationId === null && requested.epoch === undefined)
+        await forget(refunds, scope, requested, reservation.failure, key);
       else await postpone(refunds, scope, requested, key);
       throw reservation.failure;
     case 'unknown':
