@@ -55,6 +55,13 @@ create table checkout.sessions (
   -- What is only rendered back; it holds no amount.
   details jsonb not null default '{}',
   version bigint not null default 1,
+  -- What was captured of each component, and what has been given back of it.
+  captured_tax_cents bigint not null default 0,
+  captured_shipping_cents bigint not null default 0,
+  captured_discount_cents bigint not null default 0,
+  refunded_tax_cents bigint not null default 0,
+  refunded_shipping_cents bigint not null default 0,
+  refunded_discount_cents bigint not null default 0,
   primary key (account_id, test_mode, id),
   foreign key (account_id, test_mode, customer_id) references checkout.customers (account_id, test_mode, id),
   constraint total_is_the_sum_of_its_parts check (
@@ -67,7 +74,10 @@ create table checkout.sessions (
   ),
   constraint received_within_total check (amount_received_cents between 0 and amount_total_cents),
   constraint refunded_within_received check (amount_refunded_cents between 0 and amount_received_cents),
-  constraint disputed_within_received check (amount_disputed_cents between 0 and amount_received_cents)
+  constraint disputed_within_received check (amount_disputed_cents between 0 and amount_received_cents),
+  constraint sessions_refunded_tax check (refunded_tax_cents between 0 and captured_tax_cents),
+  constraint sessions_refunded_shipping check (refunded_shipping_cents between 0 and captured_shipping_cents),
+  constraint sessions_refunded_discount check (refunded_discount_cents between 0 and captured_discount_cents)
 );
 create index sessions_by_customer on checkout.sessions (account_id, test_mode, customer_id, id) where customer_id is not null;
 create index sessions_by_email on checkout.sessions (account_id, test_mode, customer_email, id) where customer_email is not null;
@@ -110,6 +120,8 @@ create table checkout.session_lines (
   recurring_trial_days integer check (recurring_trial_days >= 0),
   amount_captured_cents bigint not null default 0,
   amount_refunded_cents bigint not null default 0,
+  -- Which card paid it.
+  payment_intent_id text collate "C",
   primary key (account_id, test_mode, id),
   unique (account_id, test_mode, session_id, position),
   foreign key (account_id, test_mode, session_id) references checkout.sessions (account_id, test_mode, id),

@@ -262,19 +262,6 @@ create table checkout.refund_reservation_lines (
   foreign key (account_id, test_mode, refund_id) references checkout.refund_reservations
 );
 
--- Which card paid a line, what was captured of each component, and what has been given back of it.
-alter table checkout.session_lines add column payment_intent_id text collate "C";
-alter table checkout.sessions
-  add column captured_tax_cents bigint not null default 0,
-  add column captured_shipping_cents bigint not null default 0,
-  add column captured_discount_cents bigint not null default 0,
-  add column refunded_tax_cents bigint not null default 0,
-  add column refunded_shipping_cents bigint not null default 0,
-  add column refunded_discount_cents bigint not null default 0,
-  add constraint sessions_refunded_tax check (refunded_tax_cents between 0 and captured_tax_cents),
-  add constraint sessions_refunded_shipping check (refunded_shipping_cents between 0 and captured_shipping_cents),
-  add constraint sessions_refunded_discount check (refunded_discount_cents between 0 and captured_discount_cents);
-
 do $$
 declare name text;
 begin
