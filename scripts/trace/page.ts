@@ -11,7 +11,8 @@ export function tracePage(sections: readonly Section[], untraced: readonly (read
     'Where each sentence of [interface.md](interface.md) about shipping rates, components, products, prices, coupons, promo codes and eligibility,',
     'and about what all resources share, is declared (packages/contract), held (code, and the database where it refuses by itself) and tried.',
     `${traced.length} rules, ${tests.size} tests. Written by \`npm run trace\` from scripts/trace/rules; \`npm run check\` fails when a word of these`,
-    'sections has no rule, when something named here does not exist, or when this page is old.',
+    'sections has no rule, when something named here does not exist, or when this page is old. Then follow the decisions of',
+    '[decisions.md](decisions.md) that settle what the interface leaves open about the same.',
     ...sections.flatMap(sectionText),
     '',
     '## Elsewhere',
@@ -22,7 +23,12 @@ export function tracePage(sections: readonly Section[], untraced: readonly (read
 }
 
 function sectionText({ document, heading, rules }: Section): string[] {
-  return ['', `## ${heading}${document === 'interface.md' ? '' : ` (${document})`}`, '', ...rules.flatMap(ruleText)];
+  return [
+    '',
+    `## ${heading}${document === 'interface.md' ? '' : ` ([${document}](${document}))`}`,
+    '',
+    ...rules.flatMap(ruleText),
+  ];
 }
 
 function ruleText(rule: Rule): string[] {

@@ -24,10 +24,12 @@ export interface TestName {
   readonly title: string;
 }
 
-/** The rules of one section of a document in docs/spec, every word of which is quoted by one of them. */
+/** The rules of one section of a document in docs/spec, every word of which is quoted by one of them unless it is `partial`. */
 export interface Section {
   readonly document: string;
   readonly heading: string;
+  /** The section speaks of other resources too: only what the rules quote is traced. */
+  readonly partial?: true;
   readonly rules: readonly Rule[];
 }
 
@@ -44,4 +46,9 @@ export function placesIn(folder: string) {
 /** The quotes of a rule. */
 export function quotesOf({ quote }: Rule): readonly string[] {
   return typeof quote === 'string' ? [quote] : quote;
+}
+
+/** Decisions by the heading that they stand under, among others. */
+export function decisionsIn(heading: string, rules: readonly Rule[]): Section {
+  return { document: 'decisions.md', heading, partial: true, rules };
 }

@@ -1,5 +1,7 @@
 import type { Section } from './rule.ts';
+import { catalogDecisions } from './rules/catalog-decisions.ts';
 import { edgeSections } from './rules/edge.ts';
+import { edgeDecisions } from './rules/edge-decisions.ts';
 import { endpointSections } from './rules/endpoints.ts';
 import { generalSections } from './rules/general.ts';
 import { recordSections } from './rules/records.ts';
@@ -10,6 +12,8 @@ export const sections: readonly Section[] = [
   ...recordSections,
   ...endpointSections,
   ...edgeSections,
+  ...catalogDecisions,
+  ...edgeDecisions,
 ];
 
 /** The sections of interface.md that are about other resources, each with what shows that they hold. */
