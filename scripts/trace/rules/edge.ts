@@ -1,4 +1,4 @@
-import { placesIn, type Section } from '../rule.ts';
+import { placesIn, type Section, testsIn } from '../rule.ts';
 import {
   answers,
   components,
@@ -200,13 +200,15 @@ const limits: Section = {
       quote: 'a confirm charges 50 cents or nothing, and needs an `Idempotency-Key`.',
       contract: ['checkout_sessions.confirm'],
       code: [
-        'services/checkout/src/domain/payment-plan.ts#planPayment',
+        'services/checkout/src/domain/payment-plan.ts#minimumChargeCents',
         ...gateway('http/idempotency.ts#idempotencyOf'),
       ],
-      tests: confirmTable(
-        '200 with payment_intent null when nothing that can be charged is eligible',
-        '400 idempotency_key_required',
-      ),
+      tests: [
+        ...testsIn('services/checkout/test/confirm-session.test.ts')(
+          'charges nothing below 50 cents: 200, complete, payment_intent null',
+        ),
+        ...confirmTable('400 idempotency_key_required'),
+      ],
     },
     { quote: 'More in decisions 10.', aside: 'where to read on' },
   ],
