@@ -1,4 +1,4 @@
-// The one entry of every npm command: `node scripts/bootstrap.mjs start|test|check|bench|eligo [arguments]`.
+// The one entry of every npm command: `node scripts/bootstrap.mjs start|test|check|bench|eligo|… [arguments]`.
 // Plain JavaScript without dependencies, because it runs before anything is installed, on any Node from 20.
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -15,6 +15,9 @@ const commands = {
   check: 'scripts/check.ts',
   bench: 'bench/src/main.ts',
   eligo: 'cli/src/main.ts',
+  failpoints: 'e2e/src/commands/failpoints.ts',
+  chaos: 'e2e/src/commands/chaos.ts',
+  'seeded-bugs': 'e2e/src/commands/seeded-bugs.ts',
 };
 
 async function main() {

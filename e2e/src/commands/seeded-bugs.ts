@@ -2,9 +2,9 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryRoot } from '@eligo/stack';
-import { type Bug, bugs } from './bugs.ts';
-import { copyTree } from './copy-tree.ts';
-import { runTests } from './run-test.ts';
+import { type Bug, bugs } from '../seeded-bugs/bugs.ts';
+import { copyTree } from '../seeded-bugs/copy-tree.ts';
+import { runTests } from '../seeded-bugs/run-test.ts';
 
 const home = join(repositoryRoot, '.eligo', 'seeded-bugs');
 mkdirSync(home, { recursive: true });
@@ -14,15 +14,17 @@ const chosen = bugs.filter(({ name }) => name.includes(wanted));
 if (chosen.length === 0) throw new Error(`no bug is named like ${wanted}`);
 
 // First the code as it is: a test that fails without a bug catches none.
-const trouble = [...(await withoutBug(chosen))];
+const trouble = await withoutBug(chosen);
+let caughtBugs = 0;
 for (const bug of chosen) {
   const startedAt = performance.now();
   const { caught, text } = await seed(bug);
-  if (!caught) trouble.push(bug.name);
+  if (caught) caughtBugs += 1;
+  else trouble.push(bug.name);
   console.log(`${caught ? 'caught  ' : 'SURVIVED'}  ${bug.name}`);
   console.log(`          ${text} (${Math.round((performance.now() - startedAt) / 1_000)} s)`);
 }
-console.log(`${chosen.length - trouble.length} of ${chosen.length} seeded bugs caught`);
+console.log(`${caughtBugs} of ${chosen.length} seeded bugs caught`);
 process.exitCode = trouble.length === 0 ? 0 : 1;
 
 async function withoutBug(all: readonly Bug[]): Promise<string[]> {
@@ -66,7 +68,7 @@ async function seed(bug: Bug): Promise<{ caught: boolean; text: string }> {
     const said = failed.message.split('\n').find((line) => bug.caughtBy.test(line));
     if (said === undefined)
       return { caught: false, text: `${failed.name} failed, but of something else: ${failed.message}` };
-    return { caught: true, text: `by "${failed.name}": ${said.trim()}` };
+    return { caught: true, text: `by "${failed.name}": ${said.trim().slice(0, 160)}` };
   });
 }
 
