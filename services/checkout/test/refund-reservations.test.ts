@@ -59,6 +59,21 @@ describe('taking a refund out of what remains', () => {
     expect((await loadSession(world.database, world.scope, session.id))?.amountRefundedCents).toBe(500);
   });
 
+  it('answers what was reserved also when the account has lost the feature that it took', async () => {
+    const session = await paidSession();
+    const [card] = (await reserve(session, { amount: cents(1) }, newId('refund'), true)).cards;
+    const methods = [{ paymentMethodId: card?.intent.paymentMethodId ?? '', amount: cents(300) }];
+    const reservation = {
+      ...{ refundId: newId('refund'), sessionId: session.id, paymentIntentId: null, preview: false },
+      instruction: { entries: [], amount: cents(300), methods },
+    };
+    for (const features of [['refund_payment_methods'], []]) {
+      const { cards } = await reserveRefund(world.charging, world.scope, { ...reservation, features });
+      expect(cards.map((one) => one.amountCents)).toEqual([300]);
+    }
+    expect((await loadSession(world.database, world.scope, session.id))?.amountRefundedCents).toBe(300);
+  });
+
   it('reserves nothing for a preview', async () => {
     const session = await paidSession();
     await reserve(session, { amount: cents(500) }, newId('refund'), true);

@@ -54,9 +54,6 @@ export async function reserveRefund(
   scope: Scope,
   reservation: RefundReservation,
 ): Promise<ReservedRefund> {
-  if (reservation.instruction.methods.length > 0 && !reservation.features.includes('refund_payment_methods')) {
-    throw new Failure('payment_method_allocation_not_enabled');
-  }
   return withTx(charging.database, scope, (tx) => reserve(charging, tx, scope, reservation), {
     lockTimeoutMs: charging.budgets.lockMs,
   });
@@ -85,6 +82,11 @@ async function reserve(
     );
     const amounts = new Map(earlier.parts.map((part) => [part.paymentIntentId, part.amountCents]));
     return { cards: await describe(tx, scope, intents, amounts), session, at: earlier.actingAt };
+  }
+
+  // Only now: what was reserved while the account had the feature is answered all the same, or it would never be given back.
+  if (reservation.instruction.methods.length > 0 && !reservation.features.includes('refund_payment_methods')) {
+    throw new Failure('payment_method_allocation_not_enabled');
   }
 
   const subject = session === undefined ? intent?.invoiceId : session.id;
