@@ -1,8 +1,10 @@
 import { withTx } from '@eligo/postgres';
+import { createLogger } from '@eligo/service';
 import { waitUntil } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { completeSession } from '../src/actions/complete-session.ts';
+import { confirmSession } from '../src/actions/confirm-session.ts';
 import { deleteCustomer } from '../src/actions/delete-customer.ts';
 import { cancelSession, expireSession } from '../src/actions/end-session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
@@ -94,6 +96,32 @@ describe('a confirm that charges', () => {
     expect(answer.session).toMatchObject({ status: 'paid', amountReceivedCents: 0n });
     expect(answer.session?.nextAction?.type).toBe('collect_letter_of_medical_necessity');
     expect(await world.charges(session)).toMatchObject([{ amount: 3_000, amount_captured: 0 }]);
+  });
+});
+
+describe('a charge that the processor calls malformed', () => {
+  it('is a decline to the partner, and an error in the log that names the attempt and nothing of the card', async () => {
+    const card = await world.card('hsa');
+    const session = await world.mixedSession(card);
+    await world.test.admin(
+      "update checkout.payment_methods set processor_payment_method_id = 'pm_gone' where id = $1",
+      [card.id],
+    );
+    const lines: string[] = [];
+    const logger = createLogger({ service: 'checkout', destination: { write: (text) => lines.push(text) } });
+    const request = { paymentMethodId: card.id, captureMethod: null, expand: [], features: [], key: 'malformed' };
+    await expect(
+      confirmSession({ ...world.charging, logger }, world.scope, {
+        ...{ sessionId: session.id, requestHash: Buffer.alloc(32) },
+        ...request,
+      }),
+    ).rejects.toMatchObject({ code: 'card_declined', declineCode: 'processing_error' });
+    const [attempt] = await world.test.admin<{ id: string; payment_intent_id: string }>(
+      'select id, payment_intent_id from checkout.charge_attempts where subject_id = $1',
+      [session.id],
+    );
+    const logged = lines.map((text) => JSON.parse(text)).find(({ level }) => level === 'error');
+    expect(logged).toMatchObject({ attemptId: attempt?.id, paymentIntentId: attempt?.payment_intent_id });
   });
 });
 

@@ -42,8 +42,8 @@ export async function finishHold(
   if (answer.kind === 'rejected') {
     charging.logger.error(
       {
-        operation_id: operation.id,
-        payment_intent: operation.paymentIntentId,
+        operationId: operation.id,
+        paymentIntentId: operation.paymentIntentId,
         kind: operation.kind,
         code: answer.code,
       },

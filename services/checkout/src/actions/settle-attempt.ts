@@ -80,7 +80,7 @@ async function record(
   ]);
   if (verdict.kind === 'failed') {
     charging.logger.error(
-      { attempt_id: attempt.id, payment_intent: attempt.paymentIntentId, code: verdict.code },
+      { attemptId: attempt.id, paymentIntentId: attempt.paymentIntentId, code: verdict.code },
       'the processor refused a charge as malformed; it was not charged',
     );
   }
