@@ -5,7 +5,7 @@ import { giveUpAttempt } from '../actions/give-up-attempt.ts';
 import { sendAttempt } from '../actions/send-attempt.ts';
 import { settleAttempt } from '../actions/settle-attempt.ts';
 import type { Charging } from '../charging.ts';
-import { claimAttempt } from '../store/charge-attempts.ts';
+import { claimAttempt, findAttempt } from '../store/charge-attempts.ts';
 import { claimOperation } from '../store/intent-operations.ts';
 import { claimPlan, lockLivePlan, savePlan } from '../store/payment-plans.ts';
 import { lockSession } from '../store/sessions.ts';
@@ -74,7 +74,12 @@ async function resolveAttempt(charging: Charging, scope: Scope, id: string): Pro
 }
 
 async function abandon(charging: Charging, scope: Scope, id: string): Promise<void> {
-  await withTx(charging.database, scope, (tx) => giveUpAttempt(tx, scope, id));
+  await withTx(charging.database, scope, async (tx) => {
+    // The session before its attempt, as a confirm takes them: it holds its key too, which the giving up writes last.
+    const attempt = await findAttempt(tx, scope, id);
+    if (attempt?.purpose === 'session') await lockSession(tx, scope, attempt.subjectId);
+    await giveUpAttempt(tx, scope, id);
+  });
 }
 
 async function resumeOperation(charging: Charging, scope: Scope, id: string): Promise<void> {
