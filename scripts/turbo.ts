@@ -24,7 +24,9 @@ export function runTurbo(
   tasks: string[],
   options: { environment?: NodeJS.ProcessEnv; rest?: string[] } = {},
 ): Promise<number> {
-  const args = ['run', ...tasks, '--continue', '--output-logs=new-only', '--log-order=grouped', '--log-prefix=none'];
+  // One task's words as they come; several tasks' words one after the other.
+  const order = tasks.length === 1 ? 'stream' : 'grouped';
+  const args = ['run', ...tasks, '--continue', '--output-logs=new-only', `--log-order=${order}`, '--log-prefix=none'];
   return new Promise((resolve, reject) => {
     // A session of its own: what turbo starts is told to stop as one group.
     const child = spawn(
