@@ -110,9 +110,11 @@ function nodesOf(node: PlanNode): PlanNode[] {
 // Where several pairs are all frequent, any join but a merge compares each entry with all others.
 const walksPairs = /\.list\.(.*\.)?[23]\.(more\.)?(first|after|before)\b/;
 const readsList = /\.list.* in one trip$/;
-// One component has a reference, and one price a lookup key, of which a request names ten. Of several pairs, what is sorted are the few
+// One component has a reference, and one price a lookup key, of which a request names ten; a code or a customer
+// has few promo codes. Of several pairs, what is sorted are the few
 // records that a rare one leads to and one page of what the merge finds.
-const fewRows = /^(components\.list\.reference|prices\.list\..*keys|(prices|products)\.list\.(.*\.)?[23]\b)/;
+const fewRows =
+  /^(components\.list\.reference|prices\.list\..*keys|promo_codes\.list\..*(code|customer)|(prices|products)\.list\.(.*\.)?[23]\b)/;
 
 // A list that sorts before its limit reads all that an account has.
 function sortsUnderLimit(plan: PlanNode): boolean {
