@@ -52,6 +52,21 @@ create table webhooks.events (
 create index events_by_type on webhooks.events (account_id, test_mode, event_type, id);
 create index events_by_age on webhooks.events (created_at);
 
+-- Who sends to an endpoint: one process at a time, for as long as its lease is renewed. So a claim of many deliveries is one write and not
+-- many, and the bound on requests under way to one receiver holds over all processes.
+create table webhooks.lanes (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  endpoint_id text collate "C" not null,
+  owner text collate "C",
+  lease_until timestamptz(3),
+  -- Grows with every change of hands.
+  epoch integer not null default 0,
+  primary key (account_id, test_mode, endpoint_id),
+  foreign key (account_id, test_mode, endpoint_id) references webhooks.endpoints (account_id, test_mode, id)
+) with (fillfactor = 50);
+
+-- Every attempt writes a row here and one of attempts, so there are as few indexes as can be: the keys serve the lists too.
 create table webhooks.deliveries (
   account_id text collate "C" not null,
   test_mode boolean not null,
@@ -63,45 +78,38 @@ create table webhooks.deliveries (
   -- Attempts of the present round; a retry that an account asks for begins a new round.
   attempts integer not null default 0 check (attempts >= 0),
   next_attempt_at timestamptz(3),
-  -- Whose turn it is: every claim counts, and whoever holds the latest one reports a failure.
-  epoch integer not null default 0,
-  lease_until timestamptz(3),
   last_response_status integer,
   last_error text,
   delivered_at timestamptz(3),
   created_at timestamptz(3) not null,
-  primary key (account_id, test_mode, id),
-  constraint one_delivery_for_each_endpoint_and_event unique (account_id, test_mode, endpoint_id, event_id),
+  primary key (account_id, test_mode, endpoint_id, id),
+  constraint one_delivery_for_each_endpoint_and_event unique (account_id, test_mode, event_id, endpoint_id),
   foreign key (account_id, test_mode, endpoint_id) references webhooks.endpoints (account_id, test_mode, id),
   foreign key (account_id, test_mode, event_id) references webhooks.events (account_id, test_mode, id) on delete cascade,
   constraint pending_has_a_time check ((status = 'pending') = (next_attempt_at is not null)),
-  constraint only_pending_is_leased check (lease_until is null or status = 'pending'),
-  constraint delivered_at_a_time check ((status = 'succeeded') <= (delivered_at is not null))
-) with (fillfactor = 80);
+  constraint delivered_at_a_time check (status <> 'succeeded' or delivered_at is not null)
+);
 create index deliveries_due on webhooks.deliveries (account_id, test_mode, endpoint_id, next_attempt_at, id)
   where status = 'pending';
-create index deliveries_by_endpoint on webhooks.deliveries (account_id, test_mode, endpoint_id, id);
-create index deliveries_by_event on webhooks.deliveries (account_id, test_mode, event_id);
 
 create table webhooks.attempts (
   account_id text collate "C" not null,
   test_mode boolean not null,
   delivery_id text collate "C" not null,
-  -- The claim under which it was made.
-  epoch integer not null,
   started_at timestamptz(3) not null,
+  -- The lane's, by which two processes that both believed to hold it are told apart.
+  epoch integer not null,
   duration_ms integer not null check (duration_ms >= 0),
   response_status integer,
   error text,
-  primary key (account_id, test_mode, delivery_id, epoch),
-  foreign key (account_id, test_mode, delivery_id) references webhooks.deliveries (account_id, test_mode, id) on delete cascade
+  primary key (account_id, test_mode, delivery_id, started_at, epoch)
 );
 
 do $$
 declare
   name text;
 begin
-  foreach name in array array['endpoints', 'endpoint_secrets', 'events', 'deliveries', 'attempts'] loop
+  foreach name in array array['endpoints', 'endpoint_secrets', 'events', 'lanes', 'deliveries', 'attempts'] loop
     execute format('alter table webhooks.%I enable row level security', name);
     execute format('alter table webhooks.%I force row level security', name);
     execute format(

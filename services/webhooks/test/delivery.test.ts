@@ -44,9 +44,7 @@ describe('a delivered event', () => {
     const body = verify(secret, 0) as Record<string, unknown>;
     expect(body).toMatchObject({ event_id: event.eventId, event_type: 'refund.created', test_mode: true });
     expect(shop.received[0]?.headers['webhook-id']).toBe(event.eventId);
-    expect(await rowsOf(on, 'deliveries', scope)).toMatchObject([
-      { status: 'succeeded', attempts: 1, lease_until: null },
-    ]);
+    expect(await rowsOf(on, 'deliveries', scope)).toMatchObject([{ status: 'succeeded', attempts: 1 }]);
     expect(await rowsOf(on, 'attempts', scope)).toMatchObject([{ response_status: 200, error: null }]);
   });
 

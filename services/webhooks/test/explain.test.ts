@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => place.drop());
 
 // They run as the finder, through functions, and answer ids only (architecture, invariant 6).
-const acrossAccounts = /due_endpoints|scopes_with_old_events|pg_prepared_statements|outbox|inbox/;
+const acrossAccounts = /webhooks\.due_endpoints|scopes_with_old_events|pg_prepared_statements|outbox|inbox/;
 
 it('every statement of the store finds its rows by an index that leads with account and mode', async () => {
   // One connection, so that all statements are prepared on it, where they can be read back.
@@ -80,23 +80,21 @@ async function runStore(database: Webhooks['database']): Promise<void> {
   await updateEndpoint(webhooks, scope, webhookId, {});
   await rollSecret(webhooks, scope, webhookId);
   const { deliveryId } = await testEndpoint(webhooks, scope, webhookId, 'req_1');
-  await findDelivery(database, scope, deliveryId);
+  await findDelivery(database, scope, webhookId, deliveryId);
   const event = refundEvent(scope);
   await withTx(database, scope, (tx) => fanOutEvent(webhooks, tx, scope, event));
   await retryEvent(webhooks, scope, event.eventId);
   for (const gone of [false, true]) {
-    const claims = await claimDeliveries(database, scope, [{ webhookId, room: 1 }], new Date(), 1_000);
-    const results = claims.map((claim) => ({
+    const claimant = { owner: 'one', at: new Date(), leaseMs: 1_000 };
+    const request = { webhookId, inHand: [], room: 1 };
+    const { deliveries } = await claimDeliveries(database, scope, [request], claimant);
+    const results = deliveries.map((claim) => ({
       ...{ deliveryId: claim.deliveryId, webhookId, epoch: claim.epoch, gone, unreachable: true },
       ...{ startedAt: new Date(), durationMs: 1, responseStatus: 410, error: 'no', nextAttemptAt: null },
     }));
-    await recordAttempts(database, scope, { results, released: claims }, new Date());
-    await recordAttempts(
-      database,
-      scope,
-      { results: results.map((one) => ({ ...one, error: null })), released: [] },
-      new Date(),
-    );
+    await recordAttempts(database, scope, { results, freedLanes: [webhookId] }, new Date(), 'one');
+    const good = results.map((one) => ({ ...one, error: null }));
+    await recordAttempts(database, scope, { results: good, freedLanes: [] }, new Date(), 'one');
   }
   // A built query is prepared once its shape has come back a few times.
   for (let i = 0; i < 5; i++) {

@@ -35,7 +35,7 @@ export interface Machine {
 }
 
 /** Sets the machine up; `options` are the worker's. */
-export async function machine(options: Partial<DeliveryWorkerOptions> = {}): Promise<Machine> {
+export async function machine(options: Partial<DeliveryWorkerOptions> = {}, timeoutMs = 2_000): Promise<Machine> {
   const place = await testDatabase(webhooksService);
   const database = place.open('webhooks', { max: 8 });
   const rules = { reach: 'loopback', ports: [443] } as const;
@@ -54,7 +54,7 @@ export async function machine(options: Partial<DeliveryWorkerOptions> = {}): Pro
   const posters: { close(): void }[] = [];
   const workers: DeliveryWorker[] = [];
   const anotherWorker = (more: Partial<DeliveryWorkerOptions> = {}) => {
-    const poster = openPoster({ rules, resolver: async () => ['127.0.0.1'], timeoutMs: 2_000 });
+    const poster = openPoster({ rules, resolver: async () => ['127.0.0.1'], timeoutMs });
     posters.push(poster);
     const worker = new DeliveryWorker({
       ...{ database, poster, clock, openKey: keyOpener(secrets), onError: (error) => errors.push(error) },

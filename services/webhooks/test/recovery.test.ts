@@ -1,3 +1,4 @@
+import type { Scope } from '@eligo/postgres';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { retryEvent } from '../src/actions/retry-event.ts';
 import { updateEndpoint } from '../src/actions/update-endpoint.ts';
@@ -41,7 +42,7 @@ describe('a process that dies', () => {
     await on.worker.sweep();
     await on.worker.idle();
     expect(shop.received).toHaveLength(1);
-    await on.admin(`update webhooks.deliveries set lease_until = now() where event_id = $1`, [event.eventId]);
+    await lapse(scope);
     await on.worker.sweep();
     await on.worker.idle();
     expect(idsOf(shop)).toEqual([event.eventId, event.eventId]);
@@ -65,7 +66,7 @@ describe('a process that dies', () => {
     shop.answerWith((_request, response) => void response.writeHead(500).end());
     await stopped.sweep();
     await untilReceived(1);
-    await on.admin(`update webhooks.deliveries set lease_until = now() where account_id = $1`, [scope.accountId]);
+    await lapse(scope);
     await on.worker.sweep();
     await on.worker.idle();
     const before = await rowsOf(on, 'deliveries', scope);
@@ -90,6 +91,11 @@ describe('a process that dies', () => {
     expect(new Set(idsOf(shop)).size).toBe(count);
   });
 
+  // As a minute later: the lease of whoever has the lanes is over.
+  async function lapse({ accountId }: Scope): Promise<void> {
+    await on.admin(`update webhooks.lanes set lease_until = now() where account_id = $1`, [accountId]);
+  }
+
   async function untilReceived(count: number): Promise<void> {
     while (shop.received.length < count) await new Promise((resolve) => setTimeout(resolve, 5));
   }
@@ -101,15 +107,15 @@ describe('a receiver that is down', () => {
     await on.endpoint(scope, shop.url);
     shop.answerWith((_request, response) => void response.writeHead(503).end());
     const sent = new Set<string>();
-    for (let hour = 0; hour < 72; hour += 6) {
+    for (let hour = 0; hour < 72; hour += 12) {
       for (let i = 0; i < 25; i++) {
         const event = refundEvent(scope);
         sent.add(event.eventId);
         await on.consume(event);
       }
       await on.worker.idle();
-      for (let minute = 0; minute < 360; minute += 60) {
-        on.clock.advance(hours(1));
+      for (let look = 0; look < 3; look++) {
+        on.clock.advance(hours(4));
         await on.worker.sweep();
         await on.worker.idle();
       }
@@ -165,10 +171,10 @@ describe('a receiver that is down', () => {
     while (shop.received.length < count * 8) {
       await on.worker.sweep();
       await new Promise((resolve) => setTimeout(resolve, 20));
-      // The tarpit's first attempts end after two seconds here: the others were done before.
       expect(performance.now() - started).toBeLessThan(30_000);
     }
-    expect(tarpit.received.length).toBeLessThanOrEqual(16);
+    // Two turns of sixteen at most: the second may begin before the first is recorded, and then the breaker is open.
+    expect(tarpit.received.length).toBeLessThanOrEqual(32);
     await tarpit.close();
   });
 });

@@ -1,6 +1,6 @@
 import { type Database, type Scope, withTx } from '@eligo/postgres';
 import type { ClaimedDelivery } from '../domain/delivery.ts';
-import { claimDeliveries as claimRows } from '../store/deliveries.ts';
+import { claimDeliveries as claimRows, type LaneRequest, lanesHeldByOthers } from '../store/lanes.ts';
 import { liveSecrets } from '../store/secrets.ts';
 
 /** A delivery in hand and the sealed secrets that sign it, the oldest first. */
@@ -8,23 +8,27 @@ export interface DeliveryInHand extends ClaimedDelivery {
   readonly sealedSecrets: readonly string[];
 }
 
-/** Takes due deliveries of one account under a lease, with what it takes to sign them. */
+/** What a claim brought: deliveries, and the endpoints that another process is sending to. */
+export interface Claim {
+  readonly deliveries: readonly DeliveryInHand[];
+  readonly heldByOthers: readonly string[];
+}
+
+/** Takes due deliveries of one account's endpoints, with what it takes to sign them. */
 export function claimDeliveries(
   database: Database,
   scope: Scope,
-  rooms: readonly { webhookId: string; room: number }[],
-  at: Date,
-  leaseMs: number,
-): Promise<DeliveryInHand[]> {
+  requests: readonly LaneRequest[],
+  claimant: { owner: string; at: Date; leaseMs: number },
+): Promise<Claim> {
+  const webhookIds = requests.map(({ webhookId }) => webhookId);
   return withTx(database, scope, async (tx) => {
-    const [claims, secrets] = await Promise.all([
-      claimRows(tx, scope, rooms, at, leaseMs),
-      liveSecrets(
-        tx,
-        scope,
-        rooms.map(({ webhookId }) => webhookId),
-      ),
+    const [claims, secrets, heldByOthers] = await Promise.all([
+      claimRows(tx, scope, requests, claimant),
+      liveSecrets(tx, scope, webhookIds),
+      lanesHeldByOthers(tx, scope, webhookIds, claimant.owner),
     ]);
-    return claims.map((claim) => ({ ...claim, sealedSecrets: secrets.get(claim.webhookId) ?? [] }));
+    const deliveries = claims.map((claim) => ({ ...claim, sealedSecrets: secrets.get(claim.webhookId) ?? [] }));
+    return { deliveries, heldByOthers };
   });
 }

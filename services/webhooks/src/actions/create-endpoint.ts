@@ -3,6 +3,7 @@ import { newId } from '@eligo/values';
 import { type Endpoint, endpointEvents, endpointUrl } from '../domain/endpoint.ts';
 import { newSigningSecret } from '../domain/signature.ts';
 import { insertEndpoint } from '../store/endpoints.ts';
+import { insertLane } from '../store/lanes.ts';
 import { insertFirstSecret } from '../store/secrets.ts';
 import type { Webhooks } from './context.ts';
 
@@ -24,6 +25,7 @@ export async function createEndpoint(
   await withTx(database, scope, async (tx) => {
     await Promise.all([
       insertEndpoint(tx, scope, endpoint),
+      insertLane(tx, scope, endpoint.webhookId),
       insertFirstSecret(tx, scope, endpoint.webhookId, secrets.seal(scope, signingSecret)),
     ]);
   });

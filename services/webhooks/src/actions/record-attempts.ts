@@ -1,14 +1,15 @@
 import { type Database, type Scope, type Tx, withTx } from '@eligo/postgres';
 import { type AttemptResult, isSuccess } from '../domain/delivery.ts';
 import { type EndpointHealth, healthAfter, isGivenUp } from '../domain/health.ts';
-import { recordAttempts as recordRows, releaseDeliveries } from '../store/deliveries.ts';
+import { recordAttempts as recordRows } from '../store/deliveries.ts';
 import { clearHealth, lockHealth, saveHealth } from '../store/endpoints.ts';
+import { releaseLanes } from '../store/lanes.ts';
 import { disableEndpoint } from './disable-endpoint.ts';
 
-/** Attempts of one account that ended, and claims that are given back unused. */
+/** Attempts of one account that ended, and lanes that the process has nothing more of in hand. */
 export interface EndedWork {
   readonly results: readonly AttemptResult[];
-  readonly released: readonly { deliveryId: string; epoch: number }[];
+  readonly freedLanes: readonly string[];
 }
 
 /**
@@ -20,15 +21,18 @@ export function recordAttempts(
   scope: Scope,
   work: EndedWork,
   now: Date,
+  owner: string,
 ): Promise<ReadonlyMap<string, EndpointHealth>> {
   return withTx(
     database,
     scope,
     async (tx) => {
-      const writes = [recordRows(tx, scope, work.results)];
-      if (work.released.length > 0) writes.push(releaseDeliveries(tx, scope, work.released));
-      await Promise.all(writes);
-      return updateHealth(tx, scope, work.results, now);
+      const [failing] = await Promise.all([
+        updateHealth(tx, scope, work.results, now),
+        recordRows(tx, scope, work.results),
+        work.freedLanes.length > 0 ? releaseLanes(tx, scope, work.freedLanes, owner) : undefined,
+      ]);
+      return failing;
     },
     { retrySerialization: 3 },
   );

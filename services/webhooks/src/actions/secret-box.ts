@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto';
 import type { Scope } from '@eligo/postgres';
 import type { Keyring } from '@eligo/service';
 import { signingKey } from '../domain/signature.ts';
@@ -12,15 +13,15 @@ export function secretBox(keyring: Pick<Keyring, 'seal' | 'open'>): SecretBox {
 }
 
 /** Opens sealed secrets to signing keys, and keeps the last thousands: an endpoint's secret is opened once, not at every attempt. */
-export function keyOpener(secrets: SecretBox): (scope: Scope, sealed: string) => Buffer {
-  const opened = new Map<string, Buffer>();
+export function keyOpener(secrets: SecretBox): (scope: Scope, sealed: string) => KeyObject {
+  const opened = new Map<string, KeyObject>();
   return (scope, sealed) => {
-    const place = `${placeOf(scope)} ${sealed}`;
-    const known = opened.get(place);
+    // What is sealed twice differs, so the text alone names the secret; it opened for its own account or it would not be here.
+    const known = opened.get(sealed);
     if (known !== undefined) return known;
     const key = signingKey(secrets.open(scope, sealed));
     if (opened.size >= mostKeys) opened.clear();
-    opened.set(place, key);
+    opened.set(sealed, key);
     return key;
   };
 }

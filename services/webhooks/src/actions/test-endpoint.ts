@@ -45,7 +45,7 @@ export function testEndpoint(
     });
     const { eventId, type: eventType } = event;
     await planDeliveries(tx, scope, { eventId, eventType }, [{ deliveryId, webhookId }], now);
-    const delivery = await findDelivery(tx, scope, deliveryId);
+    const delivery = await findDelivery(tx, scope, webhookId, deliveryId);
     if (delivery === undefined) throw new Error('a delivery that was planned is not there');
     afterCommit(tx, () => webhooks.wake(scope, [webhookId]));
     return delivery;

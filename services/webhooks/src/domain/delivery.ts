@@ -15,7 +15,7 @@ export interface Delivery {
   readonly testMode: boolean;
 }
 
-/** A delivery that a worker holds for the length of its lease, with all that it takes to send it. */
+/** A delivery in a process's hand, with all that it takes to send it; `epoch` is its lane's. */
 export interface ClaimedDelivery {
   readonly deliveryId: string;
   readonly webhookId: string;

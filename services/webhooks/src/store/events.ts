@@ -94,10 +94,17 @@ const findOld = unscoped<{ account_id: string; test_mode: boolean }>(
 );
 const purge = scoped(
   'events.purge',
-  `delete from webhooks.events e using (
+  `with old as (
      select id from webhooks.events where account_id = $1 and test_mode = $2 and created_at < $3 order by id limit $4
-   ) old
-   where e.account_id = $1 and e.test_mode = $2 and e.id = old.id`,
+   ), gone as (
+     delete from webhooks.deliveries d using old
+      where d.account_id = $1 and d.test_mode = $2 and d.event_id = old.id
+     returning d.id
+   ), forgotten as (
+     delete from webhooks.attempts a using gone
+      where a.account_id = $1 and a.test_mode = $2 and a.delivery_id = gone.id
+   )
+   delete from webhooks.events e using old where e.account_id = $1 and e.test_mode = $2 and e.id = old.id`,
 );
 
 function fromRow(row: EventRow): StoredEvent {

@@ -2,7 +2,7 @@ import * as http from 'node:http';
 import * as https from 'node:https';
 import { isIPv6, type LookupFunction } from 'node:net';
 import type { Outcome } from '../../domain/attempt.ts';
-import { parseTarget, TargetRefused, type TargetRules } from '../../domain/target.ts';
+import { hostOf, parseTarget, portOf, TargetRefused, type TargetRules } from '../../domain/target.ts';
 import { type Resolver, resolveTarget } from './resolve.ts';
 
 /** One signed request to a receiver. */
@@ -31,7 +31,7 @@ export interface PosterOptions {
  * ends after 15 s however slowly the receiver drips, and at most 64 kB of its answer are read and thrown away (decisions 8).
  */
 export function openPoster(options: PosterOptions): Poster {
-  const agentOptions = { keepAlive: true, maxFreeSockets: 32, scheduling: 'lifo' as const };
+  const agentOptions = { keepAlive: true, maxFreeSockets: 256, scheduling: 'lifo' as const };
   const agents: Agents = {
     'http:': new http.Agent(agentOptions),
     'https:': new https.Agent({ ...agentOptions, ...(options.ca === undefined ? {} : { ca: options.ca }) }),
@@ -52,13 +52,12 @@ const mostAnswerBytes = 64 * 1024;
 
 async function attempt(request: WebhookRequest, options: PosterOptions, agents: Agents): Promise<Outcome> {
   const timeoutMs = options.timeoutMs ?? totalTimeoutMs;
-  const deadline = new AbortController();
-  const timer = setTimeout(() => deadline.abort(), timeoutMs);
+  const deadline = new Deadline(timeoutMs);
   try {
     // The rules may have become stricter since the endpoint was made.
     const url = parseTarget(request.url, options.rules);
-    const addresses = await orAborted(resolveTarget(url, options.rules, options.resolver), deadline.signal);
-    const send = () => exchange(url, addresses, request, agents, deadline.signal);
+    const addresses = await deadline.before(resolveTarget(url, options.rules, options.resolver));
+    const send = () => exchange(url, addresses, request, agents, deadline);
     return await send().catch((error: unknown) => {
       // The receiver closed an idle connection while it was being used again: what it did not read is sent once more.
       if (error instanceof StaleConnection) return send();
@@ -66,32 +65,68 @@ async function attempt(request: WebhookRequest, options: PosterOptions, agents: 
     });
   } catch (error) {
     if (error instanceof TargetRefused) return { kind: 'refused_target', reason: error.message };
-    if (deadline.signal.aborted) return { kind: 'no_answer', reason: `no answer within ${timeoutMs} ms` };
+    if (deadline.isOver) return { kind: 'no_answer', reason: `no answer within ${timeoutMs} ms` };
     return { kind: 'no_answer', reason: reasonOf(error) };
   } finally {
-    clearTimeout(timer);
+    deadline.end();
   }
 }
 
 class StaleConnection extends Error {}
+
+/** One time for everything that an attempt does; a timer and not a signal, which would cost more than signing the request. */
+class Deadline {
+  isOver = false;
+  #stop: (() => void) | undefined;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(ms: number) {
+    this.#timer = setTimeout(() => {
+      this.isOver = true;
+      this.#stop?.();
+    }, ms);
+  }
+
+  /** Waits for the work, but not past the deadline. */
+  before<T>(work: T | Promise<T>): T | Promise<T> {
+    if (!(work instanceof Promise)) return work;
+    return new Promise((resolve, reject) => {
+      this.onOver(() => reject(new Error('too late')));
+      work.then(resolve, reject);
+    });
+  }
+
+  /** What to do when time is up; whatever was said before is forgotten. */
+  onOver(stop: () => void): void {
+    this.#stop = stop;
+    if (this.isOver) stop();
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+  }
+}
 
 function exchange(
   url: URL,
   addresses: readonly string[],
   request: WebhookRequest,
   agents: Agents,
-  signal: AbortSignal,
+  deadline: Deadline,
 ): Promise<Outcome> {
   return new Promise((resolve, reject) => {
     const protocol = url.protocol === 'https:' ? 'https:' : 'http:';
     const client = protocol === 'https:' ? https : http;
-    const outgoing = client.request(url, {
+    const outgoing = client.request({
       method: 'POST',
+      hostname: hostOf(url),
+      port: portOf(url),
+      path: url.pathname + url.search,
       agent: agents[protocol],
-      headers: { ...request.headers, 'content-length': request.body.byteLength },
+      headers: { host: url.host, ...request.headers, 'content-length': request.body.byteLength },
       lookup: pinnedTo(addresses),
-      signal,
     });
+    deadline.onOver(() => outgoing.destroy(new Error('too late')));
     outgoing.on('error', (error: NodeJS.ErrnoException) => {
       const stale = outgoing.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
       reject(stale ? new StaleConnection('stale connection', { cause: error }) : error);
@@ -112,28 +147,23 @@ function exchange(
       answer.on('end', () => resolve(outcome));
       // An answer cut short is none: what it stood for may not have been done, and sending again is allowed.
       answer.on('error', reject);
-      answer.on('close', () => reject(new Error('the answer was cut short')));
+      answer.on('close', () => reject(cutShort));
     });
     outgoing.end(request.body);
   });
 }
 
+const cutShort = new Error('the answer was cut short');
+
 // The connection asks for the name's addresses here and nowhere else; an address literal asks for none and was checked as it stands.
 function pinnedTo(addresses: readonly string[]): LookupFunction {
-  const pinned = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
   return (_host, options, callback) => {
+    const pinned = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
     const [first] = pinned;
     if (first === undefined) callback(new TargetRefused('the host has no address'), '', 4);
     else if (options.all === true) callback(null, pinned);
     else callback(null, first.address, first.family);
   };
-}
-
-function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
-    work.then(resolve, reject);
-  });
 }
 
 // Codes only: a message may quote what the receiver sent.

@@ -6,14 +6,21 @@ import { checkAddresses, hostOf, type TargetRules } from '../../domain/target.ts
 export type Resolver = (host: string) => Promise<readonly string[]>;
 
 /**
- * The addresses that a request to `url` may go to, each of them checked: the literal itself, or what the name stands for now. The request
- * is then pinned to them, so that a name which changes its mind between the check and the connection changes nothing.
+ * The addresses that a request to `url` may go to, each of them checked: what the name stands for now, or the literal itself, which parsing the
+ * URL has checked. The request is then pinned to them, so that a name which changes its mind between the check and the connection changes
+ * nothing.
  */
-export async function resolveTarget(url: URL, rules: TargetRules, resolver: Resolver): Promise<readonly string[]> {
+export function resolveTarget(
+  url: URL,
+  rules: TargetRules,
+  resolver: Resolver,
+): readonly string[] | Promise<readonly string[]> {
   const host = hostOf(url);
-  const addresses = isIP(host) === 0 ? await resolver(host) : [host];
-  checkAddresses(addresses, rules);
-  return addresses;
+  if (isIP(host) !== 0) return [host];
+  return resolver(host).then((addresses) => {
+    checkAddresses(addresses, rules);
+    return addresses;
+  });
 }
 
 /** The system's resolver, asked once per name and second: a burst to one host is one question. */

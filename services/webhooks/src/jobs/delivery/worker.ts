@@ -1,13 +1,14 @@
-import type { Database, Scope } from '@eligo/postgres';
+import { type KeyObject, randomUUID } from 'node:crypto';
+import { type Database, type Scope, withTx } from '@eligo/postgres';
 import type { Clock } from '@eligo/values';
-import { claimDeliveries, type DeliveryInHand } from '../../actions/claim-deliveries.ts';
-import { type EndedWork, recordAttempts } from '../../actions/record-attempts.ts';
+import { type Claim, claimDeliveries, type DeliveryInHand } from '../../actions/claim-deliveries.ts';
+import { recordAttempts } from '../../actions/record-attempts.ts';
 import { judgeAttempt } from '../../domain/attempt.ts';
 import type { AttemptResult } from '../../domain/delivery.ts';
 import { breakerThreshold } from '../../domain/health.ts';
 import { signatureHeader } from '../../domain/signature.ts';
-import { dueEndpoints } from '../../store/deliveries.ts';
-import { type Lane, type LaneLimits, Lanes, scopeKey } from './lanes.ts';
+import { dueEndpoints, type LaneRequest, renewLanes } from '../../store/lanes.ts';
+import { type Lane, type LaneLimits, Lanes, laneKey, scopeKey } from './lanes.ts';
 import type { Poster } from './post.ts';
 import { Recorder } from './recorder.ts';
 
@@ -16,7 +17,7 @@ export interface DeliveryWorkerOptions {
   readonly database: Database;
   readonly poster: Poster;
   /** The signing key behind a sealed secret. */
-  readonly openKey: (scope: Scope, sealed: string) => Buffer;
+  readonly openKey: (scope: Scope, sealed: string) => KeyObject;
   readonly clock: Clock;
   /** Told of what failed inside; what a receiver did wrong is recorded with the delivery instead. */
   readonly onError: (error: unknown, where: string) => void;
@@ -30,22 +31,24 @@ export interface DeliveryWorkerOptions {
 }
 
 /**
- * Sends due deliveries: claims them in batches, a few for each endpoint, sends them side by side and records what became of them in batches.
- * What is claimed and not recorded when the process dies is sent again, under the same webhook-id, when its lease has lapsed.
+ * Sends due deliveries: takes the lanes of their endpoints, claims in batches, a few for each, sends them side by side and records what became
+ * of them in batches. What is in hand when the process dies is sent again, under the same webhook-id, when the lanes' leases have lapsed.
  */
 export class DeliveryWorker {
   readonly #options: DeliveryWorkerOptions;
+  readonly #owner = randomUUID();
   readonly #lanes: Lanes;
   readonly #recorder: Recorder;
   readonly #claiming = new Map<string, Promise<void>>();
   readonly #sending = new Set<Promise<void>>();
+  readonly #turnedAway = new Map<string, number>();
   #stopped = false;
   #pumpIsDue = false;
 
   constructor(options: DeliveryWorkerOptions) {
     this.#options = options;
     this.#lanes = new Lanes({ ...defaultLimits, ...options.limits });
-    this.#recorder = new Recorder((scope, work) => this.#write(scope, work));
+    this.#recorder = new Recorder((scope, results) => this.#write(scope, results));
   }
 
   /** Says that these endpoints have something to be sent now. */
@@ -57,7 +60,13 @@ export class DeliveryWorker {
   /** Looks for endpoints with due deliveries: retries, what another process left, and what nobody woke this one for. */
   async sweep(): Promise<void> {
     const { database, clock } = this.#options;
-    for (const { scope, webhookId } of await dueEndpoints(database, clock.now(), mostEndpointsInOneSweep)) {
+    await this.#renew();
+    for (const { scope, webhookId } of await dueEndpoints(
+      database,
+      clock.now(),
+      this.#owner,
+      mostEndpointsInOneSweep,
+    )) {
       this.#lanes.wake(scope, webhookId);
     }
     this.#pumpSoon();
@@ -76,13 +85,25 @@ export class DeliveryWorker {
     }
   }
 
-  /** Claims nothing more, gives back what waits, and waits for what is under way. */
+  /** Claims nothing more, leaves what waits to others, and waits for what is under way. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all(this.#claiming.values());
-    for (const lane of this.#lanes.all()) this.#giveBack(lane.scope, lane.webhookId);
+    for (const lane of this.#lanes.all()) this.#lanes.dropWaiting(lane.scope, lane.webhookId);
     await Promise.all(this.#sending);
     await this.#recorder.idle();
+  }
+
+  // A slow receiver's lane is in use for longer than a lease.
+  async #renew(): Promise<void> {
+    const { database, leaseMs = defaultLeaseMs } = this.#options;
+    const inUse = this.#lanes.all().filter(({ inHand }) => inHand.size > 0);
+    for (const lanes of Map.groupBy(inUse, ({ scope }) => scopeKey(scope)).values()) {
+      const [{ scope } = { scope: undefined }] = lanes;
+      if (scope === undefined) continue;
+      const webhookIds = lanes.map(({ webhookId }) => webhookId);
+      await withTx(database, scope, (tx) => renewLanes(tx, scope, webhookIds, this.#owner, leaseMs));
+    }
   }
 
   // Wakes of one turn of the event loop are claimed for together.
@@ -97,32 +118,49 @@ export class DeliveryWorker {
 
   #pump(): void {
     if (this.#stopped) return;
-    for (const { scope, rooms } of this.#lanes.wanting()) {
+    for (const { scope, requests } of this.#lanes.wanting()) {
       if (this.#claiming.size >= mostClaimsAtOnce) return;
       const key = scopeKey(scope);
       if (this.#claiming.has(key)) continue;
-      this.#lanes.claiming(scope, rooms);
-      this.#claiming.set(key, this.#claim(scope, rooms));
+      this.#lanes.claiming(scope, requests);
+      this.#claiming.set(key, this.#claim(scope, requests));
     }
   }
 
-  async #claim(scope: Scope, rooms: { webhookId: string; room: number }[]): Promise<void> {
+  async #claim(scope: Scope, requests: LaneRequest[]): Promise<void> {
     const { database, clock, onError, leaseMs = defaultLeaseMs } = this.#options;
-    let claims: DeliveryInHand[] = [];
+    let claim: Claim = { deliveries: [], heldByOthers: [] };
     try {
-      claims = await claimDeliveries(database, scope, rooms, clock.now(), leaseMs);
+      claim = await claimDeliveries(database, scope, requests, { owner: this.#owner, at: clock.now(), leaseMs });
     } catch (error) {
       // The next sweep finds them again.
       onError(error, 'claiming deliveries');
     }
     this.#claiming.delete(scopeKey(scope));
-    for (const lane of this.#lanes.claimed(scope, rooms, claims)) this.#sendNext(lane);
+    this.#lanes.claimed(scope, requests, claim.deliveries);
+    for (const { webhookId } of claim.deliveries) this.#turnedAway.delete(laneKey(scope, webhookId));
+    this.#sendNext();
+    for (const webhookId of claim.heldByOthers) this.#comeBack(scope, webhookId);
     this.#pumpSoon();
   }
 
-  #sendNext(lane: Lane): void {
-    for (let delivery = this.#lanes.next(lane); delivery !== undefined; delivery = this.#lanes.next(lane)) {
-      const sending = this.#send(lane, delivery).finally(() => this.#sending.delete(sending));
+  // Whoever has the lane may have looked just before there was something new; it gives the lane up as soon as it has nothing in hand. After some
+  // tries the sweep is quick enough.
+  #comeBack(scope: Scope, webhookId: string): void {
+    const key = laneKey(scope, webhookId);
+    const times = (this.#turnedAway.get(key) ?? 0) + 1;
+    if (times > mostTurnsAway || this.#stopped) {
+      this.#turnedAway.delete(key);
+      return;
+    }
+    this.#turnedAway.set(key, times);
+    setTimeout(() => this.wake(scope, [webhookId]), pauseWhenTurnedAwayMs).unref();
+  }
+
+  #sendNext(): void {
+    if (this.#stopped) return;
+    for (let turn = this.#lanes.next(); turn !== undefined; turn = this.#lanes.next()) {
+      const sending = this.#send(turn.lane, turn.delivery).finally(() => this.#sending.delete(sending));
       this.#sending.add(sending);
     }
   }
@@ -140,10 +178,10 @@ export class DeliveryWorker {
       this.#recorder.record(lane.scope, result);
     } catch (error) {
       onError(error, 'sending a delivery');
-      this.#recorder.release(lane.scope, delivery);
+      this.#lanes.done(lane.scope, [delivery]);
     }
     this.#lanes.ended(lane);
-    this.#sendNext(lane);
+    this.#sendNext();
     if (lane.dirty) this.#pumpSoon();
   }
 
@@ -166,32 +204,40 @@ export class DeliveryWorker {
     });
   }
 
-  async #write(scope: Scope, work: EndedWork): Promise<void> {
+  async #write(scope: Scope, results: readonly AttemptResult[]): Promise<void> {
     const { database, clock, onError } = this.#options;
     for (let attempt = 1; ; attempt++) {
       try {
-        const failing = await recordAttempts(database, scope, work, clock.now());
-        for (const [webhookId, health] of failing) {
-          if (health.failuresInRow >= breakerThreshold) this.#giveBack(scope, webhookId);
+        const work = { results, freedLanes: this.#lanes.releasedBy(scope, results) };
+        const failing = await recordAttempts(database, scope, work, clock.now(), this.#owner);
+        for (const [webhookId, { failuresInRow }] of failing) {
+          if (failuresInRow >= breakerThreshold) this.#lanes.dropWaiting(scope, webhookId);
         }
-        return;
+        break;
       } catch (error) {
         onError(error, 'recording attempts');
-        // The leases lapse by themselves, and what was sent is sent again: at least once.
-        if (attempt >= writeAttempts) return;
+        // They are still due, and what was sent is sent again: at least once.
+        if (attempt >= writeAttempts) break;
         await new Promise((resolve) => setTimeout(resolve, 100 * 2 ** attempt));
       }
     }
-  }
-
-  #giveBack(scope: Scope, webhookId: string): void {
-    for (const delivery of this.#lanes.dropWaiting(scope, webhookId)) this.#recorder.release(scope, delivery);
+    this.#lanes.done(scope, results);
+    this.#pumpSoon();
   }
 }
 
-const defaultLimits: LaneLimits = { perEndpointUnderWay: 16, perEndpoint: 32, total: 1_024 };
-// At worst a delivery waits behind one full turn of its endpoint (15 s) and then takes as long itself; the rest is margin.
-const defaultLeaseMs = 60_000;
+// In hand is many times what is under way, so that sending goes on while results are being written.
+const defaultLimits: LaneLimits = {
+  perEndpointUnderWay: 16,
+  underWay: 256,
+  perEndpoint: 256,
+  total: 8_192,
+  atOnce: 1_000,
+};
+// Twice what one attempt takes; whoever needs a lane for longer renews it.
+const defaultLeaseMs = 30_000;
 const mostClaimsAtOnce = 4;
 const mostEndpointsInOneSweep = 5_000;
 const writeAttempts = 5;
+const pauseWhenTurnedAwayMs = 50;
+const mostTurnsAway = 20;
