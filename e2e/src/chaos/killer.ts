@@ -3,8 +3,9 @@ import type { Random } from './random.ts';
 
 /** Whom it kills; those that a confirm passes through more often. `connections` are the database's, killed on the server. */
 const victims = [
-  ...['checkout', 'checkout', 'checkout', 'checkout', 'gateway', 'gateway', 'gateway'],
-  ...['connections', 'nats', 'webhooks', 'refunds', 'billing', 'catalog', 'sandbox'],
+  ...Array.from({ length: 6 }, () => 'checkout'),
+  ...Array.from({ length: 4 }, () => 'gateway'),
+  ...['connections', 'connections', 'nats', 'sandbox', 'webhooks', 'refunds', 'billing', 'catalog'],
 ];
 
 /** Kills one part after the other with SIGKILL, never one that is still coming up again. */

@@ -5,6 +5,7 @@ import { newShopper } from '../crashes/shopper.ts';
 import type { Stage } from '../crashes/stage.ts';
 import { record } from '../records.ts';
 import { type Client, newClient } from './clients.ts';
+import { effectsMatch, subscribe } from './effects.ts';
 import { newKiller } from './killer.ts';
 import { type Random, randomOf } from './random.ts';
 
@@ -43,6 +44,7 @@ const processorFaults = [
 export async function runChaos(stage: Stage, settings: ChaosSettings): Promise<ChaosReport> {
   const { eligo } = stage;
   const random = randomOf(settings.seed);
+  const receiver = await subscribe(eligo);
   const clients = await fillCarts(stage, random, settings.sessions);
   const startedAt = performance.now();
   const kills = await underFire(eligo, random, clients, settings.kills);
@@ -52,11 +54,13 @@ export async function runChaos(stage: Stage, settings: ChaosSettings): Promise<C
   await payWhatWasLeft(stage, clients);
   await booksAgree(eligo, 120_000);
   const paid = await holdAgainstAnswers(stage, clients);
+  await effectsMatch(eligo, receiver, paid);
   await booksAgree(eligo);
+  await receiver.close();
   return {
     seed: settings.seed,
     sessions: clients.length,
-    paid,
+    paid: paid.size,
     kills,
     underFireMs: Math.round(quietFrom - startedAt),
     untilQuietMs: Math.round(performance.now() - quietFrom),
@@ -82,17 +86,23 @@ async function underFire(
   const killer = newKiller(eligo, random);
   const waiting = [...clients];
   const confirming: Promise<void>[] = [];
+  const troubles: unknown[] = [];
   await armFaults(eligo);
   for (let kill = 0; kill < kills; kill++) {
     const arrivals = waiting.splice(0, Math.ceil(waiting.length / (kills - kill)));
-    confirming.push(...arrivals.map((client) => client.confirm()));
+    confirming.push(
+      ...arrivals.map((client) =>
+        client.confirm().catch((trouble: unknown) => {
+          troubles.push(trouble);
+        }),
+      ),
+    );
     await pause(random.between(10, 400));
     // A restarted sandbox has no faults armed.
     if ((await killer.strike()) === 'sandbox') await armFaults(eligo);
     await pause(random.between(100, 900));
   }
-  const outcomes = await Promise.allSettled(confirming);
-  const troubles = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
+  await Promise.all(confirming);
   if (troubles.length > 0)
     throw new AggregateError(troubles, `${troubles.length} clients were not served: ${troubles[0]}`);
   return killer.kills;
@@ -124,8 +134,8 @@ async function isComplete({ api }: Stage, sessionId: string): Promise<boolean> {
 }
 
 // What each client was told is what happened, and is told again to whoever asks once more with the same key.
-async function holdAgainstAnswers(stage: Stage, clients: readonly Client[]): Promise<number> {
-  let paid = 0;
+async function holdAgainstAnswers(stage: Stage, clients: readonly Client[]): Promise<Set<string>> {
+  const paid = new Set<string>();
   for (const { cart, card, answers, again } of clients) {
     await again();
     const taken = (await chargesOf(stage, cart.sessionId)).map((charge) => charge.amount_captured);
@@ -137,7 +147,7 @@ async function holdAgainstAnswers(stage: Stage, clients: readonly Client[]): Pro
     const statuses = answers.map(({ status }) => status);
     const told = statuses.every((status) => (card === 'declined' ? status === 402 : status === 200 || status === 400));
     if (!told) throw new Error(`session ${cart.sessionId}, paid by the card ${card}, was answered ${statuses.join()}`);
-    if (complete) paid += 1;
+    if (complete) paid.add(cart.sessionId);
   }
   return paid;
 }

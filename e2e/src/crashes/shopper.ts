@@ -15,6 +15,9 @@ export interface Shopper {
   newKey(): string;
 }
 
+/** Past the time in which the slowest part is up again on a busy machine. */
+const patienceMs = 90_000;
+
 /** 503 says "ask again"; every other answer is the key's for good. */
 const finalStatuses = new Set([200, 400, 402, 409]);
 
@@ -42,14 +45,19 @@ export function newShopper(stage: Stage): Shopper {
     ask,
     wasAnswered: (cart, key) => answers.has(nameOf(cart, key)),
     newKey: () => randomUUID(),
-    insist: (cart, key) =>
-      waitUntil(
-        async () => {
-          const answer = await ask(cart, key);
-          return answer !== undefined && answer.status !== 503 && answer;
-        },
-        { withinMs: 40_000, everyMs: 200, what: 'a final answer' },
-      ),
+    async insist(cart, key) {
+      let last = 'no answer';
+      const final = async () => {
+        const answer = await ask(cart, key);
+        last = answer === undefined ? 'no answer' : `${answer.status} ${answer.text}`;
+        return answer !== undefined && answer.status !== 503 && answer;
+      };
+      try {
+        return await waitUntil(final, { withinMs: patienceMs, everyMs: 300, what: 'a final answer' });
+      } catch (error) {
+        throw new Error(`session ${cart.sessionId}, key ${key}, at last ${last}: ${error}`, { cause: error });
+      }
+    },
   };
 }
 
