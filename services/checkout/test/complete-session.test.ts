@@ -210,6 +210,19 @@ describe('a session in another mode', () => {
     expect(commands).toHaveLength(1);
   });
 
+  it('gives a subscription the card’s customer where the shop named none, and charges nothing when there is none', async () => {
+    const card = await world.card('hsa');
+    const sold = {
+      mode: 'subscription',
+      lines: [line({ unitAmount: 2_500, class: 'auto_substantiation', recurring: true })],
+    };
+    const [named, nameless] = [await world.session(sold), await world.session(sold)];
+    expect(await pay(named, card)).toMatchObject({ status: 'complete', customerId: card.customerId });
+    await world.test.admin('update checkout.payment_methods set customer_id = null where id = $1', [card.id]);
+    await expect(pay(nameless, card)).rejects.toMatchObject({ code: 'customer_required' });
+    expect(await world.charges(nameless)).toEqual([]);
+  });
+
   it('charges nothing now when a subscription begins with a trial', async () => {
     const card = await world.card('hsa');
     const session = await world.session({

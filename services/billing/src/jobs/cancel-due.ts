@@ -15,7 +15,12 @@ export async function runDueCancellations(work: Work, signal?: AbortSignal): Pro
   for (const row of rows) {
     if (signal?.aborted) return false;
     const scope: Scope = { accountId: row.account_id, testMode: row.test_mode };
-    await cancelIfDue(work, scope, row.id);
+    try {
+      await cancelIfDue(work, scope, row.id);
+    } catch (error) {
+      // One that fails must not keep those behind it from ending.
+      work.logger.error({ err: error, subscriptionId: row.id }, 'a due subscription could not be ended');
+    }
   }
   return rows.length === mostAtOnce;
 }

@@ -15,7 +15,12 @@ export async function finishClocks(work: Work, signal: AbortSignal): Promise<voi
   for (const row of await work.database.rows(advancing, null, [mostAtOnce])) {
     if (signal.aborted) return;
     const scope: Scope = { accountId: row.account_id, testMode: row.test_mode };
-    const clock = await findTestClock(work.database, scope, row.id);
-    if (clock?.status === 'advancing') await finishAdvance(work, scope, clock, { caller: work.callerFor(scope) });
+    try {
+      const clock = await findTestClock(work.database, scope, row.id);
+      if (clock?.status === 'advancing') await finishAdvance(work, scope, clock, { caller: work.callerFor(scope) });
+    } catch (error) {
+      // One that fails must not keep those behind it from going on.
+      work.logger.error({ err: error, testClockId: row.id }, 'an advance could not be finished; it is tried again');
+    }
   }
 }

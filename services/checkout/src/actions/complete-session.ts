@@ -57,8 +57,8 @@ async function reserve(
   const at = await timeOnClock(tx, scope, charging.clock, found.testClockId);
   const refusal = refusalByStatus(found, at);
   if (refusal !== undefined) throw refusal;
-  const cards = await findCards(tx, scope, payment.paymentMethodIds);
-  const session = await noteShopper(tx, scope, found, payment);
+  const { cards, customerId } = await findCards(tx, scope, payment.paymentMethodIds);
+  const session = await noteShopper(tx, scope, found, payment, customerId);
   const live = await lockLivePlan(tx, scope, session.id);
   if (live !== undefined) return addSecondCard(charging, tx, scope, live, cards, at);
   if ((await liveAttempts(tx, scope, 'session', session.id)).length > 0) {
@@ -67,9 +67,14 @@ async function reserve(
   return newPlan(charging, tx, scope, session, cards, at);
 }
 
-async function findCards(tx: Tx, scope: Scope, ids: readonly string[]): Promise<ShopperCard[]> {
+// The cards in the order given, and the first one's customer.
+async function findCards(
+  tx: Tx,
+  scope: Scope,
+  ids: readonly string[],
+): Promise<{ cards: ShopperCard[]; customerId: string | null }> {
   const found = await findChargeableCards(tx, scope, ids);
-  return ids.map((id, index) => {
+  const cards = ids.map((id, index) => {
     const card = found.find((candidate) => candidate.id === id);
     if (card === undefined) {
       const field = index === 0 ? 'payment_method' : 'second_payment_method';
@@ -81,16 +86,29 @@ async function findCards(tx: Tx, scope: Scope, ids: readonly string[]): Promise<
     }
     return { paymentMethodId: card.id, healthCard: card.hsaFsa === true };
   });
+  return { cards, customerId: found.find((card) => card.id === ids[0])?.customerId ?? null };
 }
 
-// What the shopper filled in, and the ids of the subscription that is to come: they exist before anything is charged.
-async function noteShopper(tx: Tx, scope: Scope, session: Session, payment: ShopperPayment): Promise<Session> {
-  const ids =
-    session.mode === 'subscription' && session.subscriptionId === null
-      ? { subscriptionId: newId('subscription'), invoiceId: newId('invoice') }
-      : {};
+// What the shopper filled in. A subscription belongs to a customer: before anything is charged it has one, the card's where the shop named
+// none, and the ids under which billing will make it.
+async function noteShopper(
+  tx: Tx,
+  scope: Scope,
+  session: Session,
+  payment: ShopperPayment,
+  cardCustomerId: string | null,
+): Promise<Session> {
   const address = payment.shippingDetails === null ? {} : { shippingDetails: payment.shippingDetails };
-  return saveSession(tx, scope, session, { ...session, ...ids, ...address });
+  if (session.mode !== 'subscription') return saveSession(tx, scope, session, { ...session, ...address });
+  const customerId = session.customerId ?? cardCustomerId;
+  if (customerId === null) throw new Failure('customer_required');
+  return saveSession(tx, scope, session, {
+    ...session,
+    ...address,
+    customerId,
+    subscriptionId: session.subscriptionId ?? newId('subscription'),
+    invoiceId: session.invoiceId ?? newId('invoice'),
+  });
 }
 
 async function addSecondCard(

@@ -64,6 +64,7 @@ async function ensureIntent(
   );
   if (made.kind === 'created') return { kind: 'created', intentId: made.intentId };
   if (made.kind === 'unknown') return { kind: 'unknown' };
+  if (made.kind === 'rejected' && isOurOwnFault(made)) return { kind: 'unknown' };
   const { code } = made;
   return made.kind === 'declined'
     ? {
@@ -138,11 +139,16 @@ function verdictOf(attempt: ChargeAttempt, answer: ProcessorAnswer): ProcessorVe
     case 'canceled':
       return { kind: 'failed', code: 'canceled' };
     case 'rejected':
-      return { kind: 'failed', code: answer.code };
+      return isOurOwnFault(answer) ? undefined : { kind: 'failed', code: answer.code };
     case 'processing':
     case 'unknown':
       return undefined;
   }
+}
+
+// A key of ours that is wrong or revoked says nothing about the card: a terminal refusal would be stored for a mistake that an operator mends.
+function isOurOwnFault({ status, code }: { status: number; code: string }): boolean {
+  return status === 401 || status === 403 || code === 'idempotency_error';
 }
 
 // Another amount or another attempt's charge is nobody's success: it stays unsettled, loudly, until a person has looked.

@@ -8,7 +8,7 @@ import { settleClock, settledClocks } from '../store/test-clocks.ts';
 // So many at a time that a run stays within seconds; a full batch is followed by the next at once.
 const BATCH = 200;
 
-type Needs = Pick<Resources, 'database' | 'clock'>;
+type Needs = Pick<Resources, 'database' | 'clock' | 'logger'>;
 
 /** Expires the sessions whose time has come, by the wall clock or by their test clock. */
 export function expireSessions(needs: Needs): Job {
@@ -29,7 +29,12 @@ async function expireAll(needs: Needs, due: readonly DueSession[], signal: Abort
   let expired = 0;
   for (const { scope, sessionId } of due) {
     if (signal.aborted) return false;
-    if (await expireIfDue(needs, scope, sessionId)) expired += 1;
+    try {
+      if (await expireIfDue(needs, scope, sessionId)) expired += 1;
+    } catch (error) {
+      // One that fails must not keep those behind it from expiring.
+      needs.logger.error({ err: error, sessionId }, 'a due session could not be expired');
+    }
   }
   return due.length === BATCH && expired > 0;
 }

@@ -46,6 +46,7 @@ export async function saveSession(tx: Tx, scope: Scope, before: Session, after: 
     after.clientReferenceId,
     after.letterFeeStatus,
     after.customerEmail,
+    after.customerId,
   ]);
   if (written !== 1) throw new Error('a session was changed since it was read');
   return { ...after, version: before.version + 1n };
@@ -205,7 +206,7 @@ const update = scoped<never>(
      payment_intent_ids = $10, refund_ids = $11, capture_ids = $12, dispute_ids = $13, setup_intent_id = $14,
      subscription_id = $15, invoice_id = $16, next_action = $17, completed_at = $18, ended_at = $19, renewal_as_of = $20,
      shipping_details = $21, storefront_payment_details = $22, metadata = $23, client_reference_id = $24,
-     letter_fee_status = $25, customer_email = $26, version = version + 1
+     letter_fee_status = $25, customer_email = $26, customer_id = $27, version = version + 1
    where account_id = $1 and test_mode = $2 and id = $3 and version = $4 and status = $5`,
 );
 
