@@ -1,0 +1,140 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { waitUntil } from '@eligo/testkit';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { commandOf, parentOf, processIdentity } from '../../../scripts/bootstrap/processes.mjs';
+import { freePort } from '../src/free-port.ts';
+import { homeAt, repositoryRoot } from '../src/home.ts';
+import { removeHome } from '../src/postgres/remove.ts';
+import { readStackFile, type StackFile } from '../src/stack-file.ts';
+
+// The whole stack is started four times here.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
+
+const home = homeAt(join(mkdtempSync(join(tmpdir(), 'eligo-start-')), 'home'));
+const npms: ChildProcess[] = [];
+let port: number;
+
+beforeAll(async () => {
+  port = await freePort();
+});
+
+afterAll(() => {
+  for (const npm of npms) npm.kill('SIGTERM');
+  removeHome(home);
+  rmSync(join(home.root, '..'), { recursive: true, force: true });
+});
+
+/** What a run said so far. */
+interface Run {
+  readonly npm: ChildProcess;
+  said(): string;
+}
+
+// As npm does it: a process that starts a shell that starts the bootstrap, and that passes no signal on.
+function npmStart(): Run {
+  const script = `require('node:child_process').spawn('sh', ['-c', 'node scripts/bootstrap.mjs start; exit $?'], { stdio: 'inherit' }).on('exit', (code) => process.exit(code))`;
+  const npm = spawn(process.execPath, ['-e', script], {
+    cwd: repositoryRoot,
+    env: {
+      ...process.env,
+      npm_lifecycle_event: 'start',
+      ELIGO_HOME: home.root,
+      PORT: String(port),
+      DATABASE_URL: '',
+      NATS_URL: '',
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  npms.push(npm);
+  let text = '';
+  for (const stream of [npm.stdout, npm.stderr]) {
+    stream?.setEncoding('utf8').on('data', (more: string) => {
+      text += more;
+    });
+  }
+  return { npm, said: () => text };
+}
+
+async function ready(run: Run): Promise<StackFile> {
+  await waitUntil(() => run.said().includes('Eligo is ready at') || run.npm.exitCode !== null, { withinMs: 90_000 });
+  expect(run.said()).toContain(`Eligo is ready at http://127.0.0.1:${port}`);
+  const file = readStackFile(home);
+  if (!file) throw new Error('there is no stack.json');
+  return file;
+}
+
+const isGone = ({ pid }: { pid: number }) => processIdentity(pid) === undefined;
+
+async function listRates({ gateway, test_api_key: key }: StackFile): Promise<number> {
+  return (await fetch(`${gateway}/v1/shipping_rates`, { headers: { authorization: `Bearer ${key}` } })).status;
+}
+
+it('says where it is and with which keys, and writes stack.json for its owner alone', async () => {
+  const run = npmStart();
+  const file = await ready(run);
+  expect(file).toMatchObject({
+    gateway: `http://127.0.0.1:${port}`,
+    processor: expect.stringMatching(/^http:/),
+    processor_key: expect.stringMatching(/^sk_test_/),
+    postgres: expect.stringMatching(/^postgres:/),
+    nats: expect.stringMatching(/^nats:/),
+    account: expect.stringMatching(/^facct_/),
+    test_api_key: expect.stringMatching(/^fsk_test_/),
+    live_api_key: expect.stringMatching(/^fsk_/),
+  });
+  expect(file.processes.map(({ name }) => name).sort()).toEqual(
+    ['billing', 'catalog', 'checkout', 'gateway', 'nats', 'postgres', 'refunds', 'sandbox', 'webhooks'].sort(),
+  );
+  expect(statSync(home.stackFile).mode & 0o777).toBe(0o600);
+  expect(statSync(home.secretsFile).mode & 0o777).toBe(0o600);
+  for (const key of [file.test_api_key, file.live_api_key, 'curl -s']) expect(run.said()).toContain(key);
+  expect(await listRates(file)).toBe(200);
+});
+
+it('refuses a second start in the same home, in words', async () => {
+  const used = port;
+  port = await freePort();
+  const second = npmStart();
+  expect((await once(second.npm, 'exit'))[0]).toBe(1);
+  expect(second.said()).toContain(`a stack runs in ${home.root} already`);
+  port = used;
+});
+
+it('stops everything when npm is told to stop, though npm passes no signal on', async () => {
+  const [first] = npms;
+  const file = readStackFile(home);
+  first?.kill('SIGTERM');
+  await waitUntil(() => file?.processes.every(isGone), { withinMs: 60_000, what: 'the end of every process' });
+});
+
+it('goes on with keys and data after everything was killed, and stops what that left', async () => {
+  const run = npmStart();
+  const before = await ready(run);
+  const stack = before.processes.find(({ name }) => name === 'gateway')?.pid ?? 0;
+  const above = [stack, ...ancestors(stack, run.npm.pid ?? 0)];
+  for (const pid of above) process.kill(pid, 'SIGKILL');
+  await waitUntil(() => above.every((pid) => isGone({ pid })), { what: 'the end of what was killed' });
+  const orphans = before.processes.filter(({ name }) => name === 'postgres' || name === 'nats');
+  expect(orphans.map(isGone)).toEqual([false, false]);
+
+  const again = npmStart();
+  const after = await ready(again);
+  expect(again.said()).toMatch(/stopped what an earlier run had left: .*postgres/);
+  expect(orphans.map(isGone)).toEqual([true, true]);
+  expect(after.test_api_key).toBe(before.test_api_key);
+  expect(await listRates(after)).toBe(200);
+  again.npm.kill('SIGTERM');
+  await waitUntil(() => after.processes.every(isGone), { withinMs: 60_000, what: 'the end of every process' });
+  expect(readFileSync(join(home.logs, 'eligo.log'), 'utf8')).not.toContain(after.test_api_key);
+});
+
+// The processes from one up to another above it: the bootstrap, the shell, npm.
+function ancestors(pid: number, last: number): number[] {
+  const parent = parentOf(pid) ?? 0;
+  if (parent <= 1 || commandOf(parent) === undefined) throw new Error(`${last} is not above this process`);
+  return parent === last ? [parent] : [parent, ...ancestors(parent, last)];
+}
