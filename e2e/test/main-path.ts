@@ -149,7 +149,10 @@ export function describeMainPath(topology: Topology): void {
     it('delivers each event once, signed, with the record as REST renders it', async () => {
       const api = eligo.api();
       const id = text(session, 'checkout_session_id');
-      const completed = await receiver.next('checkout.session.completed', (body) => objectOf(body).checkout_session_id === id);
+      const completed = await receiver.next(
+        'checkout.session.completed',
+        (body) => objectOf(body).checkout_session_id === id,
+      );
       const collapsed = { ...confirmed, payment_intent: record(confirmed, 'payment_intent').payment_intent_id };
       expect(objectOf(completed.body)).toEqual(collapsed);
 
