@@ -19,7 +19,7 @@ export const webhooksService: ServiceComposition<WebhooksSettings> = {
   name: 'webhooks',
   migrations: [eventsMigrations, migrationSource('webhooks', new URL('../migrations', import.meta.url))],
   settings: readWebhooksSettings,
-  build({ settings: { rules }, database, clock, keyring, logger, metrics, failpoint }) {
+  build({ settings: { rules }, database, clock, keyring, logger, metrics, failpoint, traced }) {
     const secrets = secretBox(keyring);
     const attempts = metrics.counter('webhook_attempts_total', 'Webhook attempts, by outcome', ['outcome']);
     const durations = metrics.histogram('webhook_attempt_seconds', 'How long webhook attempts took', ['outcome']);
@@ -29,6 +29,7 @@ export const webhooksService: ServiceComposition<WebhooksSettings> = {
       poster,
       clock,
       failpoint,
+      traced: (name, traceparent, work) => traced(name, traceparent === '' ? undefined : traceparent, work),
       openKey: keyOpener(secrets),
       onError: (error, where) => logger.error({ err: error }, `webhooks: ${where}`),
       onAttempt({ error, durationMs, responseStatus }) {

@@ -20,6 +20,7 @@ export interface ClaimedDelivery {
   readonly deliveryId: string;
   readonly webhookId: string;
   readonly eventId: string;
+  readonly eventType: string;
   readonly attempts: number;
   readonly epoch: number;
   readonly url: string;

@@ -54,6 +54,7 @@ export async function claimDeliveries(
     deliveryId: row.id,
     webhookId: row.endpoint_id,
     eventId: row.event_id,
+    eventType: row.event_type,
     attempts: row.attempts,
     epoch: row.epoch,
     url: row.url,
@@ -93,6 +94,7 @@ interface ClaimedRow {
   id: string;
   endpoint_id: string;
   event_id: string;
+  event_type: string;
   attempts: number;
   epoch: number;
   url: string;
@@ -127,7 +129,7 @@ const claim = scoped<ClaimedRow>(
          on ${here('e')} and e.id = free.endpoint_id and e.status = 'enabled' and e.deleted_at is null
         and (e.open_until is null or e.open_until <= $8)
       cross join lateral (
-        select d.id, d.endpoint_id, d.event_id, d.attempts, d.next_attempt_at from webhooks.deliveries d
+        select d.id, d.endpoint_id, d.event_id, d.event_type, d.attempts, d.next_attempt_at from webhooks.deliveries d
          where ${here('d')} and d.endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at <= $8
            and d.id <> all($6::text[])
          order by d.next_attempt_at, d.id
@@ -141,7 +143,7 @@ const claim = scoped<ClaimedRow>(
       where ${here('l')} and l.endpoint_id = wanted.endpoint_id
      returning l.endpoint_id, l.epoch
    )
-   select due.id, due.endpoint_id, due.event_id, due.attempts, coalesce(taken.epoch, due.known_epoch) as epoch, due.url, v.body, v.request_id, v.traceparent
+   select due.id, due.endpoint_id, due.event_id, due.event_type, due.attempts, coalesce(taken.epoch, due.known_epoch) as epoch, due.url, v.body, v.request_id, v.traceparent
      from due
      left join taken on taken.endpoint_id = due.endpoint_id
      join webhooks.events v on ${here('v')} and v.id = due.event_id

@@ -1,5 +1,7 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { type KeyObject, randomUUID } from 'node:crypto';
 import { type Database, type Scope, withTx } from '@eligo/postgres';
+import { currentRequest } from '@eligo/rpc';
 import type { Clock } from '@eligo/values';
 import { type Claim, claimDeliveries, type DeliveryInHand } from '../../actions/claim-deliveries.ts';
 import { recordAttempts } from '../../actions/record-attempts.ts';
@@ -23,6 +25,8 @@ export interface DeliveryWorkerOptions {
   readonly onError: (error: unknown, where: string) => void;
   /** Told of every attempt, for metrics. */
   readonly onAttempt?: (result: AttemptResult) => void;
+  /** Runs an attempt in a span that continues its event's trace; absent, it just runs. */
+  readonly traced?: <Result>(name: string, traceparent: string, work: () => Promise<Result>) => Promise<Result>;
   /** A point at which tests stop the process. */
   readonly failpoint?: (name: string) => Promise<void> | void;
   readonly limits?: Partial<LaneLimits>;
@@ -42,6 +46,8 @@ export class DeliveryWorker {
   readonly #claiming = new Map<string, Promise<void>>();
   readonly #sending = new Set<Promise<void>>();
   readonly #turnedAway = new Map<string, number>();
+  // Whoever wakes the sender lends it no request: each attempt continues its own event's.
+  readonly #onItsOwn = AsyncLocalStorage.snapshot();
   #stopped = false;
   #pumpIsDue = false;
 
@@ -110,9 +116,11 @@ export class DeliveryWorker {
   #pumpSoon(): void {
     if (this.#pumpIsDue || this.#stopped) return;
     this.#pumpIsDue = true;
-    setImmediate(() => {
-      this.#pumpIsDue = false;
-      this.#pump();
+    this.#onItsOwn(() => {
+      setImmediate(() => {
+        this.#pumpIsDue = false;
+        this.#pump();
+      });
     });
   }
 
@@ -166,11 +174,13 @@ export class DeliveryWorker {
   }
 
   async #send(lane: Lane, delivery: DeliveryInHand): Promise<void> {
-    const { clock, random = Math.random, onAttempt, onError, failpoint } = this.#options;
+    const { clock, random = Math.random, traced, onAttempt, onError, failpoint } = this.#options;
     const startedAt = clock.now();
     const started = performance.now();
     try {
-      const outcome = await this.#post(lane.scope, delivery, startedAt);
+      const post = () => this.#post(lane.scope, delivery, startedAt);
+      const { eventType, traceparent } = delivery;
+      const outcome = await (traced === undefined ? post() : traced(`deliver ${eventType}`, traceparent, post));
       const durationMs = Math.round(performance.now() - started);
       const result = judgeAttempt(delivery, outcome, { startedAt, durationMs, random: random() });
       await failpoint?.('webhooks.deliver.after_send');
@@ -188,7 +198,8 @@ export class DeliveryWorker {
   #post(scope: Scope, delivery: DeliveryInHand, at: Date): ReturnType<Poster['post']> {
     const keys = delivery.sealedSecrets.map((sealed) => this.#options.openKey(scope, sealed));
     if (keys.length === 0) throw new Error('an endpoint without a secret');
-    const { eventId: id, url, body, traceparent } = delivery;
+    const { eventId: id, url, body } = delivery;
+    const traceparent = currentRequest()?.traceparent ?? delivery.traceparent;
     const timestampSeconds = Math.floor(at.getTime() / 1000);
     return this.#options.poster.post({
       url,
