@@ -91,6 +91,46 @@ describe('a process that dies', () => {
     expect(new Set(idsOf(shop)).size).toBe(count);
   });
 
+  it('in good order leaves its endpoints to the next at once', async () => {
+    const scope = someScope();
+    await on.endpoint(scope, shop.url);
+    const slow = await receiver();
+    slow.answerWith((_request, response) => void setTimeout(() => response.end(), 300));
+    await on.endpoint(scope, slow.url);
+    const leaving = on.anotherWorker();
+    on.webhooks.wake = () => undefined;
+    for (let i = 0; i < 40; i++) await on.consume(refundEvent(scope));
+    on.webhooks.wake = (where, ids) => on.worker.wake(where, ids);
+    await leaving.sweep();
+    while (slow.received.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await leaving.stop();
+    expect(await rowsOf(on, 'lanes', scope)).toMatchObject([{ lease_until: null }, { lease_until: null }]);
+    await on.worker.sweep();
+    await on.worker.idle();
+    for (const at of [shop, slow]) expect(new Set(idsOf(at)).size).toBe(40);
+    for (const at of [shop, slow]) expect(at.received).toHaveLength(40);
+    await slow.close();
+  });
+
+  it('is waited for by one that was turned away, which then goes on by itself', async () => {
+    const scope = someScope();
+    const slow = await receiver();
+    slow.answerWith((_request, response) => void setTimeout(() => response.end(), 200));
+    const { webhookId } = await on.endpoint(scope, slow.url);
+    const other = on.anotherWorker();
+    await on.consume(refundEvent(scope));
+    while (slow.received.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    on.webhooks.wake = (where, ids) => other.wake(where, ids);
+    await on.consume(refundEvent(scope));
+    on.webhooks.wake = (where, ids) => on.worker.wake(where, ids);
+    expect(slow.received).toHaveLength(1);
+    while (slow.received.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+    await Promise.all([on.worker.idle(), other.idle()]);
+    expect(webhookId).toMatch(/^fwh_/);
+    expect(await rowsOf(on, 'deliveries', scope)).toMatchObject([{ status: 'succeeded' }, { status: 'succeeded' }]);
+    await slow.close();
+  });
+
   // As a minute later: the lease of whoever has the lanes is over.
   async function lapse({ accountId }: Scope): Promise<void> {
     await on.admin(`update webhooks.lanes set lease_until = now() where account_id = $1`, [accountId]);

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type KeyObject, randomUUID } from 'node:crypto';
-import { type Database, type Scope, withTx } from '@eligo/postgres';
+import { type Database, type Scope, type Tx, withTx } from '@eligo/postgres';
 import { currentRequest } from '@eligo/rpc';
 import type { Clock } from '@eligo/values';
 import { type Claim, claimDeliveries, type DeliveryInHand } from '../../actions/claim-deliveries.ts';
@@ -9,7 +9,7 @@ import { judgeAttempt } from '../../domain/attempt.ts';
 import type { AttemptResult } from '../../domain/delivery.ts';
 import { breakerThreshold } from '../../domain/health.ts';
 import { signatureHeader } from '../../domain/signature.ts';
-import { dueEndpoints, type LaneRequest, renewLanes } from '../../store/lanes.ts';
+import { dueEndpoints, type LaneRequest, releaseLanes, renewLanes } from '../../store/lanes.ts';
 import { type Lane, type LaneLimits, Lanes, laneKey, scopeKey } from './lanes.ts';
 import type { Poster } from './post.ts';
 import { Recorder } from './recorder.ts';
@@ -34,6 +34,11 @@ export interface DeliveryWorkerOptions {
   readonly random?: () => number;
 }
 
+interface HeldLane {
+  readonly scope: Scope;
+  readonly webhookId: string;
+}
+
 /**
  * Sends due deliveries: takes the lanes of their endpoints, claims in batches, a few for each, sends them side by side and records what became
  * of them in batches. What is in hand when the process dies is sent again, under the same webhook-id, when the lanes' leases have lapsed.
@@ -46,6 +51,8 @@ export class DeliveryWorker {
   readonly #claiming = new Map<string, Promise<void>>();
   readonly #sending = new Set<Promise<void>>();
   readonly #turnedAway = new Map<string, number>();
+  // Lanes that were taken and not given up since.
+  readonly #holding = new Map<string, HeldLane>();
   // Whoever wakes the sender lends it no request: each attempt continues its own event's.
   readonly #onItsOwn = AsyncLocalStorage.snapshot();
   #stopped = false;
@@ -98,17 +105,27 @@ export class DeliveryWorker {
     for (const lane of this.#lanes.all()) this.#lanes.dropWaiting(lane.scope, lane.webhookId);
     await Promise.all(this.#sending);
     await this.#recorder.idle();
+    await this.#forEachScope([...this.#holding.values()], (tx, scope, ids) =>
+      releaseLanes(tx, scope, ids, this.#owner),
+    );
   }
 
   // A slow receiver's lane is in use for longer than a lease.
   async #renew(): Promise<void> {
-    const { database, leaseMs = defaultLeaseMs } = this.#options;
+    const { leaseMs = defaultLeaseMs } = this.#options;
     const inUse = this.#lanes.all().filter(({ inHand }) => inHand.size > 0);
-    for (const lanes of Map.groupBy(inUse, ({ scope }) => scopeKey(scope)).values()) {
-      const [{ scope } = { scope: undefined }] = lanes;
+    await this.#forEachScope(inUse, (tx, scope, ids) => renewLanes(tx, scope, ids, this.#owner, leaseMs));
+  }
+
+  async #forEachScope(
+    lanes: readonly HeldLane[],
+    work: (tx: Tx, scope: Scope, webhookIds: readonly string[]) => Promise<void>,
+  ): Promise<void> {
+    for (const own of Map.groupBy(lanes, ({ scope }) => scopeKey(scope)).values()) {
+      const [{ scope } = { scope: undefined }] = own;
       if (scope === undefined) continue;
-      const webhookIds = lanes.map(({ webhookId }) => webhookId);
-      await withTx(database, scope, (tx) => renewLanes(tx, scope, webhookIds, this.#owner, leaseMs));
+      const webhookIds = own.map(({ webhookId }) => webhookId);
+      await withTx(this.#options.database, scope, (tx) => work(tx, scope, webhookIds));
     }
   }
 
@@ -146,7 +163,11 @@ export class DeliveryWorker {
     }
     this.#claiming.delete(scopeKey(scope));
     this.#lanes.claimed(scope, requests, claim.deliveries);
-    for (const { webhookId } of claim.deliveries) this.#turnedAway.delete(laneKey(scope, webhookId));
+    for (const { webhookId } of claim.deliveries) {
+      const key = laneKey(scope, webhookId);
+      this.#turnedAway.delete(key);
+      this.#holding.set(key, { scope, webhookId });
+    }
     this.#sendNext();
     for (const webhookId of claim.heldByOthers) this.#comeBack(scope, webhookId);
     this.#pumpSoon();
@@ -221,6 +242,7 @@ export class DeliveryWorker {
       try {
         const work = { results, freedLanes: this.#lanes.releasedBy(scope, results) };
         const failing = await recordAttempts(database, scope, work, clock.now(), this.#owner);
+        for (const webhookId of work.freedLanes) this.#holding.delete(laneKey(scope, webhookId));
         for (const [webhookId, { failuresInRow }] of failing) {
           if (failuresInRow >= breakerThreshold) this.#lanes.dropWaiting(scope, webhookId);
         }
@@ -245,8 +267,8 @@ const defaultLimits: LaneLimits = {
   total: 8_192,
   atOnce: 1_000,
 };
-// Twice what one attempt takes; whoever needs a lane for longer renews it.
-const defaultLeaseMs = 30_000;
+// Renewed each second by whoever is alive, so it only says how long the endpoints of a process that died wait for another.
+const defaultLeaseMs = 5_000;
 const mostClaimsAtOnce = 4;
 const mostEndpointsInOneSweep = 5_000;
 const writeAttempts = 5;
