@@ -59,7 +59,12 @@ export async function machine(): Promise<Machine> {
     account(init = {}) {
       const accountId = init.accountId ?? newId('account');
       const whole = { testMode: true, ...init, accountId };
-      return { accountId, caller: gateway.callerFor(whole), atCheckout: { caller: checkout.callerFor(whole) } };
+      // What is tested is never how fast a busy machine answers.
+      const timeoutMs = 30_000;
+      return {
+        ...{ accountId, timeoutMs, caller: gateway.callerFor(whole) },
+        atCheckout: { timeoutMs, caller: checkout.callerFor(whole) },
+      };
     },
     close: () => place.drop(),
   };
