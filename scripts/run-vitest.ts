@@ -10,11 +10,13 @@ const vitest = spawn(
   [join(root, 'node_modules', 'vitest', 'vitest.mjs'), 'run', ...report, ...process.argv.slice(2)],
   { cwd: root, stdio: 'inherit' },
 );
-// vitest takes its global set-up down in order when it is asked to stop.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => vitest.kill(signal));
 vitest.once('error', (error) => {
   throw error;
 });
-vitest.once('exit', (code) => {
+vitest.once('exit', async (code) => {
   process.exitCode = code ?? 1;
+  // One that was told to stop leaves its servers behind, and so do the workers that went with it.
+  const { removeDeadHomes } = await import('@eligo/testkit/homes');
+  await removeDeadHomes();
 });

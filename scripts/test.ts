@@ -15,7 +15,10 @@ const testCode = await runTurbo(['test:all'], {
   rest: process.argv.slice(2),
 });
 
-const tests: Results = existsSync(resultsFile)
+// A run that was interrupted has no results, whatever it exits with.
+const isComplete = existsSync(resultsFile);
+const testsPassed = isComplete && testCode === 0;
+const tests: Results = isComplete
   ? readResults(readFileSync(resultsFile, 'utf8'))
   : { passed: 0, failed: 0, skipped: 0, tests: [] };
 rmSync(work, { recursive: true, force: true });
@@ -24,12 +27,12 @@ console.log('\nThe ten slowest tests:');
 for (const test of slowest(tests, 10))
   console.log(`${(test.durationMs / 1000).toFixed(1).padStart(7)} s  ${test.name}`);
 console.log(
-  `\nchecks ${checkCode === 0 ? 'passed' : 'FAILED'}, tests ${testCode === 0 ? 'passed' : 'FAILED'}, ${Math.round((Date.now() - startedAt) / 1000)} s in all`,
+  `\nchecks ${checkCode === 0 ? 'passed' : 'FAILED'}, tests ${testsPassed ? 'passed' : 'FAILED'}, ${Math.round((Date.now() - startedAt) / 1000)} s in all`,
 );
 
 // The checks count as one; so does a run that fails though no single test does (an error outside of them, no results).
 const passed = tests.passed + (checkCode === 0 ? 1 : 0);
-const failed = tests.failed + (checkCode === 0 ? 0 : 1) + (testCode !== 0 && tests.failed === 0 ? 1 : 0);
+const failed = tests.failed + (checkCode === 0 ? 0 : 1) + (!testsPassed && tests.failed === 0 ? 1 : 0);
 const skipped = tests.skipped > 0 ? `, ${tests.skipped} skipped` : '';
 process.exitCode = failed === 0 ? 0 : 1;
 console.log(`${passed} passed, ${failed} failed${skipped}`);
