@@ -16,7 +16,12 @@ export interface SandboxProcess {
 /** Starts the sandbox on a free port; started again after a death, it keeps port and records. */
 export async function startSandboxProcess(
   home: Home,
-  options: { key: string; onTrouble: (text: string) => void; onRestarted: (child: Child) => void },
+  options: {
+    key: string;
+    onTrouble: (text: string) => void;
+    onRestarted: (child: Child) => void;
+    longestRestartDelayMs?: number | undefined;
+  },
 ): Promise<SandboxProcess> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
@@ -40,6 +45,6 @@ export async function startSandboxProcess(
     await becameHealthy(child, `${url}/healthz`, () => lastLogLines(logPath));
     return child;
   };
-  const supervised = await supervise(start, { onTrouble: options.onTrouble, onRestarted: options.onRestarted });
+  const supervised = await supervise(start, options);
   return { url, key: options.key, process: supervised };
 }

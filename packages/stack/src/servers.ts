@@ -30,6 +30,7 @@ interface Context {
   readonly processes: Processes;
   readonly onNews: (text: string) => void;
   readonly onTrouble: (text: string) => void;
+  readonly longestRestartDelayMs?: number | undefined;
 }
 
 const databaseName = 'eligo';
@@ -37,7 +38,11 @@ const databaseName = 'eligo';
 /** Starts Postgres, NATS and the sandbox processor side by side, but for those that the environment names. */
 export async function startServers(context: Context): Promise<Servers> {
   let restarted: () => void = () => undefined;
-  const hooks = { onTrouble: context.onTrouble, onRestarted: () => restarted() };
+  const hooks = {
+    onTrouble: context.onTrouble,
+    onRestarted: () => restarted(),
+    longestRestartDelayMs: context.longestRestartDelayMs,
+  };
   const starting = [openPostgres(context, hooks), openNats(context, hooks), openProcessor(context, hooks)] as const;
   // All are waited for first, so that after a failure nothing is still on its way up.
   await Promise.allSettled(starting);
@@ -55,6 +60,7 @@ export async function startServers(context: Context): Promise<Servers> {
 interface Hooks {
   readonly onTrouble: (text: string) => void;
   readonly onRestarted: () => void;
+  readonly longestRestartDelayMs: number | undefined;
 }
 
 async function openPostgres({ home, secrets, environment, processes }: Context, hooks: Hooks) {

@@ -84,7 +84,8 @@ async function bringUp(home: Home, options: StackOptions, processes: Processes):
   const left = await recoverOrphans(home.run);
   if (left.length > 0) options.onNews?.(`stopped what an earlier run had left: ${left.join(', ')}`);
   const secrets = secretsOf(home);
-  const context = { home, secrets, environment, processes, onNews: options.onNews ?? (() => undefined), onTrouble };
+  const { longestRestartDelayMs, onNews = () => undefined } = options;
+  const context = { home, secrets, environment, processes, onNews, onTrouble, longestRestartDelayMs };
 
   // Loading the components' code takes as long as starting the servers: both at once.
   const [servers, prepare] = await Promise.all([startServers(context), loadPreparation(options, processes)]);

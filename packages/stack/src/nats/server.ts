@@ -34,6 +34,7 @@ export async function startNats(
     onNews: (text: string) => void;
     onTrouble: (text: string) => void;
     onRestarted?: (child: Child) => void;
+    longestRestartDelayMs?: number | undefined;
     port?: number;
   },
 ): Promise<NatsServer> {
@@ -61,6 +62,7 @@ export async function startNats(
   const supervised = await supervise(start, {
     onTrouble: options.onTrouble,
     onRestarted: options.onRestarted ?? (() => undefined),
+    longestRestartDelayMs: options.longestRestartDelayMs,
   });
   return { host, port, process: supervised };
 }
