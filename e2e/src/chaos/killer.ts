@@ -8,7 +8,10 @@ const victims = [
   ...['connections', 'connections', 'nats', 'sandbox', 'webhooks', 'refunds', 'billing', 'catalog'],
 ];
 
-/** Kills one part after the other with SIGKILL, never one that is still coming up again. */
+/**
+ * Kills one part after the other with SIGKILL, never one that is still coming up again, and none while nobody can be served: a kill that meets no
+ * confirm shows nothing.
+ */
 export interface Killer {
   /** Kills some part that is up; resolves with its name. */
   strike(): Promise<string>;
@@ -30,7 +33,8 @@ export function newKiller(eligo: Constellation, random: Random): Killer {
     async strike() {
       for (;;) {
         const name = random.pick(victims);
-        if (!(await isUp(name))) {
+        const served = await Promise.all(['gateway', 'checkout', name].map(isUp));
+        if (!served.every(Boolean)) {
           await new Promise((resolve) => setTimeout(resolve, 20));
           continue;
         }

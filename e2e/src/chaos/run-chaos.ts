@@ -76,35 +76,45 @@ async function fillCarts(stage: Stage, random: Random, count: number): Promise<C
   return clients.slice(0, count);
 }
 
-// Arrivals keep pace with the kills, so that each kill meets confirms under way.
+/** Clients at once: enough that every kill meets many of them, few enough that they wait for the killed and not for each other. */
+const clientsAtOnce = 24;
+
+// Kills go on until there were enough of them and every client is served.
 async function underFire(
   eligo: Constellation,
   random: Random,
   clients: readonly Client[],
-  kills: number,
+  leastKills: number,
 ): Promise<Readonly<Record<string, number>>> {
   const killer = newKiller(eligo, random);
   const waiting = [...clients];
-  const confirming: Promise<void>[] = [];
+  // What still waits is let in at the pace of the kills, so that it is not over before them.
+  let letIn = 0;
+  let served = 0;
   const troubles: unknown[] = [];
+  const serve = async () => {
+    while (waiting.length > 0 && troubles.length === 0) {
+      if (clients.length - waiting.length >= letIn) await pause(20);
+      else {
+        const client = waiting.shift();
+        await client?.confirm().catch((trouble: unknown) => troubles.push(trouble));
+        served += 1;
+      }
+    }
+  };
   await armFaults(eligo);
-  for (let kill = 0; kill < kills; kill++) {
-    const arrivals = waiting.splice(0, Math.ceil(waiting.length / (kills - kill)));
-    confirming.push(
-      ...arrivals.map((client) =>
-        client.confirm().catch((trouble: unknown) => {
-          troubles.push(trouble);
-        }),
-      ),
-    );
-    await pause(random.between(10, 400));
+  const serving = Promise.all(Array.from({ length: clientsAtOnce }, serve));
+  for (let kills = 1; (kills <= leastKills || served < clients.length) && troubles.length === 0; kills++) {
+    letIn = Math.ceil((clients.length * kills) / leastKills);
+    await pause(random.between(50, 900));
     // A restarted sandbox has no faults armed.
     if ((await killer.strike()) === 'sandbox') await armFaults(eligo);
-    await pause(random.between(100, 900));
+    await pause(random.between(50, 900));
   }
-  await Promise.all(confirming);
-  if (troubles.length > 0)
+  await serving;
+  if (troubles.length > 0) {
     throw new AggregateError(troubles, `${troubles.length} clients were not served: ${troubles[0]}`);
+  }
   return killer.kills;
 }
 

@@ -33,8 +33,11 @@ export const shortBudgets = {
 };
 
 /** Opens a stage: a constellation with a shop in it. */
-export async function openStage(topology: Topology): Promise<Stage> {
-  const eligo = await startConstellation({ topology, environment: shortBudgets });
+export async function openStage(
+  topology: Topology,
+  environment: Readonly<Record<string, string>> = shortBudgets,
+): Promise<Stage> {
+  const eligo = await startConstellation({ topology, environment });
   try {
     const api = eligo.api();
     return { eligo, api, shop: await openShop(api) };
