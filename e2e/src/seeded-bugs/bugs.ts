@@ -25,6 +25,9 @@ const lockSession =
   "    const session = attempt.purpose === 'session' ? await lockSession(tx, scope, attempt.subjectId) : undefined;\n";
 const beginSettle = '  const settled = await withTx(charging.database, scope, async (tx) => {\n';
 
+// The text that is looked for is itself a template.
+const dollar = '$';
+
 /** The mistakes that these tests exist for. */
 export const bugs: readonly Bug[] = [
   {
@@ -35,10 +38,16 @@ export const bugs: readonly Bug[] = [
         find: "  if (attempt.processorIntentId !== null) return { kind: 'created', intentId: attempt.processorIntentId };\n",
         replace: '',
       },
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of the code that is looked for.
-      { file: send, find: '`${attempt.id}:create:${attempt.checks}`', replace: 'crypto.randomUUID()' },
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of the code that is looked for.
-      { file: send, find: '`${attempt.id}:confirm:${attempt.sends}`', replace: 'crypto.randomUUID()' },
+      {
+        file: send,
+        find: `\`${dollar}{attempt.id}:create:${dollar}{attempt.checks}\``,
+        replace: 'crypto.randomUUID()',
+      },
+      {
+        file: send,
+        find: `\`${dollar}{attempt.id}:confirm:${dollar}{attempt.sends}\``,
+        replace: 'crypto.randomUUID()',
+      },
       {
         file: attempts,
         find: 'processor_intent_id = coalesce(processor_intent_id, $5)',

@@ -8,6 +8,7 @@ import { openProcessors } from '@eligo/processor';
 import type { ConfirmSessionResponse, CreateSessionRequestSchema } from '@eligo/proto/checkout/v1/checkout';
 import { type Sandbox, startSandbox } from '@eligo/sandbox';
 import { failpoint } from '@eligo/service';
+import { waitUntil } from '@eligo/testkit';
 import { type ConfirmRequest, confirmSession } from '../src/actions/confirm-session.ts';
 import { createCustomer } from '../src/actions/create-customer.ts';
 import { createTestPaymentMethod } from '../src/actions/create-test-payment-method.ts';
@@ -47,6 +48,8 @@ export interface ChargingWorld extends World {
   ): Promise<Session>;
   confirm(session: Session, card: PaymentMethod, options?: Partial<ConfirmRequest>): Promise<ConfirmSessionResponse>;
   charges(session: Session): Promise<WitnessedCharge[]>;
+  /** Resolves once a session's attempt has passed its fence: the call to the processor is then under way. */
+  sending(session: Session): Promise<void>;
   fault(fault: SandboxFault): Promise<void>;
   clearFaults(): Promise<void>;
   /** Lets every lease and waiting time be over, so that a sweep finds all that is unsettled. */
@@ -131,6 +134,10 @@ export async function openChargingWorld(budgets: Partial<ChargeBudgets> = {}): P
     async charges(session) {
       const { data } = await ask('GET', '/sandbox/charges?limit=1000');
       return data.filter((charge) => charge.metadata.session === session.id);
+    },
+    async sending({ id }) {
+      const underWay = "select 1 from checkout.charge_attempts where subject_id = $1 and status = 'sending'";
+      await waitUntil(async () => (await world.test.admin(underWay, [id])).length > 0, { what: 'the call under way' });
     },
     async fault(fault) {
       await ask('POST', '/sandbox/faults', { fault });

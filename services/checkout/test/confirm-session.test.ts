@@ -165,7 +165,7 @@ describe('the same key', () => {
     const session = await world.mixedSession(card);
     await world.fault({ call: 'payment_intents.confirm', kind: 'slow', delay_ms: 700, times: 1 });
     const first = world.confirm(session, card, { key: 'in flight' });
-    await sendingOf(session.id);
+    await world.sending(session);
     await expect(world.confirm(session, card, { key: 'in flight' })).rejects.toThrow(refusal('idempotency_key_in_use'));
     expect((await first).session?.status).toBe('complete');
   });
@@ -392,11 +392,3 @@ describe('an outcome that nobody knows', () => {
     await sweep;
   });
 });
-
-// Resolves once the attempt of a session has passed its fence: the call to the processor is then under way.
-async function sendingOf(sessionId: string): Promise<void> {
-  const sending = "select 1 from checkout.charge_attempts where subject_id = $1 and status = 'sending'";
-  await waitUntil(async () => (await world.test.admin(sending, [sessionId])).length > 0, {
-    what: 'the call under way',
-  });
-}
