@@ -138,8 +138,13 @@ async function payWhatWasLeft(stage: Stage, clients: readonly Client[]): Promise
   }
 }
 
+// A moment after a restart the gateway may still be told that checkout is away.
 async function isComplete({ api }: Stage, sessionId: string): Promise<boolean> {
-  const session = record(await api.ok('GET', `/v1/checkout/sessions/${sessionId}`), 'checkout_session');
+  const read = async () => {
+    const answer = await api.get(`/v1/checkout/sessions/${sessionId}`);
+    return answer.status === 200 && record(answer.body, 'checkout_session');
+  };
+  const session = await waitUntil(read, { withinMs: 20_000, what: `session ${sessionId}` });
   return session.status === 'complete';
 }
 

@@ -46,16 +46,18 @@ export function newShopper(stage: Stage): Shopper {
     wasAnswered: (cart, key) => answers.has(nameOf(cart, key)),
     newKey: () => randomUUID(),
     async insist(cart, key) {
-      let last = 'no answer';
+      const heard: string[] = [];
+      const startedAt = performance.now();
       const final = async () => {
         const answer = await ask(cart, key);
-        last = answer === undefined ? 'no answer' : `${answer.status} ${answer.text}`;
+        const said = answer === undefined ? 'no answer' : `${answer.status} ${answer.body.code}`;
+        if (!heard.at(-1)?.endsWith(said)) heard.push(`${Math.round(performance.now() - startedAt)} ms ${said}`);
         return answer !== undefined && answer.status !== 503 && answer;
       };
       try {
         return await waitUntil(final, { withinMs: patienceMs, everyMs: 300, what: 'a final answer' });
       } catch (error) {
-        throw new Error(`session ${cart.sessionId}, key ${key}, at last ${last}: ${error}`, { cause: error });
+        throw new Error(`session ${cart.sessionId}, key ${key} heard ${heard.join(', ')}`, { cause: error });
       }
     },
   };

@@ -21,12 +21,16 @@ export type Prepared = { readonly demo: DemoAccount } | { readonly trouble: stri
 export function startPreparer(): Preparer {
   const child = fork(join(import.meta.dirname, 'prepare-main.ts'), [], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    // What a parent of this process had it load may let the channel go, and the child would end before it is asked.
+    execArgv: [],
   });
   return {
     async prepare(preparation) {
       const answer = answerOf(child);
       child.send(preparation);
       const prepared = await answer;
+      // It ends with its channel. Were it to end by itself, its end could be heard of before its answer.
+      if (child.connected) child.disconnect();
       if ('demo' in prepared) return prepared.demo;
       throw new Error(prepared.trouble);
     },

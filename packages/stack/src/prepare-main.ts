@@ -3,7 +3,7 @@ import { loadCompositions } from './compositions.ts';
 import { type Preparation, prepareStack } from './preparation.ts';
 import type { Prepared } from './prepare-apart.ts';
 
-process.once('disconnect', () => process.exit(1));
+process.once('disconnect', () => process.exit());
 process.once('message', (preparation) => {
   prepareStack(preparation as Preparation).then(
     (demo) => answer({ demo }),
@@ -13,5 +13,5 @@ process.once('message', (preparation) => {
 await loadCompositions();
 
 function answer(prepared: Prepared): void {
-  process.send?.(prepared, () => process.exit(0));
+  process.send?.(prepared);
 }

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { waitUntil } from '@eligo/testkit';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { processIdentity } from '../../../scripts/bootstrap/processes.mjs';
 import { startChild } from '../src/children/child.ts';
@@ -51,14 +52,16 @@ it('leaves a stranger alone who has the pid of what an earlier run left', async 
 });
 
 it('makes a process stop that does not listen', async () => {
+  const deaf = join(folder, 'deaf');
   const stubborn = await startChild({
     name: 'stubborn',
     command: 'sh',
-    args: ['-c', 'trap "" TERM; while :; do sleep 0.05; done'],
+    args: ['-c', 'trap "" TERM; touch "$0"; while :; do sleep 0.05; done', deaf],
     environment: process.env,
     logPath: join(folder, 'log'),
     runFolder: folder,
   });
+  await waitUntil(() => existsSync(deaf), { withinMs: 10_000, what: 'the trap' });
   await stubborn.stop(50);
   expect(stubborn.hasEnded()).toBe(true);
   await expect(stubborn.ended).resolves.toBe('SIGKILL');
