@@ -52,7 +52,7 @@ export const refundsService: ServiceComposition<RefundsSettings> = {
       consumers: [refundCommands(refunds)],
       jobs: [
         // What is new is driven on at once; this finds retries and what a process that died has left.
-        { name: 'sweep-refunds', everyMs: 1_000, run: () => worker.sweep() },
+        { name: 'sweep-refunds', everyMs: 1_000, run: (signal) => worker.sweep(signal) },
         { name: 'prune-keys', everyMs: 3_600_000, run: () => pruneKeys(database) },
       ],
       async stop() {

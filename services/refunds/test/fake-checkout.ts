@@ -31,11 +31,17 @@ export type Trouble = 'lost_after' | 'lost_before' | 'busy' | undefined;
 export class FakeCheckout {
   readonly reservations = new Map<string, { sessionId: string; parts: Map<string, bigint> }>();
   readonly #sessions = new Map<string, PaidSession>();
+  readonly #nonsense = new Set<string>();
   #trouble: Trouble[] = [];
 
   /** Knows this session from now on. */
   paid(session: PaidSession): void {
     this.#sessions.set(session.id, session);
+  }
+
+  /** Answers nonsense when a refund of this session is to be reserved: it is reserved on no card. */
+  answersNonsense(sessionId: string): void {
+    this.#nonsense.add(sessionId);
   }
 
   /** What goes wrong with the calls to come, in their order. */
@@ -75,6 +81,7 @@ export class FakeCheckout {
     if ((instruction?.methods.length ?? 0) > 0 && !call.caller.features.includes('refund_payment_methods')) {
       throw new Failure('payment_method_allocation_not_enabled');
     }
+    if (this.#nonsense.has(subject.value ?? '')) return {};
     const session = this.#find(subject);
     const only = subject.case === 'paymentIntentId' ? subject.value : '';
     const parts = this.reservations.get(refundId)?.parts ?? this.#allocate(session, only, instruction?.amountCents);

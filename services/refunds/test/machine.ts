@@ -37,6 +37,8 @@ export interface Machine {
   atProcessor(session: PaidSession): Promise<ProcessorRefund[]>;
   /** Lets everything that waits be due, sweeps, and waits until what was begun has come to where only time can move it. */
   sweep(): Promise<void>;
+  /** Lets everything that waits be due and sweeps once; what the sweep began has ended by then. */
+  sweepOnce(): Promise<void>;
   /** Another process of the service on the same database, as after a crash. */
   restart(): Promise<void>;
   close(): Promise<void>;
@@ -103,6 +105,10 @@ export async function machine(options: { connections?: number } = {}): Promise<M
         await makeEverythingDue(place);
         await service.jobs.runOnce('sweep-refunds');
       });
+    },
+    async sweepOnce() {
+      await makeEverythingDue(place);
+      await service.jobs.runOnce('sweep-refunds');
     },
     async restart() {
       await service.stop();

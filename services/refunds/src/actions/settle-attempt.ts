@@ -1,8 +1,8 @@
 import { afterCommit, type Scope, type Tx, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
-import { pauseWhileAcceptedMs, pauseWhileUnknownMs } from '../domain/pauses.ts';
+import { pauseAfterFailedLookMs, pauseWhileAcceptedMs, pauseWhileUnknownMs } from '../domain/pauses.ts';
 import type { Refund, RefundAttempt } from '../domain/refund.ts';
-import { insertAttempts, moveAttempt } from '../store/refund-attempts.ts';
+import { insertAttempts, moveAttempt, postponeLook } from '../store/refund-attempts.ts';
 import { lockRefund } from '../store/refunds.ts';
 import { applyMove, type ItemMove, moveOf, type RefundFacts } from './apply-facts.ts';
 import type { Refunds } from './context.ts';
@@ -53,9 +53,8 @@ export async function settleFailed(
 export function settleUnknown({ database }: Refunds, scope: Scope, attempt: RefundAttempt): Promise<void> {
   return withTx(database, scope, async (tx) => {
     const { attemptId, checks } = attempt;
-    const pauseMs = pauseWhileUnknownMs(checks);
-    const status = attempt.status === 'accepted' ? 'accepted' : 'unknown';
-    await moveAttempt(tx, scope, attemptId, { status, pauseMs });
+    if (attempt.status === 'accepted') await postponeLook(tx, scope, attemptId, pauseAfterFailedLookMs);
+    else await moveAttempt(tx, scope, attemptId, { status: 'unknown', pauseMs: pauseWhileUnknownMs(checks) });
   });
 }
 

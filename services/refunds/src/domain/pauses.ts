@@ -1,24 +1,28 @@
-/** Pauses before asking again what became of something that nobody knows: within a minute while it is fresh, hourly at last. */
+const minute = 60_000;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** Pauses before asking again what became of something that nobody knows: within a minute while it is fresh; the last one is repeated. */
+export const pausesWhileUnknownMs: readonly number[] = [1_000, 5_000, 30_000, 5 * minute, hour];
+
+/** The pause after so many checks. */
 export function pauseWhileUnknownMs(checks: number): number {
-  return stepOf([1_000, 5_000, 30_000, 5 * 60_000], checks) ?? 3_600_000;
+  return pausesWhileUnknownMs[checks] ?? hour;
 }
+
+/** The pause after a look at what the processor has that found out nothing: it does not count, so that an outage ends no watch early. */
+export const pauseAfterFailedLookMs = 5 * minute;
 
 /**
  * Pauses before looking again at what the processor has: a pending refund moves by itself, and one that went through may be returned by the
  * card's bank for some weeks. Undefined when it is settled for good.
  */
 export function pauseWhileAcceptedMs(checks: number, isSettled: boolean): number | undefined {
-  const pause = stepOf([5_000, 60_000, 10 * minute, hour, 6 * hour, day, 3 * day, 7 * day, 14 * day, 30 * day], checks);
+  const pause = pausesWhileAcceptedMs[checks];
   return pause === undefined && !isSettled ? day : pause;
 }
 
 /** Processors keep an idempotency key for 24 hours at least; an hour less leaves room for clocks and for a call under way. */
 export const keyRetentionMs = 23 * 3_600_000;
 
-const minute = 60_000;
-const hour = 60 * minute;
-const day = 24 * hour;
-
-function stepOf(steps: readonly number[], index: number): number | undefined {
-  return steps[index];
-}
+const pausesWhileAcceptedMs = [5_000, minute, 10 * minute, hour, 6 * hour, day, 3 * day, 7 * day, 14 * day, 30 * day];

@@ -1,5 +1,5 @@
 import type { Database } from '@eligo/postgres';
-import { type DueWork, dueWork } from '../store/due-work.ts';
+import { type DuePlace, type DueWork, dueWork } from '../store/due-work.ts';
 
 /** What the worker needs. */
 export interface RefundWorkerOptions {
@@ -28,11 +28,19 @@ export class RefundWorker {
     this.#fill();
   }
 
-  /** Finds what is due and drives it on; true when there may be more than was looked at. */
-  async sweep(): Promise<boolean> {
-    const due = await dueWork(this.#options.database, mostInOneSweep);
-    this.wake(due.filter((work) => !this.#running.has(keyOf(work))));
-    return due.length >= mostInOneSweep;
+  /**
+   * Finds what is due and drives it on, page by page and each row once, until there is no more, this was enough for one sweep, or it is told to
+   * stop. A page is begun when the one before is done, so that nothing piles up here; between two sweeps there is the job's pause.
+   */
+  async sweep(signal?: AbortSignal): Promise<void> {
+    let after: DuePlace | undefined;
+    for (let page = 0; page < mostPages && !this.#stopped && signal?.aborted !== true; page++) {
+      const { work, last } = await dueWork(this.#options.database, rowsOfPage, after);
+      this.wake(work.filter((one) => !this.#running.has(keyOf(one))));
+      await this.#untilDone(work.map(keyOf), signal);
+      if (last === undefined) return;
+      after = last;
+    }
   }
 
   /** Resolves when nothing is under way or waiting. */
@@ -45,6 +53,15 @@ export class RefundWorker {
     this.#stopped = true;
     this.#waiting.clear();
     await this.idle();
+  }
+
+  async #untilDone(keys: readonly string[], signal: AbortSignal | undefined): Promise<void> {
+    const isOpen = (key: string) => this.#running.has(key) || this.#waiting.has(key);
+    const told = Promise.withResolvers<void>();
+    const tell = () => told.resolve();
+    signal?.addEventListener('abort', tell);
+    while (signal?.aborted !== true && keys.some(isOpen)) await Promise.race([told.promise, ...this.#running.values()]);
+    signal?.removeEventListener('abort', tell);
   }
 
   #fill(): void {
@@ -68,7 +85,9 @@ export class RefundWorker {
   }
 }
 
-const mostInOneSweep = 100;
+const rowsOfPage = 100;
+// A sweep ends some time, however much there is: 2,000 rows are more than two minutes' work at a processor that takes a second for each.
+const mostPages = 20;
 
 function keyOf(work: DueWork): string {
   if (work.kind === 'attempt') return work.attemptId;

@@ -1,4 +1,4 @@
-import { type Db, type Scope, unscoped } from '@eligo/postgres';
+import { type Db, leaseFromNow, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
 
 /** Something about a refund that is to be driven on. */
 export type DueWork =
@@ -6,21 +6,90 @@ export type DueWork =
   | { readonly kind: 'attempt'; readonly scope: Scope; readonly attemptId: string; readonly epoch?: number }
   | { readonly kind: 'releasing'; readonly scope: Scope; readonly refundId: string; readonly paymentIntentId: string };
 
-/** What is due over all accounts, at most `most` of each kind. */
-export async function dueWork(db: Db, most: number): Promise<DueWork[]> {
-  const rows = await db.rows(find, null, [most]);
-  return rows.map((row) => {
-    const scope = { accountId: row.account_id, testMode: row.test_mode };
-    if (row.kind === 'attempt') return { kind: 'attempt', scope, attemptId: row.id };
-    if (row.kind === 'requested') return { kind: 'requested', scope, refundId: row.id };
-    return { kind: 'releasing', scope, refundId: row.id, paymentIntentId: row.part };
-  });
+/** Where a page of due work ends, and the next one begins. */
+export interface DuePlace {
+  readonly dueAt: Date;
+  readonly kind: string;
+  readonly id: string;
+  readonly part: string;
 }
 
-const find = unscoped<{
-  kind: 'requested' | 'attempt' | 'releasing';
+/** A page of what is due over all accounts, that due longest first, after a place; `last` is undefined when there is no more. */
+export async function dueWork(
+  db: Db,
+  most: number,
+  after: DuePlace = beforeAll,
+): Promise<{ work: DueWork[]; last: DuePlace | undefined }> {
+  const rows = await db.rows(find, null, [most, after.dueAt, after.kind, after.id, after.part]);
+  const last = rows.length < most ? undefined : rows.at(-1);
+  return {
+    work: rows.map(workOf),
+    last: last && { dueAt: last.due_at, kind: last.kind, id: last.id, part: last.part },
+  };
+}
+
+/** Puts off what is due and could not be driven on, the longer the more often; what was put off already, or is done, stays as it is. */
+export async function postponeWork(
+  tx: Tx,
+  work: DueWork,
+  { pausesMs, afterFailedLookMs }: { pausesMs: readonly number[]; afterFailedLookMs: number },
+): Promise<void> {
+  switch (work.kind) {
+    case 'requested':
+      await tx.execute(postponeRequest, work.scope, [work.refundId, pausesMs]);
+      return;
+    case 'attempt':
+      await tx.execute(postponeAttempt, work.scope, [work.attemptId, pausesMs]);
+      await tx.execute(postponeLook, work.scope, [work.attemptId, afterFailedLookMs]);
+      return;
+    case 'releasing':
+      await tx.execute(postponeItem, work.scope, [work.refundId, pausesMs, work.paymentIntentId]);
+  }
+}
+
+const beforeAll: DuePlace = { dueAt: new Date(0), kind: '', id: '', part: '' };
+
+interface DueRow {
+  kind: DueWork['kind'];
   account_id: string;
   test_mode: boolean;
   id: string;
   part: string;
-}>('refunds.due_work', 'select kind, account_id, test_mode, id, part from refunds.due_refund_work($1)');
+  due_at: Date;
+}
+
+const find = unscoped<DueRow>(
+  'refunds.due_work',
+  'select kind, account_id, test_mode, id, part, due_at from refunds.due_refund_work_after($1, $2, $3, $4, $5)',
+);
+
+const later = `checks = checks + 1, next_check_at =
+  clock_timestamp() + make_interval(secs => ($4::float8[])[least(checks + 1, cardinality($4::float8[]))] / 1000)`;
+const stillDue = 'account_id = $1 and test_mode = $2 and next_check_at <= clock_timestamp()';
+
+const postponeRequest = scoped(
+  'refunds.postpone_due_request',
+  `update refunds.refunds set ${later} where ${stillDue} and id = $3 and status = 'requested'`,
+);
+const postponeAttempt = scoped(
+  'refund_attempts.postpone_due',
+  `update refunds.refund_attempts set ${later} where ${stillDue} and id = $3
+      and status in ('created', 'sending', 'unknown')`,
+);
+// Its checks say which look at a refund that the processor has comes next; one that failed was none.
+const postponeLook = scoped(
+  'refund_attempts.postpone_look',
+  `update refunds.refund_attempts set next_check_at = ${leaseFromNow('$4')} where ${stillDue} and id = $3 and status = 'accepted'`,
+);
+const postponeItem = scoped(
+  'refund_items.postpone_due',
+  `update refunds.refund_items set ${later} where ${stillDue} and refund_id = $3 and payment_intent_id = $5
+      and status = 'releasing'`,
+);
+
+function workOf(row: DueRow): DueWork {
+  const scope = { accountId: row.account_id, testMode: row.test_mode };
+  if (row.kind === 'attempt') return { kind: 'attempt', scope, attemptId: row.id };
+  if (row.kind === 'requested') return { kind: 'requested', scope, refundId: row.id };
+  return { kind: 'releasing', scope, refundId: row.id, paymentIntentId: row.part };
+}

@@ -75,6 +75,11 @@ export async function moveAttempt(
   return moved === 1;
 }
 
+/** Puts a look at what the processor has off, by one that found out nothing; which look comes next stays as it is. */
+export async function postponeLook(tx: Tx, scope: Scope, attemptId: string, pauseMs: number): Promise<void> {
+  await tx.execute(postpone, scope, [attemptId, pauseMs]);
+}
+
 /** The attempts of a refund, the latest last. */
 export async function attemptsOf(db: Db, scope: Scope, refundId: string): Promise<RefundAttempt[]> {
   return (await db.rows(selectOfRefund, scope, [refundId])).map(fromRow);
@@ -139,9 +144,14 @@ const move = scoped(
   'refund_attempts.move',
   `update refunds.refund_attempts
       set status = $4, lease_until = clock_timestamp(), next_check_at = ${leaseFromNow('$5::bigint')},
-          checks = case when status = 'sending' and $4 = 'accepted' then 0 else checks + 1 end,
+          checks = case when status <> 'accepted' and $4 = 'accepted' then 0 else checks + 1 end,
           processor_refund_id = coalesce($6, processor_refund_id), failure_code = coalesce($7, failure_code)
     where ${one} and status = any($8)`,
+);
+const postpone = scoped(
+  'refund_attempts.postpone',
+  `update refunds.refund_attempts set lease_until = clock_timestamp(), next_check_at = ${leaseFromNow('$4::bigint')}
+    where ${one} and status = 'accepted'`,
 );
 const selectOfRefund = scoped<AttemptRow>(
   'refund_attempts.of_refund',

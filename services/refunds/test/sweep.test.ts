@@ -1,0 +1,135 @@
+import { create, toBinary } from '@bufbuild/protobuf';
+import { RefundInstructionSchema } from '@eligo/proto/checkout/v1/checkout';
+import { newId } from '@eligo/values';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Refunds } from '../src/actions/context.ts';
+import { drive } from '../src/jobs/drive.ts';
+import { RefundWorker } from '../src/jobs/refund-worker.ts';
+import type { DueWork } from '../src/store/due-work.ts';
+import { type Machine, machine, someScope, untilStatus } from './machine.ts';
+
+let on: Machine;
+beforeAll(async () => {
+  on = await machine();
+});
+afterAll(() => on.close());
+
+const requestsOf = (accountId: string) =>
+  on.admin<{ checks: number; pause: string }>(
+    `select checks, extract(epoch from next_check_at - now())::text as pause from refunds.refunds
+      where account_id = $1 and status = 'requested' order by id`,
+    [accountId],
+  );
+
+// Requests whose process has gone, all due at one moment.
+async function leaveBehind(accountId: string, count: number): Promise<void> {
+  await on.admin(
+    `insert into refunds.refunds (account_id, test_mode, id, status, subject_session_id, instruction, next_check_at)
+     select $1, true, id, 'requested', 'fcs_x', $3, date_trunc('second', now()) - interval '1 second' from unnest($2::text[]) id`,
+    [
+      accountId,
+      Array.from({ length: count }, () => newId('refund')),
+      Buffer.from(toBinary(RefundInstructionSchema, create(RefundInstructionSchema))),
+    ],
+  );
+}
+
+it('a sweep sees each row of a backlog once, also when all of them fail, and puts each off', async () => {
+  const { accountId } = someScope();
+  await leaveBehind(accountId, 250);
+  const { database } = on.service;
+  const driven: string[] = [];
+  const worker = new RefundWorker({
+    database,
+    async drive(work) {
+      driven.push(nameOf(work));
+      // No more than this of a service is needed to fail.
+      await drive({ database } as Refunds, work);
+    },
+    onError: () => undefined,
+  });
+  await worker.sweep();
+  expect(new Set(driven).size).toBe(250);
+  expect(driven).toHaveLength(250);
+  expect((await requestsOf(accountId)).map(({ checks }) => checks)).toEqual(Array(250).fill(1));
+  await on.admin('delete from refunds.refunds where account_id = $1', [accountId]);
+});
+
+it('a sweep goes on to what is behind a row that stays due', async () => {
+  const { accountId } = someScope();
+  await leaveBehind(accountId, 130);
+  const driven: string[] = [];
+  const worker = new RefundWorker({
+    database: on.service.database,
+    // Neither done nor put off: the worst that a step can do.
+    drive: async (work) => void driven.push(nameOf(work)),
+    onError: () => undefined,
+  });
+  await worker.sweep();
+  expect(new Set(driven).size).toBe(130);
+  expect(driven).toHaveLength(130);
+  await on.admin('delete from refunds.refunds where account_id = $1', [accountId]);
+});
+
+it('a sweep that is told to stop begins nothing more and does not wait for what waits', async () => {
+  const { accountId } = someScope();
+  await leaveBehind(accountId, 40);
+  const stopping = new AbortController();
+  const driven: string[] = [];
+  const begun = Promise.withResolvers<void>();
+  const worker = new RefundWorker({
+    database: on.service.database,
+    atOnce: 2,
+    async drive(work) {
+      driven.push(nameOf(work));
+      if (driven.length === 2) begun.resolve();
+      await new Promise((resolve) => stopping.signal.addEventListener('abort', resolve));
+    },
+    onError: () => undefined,
+  });
+  const sweeping = worker.sweep(stopping.signal);
+  await begun.promise;
+  const stopped = worker.stop();
+  stopping.abort();
+  await Promise.all([sweeping, stopped]);
+  expect(driven).toHaveLength(2);
+  await on.admin('delete from refunds.refunds where account_id = $1', [accountId]);
+});
+
+it('what fails in a way that nobody foresaw waits longer each time, and nothing else waits for it', async () => {
+  const scope = someScope();
+  const session = await on.paid(scope, { hsa: 2_000 });
+  const nonsense = newId('checkout_session');
+  on.checkout.answersNonsense(nonsense);
+  await on.refunds.refundSession({ sessionId: nonsense }, on.as(scope)).catch(() => undefined);
+  await on.refunds
+    .refundSession({ sessionId: session.id }, on.as(scope))
+    .then(({ refund }) => untilStatus(on, scope, refund?.refundId ?? '', 'succeeded'));
+  for (const pause of [1, 5, 30]) {
+    await on.sweepOnce();
+    const [row] = await requestsOf(scope.accountId);
+    expect(Number(row?.pause)).toBeGreaterThan(pause - 2);
+    expect(Number(row?.pause)).toBeLessThanOrEqual(pause);
+  }
+});
+
+it('an outage of the processor ends no watch over a refund that went through', async () => {
+  const scope = someScope();
+  const session = await on.paid(scope, { hsa: 2_000 });
+  const { refund } = await on.refunds.refundSession({ sessionId: session.id }, on.as(scope));
+  const id = refund?.refundId ?? '';
+  await untilStatus(on, scope, id, 'succeeded');
+  for (let look = 0; look < 12; look++) {
+    await on.fault({ call: 'refunds.retrieve', kind: 'error_before' });
+    await on.sweepOnce();
+  }
+  const [attempt] = await on.admin<{ status: string; checks: number }>(
+    'select status, checks from refunds.refund_attempts where refund_id = $1',
+    [id],
+  );
+  expect(attempt?.status).toBe('accepted');
+});
+
+function nameOf(work: DueWork): string {
+  return work.kind === 'requested' ? work.refundId : work.kind;
+}
