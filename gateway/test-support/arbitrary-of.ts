@@ -33,6 +33,15 @@ export const trickyTexts = [
   '9999-12-31T23:59:59Z',
 ];
 
+/** Any text, a tricky one as often as not. */
+export function anyText(): fc.Arbitrary<string> {
+  return fc.oneof(
+    fc.constantFrom(...trickyTexts),
+    fc.string({ maxLength: 60 }),
+    fc.string({ unit: 'binary', maxLength: 20 }),
+  );
+}
+
 const trickyNumbers = [
   0,
   -0,
@@ -50,7 +59,7 @@ const trickyNumbers = [
 function shaped(schema: z.ZodType, ids: readonly string[]): fc.Arbitrary<unknown> {
   if (schema instanceof z.ZodObject) return shapedObject(schema, ids);
   if (schema instanceof z.ZodArray) return fc.array(arbitraryOf(schema.element as z.ZodType, ids), { maxLength: 4 });
-  if (schema instanceof z.ZodRecord) return fc.dictionary(text(), text(), { maxKeys: 5 });
+  if (schema instanceof z.ZodRecord) return fc.dictionary(anyText(), anyText(), { maxKeys: 5 });
   if (schema instanceof z.ZodEnum) return fc.constantFrom<unknown>(...schema.options);
   if (schema instanceof z.ZodUnion) {
     return fc.oneof(...schema.options.map((option) => arbitraryOf(option as z.ZodType, ids)));
@@ -63,7 +72,7 @@ function shaped(schema: z.ZodType, ids: readonly string[]): fc.Arbitrary<unknown
   if (schema instanceof z.ZodNumber) {
     return fc.oneof(fc.integer({ min: 0, max: 10_000 }), fc.constantFrom(...trickyNumbers), fc.double());
   }
-  return fc.oneof({ arbitrary: fc.constantFrom(...ids), weight: 3 }, { arbitrary: text(), weight: 2 });
+  return fc.oneof({ arbitrary: fc.constantFrom(...ids), weight: 3 }, { arbitrary: anyText(), weight: 2 });
 }
 
 function shapedObject(schema: z.ZodObject, ids: readonly string[]): fc.Arbitrary<unknown> {
@@ -71,14 +80,6 @@ function shapedObject(schema: z.ZodObject, ids: readonly string[]): fc.Arbitrary
     ([name, field]) => [name, arbitraryOf(field as z.ZodType, ids)] as const,
   );
   return fc.record(Object.fromEntries(fields), { requiredKeys: [] });
-}
-
-function text(): fc.Arbitrary<string> {
-  return fc.oneof(
-    fc.constantFrom(...trickyTexts),
-    fc.string({ maxLength: 60 }),
-    fc.string({ unit: 'binary', maxLength: 20 }),
-  );
 }
 
 function anything(ids: readonly string[]): fc.Arbitrary<unknown> {

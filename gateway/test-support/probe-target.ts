@@ -14,6 +14,8 @@ export interface ProbeTarget {
   /** A record of each kind that a path can name, of the test key's account and mode. */
   readonly own: Readonly<Partial<Record<IdKind, string>>>;
   readonly references: ExampleReferences;
+  /** Further records of a kind, for requests that end what they name. */
+  readonly more?: Readonly<Partial<Record<IdKind, readonly string[]>>>;
 }
 
 /** What a probe found. */

@@ -4,6 +4,7 @@ import { type Binding, bind } from '../bind.ts';
 import type { ApiRequest } from '../http/api-request.ts';
 import { cents, given, intervalOf, metadataOf, pageOf } from '../messages.ts';
 import type { Peers } from '../peers.ts';
+import { sharedReads } from '../shared-reads.ts';
 import { productData } from './products.ts';
 
 type PriceFields = NonNullable<(typeof routes.prices.create)['body']>['schema']['_output'];
@@ -11,6 +12,11 @@ type PriceChange = NonNullable<(typeof routes.prices.update)['body']>['schema'][
 
 export function priceBindings({ catalog }: Peers, answers: Answers): Binding[] {
   const { list, create, get, update, updateByPost } = routes.prices;
+  const read = sharedReads({
+    one: (id, call) => catalog.getPrice({ id }, call),
+    many: async (ids, call) => (await catalog.batchGetPrices({ ids }, call)).prices,
+    idOf: ({ priceId }) => priceId,
+  });
   const change = async (request: ApiRequest<unknown, PriceChange>) =>
     answers.one(request, 'price', await catalog.updatePrice(changeOf(request.id, request.body), request.call));
   return [
@@ -30,8 +36,9 @@ export function priceBindings({ catalog }: Peers, answers: Answers): Binding[] {
       answers.one(request, 'price', await catalog.createPrice(creationOf(request.body), request.call)),
     ),
     bind(get, async (request) => {
-      const message = { id: request.id, expandProduct: request.expand.has('product') };
-      return answers.one(request, 'price', await catalog.getPrice(message, request.call));
+      const { id, call, expand } = request;
+      const price = expand.has('product') ? catalog.getPrice({ id, expandProduct: true }, call) : read(id, call);
+      return answers.one(request, 'price', await price);
     }),
     bind(update, change),
     bind(updateByPost, change),
