@@ -104,6 +104,43 @@ describe('taking a refund out of what remains', () => {
     expect((await reserve(session)).session?.amountRefundedCents).toBe(10_000);
   });
 
+  it('closes an id that nothing is reserved under: a reservation that comes later is refused', async () => {
+    const session = await paidSession();
+    const refundId = newId('refund');
+    for (const keepReserved of [true, false]) {
+      await expect(releaseRefund(world.charging, world.scope, refundId, [], keepReserved)).resolves.toBeUndefined();
+    }
+    await expect(reserve(session, { amount: cents(500) }, refundId)).rejects.toMatchObject({ code: 'conflict' });
+    expect((await loadSession(world.database, world.scope, session.id))?.amountRefundedCents).toBe(0);
+  });
+
+  it('keeps what is reserved when its id is only to be closed, and reserves nothing again that was given back', async () => {
+    const session = await paidSession();
+    const refundId = newId('refund');
+    await reserve(session, { amount: cents(500) }, refundId);
+    await releaseRefund(world.charging, world.scope, refundId, [], true);
+    expect((await loadSession(world.database, world.scope, session.id))?.amountRefundedCents).toBe(500);
+    await releaseRefund(world.charging, world.scope, refundId, []);
+    await expect(reserve(session, { amount: cents(500) }, refundId)).rejects.toMatchObject({ code: 'conflict' });
+    expect((await loadSession(world.database, world.scope, session.id))?.amountRefundedCents).toBe(0);
+  });
+
+  it('is reserved or closed, and never both, when the two meet', async () => {
+    const session = await paidSession();
+    for (let round = 0; round < 20; round++) {
+      const refundId = newId('refund');
+      const before = (await loadSession(world.database, world.scope, session.id))?.amountRefundedCents ?? 0;
+      const [reserved] = await Promise.allSettled([
+        reserve(session, { amount: cents(100) }, refundId),
+        releaseRefund(world.charging, world.scope, refundId, [], true),
+      ]);
+      const taken = reserved.status === 'fulfilled' ? 100 : 0;
+      expect((await loadSession(world.database, world.scope, session.id))?.amountRefundedCents).toBe(before + taken);
+      const again = await reserve(session, { amount: cents(100) }, refundId).catch(() => undefined);
+      expect(again === undefined ? 0 : 100).toBe(taken);
+    }
+  });
+
   it('holds its limits without the code: the constraints alone refuse', async () => {
     const session = await paidSession();
     for (const broken of [

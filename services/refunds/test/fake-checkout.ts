@@ -24,13 +24,21 @@ export interface PaidSession {
   readonly cards: readonly Card[];
 }
 
-/** What goes wrong with the next call: it is carried out and its answer lost, not carried out at all, or refused for the moment. */
-export type Trouble = 'lost_after' | 'lost_before' | 'busy' | undefined;
+/**
+ * What goes wrong with the next call: it is carried out and its answer lost, not carried out at all, carried out when `delivers` says so, carried
+ * out after all that is late, or refused for the moment.
+ */
+export type Trouble = 'lost_after' | 'lost_before' | 'late' | 'overtaken' | 'busy' | undefined;
 
 /** Checkout as refunds sees it: it keeps "refunded <= captured" and reserves once per refund id. */
 export class FakeCheckout {
   readonly reservations = new Map<string, { sessionId: string; parts: Map<string, bigint> }>();
   readonly #sessions = new Map<string, PaidSession>();
+  /** What happens while a reservation is under way. */
+  beforeAnswering: (() => Promise<void>) | undefined;
+  /** The ids under which nothing will ever be reserved. */
+  readonly closed = new Set<string>();
+  readonly #late: (() => unknown)[] = [];
   readonly #nonsense = new Set<string>();
   #trouble: Trouble[] = [];
 
@@ -49,6 +57,20 @@ export class FakeCheckout {
     this.#trouble = trouble;
   }
 
+  /** Carries out the calls that were late; their answers have nobody to go to. Answers how many were refused. */
+  delivers(): number {
+    const refused = this.#late.splice(0).filter((work) => {
+      try {
+        work();
+        return false;
+      } catch (error) {
+        if (error instanceof Failure) return true;
+        throw error;
+      }
+    });
+    return refused.length;
+  }
+
   /** What has been given back, or is about to be, of a card. */
   refundedOf(paymentIntentId: string): bigint {
     return [...this.reservations.values()].reduce((sum, { parts }) => sum + (parts.get(paymentIntentId) ?? 0n), 0n);
@@ -56,11 +78,15 @@ export class FakeCheckout {
 
   handlers(): ServiceHandlers {
     return implement(CheckoutService, {
-      reserveRefund: (request, call) => this.#withTrouble(() => this.#reserve(request, call)),
-      releaseRefund: ({ refundId, paymentIntentIds }) =>
+      reserveRefund: async (request, call) => {
+        await this.beforeAnswering?.();
+        return this.#withTrouble(() => this.#reserve(request, call));
+      },
+      releaseRefund: ({ refundId, paymentIntentIds, keepReserved }) =>
         this.#withTrouble(() => {
           const reservation = this.reservations.get(refundId);
-          if (reservation === undefined) throw new Failure('refund_not_found');
+          if (reservation === undefined) this.closed.add(refundId);
+          if (reservation === undefined || keepReserved) return {};
           for (const id of paymentIntentIds) reservation.parts.delete(id);
           return this.#session(reservation.sessionId);
         }),
@@ -72,18 +98,25 @@ export class FakeCheckout {
     const trouble = this.#trouble.shift();
     if (trouble === 'busy') throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
     if (trouble === 'lost_before') throw new Failure('service_unavailable');
+    if (trouble === 'late') {
+      this.#late.push(work);
+      throw new Failure('service_unavailable');
+    }
+    if (trouble === 'overtaken') this.delivers();
     const done = work();
     if (trouble === 'lost_after') throw new Failure('service_unavailable');
     return done;
   }
 
   #reserve({ refundId, subject, instruction, preview }: ReserveRefundRequest, call: Call) {
-    if ((instruction?.methods.length ?? 0) > 0 && !call.caller.features.includes('refund_payment_methods')) {
+    const isNew = !this.reservations.has(refundId);
+    if (isNew && (instruction?.methods.length ?? 0) > 0 && !call.caller.features.includes('refund_payment_methods')) {
       throw new Failure('payment_method_allocation_not_enabled');
     }
     if (this.#nonsense.has(subject.value ?? '')) return {};
     const session = this.#find(subject);
     const only = subject.case === 'paymentIntentId' ? subject.value : '';
+    if (this.closed.has(refundId)) throw new Failure('conflict');
     const parts = this.reservations.get(refundId)?.parts ?? this.#allocate(session, only, instruction?.amountCents);
     const allocations = session.cards.flatMap((card) => allocationOf(card, parts.get(card.paymentIntentId)));
     if (!preview) this.reservations.set(refundId, { sessionId: session.id, parts });

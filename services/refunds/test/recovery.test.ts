@@ -2,6 +2,7 @@ import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/servic
 import { waitUntil } from '@eligo/testkit';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Failpoint, refundFailpoints } from '../src/actions/context.ts';
+import type { PaidSession } from './fake-checkout.ts';
 import { books, eventsOf, type Machine, machine, someScope, under, untilStatus } from './machine.ts';
 
 let on: Machine;
@@ -78,6 +79,72 @@ describe('a checkout whose answer was lost', () => {
     await untilStatus(on, scope, refund?.refundId ?? '', 'succeeded');
     expect(on.checkout.refundedOf(session.cards[0]?.paymentIntentId ?? '')).toBe(600n);
     expect(await on.atProcessor(session)).toMatchObject([{ amount: 600, status: 'succeeded' }]);
+  });
+});
+
+describe('a reservation that is lost on its way', () => {
+  const reservedOf = (session: PaidSession) => on.checkout.refundedOf(session.cards[0]?.paymentIntentId ?? '');
+
+  it('takes nothing out of the rest when it comes in after the refund was refused', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 2_000 });
+    const request = { sessionId: session.id, instruction: { amountCents: 600n }, idempotency: under('k') };
+    on.checkout.trouble('late');
+    await expect(on.refunds.refundSession(request, on.as(scope))).rejects.toMatchObject({
+      code: 'idempotency_key_in_use',
+    });
+    const whole = (await on.refunds.refundSession({ sessionId: session.id }, on.as(scope))).refund?.refundId ?? '';
+    for (const _ of ['refused', 'refused again']) {
+      await expect(on.refunds.refundSession(request, on.as(scope))).rejects.toMatchObject({
+        code: 'refund_amount_exceeds_remaining',
+      });
+    }
+    await untilStatus(on, scope, whole, 'succeeded');
+    await on.refunds.settleTestRefund({ id: whole, succeed: false }, on.as(scope));
+    expect(on.checkout.delivers()).toBe(1);
+    expect(reservedOf(session)).toBe(0n);
+  });
+
+  it('is the refund after all when it comes in before the refusal is final', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 2_000 });
+    const methods = [{ paymentMethodId: session.cards[0]?.paymentMethodId ?? '', amountCents: 600n }];
+    const request = { sessionId: session.id, instruction: { amountCents: 600n, methods }, idempotency: under('k') };
+    on.checkout.trouble('late');
+    await on.refunds.refundSession(request, on.as(scope, ['refund_payment_methods'])).catch(() => undefined);
+    // The account has lost the feature: refused; but what was asked for with it arrives just before the id is closed.
+    on.checkout.trouble(undefined, 'overtaken');
+    const { refund } = await on.refunds.refundSession(request, on.as(scope));
+    await untilStatus(on, scope, refund?.refundId ?? '', 'succeeded');
+    expect(reservedOf(session)).toBe(600n);
+    expect(await on.atProcessor(session)).toMatchObject([{ amount: 600, status: 'succeeded' }]);
+  });
+
+  it('is refused for good only when checkout has heard that its id is closed', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 2_000 });
+    const request = { sessionId: session.id, instruction: { amountCents: 2_600n }, idempotency: under('k') };
+    on.checkout.trouble('late', undefined, 'lost_before');
+    for (const code of ['idempotency_key_in_use', 'idempotency_key_in_use', 'refund_amount_exceeds_remaining']) {
+      await expect(on.refunds.refundSession(request, on.as(scope))).rejects.toMatchObject({ code });
+    }
+    on.checkout.paid({ ...session, cards: session.cards.map((card) => ({ ...card, captured: 9_000n })) });
+    expect(on.checkout.delivers()).toBe(1);
+    expect(reservedOf(session)).toBe(0n);
+  });
+
+  it('is not refused by a process that comes to it too late', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 2_000 });
+    const request = { sessionId: session.id, instruction: { amountCents: 2_600n }, idempotency: under('k') };
+    const claimed = `update refunds.refunds set epoch = epoch + 1 where account_id = $1`;
+    on.checkout.beforeAnswering = () => on.admin(claimed, [scope.accountId]).then(() => undefined);
+    await expect(on.refunds.refundSession(request, on.as(scope))).rejects.toMatchObject({
+      code: 'idempotency_key_in_use',
+    });
+    on.checkout.beforeAnswering = undefined;
+    const [row] = await on.admin('select status from refunds.refunds where account_id = $1', [scope.accountId]);
+    expect(row).toEqual({ status: 'requested' });
   });
 });
 

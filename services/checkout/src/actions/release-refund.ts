@@ -1,25 +1,33 @@
-import { Failure } from '@eligo/failures';
-import { type Scope, withTx } from '@eligo/postgres';
+import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import { cents, sumCents } from '@eligo/values';
 import type { Charging } from '../charging.ts';
 import type { Session } from '../domain/session.ts';
 import { moveRefunded } from '../store/payment-intents.ts';
-import { findReservation, moveRefundComponents, releaseReservation } from '../store/refund-reservations.ts';
+import {
+  claimRefund,
+  findReservation,
+  moveRefundComponents,
+  type Reservation,
+  releaseReservation,
+} from '../store/refund-reservations.ts';
 import { lockSession, saveSession } from '../store/sessions.ts';
 
 /**
  * Gives a failed refund, or the parts of it that some cards refused, back to what remains (decisions 6): `amount_refunded` goes down again.
- * Once per card, however often it is asked. The components count again when all of the refund has failed. Answers the session, if it has one.
+ * Once per card, however often it is asked. The components count again when all of the refund has failed. An id that nothing is reserved under
+ * is closed, so that a reservation which was lost on its way is refused when it comes; with `keepReserved` that is all that is done. Answers
+ * the session, if it has one.
  */
 export async function releaseRefund(
   charging: Charging,
   scope: Scope,
   refundId: string,
   paymentIntentIds: readonly string[],
+  keepReserved = false,
 ): Promise<Session | undefined> {
   return withTx(charging.database, scope, async (tx) => {
-    const found = await findReservation(tx, scope, refundId);
-    if (found === undefined) throw new Failure('refund_not_found');
+    const found = await findOrClose(tx, scope, refundId);
+    if (found === undefined || keepReserved) return undefined;
     const session = found.sessionId === null ? undefined : await lockSession(tx, scope, found.sessionId);
     const released = await releaseReservation(tx, scope, refundId, paymentIntentIds, found.actingAt);
     if (released.length === 0) return session;
@@ -41,4 +49,11 @@ export async function releaseRefund(
       amountRefundedCents: cents(session.amountRefundedCents - amount),
     });
   });
+}
+
+// The claim waits for a reservation that is being written; then it is there to be found.
+async function findOrClose(tx: Tx, scope: Scope, refundId: string): Promise<Reservation | undefined> {
+  const found = await findReservation(tx, scope, refundId);
+  if (found !== undefined || (await claimRefund(tx, scope, refundId, 'closed'))) return found;
+  return findReservation(tx, scope, refundId);
 }

@@ -10,10 +10,12 @@ import { findCharge } from '../store/charges.ts';
 import { findIntent, lockIntents, moveRefunded } from '../store/payment-intents.ts';
 import { findPaymentMethod } from '../store/payment-methods.ts';
 import {
+  claimRefund,
   findReservation,
   insertReservation,
   loadRefundComponents,
   moveRefundComponents,
+  type Reservation,
 } from '../store/refund-reservations.ts';
 import { loadSessionLines } from '../store/session-lines.ts';
 import { lockSession, saveSession } from '../store/sessions.ts';
@@ -45,8 +47,8 @@ export interface ReservedRefund {
 
 /**
  * Keeps "refunded <= captured" where captured is kept: allocates the refund over lines and cards and takes it out of the rest, in one
- * transaction, once per refund id (asking again answers what was reserved). A preview allocates and reserves nothing. Throws the refusals of
- * `allocateRefund`, `checkout_session_not_found`, `payment_intent_not_found`, `payment_intent_not_succeeded`,
+ * transaction, once per refund id (asking again answers what was reserved). A preview allocates and reserves nothing. Throws `conflict` for an
+ * id that was closed or given back, the refusals of `allocateRefund`, `checkout_session_not_found`, `payment_intent_not_found`, `payment_intent_not_succeeded`,
  * `payment_method_allocation_not_enabled`, and `lock_timeout` while a charge of the subject is unsettled.
  */
 export async function reserveRefund(
@@ -74,15 +76,7 @@ async function reserve(
   if (sessionId !== null && session === undefined) throw new Failure('checkout_session_not_found');
 
   const earlier = await findReservation(tx, scope, reservation.refundId);
-  if (earlier !== undefined) {
-    const intents = await lockIntents(
-      tx,
-      scope,
-      earlier.parts.map((part) => part.paymentIntentId),
-    );
-    const amounts = new Map(earlier.parts.map((part) => [part.paymentIntentId, part.amountCents]));
-    return { cards: await describe(tx, scope, intents, amounts), session, at: earlier.actingAt };
-  }
+  if (earlier !== undefined) return answerEarlier(tx, scope, earlier, session);
 
   // Only now: what was reserved while the account had the feature is answered all the same, or it would never be given back.
   if (reservation.instruction.methods.length > 0 && !reservation.features.includes('refund_payment_methods')) {
@@ -102,6 +96,12 @@ async function reserve(
   const amounts = new Map(allocation.cards.map((card) => [card.paymentIntentId, card.amount]));
   if (reservation.preview) return { cards: await describe(tx, scope, intents, amounts), session, at };
 
+  if (!(await claimRefund(tx, scope, reservation.refundId, 'reserved'))) {
+    const other = await findReservation(tx, scope, reservation.refundId);
+    // It was closed before this call, which was lost on its way, came in: nobody waits for it any more.
+    if (other === undefined) throw new Failure('conflict');
+    return answerEarlier(tx, scope, other, session);
+  }
   await insertReservation(tx, scope, {
     refundId: reservation.refundId,
     sessionId,
@@ -119,6 +119,23 @@ async function reserve(
     session: session && (await refundSession(tx, scope, session, reservation.refundId, allocation, at)),
     at,
   };
+}
+
+// What was given back, wholly or in part, has failed at the processor: nobody may be told to begin it.
+async function answerEarlier(
+  tx: Tx,
+  scope: Scope,
+  earlier: Reservation,
+  session: Session | undefined,
+): Promise<ReservedRefund> {
+  if (earlier.parts.some((part) => part.released)) throw new Failure('conflict');
+  const intents = await lockIntents(
+    tx,
+    scope,
+    earlier.parts.map((part) => part.paymentIntentId),
+  );
+  const amounts = new Map(earlier.parts.map((part) => [part.paymentIntentId, part.amountCents]));
+  return { cards: await describe(tx, scope, intents, amounts), session, at: earlier.actingAt };
 }
 
 async function refuseWhileCharging(

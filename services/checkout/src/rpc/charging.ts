@@ -104,7 +104,8 @@ export function chargingHandlers(charging: Charging, testCards: TestCards): Impl
     },
 
     async releaseRefund(request, { scope }) {
-      const session = await releaseRefund(charging, scope, request.refundId, request.paymentIntentIds);
+      const { refundId, paymentIntentIds, keepReserved } = request;
+      const session = await releaseRefund(charging, scope, refundId, paymentIntentIds, keepReserved);
       return session === undefined ? {} : sessionMessage(scope, session);
     },
   };

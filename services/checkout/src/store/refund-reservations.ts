@@ -58,6 +58,23 @@ export async function findReservation(db: Db, scope: Scope, refundId: string): P
   };
 }
 
+const claim = scoped(
+  'checkout.refund_claim',
+  `insert into checkout.refund_claims (account_id, test_mode, refund_id, claim) values ($1, $2, $3, $4) on conflict do nothing`,
+);
+
+/**
+ * Uses a refund's id, once: for its reservation, or to close it for good. Whoever comes second waits for the first and finds it used: false.
+ */
+export async function claimRefund(
+  tx: Tx,
+  scope: Scope,
+  refundId: string,
+  use: 'reserved' | 'closed',
+): Promise<boolean> {
+  return (await tx.execute(claim, scope, [refundId, use])) === 1;
+}
+
 const insert = scoped(
   'checkout.refund_reservation_insert',
   `with whole as (

@@ -9,7 +9,10 @@ import type { Refunds } from './context.ts';
 import { makePending } from './make-pending.ts';
 import { refusalAnswer } from './refund-answer.ts';
 import type { KeyHold } from './request-refund.ts';
-import { reserveRefund } from './reserve-refund.ts';
+import { closeRefund, reserveRefund } from './reserve-refund.ts';
+
+/** A request in hand: with its epoch and the checks so far when it was claimed again, and did not begin with this call. */
+type Held = RequestedRefund & { readonly checks?: number; readonly epoch?: number };
 
 /**
  * Takes a requested refund through checkout, whoever drives it: the request itself, a retry of it, or the sweeper. Throws the refusal, which
@@ -18,12 +21,16 @@ import { reserveRefund } from './reserve-refund.ts';
 export async function carryOutRequest(
   refunds: Refunds,
   scope: Scope,
-  requested: RequestedRefund & { readonly checks?: number; readonly epoch?: number },
+  requested: Held,
   call: CallOptions,
   key?: KeyHold,
 ): Promise<{ refund: Refund; session: CheckoutSession | undefined }> {
   await refunds.failpoint('refund.after_request');
-  const reservation = await reserveRefund(refunds, requested, call);
+  let reservation = await reserveRefund(refunds, requested, call);
+  // Claimed again: what was asked for the last time may still be on its way to checkout.
+  const isClaimedAgain = requested.epoch !== undefined;
+  if (reservation.kind === 'refused' && isClaimedAgain)
+    reservation = await closeRefund(refunds, requested, call, reservation.failure);
   switch (reservation.kind) {
     case 'reserved': {
       await refunds.failpoint('refund.after_reserve');
@@ -32,14 +39,13 @@ export async function carryOutRequest(
       return { refund, session: reservation.response.session };
     }
     case 'refused':
-      await refuse(refunds, scope, requested, reservation.failure);
+      if (!(await refuse(refunds, scope, requested, reservation.failure))) throw inOtherHands();
       throw reservation.failure;
     case 'not_now':
       // A partner is told to ask again, and must find nothing begun when it does. What was claimed again may have been reserved the last time, and
       // what another service decided can wait: these are asked for under the same id until checkout has said.
-      if (requested.operationId === null && requested.epoch === undefined)
-        await forget(refunds, scope, requested, reservation.failure, key);
-      else await postpone(refunds, scope, requested, key);
+      if (requested.operationId !== null || isClaimedAgain) await postpone(refunds, scope, requested, key);
+      else if (!(await forget(refunds, scope, requested, reservation.failure, key))) throw inOtherHands();
       throw reservation.failure;
     case 'unknown':
       await postpone(refunds, scope, requested, key);
@@ -49,36 +55,45 @@ export async function carryOutRequest(
   }
 }
 
-function refuse({ database }: Refunds, scope: Scope, { refundId }: RequestedRefund, failure: Failure): Promise<void> {
+// False: this took so long that another has claimed the request, and what becomes of it is not for us to say.
+function refuse({ database }: Refunds, scope: Scope, requested: Held, failure: Failure): Promise<boolean> {
   return withTx(database, scope, async (tx) => {
-    if (!(await refuseRequest(tx, scope, refundId, failure.code))) return;
-    await finishKeyOfAttempt(tx, scope, refundId, refusalAnswer(failure));
+    const refused = await refuseRequest(tx, scope, requested.refundId, epochOf(requested), failure.code);
+    if (refused) await finishKeyOfAttempt(tx, scope, requested.refundId, refusalAnswer(failure));
+    return refused;
   });
 }
 
 function forget(
   { database }: Refunds,
   scope: Scope,
-  { refundId }: RequestedRefund,
+  requested: Held,
   failure: Failure,
   key: KeyHold | undefined,
-): Promise<void> {
+): Promise<boolean> {
+  const { refundId } = requested;
   return withTx(database, scope, async (tx) => {
-    await refuseRequest(tx, scope, refundId, failure.code);
+    if (!(await refuseRequest(tx, scope, refundId, epochOf(requested), failure.code))) return false;
     // The key begins anew with its next use.
     await unlinkAttempt(tx, scope, refundId);
     if (key !== undefined) await releaseKey(tx, scope, key.use, key.epoch + 1);
+    return true;
   });
 }
 
-function postpone(
-  { database }: Refunds,
-  scope: Scope,
-  { refundId, checks = 0 }: RequestedRefund & { readonly checks?: number },
-  key: KeyHold | undefined,
-): Promise<void> {
+function postpone({ database }: Refunds, scope: Scope, requested: Held, key: KeyHold | undefined): Promise<void> {
+  const { refundId, checks = 0 } = requested;
   return withTx(database, scope, async (tx) => {
-    await postponeRequest(tx, scope, refundId, pauseWhileUnknownMs(checks));
+    await postponeRequest(tx, scope, refundId, epochOf(requested), pauseWhileUnknownMs(checks));
     if (key !== undefined) await releaseKey(tx, scope, key.use, key.epoch);
   });
+}
+
+function inOtherHands(): Failure {
+  return new Failure('idempotency_key_in_use', { retryAfterSeconds: 1 });
+}
+
+// Whoever writes a request down holds it under the first epoch. A refusal that comes late must not end what another has claimed since.
+function epochOf({ epoch = 1 }: Held): number {
+  return epoch;
 }

@@ -37,6 +37,27 @@ export async function reserveRefund(
   }
 }
 
+/**
+ * Makes a refusal final while an earlier call for the same refund may still be on its way: its id is closed at checkout, and asked for once
+ * more. What was reserved in the meantime is the refund after all.
+ */
+export async function closeRefund(
+  refunds: Refunds,
+  refund: RequestedRefund,
+  call: CallOptions,
+  failure: Failure,
+): Promise<Reservation> {
+  const { checkout, budgets } = refunds;
+  try {
+    const timeoutMs = timeOf(call, budgets.checkoutMs);
+    await checkout.releaseRefund({ refundId: refund.refundId, keepReserved: true }, { ...call, timeoutMs });
+  } catch (error) {
+    return { kind: 'unknown', error };
+  }
+  const again = await reserveRefund(refunds, refund, call);
+  return again.kind === 'refused' ? { kind: 'refused', failure } : again;
+}
+
 /** A subject as the message has it. */
 export function subjectField(subject: RefundSubject) {
   return subject.kind === 'session'

@@ -37,14 +37,26 @@ export async function claimRequest(
   return row === undefined ? undefined : fromRow(row);
 }
 
-/** Puts a requested refund off: whether it was reserved is not known. */
-export async function postponeRequest(tx: Tx, scope: Scope, refundId: string, pauseMs: number): Promise<void> {
-  await tx.execute(postpone, scope, [refundId, pauseMs]);
+/** Puts a requested refund off: whether it was reserved is not known. Nothing happens when another has claimed it since. */
+export async function postponeRequest(
+  tx: Tx,
+  scope: Scope,
+  refundId: string,
+  epoch: number,
+  pauseMs: number,
+): Promise<void> {
+  await tx.execute(postpone, scope, [refundId, pauseMs, epoch]);
 }
 
-/** Ends a requested refund that checkout will not have; false when it is requested no more. */
-export async function refuseRequest(tx: Tx, scope: Scope, refundId: string, code: string): Promise<boolean> {
-  return (await tx.execute(refuse, scope, [refundId, code])) === 1;
+/** Ends a requested refund that checkout will not have; false when it is requested no more, or another has claimed it since. */
+export async function refuseRequest(
+  tx: Tx,
+  scope: Scope,
+  refundId: string,
+  epoch: number,
+  code: string,
+): Promise<boolean> {
+  return (await tx.execute(refuse, scope, [refundId, code, epoch])) === 1;
 }
 
 /** Why a request was refused, if it was. */
@@ -86,12 +98,12 @@ const claim = scoped<RequestRow>(
 const postpone = scoped(
   'refunds.postpone_request',
   `update refunds.refunds set checks = checks + 1, lease_until = null, next_check_at = ${leaseFromNow('$4')}
-    where ${one} and status = 'requested'`,
+    where ${one} and status = 'requested' and epoch = $5`,
 );
 const refuse = scoped(
   'refunds.refuse_request',
   `update refunds.refunds set status = 'refused', refusal_code = $4, lease_until = null, next_check_at = null
-    where ${one} and status = 'requested'`,
+    where ${one} and status = 'requested' and epoch = $5`,
 );
 const selectRefusal = scoped<{ refusal_code: string }>(
   'refunds.refusal',
