@@ -289,11 +289,22 @@ describe('the helper that settles a refund', () => {
 });
 
 describe('live mode without a processor', () => {
-  it('is refused before anything is written', async () => {
+  it('is refused before anything is written, after what is wrong with the request itself', async () => {
     const scope = { ...someScope(), testMode: false };
-    await expect(on.refunds.refundSession({ sessionId: 'fcs_x' }, on.as(scope))).rejects.toMatchObject({
+    const session = await on.paid({ ...scope, testMode: true }, { hsa: 2_000 });
+    const ask = (sessionId: string, amountCents: bigint) =>
+      on.refunds.refundSession({ sessionId, instruction: { amountCents } }, on.as(scope));
+    const paymentIntentId = session.cards[0]?.paymentIntentId ?? '';
+    await expect(ask('fcs_x', 500n)).rejects.toMatchObject({ code: 'checkout_session_not_found' });
+    await expect(ask(session.id, 2_001n)).rejects.toMatchObject({ code: 'refund_amount_exceeds_remaining' });
+    await expect(ask(session.id, 500n)).rejects.toMatchObject({ code: 'processor_not_configured' });
+    await expect(on.refunds.createRefund({ paymentIntentId: 'fpi_x' }, on.as(scope))).rejects.toMatchObject({
+      violations: [{ type: 'payment_intent_not_found' }],
+    });
+    await expect(on.refunds.createRefund({ paymentIntentId }, on.as(scope))).rejects.toMatchObject({
       code: 'processor_not_configured',
     });
     expect(await on.admin('select 1 from refunds.refunds where account_id = $1', [scope.accountId])).toEqual([]);
+    expect(on.checkout.refundedOf(paymentIntentId)).toBe(0n);
   });
 });

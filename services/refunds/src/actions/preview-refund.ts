@@ -1,23 +1,30 @@
+import { Failure } from '@eligo/failures';
 import type { RefundAllocation, RefundInstruction } from '@eligo/proto/checkout/v1/checkout';
 import type { CallOptions } from '@eligo/rpc';
 import { newId } from '@eligo/values';
+import type { RefundSubject } from '../domain/refund.ts';
 import type { Refunds } from './context.ts';
+import { refusalOfSubject, subjectField } from './reserve-refund.ts';
 
-/** The allocation over a session's cards that a refund would have; reserves nothing. */
+/** The allocation over the cards that a refund would have; reserves nothing. */
 export async function previewRefund(
   { checkout }: Refunds,
-  sessionId: string,
+  subject: RefundSubject,
   instruction: RefundInstruction | undefined,
   call: CallOptions,
 ): Promise<readonly RefundAllocation[]> {
-  const { allocations } = await checkout.reserveRefund(
-    {
-      refundId: newId('refund'),
-      subject: { case: 'sessionId', value: sessionId },
-      preview: true,
-      ...(instruction === undefined ? {} : { instruction }),
-    },
-    call,
-  );
-  return allocations;
+  try {
+    const { allocations } = await checkout.reserveRefund(
+      {
+        refundId: newId('refund'),
+        subject: subjectField(subject),
+        preview: true,
+        ...(instruction === undefined ? {} : { instruction }),
+      },
+      call,
+    );
+    return allocations;
+  } catch (error) {
+    throw error instanceof Failure ? refusalOfSubject(error, subject) : error;
+  }
 }

@@ -1,4 +1,5 @@
 import { create } from '@bufbuild/protobuf';
+import { Failure } from '@eligo/failures';
 import { finishKey, type Scope, withTx } from '@eligo/postgres';
 import { type RefundSessionResponse, RefundSessionResponseSchema } from '@eligo/proto/refunds/v1/refunds';
 import type { CallOptions } from '@eligo/rpc';
@@ -6,6 +7,7 @@ import { refundMessage } from '../rpc/messages.ts';
 import { findRefund } from '../store/refunds.ts';
 import { carryOutRequest } from './carry-out-request.ts';
 import type { Refunds } from './context.ts';
+import { previewRefund } from './preview-refund.ts';
 import { answerOf, replay } from './refund-answer.ts';
 import { type KeyHold, type RefundRequest, requestRefund } from './request-refund.ts';
 
@@ -19,8 +21,7 @@ export async function refund(
   request: RefundRequest,
   call: CallOptions,
 ): Promise<RefundSessionResponse> {
-  // Refused before the first row where no processor could give the money back.
-  refunds.processors.of(scope);
+  await requireProcessor(refunds, scope, request, call);
   const requested = await requestRefund(refunds, scope, request);
   if (requested.kind === 'answered') return replay(requested.answer);
   if (requested.kind === 'begun_before') return finishEarlier(refunds, scope, requested, call);
@@ -29,6 +30,22 @@ export async function refund(
     refund: refundMessage(done.refund),
     ...(done.session === undefined ? {} : { session: done.session }),
   });
+}
+
+// Refused before the first row where no processor could give the money back; but what is wrong with the request itself is said first.
+async function requireProcessor(
+  refunds: Refunds,
+  scope: Scope,
+  { subject, instruction }: RefundRequest,
+  call: CallOptions,
+): Promise<void> {
+  try {
+    refunds.processors.of(scope);
+  } catch (error) {
+    if (!(error instanceof Failure && error.code === 'processor_not_configured')) throw error;
+    await previewRefund(refunds, subject, instruction, call);
+    throw error;
+  }
 }
 
 // The refund is there and its answer is not: what an older release began.

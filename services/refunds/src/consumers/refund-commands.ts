@@ -2,11 +2,14 @@ import type { ConsumerDefinition } from '@eligo/events';
 import { acceptCommand } from '../actions/accept-command.ts';
 import type { Refunds } from '../actions/context.ts';
 
-/** Takes the refunds that billing decides when a subscription is canceled. */
+/** Takes the refunds that billing decides when a subscription is canceled, and checkout when a session's payment came apart. */
 export function refundCommands(refunds: Refunds): ConsumerDefinition {
   return {
     consumer: 'refund-commands',
-    subscriptions: [{ from: 'billing', types: ['command.refund'] }],
+    subscriptions: [
+      { from: 'billing', types: ['command.refund'] },
+      { from: 'checkout', types: ['command.refund'] },
+    ],
     async handle(tx, event) {
       if (event.object.case !== 'refundRequested') throw new Error('a refund command without its contents');
       const { accountId, testMode } = event;

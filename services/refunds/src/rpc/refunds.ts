@@ -21,7 +21,8 @@ export function refundMethods(refunds: Refunds): Implementation<typeof RefundsSe
       return refund(refunds, call.scope, { subject, instruction, features, reason: null, metadata, idempotency }, call);
     },
     async previewRefund({ sessionId, instruction }, call) {
-      return { allocations: [...(await previewRefund(refunds, sessionId, instruction, call))] };
+      const subject = { kind: 'session', sessionId } as const;
+      return { allocations: [...(await previewRefund(refunds, subject, instruction, call))] };
     },
     async createRefund({ paymentIntentId, amountCents, reason, metadata, idempotency }, call) {
       const subject = { kind: 'payment_intent', paymentIntentId } as const;
