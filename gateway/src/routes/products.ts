@@ -1,7 +1,7 @@
 import { routes } from '@eligo/contract';
-import { Failure } from '@eligo/failures';
 import type { Answers } from '../answers.ts';
 import { type Binding, bind } from '../bind.ts';
+import { namedInBody } from '../body-references.ts';
 import { given, listOf, metadataOf, pageOf } from '../messages.ts';
 import type { Peers } from '../peers.ts';
 
@@ -31,12 +31,9 @@ export function productBindings({ catalog }: Peers, answers: Answers): Binding[]
     }),
     bind(updateByBody, async (request) => {
       const { product_id: id } = request.body;
-      try {
-        const product = await catalog.updateProduct({ id, ...changeOf(request.body) }, request.call);
-        return answers.one(request, 'product', product);
-      } catch (error) {
-        throw namedInBody(error, id);
-      }
+      const updated = catalog.updateProduct({ id, ...changeOf(request.body) }, request.call);
+      const named = { code: 'product_not_found', loc: ['product', 'product_id'], id } as const;
+      return answers.one(request, 'product', await namedInBody(updated, named));
     }),
   ];
 }
@@ -50,12 +47,6 @@ export function productData(product: ProductFields) {
     components: product.components ?? [],
     metadata: product.metadata ?? {},
   };
-}
-
-// What a body names and is not there is a 422 at its place; a 404 is for what a path names (decisions 1.9).
-function namedInBody(error: unknown, id: string): unknown {
-  if (!(error instanceof Failure) || error.code !== 'product_not_found') return error;
-  return Failure.invalid(['body', 'product', 'product_id'], error.code, `${error.code}: ${id}`);
 }
 
 function changeOf(change: ProductChange) {

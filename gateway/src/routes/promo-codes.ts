@@ -1,10 +1,11 @@
 import { routes } from '@eligo/contract';
 import type { Answers } from '../answers.ts';
 import { type Binding, bind } from '../bind.ts';
+import { namedInBody } from '../body-references.ts';
 import { given, metadataOf, pageOf, timeMs } from '../messages.ts';
 import type { Peers } from '../peers.ts';
 
-export function promoCodeBindings({ catalog }: Peers, answers: Answers): Binding[] {
+export function promoCodeBindings({ catalog, checkout }: Peers, answers: Answers): Binding[] {
   const { list, create, get, update } = routes.promoCodes;
   return [
     bind(list, async (request) => {
@@ -16,6 +17,11 @@ export function promoCodeBindings({ catalog }: Peers, answers: Answers): Binding
     }),
     bind(create, async (request) => {
       const { coupon_id, coupon, code, customer, max_redemptions, expires_at, active, metadata = {} } = request.body;
+      // Customers are not the catalog's, so their presence is asked of their owner.
+      if (customer !== undefined) {
+        const named = { code: 'customer_not_found', loc: ['promo_code', 'customer'], id: customer } as const;
+        await namedInBody(checkout.getCustomer({ id: customer }, request.call), named);
+      }
       const message = {
         couponId: coupon_id ?? coupon ?? '',
         code,

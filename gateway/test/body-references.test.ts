@@ -1,0 +1,49 @@
+import { Failure } from '@eligo/failures';
+import { newId } from '@eligo/values';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { openTestGateway, type TestGateway } from './open-test-gateway.ts';
+
+let stack: TestGateway;
+
+beforeAll(async () => {
+  stack = await openTestGateway();
+});
+
+afterEach(() => stack.peers.restore());
+
+afterAll(() => stack?.stop());
+
+describe('a bad reference in a body is a 422 at its place', () => {
+  test('the customer of a promo code, whom another service keeps, and nothing is made', async () => {
+    const { customer, coupon } = stack.peers.samples;
+    const create = (customerId: string) =>
+      stack.api.post('/v1/promo_codes', {
+        promo_code: { coupon_id: coupon.couponId, code: 'SPRING', customer: customerId },
+      });
+    expect((await create(customer.customerId)).status).toBe(200);
+    stack.peers.seen.length = 0;
+    const stranger = newId('customer');
+    const refused = await create(stranger);
+    expect(refused.status).toBe(422);
+    expect(refused.body.detail).toEqual([
+      {
+        loc: ['body', 'promo_code', 'customer'],
+        msg: `customer_not_found: ${stranger}`,
+        type: 'customer_not_found',
+      },
+    ]);
+    expect(stack.peers.seen.map(({ method }) => method)).toEqual(['getCustomer']);
+  });
+
+  test('the product of PATCH /v1/products', async () => {
+    stack.peers.answer('updateProduct', () => {
+      throw new Failure('product_not_found');
+    });
+    const product_id = newId('product');
+    const { status, body } = await stack.api.patch('/v1/products', { product: { product_id, name: 'x' } });
+    expect(status).toBe(422);
+    expect(body.detail).toEqual([
+      { loc: ['body', 'product', 'product_id'], msg: `product_not_found: ${product_id}`, type: 'product_not_found' },
+    ]);
+  });
+});
