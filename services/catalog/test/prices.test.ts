@@ -68,6 +68,24 @@ describe('a price', () => {
     }
   });
 
+  it('that is sent back whole goes on following its product, until it is given a class of its own', async () => {
+    const shop = on.account();
+    const productId = await product(shop, { hsaFsaEligibility: 'vision' });
+    const { priceId: id, hsaFsaEligibility: shown } = await price(shop, productId);
+    expect(shown).toBe('vision');
+    const sent = { id, hsaFsaEligibility: 'vision', description: 'Each' };
+    expect(await on.gateway.updatePrice(sent, shop)).toMatchObject({
+      hsaFsaEligibility: 'vision',
+      description: 'Each',
+    });
+    await on.gateway.updateProduct({ id: productId, hsaFsaEligibility: 'service' }, shop);
+    expect((await on.gateway.getPrice({ id }, shop)).hsaFsaEligibility).toBe('service');
+    await on.gateway.updatePrice({ id, hsaFsaEligibility: 'prescription' }, shop);
+    await on.gateway.updatePrice({ id, hsaFsaEligibility: 'prescription', description: 'Again' }, shop);
+    await on.gateway.updateProduct({ id: productId, hsaFsaEligibility: 'vision' }, shop);
+    expect((await on.gateway.getPrice({ id }, shop)).hsaFsaEligibility).toBe('prescription');
+  });
+
   it('takes on the class of its product where its own is unset, also when the product changes later', async () => {
     const shop = on.account();
     const productId = await product(shop);

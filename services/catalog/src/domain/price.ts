@@ -92,7 +92,10 @@ export function changedPriceFields(
 ): MutablePriceFields {
   const cleared = checkClear(clear, clearablePriceFields, [...loc, 'clear']);
   const lookupKey = change.lookupKey ?? (cleared.has('lookup_key') ? null : price.lookupKey);
-  const eligibility = change.hsaFsaEligibility ?? (cleared.has('hsa_fsa_eligibility') ? null : price.hsaFsaEligibility);
+  const ownClass = cleared.has('hsa_fsa_eligibility') ? null : price.hsaFsaEligibility;
+  // A fetched price shows its product's class; sent back as it was shown, it goes on following the product.
+  const isShown = ownClass === null && change.hsaFsaEligibility === effectiveEligibility(price);
+  const eligibility = isShown ? null : (change.hsaFsaEligibility ?? ownClass);
   return {
     active: change.active ?? price.active,
     description: change.description ?? (cleared.has('description') ? null : price.description),
