@@ -60,7 +60,7 @@ function nutritionOf(nutrition: NonNullable<Create['nutrition']>) {
   });
 }
 
-// Decimal text, exact: the contract allows at most six decimals and no exponent.
+// The number as JavaScript prints it, exactly; the catalog rounds.
 function decimal(value: number | undefined): string | undefined {
   return value === undefined ? undefined : String(value);
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { idOf } from './fields.ts';
+import { isTrue } from './flags.ts';
 import type { Json } from './json.ts';
 
 /** The kinds of record that can stand in place of their identifier. */
@@ -69,8 +70,7 @@ export function expandKeysOf(
     }
   }
   for (const [alias, key] of known) {
-    const flag = query[`expand_${alias}`];
-    if (flag === 'true' || flag === '1') keys.add(key);
+    if (isTrue(query[`expand_${alias}`])) keys.add(key);
   }
   return keys;
 }

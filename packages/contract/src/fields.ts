@@ -15,7 +15,11 @@ export function reference(kind: IdKind) {
   return z
     .string()
     .refine((text) => isId(kind, text), { error: code, params: { type: code } })
-    .meta({ pattern: idPattern(kind), description: `Identifier of a ${kind.replaceAll('_', ' ')}.` });
+    .meta({
+      pattern: idPattern(kind),
+      description: `Identifier of a ${kind.replaceAll('_', ' ')}.`,
+      idField: idFields[kind] ?? `${kind}_id`,
+    });
 }
 
 /** The identifier of a record in an answer. */
@@ -82,15 +86,8 @@ export const time = z.union([z.string().max(40), z.number()]).refine((value) => 
   params: { type: 'invalid_time' },
 });
 
-/** A decimal number that is stored exactly: at most six decimals and no exponent. */
-export const decimal = z
-  .number()
-  .min(0)
-  .max(1_000_000)
-  .refine((value) => /^\d+(\.\d{1,6})?$/.test(String(value)), {
-    error: 'Must have at most six decimals',
-    params: { type: 'too_precise' },
-  });
+/** A number that is not negative; it is kept with six decimals, half rounded up, so that what a partner computed is taken as it comes. */
+export const decimal = z.number().min(0).max(limits.decimal);
 
 /** The classes of HSA/FSA eligibility (decisions 4). */
 export const eligibilityClasses = [
@@ -131,6 +128,12 @@ export const answer = {
   time: z.iso.datetime({ precision: 3 }),
   unixTime: z.int(),
   metadata: z.record(z.string(), z.string()),
+};
+
+/** Where a record of the kind carries its identifier, unless it is `<kind>_id`. */
+const idFields: Partial<Record<IdKind, string>> = {
+  webhook_endpoint: 'webhook_id',
+  product_component: 'component_id',
 };
 
 const notFoundCodes: Partial<Record<IdKind, FailureCode>> = {

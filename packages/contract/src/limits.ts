@@ -12,6 +12,8 @@ export const limits = {
   metadataValueLength: 500,
   /** Together with quantity and lineItems it keeps every sum over a cart within the safe integers. */
   amountCents: 999_999_999,
+  /** What a column of nutrients holds before the point. */
+  decimal: 999_999_999,
   quantity: 50_000,
   lineItems: 100,
   discounts: 500,

@@ -225,4 +225,4 @@ function published(schema: unknown): unknown {
   return kept;
 }
 
-const dropped = new Set(['$schema', '$id', 'id', 'emptyIsAbsent']);
+const dropped = new Set(['$schema', '$id', 'id', 'emptyIsAbsent', 'idField']);

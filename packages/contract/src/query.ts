@@ -1,6 +1,7 @@
 import { type IdKind, isId } from '@eligo/values';
 import { z } from 'zod';
 import { notFoundCodeOf } from './fields.ts';
+import { isTrue } from './flags.ts';
 import { limits } from './limits.ts';
 import { parseTime } from './times.ts';
 
@@ -56,10 +57,11 @@ export function integer(min: number, max: number) {
     .pipe(z.int().min(min).max(max));
 }
 
-/** `true` or `false`; `1` and `0` are how PHP writes them. */
+/** `true` or `false` in any case; `1` and `0` are how PHP writes them, `True` and `False` how Python does. */
 export const boolean = z
-  .enum(['true', 'false', '1', '0'])
-  .transform((value) => value === 'true' || value === '1')
+  .string()
+  .refine((value) => /^(?:true|false|1|0)$/i.test(value), { error: 'Must be true or false' })
+  .transform(isTrue)
   .pipe(z.boolean());
 
 export const queryText = z.string().max(limits.shortTextLength);

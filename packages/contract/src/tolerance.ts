@@ -5,8 +5,9 @@ export type Tolerance = (value: unknown) => unknown;
 
 /**
  * What partners' software sends for "nothing" (decisions 1.2): `null` for an optional field counts as absent, `[]` stands for an empty object
- * where an object is meant, and `""` counts as absent in an object whose schema says so (`emptyIsAbsent`). Compiled once per schema; fields that
- * the schema does not know are dropped here, so that they are never looked at again.
+ * where an object is meant (and is absent where that could not be empty), and `""` counts as absent in an object whose schema says so
+ * (`emptyIsAbsent`). A record that was fetched expanded comes back as such, and stands for its identifier. Compiled once per schema; fields
+ * that the schema does not know are dropped here, so that they are never looked at again.
  */
 export function toleranceOf(schema: z.ZodType): Tolerance {
   if (schema instanceof z.ZodObject) return objectTolerance(schema);
@@ -18,28 +19,49 @@ export function toleranceOf(schema: z.ZodType): Tolerance {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodNullable) {
     return toleranceOf(schema.unwrap() as z.ZodType);
   }
-  return (value) => value;
+  const idField = schema.meta()?.idField;
+  return typeof idField === 'string' ? (value) => idInside(value, idField) : (value) => value;
 }
 
 function objectTolerance(schema: z.ZodObject): Tolerance {
-  const fields = Object.entries(schema.shape).map(([name, field]) => [name, toleranceOf(field as z.ZodType)] as const);
+  const fields = Object.entries(schema.shape).map(([name, field]) => ({
+    name,
+    tolerate: toleranceOf(field as z.ZodType),
+    listIsAbsent: isObjectWithContent(field as z.ZodType),
+  }));
   const emptyIsAbsent = schema.meta()?.emptyIsAbsent === true;
   return (given) => {
     const value = emptyArrayAsObject(given);
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
     const known: Record<string, unknown> = {};
-    for (const [name, tolerate] of fields) {
+    for (const { name, tolerate, listIsAbsent } of fields) {
       if (!Object.hasOwn(value, name)) continue;
       const field = (value as Record<string, unknown>)[name];
-      if (field === null || (emptyIsAbsent && field === '')) continue;
+      if (field === null || (emptyIsAbsent && field === '') || (listIsAbsent && isEmptyList(field))) continue;
       known[name] = tolerate(field);
     }
     return known;
   };
 }
 
+// An optional object with something required in it: an empty one would be refused, so an empty list in its place can only mean none.
+function isObjectWithContent(schema: z.ZodType): boolean {
+  if (!(schema instanceof z.ZodOptional)) return false;
+  const inner = schema.unwrap();
+  return inner instanceof z.ZodObject && !inner.safeParse({}).success;
+}
+
 function emptyArrayAsObject(value: unknown): unknown {
-  return Array.isArray(value) && value.length === 0 ? {} : value;
+  return isEmptyList(value) ? {} : value;
+}
+
+function isEmptyList(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0;
+}
+
+function idInside(value: unknown, idField: string): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, idField)) return value;
+  return (value as Record<string, unknown>)[idField];
 }
 
 function withoutNulls(value: unknown): unknown {

@@ -2,7 +2,16 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { metadata, reference, text, url } from '../src/fields.ts';
-import { isCardNumber, limits, parseTime, routes, screen, toleranceOf, violationsOf } from '../src/index.ts';
+import {
+  expandKeysOf,
+  isCardNumber,
+  limits,
+  parseTime,
+  routes,
+  screen,
+  toleranceOf,
+  violationsOf,
+} from '../src/index.ts';
 
 describe('times', () => {
   test.each([
@@ -111,6 +120,26 @@ describe('tolerance', () => {
     expect(tolerate({ metadata: [], inner: [], items: [] })).toEqual({ metadata: {}, inner: {}, items: [] });
   });
 
+  test('[] is absent where an empty object would be refused', () => {
+    const needy = toleranceOf(z.object({ recurring: z.object({ interval: z.string() }).optional() }));
+    expect(needy({ recurring: [] })).toEqual({});
+    expect(needy({ recurring: {} })).toEqual({ recurring: {} });
+    const { body } = routes.prices.create;
+    const tolerated = toleranceOf(body?.schema as z.ZodType)({ product_data: [], recurring: [], metadata: [] });
+    expect(tolerated).toEqual({ metadata: {} });
+  });
+
+  test('a record that was fetched expanded stands for its identifier', () => {
+    const product_id = 'fprod_01kdy9q2twabcdefghjkmnpqrs';
+    const component_id = 'fcomp_01kdy9q2twabcdefghjkmnpqrs';
+    const price = toleranceOf(routes.prices.create.body?.schema as z.ZodType);
+    expect(price({ product: { product_id, name: 'Thermometer' } })).toEqual({ product: product_id });
+    expect(price({ product: product_id })).toEqual({ product: product_id });
+    expect(price({ product: { name: 'none' } })).toEqual({ product: { name: 'none' } });
+    const product = toleranceOf(routes.products.create.body?.schema as z.ZodType);
+    expect(product({ components: [{ component_id, name: 'Oats' }] })).toEqual({ components: [component_id] });
+  });
+
   test('"" counts as absent in defaults', () => {
     expect(tolerate({ blank: { email: '' }, name: '' })).toEqual({ blank: {}, name: '' });
   });
@@ -207,6 +236,55 @@ describe('bounds', () => {
     const schema = routes.checkoutSessions.list.query;
     expect(schema?.parse({ limit: '9007199254740991' })).toMatchObject({ limit: Number.MAX_SAFE_INTEGER });
     expect(schema?.safeParse({ limit: '9007199254740992' }).success).toBe(false);
+  });
+
+  test.each([
+    ['true', true],
+    ['1', true],
+    ['True', true],
+    ['false', false],
+    ['0', false],
+    ['False', false],
+  ])('active=%s is a boolean as some language writes it', (active, meant) => {
+    expect(routes.prices.list.query?.parse({ active })).toMatchObject({ active: meant });
+    expect(expandKeysOf({ expand_product: active }, routes.prices.list.expansion).has('product')).toBe(meant);
+  });
+
+  test.each(['', 'yes', 'truee', ' true'])('active=%s is refused', (active) =>
+    expect(routes.prices.list.query?.safeParse({ active }).success).toBe(false),
+  );
+
+  test('a nutrient is any number that is not negative and that the column holds', () => {
+    const schema = routes.productComponents.create.body?.schema;
+    const judge = (calories: unknown) => schema?.safeParse({ name: 'Oats', nutrition: { calories } }).success;
+    for (const figure of [0, 1 / 3, 33.333333333333336, 1e-7, 5e-324, 12_345_678, 999_999_999]) {
+      expect(judge(figure)).toBe(true);
+    }
+    for (const figure of [-1, 1e9, Number.NaN, Number.POSITIVE_INFINITY, '1', null, true])
+      expect(judge(figure)).toBe(false);
+  });
+
+  test('one nutrient can be cleared by its name', () => {
+    const schema = routes.productComponents.update.body?.schema;
+    expect(schema?.safeParse({ clear: ['nutrition.sodium_mg', 'category'] }).success).toBe(true);
+    expect(schema?.safeParse({ clear: ['nutrition.salt'] }).success).toBe(false);
+  });
+
+  test.each([
+    [0.01, true],
+    [30, true],
+    [33.33, true],
+    [100, true],
+    [0, false],
+    [33.333, false],
+    [100.01, false],
+  ])('percent_off %s has at most two decimals and is within 100: %s', (percent_off, accepted) =>
+    expect(routes.coupons.create.body?.schema.safeParse({ percent_off }).success).toBe(accepted),
+  );
+
+  test('a session may say that a trial has no days', () => {
+    const schema = routes.checkoutSessions.create.body?.schema;
+    expect(schema?.safeParse({ subscription_data: { trial_period_days: 0 } }).success).toBe(true);
   });
 
   test('both cursors at once are refused at the second', () => {

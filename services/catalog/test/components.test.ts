@@ -25,6 +25,13 @@ describe('nutrition', () => {
     expect(await on.gateway.getComponent({ id: sixths.componentId }, shop)).toEqual(sixths);
   });
 
+  it('is rounded to six decimals, half up, also what a language printed with an exponent', async () => {
+    const shop = on.account();
+    const nutrition = { calories: '33.333333333333336', sodiumMg: '1e-7', fiberG: '5e-324', proteinG: '0.0000005' };
+    const made = await on.gateway.createComponent({ name: newName(), nutrition }, shop);
+    expect(made.nutrition).toMatchObject({ calories: '33.333333', sodiumMg: '0', fiberG: '0', proteinG: '0.000001' });
+  });
+
   it('as served comes back within the rounding when it is converted again', () => {
     const decimal = (most: number) => fc.integer({ min: 1, max: most }).map((n) => ({ units: BigInt(n), scale: 2 }));
     const hundred = { units: 100n, scale: 0 };

@@ -3,9 +3,12 @@ import { listOf, oneOf } from '../answers.ts';
 import { decimal, metadata, requiredText, text } from '../fields.ts';
 import { limits } from '../limits.ts';
 import { listQuery, queryText } from '../query.ts';
+import { nutritionSchema } from '../resources/product-component.ts';
 import { defineRoute } from '../route.ts';
 
 const params = { id: 'product_component' } as const;
+
+const nutrients = nutritionSchema.keyof().options;
 
 const nutrition = z.object({
   calories: decimal.optional(),
@@ -96,9 +99,10 @@ export const productComponentRoutes = {
               'canonical_food_key',
               'client_reference_id',
               'metadata',
+              ...nutrients.map((name) => `nutrition.${name}` as const),
             ]),
           )
-          .max(20)
+          .max(40)
           .optional(),
       }),
     },

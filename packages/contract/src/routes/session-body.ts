@@ -114,7 +114,7 @@ export const sessionCreation = z.object({
       cancel_at: time.optional(),
       trial_end: time.optional(),
       cancel_at_period_end: z.boolean().optional(),
-      trial_period_days: count(3_650).optional(),
+      trial_period_days: z.int().min(0).max(3_650).optional(),
       trial_settings: z
         .object({
           end_behavior: z

@@ -9,7 +9,7 @@ export interface Decimal {
 
 /** Reads a decimal number, also in the exponent form that JavaScript prints for small ones; undefined when it is none. */
 export function parseDecimal(text: string): Decimal | undefined {
-  const match = /^(-?)(\d{1,15})(?:\.(\d{1,30}))?(?:[eE]([+-]?\d{1,2}))?$/.exec(text);
+  const match = /^(-?)(\d{1,15})(?:\.(\d{1,30}))?(?:[eE]([+-]?\d{1,3}))?$/.exec(text);
   if (match === null) return undefined;
   const [, sign, whole = '', fraction = '', exponent = '0'] = match;
   const units = BigInt(`${sign}${whole}${fraction}`);
