@@ -1,5 +1,4 @@
 import { allRoutes, type JsonObject, type Route } from '@eligo/contract';
-import { newId } from '@eligo/values';
 import fc from 'fast-check';
 import { z } from 'zod';
 import { anyText, arbitraryOf, trickyTexts } from './arbitrary-of.ts';
@@ -20,21 +19,27 @@ export interface FuzzRequest {
  * As many random requests as asked for, evenly over all routes. Equal seeds give equal requests, but for the identifiers of the records that
  * the target names. What ends a record comes last, so that the others meet it alive.
  */
-export function fuzzRequests(target: ProbeTarget, { requests, seed }: { requests: number; seed: number }) {
-  const ids = [...Object.values(target.own), newId('price'), newId('customer')];
-  const rounds = Math.ceil(requests / allRoutes.length);
-  const planned = allRoutes.flatMap((route, at) =>
-    // A seed is 32 bits; those of one run must not meet those of the next.
-    fc
-      .sample(requestOf(route, target, ids), { numRuns: rounds, seed: Math.imul(seed, 0x9e3779b1) ^ at })
-      .map((sample, round): FuzzRequest & { place: number } => ({
-        ...sample,
-        route,
-        place: (endsRecord(route) ? rounds : 0) + round,
-      })),
-  );
-  return planned.sort((a, b) => a.place - b.place).slice(0, requests);
+export function fuzzRequests(
+  target: ProbeTarget,
+  { requests, seed }: { requests: number; seed: number },
+): FuzzRequest[] {
+  const ids = [...Object.values(target.own), ...unknownIds];
+  const planned = allRoutes.flatMap((route, at) => {
+    const share = Math.floor(requests / allRoutes.length) + (at < requests % allRoutes.length ? 1 : 0);
+    if (share === 0) return [];
+    // Mixed, because fast-check's own generator gives neighbouring seeds neighbouring first values.
+    const mixed = Math.imul(seed + at * 0x61c88647, 0x9e3779b1);
+    const samples = fc.sample(requestOf(route, target, ids), { numRuns: share, seed: mixed });
+    return samples.map((sample, turn) => ({
+      turn: turn + (endsRecord(route) ? requests : 0),
+      made: { ...sample, route },
+    }));
+  });
+  return planned.sort((a, b) => a.turn - b.turn).map(({ made }) => made);
 }
+
+// Identifiers as ours are, of nothing.
+const unknownIds = ['fprice_01kdy9q2twabcdefghjkmnpqrs', 'fcus_01kdy9q2twabcdefghjkmnpqrs'];
 
 function endsRecord({ method, id }: Route): boolean {
   return method === 'DELETE' || /\.(cancel|expire|detach|complete_checkout_session)$/.test(id);
