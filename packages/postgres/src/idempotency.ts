@@ -45,26 +45,26 @@ export async function claimKey(tx: Tx, scope: Scope, use: KeyUse, leaseMs: numbe
   if (fresh === 1) return { outcome: 'claimed', epoch: 1, attemptId: undefined };
   const held = await tx.row(lockKey, scope, place);
   if (held === undefined) return { outcome: 'in_use' };
-  if (!held.request_hash.equals(use.requestHash)) return { outcome: 'other_request' };
-  const attemptId = held.attempt_id ?? undefined;
-  if (held.status !== null && held.body !== null) {
-    return { outcome: 'finished', answer: { status: held.status, body: held.body }, attemptId };
-  }
-  if (held.lease_is_live) return { outcome: 'in_use' };
+  const known = standingOf(held, use);
+  if (known !== undefined) return known;
   await tx.execute(takeOverKey, scope, [...place, leaseMs]);
-  return { outcome: 'claimed', epoch: held.epoch + 1, attemptId };
+  return { outcome: 'claimed', epoch: held.epoch + 1, attemptId: held.attempt_id ?? undefined };
 }
 
 /** What a key stands for now, without claiming it: for a replay that must work while nothing new may begin. */
 export async function findKey(db: Db, scope: Scope, use: KeyUse): Promise<Claim | undefined> {
   const held = await db.row(readKey, scope, [endpointOf(use), use.key]);
-  if (held === undefined) return undefined;
-  if (!held.request_hash.equals(use.requestHash)) return { outcome: 'other_request' };
-  const attemptId = held.attempt_id ?? undefined;
-  if (held.status !== null && held.body !== null) {
-    return { outcome: 'finished', answer: { status: held.status, body: held.body }, attemptId };
-  }
-  return held.lease_is_live ? { outcome: 'in_use' } : undefined;
+  return held && standingOf(held, use);
+}
+
+// In the order in which a key is judged: in use, another request, the stored answer (decisions 7). Undefined when nobody works under it any more.
+function standingOf(held: KeyRow, { requestHash: hash }: KeyUse): Claim | undefined {
+  const { status, body } = held;
+  const finished = status !== null && body !== null;
+  if (!finished && held.lease_is_live) return { outcome: 'in_use' };
+  if (!held.request_hash.equals(hash)) return { outcome: 'other_request' };
+  if (!finished) return undefined;
+  return { outcome: 'finished', answer: { status, body }, attemptId: held.attempt_id ?? undefined };
 }
 
 /** Notes what the request under this key has begun. */

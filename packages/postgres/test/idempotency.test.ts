@@ -56,13 +56,19 @@ describe('a key', () => {
     expect(await findKey(database, scope, use)).toEqual({ outcome: 'finished', answer, attemptId: undefined });
   });
 
-  test('with another request is refused, in flight and finished', async () => {
+  test('is in use for every request while one is in flight; another request is refused once it is not', async () => {
     count += 1;
     const use = useOf({ a: 1 });
     await claim(use);
-    expect(await claim(useOf({ a: 2 }))).toEqual({ outcome: 'other_request' });
+    expect(await claim(useOf({ a: 2 }))).toEqual({ outcome: 'in_use' });
+    expect(await findKey(database, scope, useOf({ a: 2 }))).toEqual({ outcome: 'in_use' });
     await finish(use);
     expect(await claim(useOf({ a: 2 }))).toEqual({ outcome: 'other_request' });
+    count += 1;
+    const abandoned = useOf({ a: 1 });
+    await claim(abandoned, 0);
+    expect(await claim(useOf({ a: 2 }))).toEqual({ outcome: 'other_request' });
+    expect(await claim(abandoned)).toMatchObject({ outcome: 'claimed' });
   });
 
   test('with another request is another request where clients send keys of resources', async () => {
