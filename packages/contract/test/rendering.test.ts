@@ -31,6 +31,15 @@ test('a record with nothing optional set renders to its schema', () => {
   expect(records.customer.schema.parse(records.customer.render(bare))).toMatchObject({ email: null, shipping: null });
 });
 
+test.each(['{CHECKOUT_SESSION_ID}', '%7BCHECKOUT_SESSION_ID%7D', '%7bCHECKOUT_SESSION_ID%7d'])(
+  '%s in success_url becomes the id of the session',
+  (place) => {
+    const message = { ...samples.checkout_session, successUrl: `https://shop.example/ok?a=${place}&b=${place}` };
+    const { checkout_session_id: id, success_url: url } = records.checkout_session.render(message);
+    expect(url).toBe(`https://shop.example/ok?a=${id}&b=${id}`);
+  },
+);
+
 test('a session carries Unix seconds, truncated, and everything else ISO 8601', () => {
   const session = records.checkout_session.render(samples.checkout_session);
   expect(session.created_at).toBe(1_767_323_045);

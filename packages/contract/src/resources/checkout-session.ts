@@ -115,7 +115,7 @@ export function renderCheckoutSession(
     amount_disputed: centsFromInt64(session.amountDisputedCents),
     allow_promotion_codes: session.allowPromotionCodes,
     cancel_url: session.cancelUrl ?? null,
-    success_url: session.successUrl ?? null,
+    success_url: session.successUrl === undefined ? null : withSessionId(session.successUrl, session.checkoutSessionId),
     redirect_url: session.redirectUrl ?? null,
     captures: session.captureIds,
     disputes: session.disputeIds,
@@ -163,6 +163,11 @@ export function renderCheckoutSession(
     partner: session.partnerId,
     platform_fees: renderPlatformFees(session),
   };
+}
+
+// Partners write {CHECKOUT_SESSION_ID} where the session's id is to stand, plain or percent-encoded (decisions 1.7).
+function withSessionId(url: string, id: string): string {
+  return url.replaceAll(/\{CHECKOUT_SESSION_ID\}|%7BCHECKOUT_SESSION_ID%7D/gi, () => id);
 }
 
 function renderShippingOptions({ shippingOptions }: CheckoutSession) {
