@@ -144,6 +144,22 @@ describe('allocating a refund', () => {
     );
   });
 
+  it('takes payment_methods alone for the refund, and never the whole of what remains', () => {
+    const methods = [{ paymentMethodId: 'card_other', amount: cents(100) }];
+    expect(allocateRefund(split, { ...nothing, methods })).toMatchObject({
+      amount: 100,
+      cards: [{ paymentIntentId: 'other', amount: 100 }],
+    });
+    const beyond = [{ paymentMethodId: 'card_other', amount: cents(1_000_000) }];
+    expect(() => allocateRefund(split, { ...nothing, methods: beyond })).toThrow(
+      expect.objectContaining({ code: 'refund_amount_exceeds_remaining' }),
+    );
+    const none = [{ paymentMethodId: 'card_other', amount: cents(0) }];
+    expect(() => allocateRefund(split, { ...nothing, methods: none })).toThrow(
+      expect.objectContaining({ code: 'refund_amount_invalid' }),
+    );
+  });
+
   it('keeps every line and every card within what it paid, and sums to what was asked, for any series of refunds', () => {
     const lines = fc.array(fc.tuple(fc.constantFrom('health', 'other'), fc.integer({ min: 1, max: 50_000 })), {
       minLength: 1,

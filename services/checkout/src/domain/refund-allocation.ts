@@ -76,7 +76,11 @@ export function allocateRefund(session: RefundableSession, instruction: RefundIn
   else if (instruction.amount !== undefined)
     fillAmount(fills, session, instruction, instruction.amount, components, remaining);
   else if (statesComponents(instruction)) fillComponents(fills, session, components, remaining);
-  else return allocateRest(fills, session, remaining);
+  else if (instruction.methods.length > 0) {
+    // Cards with their amounts and nothing else: what they add up to is the refund.
+    const amount = sumCents(instruction.methods.map((method) => method.amount));
+    fillAmount(fills, session, instruction, amount, components, remaining);
+  } else return allocateRest(fills, session, remaining);
   return finish(fills, session, instruction, components);
 }
 
