@@ -3,7 +3,7 @@ import { isConnectionLoss } from '@eligo/postgres';
 import { type Event, EventSchema } from '@eligo/proto/events/v1/events';
 import type { JsMsg } from 'nats';
 import type { ConsumeOptions } from './consumer-definition.ts';
-import { handleOnce, putAside } from './inbox.ts';
+import { handleTogether, putAside } from './inbox.ts';
 import { errorLabel } from './logger.ts';
 import { typeOfSubject } from './names.ts';
 
@@ -16,18 +16,21 @@ export interface DeliveryCounts {
   readonly putAside: number;
 }
 
-/** Works off deliveries: so many at once, those of one aggregate in order. */
+/**
+ * Works off deliveries. Those of one account and mode are dealt with in their order, and as many as have come meanwhile in one transaction: a
+ * commit costs more than the effect of an event. Several accounts are worked on at once.
+ */
 export class Deliveries {
   readonly #options: ConsumeOptions;
-  readonly #running = new Set<Promise<void>>();
-  readonly #lastOfAggregate = new Map<string, Promise<void>>();
+  readonly #waiting: Delivery[] = [];
+  readonly #running = new Map<string, Promise<void>>();
   readonly #counts = { handled: 0, repeated: 0, failed: 0, putAside: 0 };
 
   constructor(options: ConsumeOptions) {
     this.#options = options;
   }
 
-  /** Begins with a delivery once there is room for it. */
+  /** Begins with a delivery once it is its turn; waits while too many do. */
   async take(message: JsMsg, wanted: ReadonlySet<string> | undefined): Promise<void> {
     if (wanted !== undefined && !wanted.has(typeOfSubject(message.subject))) {
       message.ack();
@@ -35,15 +38,9 @@ export class Deliveries {
     }
     const event = this.#decode(message);
     if (event === undefined) return;
-    while (this.#running.size >= (this.#options.concurrency ?? 8)) await Promise.race(this.#running);
-    const before = this.#lastOfAggregate.get(event.aggregateId);
-    const work = (before ?? Promise.resolve()).then(() => this.#deal(message, event));
-    this.#running.add(work);
-    this.#lastOfAggregate.set(event.aggregateId, work);
-    void work.then(() => {
-      this.#running.delete(work);
-      if (this.#lastOfAggregate.get(event.aggregateId) === work) this.#lastOfAggregate.delete(event.aggregateId);
-    });
+    this.#waiting.push({ message, event, lane: `${event.accountId} ${event.testMode}` });
+    this.#begin();
+    while (this.#waiting.length >= mostWaiting) await Promise.race(this.#running.values());
   }
 
   counts(): DeliveryCounts {
@@ -52,28 +49,64 @@ export class Deliveries {
 
   /** Settles when nothing is under way. */
   async idle(): Promise<void> {
-    await Promise.all(this.#running);
+    while (this.#running.size > 0) await Promise.all(this.#running.values());
   }
 
-  // Never rejects: whatever happens, the server learns of it or delivers again.
-  async #deal(message: JsMsg, event: Event): Promise<void> {
-    const { database, consumer, handle, around } = this.#options;
-    try {
-      const run = async (): Promise<void> => {
-        const isNew = await handleOnce(database, consumer, event, handle);
-        this.#counts[isNew ? 'handled' : 'repeated'] += 1;
-      };
-      if (around === undefined) await run();
-      else await around(event, run);
-      message.ack();
-    } catch (error) {
-      this.#counts.failed += 1;
-      await this.#fail(message, event, error);
+  #begin(): void {
+    while (this.#running.size < (this.#options.concurrency ?? 8)) {
+      const next = this.#waiting.find(({ lane }) => !this.#running.has(lane));
+      if (next === undefined) return;
+      const { lane } = next;
+      const work = this.#dealWith(this.#takeBatch(lane)).then(() => {
+        this.#running.delete(lane);
+        this.#begin();
+      });
+      this.#running.set(lane, work);
     }
   }
 
-  async #fail(message: JsMsg, event: Event, error: unknown): Promise<void> {
+  // What has failed before is dealt with alone, so that it does not take others with it.
+  #takeBatch(lane: string): Delivery[] {
+    const batch: Delivery[] = [];
+    for (const delivery of this.#waiting) {
+      if (delivery.lane !== lane) continue;
+      const isAlone = delivery.message.info.deliveryCount > 1;
+      if (isAlone && batch.length > 0) break;
+      batch.push(delivery);
+      if (isAlone || batch.length === largestBatch) break;
+    }
+    const taken = new Set(batch);
+    this.#waiting.splice(0, this.#waiting.length, ...this.#waiting.filter((delivery) => !taken.has(delivery)));
+    return batch;
+  }
+
+  // Never rejects: whatever happens, the server learns of it or delivers again.
+  async #dealWith(batch: readonly Delivery[]): Promise<void> {
+    try {
+      await this.#handle(batch);
+    } catch (error) {
+      const [only, ...more] = batch;
+      if (only !== undefined && more.length === 0) return this.#fail(only, error);
+      // One of them is at fault: each is dealt with on its own.
+      for (const delivery of batch) await this.#dealWith([delivery]);
+    }
+  }
+
+  async #handle(batch: readonly Delivery[]): Promise<void> {
+    const { database, consumer, handle, around } = this.#options;
+    const [first, ...rest] = batch.map(({ event }) => event);
+    if (first === undefined) return;
+    const areNew = await handleTogether(database, consumer, [first, ...rest], async (tx, event) => {
+      if (around === undefined) await handle(tx, event);
+      else await around(event, () => handle(tx, event));
+    });
+    for (const isNew of areNew) this.#counts[isNew ? 'handled' : 'repeated'] += 1;
+    for (const { message } of batch) message.ack();
+  }
+
+  async #fail({ message, event }: Delivery, error: unknown): Promise<void> {
     const { database, consumer, service, logger, maxDeliveries = 20, retryDelayMs = backoffMs } = this.#options;
+    this.#counts.failed += 1;
     const { deliveryCount } = message.info;
     const fields = {
       service,
@@ -111,6 +144,18 @@ export class Deliveries {
     }
   }
 }
+
+interface Delivery {
+  readonly message: JsMsg;
+  readonly event: Event;
+  /** Its account and mode. */
+  readonly lane: string;
+}
+
+/** As many effects as one transaction may take together; a few milliseconds of locks. */
+const largestBatch = 32;
+/** What waits here must be acknowledged within the consumer's deadline. */
+const mostWaiting = 64;
 
 function backoffMs(deliveries: number): number {
   return Math.min(30_000, 100 * 2 ** Math.min(deliveries, 10)) * (0.75 + Math.random() / 2);

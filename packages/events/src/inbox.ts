@@ -6,12 +6,33 @@ import { type Event, EventSchema } from '@eligo/proto/events/v1/events';
 export type HandleEvent = (tx: Tx, event: Event) => Promise<void>;
 
 /** Deals with an event once, however often it is delivered: the note in the inbox and the effect commit together. False: it was done before. */
-export function handleOnce(database: Database, consumer: string, event: Event, handle: HandleEvent): Promise<boolean> {
-  return withTx(database, scopeOf(event), async (tx) => {
-    const isNew = (await tx.execute(noteInInbox, null, [consumer, event.eventId])) === 1;
-    if (isNew) await handle(tx, event);
-    return isNew;
+export async function handleOnce(
+  database: Database,
+  consumer: string,
+  event: Event,
+  handle: HandleEvent,
+): Promise<boolean> {
+  const [isNew] = await handleTogether(database, consumer, [event], handle);
+  return isNew === true;
+}
+
+/** As `handleOnce`, for events of one account and mode in their order: all take effect, or none does. */
+export function handleTogether(
+  database: Database,
+  consumer: string,
+  events: readonly [Event, ...Event[]],
+  handle: HandleEvent,
+): Promise<boolean[]> {
+  return withTx(database, scopeOf(events[0]), async (tx) => {
+    const areNew = await Promise.all(events.map(({ eventId }) => noteInInbox(tx, consumer, eventId)));
+    for (const [index, event] of events.entries()) if (areNew[index] === true) await handle(tx, event);
+    return areNew;
   });
+}
+
+/** Notes that a consumer deals with an event in this transaction; false when it has been dealt with. */
+export async function noteInInbox(tx: Tx, consumer: string, eventId: string): Promise<boolean> {
+  return (await tx.execute(note, null, [consumer, eventId])) === 1;
 }
 
 /** Puts an event aside that a consumer cannot deal with; true when it was not put aside before. */
@@ -33,7 +54,7 @@ export function scopeOf(event: Event): Scope | null {
   return event.accountId === '' ? null : { accountId: event.accountId, testMode: event.testMode };
 }
 
-const noteInInbox = unscoped(
+const note = unscoped(
   'events.note_in_inbox',
   'insert into inbox (consumer, event_id) values ($1, $2) on conflict do nothing',
 );

@@ -72,10 +72,12 @@ const unpublished = unscoped<OutboxRow>(
      )
    order by event_id limit $1`,
 );
+// Not waited for on disk: what a crash forgets is published again under the same id, and taken once.
 const mark = unscoped(
   'events.mark_published',
   `update outbox o set published_at = clock_timestamp(), stream_seq = v.seq
-   from unnest($1::text[], $2::bigint[]) as v (id, seq) where o.event_id = v.id`,
+   from unnest($1::text[], $2::bigint[]) as v (id, seq), (select set_config('synchronous_commit', 'off', true) as set) soon
+   where o.event_id = v.id and soon.set is not null`,
 );
 const memory = unscoped<{ created: string | null; last_seq: bigint | null }>(
   'events.stream_memory',

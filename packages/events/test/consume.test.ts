@@ -1,7 +1,7 @@
-import { insideTransaction } from '@eligo/postgres';
+import { insideTransaction, unscoped } from '@eligo/postgres';
 import type { Event } from '@eligo/proto/events/v1/events';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { countDeadLetters, listDeadLetters, redrive } from '../src/index.ts';
+import { type ConsumeOptions, countDeadLetters, listDeadLetters, redrive } from '../src/index.ts';
 import { type NatsProcess, natsProcess } from './nats-process.ts';
 import { noteEffect, type Stage, stage } from './stage.ts';
 import { appendSome, type EventsDatabase, eventsDatabase, scope, until } from './support.ts';
@@ -96,6 +96,57 @@ test('events of one aggregate are dealt with one after the other, in order', asy
   await appendSome(on.alpha, 40, 'one aggregate');
   await until(() => seen.length === 40);
   expect(seen).toEqual(seen.toSorted((a, b) => Number(a - b)));
+});
+
+// Holds the first event until all are with the consumer.
+async function heldBack(handle: ConsumeOptions['handle'], more: number) {
+  const arrived = Promise.withResolvers<void>();
+  const entered = Promise.withResolvers<void>();
+  const transactions = new Set<string>();
+  const consumer = await on.consumer({
+    ...soon,
+    handle: async (tx, event) => {
+      entered.resolve();
+      await arrived.promise;
+      transactions.add((await tx.row(currentTransaction, null))?.id ?? '');
+      await handle(tx, event);
+    },
+  });
+  await appendSome(on.alpha, 1);
+  await entered.promise;
+  const rest = await appendSome(on.alpha, more);
+  const { manager } = await on.connect('alpha');
+  await until(async () => (await manager.consumers.info('ELIGO_ALPHA', 'beta-effects')).num_ack_pending === 1 + more);
+  return { consumer, transactions, rest, goOn: () => arrived.resolve() };
+}
+
+const currentTransaction = unscoped<{ id: string }>('test.transaction', 'select pg_current_xact_id()::text as id');
+
+test('what has come meanwhile is dealt with in one transaction', async () => {
+  const { transactions, goOn } = await heldBack(async (tx, event) => {
+    await tx.execute(noteEffect, null, [event.eventId]);
+  }, 20);
+  goOn();
+  await until(async () => (await on.effects()).events === 21);
+  expect(await on.effects()).toEqual({ events: 21, effects: 21 });
+  // The last may still have been on their way to this process.
+  expect(transactions.size).toBeLessThanOrEqual(3);
+});
+
+test('one event at fault does not take those with it that are dealt with beside it', async () => {
+  const poison = { id: '' };
+  const { consumer, rest, goOn } = await heldBack(async (tx, event) => {
+    await tx.execute(noteEffect, null, [event.eventId]);
+    if (event.eventId === poison.id) throw new Error('after the effect');
+  }, 20);
+  poison.id = rest[10] ?? '';
+  goOn();
+  await until(() => consumer.stats().failed > 1);
+  await until(async () => (await on.effects()).events === 20);
+  expect(await on.effects()).toEqual({ events: 20, effects: 20 });
+  poison.id = 'nobody';
+  await until(async () => (await on.effects()).events === 21);
+  expect(await on.effects()).toEqual({ events: 21, effects: 21 });
 });
 
 test('after twenty deliveries an event is put aside, the others go on, and it can be given again', async () => {
