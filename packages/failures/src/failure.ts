@@ -62,7 +62,7 @@ export type FailureBody =
   | { readonly code: string; readonly detail: string; readonly decline_code?: string }
   | { readonly detail: readonly Violation[] };
 
-/** The public answer to a Failure: its status, its body, and the headers that go with it. */
+/** The public answer to a Failure: its status, its body (what happened and what to do about it), and the headers that go with it. */
 export function failureAnswer(failure: Failure): {
   status: number;
   headers: Record<string, string>;
@@ -74,7 +74,7 @@ export function failureAnswer(failure: Failure): {
   if (failure.violations !== undefined) {
     return { status, headers, body: { detail: failure.violations.map(({ loc, msg, type }) => ({ loc, msg, type })) } };
   }
-  const body = { code: failure.code, detail: failure.detail };
+  const body = { code: failure.code, detail: `${failure.detail} ${failure.row.remedy}` };
   return {
     status,
     headers,

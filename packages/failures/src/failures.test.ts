@@ -100,12 +100,18 @@ describe('the failure table', () => {
 });
 
 describe('a Failure', () => {
-  test('is answered with its code and text', () => {
+  test('is answered with its code, what happened and what to do about it', () => {
     expect(failureAnswer(new Failure('price_not_found'))).toEqual({
       status: 404,
       headers: {},
-      body: { code: 'price_not_found', detail: 'There is no such price.' },
+      body: {
+        code: 'price_not_found',
+        detail:
+          'There is no such price. Check the identifier, the account and the mode of the key that asks for the price.',
+      },
     });
+    const { body } = failureAnswer(new Failure('conflict', { detail: 'The endpoint is disabled.' }));
+    expect(body.detail).toBe(`The endpoint is disabled. ${failureTable.conflict.remedy}`);
   });
 
   test('of a card carries the decline code', () => {
@@ -113,7 +119,7 @@ describe('a Failure', () => {
     expect(status).toBe(402);
     expect(body).toEqual({
       code: 'card_declined',
-      detail: 'The card was declined.',
+      detail: 'The card was declined. Use another card.',
       decline_code: 'insufficient_funds',
     });
   });
