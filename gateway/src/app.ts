@@ -40,7 +40,7 @@ export function createApp(parts: AppParts): Koa {
 async function answer(context: Context, next: Next, { api, isPage, observer }: AppParts): Promise<void> {
   const { req: request, res: response } = context;
   const startedAt = performance.now();
-  const url = request.url ?? '/';
+  const url = originForm(request.url ?? '/');
   const mark = url.indexOf('?');
   const path = mark < 0 ? url : url.slice(0, mark);
   const exchange: Exchange = {
@@ -63,6 +63,11 @@ async function answer(context: Context, next: Next, { api, isPage, observer }: A
     refuse(error, exchange, response, observer);
   }
   observer.answered(exchange, response.statusCode, performance.now() - startedAt);
+}
+
+// A request line may name the whole address (RFC 9112, 3.2.2), as software does that believes in a proxy.
+function originForm(target: string): string {
+  return target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?#]*/i, '') || '/';
 }
 
 function refuse(error: unknown, exchange: Exchange, response: ServerResponse, observer: Observer): void {

@@ -342,7 +342,7 @@ describe('a body that is too large', () => {
   });
 });
 
-describe('what is not HTTP', () => {
+describe('HTTP by hand', () => {
   const exchange = (bytes: string) =>
     new Promise<string>((resolve, reject) => {
       const { hostname, port } = new URL(stack.url);
@@ -368,5 +368,11 @@ describe('what is not HTTP', () => {
     const text = await exchange(bytes);
     expect(text).toContain(`HTTP/1.1 ${status} `);
     expect(JSON.parse(text.slice(text.indexOf('\r\n\r\n')))).toMatchObject({ code: expect.any(String) });
+  });
+
+  test('a request line may name the whole address, as for a proxy', async () => {
+    const head = `HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer ${stack.api.key}\r\n\r\n`;
+    expect(await exchange(`GET http://api.shop.example${path()} ${head}`)).toContain('HTTP/1.1 200 ');
+    expect(await exchange(`GET http://api.shop.example ${head}`)).toContain('HTTP/1.1 404 ');
   });
 });
