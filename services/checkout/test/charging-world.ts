@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { requestHash } from '@eligo/postgres';
-import { openProcessors } from '@eligo/processor';
+import { openProcessors, type ProcessorPort } from '@eligo/processor';
 import type { ConfirmSessionResponse, CreateSessionRequestSchema } from '@eligo/proto/checkout/v1/checkout';
 import { type Sandbox, startSandbox } from '@eligo/sandbox';
 import { failpoint } from '@eligo/service';
@@ -52,6 +52,12 @@ export interface ChargingWorld extends World {
   sending(session: Session): Promise<void>;
   fault(fault: SandboxFault): Promise<void>;
   clearFaults(): Promise<void>;
+  /** The same actions with a processor that differs from the sandbox in these calls. */
+  chargingWith(change: (port: ProcessorPort) => Partial<ProcessorPort>): Charging;
+  /** What the card's bank or a person at the processor does to a hold. */
+  cancelAtProcessor(session: Session, leg: 'health' | 'other'): Promise<void>;
+  /** How often each type of event was told of the session and its intents. */
+  told(session: Session): Promise<Record<string, number>>;
   /** Lets every lease and waiting time be over, so that a sweep finds all that is unsettled. */
   lapseLeases(): Promise<void>;
 }
@@ -144,6 +150,31 @@ export async function openChargingWorld(budgets: Partial<ChargeBudgets> = {}): P
     },
     async clearFaults() {
       await ask('DELETE', '/sandbox/faults');
+    },
+    chargingWith(change) {
+      const of = (scope: typeof world.scope) => {
+        const port = processors.of(scope);
+        return { ...port, ...change(port) };
+      };
+      return { ...charging, processors: { ...processors, of } };
+    },
+    async cancelAtProcessor({ id }, leg) {
+      const [attempt] = await world.test.admin<{ processor_intent_id: string }>(
+        "select processor_intent_id from checkout.charge_attempts where subject_id = $1 and leg = $2 and status = 'succeeded'",
+        [id, leg],
+      );
+      if (attempt === undefined) throw new Error('there is no hold to cancel');
+      const call = { idempotencyKey: randomUUID() };
+      const answer = await processors.of(world.scope).cancelIntent(attempt.processor_intent_id, call);
+      if (answer.kind !== 'canceled') throw new Error(`the hold is ${answer.kind}`);
+    },
+    async told({ id }) {
+      const rows = await world.test.admin<{ type: string; times: string }>(
+        `select type, count(*) as times from checkout.outbox where aggregate_id = $1
+           or aggregate_id in (select i.id from checkout.payment_intents i where i.session_id = $1) group by type order by type`,
+        [id],
+      );
+      return Object.fromEntries(rows.map(({ type, times }) => [type, Number(times)]));
     },
     async lapseLeases() {
       await world.test.admin(lapse);

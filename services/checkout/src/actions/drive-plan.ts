@@ -1,10 +1,9 @@
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
-import { type AttemptStatus, type Leg, noHealthcare } from '../domain/charge-attempt.ts';
-import { nextStep, type PlanProgress, type PlanStep } from '../domain/payment-plan.ts';
+import type { AttemptStatus, Leg } from '../domain/charge-attempt.ts';
+import { needsProcessor, nextStep, type PlanProgress, type PlanStep } from '../domain/payment-plan.ts';
 import type { NextAction, Session } from '../domain/session.ts';
-import { liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
 import { insertOperation } from '../store/intent-operations.ts';
 import { releasePaymentLocks } from '../store/payment-locks.ts';
 import {
@@ -16,18 +15,19 @@ import {
   postponePlan,
   savePlan,
 } from '../store/payment-plans.ts';
-import { findChargeableCards } from '../store/session-payments.ts';
 import { lockSession, saveSession } from '../store/sessions.ts';
-import { attemptAsCreated, beginAttempt, healthcareOf } from './begin-attempt.ts';
+import { chargeLeg } from './charge-leg.ts';
+import { endUnpaid } from './end-unpaid.ts';
 import { finishHold } from './finish-hold.ts';
+import { giveUpAttempt } from './give-up-attempt.ts';
 import { finishPaidSession } from './pay-session.ts';
-import { sendAttempt } from './send-attempt.ts';
-import { settleAttempt } from './settle-attempt.ts';
 
 // Authorize, charge, capture or release, finish: with a step to spare for each.
 const mostSteps = 8;
 // A hold on the health card alone is let go after this (decisions 13).
 const secondCardWaitMs = 3_600_000;
+// A plan that cannot go on is looked at again after these times; what it waits for wakes it when it is settled here.
+const waits = { firstMs: 1_000, mostMs: 30_000 };
 
 /**
  * Takes a shopper's payment as far as it goes now: until the session is paid, waits for something, or was refused. Each step is decided from
@@ -45,6 +45,7 @@ export async function drivePlan(
       const parts = await loadPlanParts(charging.database, scope, plan.id);
       if (parts === undefined) throw new Error(`payment plan ${plan.id} is gone`);
       const step = nextStep(progressOf(plan, parts));
+      if (needsProcessor(step) && charging.processors.of(scope).isDown()) break;
       const next = await takeStep(charging, scope, plan, parts, step, deadlineMs);
       if (next === undefined) return;
       plan = next;
@@ -72,6 +73,7 @@ function progressOf(plan: PaymentPlan, parts: PlanParts): PlanProgress {
     healthRelease: operation('cancel', parts.health_operation, parts.health_operation_status),
     other: (parts.other_status ?? undefined) as AttemptStatus | undefined,
     otherHeld: parts.other_capture === 'manual',
+    otherCapture: operation('capture', parts.other_operation, parts.other_operation_status),
     otherRelease: operation('cancel', parts.other_operation, parts.other_operation_status),
   };
 }
@@ -87,9 +89,11 @@ async function takeStep(
 ): Promise<PaymentPlan | undefined> {
   switch (step) {
     case 'authorize_health':
-      return chargeLeg(charging, scope, plan, 'health', deadlineMs);
+      return charge(charging, scope, plan, 'health', deadlineMs);
     case 'pay_other':
-      return chargeLeg(charging, scope, plan, 'other', deadlineMs);
+      return charge(charging, scope, plan, 'other', deadlineMs);
+    case 'give_up_unsent':
+      return giveUpUnsent(charging, scope, plan);
     case 'capture_health':
       return endHold(charging, scope, plan, plan.healthAttemptId, 'capture', deadlineMs);
     case 'release_health':
@@ -100,97 +104,79 @@ async function takeStep(
       await giveBack(charging, scope, plan);
       return undefined;
     case 'await_second_card':
-      return conclude(charging, scope, plan, 'awaiting_second_card', (session) => ({
-        ...session,
-        nextAction: {
-          type: 'provide_second_payment_method',
-          message: 'A second payment method is needed for what is not eligible.',
-          ...urlOf(session),
-          eligibleAmountCents: plan.healthCents,
-          ineligibleAmountCents: plan.otherCents,
-        },
-      }));
-    case 'await_capture':
-      return conclude(charging, scope, plan, 'awaiting_capture', (session) => ({
-        ...session,
-        status: 'paid',
-        nextAction: session.letterRequired ? { type: 'collect_letter_of_medical_necessity', ...urlOf(session) } : null,
-      }));
-    case 'complete':
-      return conclude(charging, scope, plan, 'done', (session) => ({
-        ...session,
-        status: 'complete',
-        completedAt: plan.actingAt,
-        nextAction: null,
-      }));
-    case 'fail':
-      return conclude(charging, scope, plan, 'failed', (session) =>
-        session.status === 'open' ? { ...session, nextAction: paymentFailed(plan, parts, session) } : session,
+      return conclude(charging, scope, plan, 'awaiting_second_card', (tx, session) =>
+        saveSession(tx, scope, session, {
+          ...session,
+          nextAction: {
+            type: 'provide_second_payment_method',
+            message: 'A second payment method is needed for what is not eligible.',
+            ...urlOf(session),
+            eligibleAmountCents: plan.healthCents,
+            ineligibleAmountCents: plan.otherCents,
+          },
+        }),
       );
+    case 'await_capture':
+      return conclude(charging, scope, plan, 'awaiting_capture', (tx, session) =>
+        saveSession(tx, scope, session, {
+          ...session,
+          status: 'paid',
+          nextAction: session.letterRequired
+            ? { type: 'collect_letter_of_medical_necessity', ...urlOf(session) }
+            : null,
+        }),
+      );
+    case 'complete':
+      return conclude(charging, scope, plan, 'done', (tx, session) => {
+        const after: Session = { ...session, status: 'complete', completedAt: plan.actingAt, nextAction: null };
+        return finishPaidSession(tx, scope, { session, after, intent: undefined, at: plan.actingAt });
+      });
+    case 'refund':
+      return conclude(charging, scope, plan, 'failed', (tx, session) => endUnpaid(tx, scope, session, plan.actingAt));
+    case 'fail':
+      return conclude(charging, scope, plan, 'failed', async (tx, session) => {
+        // Its holds were all that it was paid with.
+        if (session.status === 'paid') return endUnpaid(tx, scope, session, plan.actingAt);
+        if (session.status !== 'open') return session;
+        return saveSession(tx, scope, session, { ...session, nextAction: paymentFailed(plan, parts, session) });
+      });
   }
 }
 
-async function chargeLeg(
+async function charge(
   charging: Charging,
   scope: Scope,
   plan: PaymentPlan,
   leg: Leg,
   deadlineMs: number,
 ): Promise<PaymentPlan | undefined> {
-  const { leaseMs } = charging.budgets;
-  const cardId = leg === 'health' ? plan.healthPaymentMethodId : plan.otherPaymentMethodId;
-  const begun = await withTx(charging.database, scope, async (tx) => {
-    const session = await lockSession(tx, scope, plan.sessionId);
-    const [card] = cardId === null ? [] : await findChargeableCards(tx, scope, [cardId]);
-    if (session === undefined || session.status !== 'open' || card === undefined) return undefined;
-    if (await isPaidOtherwise(tx, scope, plan)) return 'paid_otherwise';
-    const attempt: NewAttempt = {
-      id: newId('charge_attempt'),
-      purpose: 'session',
-      subjectId: session.id,
-      leg,
-      driver: 'page',
-      eligibilityRecordId: leg === 'health' ? session.splitCartId : null,
-      paymentIntentId: newId('payment_intent'),
-      customerId: session.customerId ?? card.customerId,
-      paymentMethodId: card.id,
-      processorPaymentMethodId: card.processorPaymentMethodId,
-      processorCustomerId: card.processorCustomerId,
-      // On the page the shopper is there to authenticate.
-      offSession: session.mode === 'off_session',
-      captureMethod: plan.holdsOnly || (leg === 'health' && plan.otherCents > 0) ? 'manual' : 'automatic',
-      amountCents: leg === 'health' ? plan.healthCents : plan.otherCents,
-      healthcare: leg === 'health' ? healthcareOf(session) : noHealthcare,
-      expand: [],
-      actingAt: plan.actingAt,
-      leaseMs,
-    };
-    await beginAttempt(tx, scope, attempt, {
-      sessionId: session.id,
-      invoiceId: session.invoiceId,
-      subscriptionId: session.subscriptionId,
-    });
-    const linked = leg === 'health' ? { healthAttemptId: attempt.id } : { otherAttemptId: attempt.id };
-    return { attempt: attemptAsCreated(attempt), plan: await savePlan(tx, scope, { ...plan, ...linked }, leaseMs) };
-  });
-  if (begun === undefined) {
-    return withTx(charging.database, scope, (tx) => savePlan(tx, scope, { ...plan, state: 'releasing' }, leaseMs));
+  const charged = await chargeLeg(charging, scope, plan, leg, deadlineMs);
+  switch (charged.kind) {
+    case 'settled':
+      return charged.plan;
+    case 'release':
+      return withTx(charging.database, scope, (tx) =>
+        savePlan(tx, scope, { ...plan, state: 'releasing' }, charging.budgets.leaseMs),
+      );
+    case 'wait':
+      await giveBack(charging, scope, charged.plan);
+      return undefined;
   }
-  if (begun === 'paid_otherwise') {
-    await giveBack(charging, scope, plan);
-    return undefined;
-  }
-  await charging.failpoint('plan.attempt_begun');
-  const sent = await sendAttempt(charging, scope, begun.attempt, deadlineMs);
-  if (sent.kind === 'verdict') await settleAttempt(charging, scope, sent.attempt, sent.verdict);
-  return begun.plan;
 }
 
-// A confirm may have set out since the plan was made. It charges the health leg, and this plan perhaps the other one for the whole session: no
-// index keeps the two apart, only this look under the session's lock, which the confirm takes too.
-async function isPaidOtherwise(tx: Tx, scope: Scope, plan: PaymentPlan): Promise<boolean> {
-  const live = await liveAttempts(tx, scope, 'session', plan.sessionId);
-  return live.some(({ id }) => id !== plan.healthAttemptId && id !== plan.otherAttemptId);
+// What is to be let go and was never sent needs no processor.
+async function giveUpUnsent(charging: Charging, scope: Scope, plan: PaymentPlan): Promise<PaymentPlan | undefined> {
+  const given = await withTx(charging.database, scope, async (tx) => {
+    await lockSession(tx, scope, plan.sessionId);
+    let count = 0;
+    for (const id of [plan.healthAttemptId, plan.otherAttemptId]) {
+      if (id !== null && (await giveUpAttempt(tx, scope, id))) count += 1;
+    }
+    return count;
+  });
+  if (given > 0) return plan;
+  await giveBack(charging, scope, plan);
+  return undefined;
 }
 
 async function endHold(
@@ -222,28 +208,24 @@ async function conclude(
   scope: Scope,
   plan: PaymentPlan,
   state: PlanState,
-  change: (session: Session) => Session,
+  change: (tx: Tx, session: Session) => Promise<Session>,
 ): Promise<undefined> {
   await withTx(charging.database, scope, async (tx) => {
     const session = await lockSession(tx, scope, plan.sessionId);
     if (session === undefined) throw new Error(`session ${plan.sessionId} is gone`);
-    const after = change(session);
     const releaseAt =
       state === 'awaiting_second_card' ? new Date(charging.clock.now().getTime() + secondCardWaitMs) : null;
     await Promise.all([
       savePlan(tx, scope, { ...plan, state, releaseAt }, 0),
       releasePaymentLocks(tx, scope, plan.id),
-      state === 'done'
-        ? finishPaidSession(tx, scope, { session, after, intent: undefined, at: plan.actingAt })
-        : saveSession(tx, scope, session, after),
+      change(tx, session),
     ]);
     await charging.failpoint('plan.before_conclude_commit');
   });
 }
 
-// What is unsettled at the processor has its own sweep; the plan looks again a little after it.
 async function giveBack(charging: Charging, scope: Scope, plan: PaymentPlan): Promise<void> {
-  await withTx(charging.database, scope, (tx) => postponePlan(tx, scope, plan, 1_000));
+  await withTx(charging.database, scope, (tx) => postponePlan(tx, scope, plan, waits));
 }
 
 function paymentFailed(plan: PaymentPlan, parts: PlanParts, session: Session): NextAction {

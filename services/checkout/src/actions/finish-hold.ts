@@ -1,18 +1,23 @@
-import { type Scope, withTx } from '@eligo/postgres';
+import { type Scope, type Tx, withTx } from '@eligo/postgres';
+import type { ProcessorPort } from '@eligo/processor';
 import { newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
-import { nextCheckDelayMs } from '../domain/charge-attempt.ts';
+import { type ChargeAttempt, nextCheckDelayMs, whileDownMs } from '../domain/charge-attempt.ts';
+import type { Session } from '../domain/session.ts';
 import { findAttempt, markReleased } from '../store/charge-attempts.ts';
 import { type IntentOperation, postponeOperation, settleOperation } from '../store/intent-operations.ts';
 import { recordHeldCapture, recordRelease } from '../store/payment-intents.ts';
+import { releaseHeldPlan, wakePlan } from '../store/payment-plans.ts';
 import { recordEligibilityCharge } from '../store/session-payments.ts';
 import { lockSession } from '../store/sessions.ts';
+import { endUnpaid } from './end-unpaid.ts';
 import { finishPaidSession, receiveForSession } from './pay-session.ts';
 import { appendIntentEvent } from './payment-events.ts';
 
 /**
- * Captures a hold or lets it go at the processor and records it. True when it is done; false when nobody knows yet, and the sweeper goes on.
- * The caller holds the operation's lease, and no transaction.
+ * Captures a hold or lets it go at the processor and records it; a hold that is gone when it is to be captured is recorded as let go, and what
+ * else its session has been paid with goes back. True when the operation is settled; false when nobody knows yet, and the sweeper goes on. The
+ * caller holds the operation's lease, and no transaction.
  */
 export async function finishHold(
   charging: Charging,
@@ -20,75 +25,116 @@ export async function finishHold(
   operation: IntentOperation,
   timeoutMs: number,
 ): Promise<boolean> {
+  const deadlineMs = performance.now() + timeoutMs;
+  const remaining = () => Math.max(deadlineMs - performance.now(), 0);
   const processor = charging.processors.of(scope);
-  const call = { idempotencyKey: `${operation.id}:${operation.checks}`, timeoutMs };
-  const answer =
-    operation.kind === 'capture'
-      ? await processor.captureIntent(
-          operation.processorIntentId,
-          { amountCents: operation.amountCents, finalCapture: true },
-          call,
-        )
-      : await processor.cancelIntent(operation.processorIntentId, call);
+  if (processor.isDown() || remaining() === 0) {
+    await postpone(charging, scope, operation, { delayMs: whileDownMs, asked: false });
+    return false;
+  }
+  const fate = await (operation.kind === 'capture' ? capture : letGo)(processor, operation, remaining);
   await charging.failpoint('hold.processor_answered');
-  const done = isDone(operation, answer.kind) || (await isDoneAlready(charging, scope, operation, timeoutMs));
-  if (done) {
-    await recordDone(charging, scope, operation);
-    return true;
+  if (fate.kind === 'unknown') {
+    await postpone(charging, scope, operation, { delayMs: nextCheckDelayMs(operation.checks), asked: true });
+    if (fate.refusal !== undefined) report(charging, operation, fate.refusal, 'is refused; it is tried again');
+    return false;
   }
-  await withTx(charging.database, scope, (tx) =>
-    postponeOperation(tx, scope, operation, nextCheckDelayMs(operation.checks)),
+  if (fate.kind === 'lost') report(charging, operation, fate.code, 'is gone: it cannot be captured any more');
+  await withTx(charging.database, scope, (tx) => record(tx, scope, operation, fate));
+  await charging.failpoint('hold.recorded');
+  return true;
+}
+
+type Fate =
+  | { readonly kind: 'done' }
+  /** Certain: the intent is canceled at the processor, and no capture that is still on its way can take it. */
+  | { readonly kind: 'lost'; readonly code: string }
+  | { readonly kind: 'unknown'; readonly refusal: string | undefined };
+
+type Asking = (processor: ProcessorPort, operation: IntentOperation, remaining: () => number) => Promise<Fate>;
+
+const capture: Asking = async (processor, operation, remaining) => {
+  const { processorIntentId: intentId, amountCents } = operation;
+  const key = `${operation.id}:${operation.checks}`;
+  const answer = await processor.captureIntent(
+    intentId,
+    { amountCents, finalCapture: true },
+    { idempotencyKey: key, timeoutMs: remaining() },
   );
-  if (answer.kind === 'rejected') {
-    charging.logger.error(
-      {
-        operationId: operation.id,
-        paymentIntentId: operation.paymentIntentId,
-        kind: operation.kind,
-        code: answer.code,
-      },
-      'the processor refuses to finish a hold; it is tried again',
-    );
-  }
-  return false;
+  const told = fateOfCapture(answer.kind);
+  if (told !== undefined) return told;
+  // A lost answer, or a refusal because of what was done before: the intent itself says which.
+  const known = fateOfCapture((await processor.retrieveIntent(intentId, { timeoutMs: remaining() })).kind);
+  if (known !== undefined) return known;
+  const refusal = answer.kind === 'rejected' || answer.kind === 'declined' ? answer.code : undefined;
+  const isFinal = answer.kind === 'declined' || refusal === 'charge_expired_for_capture';
+  if (!isFinal || refusal === undefined) return { kind: 'unknown', refusal };
+  // It is only certain once the intent is canceled: an earlier capture may still be on its way.
+  const canceled = await processor.cancelIntent(intentId, { idempotencyKey: `${key}:void`, timeoutMs: remaining() });
+  const settled = fateOfCapture(canceled.kind);
+  return settled?.kind === 'lost' ? { kind: 'lost', code: refusal } : (settled ?? { kind: 'unknown', refusal });
+};
+
+function fateOfCapture(kind: string): Fate | undefined {
+  if (kind === 'succeeded') return { kind: 'done' };
+  return kind === 'canceled' ? { kind: 'lost', code: 'canceled' } : undefined;
 }
 
-function isDone(operation: IntentOperation, kind: string): boolean {
-  return operation.kind === 'capture' ? kind === 'succeeded' : kind === 'canceled';
-}
+const letGo: Asking = async (processor, operation, remaining) => {
+  const { processorIntentId: intentId } = operation;
+  const key = `${operation.id}:${operation.checks}`;
+  const answer = await processor.cancelIntent(intentId, { idempotencyKey: key, timeoutMs: remaining() });
+  if (answer.kind === 'canceled') return { kind: 'done' };
+  const known = await processor.retrieveIntent(intentId, { timeoutMs: remaining() });
+  if (known.kind === 'canceled') return { kind: 'done' };
+  // Captured by somebody at the processor: a person has to look.
+  const refusal = answer.kind === 'rejected' ? answer.code : undefined;
+  return { kind: 'unknown', refusal: known.kind === 'succeeded' ? 'captured_elsewhere' : refusal };
+};
 
-// A lost answer, or a refusal because an earlier send did it: the intent itself says which.
-async function isDoneAlready(
+async function postpone(
   charging: Charging,
   scope: Scope,
   operation: IntentOperation,
-  timeoutMs: number,
-): Promise<boolean> {
-  const known = await charging.processors.of(scope).retrieveIntent(operation.processorIntentId, { timeoutMs });
-  return isDone(operation, known.kind);
+  until: { delayMs: number; asked: boolean },
+): Promise<void> {
+  await withTx(charging.database, scope, (tx) => postponeOperation(tx, scope, operation, until));
 }
 
-async function recordDone(charging: Charging, scope: Scope, operation: IntentOperation): Promise<void> {
+async function record(tx: Tx, scope: Scope, operation: IntentOperation, fate: Exclude<Fate, { kind: 'unknown' }>) {
   const { actingAt: at, attemptId } = operation;
-  await withTx(charging.database, scope, async (tx) => {
-    const attempt = await findAttempt(tx, scope, attemptId);
-    if (attempt === undefined) throw new Error(`attempt ${attemptId} is gone`);
-    const session = attempt.purpose === 'session' ? await lockSession(tx, scope, attempt.subjectId) : undefined;
-    if (!(await settleOperation(tx, scope, operation.id, 'done', null))) return;
-    if (operation.kind === 'cancel') {
-      const intent = await recordRelease(tx, scope, operation.paymentIntentId);
-      await Promise.all([
-        markReleased(tx, scope, attemptId),
-        attempt.leg === 'health' && session ? recordEligibilityCharge(tx, scope, session.id, null) : undefined,
-        appendIntentEvent(tx, scope, 'payment_intent.canceled', intent, at),
-      ]);
-      return;
-    }
+  const attempt = await findAttempt(tx, scope, attemptId);
+  if (attempt === undefined) throw new Error(`attempt ${attemptId} is gone`);
+  const session = attempt.purpose === 'session' ? await lockSession(tx, scope, attempt.subjectId) : undefined;
+  const status = fate.kind === 'done' ? 'done' : 'failed';
+  if (!(await settleOperation(tx, scope, operation.id, status, fate.kind === 'lost' ? fate.code : null))) return;
+  if (fate.kind === 'done' && operation.kind === 'capture') {
     const intent = await recordHeldCapture(tx, scope, operation.paymentIntentId, newId('ledger_transaction'), at);
     await appendIntentEvent(tx, scope, 'payment_intent.succeeded', intent, at);
-    if (session !== undefined) {
-      await finishPaidSession(tx, scope, { session, after: receiveForSession(session, intent, false), intent, at });
-    }
-  });
-  await charging.failpoint('hold.recorded');
+    if (session === undefined) return;
+    await finishPaidSession(tx, scope, { session, after: receiveForSession(session, intent, false), intent, at });
+    await wakePlan(tx, scope, session.id);
+    return;
+  }
+  const intent = await recordRelease(tx, scope, operation.paymentIntentId);
+  await Promise.all([
+    markReleased(tx, scope, attemptId),
+    attempt.leg === 'health' && session ? recordEligibilityCharge(tx, scope, session.id, null) : undefined,
+    appendIntentEvent(tx, scope, 'payment_intent.canceled', intent, at),
+  ]);
+  if (session === undefined) return;
+  await wakePlan(tx, scope, session.id);
+  if (fate.kind === 'lost') await followLoss(tx, scope, attempt, session, at);
+}
+
+// A plan that is under way finds out by itself; one that waits for a capture lets the rest go. A confirm's hold was all there was.
+async function followLoss(tx: Tx, scope: Scope, attempt: ChargeAttempt, session: Session, at: Date): Promise<void> {
+  if (await releaseHeldPlan(tx, scope, session.id)) return;
+  if (attempt.driver === 'confirm') await endUnpaid(tx, scope, session, at);
+}
+
+// Told to an operator: for a hold that is gone this is the only place that says why.
+function report(charging: Charging, operation: IntentOperation, code: string, what: string): void {
+  const { id: operationId, paymentIntentId, kind } = operation;
+  charging.logger.error({ operationId, paymentIntentId, kind, code }, `a hold ${what}`);
 }

@@ -1,12 +1,14 @@
-import { type Scope, scoped, type Tx } from '@eligo/postgres';
+import type { Scope, Tx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { liveAttempts } from '../store/charge-attempts.ts';
-import { insertOperation } from '../store/intent-operations.ts';
-import { lockLivePlan } from '../store/payment-plans.ts';
+import { findDecision, insertOperation } from '../store/intent-operations.ts';
+import { releasePaymentLocks } from '../store/payment-locks.ts';
+import { endPlan, lockLivePlan } from '../store/payment-plans.ts';
+import { giveUpAttempt } from './give-up-attempt.ts';
 
 /**
- * Prepares a session's end: every hold is to be let go, which the sweeper does at the processor. False when money is moving or has moved, and
- * the session must not end now. The caller holds the session's row.
+ * Prepares a session's end: every hold is to be let go, which the sweeper does at the processor, and what was begun and never sent is given up.
+ * False when money is moving or has moved, and the session must not end now; the caller then rolls back. The caller holds the session's row.
  */
 export async function releaseHolds(tx: Tx, scope: Scope, sessionId: string, at: Date): Promise<boolean> {
   const [attempts, live] = await Promise.all([
@@ -14,9 +16,10 @@ export async function releaseHolds(tx: Tx, scope: Scope, sessionId: string, at: 
     lockLivePlan(tx, scope, sessionId),
   ]);
   if (live?.leaseLive && (live.plan.state === 'running' || live.plan.state === 'releasing')) return false;
-  const held = attempts.filter((attempt) => attempt.status === 'succeeded' && attempt.captureMethod === 'manual');
-  if (held.length !== attempts.length) return false;
-  for (const attempt of held) {
+  for (const attempt of attempts) {
+    // Nobody has sent it: its fence is not passed. And nobody will: giving it up takes its epoch.
+    if (attempt.status === 'created' && attempt.leaseDead && (await giveUpAttempt(tx, scope, attempt.id))) continue;
+    if (attempt.status !== 'succeeded' || attempt.captureMethod !== 'manual') return false;
     const operation = await insertOperation(tx, scope, {
       attemptId: attempt.id,
       id: newId('intent_operation'),
@@ -24,15 +27,11 @@ export async function releaseHolds(tx: Tx, scope: Scope, sessionId: string, at: 
       at,
       leaseMs: 0,
     });
-    // Its capture was decided before.
-    if (operation === undefined) return false;
+    // What was decided before stays: that it is let go suits the end, that it is captured does not.
+    if (operation === undefined && (await findDecision(tx, scope, attempt.paymentIntentId)) !== 'cancel') return false;
   }
-  if (live !== undefined) await tx.execute(endPlan, scope, [live.plan.id]);
+  if (live !== undefined) {
+    await Promise.all([endPlan(tx, scope, live.plan.id), releasePaymentLocks(tx, scope, live.plan.id)]);
+  }
   return true;
 }
-
-const endPlan = scoped(
-  'checkout.payment_plan_end',
-  `update checkout.payment_plans set state = 'failed', epoch = epoch + 1
-   where account_id = $1 and test_mode = $2 and id = $3 and state not in ('done', 'failed')`,
-);

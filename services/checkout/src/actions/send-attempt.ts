@@ -1,8 +1,8 @@
 import { type Scope, withTx } from '@eligo/postgres';
 import type { ProcessorPort } from '@eligo/processor';
 import type { Charging } from '../charging.ts';
-import { type ChargeAttempt, nextCheckDelayMs, type ProcessorVerdict } from '../domain/charge-attempt.ts';
-import { fenceAttempt, recordUnknown } from '../store/charge-attempts.ts';
+import { type ChargeAttempt, nextCheckDelayMs, type ProcessorVerdict, whileDownMs } from '../domain/charge-attempt.ts';
+import { fenceAttempt, postponeAttempt, recordUnknown } from '../store/charge-attempts.ts';
 
 /** What became of a send: a verdict to settle, an unknown outcome, or another process that has taken over. */
 export type SendResult =
@@ -23,6 +23,7 @@ export async function sendAttempt(
 ): Promise<SendResult> {
   const processor = charging.processors.of(scope);
   const remaining = () => Math.max(deadlineMs - performance.now(), 0);
+  if (processor.isDown()) return notNow(charging, scope, attempt);
   const intent = await ensureIntent(processor, attempt, remaining);
   if (intent.kind !== 'created') return intent.kind === 'unknown' ? unknown(charging, scope, attempt) : intent;
   await charging.failpoint('charge.intent_created');
@@ -168,5 +169,11 @@ function assertSameCharge(
 async function unknown(charging: Charging, scope: Scope, attempt: ChargeAttempt): Promise<SendResult> {
   await withTx(charging.database, scope, (tx) => recordUnknown(tx, scope, attempt, nextCheckDelayMs(attempt.checks)));
   await charging.failpoint('charge.unknown_recorded');
+  return { kind: 'unknown' };
+}
+
+// What was not asked is no check: the next one must not come an hour after the processor is back.
+async function notNow(charging: Charging, scope: Scope, attempt: ChargeAttempt): Promise<SendResult> {
+  await withTx(charging.database, scope, (tx) => postponeAttempt(tx, scope, attempt, whileDownMs));
   return { kind: 'unknown' };
 }

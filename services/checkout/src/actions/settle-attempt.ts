@@ -7,6 +7,7 @@ import type { Session } from '../domain/session.ts';
 import { findAttempt, settleAttempt as markSettled } from '../store/charge-attempts.ts';
 import { findIntent, recordCapture, recordDecline, recordHold } from '../store/payment-intents.ts';
 import { releasePaymentLocks } from '../store/payment-locks.ts';
+import { wakePlan } from '../store/payment-plans.ts';
 import { recordEligibilityCharge } from '../store/session-payments.ts';
 import { lockSession } from '../store/sessions.ts';
 import { confirmAnswer, confirmRefusal } from './confirm-answer.ts';
@@ -71,9 +72,9 @@ async function record(
   session: Session | undefined,
 ): Promise<SettledAttempt> {
   const at = attempt.actingAt;
-  const locks = releasePaymentLocks(tx, scope, attempt.id);
   const [, settled] = await Promise.all([
-    locks,
+    // A page's cards are locked for its plan.
+    attempt.driver === 'page' ? wakePlan(tx, scope, attempt.subjectId) : releasePaymentLocks(tx, scope, attempt.id),
     verdict.kind === 'succeeded'
       ? recordSuccess(tx, scope, attempt, verdict, session, at)
       : recordRefusal(tx, scope, attempt, verdict, session, at),

@@ -95,3 +95,6 @@ export function nextCheckDelayMs(checks: number): number {
   const steps = [1_000, 5_000, 30_000, 300_000];
   return steps[checks] ?? 3_600_000;
 }
+
+/** When to look again while the processor is known to be down: nothing was asked, so this does not grow. */
+export const whileDownMs = 5_000;

@@ -1,4 +1,4 @@
-import type { Cents } from '@eligo/values';
+import { type Cents, type StateTable, stateTable } from '@eligo/values';
 import type { Leg } from './charge-attempt.ts';
 
 export type PaymentIntentStatus =
@@ -8,6 +8,16 @@ export type PaymentIntentStatus =
   | 'requires_capture'
   | 'succeeded'
   | 'canceled';
+
+/** Its moves (decisions 7): what was received or let go stays so, and a hold ends in one of the two. `guard_payment_intent` holds the same. */
+export const paymentIntentStates: StateTable<PaymentIntentStatus> = stateTable<PaymentIntentStatus>({
+  requires_payment_method: ['requires_action', 'processing', 'requires_capture', 'succeeded', 'canceled'],
+  requires_action: ['requires_payment_method', 'processing', 'requires_capture', 'succeeded', 'canceled'],
+  processing: ['requires_payment_method', 'requires_action', 'requires_capture', 'succeeded', 'canceled'],
+  requires_capture: ['succeeded', 'canceled'],
+  succeeded: [],
+  canceled: [],
+});
 
 /** Money that a card is to give, or has given, for one leg of a session or an invoice. */
 export interface PaymentIntent {

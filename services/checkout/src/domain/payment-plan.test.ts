@@ -95,6 +95,7 @@ describe('the next step of a payment on two cards', () => {
     healthRelease: undefined,
     other: undefined,
     otherHeld: false,
+    otherCapture: undefined,
     otherRelease: undefined,
   };
 
@@ -113,7 +114,26 @@ describe('the next step of a payment on two cards', () => {
     expect(nextStep({ ...begun, health: 'released', other: 'declined' })).toBe('fail');
   });
 
-  it.each(['created', 'sending', 'unknown'] as const)('waits while an attempt is %s', (status) => {
+  it('gives the other card back what it paid when the hold is gone before it is captured, and only then', () => {
+    const gone = { ...begun, health: 'released' } as const;
+    expect(nextStep({ ...gone, other: 'succeeded' })).toBe('refund');
+    expect(nextStep({ ...gone, other: 'unknown' })).toBe('wait_for_processor');
+    expect(nextStep({ ...gone, other: 'created' })).toBe('give_up_unsent');
+    expect(nextStep({ ...gone, other: 'succeeded', otherHeld: true })).toBe('release_other');
+    expect(nextStep({ ...gone, other: 'succeeded', otherHeld: true, otherRelease: 'pending' })).toBe(
+      'wait_for_processor',
+    );
+    expect(nextStep({ ...gone, other: 'succeeded', otherHeld: true, otherCapture: 'done' })).toBe('refund');
+    expect(nextStep({ ...gone, other: 'released', otherHeld: true })).toBe('fail');
+  });
+
+  it('goes on with an attempt that was begun and not sent, and gives it up when all is to be let go', () => {
+    expect(nextStep({ ...begun, health: 'created' })).toBe('authorize_health');
+    expect(nextStep({ ...begun, health: 'succeeded', other: 'created' })).toBe('pay_other');
+    expect(nextStep({ ...begun, health: 'created', releasing: true })).toBe('give_up_unsent');
+  });
+
+  it.each(['sending', 'unknown'] as const)('waits while an attempt is %s', (status) => {
     expect(nextStep({ ...begun, health: status })).toBe('wait_for_processor');
     expect(nextStep({ ...begun, health: 'succeeded', other: status })).toBe('wait_for_processor');
   });

@@ -93,6 +93,7 @@ export interface PlanProgress {
   readonly healthRelease: 'pending' | 'done' | undefined;
   readonly other: AttemptStatus | undefined;
   readonly otherHeld: boolean;
+  readonly otherCapture: 'pending' | 'done' | undefined;
   readonly otherRelease: 'pending' | 'done' | undefined;
 }
 
@@ -100,31 +101,39 @@ export type PlanStep =
   | 'authorize_health'
   | 'pay_other'
   | 'capture_health'
+  | 'give_up_unsent'
   | 'release_health'
   | 'release_other'
   | 'wait_for_processor'
   | 'await_second_card'
   | 'await_capture'
   | 'complete'
+  | 'refund'
   | 'fail';
+
+/** The steps that ask the processor for something. */
+export function needsProcessor(step: PlanStep): boolean {
+  return ['authorize_health', 'pay_other', 'capture_health', 'release_health', 'release_other'].includes(step);
+}
 
 /**
  * What to do next for a session on two cards: authorize the health card, charge the other one, capture the hold; if the second fails, let the
- * first go (decisions 6, "Split order on two cards"). It depends on nothing but the stored rows, so that whoever comes after a crash goes on.
+ * first go (decisions 6, "Split order on two cards"); if the hold is gone when the second has paid, give that back. An attempt that was begun
+ * and not sent is gone on with. It depends on nothing but the stored rows, so that whoever comes after a crash goes on.
  */
 export function nextStep(plan: PlanProgress): PlanStep {
-  if (plan.releasing) return releaseStep(plan);
+  // Let go by nobody here: the hold lapsed, or was canceled at the processor.
+  if (plan.releasing || plan.health === 'released') return releaseStep(plan);
   if (plan.healthCents > 0) {
-    const authorized = plan.health === 'succeeded';
-    if (plan.health === undefined || plan.health === 'abandoned') return 'authorize_health';
-    if (isUnsettled(plan.health)) return 'wait_for_processor';
-    if (!authorized) return 'fail';
+    if (isToBegin(plan.health)) return 'authorize_health';
+    if (isSent(plan.health)) return 'wait_for_processor';
+    if (plan.health !== 'succeeded') return 'fail';
   }
   if (plan.otherCents > 0) {
     if (!plan.otherCardKnown) return 'await_second_card';
-    if (plan.other === undefined || plan.other === 'abandoned') return 'pay_other';
-    if (isUnsettled(plan.other)) return 'wait_for_processor';
-    if (plan.other !== 'succeeded') return plan.healthHeld ? releaseStep(plan) : 'fail';
+    if (isToBegin(plan.other)) return 'pay_other';
+    if (isSent(plan.other)) return 'wait_for_processor';
+    if (plan.other !== 'succeeded') return releaseStep(plan);
   }
   if (plan.holdsOnly) return 'await_capture';
   if (plan.healthHeld && plan.healthCapture !== 'done') {
@@ -134,14 +143,32 @@ export function nextStep(plan: PlanProgress): PlanStep {
 }
 
 function releaseStep(plan: PlanProgress): PlanStep {
-  if (isUnsettled(plan.health) || isUnsettled(plan.other)) return 'wait_for_processor';
-  if (plan.health === 'succeeded' && plan.healthHeld)
-    return plan.healthRelease === 'pending' ? 'wait_for_processor' : 'release_health';
-  if (plan.other === 'succeeded' && plan.otherHeld)
-    return plan.otherRelease === 'pending' ? 'wait_for_processor' : 'release_other';
-  return 'fail';
+  if (plan.health === 'created' || plan.other === 'created') return 'give_up_unsent';
+  if (isSent(plan.health) || isSent(plan.other)) return 'wait_for_processor';
+  const health = standing(plan.health, plan.healthHeld, plan.healthCapture, plan.healthRelease);
+  const other = standing(plan.other, plan.otherHeld, plan.otherCapture, plan.otherRelease);
+  if (health === 'held') return 'release_health';
+  if (other === 'held') return 'release_other';
+  if (health === 'ending' || other === 'ending') return 'wait_for_processor';
+  return health === 'paid' || other === 'paid' ? 'refund' : 'fail';
 }
 
-function isUnsettled(status: AttemptStatus | undefined): boolean {
-  return status === 'created' || status === 'sending' || status === 'unknown';
+// What there is of one card's money.
+function standing(
+  status: AttemptStatus | undefined,
+  held: boolean,
+  capture: 'pending' | 'done' | undefined,
+  release: 'pending' | 'done' | undefined,
+): 'none' | 'held' | 'ending' | 'paid' {
+  if (status !== 'succeeded') return 'none';
+  if (!held || capture === 'done') return 'paid';
+  return capture === 'pending' || release !== undefined ? 'ending' : 'held';
+}
+
+function isToBegin(status: AttemptStatus | undefined): boolean {
+  return status === undefined || status === 'created' || status === 'abandoned';
+}
+
+function isSent(status: AttemptStatus | undefined): boolean {
+  return status === 'sending' || status === 'unknown';
 }

@@ -1,11 +1,11 @@
-import { type Scope, unscoped, withTx } from '@eligo/postgres';
+import { type Scope, withTx } from '@eligo/postgres';
+import { driveAttempt } from '../actions/drive-attempt.ts';
 import { drivePlan } from '../actions/drive-plan.ts';
 import { finishHold } from '../actions/finish-hold.ts';
 import { giveUpAttempt } from '../actions/give-up-attempt.ts';
-import { sendAttempt } from '../actions/send-attempt.ts';
-import { settleAttempt } from '../actions/settle-attempt.ts';
 import type { Charging } from '../charging.ts';
 import { claimAttempt, findAttempt } from '../store/charge-attempts.ts';
+import { type DueWork, dueChargeWork } from '../store/charge-work.ts';
 import { claimOperation } from '../store/intent-operations.ts';
 import { claimPlan, lockLivePlan, savePlan } from '../store/payment-plans.ts';
 import { lockSession } from '../store/sessions.ts';
@@ -15,24 +15,13 @@ const mostPerKind = 20;
 // At the same time: a processor that answers slowly must not make the sweep as slow as the sum of its answers.
 const atOnce = 8;
 
-interface DueWork {
-  kind: 'attempt' | 'abandoned' | 'operation' | 'plan' | 'lapsed';
-  account_id: string;
-  test_mode: boolean;
-  id: string;
-}
-
-const due = unscoped<DueWork>(
-  'checkout.due_charge_work',
-  'select kind, account_id, test_mode, id from checkout.due_charge_work($1)',
-);
-
 /**
  * Goes on with what no process is working on any more: attempts whose outcome nobody knows, holds to capture or let go, plans in the middle.
- * It never starts an attempt that was not sent; it gives those up. Answers how much it looked at.
+ * What a confirm began and did not send it never starts: it gives it up. A page's plan goes on as its shopper said. Answers how much it looked
+ * at.
  */
 export async function sweepCharges(charging: Charging, signal?: AbortSignal): Promise<number> {
-  const work = await charging.database.rows(due, null, [mostPerKind]);
+  const work = await dueChargeWork(charging.database, mostPerKind);
   const queue = [...work];
   const workers = Array.from({ length: Math.min(atOnce, queue.length) }, async () => {
     for (let item = queue.shift(); item !== undefined && !signal?.aborted; item = queue.shift()) {
@@ -45,9 +34,8 @@ export async function sweepCharges(charging: Charging, signal?: AbortSignal): Pr
 
 // One piece of work that fails must not keep the others from being done; it is due again after its lease.
 async function sweepOne(charging: Charging, item: DueWork): Promise<void> {
-  const scope: Scope = { accountId: item.account_id, testMode: item.test_mode };
   try {
-    await sweepers[item.kind](charging, scope, item.id);
+    await sweepers[item.kind](charging, item.scope, item.id);
   } catch (error) {
     charging.logger.error(
       { err: error, kind: item.kind, id: item.id },
@@ -69,8 +57,7 @@ async function resolveAttempt(charging: Charging, scope: Scope, id: string): Pro
   const attempt = await withTx(charging.database, scope, (tx) => claimAttempt(tx, scope, id, leaseMs));
   if (attempt === undefined) return;
   await charging.failpoint('sweep.attempt_claimed');
-  const sent = await sendAttempt(charging, scope, attempt, performance.now() + callMs);
-  if (sent.kind === 'verdict') await settleAttempt(charging, scope, sent.attempt, sent.verdict);
+  await driveAttempt(charging, scope, attempt, performance.now() + callMs);
 }
 
 async function abandon(charging: Charging, scope: Scope, id: string): Promise<void> {
@@ -90,14 +77,7 @@ async function resumeOperation(charging: Charging, scope: Scope, id: string): Pr
 
 async function resumePlan(charging: Charging, scope: Scope, sessionId: string): Promise<void> {
   const { leaseMs, callMs } = charging.budgets;
-  const plan = await withTx(charging.database, scope, async (tx) => {
-    const claimed = await claimPlan(tx, scope, sessionId, leaseMs);
-    // No key will ask for a plan's attempt that was never sent: the plan begins a new one at once.
-    for (const id of [claimed?.healthAttemptId, claimed?.otherAttemptId]) {
-      if (id != null) await giveUpAttempt(tx, scope, id);
-    }
-    return claimed;
-  });
+  const plan = await withTx(charging.database, scope, (tx) => claimPlan(tx, scope, sessionId, leaseMs));
   if (plan !== undefined) await drivePlan(charging, scope, plan, performance.now() + callMs);
 }
 

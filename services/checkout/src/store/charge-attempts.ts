@@ -242,6 +242,22 @@ export async function recordUnknown(
   await tx.execute(markUnknown, scope, [attempt.id, attempt.epoch, nextCheckMs]);
 }
 
+const postpone = scoped(
+  'checkout.charge_attempt_postpone',
+  `update checkout.charge_attempts set lease_until = now(), next_check_at = now() + $5 * interval '1 millisecond'
+   where account_id = $1 and test_mode = $2 and id = $3 and epoch = $4 and status in ('created', 'sending', 'unknown')`,
+);
+
+/** The processor was not even asked: gives the lease back, and counts no check, so that the next one does not come later and later. */
+export async function postponeAttempt(
+  tx: Tx,
+  scope: Scope,
+  attempt: Pick<ChargeAttempt, 'id' | 'epoch'>,
+  nextCheckMs: number,
+): Promise<void> {
+  await tx.execute(postpone, scope, [attempt.id, attempt.epoch, nextCheckMs]);
+}
+
 const settle = scoped(
   'checkout.charge_attempt_settle',
   `update checkout.charge_attempts set status = $4, failure_code = $5, decline_code = $6

@@ -1,4 +1,4 @@
-import { type Scope, scoped, type Tx } from '@eligo/postgres';
+import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { type Cents, centsFromInt64 } from '@eligo/values';
 
 /** What must still be done to an authorized intent at the processor; driven until it is done. */
@@ -70,6 +70,21 @@ export async function insertOperation(
   return row && fromRow(row);
 }
 
+const decided = scoped<{ kind: 'capture' | 'cancel' }>(
+  'checkout.intent_operation_decided',
+  `select kind from checkout.intent_operations
+   where account_id = $1 and test_mode = $2 and payment_intent_id = $3 and status in ('pending', 'done')`,
+);
+
+/** What was decided about a hold, or undefined. */
+export async function findDecision(
+  db: Db,
+  scope: Scope,
+  paymentIntentId: string,
+): Promise<'capture' | 'cancel' | undefined> {
+  return (await db.row(decided, scope, [paymentIntentId]))?.kind;
+}
+
 const claim = scoped<OperationRow>(
   'checkout.intent_operation_claim',
   `update checkout.intent_operations set epoch = epoch + 1, lease_until = clock_timestamp() + $4 * interval '1 millisecond'
@@ -106,16 +121,17 @@ export async function settleOperation(
 
 const postpone = scoped(
   'checkout.intent_operation_postpone',
-  `update checkout.intent_operations set lease_until = now(), checks = checks + 1,
+  `update checkout.intent_operations set lease_until = now(), checks = checks + $6,
      next_check_at = now() + $5 * interval '1 millisecond'
    where account_id = $1 and test_mode = $2 and id = $3 and epoch = $4 and status = 'pending'`,
 );
 
+/** Gives the lease back and says when to look again; `asked` counts the check, and makes the next one's key new. */
 export async function postponeOperation(
   tx: Tx,
   scope: Scope,
   operation: Pick<IntentOperation, 'id' | 'epoch'>,
-  delayMs: number,
+  { delayMs, asked }: { readonly delayMs: number; readonly asked: boolean },
 ): Promise<void> {
-  await tx.execute(postpone, scope, [operation.id, operation.epoch, delayMs]);
+  await tx.execute(postpone, scope, [operation.id, operation.epoch, delayMs, asked ? 1 : 0]);
 }

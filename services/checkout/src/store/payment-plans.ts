@@ -158,18 +158,52 @@ export class PlanTakenOver extends Error {
 
 const postpone = scoped(
   'checkout.payment_plan_postpone',
-  `update checkout.payment_plans p set lease_until = now(), next_check_at = now() + $5 * interval '1 millisecond'
-   where p.account_id = $1 and p.test_mode = $2 and p.id = $3 and p.epoch = $4`,
+  `update checkout.payment_plans p set lease_until = now(), tries = tries + 1,
+     next_check_at = now() + least($5::integer * power(2, least(p.tries, 20)), $6) * interval '1 millisecond'
+   where p.account_id = $1 and p.test_mode = $2 and p.id = $3 and p.epoch = $4 and p.state in ('running', 'releasing')`,
 );
 
-/** Gives the lease back and says when the sweeper shall look again. */
+/** Gives the lease back; the sweeper looks again later and later, until something of the plan is settled. */
 export async function postponePlan(
   tx: Tx,
   scope: Scope,
   plan: Pick<PaymentPlan, 'id' | 'epoch'>,
-  delayMs: number,
+  delay: { readonly firstMs: number; readonly mostMs: number },
 ): Promise<void> {
-  await tx.execute(postpone, scope, [plan.id, plan.epoch, delayMs]);
+  await tx.execute(postpone, scope, [plan.id, plan.epoch, delay.firstMs, delay.mostMs]);
+}
+
+const wake = scoped(
+  'checkout.payment_plan_wake',
+  `update checkout.payment_plans p set tries = 0, next_check_at = now()
+   where p.account_id = $1 and p.test_mode = $2 and p.session_id = $3 and p.state in ('running', 'releasing')`,
+);
+
+/** Something of the session's plan was settled: it can go on at once. The caller holds the session's row. */
+export async function wakePlan(tx: Tx, scope: Scope, sessionId: string): Promise<void> {
+  await tx.execute(wake, scope, [sessionId]);
+}
+
+const releaseHeld = scoped(
+  'checkout.payment_plan_release_held',
+  `update checkout.payment_plans p set state = 'releasing', epoch = epoch + 1, tries = 0, next_check_at = now(), lease_until = now()
+   where p.account_id = $1 and p.test_mode = $2 and p.session_id = $3 and p.state = 'awaiting_capture'`,
+);
+
+/** One of the holds that a plan waits to capture is gone: what else it holds is to be let go. False when the session has no such plan. */
+export async function releaseHeldPlan(tx: Tx, scope: Scope, sessionId: string): Promise<boolean> {
+  return (await tx.execute(releaseHeld, scope, [sessionId])) === 1;
+}
+
+const end = scoped(
+  'checkout.payment_plan_end',
+  `update checkout.payment_plans set state = 'failed', epoch = epoch + 1
+   where account_id = $1 and test_mode = $2 and id = $3 and state not in ('done', 'failed')`,
+);
+
+/** Ends a plan that nobody works on; whoever still thinks that it does is fenced off. */
+export async function endPlan(tx: Tx, scope: Scope, planId: string): Promise<void> {
+  await tx.execute(end, scope, [planId]);
 }
 
 const parts = scoped<{

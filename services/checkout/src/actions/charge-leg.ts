@@ -1,0 +1,94 @@
+import { type Scope, type Tx, withTx } from '@eligo/postgres';
+import { newId } from '@eligo/values';
+import type { Charging } from '../charging.ts';
+import { type ChargeAttempt, type Leg, noHealthcare } from '../domain/charge-attempt.ts';
+import type { Session } from '../domain/session.ts';
+import { claimAttempt, findAttempt, liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
+import { type PaymentPlan, savePlan } from '../store/payment-plans.ts';
+import { type ChargeableCard, findChargeableCards } from '../store/session-payments.ts';
+import { lockSession } from '../store/sessions.ts';
+import { attemptAsCreated, beginAttempt, healthcareOf } from './begin-attempt.ts';
+import { driveAttempt } from './drive-attempt.ts';
+
+/** What became of charging one card of a plan: go on with the plan, look again later, or let go what it holds. */
+export type LegResult = { readonly kind: 'settled' | 'wait' | 'release'; readonly plan: PaymentPlan };
+
+/**
+ * Charges or authorizes one card of a plan. An attempt that was begun for it and never sent is gone on with, so that an outage makes no new
+ * one at each look. The caller holds the plan's lease, and no transaction.
+ */
+export async function chargeLeg(
+  charging: Charging,
+  scope: Scope,
+  plan: PaymentPlan,
+  leg: Leg,
+  deadlineMs: number,
+): Promise<LegResult> {
+  const begun = await withTx(charging.database, scope, (tx) => begin(charging, tx, scope, plan, leg));
+  if (begun === 'wait' || begun === 'release') return { kind: begun, plan };
+  await charging.failpoint('plan.attempt_begun');
+  const settled = await driveAttempt(charging, scope, begun.attempt, deadlineMs);
+  return { kind: settled === undefined ? 'wait' : 'settled', plan: begun.plan };
+}
+
+type Begun = { readonly attempt: ChargeAttempt; readonly plan: PaymentPlan };
+
+async function begin(
+  charging: Charging,
+  tx: Tx,
+  scope: Scope,
+  plan: PaymentPlan,
+  leg: Leg,
+): Promise<Begun | 'wait' | 'release'> {
+  const { leaseMs } = charging.budgets;
+  const session = await lockSession(tx, scope, plan.sessionId);
+  if (session === undefined || session.status !== 'open') return 'release';
+  if (await isPaidOtherwise(tx, scope, plan)) return 'wait';
+  const earlierId = leg === 'health' ? plan.healthAttemptId : plan.otherAttemptId;
+  const earlier = earlierId === null ? undefined : await findAttempt(tx, scope, earlierId);
+  if (earlier?.status === 'created') {
+    const attempt = await claimAttempt(tx, scope, earlier.id, leaseMs);
+    return attempt === undefined ? 'wait' : { attempt, plan: await savePlan(tx, scope, plan, leaseMs) };
+  }
+  const cardId = leg === 'health' ? plan.healthPaymentMethodId : plan.otherPaymentMethodId;
+  const [card] = cardId === null ? [] : await findChargeableCards(tx, scope, [cardId]);
+  if (card === undefined) return 'release';
+  const attempt: NewAttempt = { ...attemptOf(plan, leg, session, card), leaseMs };
+  await beginAttempt(tx, scope, attempt, {
+    sessionId: session.id,
+    invoiceId: session.invoiceId,
+    subscriptionId: session.subscriptionId,
+  });
+  const linked = leg === 'health' ? { healthAttemptId: attempt.id } : { otherAttemptId: attempt.id };
+  return { attempt: attemptAsCreated(attempt), plan: await savePlan(tx, scope, { ...plan, ...linked }, leaseMs) };
+}
+
+function attemptOf(plan: PaymentPlan, leg: Leg, session: Session, card: ChargeableCard): Omit<NewAttempt, 'leaseMs'> {
+  return {
+    id: newId('charge_attempt'),
+    purpose: 'session',
+    subjectId: session.id,
+    leg,
+    driver: 'page',
+    eligibilityRecordId: leg === 'health' ? session.splitCartId : null,
+    paymentIntentId: newId('payment_intent'),
+    customerId: session.customerId ?? card.customerId,
+    paymentMethodId: card.id,
+    processorPaymentMethodId: card.processorPaymentMethodId,
+    processorCustomerId: card.processorCustomerId,
+    // On the page the shopper is there to authenticate.
+    offSession: session.mode === 'off_session',
+    captureMethod: plan.holdsOnly || (leg === 'health' && plan.otherCents > 0) ? 'manual' : 'automatic',
+    amountCents: leg === 'health' ? plan.healthCents : plan.otherCents,
+    healthcare: leg === 'health' ? healthcareOf(session) : noHealthcare,
+    expand: [],
+    actingAt: plan.actingAt,
+  };
+}
+
+// A confirm may have set out since the plan was made. It charges the health leg, and this plan perhaps the other one for the whole session: no
+// index keeps the two apart, only this look under the session's lock, which the confirm takes too.
+async function isPaidOtherwise(tx: Tx, scope: Scope, plan: PaymentPlan): Promise<boolean> {
+  const live = await liveAttempts(tx, scope, 'session', plan.sessionId);
+  return live.some(({ id }) => id !== plan.healthAttemptId && id !== plan.otherAttemptId);
+}

@@ -1,0 +1,44 @@
+import { create } from '@bufbuild/protobuf';
+import { append } from '@eligo/events';
+import type { Scope, Tx } from '@eligo/postgres';
+import { RefundRequestedSchema } from '@eligo/proto/events/v1/events';
+import type { Session } from '../domain/session.ts';
+import { saveSession } from '../store/sessions.ts';
+import { appendSessionEvent } from './payment-events.ts';
+import { appendRedemptionsEnd } from './redemptions-end.ts';
+
+/**
+ * Ends a session whose payment came apart after part of it was held or received: it is canceled, which is told as every end without a
+ * purchase is, and what was received goes back to its card. The refund is a command in this transaction, under an id of its own, so that it
+ * happens once and not without the end; refunds carries it out. The caller holds the session's row. A session that has ended stays as it is.
+ */
+export async function endUnpaid(tx: Tx, scope: Scope, session: Session, at: Date): Promise<Session> {
+  if (session.status !== 'open' && session.status !== 'paid') return session;
+  const ended = await saveSession(tx, scope, session, {
+    ...session,
+    status: 'canceled',
+    endedAt: at,
+    nextAction: null,
+  });
+  await appendRedemptionsEnd(tx, scope, ended, 'release');
+  await appendSessionEvent(tx, scope, 'checkout.session.expired', ended, at);
+  if (ended.amountReceivedCents > ended.amountRefundedCents) await requestRefund(tx, scope, ended, at);
+  return ended;
+}
+
+// Without an amount: all that is left, whatever the partner has given back by then.
+async function requestRefund(tx: Tx, scope: Scope, session: Session, at: Date): Promise<void> {
+  await append(tx, {
+    ...scope,
+    type: 'command.refund',
+    aggregateId: session.id,
+    at,
+    object: {
+      case: 'refundRequested',
+      value: create(RefundRequestedSchema, {
+        operationId: `unpaid:${session.id}`,
+        subject: { case: 'sessionId', value: session.id },
+      }),
+    },
+  });
+}

@@ -1,0 +1,41 @@
+import { type Db, type Scope, unscoped } from '@eligo/postgres';
+
+/** A piece of charge work that no process is working on any more, in any account. */
+export interface DueWork {
+  readonly kind: 'attempt' | 'abandoned' | 'operation' | 'plan' | 'lapsed';
+  readonly scope: Scope;
+  readonly id: string;
+}
+
+const due = unscoped<{ kind: DueWork['kind']; account_id: string; test_mode: boolean; id: string }>(
+  'checkout.due_charge_work',
+  'select kind, account_id, test_mode, id from checkout.due_charge_work($1)',
+);
+
+/** At most `mostPerKind` of each kind, those that are due longest first. */
+export async function dueChargeWork(db: Db, mostPerKind: number): Promise<DueWork[]> {
+  const rows = await db.rows(due, null, [mostPerKind]);
+  return rows.map(({ kind, id, account_id, test_mode }) => ({
+    kind,
+    id,
+    scope: { accountId: account_id, testMode: test_mode },
+  }));
+}
+
+const waiting = unscoped<{ attempts_in_doubt: bigint; plans: bigint; holds: bigint }>(
+  'checkout.charge_work_waiting',
+  `select attempts_in_doubt, plans, holds from checkout.charge_work_waiting($1 * interval '1 second')`,
+);
+
+/** How much waits over all accounts: attempts sent and holds decided that many seconds ago and not settled, and plans that nobody works on. */
+export async function countChargeWork(
+  db: Db,
+  olderThanSeconds: number,
+): Promise<{ attemptsInDoubt: number; plans: number; holds: number }> {
+  const row = await db.row(waiting, null, [olderThanSeconds]);
+  return {
+    attemptsInDoubt: Number(row?.attempts_in_doubt ?? 0n),
+    plans: Number(row?.plans ?? 0n),
+    holds: Number(row?.holds ?? 0n),
+  };
+}

@@ -1,0 +1,254 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import { withTx } from '@eligo/postgres';
+import type { ProcessorPort } from '@eligo/processor';
+import { EventSchema } from '@eligo/proto/events/v1/events';
+import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
+import { newId } from '@eligo/values';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { completeSession } from '../src/actions/complete-session.ts';
+import { reserveRefund } from '../src/actions/reserve-refund.ts';
+import type { Charging } from '../src/charging.ts';
+import type { PaymentMethod } from '../src/domain/payment-method.ts';
+import type { Session } from '../src/domain/session.ts';
+import { sweepCharges } from '../src/jobs/sweep-charges.ts';
+import { insertOperation } from '../src/store/intent-operations.ts';
+import { loadSession } from '../src/store/sessions.ts';
+import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
+import { line } from './world.ts';
+
+let world: ChargingWorld;
+beforeAll(async () => {
+  world = await openChargingWorld();
+});
+afterAll(() => world.close());
+afterEach(() => turnFailpointsOff());
+
+const pay = (session: Session, cards: PaymentMethod[], charging: Charging = world.charging) =>
+  completeSession(charging, world.scope, {
+    sessionId: session.id,
+    paymentMethodIds: cards.map((card) => card.id),
+    shippingDetails: null,
+  });
+const reload = (session: Session) => loadSession(world.database, world.scope, session.id);
+const twoCards = () => Promise.all([world.card('hsa'), world.card('credit')]);
+const captured = async (session: Session) =>
+  (await world.charges(session)).map((charge) => [charge.amount, charge.amount_captured]).sort();
+const operations = (session: Session) =>
+  world.test.admin<{ kind: string; status: string; failure_code: string | null }>(
+    `select o.kind, o.status, o.failure_code from checkout.intent_operations o
+     join checkout.payment_intents i on i.id = o.payment_intent_id where i.session_id = $1 order by o.id`,
+    [session.id],
+  );
+
+async function sweepAll(charging: Charging = world.charging): Promise<void> {
+  for (let round = 0; round < 5; round++) {
+    await world.lapseLeases();
+    await sweepCharges(charging);
+  }
+}
+
+// The other card has paid, and the process is gone before the health card's hold is captured.
+async function paidByTheOtherCard(): Promise<Session> {
+  const [hsa, credit] = await twoCards();
+  const session = await world.mixedSession(hsa);
+  turnFailpointsOn();
+  armFailpoint('plan.hold_decided', { action: 'error' });
+  await expect(pay(session, [hsa, credit])).rejects.toThrow();
+  turnFailpointsOff();
+  return session;
+}
+
+describe('a hold that is gone when the other card has paid', () => {
+  it('ends the session as canceled, says so, and has what was received given back, once', async () => {
+    const session = await paidByTheOtherCard();
+    expect(await reload(session)).toMatchObject({ status: 'open', amountReceivedCents: 6_000 });
+    await world.cancelAtProcessor(session, 'health');
+    await sweepAll();
+
+    expect(await reload(session)).toMatchObject({
+      ...{ status: 'canceled', nextAction: null, amountReceivedCents: 6_000, amountRefundedCents: 0 },
+    });
+    expect(await operations(session)).toEqual([{ kind: 'capture', status: 'failed', failure_code: 'canceled' }]);
+    expect(await world.told(session)).toEqual({
+      'checkout.session.expired': 1,
+      'command.refund': 1,
+      'payment_intent.canceled': 1,
+      'payment_intent.created': 2,
+      'payment_intent.succeeded': 1,
+    });
+    expect(await refundCommand(session)).toEqual({
+      operationId: `unpaid:${session.id}`,
+      subject: { case: 'sessionId', value: session.id },
+      amountCents: undefined,
+    });
+    expect(await captured(session)).toEqual([
+      [4_000, 0],
+      [6_000, 6_000],
+    ]);
+  });
+
+  it('leaves what was received to be refunded to the card that paid it, whole', async () => {
+    const session = await paidByTheOtherCard();
+    await world.cancelAtProcessor(session, 'health');
+    await sweepAll();
+    const reserved = await reserveRefund(world.charging, world.scope, {
+      refundId: newId('refund'),
+      sessionId: session.id,
+      paymentIntentId: null,
+      instruction: {
+        amount: undefined,
+        entries: [],
+        tax: undefined,
+        shipping: undefined,
+        discount: undefined,
+        methods: [],
+      },
+      features: [],
+      preview: false,
+    });
+    expect(reserved.cards).toMatchObject([{ amountCents: 6_000, intent: { leg: 'other' } }]);
+    expect(await reload(session)).toMatchObject({ status: 'canceled', amountRefundedCents: 6_000 });
+  });
+
+  it('is told to the shopper at once when it goes between the charge and the capture', async () => {
+    const [hsa, credit] = await twoCards();
+    const session = await world.mixedSession(hsa);
+    const charging = world.chargingWith((port) => ({
+      async captureIntent(id, input, call) {
+        await port.cancelIntent(id, { idempotencyKey: `bank:${id}` });
+        return port.captureIntent(id, input, call);
+      },
+    }));
+    expect(await pay(session, [hsa, credit], charging)).toMatchObject({
+      status: 'canceled',
+      amountReceivedCents: 6_000,
+    });
+    expect(await world.told(session)).toMatchObject({ 'command.refund': 1, 'checkout.session.expired': 1 });
+  });
+
+  it.each([
+    { kind: 'rejected', code: 'charge_expired_for_capture', status: 400, param: undefined },
+    { kind: 'declined', code: 'card_declined', declineCode: 'generic_decline', chargeId: undefined },
+  ] as const)('is given up for certain after the capture was refused: $code', async (refusal) => {
+    const [hsa, credit] = await twoCards();
+    const session = await world.mixedSession(hsa);
+    const charging = world.chargingWith(() => ({ captureIntent: async () => refusal }));
+    expect(await pay(session, [hsa, credit], charging)).toMatchObject({ status: 'canceled' });
+    expect(await operations(session)).toEqual([{ kind: 'capture', status: 'failed', failure_code: refusal.code }]);
+    expect(await captured(session)).toContainEqual([4_000, 0]);
+  });
+
+  it('is not given up for a refusal that says nothing of the hold, nor for an answer that nobody got', async () => {
+    const [hsa, credit] = await twoCards();
+    const session = await world.mixedSession(hsa);
+    const refused = world.chargingWith(() => ({
+      captureIntent: async () => ({ kind: 'rejected', code: 'resource_missing', status: 404, param: undefined }),
+    }));
+    expect(await pay(session, [hsa, credit], refused)).toMatchObject({ status: 'open' });
+    await sweepAll(refused);
+    expect(await operations(session)).toMatchObject([{ kind: 'capture', status: 'pending' }]);
+    await sweepAll();
+    expect(await reload(session)).toMatchObject({ status: 'complete', amountReceivedCents: 10_000 });
+  });
+
+  it('was captured all the same when the refusal came too late', async () => {
+    const [hsa, credit] = await twoCards();
+    const session = await world.mixedSession(hsa);
+    const charging = world.chargingWith((port) => ({
+      async captureIntent(id, input, call) {
+        await port.captureIntent(id, input, call);
+        return { kind: 'rejected', code: 'charge_expired_for_capture', status: 400, param: undefined };
+      },
+    }));
+    expect(await pay(session, [hsa, credit], charging)).toMatchObject({
+      status: 'complete',
+      amountReceivedCents: 10_000,
+    });
+  });
+});
+
+describe('a hold that is gone while the session waits for its capture', () => {
+  const needsLetter = [line({ unitAmount: 3_000, class: 'letter_of_medical_necessity' }), line({ unitAmount: 2_000 })];
+  const captureHealth = async (session: Session) => {
+    const [attempt] = await world.test.admin<{ id: string }>(
+      "select id from checkout.charge_attempts where subject_id = $1 and leg = 'health' and status = 'succeeded'",
+      [session.id],
+    );
+    const operation = {
+      attemptId: attempt?.id ?? '',
+      id: newId('intent_operation'),
+      kind: 'capture',
+      at: new Date(),
+      leaseMs: 0,
+    };
+    await withTx(world.database, world.scope, (tx) =>
+      insertOperation(tx, world.scope, { ...operation, kind: 'capture' }),
+    );
+  };
+
+  it('lets the other card’s hold go and cancels the session: nothing was received, nothing is refunded', async () => {
+    const [hsa, credit] = await twoCards();
+    const session = await world.session({ lines: needsLetter });
+    expect(await pay(session, [hsa, credit])).toMatchObject({ status: 'paid' });
+    await world.cancelAtProcessor(session, 'health');
+    await captureHealth(session);
+    await sweepAll();
+    expect(await reload(session)).toMatchObject({ status: 'canceled', amountReceivedCents: 0 });
+    expect(await operations(session)).toMatchObject([
+      { kind: 'capture', status: 'failed' },
+      { kind: 'cancel', status: 'done' },
+    ]);
+    expect(await world.told(session)).toEqual({
+      ...{ 'checkout.session.expired': 1, 'payment_intent.canceled': 2, 'payment_intent.created': 2 },
+    });
+  });
+
+  it('cancels a confirmed session, whose hold was all that it had', async () => {
+    const hsa = await world.card('hsa');
+    const session = await world.session({ lines: needsLetter, customerId: hsa.customerId });
+    await world.confirm(session, hsa);
+    await world.cancelAtProcessor(session, 'health');
+    await captureHealth(session);
+    await sweepAll();
+    expect(await reload(session)).toMatchObject({ status: 'canceled', amountReceivedCents: 0 });
+    expect(await world.told(session)).toMatchObject({ 'checkout.session.expired': 1, 'payment_intent.canceled': 1 });
+  });
+});
+
+describe('the time for a hold', () => {
+  it('is that of its lease: the look at the intent after a lost answer gets what the capture has left', async () => {
+    const [hsa, credit] = await twoCards();
+    const session = await world.mixedSession(hsa);
+    const given: number[] = [];
+    const note = (call: { timeoutMs?: number | undefined } | undefined) => given.push(call?.timeoutMs ?? Number.NaN);
+    let slow = 0;
+    const charging = world.chargingWith((port: ProcessorPort) => ({
+      async captureIntent(_id, _input, call) {
+        note(call);
+        const begunMs = performance.now();
+        // Whatever it takes, the next call must not be given it again.
+        await port.retrieveCharge('ch_none');
+        slow = performance.now() - begunMs;
+        return { kind: 'unknown', reason: 'timeout', mayHaveHappened: true, replayed: false };
+      },
+      retrieveIntent(id, call) {
+        note(call);
+        return port.retrieveIntent(id, call);
+      },
+    }));
+    await pay(session, [hsa, credit], charging);
+    expect(given).toHaveLength(2);
+    expect(given[1]).toBeLessThanOrEqual((given[0] ?? 0) - Math.floor(slow));
+  });
+});
+
+async function refundCommand(session: Session) {
+  const rows = await world.test.admin<{ payload: Buffer }>(
+    "select payload from checkout.outbox where aggregate_id = $1 and type = 'command.refund'",
+    [session.id],
+  );
+  const { object } = fromBinary(EventSchema, rows[0]?.payload ?? Buffer.alloc(0));
+  if (object.case !== 'refundRequested') throw new Error('no refund command');
+  const { operationId, subject, amountCents } = object.value;
+  return { operationId, subject, amountCents };
+}
