@@ -27,7 +27,7 @@ export interface ShopperPayment {
 /**
  * Pays a session with a shopper's cards: the health card for what is eligible, the other for the rest (decisions 6). Answers with the session
  * as it then is: complete, or open with what must happen next; a declined card is not an error here. Throws a Failure when the session does
- * not take payments any more, and `lock_timeout` while another payment of it is under way.
+ * not take payments any more, and `lock_timeout` while another payment of it is under way or the processor is known to be down.
  */
 export async function completeSession(charging: Charging, scope: Scope, payment: ShopperPayment): Promise<Session> {
   const deadlineMs = performance.now() + charging.budgets.callMs + charging.budgets.lockMs;
@@ -123,6 +123,7 @@ async function addSecondCard(
   if (plan.state !== 'awaiting_second_card') throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
   const other = cards.find((card) => !card.healthCard);
   if (other === undefined) return undefined;
+  refuseWhileDown(charging, scope);
   await lockCards(charging, tx, scope, plan.id, [other]);
   return savePlan(
     tx,
@@ -173,6 +174,7 @@ async function newPlan(
     });
     return undefined;
   }
+  refuseWhileDown(charging, scope);
   const plan: PaymentPlan = {
     id: newId('payment_plan'),
     sessionId: session.id,
@@ -191,6 +193,11 @@ async function newPlan(
   await insertPlan(tx, scope, plan, charging.budgets.leaseMs);
   await lockCards(charging, tx, scope, plan.id, cards);
   return plan;
+}
+
+// Known to be down, or not there at all: said before a row is written, and not to a session that needs no charge.
+function refuseWhileDown(charging: Charging, scope: Scope): void {
+  if (charging.processors.of(scope).isDown()) throw new Failure('lock_timeout', { retryAfterSeconds: 5 });
 }
 
 async function startsWithTrial(tx: Tx, scope: Scope, session: Session): Promise<boolean> {

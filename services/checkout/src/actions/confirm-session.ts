@@ -17,7 +17,7 @@ import type { ConfirmSessionResponse } from '@eligo/proto/checkout/v1/checkout';
 import { newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
 import type { ChargeAttempt } from '../domain/charge-attempt.ts';
-import { refusalToConfirm } from '../domain/confirm-rules.ts';
+import { refusalByStatus, refusalToConfirm } from '../domain/confirm-rules.ts';
 import { minimumChargeCents } from '../domain/payment-plan.ts';
 import type { Session } from '../domain/session.ts';
 import { claimAttempt, findAttempt, liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
@@ -28,10 +28,10 @@ import { loadSession, lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { attemptAsCreated, beginAttempt, healthcareOf } from './begin-attempt.ts';
 import { confirmAnswer, declineFailure, refusalAnswer, replayAnswer } from './confirm-answer.ts';
+import { driveAttempt } from './drive-attempt.ts';
 import { giveUpAttempt } from './give-up-attempt.ts';
 import { finishPaidSession } from './pay-session.ts';
-import { sendAttempt } from './send-attempt.ts';
-import { settleAttempt } from './settle-attempt.ts';
+import type { SettledAttempt } from './settle-attempt.ts';
 
 /** A request to charge the eligible part of a session. */
 export interface ConfirmRequest {
@@ -79,21 +79,36 @@ export async function confirmSession(
   if (claimed.kind === 'answer') return replayAnswer(claimed.answer, claimed.replayed);
   await charging.failpoint('confirm.claimed');
 
-  const sent = await sendAttempt(
-    charging,
-    scope,
-    claimed.attempt,
-    startedMs + charging.budgets.callMs + charging.budgets.lockMs,
-  );
-  if (sent.kind !== 'verdict') {
+  const deadlineMs = startedMs + charging.budgets.callMs + charging.budgets.lockMs;
+  const settled = await driveOrRelease(charging, scope, use, claimed, deadlineMs);
+  if (settled === undefined) {
     await withTx(charging.database, scope, (tx) => releaseKey(tx, scope, use, claimed.epoch));
     await charging.failpoint('confirm.key_released');
     throw inUse();
   }
-  await settleAttempt(charging, scope, sent.attempt, sent.verdict);
   const stored = await findKey(charging.database, scope, use);
   if (stored?.outcome !== 'finished') throw inUse();
   return replayAnswer(stored.answer, false);
+}
+
+// What fails here leaves the attempt unknown and both leases given back, so that the same key can go on at once.
+async function driveOrRelease(
+  charging: Charging,
+  scope: Scope,
+  use: KeyUse,
+  { attempt, epoch }: Extract<Claimed, { kind: 'attempt' }>,
+  deadlineMs: number,
+): Promise<SettledAttempt | undefined> {
+  try {
+    return await driveAttempt(charging, scope, attempt, deadlineMs);
+  } catch (error) {
+    try {
+      await withTx(charging.database, scope, (tx) => releaseKey(tx, scope, use, epoch));
+    } catch (cause) {
+      charging.logger.warn({ err: cause, attemptId: attempt.id }, 'a key stays in use until its lease lapses');
+    }
+    throw error;
+  }
 }
 
 // A replay must work while the processor is down; anything else is told to come back before a row is written.
@@ -106,6 +121,7 @@ async function refuseWhileProcessorIsDown(
   if (!(await processorOf(charging, scope, sessionId)).isDown()) return;
   const known = await findKey(charging.database, scope, use);
   if (known?.outcome === 'finished' || known?.outcome === 'other_request') return;
+  if (known?.outcome === 'in_use') throw inUse();
   throw new Failure('lock_timeout', { retryAfterSeconds: 5 });
 }
 
@@ -133,11 +149,12 @@ async function claim(charging: Charging, tx: Tx, scope: Scope, request: ConfirmR
   if (key.outcome === 'other_request') throw new Failure('idempotency_key_reused');
   if (key.outcome === 'in_use') throw inUse();
   if (key.outcome === 'finished') return { kind: 'answer', answer: key.answer, replayed: true };
+  const at =
+    session === undefined ? charging.clock.now() : await timeOnClock(tx, scope, charging.clock, session.testClockId);
+  if (session !== undefined && refusalByStatus(session, at) !== undefined) await giveUpUnsent(tx, scope, live);
   const resumed = await resume(charging, tx, scope, request, key, use);
   if (resumed !== undefined) return resumed;
 
-  const at =
-    session === undefined ? charging.clock.now() : await timeOnClock(tx, scope, charging.clock, session.testClockId);
   const refusal = refusalToConfirm({ session, facts, live, at, features: request.features });
   if (refusal !== undefined || session === undefined) {
     const answer = refusalAnswer(refusal ?? new Failure('checkout_session_not_found'));
@@ -175,8 +192,14 @@ async function resume(
   use: KeyUse,
 ): Promise<Claimed | undefined> {
   if (key.attemptId === undefined) return undefined;
-  const claimed = await claimAttempt(tx, scope, key.attemptId, charging.budgets.leaseMs);
-  if (claimed !== undefined) return { kind: 'attempt', attempt: claimed, epoch: key.epoch };
+  const { leaseMs } = charging.budgets;
+  const claimed = await claimAttempt(tx, scope, key.attemptId, leaseMs);
+  if (claimed !== undefined) {
+    // Its locks have lapsed with its lease. What was sent is settled whoever holds them now; what was not waits for its turn again.
+    if (claimed.status === 'created' && !(await takePaymentLocks(tx, scope, { ...locksOf(claimed), leaseMs })))
+      throw contended();
+    return { kind: 'attempt', attempt: claimed, epoch: key.epoch };
+  }
   const attempt = await findAttempt(tx, scope, key.attemptId);
   if (attempt === undefined || attempt.status === 'abandoned') return undefined;
   if (attempt.status === 'succeeded' || attempt.status === 'declined' || attempt.status === 'failed') {
@@ -186,6 +209,16 @@ async function resume(
   }
   // The sweeper holds it at this moment.
   throw inUse();
+}
+
+// A session that takes no payment any more takes none that was begun before and not sent.
+async function giveUpUnsent(tx: Tx, scope: Scope, live: readonly ChargeAttempt[]): Promise<void> {
+  for (const { id, status, leaseDead } of live)
+    if (status === 'created' && leaseDead) await giveUpAttempt(tx, scope, id);
+}
+
+function locksOf({ id, customerId, paymentMethodId }: Pick<ChargeAttempt, 'id' | 'customerId' | 'paymentMethodId'>) {
+  return { attemptId: id, customerId, paymentMethodId };
 }
 
 async function answerOfSettled(
@@ -260,9 +293,8 @@ async function reserve(
     actingAt: at,
     leaseMs: charging.budgets.leaseMs,
   };
-  const locks = { attemptId: attempt.id, customerId, paymentMethodId: card.id, leaseMs: attempt.leaseMs };
   const [locked] = await Promise.all([
-    takePaymentLocks(tx, scope, locks),
+    takePaymentLocks(tx, scope, { ...locksOf(attempt), leaseMs: attempt.leaseMs }),
     beginAttempt(tx, scope, attempt, { sessionId: session.id, invoiceId: null, subscriptionId: null }),
   ]);
   // Rolls everything back: nothing is left behind, and the key is free for the retry.

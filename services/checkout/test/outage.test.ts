@@ -1,0 +1,322 @@
+import { requestHash } from '@eligo/postgres';
+import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
+import { waitUntil } from '@eligo/testkit';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { completeSession } from '../src/actions/complete-session.ts';
+import { confirmSession } from '../src/actions/confirm-session.ts';
+import { cancelSession, expireSession } from '../src/actions/end-session.ts';
+import type { ChargeFailpoint, Charging } from '../src/charging.ts';
+import type { PaymentMethod } from '../src/domain/payment-method.ts';
+import type { Session } from '../src/domain/session.ts';
+import { expireSessions } from '../src/jobs/expire-sessions.ts';
+import { sweepCharges } from '../src/jobs/sweep-charges.ts';
+import { countChargeWork } from '../src/store/charge-work.ts';
+import { loadSession } from '../src/store/sessions.ts';
+import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
+import { line, start } from './world.ts';
+
+let world: ChargingWorld;
+beforeAll(async () => {
+  world = await openChargingWorld();
+});
+afterAll(() => world.close());
+afterEach(async () => {
+  turnFailpointsOff();
+  world.clock.set(start);
+  await world.clearFaults();
+});
+
+const down = () => world.chargingWith(() => ({ isDown: () => true }));
+const pay = (session: Session, cards: PaymentMethod[], charging: Charging = world.charging) =>
+  completeSession(charging, world.scope, {
+    sessionId: session.id,
+    paymentMethodIds: cards.map((card) => card.id),
+    shippingDetails: null,
+  });
+const twoCards = () => Promise.all([world.card('hsa'), world.card('credit')]);
+const reload = (session: Session) => loadSession(world.database, world.scope, session.id);
+const attemptsOf = (session: Session) =>
+  world.test.admin<{ id: string; status: string; checks: number; sends: number }>(
+    'select id, status, checks, sends from checkout.charge_attempts where subject_id = $1 order by id',
+    [session.id],
+  );
+const planOf = async ({ id }: Session) => {
+  const [plan] = await world.test.admin<{ state: string; tries: number; seconds: string }>(
+    `select state, tries, extract(epoch from next_check_at - lease_until) as seconds from checkout.payment_plans
+     where session_id = $1`,
+    [id],
+  );
+  return plan;
+};
+const sweep = async (charging: Charging = world.charging) => {
+  await world.lapseLeases();
+  await sweepCharges(charging);
+};
+const confirmIn = (charging: Charging, session: Session, card: PaymentMethod, key: string, body = card.id) =>
+  confirmSession(charging, world.scope, {
+    ...{ sessionId: session.id, paymentMethodId: card.id, captureMethod: null, expand: [], features: [], key },
+    requestHash: requestHash({ method: 'POST', path: session.id, body }),
+  });
+
+// The payment was begun, and the processor was gone before anything was sent.
+async function begunPayment(): Promise<Session> {
+  const [hsa, credit] = await twoCards();
+  const session = await world.mixedSession(hsa);
+  await world.fault({ call: 'payment_intents.create', kind: 'drop_before', times: 1 });
+  expect((await pay(session, [hsa, credit])).status).toBe('open');
+  return session;
+}
+
+describe('a payment on the page while the processor is down', () => {
+  it('is gone on with by the same attempt once it is back, and nothing is told meanwhile', async () => {
+    const session = await begunPayment();
+    const [begun] = await attemptsOf(session);
+    for (let round = 0; round < 5; round++) await sweep(down());
+    expect(await attemptsOf(session)).toEqual([begun]);
+    expect(await world.told(session)).toEqual({ 'payment_intent.created': 1 });
+    await sweep();
+    await sweep();
+    expect(await reload(session)).toMatchObject({ status: 'complete', amountReceivedCents: 10_000 });
+    expect(await world.told(session)).toEqual({
+      'checkout.session.completed': 1,
+      'payment_intent.created': 2,
+      'payment_intent.succeeded': 2,
+    });
+    expect((await attemptsOf(session))[0]?.id).toBe(begun?.id);
+  });
+
+  it('goes on with the same attempt when calls fail one by one, too', async () => {
+    const session = await begunPayment();
+    await world.fault({ call: 'payment_intents.create', kind: 'error_before', times: 2 });
+    for (let round = 0; round < 2; round++) await sweep();
+    expect(await attemptsOf(session)).toMatchObject([{ status: 'created', checks: 3, sends: 0 }]);
+    expect(await world.told(session)).toEqual({ 'payment_intent.created': 1 });
+    await sweep();
+    expect((await reload(session))?.status).toBe('complete');
+  });
+
+  it('is looked at later and later, up to half a minute, and at once when something of it is settled', async () => {
+    const session = await begunPayment();
+    const waits: number[] = [Number((await planOf(session))?.seconds)];
+    for (let round = 0; round < 6; round++) {
+      await sweep(down());
+      waits.push(Number((await planOf(session))?.seconds));
+    }
+    expect(waits.map(Math.round)).toEqual([1, 2, 4, 8, 16, 30, 30]);
+    await world.fault({ call: 'payment_intents.capture', kind: 'drop_before', times: 1 });
+    await sweep();
+    expect((await planOf(session))?.tries).toBe(1);
+    await world.test.admin('update checkout.intent_operations set next_check_at = now() where status = $1', [
+      'pending',
+    ]);
+    await waitUntil(
+      async () => {
+        await sweepCharges(world.charging);
+        return (await planOf(session))?.state === 'done';
+      },
+      { withinMs: 5_000, what: 'the plan that is woken' },
+    );
+  });
+
+  it('is refused before anything is written, but not where nothing is to be charged', async () => {
+    const [hsa, credit] = await twoCards();
+    const session = await world.mixedSession(hsa);
+    await expect(pay(session, [hsa, credit], down())).rejects.toMatchObject({
+      code: 'lock_timeout',
+      retryAfterSeconds: 5,
+    });
+    expect(await planOf(session)).toBeUndefined();
+    const free = await world.session({ lines: [line({ unitAmount: 0 })] });
+    expect(await pay(free, [credit], down())).toMatchObject({ status: 'complete' });
+  });
+
+  it('does not take its second card either, and keeps the first one’s hold', async () => {
+    const [hsa, credit] = await twoCards();
+    const session = await world.mixedSession(hsa);
+    await pay(session, [hsa]);
+    await expect(pay(session, [credit], down())).rejects.toMatchObject({ code: 'lock_timeout' });
+    expect(await planOf(session)).toMatchObject({ state: 'awaiting_second_card' });
+    expect(await pay(session, [credit])).toMatchObject({ status: 'complete' });
+  });
+
+  it('ends with its session: what was not sent is given up, and never charged later', async () => {
+    const session = await begunPayment();
+    await world.lapseLeases();
+    expect((await cancelSession(world.resources, world.scope, session.id)).status).toBe('canceled');
+    for (let round = 0; round < 2; round++) await sweep();
+    expect(await attemptsOf(session)).toMatchObject([{ status: 'abandoned', sends: 0 }]);
+    expect(await planOf(session)).toMatchObject({ state: 'failed' });
+    expect(await world.charges(session)).toEqual([]);
+    expect(await world.told(session)).toEqual({
+      ...{ 'checkout.session.expired': 1, 'payment_intent.canceled': 1, 'payment_intent.created': 1 },
+    });
+  });
+});
+
+describe('a charge whose outcome nobody knows', () => {
+  it('is not looked at later and later for as long as the processor is known to be down', async () => {
+    const card = await world.card('hsa');
+    const session = await world.mixedSession(card);
+    await world.fault({ call: 'payment_intents.confirm', kind: 'drop_after', times: 1 });
+    await expect(world.confirm(session, card)).rejects.toMatchObject({ code: 'idempotency_key_in_use' });
+    for (let round = 0; round < 5; round++) await sweep(down());
+    expect(await attemptsOf(session)).toMatchObject([{ status: 'unknown', checks: 1, sends: 1 }]);
+    await sweep();
+    expect((await reload(session))?.status).toBe('complete');
+  });
+
+  it('is counted for the metrics, with the plans and the holds that wait', async () => {
+    const card = await world.card('hsa');
+    const session = await world.mixedSession(card);
+    const before = await countChargeWork(world.database, 0);
+    await world.fault({ call: 'payment_intents.confirm', kind: 'drop_after', times: 1 });
+    await expect(world.confirm(session, card)).rejects.toThrow();
+    const paged = await begunPayment();
+    expect(await countChargeWork(world.database, 0)).toEqual({
+      attemptsInDoubt: before.attemptsInDoubt + 1,
+      plans: before.plans + 1,
+      holds: before.holds,
+    });
+    expect((await countChargeWork(world.database, 300)).attemptsInDoubt).toBe(0);
+    await sweep();
+    await sweep();
+    expect((await reload(paged))?.status).toBe('complete');
+    expect(await countChargeWork(world.database, 0)).toEqual({ attemptsInDoubt: 0, plans: 0, holds: 0 });
+  });
+});
+
+describe('a confirm that fails itself', () => {
+  const places: ChargeFailpoint[] = [
+    'charge.intent_created',
+    'charge.fence_passed',
+    'charge.processor_answered',
+    'charge.before_settle',
+    'charge.before_settle_commit',
+    'charge.settled',
+  ];
+  it.each(places)('at %s gives its key and its attempt back: the same key goes on at once', async (place) => {
+    const card = await world.card('hsa');
+    const session = await world.mixedSession(card);
+    turnFailpointsOn();
+    armFailpoint(place, { action: 'error' });
+    await expect(world.confirm(session, card, { key: place })).rejects.toThrow();
+    turnFailpointsOff();
+    const [left] = await attemptsOf(session);
+    // What may have been sent is unknown, and neither failed nor forgotten.
+    const expected = { 'charge.intent_created': 'created', 'charge.settled': 'succeeded' };
+    expect(left?.status).toBe(expected[place as keyof typeof expected] ?? 'unknown');
+    expect((await world.confirm(session, card, { key: place })).session?.status).toBe('complete');
+    expect(await world.charges(session)).toHaveLength(1);
+  });
+
+  it('lets no other key in meanwhile', async () => {
+    const card = await world.card('hsa');
+    const session = await world.mixedSession(card);
+    turnFailpointsOn();
+    armFailpoint('charge.processor_answered', { action: 'error' });
+    await expect(world.confirm(session, card, { key: 'first' })).rejects.toThrow();
+    turnFailpointsOff();
+    await expect(world.confirm(session, card, { key: 'second' })).rejects.toMatchObject({ code: 'lock_timeout' });
+    expect((await world.confirm(session, card, { key: 'first' })).session?.status).toBe('complete');
+  });
+});
+
+describe('a key while the processor is known to be down', () => {
+  it('is in use while its request is in flight, answers what is stored, and refuses another request', async () => {
+    const card = await world.card('hsa');
+    const session = await world.mixedSession(card);
+    await world.fault({ call: 'payment_intents.confirm', kind: 'slow', delay_ms: 700, times: 1 });
+    const first = confirmIn(world.charging, session, card, 'down');
+    await world.sending(session);
+    await expect(confirmIn(down(), session, card, 'down')).rejects.toMatchObject({ code: 'idempotency_key_in_use' });
+    await expect(confirmIn(down(), session, card, 'new')).rejects.toMatchObject({ code: 'lock_timeout' });
+    const answer = await first;
+    expect(await confirmIn(down(), session, card, 'down')).toEqual({ ...answer, replayed: true });
+    await expect(confirmIn(down(), session, card, 'down', 'other')).rejects.toMatchObject({
+      code: 'idempotency_key_reused',
+    });
+  });
+});
+
+describe('a charge that was begun and never sent', () => {
+  // Its process has died, or its intent could not be made.
+  async function unsent(key: string): Promise<{ session: Session; card: PaymentMethod }> {
+    const card = await world.card('hsa');
+    const session = await world.mixedSession(card);
+    await world.fault({ call: 'payment_intents.create', kind: 'drop_before', times: 1 });
+    await expect(world.confirm(session, card, { key })).rejects.toMatchObject({ code: 'idempotency_key_in_use' });
+    return { session, card };
+  }
+
+  it('keeps its session neither from being canceled nor from being expired', async () => {
+    for (const end of [cancelSession, expireSession]) {
+      const { session, card } = await unsent(end.name);
+      expect(['canceled', 'expired']).toContain((await end(world.resources, world.scope, session.id)).status);
+      expect(await attemptsOf(session)).toMatchObject([{ status: 'abandoned' }]);
+      const refused = end === cancelSession ? 'checkout_session_canceled' : 'checkout_session_expired';
+      await expect(world.confirm(session, card, { key: end.name })).rejects.toMatchObject({ code: refused });
+      expect(await world.charges(session)).toEqual([]);
+    }
+  });
+
+  it('keeps it while somebody may still send it', async () => {
+    const { session } = await unsent('held');
+    await world.test.admin(
+      "update checkout.charge_attempts set lease_until = now() + interval '1 minute' where subject_id = $1",
+      [session.id],
+    );
+    await expect(cancelSession(world.resources, world.scope, session.id)).rejects.toMatchObject({
+      code: 'lock_timeout',
+    });
+    expect(await attemptsOf(session)).toMatchObject([{ status: 'created' }]);
+  });
+
+  it('does not keep the job from expiring its session', async () => {
+    const { session } = await unsent('due');
+    world.clock.set(new Date(session.expiresAt.getTime() + 1));
+    await expireSessions(world.resources).run(new AbortController().signal);
+    expect((await reload(session))?.status).toBe('expired');
+  });
+
+  it('is not sent by its key once the session’s time is over', async () => {
+    const { session, card } = await unsent('late');
+    world.clock.set(new Date(session.expiresAt.getTime() + 1));
+    await expect(world.confirm(session, card, { key: 'late' })).rejects.toMatchObject({
+      code: 'checkout_session_expired',
+    });
+    expect(await attemptsOf(session)).toMatchObject([{ status: 'abandoned', sends: 0 }]);
+  });
+
+  it('waits for the customer and the card again, which another charge may hold by now', async () => {
+    const { session, card } = await unsent('queue');
+    await world.lapseLeases();
+    await world.test.admin(
+      `insert into checkout.payment_locks (account_id, test_mode, kind, id, attempt_id, lease_until)
+       values ($1, true, 'payment_method', $2, 'another', now() + interval '1 minute')
+       on conflict (account_id, test_mode, kind, id) do update set attempt_id = 'another', lease_until = excluded.lease_until`,
+      [world.scope.accountId, card.id],
+    );
+    await expect(world.confirm(session, card, { key: 'queue' })).rejects.toMatchObject({ code: 'lock_timeout' });
+    await world.test.admin("delete from checkout.payment_locks where attempt_id = 'another'");
+    expect((await world.confirm(session, card, { key: 'queue' })).session?.status).toBe('complete');
+  });
+});
+
+describe('a hold that is being let go', () => {
+  it('does not keep its session from being canceled while the processor is down', async () => {
+    const hsa = await world.card('hsa');
+    const session = await world.mixedSession(hsa);
+    await pay(session, [hsa]);
+    await world.test.admin(
+      "update checkout.payment_plans set release_at = now() - interval '1 second' where session_id = $1",
+      [session.id],
+    );
+    await world.fault({ call: 'payment_intents.cancel', kind: 'drop_before', times: 1 });
+    await sweepCharges(world.charging);
+    expect(await planOf(session)).toMatchObject({ state: 'releasing' });
+    expect((await cancelSession(world.resources, world.scope, session.id)).status).toBe('canceled');
+    await sweep();
+    expect(await attemptsOf(session)).toMatchObject([{ status: 'released' }]);
+    expect(await world.told(session)).toMatchObject({ 'payment_intent.canceled': 1, 'checkout.session.expired': 1 });
+  });
+});
