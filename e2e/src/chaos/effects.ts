@@ -1,4 +1,4 @@
-import { missingEvents } from '@eligo/events';
+import { type MissingEvent, missingEvents } from '@eligo/events';
 import { type Constellation, waitUntil } from '@eligo/testkit';
 import { type Receiver, startReceiver } from '../receiver.ts';
 import { type Json, record, text } from '../records.ts';
@@ -42,7 +42,7 @@ export async function effectsMatch(eligo: Constellation, receiver: Receiver, pai
   }
 }
 
-function missed(eligo: Constellation): Promise<string[]> {
+function missed(eligo: Constellation): Promise<MissingEvent[]> {
   return missingEvents({
     url: eligo.database.adminUrl,
     from: 'checkout',

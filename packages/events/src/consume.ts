@@ -2,19 +2,32 @@ import type { ConsumeOptions, Subscription } from './consumer-definition.ts';
 import { Deliveries, type DeliveryCounts } from './deliveries.ts';
 import { errorLabel } from './logger.ts';
 import { durableOf, streamOf, subjectsOf } from './names.ts';
-import { ensureConsumer } from './streams.ts';
+import { startRedriver } from './redriver.ts';
+import { consumerLag, ensureConsumer } from './streams.ts';
 import { Waker } from './waker.ts';
+
+/** How far a consumer is behind on one producer's stream. */
+export interface ConsumerLag {
+  readonly from: string;
+  /** Events that it has not been given yet. */
+  readonly pending: number;
+  /** Events that it was given and has not acknowledged: under way, or failing and to be given again. */
+  readonly unacknowledged: number;
+}
 
 /** A running consumer. */
 export interface RunningConsumer {
   stats(): DeliveryCounts;
+  /** How far it is behind on each stream that it takes from; a stream that does not answer is left out. */
+  lag(): Promise<ConsumerLag[]>;
   /** Takes nothing more, waits for what is under way. */
   stop(): Promise<void>;
 }
 
 /**
  * Takes events from durable pull consumers and deals with each once: note in the inbox and effect in one transaction, then the
- * acknowledgement. What fails is delivered again later; after twenty deliveries it becomes a dead letter. Waits for streams that do not exist
+ * acknowledgement. What fails is delivered again later; after twenty deliveries it becomes a dead letter, which is dealt with again when an
+ * operator asks for it. Waits for streams that do not exist
  * yet, and begins again when its durable is recreated under it.
  */
 export function consume(options: ConsumeOptions): RunningConsumer {
@@ -25,13 +38,27 @@ export function consume(options: ConsumeOptions): RunningConsumer {
   }
   const deliveries = new Deliveries(options);
   const stops = options.subscriptions.map((subscription) => follow(options, subscription, deliveries));
+  const redriver = startRedriver(options);
   return {
     stats: () => deliveries.counts(),
+    lag: () => lagOf(options),
     async stop() {
-      await Promise.all(stops.map((stop) => stop()));
+      await Promise.all([redriver.stop(), ...stops.map((stop) => stop())]);
       await deliveries.idle();
     },
   };
+}
+
+async function lagOf({ connection, service, consumer, subscriptions }: ConsumeOptions): Promise<ConsumerLag[]> {
+  if (!connection.isConnected()) return [];
+  const durable = durableOf(service, consumer);
+  const answers = await Promise.allSettled(
+    subscriptions.map(async ({ from }) => ({ from, lag: await consumerLag(connection, from, durable) })),
+  );
+  return answers.flatMap((answer) => {
+    if (answer.status === 'rejected' || answer.value.lag === undefined) return [];
+    return [{ from: answer.value.from, ...answer.value.lag }];
+  });
 }
 
 const RETRY_MS = 250;

@@ -16,7 +16,7 @@ export interface ConsumerDefinition {
   readonly consumer: string;
   readonly subscriptions: readonly Subscription[];
   readonly handle: HandleEvent;
-  /** Events dealt with at once in this process (8); those of one aggregate always one after the other. */
+  /** Accounts whose events are dealt with at once in this process (8); those of one account and mode always in their order. */
   readonly concurrency?: number;
 }
 
@@ -30,6 +30,8 @@ export interface ConsumeOptions extends ConsumerDefinition {
   readonly maxDeliveries?: number;
   /** The pause before an event that failed is delivered again, by the number of its deliveries. */
   readonly retryDelayMs?: (deliveries: number) => number;
+  /** How often it is looked for dead letters that are to be dealt with again (1,000 ms). */
+  readonly redrivePollMs?: number;
   /** Runs around each handling: gives it the event's request id and trace. */
   readonly around?: (
     event: { requestId: string; traceparent: string; type: string },

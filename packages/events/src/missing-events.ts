@@ -14,20 +14,28 @@ export interface MissingQuery {
   readonly graceSeconds?: number;
 }
 
+/** An event that a consumer has not had. */
+export interface MissingEvent {
+  readonly eventId: string;
+  readonly type: string;
+  readonly createdAt: Date;
+  readonly publishedAt: Date | null;
+}
+
 /**
  * Events that were committed and that a consumer has neither dealt with nor put aside: none, unless something has gone wrong that the
  * detector does not know. Services cannot ask this, since none reads another's schema; an operator's command does.
  */
-export async function missingEvents(query: MissingQuery): Promise<string[]> {
+export async function missingEvents(query: MissingQuery): Promise<MissingEvent[]> {
   const { url, from, service, consumer, types, hours = 24, graceSeconds = 300 } = query;
   for (const schema of [from, service])
     if (!/^[a-z][a-z0-9_]*$/.test(schema)) throw new Error(`not a schema: ${schema}`);
   const database = openDatabase({ url, applicationName: 'missing events', max: 1 });
-  const find = unscoped<{ event_id: string }>(
+  const find = unscoped<{ event_id: string; type: string; created_at: Date; published_at: Date | null }>(
     `events.missing.${from}.${service}`,
-    `select o.event_id from ${from}.outbox o
+    `select o.event_id, o.type, o.created_at, o.published_at from ${from}.outbox o
      where o.created_at > now() - make_interval(hours => $1) and o.created_at < now() - make_interval(secs => $2)
-       and ('*' = any($3::text[]) or o.type = any($3::text[]))
+       and o.payload is not null and ('*' = any($3::text[]) or o.type = any($3::text[]))
        and not exists (select from ${service}.inbox i where i.consumer = $4 and i.event_id = o.event_id)
        and not exists (select from ${service}.dead_letters d where d.consumer = $4 and d.event_id = o.event_id)
      order by o.event_id`,
@@ -36,7 +44,12 @@ export async function missingEvents(query: MissingQuery): Promise<string[]> {
     const rows = await withTx(database, null, (tx) => tx.rows(find, null, [hours, graceSeconds, types, consumer]), {
       statementTimeoutMs: 300_000,
     });
-    return rows.map((row) => row.event_id);
+    return rows.map((row) => ({
+      eventId: row.event_id,
+      type: row.type,
+      createdAt: row.created_at,
+      publishedAt: row.published_at,
+    }));
   } finally {
     await database.close();
   }

@@ -72,6 +72,7 @@ function ownSubjects(name: string): string[] {
   return [
     subjectsOf(name),
     `$JS.API.STREAM.CREATE.${stream}`,
+    `$JS.API.STREAM.UPDATE.${stream}`,
     `$JS.API.STREAM.INFO.${stream}`,
     `$JS.API.STREAM.MSG.GET.${stream}`,
     `$JS.API.CONSUMER.LIST.${stream}`,

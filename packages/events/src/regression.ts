@@ -4,11 +4,16 @@ import { type EventLogger, errorLabel } from './logger.ts';
 import { streamOf } from './names.ts';
 import { markPublished, readStreamMemory, rememberStream, unpublish } from './outbox.ts';
 import type { Stored } from './publish-batch.ts';
+import { noteRepair } from './repairs.ts';
+import { applySettings, type StreamOptions, StreamRefused } from './stream-settings.ts';
 import { createStream, findStream, recreateConsumers } from './streams.ts';
 
 /** Watches over whether the stream still holds what it acknowledged, and repairs it from the outbox when it does not. */
 export interface RegressionDetector {
-  /** At each (re)connect, before anything is published, and every ten seconds. Creates the stream when there is none. */
+  /**
+   * At each (re)connect, before anything is published, and every ten seconds. Creates the stream when there is none, and makes one that was
+   * made by another release be as this one has it.
+   */
   inspect(): Promise<void>;
   /** Notes where events are stored, unless the places prove that the stream went back, which it then repairs. */
   record(stored: readonly Stored[]): Promise<void>;
@@ -26,7 +31,7 @@ export function regressionDetector(
   connection: EventConnection,
   service: string,
   logger: EventLogger,
-  replicas = 1,
+  options: StreamOptions = {},
 ): RegressionDetector {
   const stream = streamOf(service);
   let lastSeq = 0;
@@ -36,10 +41,13 @@ export function regressionDetector(
     lastSeq = memory.lastSeq;
     const found = await findStream(connection, service);
     if (found === undefined) {
-      const { created } = await createStream(connection, service, replicas);
+      const { created } = await createStream(connection, service, options);
       if (memory.created !== undefined || memory.lastSeq > 0) await repair('missing', -1);
       await rememberStream(database, stream, created);
-    } else if (memory.created !== undefined && memory.created !== found.created) {
+      return;
+    }
+    await applySettings(connection, service, found, options, logger);
+    if (memory.created !== undefined && memory.created !== found.created) {
       await repair('recreated', -1);
       await rememberStream(database, stream, found.created);
     } else if (found.state.last_seq < memory.lastSeq) {
@@ -71,6 +79,7 @@ export function regressionDetector(
   async function repair(how: string, kept: number): Promise<void> {
     const consumers = await recreateConsumers(connection, service);
     const events = await unpublish(database, Math.max(kept, 0));
+    await noteRepair(database, { stream, how, keptSeq: kept, consumers, events });
     lastSeq = (await readStreamMemory(database, stream)).lastSeq;
     logger.error({ service, how, kept, consumers, events }, 'the stream has lost events; they are published again');
   }
@@ -88,7 +97,8 @@ export async function inspectOrReport(
     await detector.inspect();
     return true;
   } catch (error) {
-    logger.warn({ service, error: errorLabel(error) }, 'the stream could not be inspected');
+    if (error instanceof StreamRefused) logger.error({ service }, `nothing is published: ${error.message}`);
+    else logger.warn({ service, error: errorLabel(error) }, 'the stream could not be inspected');
     return false;
   }
 }

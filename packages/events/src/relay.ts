@@ -4,6 +4,7 @@ import { type EventLogger, errorLabel } from './logger.ts';
 import { readUnpublished } from './outbox.ts';
 import { publishBatch } from './publish-batch.ts';
 import { inspectOrReport, type RegressionDetector, regressionDetector } from './regression.ts';
+import type { StreamOptions } from './stream-settings.ts';
 import { registerRelay, WAKE_CHANNEL } from './wake.ts';
 import { Waker } from './waker.ts';
 
@@ -13,8 +14,7 @@ export interface RelayOptions {
   readonly service: string;
   readonly connection: EventConnection;
   readonly logger: EventLogger;
-  /** Copies of the stream in a JetStream cluster (1); three where more than one server runs. */
-  readonly replicas?: number;
+  readonly stream?: StreamOptions;
   /** In place of the one that watches this service's stream; tests show with a blind one what it is for. */
   readonly detector?: RegressionDetector;
 }
@@ -34,7 +34,7 @@ export interface Relay {
  */
 export function startRelay(options: RelayOptions): Relay {
   const { database, service, connection, logger } = options;
-  const detector = options.detector ?? regressionDetector(database, connection, service, logger, options.replicas);
+  const detector = options.detector ?? regressionDetector(database, connection, service, logger, options.stream);
   const waker = new Waker();
   const counts = { published: 0, batches: 0 };
   let leading = false;

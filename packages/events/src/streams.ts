@@ -3,43 +3,29 @@ import {
   type ConsumerConfig,
   type ConsumerInfo,
   DeliverPolicy,
-  DiscardPolicy,
   NatsError,
   nanos,
-  RetentionPolicy,
-  StorageType,
   type StreamInfo,
 } from 'nats';
 import type { EventConnection } from './connection.ts';
 import { streamOf, subjectsOf } from './names.ts';
-
-/** How long a stream keeps events. The outbox, and not the stream, is what they are safe in. */
-export const STREAM_DAYS = 30;
+import { type StreamOptions, streamSettings } from './stream-settings.ts';
 
 /** How long a consumer may take over an event before the server gives it to someone again. */
 export const ACK_WAIT_MS = 30_000;
-
-const DAY_MS = 86_400_000;
 
 /** The stream of a producing service, or undefined if there is none. */
 export async function findStream(connection: EventConnection, service: string): Promise<StreamInfo | undefined> {
   return orMissing(() => connection.manager.streams.info(streamOf(service)));
 }
 
-/** Creates the service's stream, with limits retention: a work queue would forget the ids by which it knows duplicates. */
-export async function createStream(connection: EventConnection, service: string, replicas = 1): Promise<StreamInfo> {
-  return connection.manager.streams.add({
-    name: streamOf(service),
-    subjects: [subjectsOf(service)],
-    retention: RetentionPolicy.Limits,
-    storage: StorageType.File,
-    discard: DiscardPolicy.Old,
-    max_age: nanos(STREAM_DAYS * DAY_MS),
-    duplicate_window: nanos(120_000),
-    max_msg_size: 1_048_576,
-    num_replicas: replicas,
-    deny_delete: true,
-  });
+/** Creates the service's stream. */
+export async function createStream(
+  connection: EventConnection,
+  service: string,
+  options: StreamOptions = {},
+): Promise<StreamInfo> {
+  return connection.manager.streams.add(streamSettings(service, options));
 }
 
 /** The id of the event that the stream holds in this place, if it holds one. */
@@ -63,6 +49,16 @@ export async function ensureConsumer(
   if (existing !== undefined && existing.config.filter_subject === filterSubject) return existing;
   if (existing !== undefined) await connection.manager.consumers.delete(streamOf(from), durable);
   return orMissing(() => connection.manager.consumers.add(streamOf(from), consumerConfig(durable, filterSubject)));
+}
+
+/** How far a durable consumer is behind; undefined when it, or the stream, does not exist. */
+export async function consumerLag(
+  connection: EventConnection,
+  from: string,
+  durable: string,
+): Promise<{ pending: number; unacknowledged: number } | undefined> {
+  const info = await orMissing(() => connection.manager.consumers.info(streamOf(from), durable));
+  return info && { pending: info.num_pending, unacknowledged: info.num_ack_pending };
 }
 
 /**

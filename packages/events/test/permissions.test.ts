@@ -106,6 +106,11 @@ describe('the server refuses', () => {
       'alpha',
       (nc) => nc.request('$JS.API.STREAM.DELETE.ELIGO_ALPHA', '', { timeout: 200 }),
     ],
+    [
+      'to change the settings of another stream',
+      'beta',
+      (nc) => nc.request('$JS.API.STREAM.UPDATE.ELIGO_ALPHA', '{}', { timeout: 200 }),
+    ],
     ['to purge a stream', 'alpha', (nc) => nc.request('$JS.API.STREAM.PURGE.ELIGO_ALPHA', '', { timeout: 200 })],
     [
       'to make a stream of another name',

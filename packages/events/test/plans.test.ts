@@ -11,6 +11,8 @@ const onPurpose = new Map([
   ['events.unpublish', 'a repair may have to touch every row'],
   ['events.list_dead_letters', 'there are few or none'],
   ['events.count_dead_letters', 'there are few or none'],
+  ['events.request_redrive', 'there are few or none'],
+  ['events.list_repairs', 'there are few or none'],
 ]);
 
 test('no statement of the outbox and the inbox reads a whole table', async () => {

@@ -65,7 +65,7 @@ export async function eventsDatabase(): Promise<EventsDatabase> {
     },
     async empty() {
       await Promise.all(opened.splice(0).map((database) => database.close()));
-      const tables = ['outbox', 'outbox_stream', 'inbox', 'dead_letters'];
+      const tables = ['outbox', 'outbox_stream', 'outbox_repairs', 'inbox', 'dead_letters'];
       const all = ['alpha', 'beta'].flatMap((schema) => tables.map((table) => `${schema}.${table}`));
       await admin.query(`truncate ${all.join(', ')}, beta.effects`);
       await admin.query(

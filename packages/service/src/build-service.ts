@@ -78,6 +78,7 @@ export async function buildService<Settings>(
     const events = await (parts.connectEvents ?? connectNatsEvents)({
       service: name,
       url: common.natsUrl,
+      streamReplicas: common.streamReplicas,
       ...{ logger, metrics, tracing },
       onClosed: (error) => parts.onFatal?.(error),
     });

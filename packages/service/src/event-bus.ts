@@ -28,6 +28,8 @@ export type ConnectEvents = (options: {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly tracing: Tracing | undefined;
+  /** Copies of the service's stream in a JetStream cluster. */
+  readonly streamReplicas: number;
   /** The connection is lost for good; the process must end and be started again. */
   readonly onClosed: (error: unknown) => void;
 }) => Promise<EventBus>;

@@ -12,6 +12,13 @@ export interface Metrics {
   gauge(name: string, help: string, read: () => number | Promise<number>): void;
   /** The same, with one value per label. */
   gauges(name: string, help: string, label: string, read: () => Iterable<readonly [string, number]>): void;
+  /** The same, with one value per combination of labels, and read when Prometheus asks. */
+  gaugeTable<Label extends string>(
+    name: string,
+    help: string,
+    labels: readonly Label[],
+    read: () => Promise<readonly (readonly [Record<Label, string>, number])[]>,
+  ): void;
   counter<Label extends string>(name: string, help: string, labels: readonly Label[]): Counter<Label>;
   histogram<Label extends string>(
     name: string,
@@ -67,6 +74,19 @@ export function createMetrics(service: string): Metrics {
         collect() {
           made.reset();
           for (const [value, number] of read()) made.set({ [label]: value }, number);
+        },
+      });
+    },
+    gaugeTable(name, help, labels, read) {
+      const made: Gauge = new Gauge({
+        name: `eligo_${name}`,
+        help,
+        labelNames: [...labels],
+        registers,
+        async collect() {
+          const rows = await read();
+          made.reset();
+          for (const [labelsOfRow, number] of rows) made.set(labelsOfRow, number);
         },
       });
     },

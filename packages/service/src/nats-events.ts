@@ -14,7 +14,8 @@ import type { Metrics } from './metrics.ts';
 import { traceWork } from './trace-work.ts';
 
 /** The event bus of production: NATS JetStream, by @eligo/events. Waits for the server if it is not up yet. */
-export const connectNatsEvents: ConnectEvents = async ({ service, url, logger, metrics, tracing, onClosed }) => {
+export const connectNatsEvents: ConnectEvents = async (options) => {
+  const { service, url, logger, metrics, tracing, onClosed, streamReplicas } = options;
   provideEventContext(contextOfTheRequest);
   const connection = await connectNats({ url, service, logger });
   void connection.closed.then((error) => {
@@ -22,6 +23,7 @@ export const connectNatsEvents: ConnectEvents = async ({ service, url, logger, m
   });
   const consumers = new Map<string, RunningConsumer>();
   watchConsumers(metrics, consumers);
+  watchLag(metrics, consumers);
   return {
     async check() {
       if (!connection.isConnected()) throw new Error('NATS is disconnected');
@@ -36,7 +38,7 @@ export const connectNatsEvents: ConnectEvents = async ({ service, url, logger, m
         return (await outboxLag(database)).oldestMs / 1_000;
       });
       metrics.gauge('dead_letters', 'Events that were put aside', () => countDeadLetters(database));
-      return startRelay({ database, service, connection, logger });
+      return startRelay({ database, service, connection, logger, stream: { replicas: streamReplicas } });
     },
     startConsumer(database, definition: ConsumerDefinition) {
       const running = consume({
@@ -59,6 +61,32 @@ function watchConsumers(metrics: Metrics, consumers: ReadonlyMap<string, Running
       [...consumers].map(([consumer, running]) => [consumer, running.stats()[what]] as const),
     );
   }
+}
+
+// How far each consumer is behind, as the server counts it: both numbers come with one question, which serves the scrape that asks for them.
+function watchLag(metrics: Metrics, consumers: ReadonlyMap<string, RunningConsumer>): void {
+  const read = keptFor(scrapeMs, async () => {
+    const lags = await Promise.all(
+      [...consumers].map(async ([consumer, running]) => (await running.lag()).map((lag) => ({ consumer, ...lag }))),
+    );
+    return lags.flat();
+  });
+  const table = (name: string, help: string, what: 'pending' | 'unacknowledged') =>
+    metrics.gaugeTable(name, help, ['consumer', 'from'], async () =>
+      (await read()).map((lag) => [{ consumer: lag.consumer, from: lag.from }, lag[what]] as const),
+    );
+  table('consumer_pending', 'Events that the stream holds and the consumer was not given yet', 'pending');
+  table('consumer_unacknowledged', 'Events that the consumer was given and has not dealt with', 'unacknowledged');
+}
+
+const scrapeMs = 500;
+
+function keptFor<Value>(ms: number, read: () => Promise<Value>): () => Promise<Value> {
+  let kept: { value: Promise<Value>; at: number } | undefined;
+  return () => {
+    if (kept === undefined || performance.now() - kept.at > ms) kept = { value: read(), at: performance.now() };
+    return kept.value;
+  };
 }
 
 function contextOfTheRequest() {

@@ -49,6 +49,9 @@ test('what a request commits is published and dealt with, under the id of that r
 
   const page = await (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text();
   expect(page).toMatch(/eligo_events_handled\{[^}]*consumer="own_accounts"[^}]*\} \d/);
+  expect(page).toMatch(/eligo_consumer_pending\{[^}]*consumer="own_accounts",from="svc[^}]*\} 0/);
+  expect(page).toMatch(/eligo_consumer_unacknowledged\{[^}]*consumer="own_accounts"[^}]*\} \d/);
+  expect(page).toMatch(/eligo_outbox_oldest_seconds\{[^}]*\} \d/);
   expect(page).toMatch(/eligo_dead_letters\{[^}]*\} 0/);
 
   // The client refuses before anything is sent: nobody is at this peer's address.

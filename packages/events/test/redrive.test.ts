@@ -1,0 +1,125 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import {
+  countDeadLetters,
+  deadEvent,
+  listDeadLetters,
+  missingEvents,
+  publishAgain,
+  requestRedrive,
+} from '../src/index.ts';
+import { type NatsProcess, natsProcess } from './nats-process.ts';
+import { noteEffect, type Stage, stage } from './stage.ts';
+import { appendSome, type EventsDatabase, eventsDatabase, until } from './support.ts';
+
+let nats: NatsProcess;
+let database: EventsDatabase;
+let on: Stage;
+
+beforeAll(async () => {
+  database = await eventsDatabase();
+});
+afterAll(() => database.drop());
+beforeEach(async () => {
+  nats = await natsProcess();
+  await nats.start();
+  on = stage(nats.url, database);
+  await on.relay();
+});
+afterEach(async () => {
+  await on.end();
+  await nats.remove();
+});
+
+const soon = { retryDelayMs: () => 5, maxDeliveries: 2, redrivePollMs: 20 };
+
+/** A consumer that fails on every event until it is mended; each of its tries leaves an effect behind that only a commit keeps. */
+async function brokenConsumer(state: { mended: boolean }) {
+  return on.consumer({
+    ...soon,
+    handle: async (tx, event) => {
+      await tx.execute(noteEffect, null, [event.eventId]);
+      if (!state.mended) throw new TypeError('John Doe, 1 Main Street');
+    },
+  });
+}
+
+async function putAside(count: number): Promise<string[]> {
+  const ids = await appendSome(on.alpha, count);
+  await until(async () => (await countDeadLetters(on.beta)) === count);
+  return ids;
+}
+
+test('a dead letter that is asked for is dealt with once by the running consumers, however many there are', async () => {
+  const state = { mended: false };
+  await brokenConsumer(state);
+  await brokenConsumer(state);
+  const ids = await putAside(5);
+  state.mended = true;
+  expect(await requestRedrive(on.beta, { eventId: ids[0] })).toBe(1);
+  await until(async () => (await countDeadLetters(on.beta)) === 4);
+  expect(await on.effects()).toEqual({ events: 1, effects: 1 });
+  expect(await requestRedrive(on.beta)).toBe(4);
+  await requestRedrive(on.beta);
+  await until(async () => (await countDeadLetters(on.beta)) === 0);
+  expect(await on.effects()).toEqual({ events: 5, effects: 5 });
+  expect(await requestRedrive(on.beta)).toBe(0);
+});
+
+test('one that fails again stays, with what it failed of, and is not tried again by itself', async () => {
+  const state = { mended: false };
+  await brokenConsumer(state);
+  const [id] = await putAside(1);
+  expect(await listDeadLetters(on.beta)).toMatchObject([{ eventId: id, redrives: 0, redriveAt: null }]);
+  await requestRedrive(on.beta, { consumer: 'effects' });
+  await until(async () => (await listDeadLetters(on.beta))[0]?.redrives === 1);
+  expect(await listDeadLetters(on.beta)).toMatchObject([{ redrives: 1, redriveAt: null, error: 'TypeError' }]);
+  expect(await deadEvent(on.beta, 'effects', id ?? '')).toMatchObject({ eventId: id, aggregateSeq: 1n });
+  expect(await on.effects()).toEqual({ events: 0, effects: 0 });
+  expect(JSON.stringify(on.logger.lines)).not.toContain('John Doe');
+});
+
+test('one that the consumer has dealt with in the meantime is only removed', async () => {
+  const state = { mended: false };
+  await brokenConsumer(state);
+  const [id] = await putAside(1);
+  await on.database.admin("insert into beta.inbox (consumer, event_id) values ('effects', $1)", [id]);
+  state.mended = true;
+  await requestRedrive(on.beta);
+  await until(async () => (await countDeadLetters(on.beta)) === 0);
+  expect(await on.effects()).toEqual({ events: 0, effects: 0 });
+});
+
+test('is dealt with while NATS is away', async () => {
+  const state = { mended: false };
+  await brokenConsumer(state);
+  await putAside(1);
+  await nats.kill();
+  state.mended = true;
+  await requestRedrive(on.beta);
+  await until(async () => (await countDeadLetters(on.beta)) === 0);
+  expect(await on.effects()).toEqual({ events: 1, effects: 1 });
+  await nats.start();
+});
+
+test('events that a consumer never had are found, and are had once after they are published again', async () => {
+  await on.consumer();
+  const lost = await appendSome(on.alpha, 3);
+  await until(async () => (await on.effects()).events === 3);
+  // What an inbox that came back older leaves: acknowledged long ago, and not known here.
+  await on.database.admin('delete from beta.inbox');
+  await on.database.admin('truncate beta.effects');
+  const query = { url: on.database.adminUrl, from: 'alpha', service: 'beta', types: ['*'], consumer: 'effects' };
+  const missing = await missingEvents({ ...query, graceSeconds: 0 });
+  expect(missing.map(({ eventId }) => eventId)).toEqual(lost);
+  expect(await publishAgain(on.alpha, lost)).toEqual({ asked: [], tooRecent: lost });
+  await on.database.admin("update alpha.outbox set published_at = published_at - interval '3 minutes'");
+  const connection = await on.connect('alpha');
+  // The server's window for duplicates does not hear of our clock.
+  await connection.manager.streams.purge('ELIGO_ALPHA');
+  await nats.stop();
+  await nats.start();
+  expect(await publishAgain(on.alpha, [...lost, 'fevt_unknown'])).toEqual({ asked: lost, tooRecent: [] });
+  await until(async () => (await on.effects()).events === 3);
+  expect(await on.effects()).toEqual({ events: 3, effects: 3 });
+  expect(await missingEvents({ ...query, graceSeconds: 0 })).toEqual([]);
+});
