@@ -1,18 +1,19 @@
 import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
+import type { ProcessorPort, Unknown } from '@eligo/processor';
 import { newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
 import type { Session } from '../domain/session.ts';
-import { findChargeableCards } from '../store/session-payments.ts';
+import { type ChargeableCard, findChargeableCards } from '../store/session-payments.ts';
 import { lockSession, saveSession } from '../store/sessions.ts';
-import { beginSetupIntent, markSetUp } from '../store/setup-intents.ts';
+import { beginSetupIntent, markSetUp, takeNextTry } from '../store/setup-intents.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { finishPaidSession } from './pay-session.ts';
 
 /**
  * Sets a shopper's card up for later use: a setup-mode session moves no money. The set-up at the processor is keyed by the session's set-up
- * intent, so that a repeat after a crash finishes the same one. Answers with the session, complete or open with `payment_failed`.
+ * intent, so that a repeat after a crash finishes the same one; the key moves on past an error that the processor has stored. Answers with the session, complete or open with `payment_failed`.
  */
 export async function setUpSession(
   charging: Charging,
@@ -33,17 +34,18 @@ export async function setUpSession(
     const refusal = refusalByStatus(session, at);
     if (refusal !== undefined) throw refusal;
     const setupIntentId = session.setupIntentId ?? newId('setup_intent');
-    await beginSetupIntent(tx, scope, {
+    const tries = await beginSetupIntent(tx, scope, {
       id: setupIntentId,
       customerId: session.customerId,
       paymentMethodId: card.id,
       sessionId: session.id,
       at,
     });
-    return { setupIntentId, at, session: await saveSession(tx, scope, session, { ...session, setupIntentId }) };
+    await saveSession(tx, scope, session, { ...session, setupIntentId });
+    return { setupIntentId, tries, at };
   });
   await charging.failpoint('set_up.reserved');
-  const verdict = await setUpAtProcessor(charging, scope, `${begun.setupIntentId}:${card.id}`, card);
+  const verdict = await setUpAtProcessor(charging, scope, begun, card);
   return withTx(charging.database, scope, async (tx) => {
     const session = await lockSession(tx, scope, found.id);
     if (session === undefined) throw new Failure('checkout_session_not_found');
@@ -62,27 +64,70 @@ export async function setUpSession(
   });
 }
 
+type SetUpVerdict = { readonly kind: 'succeeded' } | { readonly kind: 'declined'; readonly code: string };
+
+// How many answers of 500 that are stored under its keys one request passes by; the next request passes by more.
+const mostKeys = 4;
+
 async function setUpAtProcessor(
   charging: Charging,
   scope: Scope,
+  begun: { readonly setupIntentId: string; readonly tries: number },
+  card: ChargeableCard,
+): Promise<SetUpVerdict> {
+  const deadlineMs = performance.now() + charging.budgets.callMs;
+  let { tries } = begun;
+  for (let passed = 0; passed < mostKeys; passed++) {
+    const key = `${begun.setupIntentId}:${card.id}:${tries}`;
+    const verdict = await trySetUp(charging.processors.of(scope), key, card, deadlineMs);
+    if (verdict !== 'stored_error') return verdict;
+    tries = await withTx(charging.database, scope, (tx) => takeNextTry(tx, scope, begun.setupIntentId, tries));
+  }
+  throw unavailable();
+}
+
+async function trySetUp(
+  processor: ProcessorPort,
   key: string,
-  card: { processorPaymentMethodId: string; processorCustomerId: string | null },
-): Promise<{ kind: 'succeeded' } | { kind: 'declined'; code: string }> {
-  const processor = charging.processors.of(scope);
-  const timeoutMs = charging.budgets.callMs / 2;
+  card: ChargeableCard,
+  deadlineMs: number,
+): Promise<SetUpVerdict | 'stored_error'> {
+  const remaining = () => Math.max(deadlineMs - performance.now(), 0);
   const made = await processor.createSetupIntent(
     { paymentMethod: card.processorPaymentMethodId, customer: card.processorCustomerId ?? undefined },
-    { idempotencyKey: `${key}:create`, timeoutMs },
+    { idempotencyKey: `${key}:create`, timeoutMs: remaining() },
   );
-  if (made.kind === 'unknown') throw new Failure('service_unavailable', { retryAfterSeconds: 1 });
+  if (made.kind === 'unknown') return orStoredError(made);
   if (made.kind === 'declined' || made.kind === 'rejected') return { kind: 'declined', code: made.code };
   const set = await processor.confirmSetupIntent(
     made.setupIntentId,
     { paymentMethod: card.processorPaymentMethodId },
-    { idempotencyKey: `${key}:confirm`, timeoutMs },
+    { idempotencyKey: `${key}:confirm`, timeoutMs: remaining() },
   );
-  if (set.kind === 'succeeded') return { kind: 'succeeded' };
-  if (set.kind === 'declined' || set.kind === 'rejected') return { kind: 'declined', code: set.code };
-  if (set.kind === 'requires_action') return { kind: 'declined', code: 'authentication_required' };
-  throw new Failure('service_unavailable', { retryAfterSeconds: 1 });
+  switch (set.kind) {
+    case 'succeeded':
+      return { kind: 'succeeded' };
+    case 'declined':
+    case 'rejected':
+      return { kind: 'declined', code: set.code };
+    case 'requires_action':
+      return { kind: 'declined', code: 'authentication_required' };
+    case 'unknown':
+      return orStoredError(set);
+    case 'confirmable':
+    case 'processing':
+    case 'canceled':
+      throw unavailable();
+  }
+}
+
+// A 500 that the processor replays stays under this key for a day, and nothing that is sent with it is carried out any more. Whatever else is
+// unknown may still be: it is asked again under the same key.
+function orStoredError({ replayed }: Unknown): 'stored_error' {
+  if (replayed) return 'stored_error';
+  throw unavailable();
+}
+
+function unavailable(): Failure {
+  return new Failure('service_unavailable', { retryAfterSeconds: 1 });
 }

@@ -35,21 +35,40 @@ export async function findSetupIntent(db: Db, scope: Scope, id: string): Promise
   );
 }
 
-const upsert = scoped(
+const upsert = scoped<{ tries: number }>(
   'checkout.setup_intent_upsert',
   `insert into checkout.setup_intents as i (account_id, test_mode, id, status, customer_id, payment_method_id, session_id, created_at)
    values ($1, $2, $3, 'processing', $4, $5, $6, $7)
-   on conflict (account_id, test_mode, id) do update set payment_method_id = excluded.payment_method_id
-   where i.status = 'processing'`,
+   on conflict (account_id, test_mode, id) do update set payment_method_id =
+     case when i.status = 'processing' then excluded.payment_method_id else i.payment_method_id end
+   returning tries`,
 );
 
-/** Begins a session's set-up, or gives the one that was begun another card. */
+/** Begins a session's set-up, or gives the one that was begun another card. Answers which of its keys is the next to be used. */
 export async function beginSetupIntent(
   tx: Tx,
   scope: Scope,
   setup: { id: string; customerId: string | null; paymentMethodId: string; sessionId: string; at: Date },
-): Promise<void> {
-  await tx.execute(upsert, scope, [setup.id, setup.customerId, setup.paymentMethodId, setup.sessionId, setup.at]);
+): Promise<number> {
+  const row = await tx.row(upsert, scope, [
+    setup.id,
+    setup.customerId,
+    setup.paymentMethodId,
+    setup.sessionId,
+    setup.at,
+  ]);
+  return row?.tries ?? 0;
+}
+
+const next = scoped<{ tries: number }>(
+  'checkout.setup_intent_next_try',
+  `update checkout.setup_intents set tries = greatest(tries, $4 + 1)
+   where account_id = $1 and test_mode = $2 and id = $3 returning tries`,
+);
+
+/** Moves on from a key that is used up, unless another request has already. Answers the next. */
+export async function takeNextTry(tx: Tx, scope: Scope, id: string, usedUp: number): Promise<number> {
+  return (await tx.row(next, scope, [id, usedUp]))?.tries ?? usedUp + 1;
 }
 
 const succeed = scoped(

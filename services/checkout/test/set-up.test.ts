@@ -1,0 +1,78 @@
+import type { SetupOutcome } from '@eligo/processor';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { completeSession } from '../src/actions/complete-session.ts';
+import type { Charging } from '../src/charging.ts';
+import type { PaymentMethod } from '../src/domain/payment-method.ts';
+import type { Session } from '../src/domain/session.ts';
+import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
+
+let world: ChargingWorld;
+beforeAll(async () => {
+  world = await openChargingWorld();
+});
+afterAll(() => world.close());
+afterEach(() => world.clearFaults());
+
+const unavailable = { code: 'service_unavailable' };
+const setUp = (session: Session, card: PaymentMethod, charging: Charging) =>
+  completeSession(charging, world.scope, {
+    ...{ sessionId: session.id, paymentMethodIds: [card.id], shippingDetails: null },
+  });
+
+// The keys that the processor was asked under, by call.
+function noted(): { charging: Charging; keys: string[] } {
+  const keys: string[] = [];
+  const note = async (key: string, answer: Promise<SetupOutcome>) => {
+    keys.push(key.split(':').slice(2).join(' '));
+    return answer;
+  };
+  const charging = world.chargingWith((port) => ({
+    createSetupIntent: (input, call) => note(call.idempotencyKey, port.createSetupIntent(input, call)),
+    confirmSetupIntent: (id, input, call) => note(call.idempotencyKey, port.confirmSetupIntent(id, input, call)),
+  }));
+  return { charging, keys };
+}
+
+async function setupSession(): Promise<{ session: Session; card: PaymentMethod }> {
+  const card = await world.card('credit');
+  return { card, session: await world.session({ mode: 'setup', lines: [], customerId: card.customerId }) };
+}
+
+describe('a card that is set up', () => {
+  it.each(['setup_intents.create', 'setup_intents.confirm'])(
+    'does not wait a day for an error of %s that the processor has stored: the next request moves on to a new key',
+    async (call) => {
+      const { session, card } = await setupSession();
+      const { charging, keys } = noted();
+      await world.fault({ call, kind: 'error_before', times: 1 });
+      await expect(setUp(session, card, charging)).rejects.toMatchObject(unavailable);
+      expect(await setUp(session, card, charging)).toMatchObject({ status: 'complete' });
+      expect(keys.at(-1)).toBe('1 confirm');
+      expect(keys.filter((key) => key === '0 create')).toHaveLength(2);
+    },
+  );
+
+  it.each(['drop_before', 'drop_after', 'in_progress'])(
+    'is asked for again under the same key when nobody knows what became of it: %s',
+    async (kind) => {
+      const { session, card } = await setupSession();
+      const { charging, keys } = noted();
+      await world.fault({ call: 'setup_intents.confirm', kind, times: 1 });
+      await expect(setUp(session, card, charging)).rejects.toMatchObject(unavailable);
+      expect(await setUp(session, card, charging)).toMatchObject({ status: 'complete' });
+      expect(keys).toEqual(['0 create', '0 confirm', '0 create', '0 confirm']);
+    },
+  );
+
+  it('goes on from the last key after several stored errors, and not from the first', async () => {
+    const { session, card } = await setupSession();
+    const { charging, keys } = noted();
+    // A replayed answer uses up one of them, too.
+    await world.fault({ call: 'setup_intents.create', kind: 'error_before', times: 3 });
+    for (let round = 0; round < 2; round++) {
+      await expect(setUp(session, card, charging)).rejects.toMatchObject(unavailable);
+    }
+    expect(await setUp(session, card, charging)).toMatchObject({ status: 'complete' });
+    expect(keys).toEqual(['0 create', '0 create', '1 create', '1 create', '2 create', '2 confirm']);
+  });
+});
