@@ -9,8 +9,7 @@ import { claimAttempt, findAttempt, liveAttempts, type NewAttempt } from '../sto
 import { findIntent } from '../store/payment-intents.ts';
 import { findChargeableCards } from '../store/session-payments.ts';
 import { attemptAsCreated, beginAttempt } from './begin-attempt.ts';
-import { sendAttempt } from './send-attempt.ts';
-import { settleAttempt } from './settle-attempt.ts';
+import { driveAttempt } from './drive-attempt.ts';
 
 /** What billing asks to be charged, once per operation id. */
 export interface InvoiceCharge {
@@ -25,15 +24,18 @@ export interface InvoiceCharge {
 }
 
 export interface InvoiceChargeResult {
-  readonly outcome: 'succeeded' | 'declined' | 'unknown';
+  readonly outcome: 'succeeded' | 'declined' | 'unknown' | 'abandoned';
   readonly intent: PaymentIntent | undefined;
   readonly failureCode: string | null;
   readonly declineCode: string | null;
 }
 
+const unknown: InvoiceChargeResult = { outcome: 'unknown', intent: undefined, failureCode: null, declineCode: null };
+
 /**
  * Charges an invoice under an operation id: asking again gives the stored answer or goes on with what was begun, and never charges twice.
- * `unknown` means that it is asked again with the same id. Throws a Failure for a card that is not there or an amount that cannot be charged.
+ * `unknown` means that it is asked again with the same id; `abandoned` that nothing was sent under this id and never will be. Throws a Failure
+ * for a card that is not there, an amount that cannot be charged, and an id that stands for another charge (`idempotency_key_reused`).
  */
 export async function chargeInvoice(
   charging: Charging,
@@ -43,15 +45,13 @@ export async function chargeInvoice(
   const deadlineMs = performance.now() + charging.budgets.callMs;
   if (charge.amountCents < minimumChargeCents) throw new Failure('checkout_amount_too_low');
   const attempt = await begin(charging, scope, charge);
-  if (attempt === 'busy') return { outcome: 'unknown', intent: undefined, failureCode: null, declineCode: null };
+  if (attempt === 'busy') return unknown;
   await charging.failpoint('invoice.claimed');
   if (attempt.status !== 'created' && attempt.status !== 'sending' && attempt.status !== 'unknown') {
     return resultOf(attempt, await findIntent(charging.database, scope, attempt.paymentIntentId));
   }
-  const sent = await sendAttempt(charging, scope, attempt, deadlineMs);
-  if (sent.kind !== 'verdict') return { outcome: 'unknown', intent: undefined, failureCode: null, declineCode: null };
-  const settled = await settleAttempt(charging, scope, sent.attempt, sent.verdict);
-  return resultOf(settled.attempt, settled.intent);
+  const settled = await driveAttempt(charging, scope, attempt, deadlineMs);
+  return settled === undefined ? unknown : resultOf(settled.attempt, settled.intent);
 }
 
 async function begin(charging: Charging, scope: Scope, charge: InvoiceCharge): Promise<ChargeAttempt | 'busy'> {
@@ -70,6 +70,7 @@ async function claim(charging: Charging, tx: Tx, scope: Scope, charge: InvoiceCh
   const { leaseMs } = charging.budgets;
   const known = await findAttempt(tx, scope, charge.operationId);
   if (known !== undefined) {
+    if (!isSameCharge(known, charge)) throw new Failure('idempotency_key_reused');
     const unsettled = known.status === 'created' || known.status === 'sending' || known.status === 'unknown';
     return unsettled ? ((await claimAttempt(tx, scope, known.id, leaseMs)) ?? 'busy') : known;
   }
@@ -106,11 +107,37 @@ async function claim(charging: Charging, tx: Tx, scope: Scope, charge: InvoiceCh
   return attemptAsCreated(attempt);
 }
 
+// Which card and when is as it was first asked; a later call that names another card asks for the same money.
+function isSameCharge(known: ChargeAttempt, charge: InvoiceCharge): boolean {
+  return (
+    known.purpose === 'invoice' &&
+    known.subjectId === charge.invoiceId &&
+    known.leg === charge.leg &&
+    known.amountCents === charge.amountCents
+  );
+}
+
 function resultOf(attempt: ChargeAttempt, intent: PaymentIntent | undefined): InvoiceChargeResult {
   return {
-    outcome: attempt.status === 'succeeded' ? 'succeeded' : 'declined',
+    outcome: outcomeOf(attempt),
     intent,
     failureCode: attempt.failureCode,
     declineCode: attempt.declineCode,
   };
+}
+
+function outcomeOf({ status }: ChargeAttempt): InvoiceChargeResult['outcome'] {
+  switch (status) {
+    case 'succeeded':
+    case 'abandoned':
+      return status;
+    case 'declined':
+    case 'failed':
+    case 'released':
+      return 'declined';
+    case 'created':
+    case 'sending':
+    case 'unknown':
+      return 'unknown';
+  }
 }

@@ -1,0 +1,93 @@
+import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
+import { cents, newId } from '@eligo/values';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { chargeInvoice, type InvoiceCharge } from '../src/actions/charge-invoice.ts';
+import { sweepCharges } from '../src/jobs/sweep-charges.ts';
+import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
+
+let world: ChargingWorld;
+beforeAll(async () => {
+  world = await openChargingWorld();
+});
+afterAll(() => world.close());
+afterEach(async () => {
+  turnFailpointsOff();
+  await world.clearFaults();
+});
+
+async function newCharge(card = 'hsa'): Promise<InvoiceCharge> {
+  const { id, customerId } = await world.card(card);
+  return {
+    operationId: newId('charge_attempt'),
+    invoiceId: newId('invoice'),
+    subscriptionId: newId('subscription'),
+    ...{ customerId, paymentMethodId: id, amountCents: cents(2_500), leg: 'health', at: new Date() },
+  };
+}
+const ask = (charge: InvoiceCharge) => chargeInvoice(world.charging, world.scope, charge);
+const attemptOf = async ({ operationId }: InvoiceCharge) => {
+  const [attempt] = await world.test.admin<{ status: string; sends: number }>(
+    'select status, sends from checkout.charge_attempts where id = $1',
+    [operationId],
+  );
+  return attempt;
+};
+
+describe("billing's operation", () => {
+  it.each([
+    ['amount', { amountCents: cents(2_501) }],
+    ['invoice', { invoiceId: newId('invoice') }],
+    ['leg', { leg: 'other' as const }],
+  ])(
+    'stands for one charge: the same id with another %s is refused, whatever became of the first',
+    async (_, other) => {
+      const charge = await newCharge();
+      await world.fault({ call: 'payment_intents.confirm', kind: 'drop_after', times: 1 });
+      expect((await ask(charge)).outcome).toBe('unknown');
+      for (const outcome of ['succeeded', 'succeeded']) {
+        await expect(ask({ ...charge, ...other })).rejects.toMatchObject({ code: 'idempotency_key_reused' });
+        expect(await ask(charge)).toMatchObject({ outcome, intent: { amountReceivedCents: 2_500 } });
+      }
+      expect(await attemptOf(charge)).toEqual({ status: 'succeeded', sends: 2 });
+    },
+  );
+
+  it('is never given up by the sweeper, and goes on whenever it is asked again', async () => {
+    const charge = await newCharge();
+    await world.fault({ call: 'payment_intents.create', kind: 'drop_before', times: 1 });
+    expect((await ask(charge)).outcome).toBe('unknown');
+    for (let round = 0; round < 2; round++) {
+      await world.lapseLeases();
+      await sweepCharges(world.charging);
+    }
+    expect(await attemptOf(charge)).toEqual({ status: 'created', sends: 0 });
+    expect(await ask(charge)).toMatchObject({ outcome: 'succeeded' });
+  });
+
+  it('that was given up before is no decline: nothing was charged under it, and nothing will be', async () => {
+    const charge = await newCharge();
+    await world.fault({ call: 'payment_intents.create', kind: 'drop_before', times: 1 });
+    await ask(charge);
+    await world.test.admin("update checkout.charge_attempts set status = 'abandoned' where id = $1", [
+      charge.operationId,
+    ]);
+    expect(await ask(charge)).toMatchObject({ outcome: 'abandoned', failureCode: null, declineCode: null });
+    expect(await ask({ ...charge, operationId: newId('charge_attempt') })).toMatchObject({ outcome: 'succeeded' });
+  });
+
+  it('is declined when its card says no', async () => {
+    const charge = await newCharge('declined');
+    for (const _ of [1, 2])
+      expect(await ask(charge)).toMatchObject({ outcome: 'declined', failureCode: 'card_declined' });
+  });
+
+  it('goes on at once after a failure of our own', async () => {
+    const charge = await newCharge();
+    turnFailpointsOn();
+    armFailpoint('charge.before_settle', { action: 'error' });
+    await expect(ask(charge)).rejects.toThrow();
+    turnFailpointsOff();
+    expect(await ask(charge)).toMatchObject({ outcome: 'succeeded' });
+    expect(await attemptOf(charge)).toEqual({ status: 'succeeded', sends: 2 });
+  });
+});
