@@ -18,6 +18,9 @@ import { customerHandlers } from './rpc/customers.ts';
 import { intentHandlers } from './rpc/intents.ts';
 import { paymentMethodHandlers } from './rpc/payment-methods.ts';
 import { sessionHandlers } from './rpc/sessions.ts';
+import { countChargeWork } from './store/charge-work.ts';
+
+const inDoubtAfterSeconds = 300;
 
 /** Checkout: customers, payment methods, sessions with their stored split, and all money received. */
 export const checkoutService: ServiceComposition<CheckoutSettings> = {
@@ -31,6 +34,7 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
   build(context) {
     const { database, clock, logger, failpoint, settings } = context;
     const processors = openOwnProcessors(context);
+    watchChargeWork(context);
     const charging: Charging = { database, processors, clock, logger, failpoint, budgets: settings.budgets };
     const resources: Resources = {
       ...charging,
@@ -60,6 +64,27 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
   },
 };
 
+// Numbers that are looked up when Prometheus asks; what they mean is in docs/operations.md.
+function watchChargeWork({ metrics, database }: ServiceContext<CheckoutSettings>): void {
+  const waiting = () => countChargeWork(database, inDoubtAfterSeconds);
+  const minutes = inDoubtAfterSeconds / 60;
+  metrics.gauge(
+    'charge_attempts_in_doubt',
+    `Charges sent of which nobody has known the outcome for ${minutes} minutes`,
+    async () => (await waiting()).attemptsInDoubt,
+  );
+  metrics.gauge(
+    'payment_plans_waiting',
+    'Payments of sessions that nobody works on and that are not settled',
+    async () => (await waiting()).plans,
+  );
+  metrics.gauge(
+    'hold_operations_waiting',
+    `Holds that have been to be captured or let go for ${minutes} minutes`,
+    async () => (await waiting()).holds,
+  );
+}
+
 function openOwnProcessors({ settings, metrics, logger }: ServiceContext<CheckoutSettings>) {
   const calls = metrics.histogram('processor_seconds', 'Calls to the processor, by call and outcome', [
     'call',
@@ -74,11 +99,11 @@ function openOwnProcessors({ settings, metrics, logger }: ServiceContext<Checkou
   return processors;
 }
 
-// A test card by its name becomes a payment method of no customer's.
+// A test card by its name becomes a payment method.
 function testCardsOf(resources: Resources): TestCards {
-  return async ({ scope }, card, cardLoc) => {
+  return async ({ scope }, card, cardLoc, customerId) => {
     const method = await createTestPaymentMethod(resources, scope, {
-      customerId: null,
+      customerId,
       card,
       cardLoc,
       offSession: true,

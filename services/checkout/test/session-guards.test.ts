@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { paymentIntentStates } from '../src/domain/payment-intent.ts';
 import { sessionStates } from '../src/domain/session-states.ts';
 import { line, openWorld, type World } from './world.ts';
 
@@ -23,6 +24,78 @@ describe('the state table', () => {
       });
     }
   }
+});
+
+describe('the states of a payment intent', () => {
+  let id: string;
+  // What goes with each state, so that no other constraint refuses the move.
+  const put = (status: string) =>
+    world.test.admin(
+      `update checkout.payment_intents set status = $2, amount_received_cents = case when $2 = 'succeeded' then 1000 else 0 end
+       where id = $1`,
+      [id, status],
+    );
+  beforeAll(async () => {
+    const session = await world.session();
+    id = `fpi_${session.id.slice(4)}`;
+    await world.test.admin(
+      `insert into checkout.payment_intents (account_id, test_mode, id, session_id, leg, capture_method, status, amount_cents, created_at)
+       values ($1, true, $2, $3, 'health', 'automatic', 'processing', 1000, now())`,
+      [world.scope.accountId, id, session.id],
+    );
+  });
+
+  for (const from of paymentIntentStates.states) {
+    for (const to of paymentIntentStates.states.filter((state) => state !== from)) {
+      const allowed = paymentIntentStates.canMove(from, to);
+      test(`${from} to ${to} is ${allowed ? 'allowed' : 'refused'} by table and trigger alike`, async () => {
+        await world.test.admin('alter table checkout.payment_intents disable trigger guard_payment_intent');
+        await put(from);
+        await world.test.admin('alter table checkout.payment_intents enable trigger guard_payment_intent');
+        if (allowed) await put(to);
+        else await expect(put(to)).rejects.toMatchObject({ constraint: 'payment_intent_state_table' });
+      });
+    }
+  }
+});
+
+describe('what has ended', () => {
+  test.each([
+    ['a plan', 'payment_plans', 'state', ['done', 'failed'], 'running'],
+    ['an operation on a hold', 'intent_operations', 'status', ['done', 'failed'], 'pending'],
+  ])('%s stays as it is, whatever a statement says', async (_, table, column, ends, before) => {
+    const { id: sessionId } = await world.session();
+    const { accountId } = world.scope;
+    for (const [index, end] of ends.entries()) {
+      const id = `${table}_${index}_${sessionId}`;
+      const intent = `fpi_${id}`;
+      await world.test.admin(
+        `insert into checkout.payment_intents (account_id, test_mode, id, session_id, leg, capture_method, status, amount_cents, created_at)
+         values ($1, true, $2, $3, 'health', 'manual', 'processing', 1000, now())`,
+        [accountId, intent, sessionId],
+      );
+      if (table === 'payment_plans') {
+        await world.test.admin(
+          `insert into checkout.payment_plans (account_id, test_mode, session_id, id, state, lease_until, acting_at)
+           values ($1, true, $2, $3, $4, now(), now())`,
+          [accountId, sessionId, id, before],
+        );
+      } else {
+        await world.test.admin(
+          `insert into checkout.intent_operations (account_id, test_mode, id, payment_intent_id, attempt_id, processor_intent_id, kind,
+             amount_cents, status, acting_at)
+           values ($1, true, $2, $3, 'fatt_x', 'pi_x', 'capture', 1000, $4, now())`,
+          [accountId, id, intent, before],
+        );
+      }
+      const put = (state: string) =>
+        world.test.admin(`update checkout.${table} set ${column} = $2 where id = $1`, [id, state]);
+      await put(end);
+      for (const other of [before, ...ends.filter((state) => state !== end)]) {
+        await expect(put(other)).rejects.toMatchObject({ constraint: 'ended_stays_ended' });
+      }
+    }
+  });
 });
 
 describe('money', () => {
