@@ -1,5 +1,4 @@
-import { type Cents, cents, newId } from '@eligo/values';
-import { type Interval, periodStart } from './periods.ts';
+import { type Cents, cents, firstPeriod, type Interval, newId } from '@eligo/values';
 import type { Invoice, Subscription, SubscriptionItem } from './subscription.ts';
 
 /** A line of the session that sold the subscription. Lines without a rhythm are paid once, with the first invoice. */
@@ -37,8 +36,6 @@ export interface SoldSubscription {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-const dayMs = 86_400_000;
-
 /**
  * The subscription and its first invoice, under the ids that the session carries. With a trial nothing was charged: the first period is the
  * trial, and its invoice is 0 and paid. The rhythm is that of the first recurring line. Throws when no line recurs, which checkout refuses.
@@ -47,16 +44,15 @@ export function newSubscription(sold: SoldSubscription): { subscription: Subscri
   const recurring = sold.lines.filter((line) => line.recurring !== null);
   const rhythm = recurring[0]?.recurring;
   if (rhythm == null) throw new Error(`session ${sold.sessionId} sold a subscription without a recurring line`);
-  const trialEnd = trialEndOf(sold, recurring);
-  const anchor = trialEnd ?? sold.at;
-  const periodEnd = trialEnd ?? periodStart(anchor, rhythm, 1);
+  const trialDays = sold.trialDays ?? Math.max(0, ...recurring.map((line) => line.recurring?.trialDays ?? 0));
+  const { trialEnd, end: periodEnd } = firstPeriod({ at: sold.at, rhythm, trialEnd: sold.trialEnd, trialDays });
   const subscription: Subscription = {
     id: sold.subscriptionId,
     customerId: sold.customerId,
     checkoutSessionId: sold.sessionId,
     testClockId: sold.testClockId,
     status: trialEnd === null ? 'active' : 'trialing',
-    anchor,
+    anchor: trialEnd ?? sold.at,
     interval: rhythm.interval,
     intervalCount: rhythm.intervalCount,
     currentPeriodStart: sold.at,
@@ -96,12 +92,6 @@ export function newSubscription(sold: SoldSubscription): { subscription: Subscri
     createdAt: sold.at,
   };
   return { subscription, invoice };
-}
-
-function trialEndOf(sold: SoldSubscription, recurring: readonly SoldLine[]): Date | null {
-  if (sold.trialEnd !== null) return sold.trialEnd > sold.at ? sold.trialEnd : null;
-  const days = sold.trialDays ?? Math.max(0, ...recurring.map((line) => line.recurring?.trialDays ?? 0));
-  return days > 0 ? new Date(sold.at.getTime() + days * dayMs) : null;
 }
 
 function itemOf(at: Date): (line: SoldLine) => SubscriptionItem {

@@ -1,5 +1,4 @@
-import type { Cents } from '@eligo/values';
-import type { Interval } from './periods.ts';
+import type { Cents, Interval } from '@eligo/values';
 import type { SubscriptionStatus } from './subscription-states.ts';
 
 /** What a customer pays for again and again. */

@@ -4,6 +4,7 @@ import { cents, newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
 import type { Address } from '../domain/address.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
+import { firstPeriodOf } from '../domain/first-renewal.ts';
 import { planPayment, type ShopperCard } from '../domain/payment-plan.ts';
 import type { Session } from '../domain/session.ts';
 import { liveAttempts } from '../store/charge-attempts.ts';
@@ -106,6 +107,8 @@ async function noteShopper(
     ...session,
     ...address,
     customerId,
+    // The card that it renews with, also where a trial begins and none is charged.
+    paymentMethodId: payment.paymentMethodIds[0] ?? session.paymentMethodId,
     subscriptionId: session.subscriptionId ?? newId('subscription'),
     invoiceId: session.invoiceId ?? newId('invoice'),
   });
@@ -141,7 +144,7 @@ async function newPlan(
   cards: readonly ShopperCard[],
   at: Date,
 ): Promise<PaymentPlan | undefined> {
-  const dueNow = (await startsWithTrial(tx, scope, session)) ? cents(0) : session.amountTotalCents;
+  const dueNow = (await startsWithTrial(tx, scope, session, at)) ? cents(0) : session.amountTotalCents;
   const planned = planPayment(
     {
       totalCents: dueNow,
@@ -200,12 +203,10 @@ function refuseWhileDown(charging: Charging, scope: Scope): void {
   if (charging.processors.of(scope).isDown()) throw new Failure('lock_timeout', { retryAfterSeconds: 5 });
 }
 
-async function startsWithTrial(tx: Tx, scope: Scope, session: Session): Promise<boolean> {
+async function startsWithTrial(tx: Tx, scope: Scope, session: Session, at: Date): Promise<boolean> {
   if (session.mode !== 'subscription') return false;
-  const data = session.details.subscriptionData;
-  if (data?.trialEndMs !== undefined || (data?.trialPeriodDays ?? 0) > 0) return true;
-  const lines = await loadSessionLines(tx, scope, session.id);
-  return lines.some((line) => (line.recurring?.trialDays ?? 0) > 0);
+  const period = firstPeriodOf(session, await loadSessionLines(tx, scope, session.id), at);
+  return period !== undefined && period.trialEnd !== null;
 }
 
 async function lockCards(

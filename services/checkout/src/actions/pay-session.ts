@@ -1,7 +1,9 @@
 import type { Scope, Tx } from '@eligo/postgres';
 import { cents } from '@eligo/values';
+import { firstRenewal } from '../domain/first-renewal.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
 import type { Session } from '../domain/session.ts';
+import { loadSessionLines } from '../store/session-lines.ts';
 import { recordLinesCaptured } from '../store/session-payments.ts';
 import { saveSession } from '../store/sessions.ts';
 import { appendSessionEvent } from './payment-events.ts';
@@ -31,12 +33,15 @@ export async function finishPaidSession(
 ): Promise<Session> {
   const { session, after, intent, at } = step;
   const captured = intent && recordLinesCaptured(tx, scope, session.id, intent.id, paidLines(session, intent));
-  const [saved] = await Promise.all([saveSession(tx, scope, session, after), captured]);
-  if (session.status !== 'complete' && saved.status === 'complete') {
+  const becomesComplete = session.status !== 'complete' && after.status === 'complete';
+  const sells = becomesComplete && after.mode === 'subscription';
+  const renewalAsOf = sells ? firstRenewal(after, await loadSessionLines(tx, scope, after.id), at) : after.renewalAsOf;
+  const [saved] = await Promise.all([saveSession(tx, scope, session, { ...after, renewalAsOf }), captured]);
+  if (becomesComplete) {
     await Promise.all([
       appendSessionEvent(tx, scope, 'checkout.session.completed', saved, at),
       appendRedemptionsEnd(tx, scope, saved, 'finalize'),
-      saved.mode === 'subscription' ? appendSubscriptionStart(tx, scope, saved, at) : undefined,
+      sells ? appendSubscriptionStart(tx, scope, saved, at) : undefined,
     ]);
   }
   return saved;

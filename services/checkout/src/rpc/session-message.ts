@@ -97,8 +97,9 @@ function writeReferences(message: CheckoutSession, session: domain.Session): voi
   if (session.setupFutureUse !== null) message.setupFutureUse = session.setupFutureUse;
   if (session.splitCartId !== null) message.splitCartId = session.splitCartId;
   if (session.setupIntentId !== null) message.setupIntentId = session.setupIntentId;
-  if (session.subscriptionId !== null) message.subscriptionId = session.subscriptionId;
-  if (session.invoiceId !== null) message.invoiceId = session.invoiceId;
+  const { subscriptionId, invoiceId } = madeBySession(session);
+  if (subscriptionId !== null) message.subscriptionId = subscriptionId;
+  if (invoiceId !== null) message.invoiceId = invoiceId;
   if (session.renewalAsOf !== null) message.renewalAsOfMs = BigInt(session.renewalAsOf.getTime());
   const [firstIntent] = session.paymentIntentIds;
   if (firstIntent !== undefined) message.paymentIntentId = firstIntent;
@@ -106,6 +107,11 @@ function writeReferences(message: CheckoutSession, session: domain.Session): voi
   message.refundIds = [...session.refundIds];
   message.captureIds = [...session.captureIds];
   message.disputeIds = [...session.disputeIds];
+}
+
+// The ids are set aside before the first charge; what has them exists once the session is complete.
+function madeBySession({ status, subscriptionId, invoiceId }: domain.Session) {
+  return status === 'complete' ? { subscriptionId, invoiceId } : { subscriptionId: null, invoiceId: null };
 }
 
 function writeDetails(message: CheckoutSession, details: domain.SessionDetails): void {
@@ -166,8 +172,7 @@ function discountMessage(scope: Scope, session: domain.Session, discount: domain
     amountCents: BigInt(discount.amountCents),
     ...present({
       customerId: session.customerId,
-      subscriptionId: session.subscriptionId,
-      invoiceId: session.invoiceId,
+      ...madeBySession(session),
       promoCodeId: discount.promoCodeId,
     }),
   });

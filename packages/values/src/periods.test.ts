@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { periodStart } from './periods.ts';
+import { firstPeriod, periodStart } from './periods.ts';
 
 const day = (text: string) => new Date(`${text}T10:30:00.000Z`);
 const starts = (anchor: string, interval: 'day' | 'week' | 'month' | 'year', intervalCount: number, count: number) =>
@@ -40,5 +40,25 @@ describe('the beginning of a period', () => {
     expect(periodStart(monday, { interval: 'week', intervalCount: 2 }, 1).toISOString()).toBe(
       '2026-04-10T01:30:00.000Z',
     );
+  });
+});
+
+describe('the first period', () => {
+  const at = day('2026-01-31');
+  const monthly = { interval: 'month', intervalCount: 1 } as const;
+  const first = (terms: { trialEnd?: Date; trialDays?: number }) =>
+    firstPeriod({ at, rhythm: monthly, trialEnd: terms.trialEnd ?? null, trialDays: terms.trialDays ?? 0 });
+
+  it('is one period of the rhythm', () => {
+    expect(first({})).toEqual({ trialEnd: null, end: day('2026-02-28') });
+  });
+
+  it('is the trial, whose named end goes before a count of days', () => {
+    expect(first({ trialDays: 14 })).toEqual({ trialEnd: day('2026-02-14'), end: day('2026-02-14') });
+    expect(first({ trialDays: 14, trialEnd: day('2026-02-03') })).toMatchObject({ end: day('2026-02-03') });
+  });
+
+  it('is no trial that is over when the subscription begins', () => {
+    expect(first({ trialEnd: day('2026-01-30') })).toEqual({ trialEnd: null, end: day('2026-02-28') });
   });
 });

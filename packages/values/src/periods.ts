@@ -24,6 +24,24 @@ export function periodStart(anchor: Date, { interval, intervalCount }: Rhythm, n
   }
 }
 
+/** What decides the first period of a subscription. A trial that is over by `at` is none. */
+export interface FirstPeriodTerms {
+  readonly at: Date;
+  readonly rhythm: Rhythm;
+  readonly trialEnd: Date | null;
+  readonly trialDays: number;
+}
+
+/** The first period: the trial if there is one, else one period of the rhythm. `trialEnd` is null without a trial. */
+export function firstPeriod({ at, rhythm, trialEnd, trialDays }: FirstPeriodTerms): {
+  readonly trialEnd: Date | null;
+  readonly end: Date;
+} {
+  const asked = trialEnd ?? (trialDays > 0 ? addDays(at, trialDays) : null);
+  if (asked !== null && asked > at) return { trialEnd: asked, end: asked };
+  return { trialEnd: null, end: periodStart(at, rhythm, 1) };
+}
+
 function addDays(date: Date, days: number): Date {
   return new Date(date.getTime() + days * 86_400_000);
 }

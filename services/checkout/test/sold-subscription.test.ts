@@ -1,0 +1,78 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import { EventSchema } from '@eligo/proto/events/v1/events';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { completeSession } from '../src/actions/complete-session.ts';
+import type { PaymentMethod } from '../src/domain/payment-method.ts';
+import type { Session } from '../src/domain/session.ts';
+import { sessionMessage as messageOf } from '../src/rpc/session-message.ts';
+import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
+import { line, start } from './world.ts';
+
+let world: ChargingWorld;
+beforeAll(async () => {
+  world = await openChargingWorld();
+});
+afterAll(() => world.close());
+
+const day = 86_400_000;
+const pay = (session: Session, ...cards: PaymentMethod[]) =>
+  completeSession(world.charging, world.scope, {
+    ...{ sessionId: session.id, paymentMethodIds: cards.map((card) => card.id), shippingDetails: null },
+  });
+const sell = (card: PaymentMethod & { customerId: string }, subscriptionData: object = {}) =>
+  world.session({
+    mode: 'subscription',
+    lines: [line({ unitAmount: 2_500, class: 'auto_substantiation', recurring: true })],
+    customerId: card.customerId,
+    subscriptionData,
+  });
+
+describe('a session that sells a subscription', () => {
+  it('says when the subscription renews: at the end of its first period, or of its trial', async () => {
+    const card = await world.card('hsa');
+    const [monthly, trial] = [await sell(card), await sell(card, { trialPeriodDays: 14 })];
+    const month = new Date(start);
+    month.setUTCMonth(month.getUTCMonth() + 1);
+    expect((await pay(monthly, card)).renewalAsOf).toEqual(month);
+    const paid = await pay(trial, card);
+    expect(paid.renewalAsOf).toEqual(new Date(start.getTime() + 14 * day));
+    expect(messageOf(world.scope, paid).renewalAsOfMs).toBe(BigInt(start.getTime() + 14 * day));
+  });
+
+  it('says nothing of a renewal that will not be', async () => {
+    const card = await world.card('hsa');
+    const atPeriodEnd = await sell(card, { cancelAtPeriodEnd: true });
+    const earlier = await sell(card, { cancelAtMs: BigInt(start.getTime() + day) });
+    expect((await pay(atPeriodEnd, card)).renewalAsOf).toBeNull();
+    expect((await pay(earlier, card)).renewalAsOf).toBeNull();
+  });
+
+  it('names a subscription and an invoice only when there are such: not after a declined card', async () => {
+    const [declined, hsa] = [await world.card('declined'), await world.card('hsa')];
+    const session = await sell(declined);
+    const open = messageOf(world.scope, await pay(session, declined));
+    expect([open.status, open.subscriptionId, open.invoiceId]).toEqual(['open', undefined, undefined]);
+    const complete = messageOf(world.scope, await pay(session, hsa));
+    expect(complete).toMatchObject({ status: 'complete', subscriptionId: expect.any(String) });
+  });
+
+  it('keeps the card that a trial began with for the first renewal', async () => {
+    const card = await world.card('hsa');
+    const session = await pay(await sell(card, { trialPeriodDays: 14 }), card);
+    expect(session.amountReceivedCents).toBe(0);
+    const [command] = await world.test.admin<{ payload: Uint8Array }>(
+      "select payload from checkout.outbox where aggregate_id = $1 and type = 'command.subscription.start'",
+      [session.id],
+    );
+    const { object } = fromBinary(EventSchema, command?.payload ?? new Uint8Array());
+    expect(object).toMatchObject({ case: 'startSubscription', value: { defaultPaymentMethodId: card.id } });
+  });
+
+  it('charges a subscription whose trial was over before its session was completed', async () => {
+    const card = await world.card('hsa');
+    const session = await sell(card, { trialEndMs: BigInt(start.getTime() + 3_600_000) });
+    world.clock.set(new Date(start.getTime() + 2 * 3_600_000));
+    expect(await pay(session, card)).toMatchObject({ status: 'complete', amountReceivedCents: 2_500 });
+    world.clock.set(start);
+  });
+});
