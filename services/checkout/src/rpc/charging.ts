@@ -9,6 +9,7 @@ import { centsFromInt64, isId } from '@eligo/values';
 import { chargeInvoice } from '../actions/charge-invoice.ts';
 import { completeSession } from '../actions/complete-session.ts';
 import { confirmSession } from '../actions/confirm-session.ts';
+import { cardKeeper, keepCard } from '../actions/keep-card.ts';
 import { releaseRefund } from '../actions/release-refund.ts';
 import { reserveRefund } from '../actions/reserve-refund.ts';
 import type { Charging } from '../charging.ts';
@@ -18,8 +19,13 @@ import { intentMessage } from './intent-messages.ts';
 import { present } from './present.ts';
 import { sessionMessage } from './session-message.ts';
 
-/** A test card by its name, made into a payment method of the account, so that a test helper can be given either. */
-export type TestCards = (call: Call, card: string, loc: readonly string[]) => Promise<string>;
+/** A test card by its name, made into a payment method of the account or of its customer, so that a test helper can be given either. */
+export type TestCards = (
+  call: Call,
+  card: string,
+  loc: readonly string[],
+  customerId: string | null,
+) => Promise<string>;
 
 /** The calls that move money. */
 export function chargingHandlers(charging: Charging, testCards: TestCards): Implementation<typeof CheckoutService> {
@@ -39,13 +45,16 @@ export function chargingHandlers(charging: Charging, testCards: TestCards): Impl
 
     async completeSession(request, call) {
       const cards: string[] = [];
+      const customerId = await cardKeeper(charging, call.scope, request.id);
       for (const [field, text] of [
         ['payment_method', request.paymentMethod],
         ['second_payment_method', request.secondPaymentMethod],
       ] as const) {
         if (text === undefined) continue;
         const loc = ['body', 'checkout_session', field];
-        cards.push(isId('payment_method', text) ? text : await testCards(call, text, loc));
+        const isCardName = !isId('payment_method', text);
+        if (!isCardName && customerId !== null) await keepCard(charging, call.scope, text, customerId);
+        cards.push(isCardName ? await testCards(call, text, loc, customerId) : text);
       }
       const session = await completeSession(charging, call.scope, {
         sessionId: request.id,

@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createTestPaymentMethod } from '../src/actions/create-test-payment-method.ts';
+import { cardKeeper, keepCard } from '../src/actions/keep-card.ts';
+import type { PaymentMethod } from '../src/domain/payment-method.ts';
+import { findPaymentMethod } from '../src/store/payment-methods.ts';
+import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
+import { line } from './world.ts';
+
+let world: ChargingWorld;
+let customerId: string;
+beforeAll(async () => {
+  world = await openChargingWorld();
+  ({ customerId } = await world.card('hsa'));
+});
+afterAll(() => world.close());
+
+const nobodysCard = (): Promise<PaymentMethod> =>
+  createTestPaymentMethod(world.charging, world.scope, {
+    ...{ customerId: null, card: 'credit', cardLoc: [], offSession: true },
+  });
+const recurring = [line({ unitAmount: 2_500, class: 'auto_substantiation', recurring: true })];
+const once = [line({ unitAmount: 2_500, class: 'auto_substantiation' })];
+
+describe('the card of a session whose card is used again', () => {
+  it.each([
+    ['a set-up', { mode: 'setup', lines: [] }],
+    ['a subscription', { mode: 'subscription', lines: recurring }],
+    ['a payment with setup_future_use', { lines: once, setupFutureUse: 'on_session' }],
+  ] as const)('is kept for the customer of %s', async (_name, parts) => {
+    const session = await world.session({ ...parts, lines: [...parts.lines], customerId });
+    expect(await cardKeeper(world.charging, world.scope, session.id)).toBe(customerId);
+  });
+
+  it('is kept for nobody where it pays this once, or the session has no customer', async () => {
+    const [payment, guest] = [await world.session({ lines: once, customerId }), await world.session({ lines: once })];
+    expect(await cardKeeper(world.charging, world.scope, payment.id)).toBeNull();
+    expect(await cardKeeper(world.charging, world.scope, guest.id)).toBeNull();
+  });
+
+  it('is attached to the customer when it is nobody’s, and left with whom it belongs to', async () => {
+    const [free, owned] = [await nobodysCard(), await world.card('credit')];
+    await keepCard(world.charging, world.scope, free.id, customerId);
+    await keepCard(world.charging, world.scope, owned.id, customerId);
+    expect((await findPaymentMethod(world.database, world.scope, free.id))?.customerId).toBe(customerId);
+    expect((await findPaymentMethod(world.database, world.scope, owned.id))?.customerId).toBe(owned.customerId);
+  });
+});
