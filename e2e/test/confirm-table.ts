@@ -64,7 +64,9 @@ export function describeConfirmTable(topology: Topology): void {
 
     it('404 payment_method_not_found', async () => {
       const id = await idOf(newSession(api, shop, { customer }));
-      expect(await confirm(api, id, newId('payment_method'))).toMatchObject(refused(404, 'payment_method_not_found'));
+      for (const absent of [newId('payment_method'), newId('customer'), 'fpm_unknown', '']) {
+        expect(await confirm(api, id, absent)).toMatchObject(refused(404, 'payment_method_not_found'));
+      }
     });
 
     it('404 customer_not_found when the customer was deleted since creation', async () => {

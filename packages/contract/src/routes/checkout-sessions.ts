@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { expansionOfRecord, listOf, oneOf } from '../answers.ts';
-import { metadata, reference, sum } from '../fields.ts';
+import { metadata, reference, sum, text } from '../fields.ts';
 import { limits } from '../limits.ts';
 import { boolean, integer, listQuery, queryReference, queryText, queryTime } from '../query.ts';
 import { sessionModes, sessionStatuses } from '../resources/checkout-session.ts';
@@ -169,7 +169,8 @@ export const checkoutSessionRoutes = {
     body: {
       envelope: 'checkout_session',
       schema: z.object({
-        payment_method: reference('payment_method').optional(),
+        // Any text: the interface answers a card that is not there with 404, whatever form its identifier has.
+        payment_method: text(limits.shortTextLength).meta({ idField: 'payment_method_id' }).optional(),
         capture_method: z.string().max(40).optional(),
       }),
     },

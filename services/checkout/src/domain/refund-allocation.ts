@@ -193,7 +193,7 @@ function groupEntries(
     const group = groups.get(id) ?? { lines: session.lines.filter((line) => line[`${by}Id`] === id), amount: 0 };
     if (group.lines.length === 0) {
       const loc = ['body', 'checkout_session', 'line_items', String(index), by];
-      throw Failure.invalid(loc, `${by}_not_found`, `${by}_not_found: no line of this session has it`);
+      throw Failure.invalid(loc, `${by}_not_found`, `${by}_not_found: ${id}`);
     }
     group.amount += entry.amount;
     groups.set(id, group);
@@ -242,7 +242,7 @@ function sharesByMethod(
       throw Failure.invalid(
         ['body', 'checkout_session', 'payment_methods', String(index), 'payment_method_id'],
         'payment_method_not_found',
-        'payment_method_not_found: this card did not pay the session',
+        `payment_method_not_found: ${method.paymentMethodId}`,
       );
     }
     if (method.amount > restOfCard(card)) throw new Failure('refund_amount_exceeds_remaining');
