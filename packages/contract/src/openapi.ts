@@ -1,4 +1,4 @@
-import { failureTable, isFailureCode } from '@eligo/failures';
+import { type FailureCode, failureTable, isFailureCode } from '@eligo/failures';
 import { z } from 'zod';
 import { idOf } from './fields.ts';
 import { limits } from './limits.ts';
@@ -151,20 +151,37 @@ function success(route: Route): Schema {
 
 function refusals(route: Route): Schema {
   const byStatus = new Map<number, string[]>();
-  for (const code of codesOf(route)) {
+  const add = (code: FailureCode) => {
     const { status } = failureTable[code];
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
-  }
+  };
+  for (const code of codesOf(route)) add(code);
+  for (const code of anywhere) if (code !== 'conflict' || !byStatus.has(409)) add(code);
   return Object.fromEntries(
-    [...byStatus].sort(([a], [b]) => a - b).map(([status, codes]) => [status, refused(status, codes)]),
+    [...byStatus].sort(([a], [b]) => a - b).map(([status, codes]) => [status, refused(status, codes, route)]),
   );
 }
 
-function refused(status: number, codes: readonly string[]): Schema {
+// What any endpoint may answer, whatever its parts (interface, Errors 3), also when something is down.
+const anywhere: readonly FailureCode[] = [
+  'not_found',
+  'conflict',
+  'internal',
+  'service_unavailable',
+  'deadline_exceeded',
+];
+
+function refused(status: number, codes: readonly string[], { violations }: Route): Schema {
   const coded = { $ref: '#/components/schemas/Refusal' };
   const listed = { $ref: '#/components/schemas/ValidationRefusal' };
   const schema = status === 422 ? { anyOf: [listed, coded] } : coded;
-  return { description: codes.map((code) => `\`${code}\``).join(', '), content: { 'application/json': { schema } } };
+  const described = codes.map(inCode).join(', ');
+  const types = status === 422 && violations.length > 0 ? `; among the types ${violations.map(inCode).join(', ')}` : '';
+  return { description: `${described}${types}`, content: { 'application/json': { schema } } };
+}
+
+function inCode(text: string): string {
+  return `\`${text}\``;
 }
 
 /** Every code that a route can be refused with: its own, and those that its parts imply. */

@@ -44,6 +44,15 @@ describe('the OpenAPI description', () => {
     expect(operations).toHaveLength(allRoutes.length);
   });
 
+  test('documents 401, 403, 404, 409, 422 and 429 on every endpoint, and what may pass', () => {
+    const paths = description.paths as Record<string, Record<string, { responses: Record<string, unknown> }>>;
+    for (const operation of Object.values(paths).flatMap((path) => Object.values(path))) {
+      expect(Object.keys(operation.responses)).toEqual(
+        expect.arrayContaining(['200', '401', '403', '404', '409', '422', '429', '500', '503']),
+      );
+    }
+  });
+
   test('refers only to what it defines', () => {
     const { schemas } = description.components as { schemas: Record<string, unknown> };
     const text = JSON.stringify(description);
