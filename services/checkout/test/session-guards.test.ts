@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { paymentIntentStates } from '../src/domain/payment-intent.ts';
 import { sessionStates } from '../src/domain/session-states.ts';
@@ -57,6 +58,45 @@ describe('the states of a payment intent', () => {
       });
     }
   }
+});
+
+describe('what is charged for a session', () => {
+  const attempt = async (sessionId: string, leg: string, amount: number) => {
+    const id = `${leg}_${randomUUID()}`;
+    await world.test.admin(
+      `insert into checkout.payment_intents (account_id, test_mode, id, session_id, leg, capture_method, status, amount_cents, created_at)
+       values ($1, true, $2, $3, $4, 'automatic', 'processing', $5, now())`,
+      [world.scope.accountId, id, sessionId, leg, amount],
+    );
+    await world.test.admin(
+      `insert into checkout.charge_attempts (account_id, test_mode, id, purpose, subject_id, leg, driver, payment_intent_id,
+         payment_method_id, processor_payment_method_id, off_session, capture_method, amount_cents, status, lease_until, acting_at)
+       values ($1, true, $2, 'session', $3, $4, 'page', $2, 'fpm_x', 'pm_x', true, 'automatic', $5, 'created', now(), now())`,
+      [world.scope.accountId, id, sessionId, leg, amount],
+    );
+  };
+  const mixed = () =>
+    world.session({ lines: [line({ unitAmount: 1_000, class: 'vision' }), line({ unitAmount: 600 })] });
+
+  test('is never more than it comes to, on both of its legs together', async () => {
+    const { id } = await mixed();
+    await attempt(id, 'health', 1_000);
+    await expect(attempt(id, 'other', 601)).rejects.toMatchObject({ constraint: 'charges_within_session' });
+    await attempt(id, 'other', 600);
+  });
+
+  test('is never more than its eligible part on a health card', async () => {
+    const { id } = await mixed();
+    await expect(attempt(id, 'health', 1_001)).rejects.toMatchObject({ constraint: 'charges_within_session' });
+  });
+
+  test('counts what was given up no more', async () => {
+    const { id } = await mixed();
+    await attempt(id, 'other', 1_600);
+    await expect(attempt(id, 'health', 1_000)).rejects.toMatchObject({ constraint: 'charges_within_session' });
+    await world.test.admin("update checkout.charge_attempts set status = 'abandoned' where subject_id = $1", [id]);
+    await attempt(id, 'health', 1_000);
+  });
 });
 
 describe('what has ended', () => {
