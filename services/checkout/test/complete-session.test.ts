@@ -168,6 +168,22 @@ describe('the checkout page with two cards', () => {
     expect((await byAmount(session)).map((charge) => charge.captured)).toEqual([4_000, 6_000]);
   });
 
+  it('leaves nothing that a shopper could still authenticate when a card needed it and was refused', async () => {
+    const card = await world.card('authentication_required');
+    const session = await world.mixedSession(card);
+    expect(await pay(session, card)).toMatchObject({
+      status: 'open',
+      nextAction: { type: 'payment_failed', errorCode: 'authentication_required' },
+    });
+    const [attempt] = await world.test.admin<{ processor_intent_id: string; status: string }>(
+      'select processor_intent_id, status from checkout.charge_attempts where subject_id = $1',
+      [session.id],
+    );
+    expect(attempt?.status).toBe('declined');
+    const processor = world.charging.processors.of(world.scope);
+    expect(await processor.retrieveIntent(attempt?.processor_intent_id ?? '')).toMatchObject({ kind: 'canceled' });
+  });
+
   it('refuses a card that does not exist at its place in the body', async () => {
     const session = await world.mixedSession(await world.card('hsa'));
     const payment = { sessionId: session.id, paymentMethodIds: [newId('payment_method')], shippingDetails: null };

@@ -29,6 +29,9 @@ const pay = (session: Session, cards: PaymentMethod[], charging: Charging = worl
     paymentMethodIds: cards.map((card) => card.id),
     shippingDetails: null,
   });
+const whole = {
+  ...{ amount: undefined, entries: [], tax: undefined, shipping: undefined, discount: undefined, methods: [] },
+};
 const reload = (session: Session) => loadSession(world.database, world.scope, session.id);
 const twoCards = () => Promise.all([world.card('hsa'), world.card('credit')]);
 const captured = async (session: Session) =>
@@ -95,14 +98,7 @@ describe('a hold that is gone when the other card has paid', () => {
       refundId: newId('refund'),
       sessionId: session.id,
       paymentIntentId: null,
-      instruction: {
-        amount: undefined,
-        entries: [],
-        tax: undefined,
-        shipping: undefined,
-        discount: undefined,
-        methods: [],
-      },
+      instruction: whole,
       features: [],
       preview: false,
     });
@@ -164,6 +160,29 @@ describe('a hold that is gone when the other card has paid', () => {
       status: 'complete',
       amountReceivedCents: 10_000,
     });
+  });
+});
+
+describe('a hold of which somebody has captured another amount at the processor', () => {
+  it('is recorded as nothing: it waits, told as an error, until a person has looked', async () => {
+    const [hsa, credit] = await twoCards();
+    const session = await world.mixedSession(hsa);
+    const charging = world.chargingWith((port) => ({
+      captureIntent: (id, input, call) => port.captureIntent(id, { ...input, amountCents: 3_000 }, call),
+    }));
+    expect(await pay(session, [hsa, credit], charging)).toMatchObject({ status: 'open', amountReceivedCents: 6_000 });
+    await sweepAll();
+    expect(await operations(session)).toMatchObject([{ kind: 'capture', status: 'pending' }]);
+    const refund = reserveRefund(world.charging, world.scope, {
+      refundId: newId('refund'),
+      sessionId: session.id,
+      paymentIntentId: null,
+      instruction: whole,
+      features: [],
+      preview: false,
+    });
+    // Nothing is given back while the payment is under way.
+    await expect(refund).rejects.toMatchObject({ code: 'lock_timeout' });
   });
 });
 

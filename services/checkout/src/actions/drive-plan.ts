@@ -45,7 +45,7 @@ export async function drivePlan(
       const parts = await loadPlanParts(charging.database, scope, plan.id);
       if (parts === undefined) throw new Error(`payment plan ${plan.id} is gone`);
       const step = nextStep(progressOf(plan, parts));
-      if (needsProcessor(step) && charging.processors.of(scope).isDown()) break;
+      if (needsProcessor(step) && !canAsk(charging, scope, deadlineMs)) break;
       const next = await takeStep(charging, scope, plan, parts, step, deadlineMs);
       if (next === undefined) return;
       plan = next;
@@ -56,6 +56,11 @@ export async function drivePlan(
     await giveBack(charging, scope, plan);
     throw error;
   }
+}
+
+// Not when it is known to be down, and not with next to no time: what is cut off is unknown, and has to be found out.
+function canAsk({ processors, budgets }: Charging, scope: Scope, deadlineMs: number): boolean {
+  return !processors.of(scope).isDown() && deadlineMs - performance.now() > budgets.callMs / 20;
 }
 
 function progressOf(plan: PaymentPlan, parts: PlanParts): PlanProgress {

@@ -1,5 +1,5 @@
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
-import type { ProcessorPort } from '@eligo/processor';
+import type { IntentOutcome, ProcessorPort } from '@eligo/processor';
 import { newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
 import { type ChargeAttempt, nextCheckDelayMs, whileDownMs } from '../domain/charge-attempt.ts';
@@ -61,23 +61,27 @@ const capture: Asking = async (processor, operation, remaining) => {
     { amountCents, finalCapture: true },
     { idempotencyKey: key, timeoutMs: remaining() },
   );
-  const told = fateOfCapture(answer.kind);
+  const told = fateOfCapture(operation, answer);
   if (told !== undefined) return told;
   // A lost answer, or a refusal because of what was done before: the intent itself says which.
-  const known = fateOfCapture((await processor.retrieveIntent(intentId, { timeoutMs: remaining() })).kind);
+  const known = fateOfCapture(operation, await processor.retrieveIntent(intentId, { timeoutMs: remaining() }));
   if (known !== undefined) return known;
   const refusal = answer.kind === 'rejected' || answer.kind === 'declined' ? answer.code : undefined;
   const isFinal = answer.kind === 'declined' || refusal === 'charge_expired_for_capture';
   if (!isFinal || refusal === undefined) return { kind: 'unknown', refusal };
   // It is only certain once the intent is canceled: an earlier capture may still be on its way.
   const canceled = await processor.cancelIntent(intentId, { idempotencyKey: `${key}:void`, timeoutMs: remaining() });
-  const settled = fateOfCapture(canceled.kind);
+  const settled = fateOfCapture(operation, canceled);
   return settled?.kind === 'lost' ? { kind: 'lost', code: refusal } : (settled ?? { kind: 'unknown', refusal });
 };
 
-function fateOfCapture(kind: string): Fate | undefined {
-  if (kind === 'succeeded') return { kind: 'done' };
-  return kind === 'canceled' ? { kind: 'lost', code: 'canceled' } : undefined;
+function fateOfCapture(operation: IntentOperation, answer: IntentOutcome): Fate | undefined {
+  if (answer.kind === 'canceled') return { kind: 'lost', code: 'canceled' };
+  if (answer.kind !== 'succeeded') return undefined;
+  // Another amount was captured by somebody at the processor: it stays unsettled, loudly, until a person has looked.
+  return answer.amountReceivedCents === operation.amountCents
+    ? { kind: 'done' }
+    : { kind: 'unknown', refusal: 'another_amount_captured' };
 }
 
 const letGo: Asking = async (processor, operation, remaining) => {

@@ -34,7 +34,7 @@ export async function sendAttempt(
   if (fenced === undefined) return { kind: 'fenced' };
   await charging.failpoint('charge.fence_passed');
 
-  const verdict = await confirmOrRead(processor, fenced, intent.intentId, remaining);
+  const verdict = await confirmOrRead(processor, fenced, remaining);
   await charging.failpoint('charge.processor_answered');
   return verdict === undefined ? unknown(charging, scope, fenced) : { kind: 'verdict', attempt: fenced, verdict };
 }
@@ -79,35 +79,39 @@ async function ensureIntent(
 async function confirmOrRead(
   processor: ProcessorPort,
   attempt: ChargeAttempt,
-  intentId: string,
   remaining: () => number,
 ): Promise<ProcessorVerdict | undefined> {
+  // The one that its row has, whoever made it: no other is ever confirmed.
+  const { processorIntentId: intentId } = attempt;
+  if (intentId === null) throw new Error(`attempt ${attempt.id} passed its fence without an intent`);
   if (attempt.sends > 1) {
     const known = await processor.retrieveIntent(intentId, { timeoutMs: remaining() });
-    const verdict = verdictOf(attempt, known);
-    if (verdict !== 'confirmable') return settleSafely(processor, attempt, intentId, verdict, remaining);
+    if (verdictOf(attempt, known) !== 'confirmable')
+      return settleSafely(processor, attempt, intentId, known, remaining);
   }
   const answer = await processor.confirmIntent(
     intentId,
     { paymentMethod: attempt.processorPaymentMethodId, offSession: attempt.offSession },
     { idempotencyKey: `${attempt.id}:confirm:${attempt.sends}`, timeoutMs: remaining() },
   );
-  const verdict = verdictOf(attempt, answer);
-  return settleSafely(processor, attempt, intentId, verdict === 'confirmable' ? undefined : verdict, remaining);
+  return settleSafely(processor, attempt, intentId, answer, remaining);
 }
 
 /**
- * A refusal after an earlier send whose answer was lost is only certain once the intent is canceled: that send may still be on its way, and a
- * canceled intent cannot be charged by it.
+ * A refusal is only certain once the intent is canceled where something may still charge it: an earlier send whose answer was lost and that may
+ * be on its way, or a shopper who authenticates after all.
  */
 async function settleSafely(
   processor: ProcessorPort,
   attempt: ChargeAttempt,
   intentId: string,
-  verdict: ProcessorVerdict | undefined,
+  answer: ProcessorAnswer,
   remaining: () => number,
 ): Promise<ProcessorVerdict | undefined> {
-  if (verdict === undefined || verdict.kind === 'succeeded' || attempt.sends <= 1) return verdict;
+  const verdict = verdictOf(attempt, answer);
+  if (verdict === undefined || verdict === 'confirmable') return undefined;
+  const mayStillCharge = attempt.sends > 1 || answer.kind === 'requires_action';
+  if (verdict.kind === 'succeeded' || !mayStillCharge) return verdict;
   const canceled = await processor.cancelIntent(intentId, {
     idempotencyKey: `${attempt.id}:void:${attempt.checks}`,
     timeoutMs: remaining(),
