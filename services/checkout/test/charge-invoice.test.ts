@@ -64,15 +64,21 @@ describe("billing's operation", () => {
     expect(await ask(charge)).toMatchObject({ outcome: 'succeeded' });
   });
 
-  it('that was given up before is no decline: nothing was charged under it, and nothing will be', async () => {
+  it('that was never sent makes way for another one, and is then no decline: nothing will be charged under it', async () => {
     const charge = await newCharge();
     await world.fault({ call: 'payment_intents.create', kind: 'drop_before', times: 1 });
     await ask(charge);
-    await world.test.admin("update checkout.charge_attempts set status = 'abandoned' where id = $1", [
-      charge.operationId,
-    ]);
-    expect(await ask(charge)).toMatchObject({ outcome: 'abandoned', failureCode: null, declineCode: null });
     expect(await ask({ ...charge, operationId: newId('charge_attempt') })).toMatchObject({ outcome: 'succeeded' });
+    expect(await ask(charge)).toMatchObject({ outcome: 'abandoned', failureCode: null, declineCode: null });
+    expect(await attemptOf(charge)).toEqual({ status: 'abandoned', sends: 0 });
+  });
+
+  it('that may have been sent blocks another one for the invoice', async () => {
+    const charge = await newCharge();
+    await world.fault({ call: 'payment_intents.confirm', kind: 'drop_after', times: 1 });
+    await ask(charge);
+    expect(await ask({ ...charge, operationId: newId('charge_attempt') })).toMatchObject({ outcome: 'unknown' });
+    expect(await ask(charge)).toMatchObject({ outcome: 'succeeded' });
   });
 
   it('is declined when its card says no', async () => {

@@ -10,6 +10,7 @@ import { findIntent } from '../store/payment-intents.ts';
 import { findChargeableCards } from '../store/session-payments.ts';
 import { attemptAsCreated, beginAttempt } from './begin-attempt.ts';
 import { driveAttempt } from './drive-attempt.ts';
+import { giveUpAttempt } from './give-up-attempt.ts';
 
 /** What billing asks to be charged, once per operation id. */
 export interface InvoiceCharge {
@@ -74,9 +75,11 @@ async function claim(charging: Charging, tx: Tx, scope: Scope, charge: InvoiceCh
     const unsettled = known.status === 'created' || known.status === 'sending' || known.status === 'unknown';
     return unsettled ? ((await claimAttempt(tx, scope, known.id, leaseMs)) ?? 'busy') : known;
   }
-  // An earlier try of this invoice that nobody has settled blocks the next one.
   const live = await liveAttempts(tx, scope, 'invoice', charge.invoiceId);
-  if (live.some((attempt) => attempt.leg === charge.leg)) return 'busy';
+  for (const earlier of live.filter(({ leg }) => leg === charge.leg)) {
+    // An earlier try of this invoice that nobody has settled blocks the next one; one that was never sent makes way.
+    if (earlier.status !== 'created' || !(await giveUpAttempt(tx, scope, earlier.id))) return 'busy';
+  }
   const [card] = await findChargeableCards(tx, scope, [charge.paymentMethodId]);
   if (card === undefined) throw new Failure('payment_method_not_found');
   const attempt: NewAttempt = {

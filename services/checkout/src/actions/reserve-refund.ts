@@ -9,6 +9,7 @@ import { liveAttempts } from '../store/charge-attempts.ts';
 import { findCharge } from '../store/charges.ts';
 import { findIntent, lockIntents, moveRefunded } from '../store/payment-intents.ts';
 import { findPaymentMethod } from '../store/payment-methods.ts';
+import { lockLivePlan } from '../store/payment-plans.ts';
 import {
   claimRefund,
   findReservation,
@@ -146,7 +147,9 @@ async function refuseWhileCharging(
 ): Promise<void> {
   if (subjectId === null) return;
   const live = await liveAttempts(tx, scope, purpose, subjectId);
-  if (live.some((attempt) => attempt.status !== 'succeeded'))
+  const plan = purpose === 'session' ? await lockLivePlan(tx, scope, subjectId) : undefined;
+  const isPaying = plan?.plan.state === 'running' || plan?.plan.state === 'releasing';
+  if (isPaying || live.some((attempt) => attempt.status !== 'succeeded'))
     throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
 }
 
