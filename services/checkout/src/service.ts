@@ -6,6 +6,7 @@ import { implement } from '@eligo/rpc';
 import type { ServiceComposition, ServiceContext } from '@eligo/service';
 import { chargeAtOnce } from './actions/charge-at-once.ts';
 import { createTestPaymentMethod } from './actions/create-test-payment-method.ts';
+import { letHoldsGo } from './actions/let-holds-go.ts';
 import type { Charging } from './charging.ts';
 import { type CheckoutSettings, readCheckoutSettings } from './config.ts';
 import { expireSessions } from './jobs/expire-sessions.ts';
@@ -40,6 +41,7 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
       ...charging,
       catalog: context.client(CatalogService),
       chargeSession: (scope, session) => chargeAtOnce(charging, scope, session),
+      letHoldsGo: (scope, session) => letHoldsGo(charging, scope, session),
     };
     return {
       handlers: [

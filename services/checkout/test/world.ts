@@ -60,6 +60,7 @@ export async function openWorld(): Promise<World> {
     },
     catalog: catalog.client,
     chargeSession: async (_scope, session) => session,
+    letHoldsGo: async () => undefined,
   };
   return {
     ...{ test, database, scope, call, clock, catalog, resources },

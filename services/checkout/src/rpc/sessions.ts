@@ -52,11 +52,15 @@ export function sessionHandlers(resources: Resources): Implementation<typeof Che
     },
 
     async cancelSession({ id }, { scope }) {
-      return sessionMessage(scope, await cancelSession(resources, scope, id));
+      const session = await cancelSession(resources, scope, id);
+      await resources.letHoldsGo(scope, session);
+      return sessionMessage(scope, session);
     },
 
     async expireSession({ id }, { scope }) {
-      return sessionMessage(scope, await expireSession(resources, scope, id));
+      const session = await expireSession(resources, scope, id);
+      await resources.letHoldsGo(scope, session);
+      return sessionMessage(scope, session);
     },
   };
 }

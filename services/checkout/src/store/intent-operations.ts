@@ -92,6 +92,24 @@ const claim = scoped<OperationRow>(
    returning ${columns}`,
 );
 
+const claimOfIntent = scoped<OperationRow>(
+  'checkout.intent_operation_claim_of_intent',
+  `update checkout.intent_operations set epoch = epoch + 1, lease_until = clock_timestamp() + $4 * interval '1 millisecond'
+   where account_id = $1 and test_mode = $2 and payment_intent_id = $3 and status = 'pending' and lease_until < clock_timestamp()
+   returning ${columns}`,
+);
+
+/** The same for what is to be done to an intent; undefined when that is nothing, or another works on it. */
+export async function claimOperationOfIntent(
+  tx: Tx,
+  scope: Scope,
+  paymentIntentId: string,
+  leaseMs: number,
+): Promise<IntentOperation | undefined> {
+  const row = await tx.row(claimOfIntent, scope, [paymentIntentId, leaseMs]);
+  return row && fromRow(row);
+}
+
 export async function claimOperation(
   tx: Tx,
   scope: Scope,

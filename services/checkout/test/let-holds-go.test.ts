@@ -1,0 +1,48 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { completeSession } from '../src/actions/complete-session.ts';
+import { cancelSession } from '../src/actions/end-session.ts';
+import { letHoldsGo } from '../src/actions/let-holds-go.ts';
+import type { Session } from '../src/domain/session.ts';
+import { sweepCharges } from '../src/jobs/sweep-charges.ts';
+import { findIntents } from '../src/store/payment-intents.ts';
+import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
+
+let world: ChargingWorld;
+beforeAll(async () => {
+  world = await openChargingWorld();
+});
+afterAll(() => world.close());
+afterEach(() => world.clearFaults());
+
+async function canceledWithTwoHolds(): Promise<Session> {
+  const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
+  const session = await world.mixedSession(hsa, { captureMethod: 'manual' });
+  const paid = await completeSession(world.charging, world.scope, {
+    ...{ sessionId: session.id, paymentMethodIds: [hsa.id, credit.id], shippingDetails: null },
+  });
+  expect(paid).toMatchObject({ status: 'paid', amountReceivedCents: 0 });
+  return cancelSession(world.resources, world.scope, session.id);
+}
+
+const statuses = async (session: Session) =>
+  (await findIntents(world.database, world.scope, session.paymentIntentIds)).map((intent) => intent.status);
+
+describe('the holds of a canceled session', () => {
+  it('are let go before the answer, at the processor and in the records', async () => {
+    const session = await canceledWithTwoHolds();
+    await letHoldsGo(world.charging, world.scope, session);
+    expect(await statuses(session)).toEqual(['canceled', 'canceled']);
+    expect(await world.charges(session)).toMatchObject([{ amount_captured: 0 }, { amount_captured: 0 }]);
+  });
+
+  it('are left to the sweeper when the processor does not answer, and do not fail the cancellation', async () => {
+    const session = await canceledWithTwoHolds();
+    await world.fault({ call: 'payment_intents.cancel', kind: 'drop_before', times: 2 });
+    await letHoldsGo(world.charging, world.scope, session);
+    expect(await statuses(session)).toEqual(['requires_capture', 'requires_capture']);
+    await world.clearFaults();
+    await world.lapseLeases();
+    await sweepCharges(world.charging);
+    expect(await statuses(session)).toEqual(['canceled', 'canceled']);
+  });
+});
