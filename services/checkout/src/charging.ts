@@ -7,6 +7,8 @@ import type { Clock } from '@eligo/values';
 export interface ChargeBudgets {
   /** For the rows and the leases of a claim. */
   readonly lockMs: number;
+  /** For other payments of the customer or with the card to end. */
+  readonly turnMs: number;
   /** For all calls to the processor that one request makes. */
   readonly callMs: number;
   /** How long a claim lasts; longer than the call and its margin, or a live charge could be taken over. */
@@ -25,7 +27,13 @@ export interface Charging {
   readonly budgets: ChargeBudgets;
 }
 
-export const defaultBudgets: ChargeBudgets = { lockMs: 1_000, callMs: 6_000, leaseMs: 30_000, marginMs: 2_000 };
+export const defaultBudgets: ChargeBudgets = {
+  lockMs: 1_000,
+  turnMs: 1_500,
+  callMs: 6_000,
+  leaseMs: 30_000,
+  marginMs: 2_000,
+};
 
 /** Refuses budgets under which two processes could send for one attempt at the same time. */
 export function assertBudgets(budgets: ChargeBudgets): void {

@@ -46,7 +46,12 @@ export interface ChargingWorld extends World {
     card: { customerId: string },
     parts?: MessageInitShape<typeof CreateSessionRequestSchema>,
   ): Promise<Session>;
-  confirm(session: Session, card: PaymentMethod, options?: Partial<ConfirmRequest>): Promise<ConfirmSessionResponse>;
+  confirm(
+    session: Session,
+    card: PaymentMethod,
+    options?: Partial<ConfirmRequest>,
+    with_?: Charging,
+  ): Promise<ConfirmSessionResponse>;
   charges(session: Session): Promise<WitnessedCharge[]>;
   /** Resolves once a session's attempt has passed its fence: the call to the processor is then under way. */
   sending(session: Session): Promise<void>;
@@ -80,7 +85,7 @@ export async function openChargingWorld(budgets: Partial<ChargeBudgets> = {}): P
     ...world.resources,
     processors,
     failpoint: (name) => failpoint(name),
-    budgets: { lockMs: 1_000, callMs: 1_500, leaseMs: 4_000, marginMs: 500, ...budgets },
+    budgets: { lockMs: 1_000, turnMs: 1_000, callMs: 1_500, leaseMs: 4_000, marginMs: 500, ...budgets },
   };
   const resources = { ...world.resources, processors };
   const ask = async (method: string, path: string, body?: unknown) => {
@@ -124,9 +129,9 @@ export async function openChargingWorld(budgets: Partial<ChargeBudgets> = {}): P
         customerId,
         ...parts,
       } as MessageInitShape<typeof CreateSessionRequestSchema>),
-    confirm(session, card, options = {}) {
+    confirm(session, card, options = {}, with_ = charging) {
       const path = `/v1/checkout/sessions/${session.id}/confirm`;
-      return confirmSession(charging, world.scope, {
+      return confirmSession(with_, world.scope, {
         sessionId: session.id,
         paymentMethodId: card.id,
         captureMethod: null,

@@ -31,6 +31,7 @@ import { confirmAnswer, declineFailure, refusalAnswer, replayAnswer } from './co
 import { driveAttempt } from './drive-attempt.ts';
 import { giveUpAttempt } from './give-up-attempt.ts';
 import { finishPaidSession } from './pay-session.ts';
+import { awaitTurn, NotItsTurn } from './payment-turn.ts';
 import type { SettledAttempt } from './settle-attempt.ts';
 
 /** A request to charge the eligible part of a session. */
@@ -64,7 +65,6 @@ export async function confirmSession(
   if (request.captureMethod !== null && request.captureMethod !== 'automatic') {
     throw new Failure('manual_capture_not_supported');
   }
-  const startedMs = performance.now();
   await charging.failpoint('confirm.before_claim');
   const use: KeyUse = {
     endpoint: `POST /v1/checkout/sessions/${request.sessionId}/confirm`,
@@ -73,14 +73,14 @@ export async function confirmSession(
     otherRequest: 'refuse',
   };
   await refuseWhileProcessorIsDown(charging, scope, request.sessionId, use);
-  const claimed = await withTx(charging.database, scope, (tx) => claim(charging, tx, scope, request, use), {
-    lockTimeoutMs: charging.budgets.lockMs,
-  });
+  const { lockMs, turnMs, callMs } = charging.budgets;
+  const claimed = await awaitTurn(turnMs, () =>
+    withTx(charging.database, scope, (tx) => claim(charging, tx, scope, request, use), { lockTimeoutMs: lockMs }),
+  );
   if (claimed.kind === 'answer') return replayAnswer(claimed.answer, claimed.replayed);
   await charging.failpoint('confirm.claimed');
 
-  const deadlineMs = startedMs + charging.budgets.callMs + charging.budgets.lockMs;
-  const settled = await driveOrRelease(charging, scope, use, claimed, deadlineMs);
+  const settled = await driveOrRelease(charging, scope, use, claimed, performance.now() + callMs);
   if (settled === undefined) {
     await withTx(charging.database, scope, (tx) => releaseKey(tx, scope, use, claimed.epoch));
     await charging.failpoint('confirm.key_released');
@@ -197,7 +197,7 @@ async function resume(
   if (claimed !== undefined) {
     // Its locks have lapsed with its lease. What was sent is settled whoever holds them now; what was not waits for its turn again.
     if (claimed.status === 'created' && !(await takePaymentLocks(tx, scope, { ...locksOf(claimed), leaseMs })))
-      throw contended();
+      throw new NotItsTurn();
     return { kind: 'attempt', attempt: claimed, epoch: key.epoch };
   }
   const attempt = await findAttempt(tx, scope, key.attemptId);
@@ -298,6 +298,6 @@ async function reserve(
     beginAttempt(tx, scope, attempt, { sessionId: session.id, invoiceId: null, subscriptionId: null }),
   ]);
   // Rolls everything back: nothing is left behind, and the key is free for the retry.
-  if (!locked) throw contended();
+  if (!locked) throw new NotItsTurn();
   return attemptAsCreated(attempt);
 }
