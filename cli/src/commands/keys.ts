@@ -72,7 +72,7 @@ function issued(key: IssuedKey) {
 
 function lineOf(key: KeyRecord): string {
   const scopes = key.scopes === null ? 'all scopes' : key.scopes.join(',');
-  const end = key.revoked_at ? `revoked ${key.revoked_at}` : key.expires_at ? `expires ${key.expires_at}` : 'live';
+  const end = key.revoked_at ? `revoked ${key.revoked_at}` : key.expires_at ? `expires ${key.expires_at}` : 'valid';
   return `${key.key_id}  ${key.mode}  …${key.last4}  ${scopes}  ${end}`;
 }
 
