@@ -40,10 +40,7 @@ export function judgeFood(
     const fault = faultOf(policy, component);
     if (fault !== undefined) return { passes: false, rationale: fault };
   }
-  return {
-    passes: true,
-    rationale: `All ${components.length} components are within the thresholds of the food policy.`,
-  };
+  return { passes: true, rationale: 'Every component is within the thresholds of the food policy.' };
 }
 
 function faultOf({ thresholds }: FoodPolicy, component: FoodComponent): string | undefined {
