@@ -1,4 +1,4 @@
-import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { type Db, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
 
 /** Stores the secret that an endpoint begins with, sealed. */
 export async function insertFirstSecret(tx: Tx, scope: Scope, webhookId: string, sealed: string): Promise<void> {
@@ -58,4 +58,61 @@ const selectLive = scoped<{ endpoint_id: string; sealed: string }>(
   `select endpoint_id, sealed from webhooks.endpoint_secrets
     where ${here} and endpoint_id = any($3) and (expires_at is null or expires_at > now())
     order by endpoint_id, generation`,
+);
+
+/** A sealed secret of any account, and where it is. */
+export interface SealedSecret {
+  readonly scope: Scope;
+  readonly webhookId: string;
+  readonly generation: number;
+  readonly sealed: string;
+}
+
+/** How many secrets there are, of all accounts. For a role that row-level security does not bind. */
+export async function countSecrets(db: Db): Promise<number> {
+  return Number((await db.row(count, null))?.secrets ?? 0n);
+}
+
+/** A page of all accounts' secrets in the order of their keys, after one of them. For a role that row-level security does not bind. */
+export async function readSecrets(db: Db, after: SealedSecret | undefined, most: number): Promise<SealedSecret[]> {
+  const { accountId, testMode } = after?.scope ?? { accountId: '', testMode: false };
+  const rows = await db.rows(page, null, [accountId, testMode, after?.webhookId ?? '', after?.generation ?? 0, most]);
+  return rows.map((row) => ({
+    scope: { accountId: row.account_id, testMode: row.test_mode },
+    webhookId: row.endpoint_id,
+    generation: row.generation,
+    sealed: row.sealed,
+  }));
+}
+
+/** Puts a secret that was sealed anew in the place of what it was; false when that has changed since, or is gone. */
+export async function replaceSealed(
+  tx: Tx,
+  { webhookId, generation, sealed }: SealedSecret,
+  by: string,
+): Promise<boolean> {
+  if (tx.scope === null) throw new Error('a secret belongs to an account');
+  return (await tx.execute(replace, tx.scope, [webhookId, generation, sealed, by])) === 1;
+}
+
+const count = unscoped<{ secrets: bigint }>(
+  'secrets.count',
+  'select count(*) as secrets from webhooks.endpoint_secrets',
+);
+const page = unscoped<{
+  account_id: string;
+  test_mode: boolean;
+  endpoint_id: string;
+  generation: number;
+  sealed: string;
+}>(
+  'secrets.page',
+  `select account_id, test_mode, endpoint_id, generation, sealed from webhooks.endpoint_secrets
+    where (account_id, test_mode, endpoint_id, generation) > ($1, $2, $3, $4)
+    order by account_id, test_mode, endpoint_id, generation limit $5`,
+);
+const replace = scoped(
+  'secrets.replace',
+  `update webhooks.endpoint_secrets set sealed = $6
+    where ${here} and endpoint_id = $3 and generation = $4 and sealed = $5`,
 );
