@@ -69,6 +69,7 @@ function read(command: Command, args: string[], say: (text: string) => void): Gi
       return value;
     },
     list: (name) => [values[name] ?? []].flat().filter((value) => typeof value === 'string'),
+    flag: (name) => values[name] === true,
     words: positionals,
     say,
   };

@@ -14,6 +14,7 @@ export interface Given {
   /** Throws when the option is missing. */
   needed(name: string): string;
   list(name: string): string[];
+  flag(name: string): boolean;
   /** Words after the command's name, one per name of `words`. */
   readonly words: readonly string[];
   /** Tells of progress while the command runs; kept out of the JSON. */

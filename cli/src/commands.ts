@@ -1,6 +1,8 @@
 import type { Command } from './command.ts';
 import { accountCommands } from './commands/accounts.ts';
 import { catalogCommands } from './commands/catalog.ts';
+import { deadLetterCommands } from './commands/dead-letters.ts';
+import { eventCommands } from './commands/events.ts';
 import { keyCommands } from './commands/keys.ts';
 import { ledgerCommands } from './commands/ledger.ts';
 import { migrateCommands } from './commands/migrate.ts';
@@ -15,6 +17,8 @@ export const commands: readonly Command[] = [
   ...migrateCommands,
   ...catalogCommands,
   ...ledgerCommands,
+  ...deadLetterCommands,
+  ...eventCommands,
   ...webhookCommands,
   ...triggerCommands,
   ...secretCommands,

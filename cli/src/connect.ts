@@ -1,5 +1,6 @@
 import { type Database, openDatabase } from '@eligo/postgres';
 import {
+  type ComponentName,
   databaseUrls,
   defaultHomePath,
   type Home,
@@ -8,6 +9,7 @@ import {
   type StackFile,
   secretsOf,
 } from '@eligo/stack';
+import { requireUnbound } from './ledger/check-books.ts';
 import { apiClient, type PublicApi } from './public-api.ts';
 
 /** The stack that runs in ELIGO_HOME, as its stack.json has it. */
@@ -27,8 +29,9 @@ export function gatewayDatabaseUrl(): string {
   return databaseUrlOf('gateway');
 }
 
-function databaseUrlOf(component: 'gateway' | 'catalog'): string {
-  const given = process.env[`${component.toUpperCase()}_DATABASE_URL`];
+/** `<COMPONENT>_DATABASE_URL`; DATABASE_URL, for whoever may see all schemas; or the running stack's. */
+function databaseUrlOf(component: ComponentName): string {
+  const given = process.env[`${component.toUpperCase()}_DATABASE_URL`] || process.env.DATABASE_URL;
   if (given) return given;
   const { home, file } = runningStack();
   return databaseUrls(file.postgres, secretsOf(home).databasePasswords).components[component];
@@ -45,6 +48,30 @@ export function withAccounts<Value>(work: (database: Database) => Promise<Value>
 /** Does something with the catalog's database: CATALOG_DATABASE_URL, or the running stack's. */
 export function withCatalog<Value>(work: (database: Database) => Promise<Value>): Promise<Value> {
   return withDatabase('catalog', databaseUrlOf('catalog'), work);
+}
+
+/** Does something in the schema of a component. */
+export function withComponent<Value>(
+  component: ComponentName,
+  work: (database: Database) => Promise<Value>,
+): Promise<Value> {
+  return withDatabase(component, databaseUrlOf(component), work);
+}
+
+/** DATABASE_URL, or the running stack's: a superuser, or a role with BYPASSRLS, for what is about all schemas and accounts. */
+export function adminDatabaseUrl(): string {
+  return process.env.DATABASE_URL || runningStack().file.postgres;
+}
+
+/** Does something in a component's schema for all accounts at once, as a role that row-level security does not bind. */
+export function withEverything<Value>(
+  component: ComponentName,
+  work: (database: Database) => Promise<Value>,
+): Promise<Value> {
+  return withDatabase(component, adminDatabaseUrl(), async (database) => {
+    await requireUnbound(database);
+    return work(database);
+  });
 }
 
 async function withDatabase<Value>(

@@ -23,9 +23,14 @@ export interface ProcessorList {
  * other would see no rows, and find nothing.
  */
 export async function checkBooks(database: Database, processor: ProcessorList | undefined): Promise<Fault[]> {
-  const role = await database.row(unbound, null);
-  if (role?.unbound !== true) throw new Error('the books are checked as a role with BYPASSRLS or as a superuser');
+  await requireUnbound(database);
   return database.rows(books, null, [processor === undefined ? null : JSON.stringify(processor)]);
+}
+
+/** Refuses a role that would see no rows of any account, and so find nothing and say that all is well. */
+export async function requireUnbound(database: Database): Promise<void> {
+  const role = await database.row(unbound, null);
+  if (role?.unbound !== true) throw new Error('this needs a role with BYPASSRLS, or a superuser');
 }
 
 const unbound = unscoped<{ unbound: boolean }>(

@@ -1,0 +1,163 @@
+import { type DeadLetter, deadEvent, listDeadLetters, requestRedrive } from '@eligo/events';
+import type { ComponentName } from '@eligo/stack';
+import { type Command, type Given, UsageError } from '../command.ts';
+import { componentsNamed } from '../components.ts';
+import { withComponent } from '../connect.ts';
+import { durationMs } from '../duration.ts';
+
+const place = { service: { type: 'string' }, consumer: { type: 'string' } } as const;
+
+/** Events that a consumer could not deal with. */
+export const deadLetterCommands: readonly Command[] = [
+  {
+    name: 'dead-letters list',
+    usage: '[--service SERVICE] [--consumer CONSUMER] [--limit 100]',
+    summary: 'Lists events that a consumer failed to deal with twenty times, oldest first, per service.',
+    options: { ...place, limit: { type: 'string', default: '100' } },
+    async run(given) {
+      const letters = await find(given, countOf(given.needed('limit')));
+      return {
+        json: { dead_letters: letters.map(jsonOf) },
+        lines: [...letters.map(lineOf), `${letters.length} dead letters`],
+      };
+    },
+  },
+  {
+    name: 'dead-letters show',
+    usage: 'EVENT_ID [--service SERVICE] [--consumer CONSUMER]',
+    summary: 'Shows what is known of a dead letter and of its event; the event’s contents stay where they are.',
+    words: ['EVENT_ID'],
+    options: place,
+    async run(given) {
+      const letters = await find(given, most, given.words[0]);
+      if (letters.length === 0) throw new Error('there is no such dead letter');
+      const shown = await Promise.all(
+        letters.map(async (letter) => ({ ...jsonOf(letter), ...(await eventOf(letter)) })),
+      );
+      return { json: { dead_letters: shown }, lines: shown.flatMap(linesOf) };
+    },
+  },
+  {
+    name: 'dead-letters redrive',
+    usage: '--event EVENT_ID | --all [--service SERVICE] [--consumer CONSUMER] [--wait 30s]',
+    summary: 'Has the running services deal with dead letters again, each once, and waits for what becomes of them.',
+    options: {
+      ...place,
+      event: { type: 'string' },
+      all: { type: 'boolean' },
+      wait: { type: 'string', default: '30s' },
+    },
+    async run(given) {
+      const eventId = given.text('event');
+      if ((eventId === undefined) === !given.flag('all')) throw new UsageError('--event EVENT_ID or --all is needed');
+      const waitMs = durationMs(given.needed('wait'));
+      const asked = await find(given, most, eventId);
+      if (asked.length === 0 && eventId !== undefined) throw new Error('there is no such dead letter');
+      await Promise.all(
+        componentsNamed('service', given.text('service')).map((service) =>
+          withComponent(service, (database) => requestRedrive(database, { consumer: given.text('consumer'), eventId })),
+        ),
+      );
+      return outcomeOf(asked, await waitFor(given, asked, eventId, waitMs));
+    },
+  },
+];
+
+interface Letter extends DeadLetter {
+  readonly service: ComponentName;
+}
+
+/** More than an operator works off by hand; a redrive of all is asked for again for what is beyond. */
+const most = 10_000;
+const lookEveryMs = 250;
+
+async function find(given: Given, limit: number, eventId?: string): Promise<Letter[]> {
+  const filter = { consumer: given.text('consumer'), eventId };
+  const found = await Promise.all(
+    componentsNamed('service', given.text('service')).map((service) =>
+      withComponent(service, async (database) =>
+        (await listDeadLetters(database, limit, filter)).map((letter) => ({ ...letter, service })),
+      ),
+    ),
+  );
+  return found.flat();
+}
+
+async function waitFor(
+  given: Given,
+  asked: readonly Letter[],
+  eventId: string | undefined,
+  waitMs: number,
+): Promise<{ failed: Letter[]; waiting: Letter[] }> {
+  const redrivesBefore = new Map(asked.map((letter) => [nameOf(letter), letter.redrives]));
+  const end = performance.now() + waitMs;
+  for (;;) {
+    const left = (await find(given, most, eventId)).filter((letter) => redrivesBefore.has(nameOf(letter)));
+    const failed = left.filter((letter) => letter.redrives > (redrivesBefore.get(nameOf(letter)) ?? 0));
+    const waiting = left.filter((letter) => !failed.includes(letter));
+    if (waiting.length === 0 || performance.now() > end) return { failed, waiting };
+    await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
+  }
+}
+
+function outcomeOf(asked: readonly Letter[], { failed, waiting }: { failed: Letter[]; waiting: Letter[] }) {
+  const done = asked.length - failed.length - waiting.length;
+  return {
+    json: { asked: asked.length, done, failed: failed.map(jsonOf), waiting: waiting.map(jsonOf) },
+    lines: [
+      ...failed.map((letter) => `failed again  ${lineOf(letter)}`),
+      ...waiting.map((letter) => `not taken yet  ${lineOf(letter)}`),
+      `${done} dealt with, ${failed.length} failed again, ${waiting.length} not taken yet`,
+      ...(waiting.length > 0 ? ['What is not taken yet is dealt with when its service runs.'] : []),
+    ],
+    failed: failed.length > 0 || waiting.length > 0,
+  };
+}
+
+async function eventOf(letter: Letter) {
+  const event = await withComponent(letter.service, (database) => deadEvent(database, letter.consumer, letter.eventId));
+  if (event === undefined) return {};
+  return {
+    aggregate: event.aggregateId,
+    aggregate_seq: Number(event.aggregateSeq),
+    record: event.object.case ?? null,
+    occurred_at: new Date(Number(event.occurredAtMs)).toISOString(),
+    request_id: event.requestId,
+  };
+}
+
+function nameOf({ service, consumer, eventId }: Letter): string {
+  return `${service} ${consumer} ${eventId}`;
+}
+
+function jsonOf(letter: Letter) {
+  return {
+    service: letter.service,
+    consumer: letter.consumer,
+    event_id: letter.eventId,
+    type: letter.type,
+    account: letter.accountId,
+    mode: letter.testMode ? 'test' : 'live',
+    error: letter.error,
+    deliveries: letter.deliveries,
+    redrives: letter.redrives,
+    redrive_asked_at: letter.redriveAt?.toISOString() ?? null,
+    created_at: letter.createdAt.toISOString(),
+  };
+}
+
+function lineOf(letter: Letter): string {
+  const { created_at, service, consumer, event_id, type, error, redrives } = jsonOf(letter);
+  const again = redrives > 0 ? `  redriven ${redrives} times` : '';
+  return `${created_at}  ${service}  ${consumer}  ${event_id}  ${type}  ${error}${again}`;
+}
+
+function linesOf(letter: object): string[] {
+  return [...Object.entries(letter).map(([name, value]) => `${name.padEnd(18)}${value ?? ''}`), ''];
+}
+
+function countOf(text: string): number {
+  const count = Number(text);
+  if (!/^\d{1,5}$/.test(text) || count < 1 || count > most) throw new UsageError(`--limit is from 1 to ${most}`);
+  return count;
+}

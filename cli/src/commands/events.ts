@@ -1,0 +1,164 @@
+import { listRepairs, type MissingEvent, missingEvents, publishAgain } from '@eligo/events';
+import { type ComponentName, componentNames } from '@eligo/stack';
+import { type Command, type Given, UsageError } from '../command.ts';
+import { type Consumption, componentsNamed, consumptions } from '../components.ts';
+import { adminDatabaseUrl, withComponent } from '../connect.ts';
+
+const range = {
+  from: { type: 'string' },
+  service: { type: 'string' },
+  hours: { type: 'string', default: '24' },
+} as const;
+
+/** What has become of events between the services. */
+export const eventCommands: readonly Command[] = [
+  {
+    name: 'events missing',
+    usage: '[--from SERVICE] [--service SERVICE] [--hours 24]',
+    summary:
+      'Finds events that were committed and that a consumer has neither dealt with nor put aside, as after a restore; exits with 1 when there are some. By DATABASE_URL, or in the running stack.',
+    options: range,
+    async run(given) {
+      const missing = await findMissing(given);
+      return { json: { missing: missing.map(jsonOf) }, lines: linesOf(missing), failed: missing.length > 0 };
+    },
+  },
+  {
+    name: 'events republish',
+    usage: '--missing [--hours 24] [--service SERVICE] [--from SERVICE] | --event EVENT_ID --from SERVICE',
+    summary:
+      'Publishes events again from the outbox: those that a consumer misses, or one. Consumers that have dealt with them drop the repetition.',
+    options: { ...range, missing: { type: 'boolean' }, event: { type: 'string' } },
+    async run(given) {
+      const eventId = given.text('event');
+      if ((eventId === undefined) === !given.flag('missing')) {
+        throw new UsageError('--missing, or --event EVENT_ID with --from SERVICE, is needed');
+      }
+      const wanted =
+        eventId === undefined ? idsByProducer(await findMissing(given)) : new Map([[oneProducer(given), [eventId]]]);
+      const answers = await Promise.all([...wanted].map(([from, ids]) => republish(from, ids)));
+      const [asked, tooRecent, gone] = (['asked', 'tooRecent', 'gone'] as const).map((state) =>
+        answers.flatMap((answer) => answer[state]),
+      ) as [string[], string[], string[]];
+      return {
+        json: { republished: asked, too_recent: tooRecent, gone },
+        lines: [
+          ...tooRecent.map((id) => `too recent  ${id}`),
+          ...gone.map((id) => `not in the outbox  ${id}`),
+          `${asked.length} published again, ${tooRecent.length} too recent, ${gone.length} not in the outbox any more`,
+          ...(tooRecent.length > 0
+            ? ['NATS takes what was published within two minutes for a duplicate: try again.']
+            : []),
+        ],
+        failed: tooRecent.length > 0 || gone.length > 0,
+      };
+    },
+  },
+  {
+    name: 'events repairs',
+    usage: '[--service SERVICE]',
+    summary: 'Lists when a relay found that its stream had lost events, by what sign, and how many it published again.',
+    options: { service: { type: 'string' } },
+    async run(given) {
+      const found = await Promise.all(
+        componentsNamed('service', given.text('service')).map(async (service) =>
+          (await withComponent(service, (database) => listRepairs(database))).map((repair) => ({
+            service,
+            found_at: repair.foundAt.toISOString(),
+            how: repair.how,
+            kept_seq: repair.keptSeq,
+            consumers: repair.consumers,
+            events: repair.events,
+          })),
+        ),
+      );
+      const repairs = found.flat();
+      return {
+        json: { repairs },
+        lines: [
+          ...repairs.map(
+            (one) =>
+              `${one.found_at}  ${one.service}  ${one.how}  ${one.events} events published again, ${one.consumers} consumers begun anew`,
+          ),
+          `${repairs.length} repairs`,
+        ],
+      };
+    },
+  },
+];
+
+interface Missing extends MissingEvent {
+  readonly from: string;
+  readonly service: ComponentName;
+  readonly consumer: string;
+}
+
+async function findMissing(given: Given): Promise<Missing[]> {
+  const hours = hoursOf(given.needed('hours'));
+  const services = new Set<string>(componentsNamed('service', given.text('service')));
+  const producers = new Set<string>(componentsNamed('from', given.text('from')));
+  const url = adminDatabaseUrl();
+  const found: Missing[] = [];
+  const wanted = consumptions().filter(({ service, from }) => services.has(service) && producers.has(from));
+  // One after the other: each reads a day of two schemas.
+  for (const one of wanted) found.push(...(await missingFor(url, one, hours)));
+  return found;
+}
+
+async function missingFor(
+  url: string,
+  { service, consumer, from, types }: Consumption,
+  hours: number,
+): Promise<Missing[]> {
+  const missing = await missingEvents({ url, service, consumer, from, types, hours });
+  return missing.map((event) => ({ ...event, service, consumer, from }));
+}
+
+function idsByProducer(missing: readonly Missing[]): Map<ComponentName, string[]> {
+  const byProducer = new Map<ComponentName, string[]>();
+  for (const { from, eventId } of missing) {
+    const name = componentNames.find((candidate) => candidate === from);
+    if (name === undefined) continue;
+    const ids = byProducer.get(name) ?? [];
+    if (!ids.includes(eventId)) ids.push(eventId);
+    byProducer.set(name, ids);
+  }
+  return byProducer;
+}
+
+async function republish(from: ComponentName, ids: readonly string[]) {
+  const { asked, tooRecent } = await withComponent(from, (database) => publishAgain(database, ids));
+  const known = new Set([...asked, ...tooRecent]);
+  return { asked, tooRecent, gone: ids.filter((id) => !known.has(id)) };
+}
+
+function oneProducer(given: Given): ComponentName {
+  const [name] = componentsNamed('from', given.needed('from'));
+  if (name === undefined) throw new UsageError('--from is needed');
+  return name;
+}
+
+function jsonOf({ service, consumer, from, eventId, type, createdAt, publishedAt }: Missing) {
+  return {
+    ...{ service, consumer, from, event_id: eventId, type },
+    created_at: createdAt.toISOString(),
+    published_at: publishedAt?.toISOString() ?? null,
+  };
+}
+
+function linesOf(missing: readonly Missing[]): string[] {
+  return [
+    ...missing.map(
+      ({ createdAt, service, consumer, from, eventId, type, publishedAt }) =>
+        `${createdAt.toISOString()}  ${from} -> ${service} ${consumer}  ${eventId}  ${type}  ${publishedAt === null ? 'not published' : 'published'}`,
+    ),
+    `${missing.length} events missing`,
+  ];
+}
+
+function hoursOf(text: string): number {
+  // Beyond what the outbox keeps there is nothing to compare with.
+  const hours = Number(text);
+  if (!/^\d{1,3}$/.test(text) || hours < 1 || hours > 336) throw new UsageError('--hours is from 1 to 336');
+  return hours;
+}

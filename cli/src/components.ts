@@ -1,0 +1,41 @@
+import { publicEventTypes } from '@eligo/contract';
+import { busConsumers, type ComponentName, componentNames } from '@eligo/stack';
+import { UsageError } from './command.ts';
+
+/** A consumer of one producer's events. */
+export interface Consumption {
+  readonly service: ComponentName;
+  readonly consumer: string;
+  readonly from: string;
+  readonly types: readonly string[];
+}
+
+/** The component that an option names, or all of them when it is not given. */
+export function componentsNamed(option: string, name: string | undefined): readonly ComponentName[] {
+  if (name === undefined) return componentNames;
+  const known = componentNames.filter((candidate) => candidate === name);
+  if (known.length === 0) throw new UsageError(`--${option} is one of ${componentNames.join(', ')}`);
+  return known;
+}
+
+/** Every consumer of every producer, with the types that it takes. */
+export function consumptions(): Consumption[] {
+  return componentNames.flatMap((service) =>
+    Object.entries(busConsumers[service] ?? {}).flatMap(([from, consumers]) =>
+      consumers.map((consumer) => ({ service, consumer, from, types: typesOf(service, consumer) })),
+    ),
+  );
+}
+
+// Commands have one consumer each; partners are told of the public events.
+const typesByConsumer: Readonly<Record<string, readonly string[]>> = {
+  'webhooks public-events': publicEventTypes,
+  'billing subscription-start': ['command.subscription.start'],
+  'refunds refund-commands': ['command.refund'],
+};
+
+function typesOf(service: string, consumer: string): readonly string[] {
+  const types = typesByConsumer[`${service} ${consumer}`];
+  if (types === undefined) throw new Error(`which events ${consumer} of ${service} takes is not known here`);
+  return types;
+}

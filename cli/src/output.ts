@@ -1,0 +1,21 @@
+/** A stream that words are written to, as `process.stdout` is. */
+export interface Output {
+  write(text: string): boolean;
+  on(event: 'error', listener: (error: NodeJS.ErrnoException) => void): unknown;
+}
+
+/**
+ * Writes lines until the reader goes away, as `| head` does once it has enough: `onClosed` is told once, and nothing is said about it. Other
+ * errors are thrown.
+ */
+export function lineWriter(output: Output, onClosed: () => void): (text: string) => void {
+  let closed = false;
+  output.on('error', (error) => {
+    if (error.code !== 'EPIPE') throw error;
+    if (!closed) onClosed();
+    closed = true;
+  });
+  return (text) => {
+    if (!closed) output.write(`${text}\n`);
+  };
+}

@@ -1,0 +1,194 @@
+import { randomBytes } from 'node:crypto';
+import { openKeyring } from '@eligo/service';
+import { secretsOf } from '@eligo/stack';
+import { type Constellation, startConstellation, waitUntil } from '@eligo/testkit';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { consumptions } from '../src/components.ts';
+import { runCommandLine } from '../src/index.ts';
+
+vi.setConfig({ hookTimeout: 120_000, testTimeout: 60_000 });
+
+let constellation: Constellation;
+
+beforeAll(async () => {
+  constellation = await startConstellation({ topology: 'in-process' });
+  vi.stubEnv('ELIGO_HOME', constellation.home.root);
+});
+
+afterAll(async () => {
+  vi.unstubAllEnvs();
+  await constellation.stop();
+});
+
+const admin = <Row extends object>(text: string, values: unknown[] = []) =>
+  constellation.database.admin<Row>(text, values);
+
+async function eligo(...args: string[]) {
+  const out: string[] = [];
+  const err: string[] = [];
+  const code = await runCommandLine(args, { out: (text) => out.push(text), err: (text) => err.push(text) });
+  return { code, out, err };
+}
+
+async function json(...args: string[]): Promise<{ code: number; answer: Record<string, unknown> }> {
+  const { code, out, err } = await eligo(...args, '--json');
+  expect({ err, lines: out.length }).toEqual({ err: [], lines: 1 });
+  return { code, answer: JSON.parse(out[0] ?? '') as Record<string, unknown> };
+}
+
+// An event that webhooks has dealt with, and what it did with it.
+async function someEvent(): Promise<{ id: string; deliveries: () => Promise<number> }> {
+  const { customer } = (await constellation.api().ok('POST', '/v1/customers', {
+    body: { customer: { first_name: 'Ratemary', email: `${randomBytes(4).toString('hex')}@example.test` } },
+  })) as { customer: { customer_id: string } };
+  const id = await waitUntil(async () => {
+    const [row] = await admin<{ event_id: string }>(
+      'select event_id from checkout.outbox join webhooks.inbox using (event_id) where aggregate_id = $1',
+      [customer.customer_id],
+    );
+    return row?.event_id;
+  });
+  const deliveries = async () => {
+    const [row] = await admin<{ n: number }>('select count(*)::int as n from webhooks.events where id = $1', [id]);
+    return row?.n ?? 0;
+  };
+  return { id, deliveries };
+}
+
+// As after twenty failures: put aside, and not dealt with.
+async function makeDead(id: string): Promise<void> {
+  await admin(
+    `insert into webhooks.dead_letters (consumer, event_id, type, account_id, test_mode, payload, error, deliveries)
+     select 'public-events', event_id, type, account_id, test_mode, payload, 'TypeError', 20
+       from checkout.outbox where event_id = $1`,
+    [id],
+  );
+  await admin("delete from webhooks.inbox where consumer = 'public-events' and event_id = $1", [id]);
+  await admin('delete from webhooks.deliveries where event_id = $1', [id]);
+  await admin('delete from webhooks.events where id = $1', [id]);
+}
+
+describe('dead letters', () => {
+  it('are listed over all services, shown without their contents, and dealt with once', async () => {
+    const one = await someEvent();
+    await makeDead(one.id);
+    const { answer } = await json('dead-letters', 'list');
+    expect(answer.dead_letters).toMatchObject([
+      { service: 'webhooks', consumer: 'public-events', event_id: one.id, error: 'TypeError', deliveries: 20 },
+    ]);
+    const shown = await json('dead-letters', 'show', one.id, '--service', 'webhooks');
+    expect(shown.answer.dead_letters).toMatchObject([
+      { event_id: one.id, record: 'customer', aggregate: expect.stringMatching(/^fcus_/), redrives: 0 },
+    ]);
+    expect(JSON.stringify(shown.answer)).not.toContain('Ratemary');
+    const { code, answer: outcome } = await json('dead-letters', 'redrive', '--event', one.id);
+    expect({ code, outcome }).toEqual({ code: 0, outcome: { asked: 1, done: 1, failed: [], waiting: [] } });
+    expect(await one.deliveries()).toBe(1);
+    expect((await json('dead-letters', 'list')).answer).toEqual({ dead_letters: [] });
+  });
+
+  it('that fail again are named, with exit code 1, and stay', async () => {
+    const [good, bad] = [await someEvent(), await someEvent()];
+    await makeDead(good.id);
+    await makeDead(bad.id);
+    await admin(
+      `create function webhooks.refuse_bad() returns trigger language plpgsql as $$ begin
+         if new.id = '${bad.id}' then raise exception 'no' using errcode = 'P0001'; end if; return new; end $$`,
+    );
+    await admin(
+      'create trigger refuse_bad before insert on webhooks.events for each row execute function webhooks.refuse_bad()',
+    );
+    const { code, answer } = await json('dead-letters', 'redrive', '--all', '--service', 'webhooks');
+    expect({ code, ...answer }).toMatchObject({ code: 1, asked: 2, done: 1, waiting: [] });
+    expect(answer.failed).toMatchObject([{ event_id: bad.id, redrives: 1 }]);
+    await admin('drop trigger refuse_bad on webhooks.events');
+    await admin('drop function webhooks.refuse_bad()');
+    expect(await json('dead-letters', 'redrive', '--all')).toMatchObject({ code: 0, answer: { done: 1 } });
+    expect([await good.deliveries(), await bad.deliveries()]).toEqual([1, 1]);
+  });
+
+  it('asked for wrongly are refused in words', async () => {
+    await expect(eligo('dead-letters', 'redrive')).resolves.toMatchObject({
+      code: 2,
+      err: [expect.stringContaining('--event EVENT_ID or --all is needed')],
+    });
+    await expect(eligo('dead-letters', 'list', '--service', 'nobody')).resolves.toMatchObject({ code: 2 });
+    await expect(eligo('dead-letters', 'list', '--limit', '0')).resolves.toMatchObject({ code: 2 });
+    await expect(eligo('dead-letters', 'show', 'fevt_unknown')).resolves.toMatchObject({ code: 1 });
+  });
+});
+
+describe('events', () => {
+  it('which events each consumer takes is known to the command line', () => {
+    expect(consumptions().every(({ types }) => types.length > 0)).toBe(true);
+  });
+
+  it('that a consumer misses are found, published again once they are old enough, and dealt with once', async () => {
+    const one = await someEvent();
+    expect(await json('events', 'missing')).toEqual({ code: 0, answer: { missing: [] } });
+    await makeDead(one.id);
+    await admin('delete from webhooks.dead_letters');
+    await admin("update checkout.outbox set created_at = created_at - interval '6 minutes' where event_id = $1", [
+      one.id,
+    ]);
+    const found = await json('events', 'missing', '--from', 'checkout');
+    expect(found).toMatchObject({
+      code: 1,
+      answer: { missing: [{ service: 'webhooks', consumer: 'public-events', from: 'checkout', event_id: one.id }] },
+    });
+    expect(await json('events', 'republish', '--missing')).toMatchObject({
+      code: 1,
+      answer: { republished: [], too_recent: [one.id] },
+    });
+    await admin("update checkout.outbox set published_at = now() - interval '3 minutes' where event_id = $1", [one.id]);
+    expect(await json('events', 'republish', '--event', one.id, '--from', 'checkout')).toEqual({
+      code: 0,
+      answer: { republished: [one.id], too_recent: [], gone: [] },
+    });
+    expect(await json('events', 'republish', '--event', 'fevt_x', '--from', 'checkout')).toMatchObject({
+      code: 1,
+      answer: { gone: ['fevt_x'] },
+    });
+    expect((await json('events', 'repairs')).answer).toEqual({ repairs: [] });
+    await expect(eligo('events', 'republish')).resolves.toMatchObject({ code: 2 });
+  });
+});
+
+describe('sealed secrets', () => {
+  it('are sealed anew under the first key, sign as before, and a second time there is nothing to do', async () => {
+    const made: string[] = [];
+    for (const path of ['a', 'b', 'c']) {
+      const { webhook } = (await constellation.api().ok('POST', '/v1/webhooks', {
+        body: { webhook: { url: `http://127.0.0.1:9/${path}`, events: ['product.updated'] } },
+      })) as { webhook: { webhook_id: string; signing_secret: string } };
+      made.push(webhook.signing_secret);
+    }
+    const before = secretsOf(constellation.home).keyring;
+    const rotated = `k2:${randomBytes(32).toString('base64')},${before}`;
+    vi.stubEnv('ELIGO_KEYRING', rotated);
+    const total = made.length;
+    expect(await json('secrets', 'reseal')).toEqual({
+      code: 0,
+      answer: { total, resealed: total, current: 0, changed_meanwhile: 0, unopened: [] },
+    });
+    expect(await json('secrets', 'reseal')).toMatchObject({ code: 0, answer: { resealed: 0, current: total } });
+    const rows = await admin<{ account_id: string; sealed: string }>(
+      'select account_id, sealed from webhooks.endpoint_secrets order by endpoint_id',
+    );
+    const onlyNew = openKeyring(rotated.split(',')[0] ?? '');
+    const opened = rows.map((row) => onlyNew.open(row.sealed, `webhooks.endpoint_secrets ${row.account_id} test`));
+    expect(opened).toEqual(made);
+    // A ring without the key that they are under now opens none: said, and nothing is lost.
+    vi.stubEnv('ELIGO_KEYRING', `k3:${randomBytes(32).toString('base64')}`);
+    const lost = await json('secrets', 'reseal');
+    expect({ code: lost.code, unopened: (lost.answer.unopened as string[]).length }).toEqual({
+      code: 1,
+      unopened: total,
+    });
+    expect(await admin('select sealed from webhooks.endpoint_secrets order by endpoint_id')).toEqual(
+      rows.map(({ sealed }) => ({ sealed })),
+    );
+    vi.stubEnv('ELIGO_KEYRING', before);
+    await admin('delete from webhooks.endpoint_secrets');
+  });
+});
