@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import pg from 'pg';
 import { type Db, onlyRow } from './db.ts';
 import { translateError } from './errors.ts';
+import { GatheringSocket } from './gathering-socket.ts';
 import { refuseInsideTransaction } from './inside-transaction.ts';
 import type { Scope } from './scope.ts';
 import { ShapeNames } from './shape-names.ts';
@@ -166,5 +167,6 @@ export function connectionConfig(options: DatabaseOptions): pg.ClientConfig {
     types: typeParsers,
     // Statements that a transaction sends without waiting for each other share a round trip.
     pipeline: true,
+    stream: () => new GatheringSocket(),
   };
 }
