@@ -155,6 +155,17 @@ describe('references and times', () => {
     );
   });
 
+  test('a default customer that is not there is a 422 at its field, and one that is there is kept', async () => {
+    const customerId = await newCustomer();
+    expect((await world.session({ defaults: { customerId } })).details.defaults).toEqual({ customerId });
+    await deleteCustomer(world.resources, world.scope, customerId);
+    await expectViolation(
+      world.session({ defaults: { customerId } }),
+      ['body', 'checkout_session', 'defaults', 'customer_id'],
+      'customer_not_found',
+    );
+  });
+
   const incomplete: [string, Parameters<World['session']>[0], string, string][] = [
     ['a payment without lines', { lines: [] }, 'line_items', 'missing'],
     ['a payment without success_url', { successUrl: undefined }, 'success_url', 'missing'],

@@ -6,6 +6,7 @@ import { newSession, requireTerms, type SessionTerms } from '../domain/new-sessi
 import type { Session } from '../domain/session.ts';
 import type { Resources } from '../resources.ts';
 import { type CreationFacts, readCreationFacts } from '../store/creation-facts.ts';
+import { findCustomer } from '../store/customers.ts';
 import { insertSession, type NewSessionRows } from '../store/new-sessions.ts';
 import { takeSessionKey } from '../store/session-keys.ts';
 import { loadSession } from '../store/sessions.ts';
@@ -46,6 +47,7 @@ async function createOnce(resources: Resources, call: Call, request: SessionRequ
   if (same !== undefined) return chargeIfAsked(resources, call, same);
 
   refuseBadReferences(terms, facts);
+  await refuseUnknownDefault(resources, scope, terms);
   const at = facts.customer?.frozenTime ?? resources.clock.now();
   refusePastTimes(terms, at);
   const id = newId('checkout_session');
@@ -115,14 +117,25 @@ class KeyTaken extends Error {}
 // A bad reference in a body is a 422 that names it (decisions 1.9).
 function refuseBadReferences(terms: SessionTerms, facts: CreationFacts): void {
   const { customerId, paymentMethodId, mode } = terms;
-  if (customerId !== null && facts.customer === undefined) throw badReference('customer', 'customer', customerId);
+  if (customerId !== null && facts.customer === undefined) throw badReference(['customer'], 'customer', customerId);
   if (paymentMethodId === null) return;
   const method = facts.paymentMethod;
-  if (method === undefined) throw badReference('payment_method', 'payment_method', paymentMethodId);
+  if (method === undefined) throw badReference(['payment_method'], 'payment_method', paymentMethodId);
   if (method.customerId !== null && method.customerId !== customerId) {
     throw Failure.invalid([...body, 'payment_method'], 'payment_method_in_use', 'belongs to another customer');
   }
   if (mode === 'off_session' && !method.offSession) throw new Failure('payment_method_not_off_session');
+}
+
+// Rarely given, so it costs a look of its own and not a join for everybody.
+async function refuseUnknownDefault(
+  { database }: Resources,
+  scope: Scope,
+  { customerId, details }: SessionTerms,
+): Promise<void> {
+  const id = details.defaults?.customerId;
+  if (id === undefined || id === customerId || (await findCustomer(database, scope, id)) !== undefined) return;
+  throw badReference(['defaults', 'customer_id'], 'customer', id);
 }
 
 function refusePastTimes({ details }: SessionTerms, at: Date): void {
@@ -139,10 +152,10 @@ function refusePastTimes({ details }: SessionTerms, at: Date): void {
 
 const body = ['body', 'checkout_session'] as const;
 
-function badReference(field: string, kind: 'customer' | 'payment_method', id: string): Failure {
+function badReference(path: readonly string[], kind: 'customer' | 'payment_method', id: string): Failure {
   const code = `${kind}_not_found` as const;
   // Only what has the form of an identifier of ours is echoed.
-  return Failure.invalid([...body, field], code, isId(kind, id) ? `${code}: ${id}` : code);
+  return Failure.invalid([...body, ...path], code, isId(kind, id) ? `${code}: ${id}` : code);
 }
 
 // An off-session session with a payment method is charged at once; a replay goes on with what its first request may have left undone.
