@@ -161,6 +161,7 @@ function answerOf(samples: SampleMessages, method: DescMethod, request: SeenCall
       { item: { case: 'end', value: { hasMore: false } } },
     ],
     SetupIntent: samples.setup_intent,
+    SetupIntentList: { setupIntents: [samples.setup_intent] },
     ShippingRate: samples.shipping_rate,
     ShippingRateList: { shippingRates: [samples.shipping_rate] },
     Subscription: samples.subscription,

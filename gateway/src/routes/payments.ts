@@ -17,6 +17,12 @@ export function paymentBindings({ checkout }: Peers, answers: Answers): Binding[
     bind(paymentIntents.get, async (request) =>
       answers.one(request, 'payment_intent', await checkout.getPaymentIntent({ id: request.id }, request.call)),
     ),
+    bind(setupIntents.list, async (request) => {
+      const { query, call } = request;
+      const filters = given({ customerId: query.customer });
+      const page = await checkout.listSetupIntents({ page: pageOf(query), ...filters }, call);
+      return answers.list(request, 'setup_intent', page.setupIntents, page.hasMore);
+    }),
     bind(setupIntents.get, async (request) =>
       answers.one(request, 'setup_intent', await checkout.getSetupIntent({ id: request.id }, request.call)),
     ),

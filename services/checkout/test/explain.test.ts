@@ -27,6 +27,7 @@ import { pruneSessionKeys } from '../src/store/session-keys.ts';
 import { loadSessionLines } from '../src/store/session-lines.ts';
 import { type SessionFilter, streamSessions } from '../src/store/session-list.ts';
 import { loadSession } from '../src/store/sessions.ts';
+import { listSetupIntents } from '../src/store/setup-intents.ts';
 import { actingTime, findTestClock, mirrorTestClock, settleClock, settledClocks } from '../src/store/test-clocks.ts';
 import { openWorld, sessionMessage, type World } from './world.ts';
 
@@ -142,6 +143,8 @@ async function runStore({ database, scope, resources, call, clock }: World): Pro
     await listCustomers(database, scope, { limit: 1 }, 'a@example.com');
     await listCustomers(database, scope, { limit: 1, startingAfter: customerId }, undefined);
     await paymentMethods.listPaymentMethods(database, scope, { limit: 1 }, customerId);
+    await listSetupIntents(database, scope, { limit: 1 }, customerId);
+    await listSetupIntents(database, scope, { limit: 1 }, undefined);
     for (const filter of filters) {
       for await (const one of streamSessions(database, scope, { limit: 1 }, filter)) void one;
       for await (const one of streamSessions(database, scope, { limit: 1, startingAfter: made.id }, filter)) void one;

@@ -35,6 +35,18 @@ export const paymentIntentRoutes = {
 };
 
 export const setupIntentRoutes = {
+  list: defineRoute({
+    id: 'setup_intents.list',
+    summary: 'List setup intents, newest first',
+    method: 'GET',
+    path: '/v1/setup_intents',
+    scope: 'setup_intents_read',
+    owner: 'checkout',
+    query: listQuery('setup_intent', { customer: queryReference('customer').optional() }),
+    response: listOf('setup_intent'),
+    expansion: expansionOfRecord('setup_intent'),
+    violations: ['customer_not_found'],
+  }),
   get: defineRoute({
     id: 'setup_intents.get',
     summary: 'Read a setup intent',

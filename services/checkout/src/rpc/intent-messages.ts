@@ -5,8 +5,11 @@ import {
   ChargeSchema,
   type PaymentIntent as IntentMessage,
   PaymentIntentSchema,
+  type SetupIntent as SetupIntentMessage,
+  SetupIntentSchema,
 } from '@eligo/proto/checkout/v1/checkout';
 import type { Charge, PaymentIntent } from '../domain/payment-intent.ts';
+import type { SetupIntent } from '../store/setup-intents.ts';
 import { present } from './present.ts';
 
 /** The message of a payment intent, as every call and event carries it. */
@@ -30,6 +33,17 @@ export function intentMessage(scope: Scope, intent: PaymentIntent): IntentMessag
       invoiceId: intent.invoiceId,
       checkoutSessionId: intent.sessionId,
     }),
+  });
+}
+
+/** The message of a set-up intent. */
+export function setupIntentMessage(scope: Scope, setup: SetupIntent): SetupIntentMessage {
+  return create(SetupIntentSchema, {
+    setupIntentId: setup.id,
+    status: setup.status,
+    testMode: scope.testMode,
+    createdAtMs: BigInt(setup.createdAt.getTime()),
+    ...present({ customerId: setup.customerId, paymentMethodId: setup.paymentMethodId }),
   });
 }
 

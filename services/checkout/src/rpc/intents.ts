@@ -4,10 +4,9 @@ import type { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import type { Implementation } from '@eligo/rpc';
 import { findCharge, listCharges } from '../store/charges.ts';
 import { findIntent, findIntents, listIntents } from '../store/payment-intents.ts';
-import { findSetupIntent } from '../store/setup-intents.ts';
-import { chargeMessage, intentMessage } from './intent-messages.ts';
+import { findSetupIntent, listSetupIntents } from '../store/setup-intents.ts';
+import { chargeMessage, intentMessage, setupIntentMessage } from './intent-messages.ts';
 import { pageOf } from './page-of.ts';
-import { present } from './present.ts';
 
 /** Payment intents, set-up intents and charges, to read. */
 export function intentHandlers(database: Database): Implementation<typeof CheckoutService> {
@@ -32,13 +31,12 @@ export function intentHandlers(database: Database): Implementation<typeof Checko
     async getSetupIntent({ id }, { scope }) {
       const setup = await findSetupIntent(database, scope, id);
       if (setup === undefined) throw new Failure('setup_intent_not_found');
-      return {
-        setupIntentId: setup.id,
-        status: setup.status,
-        testMode: scope.testMode,
-        createdAtMs: BigInt(setup.createdAt.getTime()),
-        ...present({ customerId: setup.customerId, paymentMethodId: setup.paymentMethodId }),
-      };
+      return setupIntentMessage(scope, setup);
+    },
+
+    async listSetupIntents({ page, customerId }, { scope }) {
+      const { setupIntents, hasMore } = await listSetupIntents(database, scope, pageOf(page), customerId);
+      return { setupIntents: setupIntents.map((setup) => setupIntentMessage(scope, setup)), hasMore };
     },
 
     async getCharge({ id }, { scope }) {

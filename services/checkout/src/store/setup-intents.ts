@@ -1,4 +1,4 @@
-import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { type Db, type Page, readPage, type Scope, scoped, type Tx } from '@eligo/postgres';
 
 /** A card's set-up for later use. */
 export interface SetupIntent {
@@ -9,30 +9,58 @@ export interface SetupIntent {
   readonly createdAt: Date;
 }
 
-const select = scoped<{
+interface SetupIntentRow {
   id: string;
   status: string;
   customer_id: string | null;
   payment_method_id: string | null;
   created_at: Date;
-}>(
+}
+
+const columns = ['id', 'status', 'customer_id', 'payment_method_id', 'created_at'];
+
+const select = scoped<SetupIntentRow>(
   'checkout.setup_intent',
-  `select id, status, customer_id, payment_method_id, created_at from checkout.setup_intents
-   where account_id = $1 and test_mode = $2 and id = $3`,
+  `select ${columns.join(', ')} from checkout.setup_intents where account_id = $1 and test_mode = $2 and id = $3`,
 );
 
 /** The set-up intent, or undefined. */
 export async function findSetupIntent(db: Db, scope: Scope, id: string): Promise<SetupIntent | undefined> {
   const row = await db.row(select, scope, [id]);
-  return (
-    row && {
-      id: row.id,
-      status: row.status,
-      customerId: row.customer_id,
-      paymentMethodId: row.payment_method_id,
-      createdAt: row.created_at,
-    }
+  return row && setupIntentOfRow(row);
+}
+
+/** A page of set-up intents, newest first, of one customer if asked. */
+export async function listSetupIntents(
+  db: Db,
+  scope: Scope,
+  page: Page,
+  customerId: string | undefined,
+): Promise<{ setupIntents: SetupIntent[]; hasMore: boolean }> {
+  const { rows, hasMore } = await readPage<SetupIntentRow>(
+    db,
+    scope,
+    {
+      table: 'checkout.setup_intents',
+      id: 'id',
+      columns,
+      filter: (query) => {
+        if (customerId !== undefined) query.where('customer_id', customerId);
+      },
+    },
+    page,
   );
+  return { setupIntents: rows.map(setupIntentOfRow), hasMore };
+}
+
+function setupIntentOfRow(row: SetupIntentRow): SetupIntent {
+  return {
+    id: row.id,
+    status: row.status,
+    customerId: row.customer_id,
+    paymentMethodId: row.payment_method_id,
+    createdAt: row.created_at,
+  };
 }
 
 const upsert = scoped<{ tries: number }>(
