@@ -3,7 +3,6 @@ import { newId } from '@eligo/values';
 import { type Account, type AccountRow, accountColumns, toAccount } from './account-row.ts';
 import { checkFeatures, checkName } from './account-rules.ts';
 import { assertOrganization } from './organizations.ts';
-import { publishAccount } from './publish-account.ts';
 
 /** What a new account is made from. */
 export interface NewAccount {
@@ -14,7 +13,7 @@ export interface NewAccount {
   readonly dunningEnd?: 'canceled' | 'unpaid' | undefined;
 }
 
-/** Creates a partner account and tells the services of it, in one transaction. */
+/** Creates a partner account. */
 export async function createAccount(database: Database, account: NewAccount): Promise<Account> {
   const features = checkFeatures(account.features ?? []);
   const name = checkName(account.name);
@@ -23,7 +22,6 @@ export async function createAccount(database: Database, account: NewAccount): Pr
     const values = [newId('account'), name, account.organizationId ?? null, features, account.dunningEnd ?? 'canceled'];
     const row = await tx.row(insertAccount, null, values);
     if (row === undefined) throw new Error('an inserted account was not returned');
-    await publishAccount(tx, row);
     return toAccount(row);
   });
 }

@@ -3,7 +3,6 @@ import { type Database, unscoped, withTx } from '@eligo/postgres';
 import { type Account, type AccountRow, accountColumns, toAccount } from './account-row.ts';
 import { checkFeatures, checkName } from './account-rules.ts';
 import { assertOrganization } from './organizations.ts';
-import { publishAccount } from './publish-account.ts';
 
 /** What changes on an account; what is left out stays. */
 export interface AccountChange {
@@ -35,7 +34,6 @@ export async function updateAccount(database: Database, accountId: string, chang
       change.dunningEnd ?? found.dunning_end,
     ]);
     if (row === undefined) throw new Error('a locked account was not updated');
-    await publishAccount(tx, row);
     return toAccount(row);
   });
 }
