@@ -92,6 +92,13 @@ test('a custom refund of a subscription needs a positive amount', () => {
   }
 });
 
+test('a session refund takes an amount or lines, and an empty list of lines as none', () => {
+  const schema = routes.checkoutSessions.refund.body?.schema ?? z.never();
+  const line = { price: newId('price'), amount_to_refund: 5 };
+  expect(schema.safeParse({ amount: 5, line_items: [], payment_methods: [] }).success).toBe(true);
+  expect(schema.safeParse({ amount: 5, line_items: [line] }).success).toBe(false);
+});
+
 test('the description is of version 0.1.0', () => {
   expect(openapi().info).toMatchObject({ version: '0.1.0' });
 });

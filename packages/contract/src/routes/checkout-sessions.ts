@@ -48,7 +48,7 @@ const refundInstruction = z
       .optional(),
     refund_metadata: metadata.optional(),
   })
-  .refine((refund) => refund.amount === undefined || refund.line_items === undefined, {
+  .refine((refund) => refund.amount === undefined || (refund.line_items ?? []).length === 0, {
     path: ['line_items'],
     error: 'amount and line_items exclude each other',
     params: { type: 'invalid_combination' },
