@@ -117,7 +117,7 @@ export class FakeCheckout {
     const session = this.#find(subject);
     const only = subject.case === 'paymentIntentId' ? subject.value : '';
     if (this.closed.has(refundId)) throw new Failure('conflict');
-    const parts = this.reservations.get(refundId)?.parts ?? this.#allocate(session, only, instruction?.amountCents);
+    const parts = this.reservations.get(refundId)?.parts ?? this.#allocate(session, only, instruction);
     const allocations = session.cards.flatMap((card) => allocationOf(card, parts.get(card.paymentIntentId)));
     if (!preview) this.reservations.set(refundId, { sessionId: session.id, parts });
     return { allocations, session: this.#session(session.id), atMs: 1_700_000_000_123n };
@@ -132,10 +132,16 @@ export class FakeCheckout {
     throw new Failure(subject.case === 'sessionId' ? 'checkout_session_not_found' : 'payment_intent_not_found');
   }
 
-  #allocate({ cards }: PaidSession, only: string, amount: bigint | undefined): Map<string, bigint> {
+  #allocate(
+    { cards }: PaidSession,
+    only: string,
+    instruction: ReserveRefundRequest['instruction'],
+  ): Map<string, bigint> {
     const parts = new Map<string, bigint>();
     const wanted = cards.filter(({ paymentIntentId }) => only === '' || only === paymentIntentId);
-    let left = amount ?? wanted.reduce((sum, card) => sum + card.captured - this.refundedOf(card.paymentIntentId), 0n);
+    const remaining = wanted.reduce((sum, card) => sum + card.captured - this.refundedOf(card.paymentIntentId), 0n);
+    let left = instruction?.amountCents ?? remaining;
+    if (instruction?.atMost === true && remaining > 0n && remaining < left) left = remaining;
     for (const card of wanted) {
       const rest = card.captured - this.refundedOf(card.paymentIntentId);
       const part = left - rest > 0n ? rest : left;

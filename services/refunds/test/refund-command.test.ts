@@ -65,11 +65,16 @@ describe("billing's word that money is to be returned", () => {
     await on.sweep();
     expect((await on.refunds.listRefunds({}, on.as(scope))).refunds).toHaveLength(1);
 
-    await handleOnce(on.service.database, consumer.consumer, command(scope, session.id, 'cancel:2'), consumer.handle);
-    await on.sweep();
+    // Less remains than was decided: it is given back. The next finds nothing.
+    for (const operation of ['cancel:2', 'cancel:3']) {
+      await handleOnce(on.service.database, consumer.consumer, command(scope, session.id, operation), consumer.handle);
+      await on.sweep();
+    }
+    const { refunds } = await on.refunds.listRefunds({}, on.as(scope));
+    expect(refunds.map((refund) => refund.amountCents)).toEqual([50n, 450n]);
     const rows = await on.admin(
       'select status, refusal_code from refunds.refunds where operation_id = $1 and account_id = $2',
-      ['cancel:2', scope.accountId],
+      ['cancel:3', scope.accountId],
     );
     expect(rows).toEqual([{ status: 'refused', refusal_code: 'refund_amount_exceeds_remaining' }]);
   });

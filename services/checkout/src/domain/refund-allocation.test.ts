@@ -144,6 +144,15 @@ describe('allocating a refund', () => {
     );
   });
 
+  it('gives back what remains where at most an amount is asked for', () => {
+    expect(allocateRefund(split, { ...nothing, amount: cents(300), atMost: true }).amount).toBe(300);
+    expect(allocateRefund(split, { ...nothing, amount: cents(9_999), atMost: true }).amount).toBe(4_500);
+    const empty = session([{ ...line('a', 'health', 1_000), refundedCents: cents(1_000) }]);
+    expect(() => allocateRefund(empty, { ...nothing, amount: cents(1), atMost: true })).toThrow(
+      expect.objectContaining({ code: 'refund_amount_exceeds_remaining' }),
+    );
+  });
+
   it('takes payment_methods alone for the refund, and never the whole of what remains', () => {
     const methods = [{ paymentMethodId: 'card_other', amount: cents(100) }];
     expect(allocateRefund(split, { ...nothing, methods })).toMatchObject({

@@ -45,6 +45,8 @@ export interface RefundEntry {
 
 export interface RefundInstruction {
   readonly amount?: Cents | undefined;
+  /** What remains is given back when it is less than the amount. */
+  readonly atMost?: boolean;
   readonly entries: readonly RefundEntry[];
   readonly tax?: Cents | undefined;
   readonly shipping?: Cents | undefined;
@@ -74,7 +76,7 @@ export function allocateRefund(session: RefundableSession, instruction: RefundIn
   const fills = new LineFills(session.lines);
   if (instruction.entries.length > 0) fillEntries(fills, session, instruction, components, remaining);
   else if (instruction.amount !== undefined)
-    fillAmount(fills, session, instruction, instruction.amount, components, remaining);
+    fillAmount(fills, session, instruction, amountOf(instruction.amount, instruction, remaining), components, remaining);
   else if (statesComponents(instruction)) fillComponents(fills, session, components, remaining);
   else if (instruction.methods.length > 0) {
     // Cards with their amounts and nothing else: what they add up to is the refund.
@@ -82,6 +84,10 @@ export function allocateRefund(session: RefundableSession, instruction: RefundIn
     fillAmount(fills, session, instruction, amount, components, remaining);
   } else return allocateRest(fills, session, remaining);
   return finish(fills, session, instruction, components);
+}
+
+function amountOf(amount: Cents, { atMost }: RefundInstruction, remaining: Cents): Cents {
+  return atMost === true && remaining > 0 && remaining < amount ? remaining : amount;
 }
 
 function restOfCard(card: RefundableCard): Cents {

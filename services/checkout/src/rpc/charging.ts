@@ -129,6 +129,7 @@ function instructionOf(message: InstructionMessage | undefined): RefundInstructi
   const optional = (value: bigint | undefined) => (value === undefined ? undefined : centsFromInt64(value));
   return {
     amount: optional(message?.amountCents),
+    atMost: message?.atMost ?? false,
     entries: (message?.lines ?? []).map((line): RefundEntry => {
       const amount = centsFromInt64(line.amountCents);
       if (line.item.case === undefined) throw new Failure('refund_amount_invalid');

@@ -11,7 +11,8 @@ export async function acceptCommand(refunds: Refunds, tx: Tx, scope: Scope, comm
   const { subject, amountCents, operationId } = command;
   if (subject.case === undefined || operationId === '') throw new Error('a refund command without a subject or an id');
   const refundId = newId('refund');
-  const instruction = create(RefundInstructionSchema, amountCents === undefined ? {} : { amountCents });
+  // A part may have been given back before the decision, or on the way: then what remains is, and not nothing.
+  const instruction = create(RefundInstructionSchema, amountCents === undefined ? {} : { amountCents, atMost: true });
   const isNew = await insertRequest(
     tx,
     scope,
