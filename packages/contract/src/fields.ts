@@ -80,11 +80,13 @@ export const email = z
     params: { type: 'invalid_email' },
   });
 
+/** What is told of a time that is none. */
+export const invalidTime = 'Must be an ISO 8601 time or Unix seconds';
+
 /** A time in a body: ISO 8601 or Unix seconds. */
-export const time = z.union([z.string().max(40), z.number()]).refine((value) => parseTime(value) !== undefined, {
-  error: 'Must be an ISO 8601 time or Unix seconds',
-  params: { type: 'invalid_time' },
-});
+export const time = z
+  .union([z.string().max(40), z.number()], { error: invalidTime })
+  .refine((value) => parseTime(value) !== undefined, { error: invalidTime, params: { type: 'invalid_time' } });
 
 /** A number that is not negative; it is kept with six decimals, half rounded up, so that what a partner computed is taken as it comes. */
 export const decimal = z.number().min(0).max(limits.decimal);

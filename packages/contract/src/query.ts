@@ -1,6 +1,6 @@
 import { type IdKind, isId } from '@eligo/values';
 import { z } from 'zod';
-import { notFoundCodeOf } from './fields.ts';
+import { invalidTime, notFoundCodeOf } from './fields.ts';
 import { isTrue } from './flags.ts';
 import { limits } from './limits.ts';
 import { parseTime } from './times.ts';
@@ -75,7 +75,7 @@ export const queryTime = z
     if (ms !== undefined) return ms;
     context.addIssue({
       code: 'custom',
-      message: 'Must be an ISO 8601 time or Unix seconds',
+      message: invalidTime,
       params: { type: 'invalid_time' },
     });
     return z.NEVER;
@@ -85,7 +85,9 @@ export const queryTime = z
 /** An array as `k[]=a&k[]=b`, `k[0]=a&k[1]=b`, or the name repeated (decisions 13). */
 export function queryList<Item extends z.ZodType<unknown, string>>(item: Item, max: number) {
   return z
-    .union([z.string(), z.array(z.string()), z.record(z.string().regex(/^\d{1,4}$/), z.string())])
+    .union([z.string(), z.array(z.string()), z.record(z.string().regex(/^\d{1,4}$/), z.string())], {
+      error: 'Must be a list: name[]=a&name[]=b',
+    })
     .transform((value) => (typeof value === 'string' ? [value] : Array.isArray(value) ? value : Object.values(value)))
     .pipe(z.array(item).max(max));
 }

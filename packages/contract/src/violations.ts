@@ -16,11 +16,20 @@ export function violationsOf(
   prefix: readonly string[],
   sent: unknown,
 ): Violation[] {
-  return error.issues.slice(0, maxViolations).map((issue) => {
-    const path = issue.code === 'invalid_key' ? issue.path.slice(0, -1) : issue.path;
-    const value = valueAt(sent, issue.path);
-    return { loc: locOf(at, [...prefix, ...path]), msg: messageOf(issue, value), type: typeOf(issue, value) };
-  });
+  return error.issues
+    .filter(isFirstOfItsPlace)
+    .slice(0, maxViolations)
+    .map((issue) => {
+      const path = issue.code === 'invalid_key' ? issue.path.slice(0, -1) : issue.path;
+      const value = valueAt(sent, issue.path);
+      return { loc: locOf(at, [...prefix, ...path]), msg: messageOf(issue, value), type: typeOf(issue, value) };
+    });
+}
+
+// A value of another type also breaks the bounds of the right one, which says nothing.
+function isFirstOfItsPlace(issue: z.core.$ZodIssue, at: number, issues: readonly z.core.$ZodIssue[]): boolean {
+  const place = issue.path.join('.');
+  return !issues.slice(0, at).some((before) => before.code === 'invalid_type' && before.path.join('.') === place);
 }
 
 function typeOf(issue: z.core.$ZodIssue, value: unknown): string {
@@ -36,8 +45,41 @@ function messageOf(issue: z.core.$ZodIssue, value: unknown): string {
   }
   if (issue.code === 'invalid_key') return 'Invalid field name';
   if (issue.code === 'custom') return issue.message;
-  return value === undefined ? 'Field required' : issue.message;
+  return value === undefined ? 'Field required' : (demandOf(issue) ?? issue.message);
 }
+
+// What the field must be, in words that need no knowledge of the validator.
+function demandOf(issue: z.core.$ZodIssue): string | undefined {
+  switch (issue.code) {
+    case 'invalid_type':
+      return `Must be ${typeNames[issue.expected] ?? issue.expected}`;
+    case 'invalid_value':
+      return `Must be one of ${issue.values.join(', ')}`;
+    case 'too_small':
+      return bound(issue.origin, issue.inclusive === false ? 'more than' : 'at least', issue.minimum);
+    case 'too_big':
+      return bound(issue.origin, issue.inclusive === false ? 'less than' : 'at most', issue.maximum);
+    default:
+      return undefined;
+  }
+}
+
+function bound(origin: string, relation: string, limit: number | bigint): string {
+  const counted = countedNames[origin];
+  return counted === undefined ? `Must be ${relation} ${limit}` : `Must have ${relation} ${limit} ${counted}`;
+}
+
+const typeNames: Readonly<Record<string, string>> = {
+  array: 'a list',
+  boolean: 'true or false',
+  int: 'a whole number',
+  number: 'a number',
+  object: 'an object',
+  record: 'an object',
+  string: 'a string',
+};
+
+const countedNames: Readonly<Record<string, string>> = { array: 'entries', string: 'characters' };
 
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   let found = value;

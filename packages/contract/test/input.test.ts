@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { metadata, reference, text, url } from '../src/fields.ts';
+import { metadata, reference, text, time, url } from '../src/fields.ts';
 import {
   expandKeysOf,
   isCardNumber,
@@ -174,6 +174,37 @@ describe('violations', () => {
         type: 'price_not_found',
       },
     ]);
+  });
+
+  test.each([
+    [{ text: 1 }, 'Must be a string'],
+    [{ amount: '1' }, 'Must be a number'],
+    [{ amount: 1.5 }, 'Must be a whole number'],
+    [{ amount: 0 }, 'Must be at least 1'],
+    [{ amount: 11 }, 'Must be at most 10'],
+    [{ above: 0 }, 'Must be more than 0'],
+    [{ list: 'a long text is no list, and has no entries to count' }, 'Must be a list'],
+    [{ list: [] }, 'Must have at least 1 entries'],
+    [{ metadata: 'x' }, 'Must be an object'],
+    [{ flag: 'yes' }, 'Must be true or false'],
+    [{ mode: 'x' }, 'Must be one of payment, setup'],
+    [{ at: {} }, 'Must be an ISO 8601 time or Unix seconds'],
+    [{ short: 'abc' }, 'Must have at most 2 characters'],
+  ])('%j is told once, in plain words: %s', (sent, msg) => {
+    const fields = {
+      text: z.string(),
+      amount: z.int().min(1).max(10),
+      above: z.number().gt(0),
+      list: z.array(z.string()).min(1).max(3),
+      metadata,
+      flag: z.boolean(),
+      mode: z.enum(['payment', 'setup']),
+      at: time,
+      short: z.string().max(2),
+    };
+    const result = z.object(fields).partial().safeParse(sent);
+    const told = violationsOf(result.error as z.ZodError, 'body', [], sent);
+    expect(told.map((violation) => violation.msg)).toEqual([msg]);
   });
 
   test('a missing field is named so', () => {

@@ -145,7 +145,7 @@ export const sessionCreation = z.object({
   selling_plans: z
     .array(
       z.object({
-        id: z.union([shortText, z.int()]).optional(),
+        id: z.union([shortText, z.int()], { error: 'Must be a string or a whole number' }).optional(),
         name: shortText.optional(),
         billing_interval: z
           .object({ interval: text(40).optional(), interval_count: count(1_000).optional() })

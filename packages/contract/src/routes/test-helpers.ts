@@ -21,7 +21,9 @@ const clockParams = { id: 'test_clock' } as const;
 const sessionExpansion = expansionOfRecord('checkout_session');
 
 /** A payment method's id or a card's name. */
-const methodOrCard = z.union([z.enum(testCards), reference('payment_method')]);
+const methodOrCard = z.union([z.enum(testCards), reference('payment_method')], {
+  error: `Must be a payment method's identifier or one of ${testCards.join(', ')}`,
+});
 
 export const testHelperRoutes = {
   createPaymentMethod: defineRoute({
