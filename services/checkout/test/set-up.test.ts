@@ -1,6 +1,9 @@
 import type { SetupOutcome } from '@eligo/processor';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { attachPaymentMethod, detachPaymentMethod } from '../src/actions/attach-payment-method.ts';
 import { completeSession } from '../src/actions/complete-session.ts';
+import { createCustomer } from '../src/actions/create-customer.ts';
+import { createTestPaymentMethod } from '../src/actions/create-test-payment-method.ts';
 import type { Charging } from '../src/charging.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
@@ -37,6 +40,47 @@ async function setupSession(): Promise<{ session: Session; card: PaymentMethod }
   const card = await world.card('credit');
   return { card, session: await world.session({ mode: 'setup', lines: [], customerId: card.customerId }) };
 }
+
+describe('a customer and their card at the processor', () => {
+  const unowned = async () => {
+    const method = await createTestPaymentMethod(world.charging, world.scope, {
+      ...{ customerId: null, card: 'hsa', cardLoc: [], offSession: true },
+    });
+    const customer = await createCustomer(world.resources, world.scope, {
+      ...{ firstName: null, lastName: null, email: null, phone: null, employer: null, shipping: null, metadata: {} },
+      testClockId: null,
+    });
+    return { method, customerId: customer.customerId };
+  };
+  const needs = () => ({ ...world.resources, processors: world.charging.processors });
+  const attach = ({ method, customerId }: Awaited<ReturnType<typeof unowned>>) =>
+    attachPaymentMethod(needs(), world.scope, method.id, customerId);
+
+  it.each(['customers.create', 'payment_methods.attach'])(
+    'are not kept apart for a day by an error of %s that the processor has stored',
+    async (call) => {
+      const pair = await unowned();
+      await world.fault({ call, kind: 'error_before', times: 1 });
+      await expect(attach(pair)).rejects.toMatchObject(unavailable);
+      expect(await attach(pair)).toMatchObject({ customerId: pair.customerId });
+    },
+  );
+
+  it.each(['error_before', 'error_after'])('are parted again whatever the processor has stored: %s', async (kind) => {
+    const pair = await unowned();
+    await attach(pair);
+    await world.fault({ call: 'payment_methods.detach', kind, times: 1 });
+    await detachPaymentMethod(needs(), world.scope, pair.method.id).catch(() => undefined);
+    const parted = await detachPaymentMethod(needs(), world.scope, pair.method.id);
+    expect(parted).toMatchObject({ customerId: null, detachedAt: expect.any(Date) });
+  });
+
+  it('are together when the error came after it was done', async () => {
+    const pair = await unowned();
+    await world.fault({ call: 'payment_methods.attach', kind: 'error_after', times: 1 });
+    expect(await attach(pair)).toMatchObject({ customerId: pair.customerId });
+  });
+});
 
 describe('a card that is set up', () => {
   it.each(['setup_intents.create', 'setup_intents.confirm'])(

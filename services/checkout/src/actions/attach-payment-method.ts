@@ -1,11 +1,13 @@
 import { Failure } from '@eligo/failures';
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
+import type { ProcessorPort } from '@eligo/processor';
 import { isId } from '@eligo/values';
 import type { PaymentMethod } from '../domain/payment-method.ts';
 import type { Resources } from '../resources.ts';
 import { findCustomer } from '../store/customers.ts';
 import { findPaymentMethod, lockPaymentMethod, savePaymentMethodOwner } from '../store/payment-methods.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
+import { pastStoredErrors } from './past-stored-errors.ts';
 import { ensureProcessorCustomer } from './processor-customer.ts';
 import { refusalOf } from './processor-refusal.ts';
 
@@ -28,13 +30,14 @@ export async function attachPaymentMethod(
   if (method.customerId !== null) throw new Failure('payment_method_in_use');
   if (method.detachedAt !== null) throw detachedBefore();
   const processorCustomerId = await ensureProcessorCustomer(resources, scope, customer);
-  const attached = await resources.processors
-    .of(scope)
-    .attachPaymentMethod(method.processorPaymentMethodId, processorCustomerId, {
-      // A method is attached once in its life: the processor takes no detached one back.
-      idempotencyKey: `${id}:attach:${customerId}`,
-    });
-  if (attached.kind !== 'found') throw refusalOf(attached, () => new Failure('payment_method_in_use'));
+  const processor = resources.processors.of(scope);
+  // A method is attached once in its life: the processor takes no detached one back.
+  const attached = await pastStoredErrors(`${id}:attach:${customerId}`, (idempotencyKey) =>
+    processor.attachPaymentMethod(method.processorPaymentMethodId, processorCustomerId, { idempotencyKey }),
+  );
+  if (attached.kind !== 'found' && !(await belongsTo(processor, method, processorCustomerId))) {
+    throw refusalOf(attached, () => new Failure('payment_method_in_use'));
+  }
   return withTx(resources.database, scope, async (tx) => {
     const locked = await lockExisting(tx, scope, id);
     if (locked.customerId === customerId) return locked;
@@ -47,16 +50,29 @@ export async function attachPaymentMethod(
 export async function detachPaymentMethod(resources: Needs, scope: Scope, id: string): Promise<PaymentMethod> {
   const method = await existing(resources, scope, id);
   if (method.customerId === null) return method;
-  const detached = await resources.processors
-    .of(scope)
-    .detachPaymentMethod(method.processorPaymentMethodId, { idempotencyKey: `${id}:detach` });
-  if (detached.kind !== 'found') throw refusalOf(detached, () => new Failure('conflict'));
+  const processor = resources.processors.of(scope);
+  const detached = await pastStoredErrors(`${id}:detach`, (idempotencyKey) =>
+    processor.detachPaymentMethod(method.processorPaymentMethodId, { idempotencyKey }),
+  );
+  if (detached.kind !== 'found' && !(await belongsTo(processor, method, undefined))) {
+    throw refusalOf(detached, () => new Failure('conflict'));
+  }
   return withTx(resources.database, scope, async (tx) => {
     const locked = await lockExisting(tx, scope, id);
     if (locked.customerId === null) return locked;
     const detachedAt = await timeOnClock(tx, scope, resources.clock, null);
     return savePaymentMethodOwner(tx, scope, locked, { customerId: null, processorCustomerId: null, detachedAt });
   });
+}
+
+// An earlier call whose answer was lost, or an error after it was done, may have done it already: the record itself says so.
+async function belongsTo(
+  processor: ProcessorPort,
+  method: PaymentMethod,
+  processorCustomerId: string | undefined,
+): Promise<boolean> {
+  const known = await processor.retrievePaymentMethod(method.processorPaymentMethodId);
+  return known.kind === 'found' && known.customerId === processorCustomerId;
 }
 
 async function existing({ database }: Needs, scope: Scope, id: string): Promise<PaymentMethod> {

@@ -4,6 +4,7 @@ import { type Scope, withTx } from '@eligo/postgres';
 import type { Customer } from '../domain/customer.ts';
 import type { Resources } from '../resources.ts';
 import { noteProcessorCustomer } from '../store/customers.ts';
+import { pastStoredErrors } from './past-stored-errors.ts';
 import { refusalOf } from './processor-refusal.ts';
 
 // Another call of ours makes the same customer at this moment: its answer is there within the time of one call.
@@ -22,7 +23,9 @@ export async function ensureProcessorCustomer(
   if (customer.processorCustomerId !== null) return customer.processorCustomerId;
   const processor = processors.of(scope);
   const create = () =>
-    processor.createCustomer({ metadata: { customer: customer.id } }, { idempotencyKey: `${customer.id}:create` });
+    pastStoredErrors(`${customer.id}:create`, (idempotencyKey) =>
+      processor.createCustomer({ metadata: { customer: customer.id } }, { idempotencyKey }),
+    );
   let made = await create();
   for (let tries = 1; made.kind === 'unknown' && made.reason === 'in_progress' && tries < MOST_TRIES; tries++) {
     await pause(PAUSE_MS * (0.5 + Math.random()));
