@@ -9,6 +9,7 @@ import { createTestPaymentMethod } from './actions/create-test-payment-method.ts
 import { letHoldsGo } from './actions/let-holds-go.ts';
 import type { Charging } from './charging.ts';
 import { type CheckoutSettings, readCheckoutSettings } from './config.ts';
+import { renewals } from './consumers/renewals.ts';
 import { expireSessions } from './jobs/expire-sessions.ts';
 import { pruneOldRows } from './jobs/prune.ts';
 import { settleCatalogTasks } from './jobs/settle-catalog-tasks.ts';
@@ -53,6 +54,7 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
           ...intentHandlers(database),
         }),
       ],
+      consumers: [renewals],
       jobs: [
         { name: 'sweep-charges', everyMs: 1_000, run: (signal) => sweepCharges(charging, signal) },
         expireSessions(resources),

@@ -6,6 +6,7 @@ import { type ComponentName, serviceNames } from '../components.ts';
  */
 export const busConsumers: Readonly<Partial<Record<ComponentName, Readonly<Record<string, readonly string[]>>>>> = {
   billing: { checkout: ['subscription-start'] },
+  checkout: { billing: ['renewals'] },
   refunds: { billing: ['refund-commands'], checkout: ['refund-commands'] },
   webhooks: Object.fromEntries(serviceNames.map((from) => [from, ['public-events']])),
 };

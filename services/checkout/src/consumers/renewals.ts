@@ -1,0 +1,12 @@
+import type { ConsumerDefinition } from '@eligo/events';
+import { noteRenewal } from '../actions/note-renewal.ts';
+
+/** Billing's word on subscriptions: the sessions that sold them show when they renew. */
+export const renewals: ConsumerDefinition = {
+  consumer: 'renewals',
+  subscriptions: [{ from: 'billing', types: ['customer.subscription.updated', 'customer.subscription.deleted'] }],
+  async handle(tx, event) {
+    if (event.object.case !== 'subscription') return;
+    await noteRenewal(tx, { accountId: event.accountId, testMode: event.testMode }, event.object.value);
+  },
+};

@@ -1,0 +1,49 @@
+import { create } from '@bufbuild/protobuf';
+import { handleOnce } from '@eligo/events';
+import { SubscriptionSchema } from '@eligo/proto/billing/v1/billing';
+import { EventSchema } from '@eligo/proto/events/v1/events';
+import { newId } from '@eligo/values';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { renewals } from '../src/consumers/renewals.ts';
+import { loadSession } from '../src/store/sessions.ts';
+import { openWorld, type World } from './world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(() => world.close());
+
+const monthEnd = Date.parse('2026-04-01T12:00:00Z');
+
+async function renewalAfter(
+  sessionId: string,
+  parts: { status: string; cancelAtPeriodEnd?: boolean; cancelAtMs?: bigint },
+): Promise<number | undefined> {
+  const value = create(SubscriptionSchema, {
+    ...{ checkoutSessionId: sessionId, currentPeriodEndMs: BigInt(monthEnd) },
+    ...parts,
+  });
+  const event = create(EventSchema, {
+    ...{ eventId: newId('event'), type: 'customer.subscription.updated', aggregateId: 'fsub_1', ...world.scope },
+    object: { case: 'subscription', value },
+  });
+  await handleOnce(world.database, renewals.consumer, event, renewals.handle);
+  return (await loadSession(world.database, world.scope, sessionId))?.renewalAsOf?.getTime();
+}
+
+it('a session shows when the subscription that it sold renews next, and nothing once it does not', async () => {
+  const { id } = await world.session();
+  expect(await renewalAfter(id, { status: 'active' })).toBe(monthEnd);
+  expect(await renewalAfter(id, { status: 'active', cancelAtPeriodEnd: true })).toBeUndefined();
+  expect(await renewalAfter(id, { status: 'active', cancelAtMs: BigInt(monthEnd + 1) })).toBe(monthEnd);
+  expect(await renewalAfter(id, { status: 'active', cancelAtMs: BigInt(monthEnd) })).toBeUndefined();
+  expect(await renewalAfter(id, { status: 'past_due' })).toBe(monthEnd);
+  expect(await renewalAfter(id, { status: 'canceled' })).toBeUndefined();
+});
+
+it('a subscription that no session sold, or one of another account, changes nothing', async () => {
+  const { id } = await world.session();
+  expect(await renewalAfter(newId('checkout_session'), { status: 'active' })).toBeUndefined();
+  expect((await loadSession(world.database, world.scope, id))?.renewalAsOf).toBeNull();
+});
