@@ -9,7 +9,7 @@ export function startTime({ readyMs, topology }: StackProcess): Compared {
   return { ratio: seconds, ours: seconds, theirs: figures.start.goals[topology] };
 }
 
-/** Resident memory of all that runs, but for Postgres; shared pages count in each process. Linux only. */
+/** What all that runs, but for Postgres, holds in memory; a page that processes share counts once, in equal parts. Linux only. */
 export function residentMemory({ pid, file, topology }: StackProcess): Compared | undefined {
   const pids = new Set([pid, ...file.processes.filter(({ name }) => name !== 'postgres').map((part) => part.pid)]);
   const kilobytes = [...pids].map(residentKilobytes);
@@ -19,7 +19,7 @@ export function residentMemory({ pid, file, topology }: StackProcess): Compared 
 }
 
 function residentKilobytes(pid: number): number | undefined {
-  const path = `/proc/${pid}/status`;
+  const path = `/proc/${pid}/smaps_rollup`;
   if (!existsSync(path)) return undefined;
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(path, 'utf8'))?.[1]);
+  return Number(/^Pss:\s+(\d+) kB$/m.exec(readFileSync(path, 'utf8'))?.[1]);
 }

@@ -1,5 +1,6 @@
 export { type AdminServer, startAdminServer } from './admin-server.ts';
 export { buildService, type Service, type ServiceParts } from './build-service.ts';
+export { collectStartGarbage } from './collect-start-garbage.ts';
 export type { BuiltService, ServiceComposition, ServiceContext } from './composition.ts';
 export {
   defaultSecretMark,

@@ -1,3 +1,4 @@
+import { collectStartGarbage } from './collect-start-garbage.ts';
 import { EnvironmentProblems } from './environment.ts';
 import { within } from './health.ts';
 import type { Logger } from './logger.ts';
@@ -43,6 +44,7 @@ export async function runProcess(
   try {
     const started = await start(fatal);
     running = { stop: () => started.stop() };
+    collectStartGarbage();
   } catch (error) {
     if (!(error instanceof EnvironmentProblems)) return fatal(error);
     // For whoever starts it, not for a log: names of variables and what is wrong with them, never values.

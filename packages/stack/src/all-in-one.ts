@@ -1,5 +1,5 @@
 import { inProcessTransport, type RpcServer } from '@eligo/rpc';
-import { createLogger, type Logger, logLevels, type TransportTo } from '@eligo/service';
+import { collectStartGarbage, createLogger, type Logger, logLevels, type TransportTo } from '@eligo/service';
 import { type ComponentName, serviceNames } from './components.ts';
 import { loadCompositions, type OpenComponent } from './compositions.ts';
 import type { Variables } from './environment.ts';
@@ -41,6 +41,7 @@ export async function startAllInOne(options: {
     servers.set(name, component.server);
     options.onStarted(name, component);
   }
+  collectStartGarbage();
 }
 
 function loggerOf(name: string, environment: Variables, destination: LogDestination): Logger {
