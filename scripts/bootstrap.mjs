@@ -17,6 +17,7 @@ const commands = {
   eligo: 'cli/src/main.ts',
   failpoints: 'e2e/src/commands/failpoints.ts',
   chaos: 'e2e/src/commands/chaos.ts',
+  outages: 'e2e/src/commands/outages.ts',
   fuzz: 'e2e/src/commands/fuzz.ts',
   'seeded-bugs': 'e2e/src/commands/seeded-bugs.ts',
 };
