@@ -273,9 +273,14 @@ describe('a cart’s discount', () => {
       [{ case: 'promoCode', value: inactive.code }, 'promo_code', 'promo_code_invalid'],
       [{ case: 'promoCode', value: 'nobody knows' }, 'promo_code', 'promo_code_invalid'],
       [
-        { case: 'couponData', value: { amountOffCents: 1n, appliesTo: { prices: [newId('price')] } } },
+        { case: 'couponData', value: { amountOffCents: 1n, appliesTo: { products: [elsewhere] } } },
         'coupon_data',
         'coupon_not_applicable',
+      ],
+      [
+        { case: 'couponData', value: { amountOffCents: 1n, appliesTo: { prices: [newId('price')] } } },
+        'coupon_data.applies_to.prices.0',
+        'price_not_found',
       ],
       [{ case: 'couponData', value: {} }, 'coupon_data.amount_off', 'invalid_value'],
     ] as const;

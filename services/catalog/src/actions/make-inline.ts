@@ -10,6 +10,7 @@ import { claimInlineCoupon, findInlineCoupons, insertCoupon } from '../store/cou
 import { claimInlineLine, findInlineLines } from '../store/inline-lines.ts';
 import { insertPrice } from '../store/prices.ts';
 import { holdProduct } from '../store/products.ts';
+import { checkRestriction } from './check-restriction.ts';
 import { makeProduct } from './make-product.ts';
 import type { Work } from './work.ts';
 
@@ -106,7 +107,9 @@ async function makeCoupons(tx: Tx, scope: Scope, cart: Cart, at: Date, couponIds
   let isComplete = true;
   for (const [index, discount] of cart.discounts.entries()) {
     if (discount.kind !== 'coupon_data' || couponIds.has(index)) continue;
-    const fields = newCouponFields(discount.coupon, [...cart.places.discount(index), 'coupon_data']);
+    const place = [...cart.places.discount(index), 'coupon_data'];
+    const fields = newCouponFields(discount.coupon, place);
+    await checkRestriction(tx, scope, fields, [...place, 'applies_to']);
     const couponId = newId('coupon');
     if (await claimInlineCoupon(tx, scope, cart.sessionId, index, couponId, at)) {
       await insertCoupon(tx, scope, couponId, fields, true, at);
