@@ -27,6 +27,12 @@ export interface StripePortParts {
 /** Refunds of one intent that a look-up reads; more than any session has. */
 const refundPage = 100;
 
+/** A page of a search that found nothing, with others behind it. */
+interface MorePages {
+  readonly kind: 'more';
+  readonly after: string;
+}
+
 /** The port on the official SDK: pointed at Stripe, or at the sandbox, which speaks the same. */
 export function createStripePort(parts: StripePortParts): ProcessorPort {
   const { stripe, call } = parts;
@@ -165,16 +171,30 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
         (request) => stripe.refunds.retrieve(id, {}, request),
         refundOutcome,
       ).then(withoutDecline),
-    findRefund: (intentId, refundId, options) =>
-      call<Stripe.ApiList<Stripe.Refund>, Search<RefundOutcome>>(
-        'refunds.list',
-        options,
-        (request) => stripe.refunds.list({ payment_intent: intentId, limit: refundPage }, request),
-        ({ data }) => {
-          const refund = data.find(({ metadata }) => metadata?.refund === refundId);
-          return refund === undefined ? { kind: 'none' } : refundOutcome(refund);
-        },
-      ).then(withoutDecline),
+    // To the end of the list: "none" allows another refund, and must not be said because there are many.
+    async findRefund(intentId, refundId, options) {
+      const endsAt = options?.timeoutMs === undefined ? undefined : performance.now() + options.timeoutMs;
+      for (let after: string | undefined; ; ) {
+        const left = endsAt === undefined ? {} : { timeoutMs: endsAt - performance.now() };
+        const page = await call<Stripe.ApiList<Stripe.Refund>, Search<RefundOutcome> | MorePages>(
+          'refunds.list',
+          { ...options, ...left },
+          (request) =>
+            stripe.refunds.list(
+              given<Stripe.RefundListParams>({ payment_intent: intentId, limit: refundPage, starting_after: after }),
+              request,
+            ),
+          ({ data, has_more }) => {
+            const refund = data.find(({ metadata }) => metadata?.refund === refundId);
+            if (refund !== undefined) return refundOutcome(refund);
+            const last = data.at(-1);
+            return has_more && last !== undefined ? { kind: 'more', after: last.id } : { kind: 'none' };
+          },
+        ).then(withoutDecline);
+        if (page.kind !== 'more') return page;
+        after = page.after;
+      }
+    },
 
     createSetupIntent: (input, options) =>
       call(

@@ -211,6 +211,21 @@ describe('set-ups, refunds, disputes', () => {
     expect((await refund('fre_4', 1)).kind).toBe('rejected');
   });
 
+  test('a refund is found among hundreds of one intent, and none is said only at the end of the list', async () => {
+    const bench = await newBench();
+    const intentId = await charged(bench, 'credit');
+    for (let i = 0; i < 205; i++) {
+      const made = await bench.port.createRefund({ refundId: `fre_${i}`, intentId, amountCents: 1 }, newKey());
+      expect(made.kind).toBe('succeeded');
+    }
+    // The list begins with the newest.
+    for (const name of ['fre_204', 'fre_104', 'fre_0']) {
+      expect(await bench.port.findRefund(intentId, name)).toMatchObject({ kind: 'succeeded', amountCents: 1 });
+    }
+    expect(await bench.port.findRefund(intentId, 'fre_205')).toEqual({ kind: 'none' });
+    expect(await bench.port.findRefund(intentId, 'fre_0', { timeoutMs: 0 })).toMatchObject({ kind: 'unknown' });
+  });
+
   test('a pending refund succeeds later', async () => {
     const bench = await newBench();
     const intentId = await charged(bench, 'refund_pending');
