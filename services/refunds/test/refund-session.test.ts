@@ -139,6 +139,27 @@ describe('an Idempotency-Key on a session refund', () => {
     expect(await on.atProcessor(session)).toHaveLength(1);
   });
 
+  it('is in use while the sweeper has its refund in hand, and replays what came of it', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 4_000 });
+    const request = { sessionId: session.id, instruction: { amountCents: 700n }, idempotency: under('k') };
+    on.checkout.trouble('lost_before');
+    await expect(on.refunds.refundSession(request, on.as(scope))).rejects.toMatchObject({
+      code: 'idempotency_key_in_use',
+    });
+    // Claimed by another process, which is about to ask checkout.
+    await on.admin(
+      `update refunds.refunds set lease_until = now() + interval '20 seconds', epoch = epoch + 1 where account_id = $1`,
+      [scope.accountId],
+    );
+    await expect(on.refunds.refundSession(request, on.as(scope))).rejects.toMatchObject({
+      code: 'idempotency_key_in_use',
+    });
+    await on.sweep();
+    expect((await on.refunds.refundSession(request, on.as(scope))).refund).toMatchObject({ amountCents: 700n });
+    expect((await on.refunds.listRefunds({}, on.as(scope))).refunds).toHaveLength(1);
+  });
+
   it('begins anew when the first time nothing could be begun', async () => {
     const scope = someScope();
     const session = await on.paid(scope, { hsa: 2_000 });

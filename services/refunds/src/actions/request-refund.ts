@@ -4,6 +4,7 @@ import { claimKey, type KeyUse, linkAttempt, type Scope, type StoredAnswer, with
 import { type Idempotency, type RefundInstruction, RefundInstructionSchema } from '@eligo/proto/checkout/v1/checkout';
 import { newId } from '@eligo/values';
 import type { RefundSubject, RequestedRefund } from '../domain/refund.ts';
+import { findRefund } from '../store/refunds.ts';
 import { claimRequest, insertRequest, refusalOf } from '../store/requested-refunds.ts';
 import type { Refunds } from './context.ts';
 import { knownCode } from './refund-answer.ts';
@@ -72,6 +73,10 @@ export function requestRefund(
     if (begun !== undefined) return { kind: 'to_reserve', refund: begun, key };
     const refusal = await refusalOf(tx, scope, claim.attemptId);
     if (refusal !== undefined) throw new Failure(knownCode(refusal));
+    // The sweeper has it in hand: what becomes of it is not known yet.
+    if ((await findRefund(tx, scope, claim.attemptId)) === undefined) {
+      throw new Failure('idempotency_key_in_use', { retryAfterSeconds: 1 });
+    }
     return { kind: 'begun_before', refundId: claim.attemptId, key };
   });
 }
