@@ -90,6 +90,23 @@ describe('a hold that is gone when the other card has paid', () => {
     ]);
   });
 
+  it.each(['hold.processor_answered', 'hold.recorded', 'plan.before_conclude_commit'] as const)(
+    'is followed once, whoever dies on the way: %s',
+    async (place) => {
+      const session = await paidByTheOtherCard();
+      await world.cancelAtProcessor(session, 'health');
+      turnFailpointsOn();
+      armFailpoint(place, { action: 'error' });
+      await sweepAll();
+      turnFailpointsOff();
+      await sweepAll();
+      expect(await reload(session)).toMatchObject({ status: 'canceled', amountReceivedCents: 6_000 });
+      expect(await world.told(session)).toMatchObject({
+        ...{ 'command.refund': 1, 'checkout.session.expired': 1, 'payment_intent.canceled': 1 },
+      });
+    },
+  );
+
   it('leaves what was received to be refunded to the card that paid it, whole', async () => {
     const session = await paidByTheOtherCard();
     await world.cancelAtProcessor(session, 'health');

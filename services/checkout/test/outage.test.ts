@@ -185,6 +185,27 @@ describe('a charge whose outcome nobody knows', () => {
   });
 });
 
+describe('the sweep after an outage', () => {
+  it('goes round at once while a kind of work came back full, and not when nothing of it can be done', async () => {
+    const card = await world.card('hsa');
+    const sessions = await Promise.all(Array.from({ length: 25 }, () => world.mixedSession(card)));
+    turnFailpointsOn();
+    for (const session of sessions) {
+      armFailpoint('confirm.claimed', { action: 'error' });
+      await expect(world.confirm(session, card)).rejects.toThrow();
+      await world.test.admin('delete from checkout.payment_locks');
+    }
+    await world.lapseLeases();
+    const database = world.test.open('checkout', { max: 2 });
+    database.checkOut = () => Promise.reject(new Error('no connection for a transaction'));
+    expect(await sweepCharges({ ...world.charging, database })).toBe(false);
+    expect(await sweepCharges(world.charging)).toBe(true);
+    expect(await sweepCharges(world.charging)).toBe(false);
+    const statuses = await Promise.all(sessions.map(attemptsOf));
+    expect(statuses.flat().every(({ status }) => status === 'abandoned')).toBe(true);
+  });
+});
+
 describe('a confirm that fails itself', () => {
   const places: ChargeFailpoint[] = [
     'charge.intent_created',

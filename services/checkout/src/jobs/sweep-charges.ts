@@ -17,30 +17,34 @@ const atOnce = 8;
 
 /**
  * Goes on with what no process is working on any more: attempts whose outcome nobody knows, holds to capture or let go, plans in the middle.
- * What a confirm began and did not send it never starts: it gives it up. A page's plan goes on as its shopper said. Answers how much it looked
- * at.
+ * What a confirm began and did not send it never starts: it gives it up. A page's plan goes on as its shopper said. Answers whether there may be
+ * more, as after an outage: it took all that it may of a kind, and what it did did not fail all through.
  */
-export async function sweepCharges(charging: Charging, signal?: AbortSignal): Promise<number> {
+export async function sweepCharges(charging: Charging, signal?: AbortSignal): Promise<boolean> {
   const work = await dueChargeWork(charging.database, mostPerKind);
   const queue = [...work];
+  let done = 0;
   const workers = Array.from({ length: Math.min(atOnce, queue.length) }, async () => {
     for (let item = queue.shift(); item !== undefined && !signal?.aborted; item = queue.shift()) {
-      await sweepOne(charging, item);
+      if (await sweepOne(charging, item)) done += 1;
     }
   });
   await Promise.all(workers);
-  return work.length;
+  const isFull = Object.values(Object.groupBy(work, ({ kind }) => kind)).some((some) => some.length === mostPerKind);
+  return isFull && done > 0;
 }
 
 // One piece of work that fails must not keep the others from being done; it is due again after its lease.
-async function sweepOne(charging: Charging, item: DueWork): Promise<void> {
+async function sweepOne(charging: Charging, item: DueWork): Promise<boolean> {
   try {
     await sweepers[item.kind](charging, item.scope, item.id);
+    return true;
   } catch (error) {
     charging.logger.error(
       { err: error, kind: item.kind, id: item.id },
       'a piece of charge work failed; it is tried again',
     );
+    return false;
   }
 }
 
