@@ -143,6 +143,10 @@ describe('the import of a product-code list', () => {
     const before = await on.place.admin('select count(*) from catalog.product_codes where version_to is null');
     await expect(importList([])).rejects.toThrow('the list is empty');
     await expect(importList(['name,price', 'a,b'])).rejects.toThrow('must name the columns');
+    await expect(importList([header])).rejects.toThrow('the list holds no code, so nothing was changed');
+    await expect(importList([header, '036000291453,vision,,,'])).rejects.toThrow(
+      'nothing was changed; line 2: the code is not a UPC or GTIN with a right check digit',
+    );
     async function* broken() {
       yield `${header}\n${d},vision,,,\n`;
       throw new Error('the source broke off');

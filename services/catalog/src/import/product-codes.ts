@@ -71,6 +71,10 @@ export function importProductCodes(options: ProductCodeImport): Promise<ProductC
   );
 }
 
+function firstOf([first]: readonly { readonly line: number; readonly reason: string }[]): string {
+  return first === undefined ? '' : `; line ${first.line}: ${first.reason}`;
+}
+
 function readList({ source }: ProductCodeImport) {
   const rejections: { line: number; reason: string }[] = [];
   let bytes = 0;
@@ -106,8 +110,9 @@ function readList({ source }: ProductCodeImport) {
         batch = [];
       }
     }
-    // An empty file is more likely a failed download than a list that ends every code.
+    // A file without a line that counts is more likely a failed download, or another file, than a list that ends every code.
     if (read === undefined) throw new RangeError('the list is empty: its first line must name the columns');
+    if (rows === 0) throw new RangeError(`the list holds no code, so nothing was changed${firstOf(rejections)}`);
     if (batch.length > 0) yield batch;
   }
 
