@@ -1,6 +1,5 @@
 import { withTx } from '@eligo/postgres';
 import { createLogger } from '@eligo/service';
-import { waitUntil } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { completeSession } from '../src/actions/complete-session.ts';
@@ -8,10 +7,9 @@ import { confirmSession } from '../src/actions/confirm-session.ts';
 import { deleteCustomer } from '../src/actions/delete-customer.ts';
 import { cancelSession, expireSession } from '../src/actions/end-session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
-import { claimAttempt, liveAttempts } from '../src/store/charge-attempts.ts';
 import { takePaymentLocks } from '../src/store/payment-locks.ts';
 import { loadSessionLines } from '../src/store/session-lines.ts';
-import { loadSession, lockSession } from '../src/store/sessions.ts';
+import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
 import { line, start } from './world.ts';
 
@@ -22,7 +20,6 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const refusal = (code: string) => expect.objectContaining({ code });
-const waitingForLock = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
 
 describe('a confirm that charges', () => {
   it('charges exactly the eligible part, once, and completes the session', async () => {
@@ -362,42 +359,5 @@ describe('an outcome that nobody knows', () => {
     expect((await world.confirm(session, good)).session?.status).toBe('complete');
     const charged = (await world.charges(session)).filter((charge) => charge.status === 'succeeded');
     expect(charged).toHaveLength(1);
-  });
-
-  it('never starts an attempt that was not sent: it is given up, and its key begins anew', async () => {
-    const card = await world.card('hsa');
-    const session = await world.mixedSession(card);
-    await world.fault({ call: 'payment_intents.create', kind: 'drop_before', times: 1 });
-    await expect(world.confirm(session, card, { key: 'given up' })).rejects.toThrow(refusal('idempotency_key_in_use'));
-    await world.lapseLeases();
-    await sweepCharges(world.charging);
-    expect(await world.charges(session)).toEqual([]);
-    expect((await world.confirm(session, card, { key: 'given up' })).session?.status).toBe('complete');
-    expect(await world.charges(session)).toHaveLength(1);
-  });
-
-  it('is given up only after whoever holds its session, as a confirm does: neither then waits for the other', async () => {
-    const card = await world.card('hsa');
-    const session = await world.mixedSession(card);
-    await world.fault({ call: 'payment_intents.create', kind: 'drop_before', times: 1 });
-    await expect(world.confirm(session, card, { key: 'order' })).rejects.toThrow(refusal('idempotency_key_in_use'));
-    await world.lapseLeases();
-    const locked = Promise.withResolvers<void>();
-    const mayGoOn = Promise.withResolvers<void>();
-    const retry = withTx(world.database, world.scope, async (tx) => {
-      await lockSession(tx, world.scope, session.id);
-      locked.resolve();
-      await mayGoOn.promise;
-      const [attempt] = await liveAttempts(tx, world.scope, 'session', session.id);
-      return claimAttempt(tx, world.scope, attempt?.id ?? '', 4_000);
-    });
-    await locked.promise;
-    const sweep = sweepCharges(world.charging);
-    await waitUntil(async () => (await world.test.admin(waitingForLock)).length > 0, {
-      what: 'the sweeper at the session',
-    });
-    mayGoOn.resolve();
-    expect(await retry).toMatchObject({ status: 'created' });
-    await sweep;
   });
 });

@@ -1,4 +1,4 @@
-import { requestHash } from '@eligo/postgres';
+import { requestHash, withTx } from '@eligo/postgres';
 import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
 import { waitUntil } from '@eligo/testkit';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -10,8 +10,9 @@ import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
 import { expireSessions } from '../src/jobs/expire-sessions.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
+import { claimAttempt, liveAttempts } from '../src/store/charge-attempts.ts';
 import { countChargeWork } from '../src/store/charge-work.ts';
-import { loadSession } from '../src/store/sessions.ts';
+import { loadSession, lockSession } from '../src/store/sessions.ts';
 import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
 import { line, start } from './world.ts';
 
@@ -34,6 +35,7 @@ const pay = (session: Session, cards: PaymentMethod[], charging: Charging = worl
     shippingDetails: null,
   });
 const twoCards = () => Promise.all([world.card('hsa'), world.card('credit')]);
+const waitingForLock = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
 const reload = (session: Session) => loadSession(world.database, world.scope, session.id);
 const attemptsOf = (session: Session) =>
   world.test.admin<{ id: string; status: string; checks: number; sends: number }>(
@@ -268,6 +270,37 @@ describe('a charge that was begun and never sent', () => {
     await expect(world.confirm(session, card, { key })).rejects.toMatchObject({ code: 'idempotency_key_in_use' });
     return { session, card };
   }
+
+  it('is never started by the sweeper: it is given up, and its key begins anew', async () => {
+    const { session, card } = await unsent('given up');
+    await world.lapseLeases();
+    await sweepCharges(world.charging);
+    expect(await world.charges(session)).toEqual([]);
+    expect((await world.confirm(session, card, { key: 'given up' })).session?.status).toBe('complete');
+    expect(await world.charges(session)).toHaveLength(1);
+  });
+
+  it('is given up only after whoever holds its session, as a confirm does: neither then waits for the other', async () => {
+    const { session } = await unsent('order');
+    await world.lapseLeases();
+    const locked = Promise.withResolvers<void>();
+    const mayGoOn = Promise.withResolvers<void>();
+    const retry = withTx(world.database, world.scope, async (tx) => {
+      await lockSession(tx, world.scope, session.id);
+      locked.resolve();
+      await mayGoOn.promise;
+      const [attempt] = await liveAttempts(tx, world.scope, 'session', session.id);
+      return claimAttempt(tx, world.scope, attempt?.id ?? '', 4_000);
+    });
+    await locked.promise;
+    const sweep = sweepCharges(world.charging);
+    await waitUntil(async () => (await world.test.admin(waitingForLock)).length > 0, {
+      what: 'the sweeper at the session',
+    });
+    mayGoOn.resolve();
+    expect(await retry).toMatchObject({ status: 'created' });
+    await sweep;
+  });
 
   it('keeps its session neither from being canceled nor from being expired', async () => {
     for (const end of [cancelSession, expireSession]) {
