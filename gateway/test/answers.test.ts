@@ -321,6 +321,18 @@ describe('bodies as partners send them', () => {
     ]);
   });
 
+  test('the helper that completes a session takes its fields with an envelope and without', async () => {
+    const url = `/v1/test_helpers/checkout/sessions/${stack.peers.samples.checkout_session.checkoutSessionId}/complete`;
+    const cards = { payment_method: 'hsa', second_payment_method: 'credit' };
+    for (const body of [{ checkout_session: cards }, cards]) {
+      expect((await stack.api.post(url, body)).status).toBe(200);
+      const seen = stack.peers.seen.find(({ method }) => method === 'completeSession');
+      expect(seen?.request).toMatchObject({ paymentMethod: 'hsa', secondPaymentMethod: 'credit' });
+      stack.peers.seen.length = 0;
+    }
+    expect((await stack.api.post(url, { card: 'hsa' })).status).toBe(422);
+  });
+
   test('a refund is refused without its envelope rather than taken for a refund of everything', async () => {
     const url = `/v1/checkout/sessions/${stack.peers.samples.checkout_session.checkoutSessionId}/refund`;
     expect((await stack.api.post(url, { amount: 100 })).status).toBe(422);

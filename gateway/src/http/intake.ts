@@ -1,4 +1,12 @@
-import { expandKeysOf, type Route, type RouteBody, screen, toleranceOf, violationsOf } from '@eligo/contract';
+import {
+  expandKeysOf,
+  fieldNamesOf,
+  type Route,
+  type RouteBody,
+  screen,
+  toleranceOf,
+  violationsOf,
+} from '@eligo/contract';
 import { Failure, type Violation } from '@eligo/failures';
 import type { z } from 'zod';
 import type { Query } from './parse-query.ts';
@@ -29,9 +37,10 @@ export function intakeOf(route: Route): Intake {
 
 type BodyReader = (sent: unknown, violations: Violation[]) => unknown;
 
-function bodyReader({ envelope, schema, optional = false }: RouteBody): BodyReader {
+function bodyReader({ envelope, schema, optional = false, bare = false }: RouteBody): BodyReader {
   const tolerate = toleranceOf(schema);
   const prefix = envelope === null ? [] : [envelope];
+  const known = bare ? fieldNamesOf(schema) : [];
   const none = tolerate({});
   return (sent, violations) => {
     const missing = (...loc: string[]) => {
@@ -47,6 +56,9 @@ function bodyReader({ envelope, schema, optional = false }: RouteBody): BodyRead
     }
     const isEmpty = Object.keys(whole).length === 0;
     const inside = envelope === null ? whole : (whole as Record<string, unknown>)[envelope];
+    if (inside === undefined && known.some((name) => Object.hasOwn(whole, name))) {
+      return judge(schema, tolerate(whole), 'body', [], violations);
+    }
     // Without the envelope what was meant would be ignored, and the rest of a refund would be refunded.
     if (inside === undefined || inside === null) {
       const meansNothing = optional && (isEmpty || inside === null);

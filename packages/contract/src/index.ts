@@ -20,7 +20,7 @@ export type { Deprecation, IdempotencyPolicy, Method, Owner, Route, RouteBody } 
 export { allRoutes, routes, scopeOf, scopes } from './routes.ts';
 export { isCardNumber, screen } from './screen.ts';
 export { isoTime, parseTime, unixSeconds } from './times.ts';
-export { type Tolerance, toleranceOf } from './tolerance.ts';
+export { fieldNamesOf, type Tolerance, toleranceOf } from './tolerance.ts';
 export { violationsOf } from './violations.ts';
 export {
   isPublicEventType,

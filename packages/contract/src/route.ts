@@ -28,6 +28,8 @@ export interface RouteBody<Schema extends z.ZodType = z.ZodType> {
   readonly schema: Schema;
   /** May be left out altogether. */
   readonly optional?: boolean;
+  /** The fields may also stand without their envelope. */
+  readonly bare?: boolean;
 }
 
 /** One public endpoint, declared: everything that the gateway, the OpenAPI description and the generic tests know about it. */

@@ -23,6 +23,11 @@ export function toleranceOf(schema: z.ZodType): Tolerance {
   return typeof idField === 'string' ? (value) => idInside(value, idField) : (value) => value;
 }
 
+/** The names of the fields that an object's schema knows. */
+export function fieldNamesOf(schema: z.ZodType): readonly string[] {
+  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+}
+
 function objectTolerance(schema: z.ZodObject): Tolerance {
   const fields = Object.entries(schema.shape).map(([name, field]) => ({
     name,

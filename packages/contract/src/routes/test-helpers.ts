@@ -58,6 +58,8 @@ export const testHelperRoutes = {
     body: {
       envelope: 'checkout_session',
       optional: true,
+      // Decisions 12 writes it without the envelope, 13 with it.
+      bare: true,
       schema: z.object({
         payment_method: methodOrCard.optional(),
         second_payment_method: methodOrCard.optional(),
