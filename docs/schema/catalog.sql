@@ -102,8 +102,11 @@ create table dead_letters (
   error text not null,
   deliveries integer not null,
   created_at timestamp(3) with time zone default now() not null,
+  redrive_at timestamp(3) with time zone,
+  redrives integer default 0 not null,
   constraint dead_letters_pkey PRIMARY KEY (consumer, event_id)
 );
+CREATE INDEX dead_letters_redrive ON catalog.dead_letters USING btree (consumer, redrive_at) WHERE (redrive_at IS NOT NULL);
 grant delete, insert, select, update on dead_letters to eligo_catalog;
 
 create table food_policies (
@@ -202,6 +205,17 @@ grant insert, select on outbox to eligo_catalog;
 grant update (payload) on outbox to eligo_finder;
 grant update (published_at), update (stream_seq) on outbox to eligo_catalog;
 
+create table outbox_repairs (
+  found_at timestamp(3) with time zone default clock_timestamp() not null,
+  stream text collate "C" not null,
+  how text not null,
+  kept_seq bigint not null,
+  consumers integer not null,
+  events bigint not null,
+  constraint outbox_repairs_pkey PRIMARY KEY (found_at, stream)
+);
+grant insert, select on outbox_repairs to eligo_catalog;
+
 create table outbox_stream (
   stream text collate "C" not null,
   created text not null,
@@ -271,6 +285,7 @@ create policy sibling_price_read on prices for select to eligo_finder
 CREATE INDEX prices_by_product ON catalog.prices USING btree (account_id, test_mode, product_id, listing, price_id);
 CREATE INDEX prices_listed ON catalog.prices USING btree (account_id, test_mode, listing, price_id);
 CREATE UNIQUE INDEX prices_lookup_key ON catalog.prices USING btree (account_id, test_mode, lookup_key) WHERE (lookup_key IS NOT NULL);
+CREATE INDEX prices_metadata_tokens ON catalog.prices USING gin (metadata_tokens(account_id, test_mode, listing, metadata)) WITH (fastupdate=off) WHERE (metadata <> '{}'::jsonb);
 CREATE TRIGGER prices_immutable BEFORE UPDATE ON catalog.prices FOR EACH ROW WHEN ((((((((old.unit_amount_cents IS DISTINCT FROM new.unit_amount_cents) OR (old.recurring_interval IS DISTINCT FROM new.recurring_interval)) OR (old.recurring_interval_count IS DISTINCT FROM new.recurring_interval_count)) OR (old.trial_period_days IS DISTINCT FROM new.trial_period_days)) OR (old.product_id IS DISTINCT FROM new.product_id)) OR (old.created_at IS DISTINCT FROM new.created_at)) OR (old.inline IS DISTINCT FROM new.inline))) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER prices_metadata_added AFTER INSERT ON catalog.prices REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION price_metadata_added();
 CREATE TRIGGER prices_metadata_changed AFTER UPDATE ON catalog.prices REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION price_metadata_changed();
@@ -378,12 +393,16 @@ alter table products enable row level security;
 alter table products force row level security;
 create policy account_scope on products for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+create policy pair_finder_read on products for select to eligo_finder
+  using (true);
 CREATE INDEX products_by_active ON catalog.products USING btree (account_id, test_mode, pending, active, product_id);
 CREATE INDEX products_by_client_reference ON catalog.products USING btree (account_id, test_mode, client_reference_id, product_id) WHERE (client_reference_id IS NOT NULL);
 CREATE INDEX products_listed ON catalog.products USING btree (account_id, test_mode, pending, product_id);
+CREATE INDEX products_metadata_tokens ON catalog.products USING gin (metadata_tokens(account_id, test_mode, ''::text, metadata)) WITH (fastupdate=off) WHERE (metadata <> '{}'::jsonb);
 CREATE TRIGGER products_metadata_added AFTER INSERT ON catalog.products REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION product_metadata_added();
 CREATE TRIGGER products_metadata_changed AFTER UPDATE ON catalog.products REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION product_metadata_changed();
 grant insert, select, update on products to eligo_catalog;
+grant select on products to eligo_finder;
 
 create table promo_codes (
   account_id text collate "C" not null,
@@ -459,6 +478,52 @@ CREATE INDEX shipping_rates_by_active ON catalog.shipping_rates USING btree (acc
 CREATE TRIGGER shipping_rates_immutable BEFORE UPDATE ON catalog.shipping_rates FOR EACH ROW WHEN ((((old.display_name IS DISTINCT FROM new.display_name) OR (old.amount_cents IS DISTINCT FROM new.amount_cents)) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION refuse_change();
 grant insert, select, update on shipping_rates to eligo_catalog;
 
+CREATE OR REPLACE FUNCTION catalog.find_prices_by_pairs(in_account text, in_mode boolean, wanted_listing text, pairs jsonb, direction text, bound text, most bigint, skipped bigint)
+ RETURNS SETOF text
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'catalog', 'pg_temp'
+ SET max_parallel_workers_per_gather TO '0'
+ SET enable_seqscan TO 'off'
+ SET enable_indexscan TO 'off'
+AS $function$
+    with found as materialized (
+      select p.account_id, p.test_mode, p.listing, p.price_id from prices p
+      where metadata_tokens(p.account_id, p.test_mode, p.listing, p.metadata) @> metadata_tokens($1, $2, $3, $4) and p.metadata @> $4
+        and p.metadata <> '{}')
+    select f.price_id from found f
+    where f.account_id = $1 and f.test_mode = $2 and f.listing = $3 and $1 = current_setting('eligo.account_id', true)
+      and $2 = nullif(current_setting('eligo.test_mode', true), '')::boolean
+      and case $5 when 'after' then f.price_id < $6 when 'before' then f.price_id > $6 else true end
+    order by case when $5 = 'before' then f.price_id end, f.price_id desc
+    limit $7 offset $8
+  $function$;
+alter function find_prices_by_pairs(in_account text, in_mode boolean, wanted_listing text, pairs jsonb, direction text, bound text, most bigint, skipped bigint) owner to eligo_finder;
+grant execute on function find_prices_by_pairs(in_account text, in_mode boolean, wanted_listing text, pairs jsonb, direction text, bound text, most bigint, skipped bigint) to eligo_catalog;
+
+CREATE OR REPLACE FUNCTION catalog.find_products_by_pairs(in_account text, in_mode boolean, wanted_active boolean, pairs jsonb, direction text, bound text, most bigint, skipped bigint)
+ RETURNS SETOF text
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'catalog', 'pg_temp'
+ SET max_parallel_workers_per_gather TO '0'
+ SET enable_seqscan TO 'off'
+ SET enable_indexscan TO 'off'
+AS $function$
+    with found as materialized (
+      select p.account_id, p.test_mode, p.active, p.pending, p.product_id from products p
+      where metadata_tokens(p.account_id, p.test_mode, '', p.metadata) @> metadata_tokens($1, $2, '', $4) and p.metadata @> $4
+        and p.metadata <> '{}')
+    select f.product_id from found f
+    where f.account_id = $1 and f.test_mode = $2 and not f.pending and ($3::boolean is null or f.active = $3)
+      and $1 = current_setting('eligo.account_id', true) and $2 = nullif(current_setting('eligo.test_mode', true), '')::boolean
+      and case $5 when 'after' then f.product_id < $6 when 'before' then f.product_id > $6 else true end
+    order by case when $5 = 'before' then f.product_id end, f.product_id desc
+    limit $7 offset $8
+  $function$;
+alter function find_products_by_pairs(in_account text, in_mode boolean, wanted_active boolean, pairs jsonb, direction text, bound text, most bigint, skipped bigint) owner to eligo_finder;
+grant execute on function find_products_by_pairs(in_account text, in_mode boolean, wanted_active boolean, pairs jsonb, direction text, bound text, most bigint, skipped bigint) to eligo_catalog;
+
 CREATE OR REPLACE FUNCTION catalog.find_sibling_price(siblings text[], in_test_mode boolean, wanted text)
  RETURNS text
  LANGUAGE sql
@@ -470,6 +535,15 @@ AS $function$
   $function$;
 alter function find_sibling_price(siblings text[], in_test_mode boolean, wanted text) owner to eligo_finder;
 grant execute on function find_sibling_price(siblings text[], in_test_mode boolean, wanted text) to eligo_catalog;
+
+CREATE OR REPLACE FUNCTION catalog.metadata_tokens(account_id text, test_mode boolean, listing text, metadata jsonb)
+ RETURNS bigint[]
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (SELECT COALESCE(array_agg(hashtextextended(((((((metadata_tokens.account_id || CASE WHEN metadata_tokens.test_mode THEN ' test '::text ELSE ' live '::text END) || metadata_tokens.listing) || ' '::text) || jsonb_each_text.key) || '='::text) || jsonb_each_text.value), (0)::bigint)), '{}'::bigint[]) AS "coalesce" FROM jsonb_each_text(metadata_tokens.metadata) jsonb_each_text(key, value));
+alter function metadata_tokens(account_id text, test_mode boolean, listing text, metadata jsonb) owner to eligo_owner;
+grant execute on function metadata_tokens(account_id text, test_mode boolean, listing text, metadata jsonb) to eligo_catalog;
+grant execute on function metadata_tokens(account_id text, test_mode boolean, listing text, metadata jsonb) to eligo_finder;
 
 CREATE OR REPLACE FUNCTION catalog.price_metadata_added()
  RETURNS trigger

@@ -197,7 +197,7 @@ const priceEndpoints: Section = {
     {
       quote: '`metadata[key]=value` filters on pairs, several with AND, independently of `lookup_keys`.',
       contract: ['prices.list', 'query.ts#metadataFilter'],
-      code: [...listing, ...catalog('store/pair-candidates.ts#pairCandidates')],
+      code: [...listing, ...catalog('store/pair-candidates.ts#byPairs')],
       database: ['catalog.price_metadata_pkey', 'catalog.prices_metadata_added', 'catalog.prices_metadata_changed'],
       tests: priceList(
         'rule 6: combines metadata pairs with AND, independently of lookup keys',

@@ -25,6 +25,10 @@ try {
     ],
     ['two pairs that share nothing', (scope) => page(database, scope, { size: 's1', parity: 'even' })],
     [
+      'three pairs, two of them disjoint',
+      (scope) => page(database, scope, { size: 's1', parity: 'even', shop: 'one' }),
+    ],
+    [
       'one pair that all have, one that one has',
       (scope, size) => page(database, scope, { shop: 'one', sku: `k${size / 2}` }),
     ],

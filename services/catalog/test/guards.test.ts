@@ -53,7 +53,7 @@ describe('row-level security', () => {
       `select relname as name from pg_class where relnamespace = 'catalog'::regnamespace and relkind = 'r'
        and not (relrowsecurity and relforcerowsecurity) order by relname`,
     );
-    const ofEvents = ['dead_letters', 'inbox', 'migrations', 'outbox', 'outbox_stream'];
+    const ofEvents = ['dead_letters', 'inbox', 'migrations', 'outbox', 'outbox_repairs', 'outbox_stream'];
     expect(rows.map(({ name }) => name).filter((name) => !ofEvents.includes(name))).toEqual([
       'component_names',
       'product_code_changes',
@@ -63,7 +63,7 @@ describe('row-level security', () => {
     ]);
   });
 
-  it('has two named policies beside the account’s own', async () => {
+  it('has three named policies beside the account’s own', async () => {
     const rows = await on.place.admin<{ policy: string }>(
       `select tablename || ': ' || policyname || ' to ' || array_to_string(roles, ',') as policy from pg_policies
        where schemaname = 'catalog' and policyname <> 'account_scope' order by 1`,
@@ -71,6 +71,7 @@ describe('row-level security', () => {
     expect(rows.map(({ policy }) => policy)).toEqual([
       'food_policies: default_policy_read to public',
       'prices: sibling_price_read to eligo_finder',
+      'products: pair_finder_read to eligo_finder',
     ]);
   });
 
@@ -87,6 +88,21 @@ describe('row-level security', () => {
       expect([table, await countIn(table, newId('account'), 'true')]).toEqual([table, 0n]);
       expect([table, await countIn(table, '', '')]).toEqual([table, 0n]);
     }
+  });
+
+  it('is not what finds by pairs: that answers for the account and mode of the context alone, whatever it is asked', async () => {
+    const { accountId } = shop;
+    const found = async (contextAccount: string, testMode: boolean) => {
+      const context = "select set_config('eligo.account_id', $1, false), set_config('eligo.test_mode', $2, false)";
+      await session.query(context, [contextAccount, String(testMode)]);
+      const pairs = `'{"a": "1"}', 'first', '', 10, 0`;
+      const prices = await session.query(`select find_prices_by_pairs($1, $2, 'active', ${pairs})`, [accountId, true]);
+      const products = await session.query(`select find_products_by_pairs($1, $2, true, ${pairs})`, [accountId, true]);
+      return [prices.length, products.length];
+    };
+    expect(await found(accountId, true)).toEqual([1, 1]);
+    expect(await found(accountId, false)).toEqual([0, 0]);
+    expect(await found(newId('account'), true)).toEqual([0, 0]);
   });
 
   it('lets the service’s role delete nothing that was sold, and change nothing that was decided', async () => {

@@ -160,8 +160,8 @@ describe('GET /v1/prices', () => {
     await on.place.admin(
       `insert into catalog.prices (account_id, test_mode, price_id, product_id, product_active, product_eligibility_key,
          unit_amount_cents, metadata, created_at, updated_at)
-       select $1, true, 'fprice_' || lpad(n::text, 26, '0'), $2, true, '', n, jsonb_build_object('all', 'x', 'third', n % 3, 'half', n % 2,
-         'rare', n % 50), now(), now() from generate_series(1, ${count}) n`,
+       select $1, true, 'fprice_' || lpad(n::text, 26, '0'), $2, true, '', n, jsonb_build_object('all', 'x', 'third', (n % 3)::text, 'half', (n % 2)::text,
+         'rare', (n % 50)::text), now(), now() from generate_series(1, ${count}) n`,
       [shop.accountId, productId],
     );
     const numbers = Array.from({ length: count }, (_, index) => count - index);

@@ -33,11 +33,13 @@ export interface ListShape {
 
 /** How a page is cut out of the list. */
 export interface Cut {
+  readonly direction: Direction;
   /** The condition that an id is on the far side of the cursor. */
   beyond(id: string): string;
   readonly order: 'asc' | 'desc';
-  /** The most rows that may have to be looked at, to be written out as a limit. */
+  /** The most rows that may have to be looked at, to be written out as a limit; so many of them are skipped. */
   readonly most: number;
+  readonly mostSkipped: number;
 }
 
 /** The most rows of a page, and the most that an offset skips (interface, Limits; decisions 3). */
@@ -95,12 +97,13 @@ function statementOf<Row>(shape: ListShape, direction: Direction, isSkipping: bo
 // the most that can be asked for; the outer one stops it after what is. The rows are then looked up by their ids.
 function textOf({ table, id, columns, where }: ListShape, direction: Direction, isSkipping: boolean): string {
   const order = direction === 'before' ? 'asc' : 'desc';
-  const most = largestLimit + 1 + (isSkipping ? largestOffset : 0);
+  const mostSkipped = isSkipping ? largestOffset : 0;
+  const most = largestLimit + 1 + mostSkipped;
   const beyond = (candidate: string) =>
     direction === 'first' ? '($5::text is not null)' : `${candidate} ${direction === 'after' ? '<' : '>'} $5`;
   const ids =
     typeof where === 'function'
-      ? where({ beyond, order, most })
+      ? where({ direction, beyond, order, most, mostSkipped })
       : `select page.id from (select r.${id} as id from ${table} r where r.account_id = $1 and r.test_mode = $2 and ${where}
           and ${beyond(`r.${id}`)} order by r.${id} ${order} limit ${most}) page limit $3 offset $4`;
   const known =

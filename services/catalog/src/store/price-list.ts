@@ -3,7 +3,7 @@ import type { Metadata } from '../domain/field-rules.ts';
 import type { Price } from '../domain/price.ts';
 import { selectList } from './columns.ts';
 import { type ListShape, type Page, type PageRequest, readPage, valuesBeforeFilters } from './page.ts';
-import { hasAllPairs, lookFirst, pairCandidates, splitPairs } from './pair-candidates.ts';
+import { byPairs, hasAllPairs, pairArrays, splitPairs } from './pair-candidates.ts';
 import { priceColumns } from './prices.ts';
 
 /** What a list of prices is filtered by (interface, List rules for GET /v1/prices). */
@@ -43,21 +43,21 @@ export function priceListShape({ active, productId, lookupKeys, metadata }: Pric
   if (isByPrice) {
     if (pairs.length > 0) {
       names.push('pairs');
-      conditions.push(hasAllPairs('price_metadata', 'price_id', pairs, parameter, onRow)('r.price_id'));
+      conditions.push(hasAllPairs('price_metadata', 'price_id', pairArrays(pairs, parameter), onRow)('r.price_id'));
     }
     return { ...list, name: names.join('.'), where: conditions.join(' and ') };
   }
   const { joined, rest } = splitPairs(pairs);
-  const more = rest.length === 0 ? undefined : hasAllPairs('price_metadata', 'price_id', rest, parameter, onRow);
   const filter = {
     table: 'price_metadata',
     id: 'price_id',
     pairs: joined.map(([key, value]) => ({ key: parameter(key), value: parameter(value) })),
     onRow,
-    ...(more === undefined ? {} : { onId: more }),
+    ...(rest.length === 0 ? {} : { rest: pairArrays(rest, parameter) }),
+    finder: { name: 'find_prices_by_pairs', besides: listing },
   };
-  const name = `prices.list.${joined.length}${more === undefined ? '' : '.more'}`;
-  return { ...list, name, where: (cut) => pairCandidates(filter, cut), ...lookFirst(filter) };
+  const name = `prices.list.${joined.length}${rest.length === 0 ? '' : '.more'}`;
+  return { ...list, name, ...byPairs(filter) };
 }
 
 const listing = `$${valuesBeforeFilters + 1}`;

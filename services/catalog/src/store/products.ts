@@ -3,7 +3,7 @@ import type { Metadata } from '../domain/field-rules.ts';
 import type { Product, ProductFields } from '../domain/product.ts';
 import { selectList } from './columns.ts';
 import { type ListShape, type Page, type PageRequest, readPage, valuesBeforeFilters } from './page.ts';
-import { hasAllPairs, lookFirst, pairCandidates, splitPairs } from './pair-candidates.ts';
+import { byPairs, hasAllPairs, pairArrays, splitPairs } from './pair-candidates.ts';
 
 /** Adds a product; a pending one is in no list and not for sale until its session commits. */
 export async function insertProduct(tx: Tx, scope: Scope, product: Product, pending: boolean): Promise<void> {
@@ -124,9 +124,10 @@ function productListShape({ active, clientReferenceId, metadata }: ProductFilter
   const parameter = (value: unknown) => `$${valuesBeforeFilters + values.push(value)}`;
   const names = ['products.list'];
   const conditions = ['not r.pending'];
+  const state = active === undefined ? 'null' : parameter(active);
   if (active !== undefined) {
     names.push('active');
-    conditions.push(`r.active = ${parameter(active)}`);
+    conditions.push(`r.active = ${state}`);
   }
   if (clientReferenceId !== undefined) {
     names.push('reference');
@@ -138,18 +139,20 @@ function productListShape({ active, clientReferenceId, metadata }: ProductFilter
   if (given.length === 0 || clientReferenceId !== undefined) {
     if (given.length > 0) {
       names.push('pairs');
-      conditions.push(hasAllPairs('product_metadata', 'product_id', given, parameter)('r.product_id'));
+      conditions.push(hasAllPairs('product_metadata', 'product_id', pairArrays(given, parameter))('r.product_id'));
     }
     return { ...list, name: names.join('.'), where: conditions.join(' and ') };
   }
   const { joined, rest } = splitPairs(given);
   const pairs = joined.map(([key, value]) => ({ key: parameter(key), value: parameter(value) }));
-  const more = rest.length === 0 ? undefined : hasAllPairs('product_metadata', 'product_id', rest, parameter);
-  names.push(String(joined.length), ...(more === undefined ? [] : ['more']));
-  // What a list of products is filtered by besides is not in the pairs.
-  const onId = (id: string) =>
-    `exists (select from products r where ${ofScope} and r.product_id = ${id} and ${conditions.join(' and ')})` +
-    (more === undefined ? '' : ` and ${more(id)}`);
-  const filter = { table: 'product_metadata', id: 'product_id', pairs, onId };
-  return { ...list, name: names.join('.'), where: (cut) => pairCandidates(filter, cut), ...lookFirst(filter) };
+  names.push(String(joined.length), ...(rest.length === 0 ? [] : ['more']));
+  const filter = {
+    ...{ table: 'product_metadata', id: 'product_id', pairs },
+    ...(rest.length === 0 ? {} : { rest: pairArrays(rest, parameter) }),
+    // What a list of products is filtered by besides is not in the pairs.
+    onId: (id: string) =>
+      `exists (select from products r where ${ofScope} and r.product_id = ${id} and ${conditions.join(' and ')})`,
+    finder: { name: 'find_products_by_pairs', besides: state },
+  };
+  return { ...list, name: names.join('.'), ...byPairs(filter) };
 }
