@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTestPaymentMethod } from '../src/actions/create-test-payment-method.ts';
 import { cardKeeper, keepCard } from '../src/actions/keep-card.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
+import { findCustomer } from '../src/store/customers.ts';
 import { findPaymentMethod } from '../src/store/payment-methods.ts';
+import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
 import { line } from './world.ts';
 
@@ -28,13 +30,33 @@ describe('the card of a session whose card is used again', () => {
     ['a payment with setup_future_use', { lines: once, setupFutureUse: 'on_session' }],
   ] as const)('is kept for the customer of %s', async (_name, parts) => {
     const session = await world.session({ ...parts, lines: [...parts.lines], customerId });
-    expect(await cardKeeper(world.charging, world.scope, session.id)).toBe(customerId);
+    expect(await cardKeeper(world.charging, world.scope, session.id, 'credit')).toBe(customerId);
   });
 
   it('is kept for nobody where it pays this once, or the session has no customer', async () => {
     const [payment, guest] = [await world.session({ lines: once, customerId }), await world.session({ lines: once })];
-    expect(await cardKeeper(world.charging, world.scope, payment.id)).toBeNull();
-    expect(await cardKeeper(world.charging, world.scope, guest.id)).toBeNull();
+    expect(await cardKeeper(world.charging, world.scope, payment.id, 'credit')).toBeNull();
+    expect(await cardKeeper(world.charging, world.scope, guest.id, 'credit')).toBeNull();
+  });
+
+  it('makes a customer of who subscribes without one, once, by what the shop said of them', async () => {
+    const session = await world.session({
+      ...{ mode: 'subscription', lines: recurring, customerEmail: 'ada@example.com', defaults: { firstName: 'Ada' } },
+    });
+    const keepers = await Promise.all(
+      [1, 2, 3].map(() => cardKeeper(world.charging, world.scope, session.id, 'credit')),
+    );
+    expect(new Set(keepers).size).toBe(1);
+    const customer = await findCustomer(world.database, world.scope, keepers[0] ?? '');
+    expect(customer).toMatchObject({ email: 'ada@example.com', firstName: 'Ada' });
+    expect((await loadSession(world.database, world.scope, session.id))?.customerId).toBe(keepers[0]);
+  });
+
+  it('makes no customer where the card has one, or none was given', async () => {
+    const session = await world.session({ mode: 'subscription', lines: recurring });
+    const owned = await world.card('credit');
+    expect(await cardKeeper(world.charging, world.scope, session.id, owned.id)).toBeNull();
+    expect(await cardKeeper(world.charging, world.scope, session.id, undefined)).toBeNull();
   });
 
   it('is attached to the customer when it is nobody’s, and left with whom it belongs to', async () => {

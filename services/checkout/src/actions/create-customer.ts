@@ -30,7 +30,7 @@ export async function createCustomer(
   key?: { readonly key: string; readonly requestHash: Uint8Array } | undefined,
 ): Promise<CustomerMessage> {
   return withTx(database, scope, async (tx) => {
-    if (key === undefined) return create(tx, scope, input, clock.now());
+    if (key === undefined) return makeCustomer(tx, scope, input, clock.now());
     const use: KeyUse = {
       endpoint: 'POST /v1/customers',
       key: key.key,
@@ -41,13 +41,14 @@ export async function createCustomer(
     const claim = await claimKey(tx, scope, use, 10_000);
     if (claim.outcome === 'finished') return fromBinary(CustomerSchema, claim.answer.body);
     if (claim.outcome !== 'claimed') throw new Failure('idempotency_key_in_use', { retryAfterSeconds: 1 });
-    const message = await create(tx, scope, input, clock.now());
+    const message = await makeCustomer(tx, scope, input, clock.now());
     await finishKey(tx, scope, use, { status: 200, body: Buffer.from(toBinary(CustomerSchema, message)) });
     return message;
   });
 }
 
-async function create(tx: Tx, scope: Scope, input: NewCustomer, now: Date): Promise<CustomerMessage> {
+/** The customer and the event that tells of it, within a transaction. */
+export async function makeCustomer(tx: Tx, scope: Scope, input: NewCustomer, now: Date): Promise<CustomerMessage> {
   const createdAt = input.testClockId === null ? now : await timeOfClock(tx, scope, input.testClockId);
   const customer: Customer = {
     ...input,

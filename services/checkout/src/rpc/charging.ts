@@ -45,7 +45,7 @@ export function chargingHandlers(charging: Charging, testCards: TestCards): Impl
 
     async completeSession(request, call) {
       const cards: string[] = [];
-      const customerId = await cardKeeper(charging, call.scope, request.id);
+      const customerId = await cardKeeper(charging, call.scope, request.id, request.paymentMethod);
       for (const [field, text] of [
         ['payment_method', request.paymentMethod],
         ['second_payment_method', request.secondPaymentMethod],
