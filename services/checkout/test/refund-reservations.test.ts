@@ -152,6 +152,28 @@ describe('taking a refund out of what remains', () => {
     }
   });
 
+  it('holds without the code that a reservation is the sum of its cards, and of its lines', async () => {
+    for (const [cards, lines, constraint] of [
+      [99, 100, 'refund_is_the_sum_of_its_cards'],
+      [100, 101, 'refund_is_the_sum_of_its_lines'],
+    ] as const) {
+      const refundId = newId('refund');
+      await expect(
+        world.test.admin(
+          `with whole as (
+             insert into checkout.refund_reservations (account_id, test_mode, refund_id, session_id, amount_cents, acting_at)
+             values ($1, true, $2, 'fcs_x', 100, now())
+           ), cards as (
+             insert into checkout.refund_reservation_parts (account_id, test_mode, refund_id, payment_intent_id, amount_cents)
+             values ($1, true, $2, 'fpi_x', $3)
+           ) insert into checkout.refund_reservation_lines (account_id, test_mode, refund_id, line_id, payment_intent_id, amount_cents)
+             values ($1, true, $2, 'fli_x', 'fpi_x', $4)`,
+          [world.scope.accountId, refundId, cards, lines],
+        ),
+      ).rejects.toMatchObject({ constraint });
+    }
+  });
+
   it('refuses explicit payment methods without the feature, and a session that was not captured', async () => {
     const session = await paidSession();
     const methods = [{ paymentMethodId: newId('payment_method'), amount: cents(1) }];

@@ -80,4 +80,44 @@ describe('the database holds the money', () => {
         select 'facct_1', true, id, 'fpi_1', 0, 'fpm_1', 'fch_1', 'pi_1', 99, 'pending' from r`),
     ).rejects.toThrow(/sum to 99 and not to 100/);
   });
+
+  // A refund of 100 on two cards, 60 and 40, the second of which is about to fail.
+  async function splitRefund(id: string): Promise<void> {
+    await place.admin(`with r as (
+      insert into refunds.refunds (account_id, test_mode, id, status, subject_session_id, instruction, amount_cents,
+        payment_intent_id, balance_transaction_id, created_at)
+      values ('facct_1', true, '${id}', 'pending', 'fcs_1', '', 100, 'fpi_1', 'fbtxn_${id}', now()) returning id
+    ) insert into refunds.refund_items (account_id, test_mode, refund_id, payment_intent_id, position, payment_method_id,
+        charge_id, processor_intent_id, amount_cents, status, end_status, next_check_at)
+      select 'facct_1', true, id, 'fpi_1', 0, 'fpm_1', 'fch_1', 'pi_1', 60, 'pending', null, null from r union all
+      select 'facct_1', true, id, 'fpi_2', 1, 'fpm_2', 'fch_2', 'pi_2', 40, 'releasing', 'failed', now() from r`);
+  }
+
+  const attempt = (refundId: string, intentId: string, processorIntentId: string, amount: number) =>
+    place.admin(
+      `insert into refunds.refund_attempts (account_id, test_mode, id, refund_id, payment_intent_id, processor_intent_id,
+         amount_cents, status, lease_until, next_check_at)
+       values ('facct_1', true, $1, $2, $3, $4, $5, 'created', now(), now())`,
+      [`fatt_${refundId}_${processorIntentId}_${amount}`, refundId, intentId, processorIntentId, amount],
+    );
+
+  it('lets the processor be asked for nothing but what was reserved of a card, of that card', async () => {
+    await splitRefund('fre_3');
+    for (const [intentId, processorIntentId, amount] of [
+      ['fpi_1', 'pi_1', 61],
+      ['fpi_1', 'pi_2', 60],
+      ['fpi_2', 'pi_2', 60],
+    ] as const) {
+      await expect(attempt('fre_3', intentId, processorIntentId, amount)).rejects.toThrow(/asks_for_its_item/);
+    }
+    await attempt('fre_3', 'fpi_1', 'pi_1', 60);
+  });
+
+  it('refuses a refund that calls failed what is not the sum of its failed parts', async () => {
+    await splitRefund('fre_4');
+    const end = `update refunds.refund_items set status = 'failed', next_check_at = null
+      where refund_id = 'fre_4' and payment_intent_id = 'fpi_2'`;
+    await expect(place.admin(end)).rejects.toThrow(/sum to 40 and not to 0/);
+    await place.admin(`with ended as (${end}) update refunds.refunds set failed_cents = 40 where id = 'fre_4'`);
+  });
 });

@@ -46,6 +46,19 @@ describe('allocating a refund', () => {
     ]);
   });
 
+  it('takes the rest of one card for its part, and the components with the last of it', () => {
+    const both = session([line('a', 'health', 1_000, 0, { tax: 80 }), line('b', 'other', 3_000, 0, { tax: 240 })]);
+    const [health, other] = both.cards;
+    const lines = both.lines.map((one) => (one.id === 'a' ? one : { ...one, paymentIntentId: null }));
+    const first = allocateRefund({ ...both, lines, cards: health === undefined ? [] : [health] }, nothing);
+    expect(first).toMatchObject({ amount: 1_000, tax: 0 });
+    const spent = both.lines.map((one) =>
+      one.id === 'a' ? { ...one, paymentIntentId: null, refundedCents: one.capturedCents } : one,
+    );
+    const second = allocateRefund({ ...both, lines: spent, cards: other === undefined ? [] : [other] }, nothing);
+    expect(second).toMatchObject({ amount: 3_000, tax: 320 });
+  });
+
   it('refuses the rest when nothing remains, so that a retry after a lost answer is recognisable', () => {
     const spent = session([line('a', 'health', 1_000, 1_000)]);
     expect(() => allocateRefund(spent, nothing)).toThrow(

@@ -76,7 +76,14 @@ export function allocateRefund(session: RefundableSession, instruction: RefundIn
   const fills = new LineFills(session.lines);
   if (instruction.entries.length > 0) fillEntries(fills, session, instruction, components, remaining);
   else if (instruction.amount !== undefined)
-    fillAmount(fills, session, instruction, amountOf(instruction.amount, instruction, remaining), components, remaining);
+    fillAmount(
+      fills,
+      session,
+      instruction,
+      amountOf(instruction.amount, instruction, remaining),
+      components,
+      remaining,
+    );
   else if (statesComponents(instruction)) fillComponents(fills, session, components, remaining);
   else if (instruction.methods.length > 0) {
     // Cards with their amounts and nothing else: what they add up to is the refund.
@@ -287,7 +294,12 @@ function fillComponents(
 function allocateRest(fills: LineFills, session: RefundableSession, remaining: Cents): RefundAllocation {
   if (remaining === 0) throw new Failure('refund_amount_exceeds_remaining', { detail: 'Nothing is left to refund.' });
   fills.fillShares(session.lines.map((line) => ({ lines: [line], amount: restOfLine(line) })));
-  const rest = (name: keyof RefundComponents) => cents(session.captured[name] - session.refunded[name]);
+  // What is left of one card is not what is left of the session: its tax and shipping are on the other card's lines, too.
+  const isAll = session.lines.every(
+    (line) => line.capturedCents - line.refundedCents === (fills.amounts.get(line.id) ?? 0),
+  );
+  const rest = (name: keyof RefundComponents) =>
+    isAll ? cents(session.captured[name] - session.refunded[name]) : zero;
   return {
     ...collect(fills),
     tax: rest('tax'),
