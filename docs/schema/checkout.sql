@@ -85,6 +85,7 @@ CREATE UNIQUE INDEX charge_attempts_one_live ON checkout.charge_attempts USING b
 CREATE UNIQUE INDEX charge_attempts_one_per_eligibility_record ON checkout.charge_attempts USING btree (account_id, test_mode, eligibility_record_id) WHERE ((status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text, 'succeeded'::text])) AND (eligibility_record_id IS NOT NULL));
 CREATE INDEX charge_attempts_unsettled ON checkout.charge_attempts USING btree (next_check_at) WHERE (status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text]));
 CREATE TRIGGER charge_attempts_states BEFORE UPDATE OF status ON checkout.charge_attempts FOR EACH ROW EXECUTE FUNCTION keep_charge_attempt_terminal();
+CREATE TRIGGER guard_charges_within_session BEFORE INSERT ON checkout.charge_attempts FOR EACH ROW WHEN ((new.purpose = 'session'::text)) EXECUTE FUNCTION guard_charges_within_session();
 grant delete, insert, select, update on charge_attempts to eligo_checkout;
 grant select on charge_attempts to eligo_finder;
 
@@ -158,8 +159,11 @@ create table dead_letters (
   error text not null,
   deliveries integer not null,
   created_at timestamp(3) with time zone default now() not null,
+  redrive_at timestamp(3) with time zone,
+  redrives integer default 0 not null,
   constraint dead_letters_pkey PRIMARY KEY (consumer, event_id)
 );
+CREATE INDEX dead_letters_redrive ON checkout.dead_letters USING btree (consumer, redrive_at) WHERE (redrive_at IS NOT NULL);
 grant delete, insert, select, update on dead_letters to eligo_checkout;
 
 create table eligibility_records (
@@ -261,6 +265,7 @@ create policy own_rows on intent_operations for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE UNIQUE INDEX intent_operations_one_per_intent ON checkout.intent_operations USING btree (account_id, test_mode, payment_intent_id) WHERE (status = ANY (ARRAY['pending'::text, 'done'::text]));
 CREATE INDEX intent_operations_unsettled ON checkout.intent_operations USING btree (next_check_at) WHERE (status = 'pending'::text);
+CREATE TRIGGER guard_ended BEFORE UPDATE OF status ON checkout.intent_operations FOR EACH ROW WHEN (((old.status = ANY (ARRAY['done'::text, 'failed'::text])) AND (new.status <> old.status))) EXECUTE FUNCTION guard_ended();
 grant delete, insert, select, update on intent_operations to eligo_checkout;
 grant select on intent_operations to eligo_finder;
 
@@ -320,6 +325,17 @@ grant insert, select on outbox to eligo_checkout;
 grant update (payload) on outbox to eligo_finder;
 grant update (published_at), update (stream_seq) on outbox to eligo_checkout;
 
+create table outbox_repairs (
+  found_at timestamp(3) with time zone default clock_timestamp() not null,
+  stream text collate "C" not null,
+  how text not null,
+  kept_seq bigint not null,
+  consumers integer not null,
+  events bigint not null,
+  constraint outbox_repairs_pkey PRIMARY KEY (found_at, stream)
+);
+grant insert, select on outbox_repairs to eligo_checkout;
+
 create table outbox_stream (
   stream text collate "C" not null,
   created text not null,
@@ -366,6 +382,7 @@ create policy own_rows on payment_intents for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE INDEX payment_intents_by_customer ON checkout.payment_intents USING btree (account_id, test_mode, customer_id, id DESC) WHERE (customer_id IS NOT NULL);
 CREATE INDEX payment_intents_by_session ON checkout.payment_intents USING btree (account_id, test_mode, session_id, id DESC) WHERE (session_id IS NOT NULL);
+CREATE TRIGGER guard_payment_intent BEFORE UPDATE OF status ON checkout.payment_intents FOR EACH ROW EXECUTE FUNCTION guard_payment_intent();
 grant delete, insert, select, update on payment_intents to eligo_checkout;
 
 create table payment_locks (
@@ -440,6 +457,7 @@ create table payment_plans (
   next_check_at timestamp with time zone default now() not null,
   acting_at timestamp(3) with time zone not null,
   created_at timestamp with time zone default now() not null,
+  tries integer default 0 not null,
   constraint payment_plans_pkey PRIMARY KEY (account_id, test_mode, session_id, id),
   constraint payment_plans_health_cents_check CHECK ((health_cents >= 0)),
   constraint payment_plans_health_has_card CHECK (((health_cents = 0) OR (health_payment_method_id IS NOT NULL))),
@@ -455,8 +473,24 @@ create policy own_rows on payment_plans for all to public
 CREATE INDEX payment_plans_lapsing ON checkout.payment_plans USING btree (release_at) WHERE (state = 'awaiting_second_card'::text);
 CREATE UNIQUE INDEX payment_plans_one_live ON checkout.payment_plans USING btree (account_id, test_mode, session_id) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]));
 CREATE INDEX payment_plans_unsettled ON checkout.payment_plans USING btree (next_check_at) WHERE (state = ANY (ARRAY['running'::text, 'releasing'::text]));
+CREATE TRIGGER guard_ended BEFORE UPDATE OF state ON checkout.payment_plans FOR EACH ROW WHEN (((old.state = ANY (ARRAY['done'::text, 'failed'::text])) AND (new.state <> old.state))) EXECUTE FUNCTION guard_ended();
 grant delete, insert, select, update on payment_plans to eligo_checkout;
 grant select on payment_plans to eligo_finder;
+
+create table refund_claims (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  refund_id text collate "C" not null,
+  claim text not null,
+  claimed_at timestamp(3) with time zone default now() not null,
+  constraint refund_claims_pkey PRIMARY KEY (account_id, test_mode, refund_id),
+  constraint refund_claims_claim_check CHECK ((claim = ANY (ARRAY['reserved'::text, 'closed'::text])))
+);
+alter table refund_claims enable row level security;
+alter table refund_claims force row level security;
+create policy own_rows on refund_claims for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant insert, select on refund_claims to eligo_checkout;
 
 create table refund_reservation_lines (
   account_id text collate "C" not null,
@@ -514,6 +548,7 @@ alter table refund_reservations enable row level security;
 alter table refund_reservations force row level security;
 create policy own_rows on refund_reservations for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE CONSTRAINT TRIGGER check_refund_sums AFTER INSERT ON checkout.refund_reservations DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_refund_sums();
 grant delete, insert, select, update on refund_reservations to eligo_checkout;
 
 create table session_discounts (
@@ -775,6 +810,7 @@ create table setup_intents (
   payment_method_id text collate "C",
   session_id text collate "C",
   created_at timestamp(3) with time zone not null,
+  tries integer default 0 not null,
   constraint setup_intents_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint setup_intents_status_check CHECK ((status = ANY (ARRAY['requires_payment_method'::text, 'processing'::text, 'succeeded'::text, 'canceled'::text])))
 );
@@ -782,6 +818,7 @@ alter table setup_intents enable row level security;
 alter table setup_intents force row level security;
 create policy own_rows on setup_intents for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX setup_intents_by_customer ON checkout.setup_intents USING btree (account_id, test_mode, customer_id, id DESC);
 grant delete, insert, select, update on setup_intents to eligo_checkout;
 
 create table test_clocks (
@@ -803,6 +840,46 @@ create policy own_rows on test_clocks for all to public
 CREATE INDEX test_clocks_unsettled ON checkout.test_clocks USING btree (account_id, test_mode, id) WHERE unsettled;
 grant delete, insert, select, update on test_clocks to eligo_checkout;
 grant select on test_clocks to eligo_finder;
+
+CREATE OR REPLACE FUNCTION checkout.charge_work_waiting(older_than interval)
+ RETURNS TABLE(attempts_in_doubt bigint, plans bigint, holds bigint)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  select
+    (select count(*) from checkout.charge_attempts a
+      where a.status in ('sending', 'unknown') and a.created_at < now() - older_than),
+    (select count(*) from checkout.payment_plans p where p.state in ('running', 'releasing') and p.lease_until < now()),
+    (select count(*) from checkout.intent_operations o where o.status = 'pending' and o.created_at < now() - older_than)
+$function$;
+alter function charge_work_waiting(older_than interval) owner to eligo_finder;
+grant execute on function charge_work_waiting(older_than interval) to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.check_refund_sums()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  cards bigint;
+  lines bigint;
+begin
+  select coalesce(sum(p.amount_cents), 0) into cards from checkout.refund_reservation_parts p
+   where p.account_id = new.account_id and p.test_mode = new.test_mode and p.refund_id = new.refund_id;
+  if cards <> new.amount_cents then
+    raise exception 'the cards of a refund sum to % and not to %', cards, new.amount_cents
+      using errcode = 'check_violation', constraint = 'refund_is_the_sum_of_its_cards';
+  end if;
+  select coalesce(sum(l.amount_cents), 0) into lines from checkout.refund_reservation_lines l
+   where l.account_id = new.account_id and l.test_mode = new.test_mode and l.refund_id = new.refund_id;
+  if lines <> new.amount_cents then
+    raise exception 'the lines of a refund sum to % and not to %', lines, new.amount_cents
+      using errcode = 'check_violation', constraint = 'refund_is_the_sum_of_its_lines';
+  end if;
+  return null;
+end $function$;
+alter function check_refund_sums() owner to eligo_owner;
+grant execute on function check_refund_sums() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.check_session_sums()
  RETURNS trigger
@@ -908,6 +985,10 @@ AS $function$
   union all
   (select 'abandoned', a.account_id, a.test_mode, a.id from checkout.charge_attempts a
     where a.status = 'created' and a.next_check_at <= now() and a.lease_until < now() - interval '60 seconds'
+      and a.driver <> 'invoice' and not (a.driver = 'page' and exists (
+        select from checkout.payment_plans p
+         where p.account_id = a.account_id and p.test_mode = a.test_mode and p.session_id = a.subject_id
+           and p.state in ('running', 'releasing')))
     order by a.next_check_at limit most)
   union all
   (select 'operation', o.account_id, o.test_mode, o.id from checkout.intent_operations o
@@ -933,10 +1014,7 @@ CREATE OR REPLACE FUNCTION checkout.due_sessions(at timestamp with time zone, mo
 AS $function$
   select s.account_id, s.test_mode, s.id from checkout.sessions s
    where s.status = 'open' and s.test_clock_id is null and s.expires_at <= at
-     and not exists (
-       select from checkout.charge_attempts a
-        where a.account_id = s.account_id and a.test_mode = s.test_mode and a.purpose = 'session' and a.subject_id = s.id
-          and a.status in ('created', 'sending', 'unknown'))
+     and not checkout.is_charging(s.account_id, s.test_mode, s.id)
    order by s.expires_at limit most
 $function$;
 alter function due_sessions(at timestamp with time zone, most integer) owner to eligo_finder;
@@ -952,14 +1030,64 @@ AS $function$
     from checkout.test_clocks c
     join checkout.sessions s on s.account_id = c.account_id and s.test_mode = c.test_mode and s.test_clock_id = c.id
    where c.unsettled and s.status = 'open' and s.expires_at <= c.frozen_time
-     and not exists (
-       select from checkout.charge_attempts a
-        where a.account_id = s.account_id and a.test_mode = s.test_mode and a.purpose = 'session' and a.subject_id = s.id
-          and a.status in ('created', 'sending', 'unknown'))
+     and not checkout.is_charging(s.account_id, s.test_mode, s.id)
    limit most
 $function$;
 alter function due_sessions_on_clocks(most integer) owner to eligo_finder;
 grant execute on function due_sessions_on_clocks(most integer) to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.guard_charges_within_session()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  total bigint;
+  eligible bigint;
+  charged bigint;
+begin
+  select s.amount_total_cents, s.amount_eligible_cents into total, eligible from checkout.sessions s
+   where s.account_id = new.account_id and s.test_mode = new.test_mode and s.id = new.subject_id;
+  if total is null then
+    return new;
+  end if;
+  select coalesce(sum(a.amount_cents), 0) into charged from checkout.charge_attempts a
+   where a.account_id = new.account_id and a.test_mode = new.test_mode and a.purpose = 'session' and a.subject_id = new.subject_id
+     and a.status in ('created', 'sending', 'unknown', 'succeeded');
+  if charged + new.amount_cents > total or (new.leg = 'health' and new.amount_cents > eligible) then
+    raise exception 'more would be charged than session % comes to', new.subject_id
+      using errcode = 'check_violation', constraint = 'charges_within_session';
+  end if;
+  return new;
+end $function$;
+alter function guard_charges_within_session() owner to eligo_owner;
+grant execute on function guard_charges_within_session() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.guard_ended()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'what has ended in % stays as it is', tg_table_name
+    using errcode = 'check_violation', constraint = 'ended_stays_ended';
+end $function$;
+alter function guard_ended() owner to eligo_owner;
+grant execute on function guard_ended() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.guard_payment_intent()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if new.status <> old.status and (
+    old.status in ('succeeded', 'canceled') or (old.status = 'requires_capture' and new.status not in ('succeeded', 'canceled'))
+  ) then
+    raise exception 'a payment intent does not move from % to %', old.status, new.status
+      using errcode = 'check_violation', constraint = 'payment_intent_state_table';
+  end if;
+  return new;
+end $function$;
+alter function guard_payment_intent() owner to eligo_owner;
+grant execute on function guard_payment_intent() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.guard_session()
  RETURNS trigger
@@ -1007,6 +1135,21 @@ begin
 end $function$;
 alter function guard_session_line() owner to eligo_owner;
 grant execute on function guard_session_line() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.is_charging(in_account text, in_test_mode boolean, session text)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  select exists (
+    select from checkout.charge_attempts a
+     where a.account_id = in_account and a.test_mode = in_test_mode and a.purpose = 'session' and a.subject_id = session
+       and (a.status in ('sending', 'unknown') or (a.status = 'created' and a.lease_until >= now())
+         or (a.status = 'succeeded' and a.capture_method = 'automatic')))
+$function$;
+alter function is_charging(in_account text, in_test_mode boolean, session text) owner to eligo_finder;
+grant execute on function is_charging(in_account text, in_test_mode boolean, session text) to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.keep_charge_attempt_terminal()
  RETURNS trigger

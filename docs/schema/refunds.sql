@@ -41,8 +41,11 @@ create table dead_letters (
   error text not null,
   deliveries integer not null,
   created_at timestamp(3) with time zone default now() not null,
+  redrive_at timestamp(3) with time zone,
+  redrives integer default 0 not null,
   constraint dead_letters_pkey PRIMARY KEY (consumer, event_id)
 );
+CREATE INDEX dead_letters_redrive ON refunds.dead_letters USING btree (consumer, redrive_at) WHERE (redrive_at IS NOT NULL);
 grant delete, insert, select, update on dead_letters to eligo_refunds;
 
 create table idempotency_keys (
@@ -145,6 +148,17 @@ grant insert, select on outbox to eligo_refunds;
 grant update (payload) on outbox to eligo_finder;
 grant update (published_at), update (stream_seq) on outbox to eligo_refunds;
 
+create table outbox_repairs (
+  found_at timestamp(3) with time zone default clock_timestamp() not null,
+  stream text collate "C" not null,
+  how text not null,
+  kept_seq bigint not null,
+  consumers integer not null,
+  events bigint not null,
+  constraint outbox_repairs_pkey PRIMARY KEY (found_at, stream)
+);
+grant insert, select on outbox_repairs to eligo_refunds;
+
 create table outbox_stream (
   stream text collate "C" not null,
   created text not null,
@@ -172,6 +186,7 @@ create table refund_attempts (
   failure_code text,
   created_at timestamp(3) with time zone default now() not null,
   constraint refund_attempts_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint asks_for_its_item FOREIGN KEY (account_id, test_mode, refund_id, payment_intent_id, processor_intent_id, amount_cents) REFERENCES refund_items(account_id, test_mode, refund_id, payment_intent_id, processor_intent_id, amount_cents),
   constraint refund_attempts_account_id_test_mode_refund_id_payment_int_fkey FOREIGN KEY (account_id, test_mode, refund_id, payment_intent_id) REFERENCES refund_items(account_id, test_mode, refund_id, payment_intent_id),
   constraint known_once_accepted CHECK (((status = ANY (ARRAY['accepted'::text, 'ended'::text])) = (processor_refund_id IS NOT NULL))),
   constraint refund_attempts_amount_cents_check CHECK ((amount_cents > 0)),
@@ -227,7 +242,9 @@ create policy finder_reads on refund_items for select to eligo_finder
   using (true);
 create policy own_rows on refund_items for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE UNIQUE INDEX refund_items_as_asked ON refunds.refund_items USING btree (account_id, test_mode, refund_id, payment_intent_id, processor_intent_id, amount_cents);
 CREATE INDEX refund_items_due ON refunds.refund_items USING btree (next_check_at) WHERE (next_check_at IS NOT NULL);
+CREATE CONSTRAINT TRIGGER check_failed_sum AFTER UPDATE OF status ON refunds.refund_items DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.status = ANY (ARRAY['failed'::text, 'canceled'::text]))) EXECUTE FUNCTION check_failed_sum();
 CREATE CONSTRAINT TRIGGER check_refund_sum AFTER INSERT ON refunds.refund_items DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_refund_sum();
 CREATE TRIGGER guard_refund_item BEFORE UPDATE ON refunds.refund_items FOR EACH ROW EXECUTE FUNCTION guard_refund_item();
 grant insert, select on refund_items to eligo_refunds;
@@ -291,6 +308,28 @@ CREATE TRIGGER guard_refund BEFORE UPDATE ON refunds.refunds FOR EACH ROW EXECUT
 grant insert, select, update on refunds to eligo_refunds;
 grant select on refunds to eligo_finder;
 
+CREATE OR REPLACE FUNCTION refunds.check_failed_sum()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  whole bigint;
+  parts bigint;
+begin
+  select r.failed_cents into whole from refunds.refunds r
+   where r.account_id = new.account_id and r.test_mode = new.test_mode and r.id = new.refund_id;
+  select coalesce(sum(i.amount_cents), 0) into parts from refunds.refund_items i
+   where i.account_id = new.account_id and i.test_mode = new.test_mode and i.refund_id = new.refund_id
+     and i.status in ('failed', 'canceled');
+  if whole is distinct from parts then
+    raise exception 'the failed parts of a refund sum to % and not to %', parts, whole
+      using errcode = 'check_violation', constraint = 'failed_is_the_sum_of_failed_parts';
+  end if;
+  return null;
+end $function$;
+alter function check_failed_sum() owner to eligo_owner;
+grant execute on function check_failed_sum() to eligo_refunds;
+
 CREATE OR REPLACE FUNCTION refunds.check_ledger_transaction()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -350,6 +389,34 @@ AS $function$
 $function$;
 alter function due_refund_work(most integer) owner to eligo_finder;
 grant execute on function due_refund_work(most integer) to eligo_refunds;
+
+CREATE OR REPLACE FUNCTION refunds.due_refund_work_after(most integer, after_due timestamp with time zone, after_kind text, after_id text, after_part text)
+ RETURNS TABLE(kind text, account_id text, test_mode boolean, id text, part text, due_at timestamp with time zone)
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'refunds', 'pg_temp'
+AS $function$
+  select * from (
+    (select 'requested' as kind, r.account_id, r.test_mode, r.id, '' as part, r.next_check_at as due_at from refunds.refunds r
+      where r.status = 'requested' and r.next_check_at <= now() and (r.lease_until is null or r.lease_until <= now())
+        and r.next_check_at >= after_due and (r.next_check_at, 'requested' collate "C", r.id, '') > (after_due, after_kind, after_id, after_part)
+      order by r.next_check_at, r.id limit most)
+    union all
+    (select 'attempt', a.account_id, a.test_mode, a.id, '', a.next_check_at from refunds.refund_attempts a
+      where a.status in ('created', 'sending', 'unknown', 'accepted') and a.next_check_at <= now() and a.lease_until <= now()
+        and a.next_check_at >= after_due and (a.next_check_at, 'attempt' collate "C", a.id, '') > (after_due, after_kind, after_id, after_part)
+      order by a.next_check_at, a.id limit most)
+    union all
+    (select 'releasing', i.account_id, i.test_mode, i.refund_id, i.payment_intent_id, i.next_check_at from refunds.refund_items i
+      where i.status = 'releasing' and i.next_check_at <= now() and (i.lease_until is null or i.lease_until <= now())
+        and i.next_check_at >= after_due
+        and (i.next_check_at, 'releasing' collate "C", i.refund_id, i.payment_intent_id) > (after_due, after_kind, after_id, after_part)
+      order by i.next_check_at, i.refund_id, i.payment_intent_id limit most)
+  ) due
+  order by due_at, kind collate "C", id collate "C", part collate "C" limit most
+$function$;
+alter function due_refund_work_after(most integer, after_due timestamp with time zone, after_kind text, after_id text, after_part text) owner to eligo_finder;
+grant execute on function due_refund_work_after(most integer, after_due timestamp with time zone, after_kind text, after_id text, after_part text) to eligo_refunds;
 
 CREATE OR REPLACE FUNCTION refunds.guard_refund()
  RETURNS trigger

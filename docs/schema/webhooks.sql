@@ -32,8 +32,11 @@ create table dead_letters (
   error text not null,
   deliveries integer not null,
   created_at timestamp(3) with time zone default now() not null,
+  redrive_at timestamp(3) with time zone,
+  redrives integer default 0 not null,
   constraint dead_letters_pkey PRIMARY KEY (consumer, event_id)
 );
+CREATE INDEX dead_letters_redrive ON webhooks.dead_letters USING btree (consumer, redrive_at) WHERE (redrive_at IS NOT NULL);
 grant delete, insert, select, update on dead_letters to eligo_webhooks;
 
 create table deliveries (
@@ -204,6 +207,17 @@ grant delete, select on outbox to eligo_finder;
 grant insert, select on outbox to eligo_webhooks;
 grant update (payload) on outbox to eligo_finder;
 grant update (published_at), update (stream_seq) on outbox to eligo_webhooks;
+
+create table outbox_repairs (
+  found_at timestamp(3) with time zone default clock_timestamp() not null,
+  stream text collate "C" not null,
+  how text not null,
+  kept_seq bigint not null,
+  consumers integer not null,
+  events bigint not null,
+  constraint outbox_repairs_pkey PRIMARY KEY (found_at, stream)
+);
+grant insert, select on outbox_repairs to eligo_webhooks;
 
 create table outbox_stream (
   stream text collate "C" not null,
