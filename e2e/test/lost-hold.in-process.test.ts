@@ -35,7 +35,7 @@ describe('a hold that is gone when the other card has paid', () => {
 
     const [refundId] = session.refunds as string[];
     const { refund } = (await stage.api.ok('GET', `/v1/refunds/${refundId}`)) as { refund: Json };
-    expect(refund).toMatchObject({ amount: rest, status: 'succeeded' });
+    expect(refund).toMatchObject({ amount: rest, status: 'succeeded', reason: 'payment_incomplete' });
     const given = records(await stage.eligo.sandbox('GET', '/sandbox/refunds'), 'data');
     expect(given.filter(({ amount }) => amount === rest)).toHaveLength(1);
 

@@ -83,6 +83,7 @@ describe('a hold that is gone when the other card has paid', () => {
       operationId: `unpaid:${session.id}`,
       subject: { case: 'sessionId', value: session.id },
       amountCents: undefined,
+      reason: 'payment_incomplete',
     });
     expect(await captured(session)).toEqual([
       [4_000, 0],
@@ -285,6 +286,6 @@ async function refundCommand(session: Session) {
   );
   const { object } = fromBinary(EventSchema, rows[0]?.payload ?? Buffer.alloc(0));
   if (object.case !== 'refundRequested') throw new Error('no refund command');
-  const { operationId, subject, amountCents } = object.value;
-  return { operationId, subject, amountCents };
+  const { operationId, subject, amountCents, reason } = object.value;
+  return { operationId, subject, amountCents, reason };
 }

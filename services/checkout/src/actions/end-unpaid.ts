@@ -38,6 +38,8 @@ async function requestRefund(tx: Tx, scope: Scope, session: Session, at: Date): 
       value: create(RefundRequestedSchema, {
         operationId: `unpaid:${session.id}`,
         subject: { case: 'sessionId', value: session.id },
+        // The partner did not ask for it: its reason says why it is there.
+        reason: 'payment_incomplete',
       }),
     },
   });
