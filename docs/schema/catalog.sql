@@ -168,9 +168,13 @@ create table inline_lines (
 );
 alter table inline_lines enable row level security;
 alter table inline_lines force row level security;
+create policy abandoned_line_read on inline_lines for select to eligo_finder
+  using (true);
 create policy account_scope on inline_lines for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
-grant insert, select, update on inline_lines to eligo_catalog;
+CREATE INDEX inline_lines_by_price ON catalog.inline_lines USING btree (account_id, test_mode, price_id);
+grant delete, insert, select, update on inline_lines to eligo_catalog;
+grant select on inline_lines to eligo_finder;
 
 create table migrations (
   id text collate "C" not null,
@@ -286,10 +290,13 @@ CREATE INDEX prices_by_product ON catalog.prices USING btree (account_id, test_m
 CREATE INDEX prices_listed ON catalog.prices USING btree (account_id, test_mode, listing, price_id);
 CREATE UNIQUE INDEX prices_lookup_key ON catalog.prices USING btree (account_id, test_mode, lookup_key) WHERE (lookup_key IS NOT NULL);
 CREATE INDEX prices_metadata_tokens ON catalog.prices USING gin (metadata_tokens(account_id, test_mode, listing, metadata)) WITH (fastupdate=off) WHERE (metadata <> '{}'::jsonb);
+CREATE INDEX prices_pending ON catalog.prices USING btree (created_at) WHERE (pending AND inline);
+CREATE TRIGGER prices_deleted_pending BEFORE DELETE ON catalog.prices FOR EACH ROW WHEN ((NOT old.pending)) EXECUTE FUNCTION refuse_unless_pending();
 CREATE TRIGGER prices_immutable BEFORE UPDATE ON catalog.prices FOR EACH ROW WHEN ((((((((old.unit_amount_cents IS DISTINCT FROM new.unit_amount_cents) OR (old.recurring_interval IS DISTINCT FROM new.recurring_interval)) OR (old.recurring_interval_count IS DISTINCT FROM new.recurring_interval_count)) OR (old.trial_period_days IS DISTINCT FROM new.trial_period_days)) OR (old.product_id IS DISTINCT FROM new.product_id)) OR (old.created_at IS DISTINCT FROM new.created_at)) OR (old.inline IS DISTINCT FROM new.inline))) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER prices_metadata_added AFTER INSERT ON catalog.prices REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION price_metadata_added();
 CREATE TRIGGER prices_metadata_changed AFTER UPDATE ON catalog.prices REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION price_metadata_changed();
-grant insert, select, update on prices to eligo_catalog;
+CREATE TRIGGER prices_metadata_removed AFTER DELETE ON catalog.prices REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION price_metadata_removed();
+grant delete, insert, select, update on prices to eligo_catalog;
 grant select on prices to eligo_finder;
 
 create unlogged table product_code_changes (
@@ -399,9 +406,11 @@ CREATE INDEX products_by_active ON catalog.products USING btree (account_id, tes
 CREATE INDEX products_by_client_reference ON catalog.products USING btree (account_id, test_mode, client_reference_id, product_id) WHERE (client_reference_id IS NOT NULL);
 CREATE INDEX products_listed ON catalog.products USING btree (account_id, test_mode, pending, product_id);
 CREATE INDEX products_metadata_tokens ON catalog.products USING gin (metadata_tokens(account_id, test_mode, ''::text, metadata)) WITH (fastupdate=off) WHERE (metadata <> '{}'::jsonb);
+CREATE TRIGGER products_deleted_pending BEFORE DELETE ON catalog.products FOR EACH ROW WHEN ((NOT old.pending)) EXECUTE FUNCTION refuse_unless_pending();
 CREATE TRIGGER products_metadata_added AFTER INSERT ON catalog.products REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION product_metadata_added();
 CREATE TRIGGER products_metadata_changed AFTER UPDATE ON catalog.products REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION product_metadata_changed();
-grant insert, select, update on products to eligo_catalog;
+CREATE TRIGGER products_metadata_removed AFTER DELETE ON catalog.products REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION product_metadata_removed();
+grant delete, insert, select, update on products to eligo_catalog;
 grant select on products to eligo_finder;
 
 create table promo_codes (
@@ -477,6 +486,20 @@ create policy account_scope on shipping_rates for all to public
 CREATE INDEX shipping_rates_by_active ON catalog.shipping_rates USING btree (account_id, test_mode, active, shipping_rate_id);
 CREATE TRIGGER shipping_rates_immutable BEFORE UPDATE ON catalog.shipping_rates FOR EACH ROW WHEN ((((old.display_name IS DISTINCT FROM new.display_name) OR (old.amount_cents IS DISTINCT FROM new.amount_cents)) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION refuse_change();
 grant insert, select, update on shipping_rates to eligo_catalog;
+
+CREATE OR REPLACE FUNCTION catalog.find_abandoned_lines(made_before timestamp with time zone, most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, session_id text, line_index integer, price_id text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'catalog', 'pg_temp'
+AS $function$
+    select l.account_id, l.test_mode, l.session_id, l.line_index, l.price_id
+    from (select p.account_id, p.test_mode, p.price_id from prices p
+          where p.pending and p.inline and p.created_at < made_before order by p.created_at limit most) waiting
+    join inline_lines l on l.account_id = waiting.account_id and l.test_mode = waiting.test_mode and l.price_id = waiting.price_id
+  $function$;
+alter function find_abandoned_lines(made_before timestamp with time zone, most integer) owner to eligo_finder;
+grant execute on function find_abandoned_lines(made_before timestamp with time zone, most integer) to eligo_catalog;
 
 CREATE OR REPLACE FUNCTION catalog.find_prices_by_pairs(in_account text, in_mode boolean, wanted_listing text, pairs jsonb, direction text, bound text, most bigint, skipped bigint)
  RETURNS SETOF text
@@ -583,6 +606,20 @@ end $function$;
 alter function price_metadata_changed() owner to eligo_owner;
 grant execute on function price_metadata_changed() to eligo_catalog;
 
+CREATE OR REPLACE FUNCTION catalog.price_metadata_removed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'catalog', 'pg_temp'
+AS $function$
+begin
+  delete from price_metadata m using removed r cross join lateral jsonb_each_text(r.metadata) pair
+  where m.account_id = r.account_id and m.test_mode = r.test_mode and m.key = pair.key and m.value = pair.value
+    and m.listing = r.listing and m.price_id = r.price_id;
+  return null;
+end $function$;
+alter function price_metadata_removed() owner to eligo_owner;
+grant execute on function price_metadata_removed() to eligo_catalog;
+
 CREATE OR REPLACE FUNCTION catalog.product_metadata_added()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -620,6 +657,19 @@ begin
 end $function$;
 alter function product_metadata_changed() owner to eligo_owner;
 grant execute on function product_metadata_changed() to eligo_catalog;
+
+CREATE OR REPLACE FUNCTION catalog.product_metadata_removed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'catalog', 'pg_temp'
+AS $function$
+begin
+  delete from product_metadata m using removed r cross join lateral jsonb_each_text(r.metadata) pair
+  where m.account_id = r.account_id and m.test_mode = r.test_mode and m.key = pair.key and m.value = pair.value and m.product_id = r.product_id;
+  return null;
+end $function$;
+alter function product_metadata_removed() owner to eligo_owner;
+grant execute on function product_metadata_removed() to eligo_catalog;
 
 CREATE OR REPLACE FUNCTION catalog.prune_events(outbox_days integer, inbox_days integer, batch integer)
  RETURNS bigint
@@ -683,6 +733,16 @@ begin
 end $function$;
 alter function refuse_redemption_move() owner to eligo_owner;
 grant execute on function refuse_redemption_move() to eligo_catalog;
+
+CREATE OR REPLACE FUNCTION catalog.refuse_unless_pending()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'a row of % that is not pending was deleted', tg_table_name using errcode = 'check_violation';
+end $function$;
+alter function refuse_unless_pending() owner to eligo_owner;
+grant execute on function refuse_unless_pending() to eligo_catalog;
 
 alter default privileges in schema catalog grant delete, insert, select, update on tables to eligo_catalog;
 

@@ -3,13 +3,16 @@ import { createReadStream, createWriteStream, mkdtempSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { testDatabase } from '@eligo/testkit';
+import { setup, teardown } from '@eligo/testkit/global-setup';
 import { gtin14 } from '../src/domain/product-code.ts';
 import { importProductCodes, type ProductCodeImportResult } from '../src/import/product-codes.ts';
 import { catalogService } from '../src/service.ts';
 
 // Imports a generated list of 2,000,000 codes (or as many as the first argument says), then the same list again, then one in which every
-// thousandth code has another class. ELIGO_TEST_POSTGRES_URL names the server.
+// thousandth code has another class: `npm run check:import -w @eligo/catalog -- 2000000`. On a server of its own, unless
+// ELIGO_TEST_POSTGRES_URL names one.
 const count = Number(process.argv[2] ?? 2_000_000);
+await setup();
 const place = await testDatabase(catalogService);
 const folder = mkdtempSync(join(tmpdir(), 'product-codes-'));
 try {
@@ -39,6 +42,7 @@ try {
 } finally {
   rmSync(folder, { recursive: true });
   await place.drop();
+  await teardown();
 }
 
 function tell(what: string, result: ProductCodeImportResult, readMs: number, totalMs: number): void {

@@ -1,14 +1,17 @@
 import type { Database, Scope } from '@eligo/postgres';
 import { testDatabase } from '@eligo/testkit';
+import { setup, teardown } from '@eligo/testkit/global-setup';
 import { catalogService } from '../src/service.ts';
 import { listPrices } from '../src/store/price-list.ts';
 import { findPrice } from '../src/store/prices.ts';
 
 // How many pages of ten prices a second, by two metadata pairs, of accounts with 10,000, 100,000 and 1,000,000 prices (or as many as the
-// arguments say), and how the larger ones do against the smallest: A B A B, medians of the rounds. ELIGO_TEST_POSTGRES_URL names the server.
+// arguments say), and how the larger ones do against the smallest: A B A B, medians of the rounds. On a server of its own, unless ELIGO_TEST_POSTGRES_URL
+// names one.
 const sizes = process.argv.length > 2 ? process.argv.slice(2).map(Number) : [10_000, 100_000, 1_000_000];
 const rounds = 7;
 const pagesARound = 400;
+await setup();
 const place = await testDatabase(catalogService);
 try {
   const database = place.open('catalog', { max: 4, statementTimeoutMs: 60_000, connectionWaitMs: 60_000 });
@@ -55,6 +58,7 @@ try {
   }
 } finally {
   await place.drop();
+  await teardown();
 }
 
 function idOf(number: number): string {

@@ -1,11 +1,15 @@
 import { eventsMigrations } from '@eligo/events';
 import { migrationSource } from '@eligo/postgres';
 import type { ServiceComposition } from '@eligo/service';
+import { removeAbandonedLines } from './jobs/remove-abandoned-lines.ts';
 import { catalogHandlers } from './rpc/handlers.ts';
 
 /** The catalog: what can be sold, and what decides its eligibility. */
 export const catalogService: ServiceComposition = {
   name: 'catalog',
   migrations: [eventsMigrations, migrationSource('catalog', new URL('../migrations', import.meta.url))],
-  build: ({ database, clock }) => ({ handlers: catalogHandlers({ database, clock }) }),
+  build: ({ database, clock }) => ({
+    handlers: catalogHandlers({ database, clock }),
+    jobs: [removeAbandonedLines({ database, clock })],
+  }),
 };
