@@ -1,5 +1,5 @@
 import { publicEventTypes } from '@eligo/contract';
-import { busConsumers, type ComponentName, componentNames } from '@eligo/stack';
+import { busConsumers, busConsumerTypes, type ComponentName, componentNames } from '@eligo/stack';
 import { UsageError } from './command.ts';
 
 /** A consumer of one producer's events. */
@@ -27,15 +27,9 @@ export function consumptions(): Consumption[] {
   );
 }
 
-// Commands have one consumer each; partners are told of the public events.
-const typesByConsumer: Readonly<Record<string, readonly string[]>> = {
-  'webhooks public-events': publicEventTypes,
-  'billing subscription-start': ['command.subscription.start'],
-  'refunds refund-commands': ['command.refund'],
-};
-
 function typesOf(service: string, consumer: string): readonly string[] {
-  const types = typesByConsumer[`${service} ${consumer}`];
+  const types = busConsumerTypes[`${service} ${consumer}`];
+  if (types === 'public') return publicEventTypes;
   if (types === undefined) throw new Error(`which events ${consumer} of ${service} takes is not known here`);
   return types;
 }

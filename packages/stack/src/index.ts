@@ -8,7 +8,7 @@ export type { Variables } from './environment.ts';
 export { freePort, freePorts } from './free-port.ts';
 export { defaultHomePath, type Home, homeAt, makeHome, repositoryRoot } from './home.ts';
 export { natsConfiguration } from './nats/configuration.ts';
-export { busConsumers } from './nats/consumers.ts';
+export { busConsumers, busConsumerTypes } from './nats/consumers.ts';
 export { findNatsServer } from './nats/find-server.ts';
 export { type NatsPlace, type NatsServer, startNats } from './nats/server.ts';
 export { nodeChildArguments } from './node-child.ts';

@@ -6,7 +6,7 @@ import { componentNames, serviceNames } from '../src/components.ts';
 import { loadCompositions } from '../src/compositions.ts';
 import { componentVariables } from '../src/environment.ts';
 import { natsConfiguration } from '../src/nats/configuration.ts';
-import { busConsumers } from '../src/nats/consumers.ts';
+import { busConsumers, busConsumerTypes } from '../src/nats/consumers.ts';
 import { generateSecrets } from '../src/secrets.ts';
 
 it('is what deploy/nats.conf holds for the compose file, with passwords from the environment', async () => {
@@ -16,10 +16,11 @@ it('is what deploy/nats.conf holds for the compose file, with passwords from the
   await expect(note + text).toMatchFileSnapshot('../../../deploy/nats.conf');
 });
 
-it('lets each component run just the consumers that it declares', async () => {
+it('lets each component run just the consumers that it declares, and knows what they take', async () => {
   const { migrations, open } = await loadCompositions();
   const database = await testDatabase(...componentNames.map((name) => ({ name, migrations: migrations[name] })));
   const declared: Record<string, Record<string, string[]>> = {};
+  const types: Record<string, readonly string[]> = {};
   try {
     for (const name of componentNames) {
       const component = await open(name, {
@@ -32,7 +33,10 @@ it('lets each component run just the consumers that it declares', async () => {
           startConsumer(_database, definition) {
             const own = declared[name] ?? {};
             declared[name] = own;
-            for (const { from } of definition.subscriptions) own[from] = [...(own[from] ?? []), definition.consumer];
+            for (const { from, types: taken } of definition.subscriptions) {
+              own[from] = [...(own[from] ?? []), definition.consumer];
+              types[`${name} ${definition.consumer}`] = taken;
+            }
             return { stop: async () => undefined };
           },
           close: async () => undefined,
@@ -44,6 +48,11 @@ it('lets each component run just the consumers that it declares', async () => {
     await database.drop();
   }
   expect(declared).toEqual(busConsumers);
+  const known = Object.entries(types).map(([consumer, taken]) =>
+    // Those of partners are the contract's to list.
+    [consumer, busConsumerTypes[consumer] === 'public' ? 'public' : taken],
+  );
+  expect(Object.fromEntries(known)).toEqual(busConsumerTypes);
 });
 
 it('gives no user more than its own: another service’s subjects are refused, and strangers are not let in', async () => {

@@ -10,3 +10,14 @@ export const busConsumers: Readonly<Partial<Record<ComponentName, Readonly<Recor
   refunds: { billing: ['refund-commands'], checkout: ['refund-commands'] },
   webhooks: Object.fromEntries(serviceNames.map((from) => [from, ['public-events']])),
 };
+
+/**
+ * The event types that each of them takes, by component and consumer: what an operator's comparison of outboxes and inboxes asks for. `public`
+ * stands for all that partners are told of.
+ */
+export const busConsumerTypes: Readonly<Record<string, readonly string[] | 'public'>> = {
+  'billing subscription-start': ['command.subscription.start'],
+  'checkout renewals': ['customer.subscription.updated', 'customer.subscription.deleted'],
+  'refunds refund-commands': ['command.refund'],
+  'webhooks public-events': 'public',
+};
