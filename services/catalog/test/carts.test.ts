@@ -4,7 +4,7 @@ import { type Machine, machine, refusalOf, type Shop } from './machine.ts';
 
 let on: Machine;
 beforeAll(async () => {
-  on = await machine();
+  on = await machine({ connections: 50 });
 });
 afterAll(() => on.close());
 
@@ -135,7 +135,7 @@ describe('an inline line', () => {
       sessionId: newId('checkout_session'),
       lines: [ofData(700n, owner), ofData(800n, owner), ofData(900n, { case: 'productId', value: existing })],
     };
-    const carts = await Promise.all(Array.from({ length: 6 }, () => resolve(shop, request)));
+    const carts = await Promise.all(Array.from({ length: 20 }, () => resolve(shop, request)));
     const idsOf = (cart: (typeof carts)[number]) => cart.lines.map(({ price }) => price?.priceId);
     expect(new Set(carts.map((cart) => idsOf(cart).join())).size).toBe(1);
     expect(carts[0]?.lines.map(({ price }) => price?.unitAmountCents)).toEqual([700n, 800n, 900n]);

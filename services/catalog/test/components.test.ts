@@ -6,7 +6,7 @@ import { type Machine, machine, refusalOf } from './machine.ts';
 
 let on: Machine;
 beforeAll(async () => {
-  on = await machine();
+  on = await machine({ connections: 50 });
 });
 afterAll(() => on.close());
 

@@ -4,7 +4,7 @@ import { type Machine, machine, refusalOf, type Shop } from './machine.ts';
 
 let on: Machine;
 beforeAll(async () => {
-  on = await machine();
+  on = await machine({ connections: 50 });
 });
 afterAll(() => on.close());
 

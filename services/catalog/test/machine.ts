@@ -33,9 +33,10 @@ export interface Shop extends CallOptions {
   readonly atCheckout: CallOptions;
 }
 
-export async function machine(): Promise<Machine> {
+/** With more connections where a test is about what happens at once: each is a transaction of its own in Postgres. */
+export async function machine({ connections = 10 } = {}): Promise<Machine> {
   const place = await testDatabase(catalogService);
-  const database = place.open('catalog', { max: 10, connectionWaitMs: 20_000, lockTimeoutMs: 20_000 });
+  const database = place.open('catalog', { max: connections, connectionWaitMs: 20_000, lockTimeoutMs: 20_000 });
   const keys = generateComponentKeys(['gateway', 'checkout', 'catalog']);
   const identityOf = (name: string) =>
     openIdentity({ name, privateKey: keys.privateKeys[name] ?? '', publicKeys: keys.publicKeys });

@@ -4,7 +4,7 @@ import { type Machine, machine, refusalOf, type Shop } from './machine.ts';
 
 let on: Machine;
 beforeAll(async () => {
-  on = await machine();
+  on = await machine({ connections: 50 });
 });
 afterAll(() => on.close());
 
@@ -182,6 +182,27 @@ describe('a lookup key', () => {
     await Promise.all(ids.map((id) => price(shop, id, { lookupKey: 'hot', transferLookupKey: true })));
     const { prices } = await on.gateway.listPrices({ lookupKeys: ['hot'] }, shop);
     expect(prices).toHaveLength(1);
+  });
+});
+
+describe('a lookup key that moves', () => {
+  it('is held by one price at every moment, also for those who look while twenty move it', async () => {
+    const shop = on.account();
+    const ids = await Promise.all(Array.from({ length: 20 }, () => product(shop)));
+    await price(shop, ids[0] ?? '', { lookupKey: 'hot' });
+    let isMoving = true;
+    const seen: number[] = [];
+    const look = async () => {
+      while (isMoving) seen.push((await on.gateway.listPrices({ lookupKeys: ['hot'] }, shop)).prices.length);
+    };
+    const looking = Array.from({ length: 4 }, look);
+    for (let round = 0; round < 5; round += 1) {
+      await Promise.all(ids.map((id) => price(shop, id, { lookupKey: 'hot', transferLookupKey: true })));
+    }
+    isMoving = false;
+    await Promise.all(looking);
+    expect(seen.length).toBeGreaterThan(10);
+    expect(new Set(seen)).toEqual(new Set([1]));
   });
 });
 
