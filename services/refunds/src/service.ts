@@ -11,6 +11,10 @@ import { refundCommands } from './consumers/refund-commands.ts';
 import { drive } from './jobs/drive.ts';
 import { RefundWorker } from './jobs/refund-worker.ts';
 import { refundMethods } from './rpc/refunds.ts';
+import { countWorkInDoubt } from './store/due-work.ts';
+
+/** What nobody knows the outcome of for longer than this is an operator's to look at. */
+const inDoubtAfterSeconds = 300;
 
 /** The refunds service: money returned. */
 export const refundsService: ServiceComposition<RefundsSettings> = {
@@ -27,6 +31,9 @@ export const refundsService: ServiceComposition<RefundsSettings> = {
       'call',
       'outcome',
     ]);
+    metrics.gauge('refunds_in_doubt', 'Refunds that have not been settled for five minutes, and should have been', () =>
+      countWorkInDoubt(database, inDoubtAfterSeconds),
+    );
     const processors = openProcessors(context.settings.processors, {
       beforeCall: () => refuseInsideTransaction('a call to the processor'),
       onCall: ({ call, outcome, durationMs }) => calls.observe({ call, outcome }, durationMs / 1_000),

@@ -1,11 +1,12 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import { RefundInstructionSchema } from '@eligo/proto/checkout/v1/checkout';
+import { waitUntil } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Refunds } from '../src/actions/context.ts';
 import { drive } from '../src/jobs/drive.ts';
 import { RefundWorker } from '../src/jobs/refund-worker.ts';
-import type { DueWork } from '../src/store/due-work.ts';
+import { countWorkInDoubt, type DueWork } from '../src/store/due-work.ts';
 import { type Machine, machine, someScope, untilStatus } from './machine.ts';
 
 let on: Machine;
@@ -128,6 +129,34 @@ it('an outage of the processor ends no watch over a refund that went through', a
     [id],
   );
   expect(attempt?.status).toBe('accepted');
+});
+
+it('what should have been settled by now is counted: asked for, sent, or not heard by checkout', async () => {
+  const scope = someScope();
+  const inDoubt = () => countWorkInDoubt(on.service.database, 300);
+  const before = await inDoubt();
+  await leaveBehind(scope.accountId, 2);
+  expect(await inDoubt()).toBe(before);
+  await on.admin(`update refunds.refunds set requested_at = now() - interval '6 minutes' where account_id = $1`, [
+    scope.accountId,
+  ]);
+  expect(await inDoubt()).toBe(before + 2);
+  await on.admin('delete from refunds.refunds where account_id = $1', [scope.accountId]);
+
+  const session = await on.paid(scope, { hsa: 2_000 });
+  await on.fault({ call: 'refunds.create', kind: 'drop_before' });
+  const { refund } = await on.refunds.refundSession({ sessionId: session.id }, on.as(scope));
+  const id = refund?.refundId ?? '';
+  const attempts = () =>
+    on.admin('select 1 from refunds.refund_attempts where refund_id = $1 and status = $2', [id, 'unknown']);
+  await waitUntil(async () => (await attempts()).length === 1);
+  await on.admin(`update refunds.refund_attempts set created_at = now() - interval '6 minutes' where refund_id = $1`, [
+    id,
+  ]);
+  expect(await inDoubt()).toBe(before + 1);
+  await on.sweep();
+  await untilStatus(on, scope, id, 'succeeded');
+  expect(await inDoubt()).toBe(before);
 });
 
 function nameOf(work: DueWork): string {

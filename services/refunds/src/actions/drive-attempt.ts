@@ -88,6 +88,12 @@ async function lookAgain(refunds: Refunds, scope: Scope, attempt: RefundAttempt)
   const outcome = await processorOf(refunds, scope).retrieveRefund(processorRefundId, {
     timeoutMs: refunds.budgets.processorMs,
   });
+  if (outcome.kind === 'rejected') {
+    refunds.alert(
+      { attempt: attempt.attemptId, code: outcome.code },
+      'the processor does not tell of a refund that it had',
+    );
+  }
   if (outcome.kind === 'unknown' || outcome.kind === 'rejected') return settleUnknown(refunds, scope, attempt);
   return settleAccepted(refunds, scope, attempt, outcome);
 }

@@ -28,6 +28,11 @@ export async function dueWork(
   };
 }
 
+/** How much should have been settled by now: asked for, or sent, longer ago than this, or not heard by checkout. For a metric. */
+export async function countWorkInDoubt(db: Db, afterSeconds: number): Promise<number> {
+  return Number((await db.row(inDoubt, null, [afterSeconds]))?.work ?? 0n);
+}
+
 /** Puts off what is due and could not be driven on, the longer the more often; what was put off already, or is done, stays as it is. */
 export async function postponeWork(
   tx: Tx,
@@ -62,6 +67,8 @@ const find = unscoped<DueRow>(
   'refunds.due_work',
   'select kind, account_id, test_mode, id, part, due_at from refunds.due_refund_work_after($1, $2, $3, $4, $5)',
 );
+
+const inDoubt = unscoped<{ work: bigint }>('refunds.work_in_doubt', 'select refunds.refund_work_in_doubt($1) as work');
 
 const later = `checks = checks + 1, next_check_at =
   clock_timestamp() + make_interval(secs => ($4::float8[])[least(checks + 1, cardinality($4::float8[]))] / 1000)`;
