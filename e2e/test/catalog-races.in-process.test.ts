@@ -1,0 +1,70 @@
+import { type Api, type Constellation, startConstellation } from '@eligo/testkit';
+import { newId } from '@eligo/values';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { record, records, text } from '../src/records.ts';
+import { make, openShop, type Shop } from '../src/shop.ts';
+
+describe('the catalog, by public requests that arrive at once', () => {
+  let eligo: Constellation;
+  let api: Api;
+  let shop: Shop;
+  beforeAll(async () => {
+    eligo = await startConstellation({ topology: 'in-process' });
+    api = eligo.api();
+    shop = await openShop(api);
+  }, 180_000);
+  afterAll(() => eligo?.stop(), 60_000);
+
+  const create = (fields: object, headers: Record<string, string> = {}) =>
+    api.post(
+      '/v1/checkout/sessions',
+      { checkout_session: { success_url: 'https://shop.example/done', ...fields } },
+      { headers: { 'idempotency-key': newId('request'), ...headers } },
+    );
+
+  it('sells ten of a hundred sessions with a code that has ten redemptions left, and refuses ninety', async () => {
+    const coupon_id = text(await make(api, '/v1/coupons', 'coupon', { percent_off: 10 }), 'coupon_id');
+    const made = await make(api, '/v1/promo_codes', 'promo_code', { coupon_id, code: 'TEN', max_redemptions: 10 });
+    const line_items = [{ price: shop.eligiblePriceId, quantity: 1 }];
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, () => create({ line_items, discounts: [{ promo_code: 'ten' }] })),
+    );
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(10);
+    const refused = answers.filter(({ status }) => status === 422);
+    expect(refused).toHaveLength(90);
+    for (const { body } of refused) {
+      expect(records(body, 'detail')).toEqual([
+        expect.objectContaining({ loc: expect.arrayContaining(['discounts']), type: 'promo_code_invalid' }),
+      ]);
+    }
+    const path = `/v1/promo_codes/${text(made, 'promo_code_id')}`;
+    expect(record((await api.get(path)).body, 'promo_code').times_redeemed).toBe(10);
+  });
+
+  it('makes an inline product once when its session is created by twenty requests under one key', async () => {
+    const name = `Inline ${newId('request')}`;
+    const line_items = [{ price_data: { product_data: { name }, unit_amount: 700 }, quantity: 1 }];
+    const key = { 'idempotency-key': newId('request') };
+    const answers = await Promise.all(Array.from({ length: 20 }, () => create({ line_items }, key)));
+    const told = answers.filter(({ status }) => status === 200);
+    // Who comes while the first is at work is told to come again.
+    for (const { status } of answers) expect([200, 503]).toContain(status);
+    const ids = new Set(told.map(({ body }) => text(record(body, 'checkout_session'), 'checkout_session_id')));
+    expect(ids.size).toBe(1);
+    const products = records((await api.get('/v1/products?limit=100')).body, 'products');
+    expect(products.filter((product) => product.name === name)).toHaveLength(1);
+  });
+
+  it('moves a lookup key to one of twenty prices that ask for it', async () => {
+    const lookup_key = newId('request');
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        api.post('/v1/prices', {
+          price: { product_data: { name: `P${index}` }, unit_amount: 5, lookup_key, transfer_lookup_key: true },
+        }),
+      ),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200));
+    expect(records((await api.get(`/v1/prices?lookup_keys[]=${lookup_key}`)).body, 'prices')).toHaveLength(1);
+  });
+});
