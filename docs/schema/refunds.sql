@@ -540,6 +540,22 @@ AS $function$
 alter function prune_idempotency_keys(batch integer) owner to eligo_finder;
 grant execute on function prune_idempotency_keys(batch integer) to eligo_refunds;
 
+CREATE OR REPLACE FUNCTION refunds.refund_work_in_doubt(after_seconds integer)
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'refunds', 'pg_temp'
+AS $function$
+  select (select count(*) from refunds.refunds r
+           where r.next_check_at is not null and r.status = 'requested' and r.requested_at < now() - make_interval(secs => after_seconds))
+       + (select count(*) from refunds.refund_attempts a
+           where a.status in ('created', 'sending', 'unknown') and a.created_at < now() - make_interval(secs => after_seconds))
+       -- Checkout has been told four times, over more than five minutes.
+       + (select count(*) from refunds.refund_items i where i.next_check_at is not null and i.status = 'releasing' and i.checks >= 4)
+$function$;
+alter function refund_work_in_doubt(after_seconds integer) owner to eligo_finder;
+grant execute on function refund_work_in_doubt(after_seconds integer) to eligo_refunds;
+
 alter default privileges in schema refunds grant delete, insert, select, update on tables to eligo_refunds;
 
 alter default privileges in schema refunds grant execute on functions to eligo_refunds;
