@@ -1,3 +1,5 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import { EventSchema } from '@eligo/proto/events/v1/events';
 import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
 import { newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -199,6 +201,18 @@ describe('the checkout page with two cards', () => {
 });
 
 describe('a session in another mode', () => {
+  it('tells of the hold that is captured, with the charge as it then is', async () => {
+    const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
+    const session = await pay(await world.mixedSession(hsa), hsa, credit);
+    const told = await world.test.admin<{ payload: Uint8Array }>(
+      `select o.payload from checkout.outbox o join checkout.charges c on c.id = o.aggregate_id
+       where c.payment_intent_id = any($1) and o.type = 'charge.captured'`,
+      [session.paymentIntentIds],
+    );
+    const objects = told.map(({ payload }) => fromBinary(EventSchema, payload).object);
+    expect(objects).toMatchObject([{ case: 'charge', value: { amountCents: 4_000n, amountCapturedCents: 4_000n } }]);
+  });
+
   it('sets a card up and moves no money', async () => {
     const card = await world.card('credit');
     const session = await world.session({ mode: 'setup', lines: [], customerId: card.customerId });

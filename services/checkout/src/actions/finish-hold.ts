@@ -3,8 +3,10 @@ import type { IntentOutcome, ProcessorPort } from '@eligo/processor';
 import { newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
 import { type ChargeAttempt, nextCheckDelayMs, whileDownMs } from '../domain/charge-attempt.ts';
+import type { PaymentIntent } from '../domain/payment-intent.ts';
 import type { Session } from '../domain/session.ts';
 import { findAttempt, markReleased } from '../store/charge-attempts.ts';
+import { findCharge } from '../store/charges.ts';
 import { type IntentOperation, postponeOperation, settleOperation } from '../store/intent-operations.ts';
 import { recordHeldCapture, recordRelease } from '../store/payment-intents.ts';
 import { releaseHeldPlan, wakePlan } from '../store/payment-plans.ts';
@@ -12,7 +14,7 @@ import { recordEligibilityCharge } from '../store/session-payments.ts';
 import { lockSession } from '../store/sessions.ts';
 import { endUnpaid } from './end-unpaid.ts';
 import { finishPaidSession, receiveForSession } from './pay-session.ts';
-import { appendIntentEvent } from './payment-events.ts';
+import { appendChargeEvent, appendIntentEvent } from './payment-events.ts';
 
 /**
  * Captures a hold or lets it go at the processor and records it; a hold that is gone when it is to be captured is recorded as let go, and what
@@ -114,7 +116,7 @@ async function record(tx: Tx, scope: Scope, operation: IntentOperation, fate: Ex
   if (!(await settleOperation(tx, scope, operation.id, status, fate.kind === 'lost' ? fate.code : null))) return;
   if (fate.kind === 'done' && operation.kind === 'capture') {
     const intent = await recordHeldCapture(tx, scope, operation.paymentIntentId, newId('ledger_transaction'), at);
-    await appendIntentEvent(tx, scope, 'payment_intent.succeeded', intent, at);
+    await tellCapture(tx, scope, intent, at);
     if (session === undefined) return;
     await finishPaidSession(tx, scope, { session, after: receiveForSession(session, intent, false), intent, at });
     await wakePlan(tx, scope, session.id);
@@ -129,6 +131,14 @@ async function record(tx: Tx, scope: Scope, operation: IntentOperation, fate: Ex
   if (session === undefined) return;
   await wakePlan(tx, scope, session.id);
   if (fate.kind === 'lost') await followLoss(tx, scope, attempt, session, at);
+}
+
+async function tellCapture(tx: Tx, scope: Scope, intent: PaymentIntent, at: Date): Promise<void> {
+  const charge = intent.latestChargeId === null ? undefined : await findCharge(tx, scope, intent.latestChargeId);
+  await Promise.all([
+    charge && appendChargeEvent(tx, scope, 'charge.captured', charge, at),
+    appendIntentEvent(tx, scope, 'payment_intent.succeeded', intent, at),
+  ]);
 }
 
 // A plan that is under way finds out by itself; one that waits for a capture lets the rest go. A confirm's hold was all there was.
