@@ -4,6 +4,7 @@ import { edgeSections } from './rules/edge.ts';
 import { edgeDecisions } from './rules/edge-decisions.ts';
 import { endpointSections } from './rules/endpoints.ts';
 import { generalSections } from './rules/general.ts';
+import { moreDecisions } from './rules/more-decisions.ts';
 import { recordSections } from './rules/records.ts';
 
 /** The traced sections of docs/spec. */
@@ -14,6 +15,7 @@ export const sections: readonly Section[] = [
   ...edgeSections,
   ...catalogDecisions,
   ...edgeDecisions,
+  ...moreDecisions,
 ];
 
 /** The sections of interface.md that are about other resources, each with what shows that they hold. */

@@ -137,6 +137,7 @@ const price: Section = {
         'is owned by its account and read back whole, its product inlined when that is asked for',
         'moves with transfer_lookup_key, by POST and by PATCH, from whichever price holds it',
         'transferred by twenty at once ends with one holder and no failure',
+        'is held by one price at every moment, also for those who look while twenty move it',
       ),
     },
     {
