@@ -1,3 +1,4 @@
+import { type FailureCode, failureTable } from '@eligo/failures';
 import { type Api, type ApiAnswer, type Constellation, startConstellation } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -25,7 +26,11 @@ describe('error codes, each as the answer to a public request', () => {
   }, 180_000);
   afterAll(() => eligo?.stop(), 60_000);
 
-  const coded = (status: number, code: string) => ({ status, body: { code, detail: expect.stringMatching(/\.$/) } });
+  // Whatever happened, the end of its text says what to do about it.
+  const coded = (status: number, code: FailureCode) => ({
+    status,
+    body: { code, detail: expect.stringMatching(new RegExp(`^[A-Z].*[.] ${literal(failureTable[code].remedy)}$`)) },
+  });
   const listed = (type: string, ...loc: string[]) => ({
     status: 422,
     body: { detail: [{ loc: ['body', ...loc], msg: expect.any(String), type }] },
@@ -240,3 +245,7 @@ describe('error codes, each as the answer to a public request', () => {
     expect(answer).toMatchObject(listed('webhook_url_not_allowed', 'webhook', 'url'));
   });
 });
+
+function literal(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}
