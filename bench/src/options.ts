@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { type Operation, operations, type Topology, topologies } from './figures.ts';
+import { groups, type Operation, operations, type Topology, topologies } from './figures.ts';
 
 /** What the bench was asked to do. */
 export interface Options {
@@ -29,7 +29,7 @@ export interface Sizes {
 
 const usage = `usage: npm run bench -- [--only <operation>]… [--topology all-in-one|split] [--rounds 5] [--seconds 2]
   [--home <folder>] [--json] [--write] [--tiny]
-operations: ${operations.join(', ')}`;
+operations: ${operations.join(', ')}; or all of: ${Object.keys(groups).join(', ')}`;
 
 /** Reads the command line; throws with the usage when it is not understood. */
 export function readOptions(args: readonly string[]): Options {
@@ -44,7 +44,10 @@ export function readOptions(args: readonly string[]): Options {
   return {
     json: values.json === true,
     write: values.write === true,
-    only: chosen(values.only, operations),
+    only: chosen(
+      values.only?.flatMap((name) => groups[name] ?? name),
+      operations,
+    ),
     topologies: chosen(values.topology, topologies),
     home: values.home,
     sizes: {

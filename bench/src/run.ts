@@ -9,8 +9,8 @@ import { type Operation, type Row, rowOf, topologiesOf } from './figures.ts';
 import { confirm } from './operations/confirm.ts';
 import { createSession } from './operations/create-session.ts';
 import { latency } from './operations/latency.ts';
-import { listPrices, listPricesDeep, listPricesLarge } from './operations/list-prices.ts';
-import { readPrice } from './operations/read-price.ts';
+import { listPricesDeep, listPricesLarge, listPricesOf } from './operations/list-prices.ts';
+import { readPriceOf } from './operations/read-price.ts';
 import { refund } from './operations/refund.ts';
 import { residentMemory, startTime } from './operations/start-and-memory.ts';
 import { webhook } from './operations/webhook.ts';
@@ -27,8 +27,12 @@ import { Seed } from './seed/seed.ts';
 import { type StackProcess, startStackProcess } from './stack-process.ts';
 
 const measures = {
-  'read-price': readPrice,
-  'list-prices': listPrices,
+  'read-price': readPriceOf(1),
+  'read-price-10k': readPriceOf(0),
+  'read-price-1m': readPriceOf(2),
+  'list-prices': listPricesOf(1),
+  'list-prices-10k': listPricesOf(0),
+  'list-prices-1m': listPricesOf(2),
   'list-prices-large': listPricesLarge,
   'list-prices-deep': listPricesDeep,
   'create-session': createSession,

@@ -139,6 +139,6 @@ describe('rows', () => {
       [true, false, true, false],
     );
     expect(tableOf([row('confirm', 0.2)])).toContain('0.20 ✗');
-    expect(() => rowOf('list-prices-deep', 'split', { ratio: 1, ours: 1, theirs: 1 })).toThrow('no figure');
+    expect(() => rowOf('confirm', 'elsewhere' as never, { ratio: 1, ours: 1, theirs: 1 })).toThrow('no figure');
   });
 });

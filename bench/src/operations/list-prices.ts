@@ -3,10 +3,12 @@ import { requestText } from '../requests.ts';
 import { type Compared, compare } from '../rounds.ts';
 import { filterPairs } from '../seed/prices.ts';
 
-/** Ten prices of many, by two pairs of metadata, against the same query without a server around it. */
-export async function listPrices(bench: Bench): Promise<Compared> {
+/** Ten prices of as many, by two pairs of metadata, against the same query without a server around it. */
+export const listPricesOf = (size: 0 | 1 | 2) => (bench: Bench) => listPrices(bench, size);
+
+async function listPrices(bench: Bench, size: 0 | 1 | 2): Promise<Compared> {
   const { stack } = bench;
-  const account = await bench.priceAccount(1);
+  const account = await bench.priceAccount(size);
   const bare = await bench.startBare();
   const port = await bare.ask('open', {
     databaseUrl: stack.file.postgres,

@@ -3,12 +3,14 @@ import { requestText } from '../requests.ts';
 import { type Compared, compare } from '../rounds.ts';
 import { priceIdAt } from '../seed/prices.ts';
 
-/** Reads prices by id, spread over the whole account. */
-export async function readPrice(bench: Bench): Promise<Compared> {
+/** Reads prices by id, spread over the whole of an account of this size. */
+export const readPriceOf = (size: 0 | 1 | 2) => (bench: Bench) => readPrice(bench, size);
+
+async function readPrice(bench: Bench, size: 0 | 1 | 2): Promise<Compared> {
   const { sizes, stack } = bench;
-  const account = await bench.priceAccount(1);
+  const account = await bench.priceAccount(size);
   const paths = Array.from({ length: 2_000 }, () => {
-    const place = 1 + Math.floor(Math.random() * sizes.prices[1]);
+    const place = 1 + Math.floor(Math.random() * sizes.prices[size]);
     return `/v1/prices/${priceIdAt(place)}`;
   });
   const texts = paths.map((path) => requestText('GET', path, account.apiKey));
