@@ -17,16 +17,15 @@ export async function booksOf(eligo: Constellation): Promise<Fault[]> {
   }
 }
 
-/** Waits until nothing is under way any more and every book agrees; throws with the faults that stay, and at once with one that must never be. */
+/** Waits until nothing is under way any more and every book agrees; throws with the faults that stay. */
 export async function booksAgree(eligo: Constellation, withinMs = 40_000): Promise<void> {
   const deadline = performance.now() + withinMs;
-  for (let looks = 0; ; looks++) {
+  for (let firmLooks = 0; ; ) {
     const faults = await booksOf(eligo);
     if (faults.length === 0) return;
-    // Records and list are read one after the other: while something is under way, only what stays is a fault.
-    const underWay = faults.some(({ state }) => state === 'unsettled');
-    if (performance.now() > deadline || (!underWay && looks > 2))
-      throw new Error(`the books do not agree:\n${describe(faults)}`);
+    // Records and list are read one after the other, so that what was settled between the two seems wrong once: only what stays is a fault.
+    firmLooks = faults.some(({ state }) => state === 'unsettled') ? 0 : firmLooks + 1;
+    if (performance.now() > deadline || firmLooks > 2) throw new Error(`the books do not agree:\n${describe(faults)}`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
