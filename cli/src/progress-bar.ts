@@ -12,7 +12,7 @@ export function progressBar(
     const done = Math.round(share * width);
     const line = `[${'#'.repeat(done)}${'.'.repeat(width - done)}] ${String(Math.floor(share * 100)).padStart(3)} %  ${words}`;
     if (terminal.isTTY) {
-      terminal.write(`\r\u001b[K${line}${share >= 0.95 ? '\n' : ''}`);
+      terminal.write(`\r\u001b[K${line}${share >= 1 ? '\n' : ''}`);
       return;
     }
     const step = Math.floor(share * steps);

@@ -36,7 +36,7 @@ export async function probeBadInput(target: ProbeTarget): Promise<ProbeReport> {
 async function probeMethods(target: ProbeTarget, findings: Findings): Promise<void> {
   const key = target.testKey;
   for (const path of new Set(allRoutes.map((route) => at(route, target)))) {
-    for (const method of ['OPTIONS', 'PROPFIND', 'LOCK']) {
+    for (const method of ['OPTIONS', 'TRACE', 'PROPFIND', 'LOCK']) {
       const reply = await send(target.url, { method, path, key });
       findings.sent();
       findings.expect(reply.status === 405 && isRefusal(405, reply.json), `${method} ${path}: ${reply.status}`);

@@ -28,6 +28,7 @@ export const catalogCommands: readonly Command[] = [
           onProgress: (progress) => bar(shareOf(progress, size), wordsOf(progress)),
         }),
       );
+      bar(1, `${result.total} codes`);
       const { version, isNew, total, added, changed, removed, rejected, rejections } = result;
       return {
         json: { version, is_new: isNew, total, added, changed, removed, rejected, rejections },
