@@ -131,6 +131,28 @@ describe('the checkout page with two cards', () => {
     expect(await world.charges(confirmed)).toEqual([]);
   });
 
+  it('only holds both cards when the second one comes later, too: nothing is captured that waits for a letter or for the shop', async () => {
+    const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
+    const letter = await world.session({
+      lines: [line({ unitAmount: 4_000, class: 'letter_of_medical_necessity' }), line({ unitAmount: 6_000 })],
+    });
+    const manual = await world.mixedSession(hsa, { captureMethod: 'manual' });
+    for (const session of [letter, manual]) {
+      expect((await pay(session, hsa)).nextAction?.type).toBe('provide_second_payment_method');
+      expect(await pay(session, credit)).toMatchObject({ status: 'paid', amountReceivedCents: 0 });
+      expect((await byAmount(session)).map((charge) => charge.captured)).toEqual([0, 0]);
+    }
+  });
+
+  it('asks for no letter where an ordinary card pays everything', async () => {
+    const credit = await world.card('credit');
+    const session = await world.session({
+      lines: [line({ unitAmount: 3_000, class: 'letter_of_medical_necessity' })],
+      captureMethod: 'manual',
+    });
+    expect(await pay(session, credit)).toMatchObject({ status: 'paid', nextAction: null });
+  });
+
   it('puts nothing ineligible on a health card', async () => {
     const hsa = await world.card('hsa');
     const session = await world.session({ lines: [line({ unitAmount: 2_000 })], customerId: hsa.customerId });

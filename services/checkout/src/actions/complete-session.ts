@@ -155,13 +155,7 @@ async function newPlan(
     cards,
   );
   if (planned.kind === 'nothing') {
-    const after: Session = {
-      ...session,
-      status: 'complete',
-      completedAt: at,
-      nextAction: null,
-      paymentMethodId: session.paymentMethodId,
-    };
+    const after: Session = { ...session, status: 'complete', completedAt: at, nextAction: null };
     await finishPaidSession(tx, scope, { session, after, intent: undefined, at });
     return undefined;
   }
@@ -188,7 +182,7 @@ async function newPlan(
     otherPaymentMethodId: planned.kind === 'pay' ? (planned.other?.paymentMethodId ?? null) : null,
     healthAttemptId: null,
     otherAttemptId: null,
-    holdsOnly: planned.kind === 'pay' && planned.holdsOnly,
+    holdsOnly: planned.holdsOnly,
     releaseAt: null,
     epoch: 1,
     actingAt: at,

@@ -126,9 +126,11 @@ async function takeStep(
         saveSession(tx, scope, session, {
           ...session,
           status: 'paid',
-          nextAction: session.letterRequired
-            ? { type: 'collect_letter_of_medical_necessity', ...urlOf(session) }
-            : null,
+          // What an ordinary card pays needs no letter.
+          nextAction:
+            session.letterRequired && plan.healthCents > 0
+              ? { type: 'collect_letter_of_medical_necessity', ...urlOf(session) }
+              : null,
         }),
       );
     case 'complete':

@@ -60,6 +60,13 @@ describe('dividing a session between a shopper’s cards', () => {
     expect(planPayment(manual, [credit])).toMatchObject({ healthCents: 0, holdsOnly: true });
   });
 
+  it('only holds the card that comes later, too', () => {
+    for (const only of [of(1_000, 600, true), { ...of(1_000, 600), manualCapture: true }]) {
+      expect(planPayment(only, [hsa])).toMatchObject({ kind: 'second_card_needed', holdsOnly: true });
+    }
+    expect(planPayment(of(1_000, 600), [hsa])).toMatchObject({ kind: 'second_card_needed', holdsOnly: false });
+  });
+
   it('charges nothing for nothing, and refuses a total that no card can be charged', () => {
     expect(planPayment(of(0, 0), [hsa])).toEqual({ kind: 'nothing' });
     expect(() => planPayment(of(49, 49), [hsa])).toThrow(expect.objectContaining({ code: 'checkout_amount_too_low' }));

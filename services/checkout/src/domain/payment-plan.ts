@@ -29,6 +29,8 @@ export type PlannedPayment =
       readonly healthCents: Cents;
       readonly health: ShopperCard;
       readonly otherCents: Cents;
+      /** As above, for both cards: the second one may come long after. */
+      readonly holdsOnly: boolean;
     }
   /** Only a health card was given, and nothing here may go on it. */
   | { readonly kind: 'other_card_needed' };
@@ -67,7 +69,7 @@ export function planPayment(
     };
   }
   if (otherCents === 0) return { kind: 'pay', healthCents, health, otherCents, other: undefined, holdsOnly };
-  if (other === undefined) return { kind: 'second_card_needed', healthCents, health, otherCents };
+  if (other === undefined) return { kind: 'second_card_needed', healthCents, health, otherCents, holdsOnly };
   return { kind: 'pay', healthCents, health, otherCents, other, holdsOnly };
 }
 
