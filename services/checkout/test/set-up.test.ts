@@ -7,6 +7,8 @@ import { createTestPaymentMethod } from '../src/actions/create-test-payment-meth
 import type { Charging } from '../src/charging.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
+import { loadSession } from '../src/store/sessions.ts';
+import { findSetupIntent } from '../src/store/setup-intents.ts';
 import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
 
 let world: ChargingWorld;
@@ -75,6 +77,17 @@ describe('a customer and their card at the processor', () => {
     expect(parted).toMatchObject({ customerId: null, detachedAt: expect.any(Date) });
   });
 
+  it('are not told that they cannot be together when it is our own key that is refused', async () => {
+    const pair = await unowned();
+    const { processors } = world.chargingWith(() => ({
+      attachPaymentMethod: async () => ({ kind: 'rejected', code: 'api_key_expired', status: 401, param: undefined }),
+    }));
+    await expect(
+      attachPaymentMethod({ ...needs(), processors }, world.scope, pair.method.id, pair.customerId),
+    ).rejects.toMatchObject(unavailable);
+    expect(await attach(pair)).toMatchObject({ customerId: pair.customerId });
+  });
+
   it('are together when the error came after it was done', async () => {
     const pair = await unowned();
     await world.fault({ call: 'payment_methods.attach', kind: 'error_after', times: 1 });
@@ -107,6 +120,37 @@ describe('a card that is set up', () => {
       expect(keys).toEqual(['0 create', '0 confirm', '0 create', '0 confirm']);
     },
   );
+
+  it('is the one that its set-up intent names, whichever another request has begun to set up meanwhile', async () => {
+    const { session, card } = await setupSession();
+    const other = await world.card('declined');
+    const charging = world.chargingWith((port) => ({
+      confirmSetupIntent: async (...call) => {
+        await setUp(session, other, world.charging);
+        return port.confirmSetupIntent(...call);
+      },
+    }));
+    const done = await setUp(session, card, charging);
+    expect(done.status).toBe('complete');
+    expect(await findSetupIntent(world.database, world.scope, done.setupIntentId ?? '')).toMatchObject({
+      status: 'succeeded',
+      paymentMethodId: card.id,
+    });
+  });
+
+  it.each([
+    ['api_key_expired', 401],
+    ['idempotency_error', 400],
+  ])('is not refused for trouble of our own, %s: an operator mends that', async (code, status) => {
+    const { session, card } = await setupSession();
+    const refused = async () => ({ kind: 'rejected' as const, code, status, param: undefined });
+    for (const change of [{ createSetupIntent: refused }, { confirmSetupIntent: refused }]) {
+      const charging = world.chargingWith(() => change);
+      await expect(setUp(session, card, charging)).rejects.toMatchObject(unavailable);
+    }
+    expect((await loadSession(world.database, world.scope, session.id))?.nextAction).toBeNull();
+    expect(await setUp(session, card, world.charging)).toMatchObject({ status: 'complete' });
+  });
 
   it('goes on from the last key after several stored errors, and not from the first', async () => {
     const { session, card } = await setupSession();

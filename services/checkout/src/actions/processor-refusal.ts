@@ -3,7 +3,8 @@ import type { Declined, Rejected, Unknown } from '@eligo/processor';
 
 /**
  * What to tell a partner when the processor did not do what was asked where no money moves: a processor that cannot be reached is 503 and worth
- * the same request again (our keys make it safe); a card that was refused is 402; for a request that it rejected the caller has the words.
+ * the same request again (our keys make it safe), and so is one that does not take our own key; a card that was refused is 402; for a request
+ * that it rejected the caller has the words.
  */
 export function refusalOf(outcome: Declined | Rejected | Unknown, rejected: () => Failure): Failure {
   switch (outcome.kind) {
@@ -12,6 +13,11 @@ export function refusalOf(outcome: Declined | Rejected | Unknown, rejected: () =
     case 'declined':
       return new Failure('card_declined', { declineCode: outcome.declineCode ?? outcome.code });
     case 'rejected':
-      return rejected();
+      return isOurOwnFault(outcome) ? new Failure('service_unavailable', { retryAfterSeconds: 1 }) : rejected();
   }
+}
+
+/** Whether the processor refuses us and not the card: a key of ours that is wrong or revoked is for an operator to mend, and final for nobody. */
+export function isOurOwnFault({ status, code }: Pick<Rejected, 'status' | 'code'>): boolean {
+  return status === 401 || status === 403 || code === 'idempotency_error';
 }

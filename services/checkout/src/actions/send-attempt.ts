@@ -3,6 +3,7 @@ import type { ProcessorPort } from '@eligo/processor';
 import type { Charging } from '../charging.ts';
 import { type ChargeAttempt, nextCheckDelayMs, type ProcessorVerdict, whileDownMs } from '../domain/charge-attempt.ts';
 import { fenceAttempt, postponeAttempt, recordUnknown } from '../store/charge-attempts.ts';
+import { isOurOwnFault } from './processor-refusal.ts';
 
 /** What became of a send: a verdict to settle, an unknown outcome, or another process that has taken over. */
 export type SendResult =
@@ -151,17 +152,17 @@ function verdictOf(attempt: ChargeAttempt, answer: ProcessorAnswer): ProcessorVe
   }
 }
 
-// A key of ours that is wrong or revoked says nothing about the card: a terminal refusal would be stored for a mistake that an operator mends.
-function isOurOwnFault({ status, code }: { status: number; code: string }): boolean {
-  return status === 401 || status === 403 || code === 'idempotency_error';
-}
-
-// Another amount or another attempt's charge is nobody's success: it stays unsettled, loudly, until a person has looked.
+// Another amount, another attempt's charge, a part of the money or a hold in place of a charge is nobody's success: it stays unsettled, loudly,
+// until a person has looked.
 function assertSameCharge(
   attempt: ChargeAttempt,
   answer: Extract<ProcessorAnswer, { kind: 'succeeded' | 'requires_capture' }>,
 ): void {
+  const asked = attempt.captureMethod === 'manual' ? 'requires_capture' : 'succeeded';
+  const moved = answer.kind === 'succeeded' ? answer.amountReceivedCents : answer.amountCapturableCents;
   if (
+    answer.kind !== asked ||
+    moved !== attempt.amountCents ||
     answer.amountCents !== attempt.amountCents ||
     answer.currency !== 'usd' ||
     answer.metadata.attempt !== attempt.id

@@ -1,6 +1,6 @@
 import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
-import type { ProcessorPort, Unknown } from '@eligo/processor';
+import type { ProcessorPort, Rejected, Unknown } from '@eligo/processor';
 import { newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
@@ -10,10 +10,12 @@ import { lockSession, saveSession } from '../store/sessions.ts';
 import { beginSetupIntent, markSetUp, takeNextTry } from '../store/setup-intents.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { finishPaidSession } from './pay-session.ts';
+import { isOurOwnFault } from './processor-refusal.ts';
 
 /**
  * Sets a shopper's card up for later use: a setup-mode session moves no money. The set-up at the processor is keyed by the session's set-up
- * intent, so that a repeat after a crash finishes the same one; the key moves on past an error that the processor has stored. Answers with the session, complete or open with `payment_failed`.
+ * intent, so that a repeat after a crash finishes the same one; the key moves on past an error that the processor has stored. Answers with the
+ * session, complete or open with `payment_failed`.
  */
 export async function setUpSession(
   charging: Charging,
@@ -58,7 +60,7 @@ export async function setUpSession(
       };
       return saveSession(tx, scope, session, { ...session, nextAction });
     }
-    await markSetUp(tx, scope, begun.setupIntentId);
+    await markSetUp(tx, scope, begun.setupIntentId, card.id);
     const after: Session = { ...session, status: 'complete', completedAt: begun.at, nextAction: null };
     return finishPaidSession(tx, scope, { session, after, intent: undefined, at: begun.at });
   });
@@ -98,7 +100,8 @@ async function trySetUp(
     { idempotencyKey: `${key}:create`, timeoutMs: remaining() },
   );
   if (made.kind === 'unknown') return orStoredError(made);
-  if (made.kind === 'declined' || made.kind === 'rejected') return { kind: 'declined', code: made.code };
+  if (made.kind === 'declined') return { kind: 'declined', code: made.code };
+  if (made.kind === 'rejected') return refused(made);
   const set = await processor.confirmSetupIntent(
     made.setupIntentId,
     { paymentMethod: card.processorPaymentMethodId },
@@ -108,8 +111,9 @@ async function trySetUp(
     case 'succeeded':
       return { kind: 'succeeded' };
     case 'declined':
-    case 'rejected':
       return { kind: 'declined', code: set.code };
+    case 'rejected':
+      return refused(set);
     case 'requires_action':
       return { kind: 'declined', code: 'authentication_required' };
     case 'unknown':
@@ -119,6 +123,11 @@ async function trySetUp(
     case 'canceled':
       throw unavailable();
   }
+}
+
+function refused(rejected: Rejected): SetUpVerdict {
+  if (isOurOwnFault(rejected)) throw unavailable();
+  return { kind: 'declined', code: rejected.code };
 }
 
 // A 500 that the processor replays stays under this key for a day, and nothing that is sent with it is carried out any more. Whatever else is

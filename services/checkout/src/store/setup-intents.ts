@@ -101,9 +101,11 @@ export async function takeNextTry(tx: Tx, scope: Scope, id: string, usedUp: numb
 
 const succeed = scoped(
   'checkout.setup_intent_succeed',
-  `update checkout.setup_intents set status = 'succeeded' where account_id = $1 and test_mode = $2 and id = $3`,
+  `update checkout.setup_intents set status = 'succeeded', payment_method_id = $4
+   where account_id = $1 and test_mode = $2 and id = $3`,
 );
 
-export async function markSetUp(tx: Tx, scope: Scope, id: string): Promise<void> {
-  await tx.execute(succeed, scope, [id]);
+/** Records that this card was set up, whichever another request has begun to set up meanwhile. */
+export async function markSetUp(tx: Tx, scope: Scope, id: string, paymentMethodId: string): Promise<void> {
+  await tx.execute(succeed, scope, [id, paymentMethodId]);
 }

@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { PaymentMethod } from '../src/domain/payment-method.ts';
+import type { Session } from '../src/domain/session.ts';
+import { sweepCharges } from '../src/jobs/sweep-charges.ts';
+import { loadSession } from '../src/store/sessions.ts';
+import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
+import { line } from './world.ts';
+
+let world: ChargingWorld;
+beforeAll(async () => {
+  world = await openChargingWorld();
+});
+afterAll(() => world.close());
+
+// Whatever is asked of the intent is answered with these differences.
+const answering = (differs: object) =>
+  world.chargingWith((port) => ({
+    confirmIntent: async (...call) => ({ ...(await port.confirmIntent(...call)), ...differs }) as never,
+    retrieveIntent: async (...call) => ({ ...(await port.retrieveIntent(...call)), ...differs }) as never,
+  }));
+
+async function waitsUntilLookedAt(session: Session, card: PaymentMethod, differs: object): Promise<void> {
+  await expect(world.confirm(session, card, { key: 'k' }, answering(differs))).rejects.toThrow(/is not what attempt/);
+  await world.lapseLeases();
+  await sweepCharges(answering(differs));
+  expect(await loadSession(world.database, world.scope, session.id)).toMatchObject({
+    ...{ status: 'open', amountReceivedCents: 0, paymentIntentIds: [] },
+  });
+  const left = await world.test.admin(
+    'select a.status, i.status as intent from checkout.charge_attempts a join checkout.payment_intents i on i.id = a.payment_intent_id where subject_id = $1',
+    [session.id],
+  );
+  expect(left).toEqual([{ status: 'unknown', intent: 'processing' }]);
+}
+
+describe('a charge that is not what was asked for is nobody’s success: it waits, and is told as an error', () => {
+  it.each([
+    ['another amount', { amountCents: 3_999 }],
+    ['a part of the money', { amountReceivedCents: 3_999 }],
+    ['another currency', { currency: 'eur' }],
+    ['another attempt’s charge', { metadata: { attempt: 'another' } }],
+    ['a hold', { kind: 'requires_capture', amountReceivedCents: 0, amountCapturableCents: 4_000 }],
+  ])('%s', async (_what, differs) => {
+    const card = await world.card('hsa');
+    const session = await world.mixedSession(card);
+    await waitsUntilLookedAt(session, card, differs);
+    expect((await world.confirm(session, card, { key: 'k' })).session?.status).toBe('complete');
+    expect(await world.charges(session)).toHaveLength(1);
+  });
+});
+
+describe('a hold that is not what was asked for', () => {
+  it.each([
+    ['of a part of the money', { amountCapturableCents: 2_999 }],
+    ['already captured', { kind: 'succeeded', amountReceivedCents: 3_000, amountCapturableCents: 0 }],
+  ])('%s', async (_what, differs) => {
+    const card = await world.card('hsa');
+    const session = await world.session({
+      lines: [line({ unitAmount: 3_000, class: 'letter_of_medical_necessity' })],
+      customerId: card.customerId,
+    });
+    await waitsUntilLookedAt(session, card, differs);
+    expect((await world.confirm(session, card, { key: 'k' })).session?.status).toBe('paid');
+  });
+});
