@@ -138,10 +138,11 @@ async function processorOf(charging: Charging, scope: Scope, sessionId: string):
 }
 
 async function claim(charging: Charging, tx: Tx, scope: Scope, request: ConfirmRequest, use: KeyUse): Promise<Claimed> {
-  // Sent together: one round trip for the key, the session and all that the decision depends on.
-  const [key, session, facts, live] = await Promise.all([
-    claimKey(tx, scope, use, charging.budgets.leaseMs),
+  // Sent together: one round trip for the session, the key and all that the decision depends on. The session first, as whoever settles or gives up
+  // a charge takes it before the key.
+  const [session, key, facts, live] = await Promise.all([
     lockSession(tx, scope, request.sessionId),
+    claimKey(tx, scope, use, charging.budgets.leaseMs),
     loadChargeFacts(tx, scope, request.sessionId, request.paymentMethodId),
     liveAttempts(tx, scope, 'session', request.sessionId),
   ]);

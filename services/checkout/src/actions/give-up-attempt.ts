@@ -1,6 +1,7 @@
 import { type Scope, type Tx, unlinkAttempt } from '@eligo/postgres';
 import { abandonAttempt } from '../store/charge-attempts.ts';
 import { recordRelease } from '../store/payment-intents.ts';
+import { releasePaymentLocks } from '../store/payment-locks.ts';
 import { appendIntentEvent } from './payment-events.ts';
 
 /**
@@ -12,6 +13,7 @@ export async function giveUpAttempt(tx: Tx, scope: Scope, attemptId: string): Pr
   if (given === undefined) return false;
   const intent = await recordRelease(tx, scope, given.paymentIntentId);
   await Promise.all([
+    releasePaymentLocks(tx, scope, attemptId),
     unlinkAttempt(tx, scope, attemptId),
     appendIntentEvent(tx, scope, 'payment_intent.canceled', intent, given.actingAt),
   ]);

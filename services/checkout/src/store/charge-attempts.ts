@@ -276,15 +276,9 @@ export async function settleAttempt(
 
 const abandon = scoped<{ payment_intent_id: string; acting_at: Date }>(
   'checkout.charge_attempt_abandon',
-  `with gone as (
-     update checkout.charge_attempts set status = 'abandoned', epoch = epoch + 1
-     where account_id = $1 and test_mode = $2 and id = $3 and status = 'created' and lease_until < clock_timestamp()
-     returning account_id, test_mode, id, payment_intent_id, acting_at
-   ), locks as (
-     delete from checkout.payment_locks l using gone
-     where l.account_id = gone.account_id and l.test_mode = gone.test_mode and l.attempt_id = gone.id
-   )
-   select payment_intent_id, acting_at from gone`,
+  `update checkout.charge_attempts set status = 'abandoned', epoch = epoch + 1
+   where account_id = $1 and test_mode = $2 and id = $3 and status = 'created' and lease_until < clock_timestamp()
+   returning payment_intent_id, acting_at`,
 );
 
 /**

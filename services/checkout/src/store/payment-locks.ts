@@ -31,9 +31,15 @@ export async function takePaymentLocks(
   return taken.length === (wanted.customerId === null ? 1 : 2);
 }
 
+// In the same order: whoever takes them waits for a row that is being deleted, with the one before it in hand.
 const giveBack = scoped(
   'checkout.payment_locks_release',
-  'delete from checkout.payment_locks where account_id = $1 and test_mode = $2 and attempt_id = $3',
+  `with held as (
+     select kind, id from checkout.payment_locks where account_id = $1 and test_mode = $2 and attempt_id = $3
+     order by kind, id for update
+   )
+   delete from checkout.payment_locks l using held
+   where l.account_id = $1 and l.test_mode = $2 and l.kind = held.kind and l.id = held.id`,
 );
 
 /** Frees what an attempt held. */
