@@ -1,4 +1,4 @@
-import type { JsonObject, Route } from '@eligo/contract';
+import { fieldNamesOf, type JsonObject, type Route } from '@eligo/contract';
 import { exampleBody } from './example-bodies.ts';
 import type { ProbeTarget } from './probe-target.ts';
 
@@ -35,6 +35,7 @@ const badLimits = [
 // Made once: a fuzz asks for the corpus of every route again and again.
 const twoMegabytes = `{"a":"${'x'.repeat(2_000_000)}"}`;
 const manyLevels = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+const manyFaults = Object.fromEntries(Array.from({ length: 19_000 }, (_, at) => [`k${at}`, at]));
 
 function queryCases(route: Route): CorpusCase[] {
   const isList = route.query !== undefined;
@@ -86,6 +87,7 @@ function bodyCases(route: Route, target: ProbeTarget): CorpusCase[] {
     { what: 'a lone surrogate in an unknown field', refused: true, body: '{"x":"\\ud800"}' },
     { what: 'a card number in an unknown field', refused: true, body: '{"x":"4242 4242 4242 4242"}' },
     ...(envelope === undefined ? [] : envelopeCases(envelope, route)),
+    ...(takesMetadata(route) ? [faultyMetadata(envelope, good)] : []),
     ...fieldCases(good),
   ];
 }
@@ -98,6 +100,18 @@ function envelopeCases(envelope: string, route: Route): CorpusCase[] {
     { what: 'a list for the envelope', refused: true, body: JSON.stringify({ [envelope]: [1] }) },
     { what: 'another envelope', refused: true, body: JSON.stringify({ nothing: {} }) },
   ];
+}
+
+function takesMetadata({ body }: Route): boolean {
+  return body !== undefined && fieldNamesOf(body.schema).includes('metadata');
+}
+
+// A server that compares its findings with each other is busy with these for longer than anybody waits.
+function faultyMetadata(envelope: string | undefined, good: JsonObject | undefined): CorpusCase {
+  const inside = envelope === undefined ? good : (good?.[envelope] as JsonObject | undefined);
+  const fields = { ...inside, metadata: manyFaults };
+  const body = JSON.stringify(envelope === undefined ? fields : { [envelope]: fields });
+  return { what: 'thousands of faults', refused: true, body };
 }
 
 /** Values that no field of another type takes. */

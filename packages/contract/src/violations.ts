@@ -3,7 +3,7 @@ import { idKindOf } from '@eligo/values';
 import type { z } from 'zod';
 import { locOf } from './screen.ts';
 
-/** At most this many entries: whoever sends a hundred bad lines learns enough from the first ones. */
+/** At most this many entries, and no fault after them is looked at: whoever sends thousands learns enough from the first ones. */
 const maxViolations = 50;
 
 /**
@@ -16,20 +16,19 @@ export function violationsOf(
   prefix: readonly string[],
   sent: unknown,
 ): Violation[] {
-  return error.issues
-    .filter(isFirstOfItsPlace)
-    .slice(0, maxViolations)
-    .map((issue) => {
-      const path = issue.code === 'invalid_key' ? issue.path.slice(0, -1) : issue.path;
-      const value = valueAt(sent, issue.path);
-      return { loc: locOf(at, [...prefix, ...path]), msg: messageOf(issue, value), type: typeOf(issue, value) };
-    });
-}
-
-// A value of another type also breaks the bounds of the right one, which says nothing.
-function isFirstOfItsPlace(issue: z.core.$ZodIssue, at: number, issues: readonly z.core.$ZodIssue[]): boolean {
-  const place = issue.path.join('.');
-  return !issues.slice(0, at).some((before) => before.code === 'invalid_type' && before.path.join('.') === place);
+  const violations: Violation[] = [];
+  const mistyped = new Set<string>();
+  for (const issue of error.issues) {
+    const place = issue.path.join('\0');
+    // A value of another type also breaks the bounds of the right one, which says nothing.
+    if (mistyped.has(place)) continue;
+    if (issue.code === 'invalid_type') mistyped.add(place);
+    const path = issue.code === 'invalid_key' ? issue.path.slice(0, -1) : issue.path;
+    const value = valueAt(sent, issue.path);
+    violations.push({ loc: locOf(at, [...prefix, ...path]), msg: messageOf(issue, value), type: typeOf(issue, value) });
+    if (violations.length === maxViolations) break;
+  }
+  return violations;
 }
 
 function typeOf(issue: z.core.$ZodIssue, value: unknown): string {
