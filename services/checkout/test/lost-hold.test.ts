@@ -124,6 +124,33 @@ describe('a hold that is gone when the other card has paid', () => {
     expect(await reload(session)).toMatchObject({ status: 'canceled', amountRefundedCents: 6_000 });
   });
 
+  it('leaves no intent that names the invoice of a subscription which will not be made', async () => {
+    const [hsa, credit] = await twoCards();
+    const session = await world.session({
+      mode: 'subscription',
+      lines: [
+        line({ unitAmount: 4_000, class: 'auto_substantiation', recurring: true }),
+        line({ unitAmount: 6_000, recurring: true }),
+      ],
+      customerId: hsa.customerId,
+    });
+    turnFailpointsOn();
+    armFailpoint('plan.hold_decided', { action: 'error' });
+    await expect(pay(session, [hsa, credit])).rejects.toThrow();
+    turnFailpointsOff();
+    await world.cancelAtProcessor(session, 'health');
+    await sweepAll();
+    expect((await reload(session))?.status).toBe('canceled');
+    const intents = await world.test.admin(
+      'select status, invoice_id, subscription_id from checkout.payment_intents where session_id = $1 order by status',
+      [session.id],
+    );
+    expect(intents).toEqual([
+      { status: 'canceled', invoice_id: null, subscription_id: null },
+      { status: 'succeeded', invoice_id: null, subscription_id: null },
+    ]);
+  });
+
   it('is told to the shopper at once when it goes between the charge and the capture', async () => {
     const [hsa, credit] = await twoCards();
     const session = await world.mixedSession(hsa);

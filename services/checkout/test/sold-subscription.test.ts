@@ -4,7 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { completeSession } from '../src/actions/complete-session.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
+import { intentMessage } from '../src/rpc/intent-messages.ts';
 import { sessionMessage as messageOf } from '../src/rpc/session-message.ts';
+import { findIntents } from '../src/store/payment-intents.ts';
 import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
 import { line, start } from './world.ts';
 
@@ -54,6 +56,26 @@ describe('a session that sells a subscription', () => {
     expect([open.status, open.subscriptionId, open.invoiceId]).toEqual(['open', undefined, undefined]);
     const complete = messageOf(world.scope, await pay(session, hsa));
     expect(complete).toMatchObject({ status: 'complete', subscriptionId: expect.any(String) });
+  });
+
+  it('is named as an invoice by the intent that has paid it, and not by one that was declined', async () => {
+    const [declined, hsa] = [await world.card('declined'), await world.card('hsa')];
+    const session = await sell(declined);
+    await pay(session, declined);
+    const paid = await pay(session, hsa);
+    const rows = await world.test.admin<{ id: string }>(
+      'select id from checkout.payment_intents where session_id = $1 order by id',
+      [session.id],
+    );
+    const intents = await findIntents(
+      world.database,
+      world.scope,
+      rows.map(({ id }) => id),
+    );
+    expect(intents.map((intent) => [intent.status, intentMessage(world.scope, intent).invoiceId])).toEqual([
+      ['requires_payment_method', undefined],
+      ['succeeded', paid.invoiceId],
+    ]);
   });
 
   it('keeps the card that a trial began with for the first renewal', async () => {

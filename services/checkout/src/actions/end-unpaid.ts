@@ -3,6 +3,7 @@ import { append } from '@eligo/events';
 import type { Scope, Tx } from '@eligo/postgres';
 import { RefundRequestedSchema } from '@eligo/proto/events/v1/events';
 import type { Session } from '../domain/session.ts';
+import { unbillIntents } from '../store/payment-intents.ts';
 import { saveSession } from '../store/sessions.ts';
 import { appendSessionEvent } from './payment-events.ts';
 import { appendRedemptionsEnd } from './redemptions-end.ts';
@@ -20,7 +21,7 @@ export async function endUnpaid(tx: Tx, scope: Scope, session: Session, at: Date
     endedAt: at,
     nextAction: null,
   });
-  await appendRedemptionsEnd(tx, scope, ended, 'release');
+  await Promise.all([unbillIntents(tx, scope, ended.id), appendRedemptionsEnd(tx, scope, ended, 'release')]);
   await appendSessionEvent(tx, scope, 'checkout.session.expired', ended, at);
   if (ended.amountReceivedCents > ended.amountRefundedCents) await requestRefund(tx, scope, ended, at);
   return ended;

@@ -30,10 +30,15 @@ export function intentMessage(scope: Scope, intent: PaymentIntent): IntentMessag
       customerId: intent.customerId,
       paymentMethodId: intent.paymentMethodId,
       latestChargeId: intent.latestChargeId,
-      invoiceId: intent.invoiceId,
+      invoiceId: billedBy(intent),
       checkoutSessionId: intent.sessionId,
     }),
   });
+}
+
+// The invoice of a session that sells a subscription is made once its card has paid: before that, or after a declined card, its id would answer 404.
+function billedBy({ sessionId, status, invoiceId }: PaymentIntent): string | null {
+  return sessionId === null || status === 'succeeded' ? invoiceId : null;
 }
 
 /** The message of a set-up intent. */

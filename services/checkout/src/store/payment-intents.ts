@@ -225,6 +225,17 @@ export async function recordRelease(tx: Tx, scope: Scope, intentId: string): Pro
   return required(await tx.row(release, scope, [intentId]), intentId);
 }
 
+const unbill = scoped(
+  'checkout.payment_intents_unbill',
+  `update checkout.payment_intents set invoice_id = null, subscription_id = null
+   where account_id = $1 and test_mode = $2 and session_id = $3 and invoice_id is not null`,
+);
+
+/** The invoice and the subscription that a session's intents were to pay for will not be made. */
+export async function unbillIntents(tx: Tx, scope: Scope, sessionId: string): Promise<void> {
+  await tx.execute(unbill, scope, [sessionId]);
+}
+
 const decline = scoped<IntentRow>(
   'checkout.payment_intent_decline',
   `with charge as (
