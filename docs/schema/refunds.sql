@@ -369,27 +369,6 @@ end $function$;
 alter function check_refund_sum() owner to eligo_owner;
 grant execute on function check_refund_sum() to eligo_refunds;
 
-CREATE OR REPLACE FUNCTION refunds.due_refund_work(most integer)
- RETURNS TABLE(kind text, account_id text, test_mode boolean, id text, part text)
- LANGUAGE sql
- SECURITY DEFINER
- SET search_path TO 'refunds', 'pg_temp'
-AS $function$
-  (select 'requested', r.account_id, r.test_mode, r.id, '' from refunds.refunds r
-    where r.status = 'requested' and r.next_check_at <= now() and (r.lease_until is null or r.lease_until <= now())
-    order by r.next_check_at limit most)
-  union all
-  (select 'attempt', a.account_id, a.test_mode, a.id, '' from refunds.refund_attempts a
-    where a.status in ('created', 'sending', 'unknown', 'accepted') and a.next_check_at <= now() and a.lease_until <= now()
-    order by a.next_check_at limit most)
-  union all
-  (select 'releasing', i.account_id, i.test_mode, i.refund_id, i.payment_intent_id from refunds.refund_items i
-    where i.status = 'releasing' and i.next_check_at <= now() and (i.lease_until is null or i.lease_until <= now())
-    order by i.next_check_at limit most)
-$function$;
-alter function due_refund_work(most integer) owner to eligo_finder;
-grant execute on function due_refund_work(most integer) to eligo_refunds;
-
 CREATE OR REPLACE FUNCTION refunds.due_refund_work_after(most integer, after_due timestamp with time zone, after_kind text, after_id text, after_part text)
  RETURNS TABLE(kind text, account_id text, test_mode boolean, id text, part text, due_at timestamp with time zone)
  LANGUAGE sql
@@ -550,8 +529,8 @@ AS $function$
            where r.next_check_at is not null and r.status = 'requested' and r.requested_at < now() - make_interval(secs => after_seconds))
        + (select count(*) from refunds.refund_attempts a
            where a.status in ('created', 'sending', 'unknown') and a.created_at < now() - make_interval(secs => after_seconds))
-       -- Checkout has been told four times, over more than five minutes.
-       + (select count(*) from refunds.refund_items i where i.next_check_at is not null and i.status = 'releasing' and i.checks >= 4)
+       -- Checkout has been told eight times, over more than five minutes (domain/pauses.ts).
+       + (select count(*) from refunds.refund_items i where i.next_check_at is not null and i.status = 'releasing' and i.checks >= 8)
 $function$;
 alter function refund_work_in_doubt(after_seconds integer) owner to eligo_finder;
 grant execute on function refund_work_in_doubt(after_seconds integer) to eligo_refunds;

@@ -41,8 +41,10 @@ describe('what to do about an attempt that was not accepted', () => {
 });
 
 describe('pauses', () => {
-  it('while unknown are 1 s, 5 s, 30 s, 5 min, then an hour', () => {
-    expect([0, 1, 2, 3, 4, 50].map(pauseWhileUnknownMs)).toEqual([1_000, 5_000, 30_000, 300_000, 3_600_000, 3_600_000]);
+  it('while unknown are 1 s, 5 s, 30 s, a minute for a quarter of an hour, then five minutes', () => {
+    expect([0, 1, 2, 3, 17, 18, 500].map(pauseWhileUnknownMs)).toEqual([
+      1_000, 5_000, 30_000, 60_000, 60_000, 300_000, 300_000,
+    ]);
   });
 
   it('end for what is settled after some weeks, and never for what is pending', () => {

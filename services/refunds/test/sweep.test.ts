@@ -3,7 +3,8 @@ import { RefundInstructionSchema } from '@eligo/proto/checkout/v1/checkout';
 import { waitUntil } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Refunds } from '../src/actions/context.ts';
+import { defaultBudgets, type Refunds } from '../src/actions/context.ts';
+import { driveAttempt } from '../src/actions/drive-attempt.ts';
 import { drive } from '../src/jobs/drive.ts';
 import { RefundWorker } from '../src/jobs/refund-worker.ts';
 import { countWorkInDoubt, type DueWork } from '../src/store/due-work.ts';
@@ -112,6 +113,34 @@ it('what fails in a way that nobody foresaw waits longer each time, and nothing 
     expect(Number(row?.pause)).toBeGreaterThan(pause - 2);
     expect(Number(row?.pause)).toBeLessThanOrEqual(pause);
   }
+});
+
+it('nothing is asked of a processor that is known to be down, and no check is counted: what waits is asked soon after its return', async () => {
+  const scope = someScope();
+  const session = await on.paid(scope, { hsa: 2_000 });
+  await on.fault({ call: 'refunds.create', kind: 'drop_before' });
+  const { refund } = await on.refunds.refundSession({ sessionId: session.id }, on.as(scope));
+  const attempts = () =>
+    on.admin<{ id: string; epoch: number; status: string; checks: number; sends: number; seconds: string }>(
+      `select id, epoch, status, checks, sends, round(extract(epoch from next_check_at - lease_until)) as seconds
+         from refunds.refund_attempts where refund_id = $1`,
+      [refund?.refundId],
+    );
+  const [left] = await waitUntil(async () => {
+    const rows = await attempts();
+    return rows[0]?.status === 'unknown' ? rows : undefined;
+  });
+  if (left === undefined) throw new Error('an attempt');
+  const down = {
+    ...{ database: on.service.database, budgets: defaultBudgets },
+    processors: { of: () => ({ isDown: () => true }) },
+  } as unknown as Refunds;
+  // By whoever has just made it, and by the sweeper.
+  await driveAttempt(down, scope, left.id, left.epoch);
+  await driveAttempt(down, scope, left.id);
+  expect(await attempts()).toEqual([{ ...left, epoch: left.epoch + 1, seconds: '5' }]);
+  await on.sweep();
+  await untilStatus(on, scope, refund?.refundId ?? '', 'succeeded');
 });
 
 it('an outage of the processor ends no watch over a refund that went through', async () => {

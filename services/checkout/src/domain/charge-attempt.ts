@@ -90,11 +90,16 @@ export type ProcessorVerdict =
     }
   | { readonly kind: 'failed'; readonly code: string };
 
-/** How long after its n-th fruitless check an attempt is looked at again: 1 s, 5 s, 30 s, 5 min, then hourly (reliability of unknown outcomes). */
+/**
+ * How long after its n-th fruitless check an attempt is looked at again: 1 s, 5 s, 30 s, each minute for a quarter of an hour, then each five
+ * minutes. So what an outage has left is found out within a minute of its end; a longer one the checks themselves show to be one (the breaker
+ * opens at the twelfth failure), and then none is counted.
+ */
 export function nextCheckDelayMs(checks: number): number {
-  const steps = [1_000, 5_000, 30_000, 300_000];
-  return steps[checks] ?? 3_600_000;
+  return firstChecksMs[checks] ?? (checks < firstChecksMs.length + 15 ? 60_000 : 300_000);
 }
+
+const firstChecksMs = [1_000, 5_000, 30_000];
 
 /** When to look again while the processor is known to be down: nothing was asked, so this does not grow. */
 export const whileDownMs = 5_000;

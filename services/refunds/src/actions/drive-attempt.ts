@@ -1,8 +1,9 @@
 import { type Scope, withTx } from '@eligo/postgres';
 import type { ProcessorPort, RefundOutcome } from '@eligo/processor';
 import { isKeyForgotten, judgeRefusal } from '../domain/judge-outcome.ts';
+import { pauseWhileDownMs } from '../domain/pauses.ts';
 import type { RefundAttempt } from '../domain/refund.ts';
-import { claimAttempt, fenceAttempt } from '../store/refund-attempts.ts';
+import { claimAttempt, fenceAttempt, postponeSend } from '../store/refund-attempts.ts';
 import type { Refunds } from './context.ts';
 import { replaceAttempt, settleAccepted, settleFailed, settleUnknown } from './settle-attempt.ts';
 
@@ -11,13 +12,19 @@ import { replaceAttempt, settleAccepted, settleFailed, settleUnknown } from './s
  * time, or looks at what became of it. `epoch` is the claim of whoever made the attempt; without one it is claimed first.
  */
 export async function driveAttempt(refunds: Refunds, scope: Scope, attemptId: string, epoch?: number): Promise<void> {
-  if (epoch !== undefined) return send(refunds, scope, attemptId, epoch);
   const { database, budgets } = refunds;
-  const attempt = await withTx(database, scope, (tx) => claimAttempt(tx, scope, attemptId, budgets.leaseMs));
-  if (attempt === undefined) return;
-  if (attempt.status === 'accepted') return lookAgain(refunds, scope, attempt);
-  if (isKeyForgotten(attempt.firstSentAt, attempt.now)) return lookUp(refunds, scope, attempt);
-  return send(refunds, scope, attemptId, attempt.epoch);
+  const attempt =
+    epoch === undefined
+      ? await withTx(database, scope, (tx) => claimAttempt(tx, scope, attemptId, budgets.leaseMs))
+      : undefined;
+  const held = epoch ?? attempt?.epoch;
+  if (held === undefined) return;
+  if (attempt?.status === 'accepted') return lookAgain(refunds, scope, attempt);
+  if (processorOf(refunds, scope).isDown()) {
+    return withTx(database, scope, (tx) => postponeSend(tx, scope, attemptId, held, pauseWhileDownMs));
+  }
+  if (attempt !== undefined && isKeyForgotten(attempt.firstSentAt, attempt.now)) return lookUp(refunds, scope, attempt);
+  return send(refunds, scope, attemptId, held);
 }
 
 async function send(refunds: Refunds, scope: Scope, attemptId: string, epoch: number): Promise<void> {

@@ -2,13 +2,19 @@ const minute = 60_000;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** Pauses before asking again what became of something that nobody knows: within a minute while it is fresh; the last one is repeated. */
-export const pausesWhileUnknownMs: readonly number[] = [1_000, 5_000, 30_000, 5 * minute, hour];
+/**
+ * Pauses before asking again what became of something that nobody knows: each minute for a quarter of an hour, so that what an outage has left is
+ * found out within a minute of its end; the last one is repeated.
+ */
+export const pausesWhileUnknownMs: readonly number[] = [1_000, 5_000, 30_000, ...Array(15).fill(minute), 5 * minute];
 
 /** The pause after so many checks. */
 export function pauseWhileUnknownMs(checks: number): number {
-  return pausesWhileUnknownMs[checks] ?? hour;
+  return pausesWhileUnknownMs[checks] ?? 5 * minute;
 }
+
+/** The pause while the processor is known to be down: nothing is asked, so that no check counts and the next one comes soon after its return. */
+export const pauseWhileDownMs = 5_000;
 
 /** The pause after a look at what the processor has that found out nothing: it does not count, so that an outage ends no watch early. */
 export const pauseAfterFailedLookMs = 5 * minute;

@@ -80,6 +80,17 @@ export async function postponeLook(tx: Tx, scope: Scope, attemptId: string, paus
   await tx.execute(postpone, scope, [attemptId, pauseMs]);
 }
 
+/** Puts off the send of an attempt in hand, since the processor is known to be down: nothing was asked, and no check counts. */
+export async function postponeSend(
+  tx: Tx,
+  scope: Scope,
+  attemptId: string,
+  epoch: number,
+  pauseMs: number,
+): Promise<void> {
+  await tx.execute(putOff, scope, [attemptId, pauseMs, epoch]);
+}
+
 /** The attempts of a refund, the latest last. */
 export async function attemptsOf(db: Db, scope: Scope, refundId: string): Promise<RefundAttempt[]> {
   return (await db.rows(selectOfRefund, scope, [refundId])).map(fromRow);
@@ -152,6 +163,11 @@ const postpone = scoped(
   'refund_attempts.postpone',
   `update refunds.refund_attempts set lease_until = clock_timestamp(), next_check_at = ${leaseFromNow('$4::bigint')}
     where ${one} and status = 'accepted'`,
+);
+const putOff = scoped(
+  'refund_attempts.put_off',
+  `update refunds.refund_attempts set lease_until = clock_timestamp(), next_check_at = ${leaseFromNow('$4::bigint')}
+    where ${one} and epoch = $5 and status in ('created', 'sending', 'unknown')`,
 );
 const selectOfRefund = scoped<AttemptRow>(
   'refund_attempts.of_refund',
