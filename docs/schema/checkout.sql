@@ -770,6 +770,7 @@ create table sessions (
   constraint sessions_amount_tax_cents_check CHECK ((amount_tax_cents >= 0)),
   constraint sessions_amount_vision_cents_check CHECK ((amount_vision_cents >= 0)),
   constraint sessions_capture_method_check CHECK ((capture_method = ANY (ARRAY['automatic'::text, 'manual'::text]))),
+  constraint sessions_captured_components CHECK ((((captured_tax_cents >= 0) AND (captured_tax_cents <= amount_tax_cents)) AND ((captured_shipping_cents >= 0) AND (captured_shipping_cents <= amount_shipping_cents)) AND ((captured_discount_cents >= 0) AND (captured_discount_cents <= amount_discount_cents)))),
   constraint sessions_check CHECK (((amount_discount_cents >= 0) AND (amount_discount_cents <= amount_subtotal_cents))),
   constraint sessions_letter_fee_cents_check CHECK ((letter_fee_cents >= 0)),
   constraint sessions_mode_check CHECK ((mode = ANY (ARRAY['payment'::text, 'subscription'::text, 'off_session'::text, 'setup'::text, 'reimbursement'::text]))),
@@ -795,6 +796,7 @@ CREATE INDEX sessions_by_subscription ON checkout.sessions USING btree (account_
 CREATE INDEX sessions_disputed ON checkout.sessions USING btree (account_id, test_mode, id) WHERE (dispute_ids <> '{}'::text[]);
 CREATE INDEX sessions_due ON checkout.sessions USING btree (expires_at) WHERE ((status = 'open'::text) AND (test_clock_id IS NULL));
 CREATE INDEX sessions_due_by_clock ON checkout.sessions USING btree (account_id, test_mode, test_clock_id, expires_at) WHERE ((status = 'open'::text) AND (test_clock_id IS NOT NULL));
+CREATE CONSTRAINT TRIGGER check_session_money AFTER UPDATE OF amount_received_cents, amount_refunded_cents ON checkout.sessions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.amount_received_cents IS DISTINCT FROM new.amount_received_cents) OR (old.amount_refunded_cents IS DISTINCT FROM new.amount_refunded_cents))) EXECUTE FUNCTION check_session_money();
 CREATE CONSTRAINT TRIGGER check_session_sums AFTER INSERT ON checkout.sessions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_session_sums();
 CREATE TRIGGER guard_session BEFORE UPDATE ON checkout.sessions FOR EACH ROW EXECUTE FUNCTION guard_session();
 CREATE TRIGGER refuse_delete BEFORE DELETE ON checkout.sessions FOR EACH ROW EXECUTE FUNCTION refuse_delete();
@@ -880,6 +882,38 @@ begin
 end $function$;
 alter function check_refund_sums() owner to eligo_owner;
 grant execute on function check_refund_sums() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.check_session_money()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  whole record;
+  cards record;
+  lines record;
+begin
+  select s.amount_received_cents as received, s.amount_refunded_cents as refunded into whole from checkout.sessions s
+   where s.account_id = new.account_id and s.test_mode = new.test_mode and s.id = new.id;
+  select coalesce(sum(i.amount_received_cents), 0) as received, coalesce(sum(i.amount_refunded_cents), 0) as refunded
+    into cards from checkout.payment_intents i
+   where i.account_id = new.account_id and i.test_mode = new.test_mode and i.session_id = new.id;
+  if (cards.received, cards.refunded) is distinct from (whole.received, whole.refunded) then
+    raise exception 'session % received % and gave back %, and its cards % and %',
+      new.id, whole.received, whole.refunded, cards.received, cards.refunded
+      using errcode = 'check_violation', constraint = 'session_money_is_its_cards';
+  end if;
+  select coalesce(sum(l.amount_captured_cents), 0) as received, coalesce(sum(l.amount_refunded_cents), 0) as refunded
+    into lines from checkout.session_lines l
+   where l.account_id = new.account_id and l.test_mode = new.test_mode and l.session_id = new.id;
+  if (lines.received, lines.refunded) is distinct from (whole.received, whole.refunded) then
+    raise exception 'session % received % and gave back %, and its lines % and %',
+      new.id, whole.received, whole.refunded, lines.received, lines.refunded
+      using errcode = 'check_violation', constraint = 'session_money_is_its_lines';
+  end if;
+  return null;
+end $function$;
+alter function check_session_money() owner to eligo_owner;
+grant execute on function check_session_money() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.check_session_sums()
  RETURNS trigger

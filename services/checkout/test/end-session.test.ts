@@ -50,9 +50,15 @@ describe('expire and cancel', () => {
 
   test('never after a capture', async () => {
     const { id } = await world.session();
-    await world.test.admin("update checkout.sessions set status = 'paid', amount_received_cents = 500 where id = $1", [
-      id,
-    ]);
+    await world.test.admin(
+      `with card as (
+         insert into checkout.payment_intents (account_id, test_mode, id, session_id, leg, capture_method, status, amount_cents,
+           amount_received_cents, created_at)
+         values ($2, true, 'fpi_captured', $1, 'health', 'manual', 'succeeded', 500, 500, now())
+       ), line as (update checkout.session_lines set amount_captured_cents = 500 where session_id = $1)
+       update checkout.sessions set status = 'paid', amount_received_cents = 500 where id = $1`,
+      [id, world.scope.accountId],
+    );
     await expect(cancelSession(world.resources, world.scope, id)).rejects.toMatchObject({
       code: 'checkout_session_already_processed',
     });

@@ -152,6 +152,18 @@ describe('taking a refund out of what remains', () => {
     }
   });
 
+  it('holds without the code that a session gives back what its cards and its lines do', async () => {
+    const session = await paidSession();
+    const given = 'update checkout.sessions set amount_refunded_cents = 100 where id = $1';
+    const byCard = `update checkout.payment_intents set amount_refunded_cents = 100 where session_id = $1 and leg = 'health'`;
+    for (const [text, constraint] of [
+      [given, 'session_money_is_its_cards'],
+      [`with card as (${byCard}) ${given}`, 'session_money_is_its_lines'],
+    ] as const) {
+      await expect(world.test.admin(text, [session.id])).rejects.toMatchObject({ constraint });
+    }
+  });
+
   it('holds without the code that a reservation is the sum of its cards, and of its lines', async () => {
     for (const [cards, lines, constraint] of [
       [99, 100, 'refund_is_the_sum_of_its_cards'],

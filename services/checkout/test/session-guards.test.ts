@@ -150,6 +150,8 @@ describe('money', () => {
     ],
     ['more refunded than received', session('amount_refunded_cents = 1'), 'refunded_within_received'],
     ['a refund below zero', session('amount_refunded_cents = -1'), 'refunded_within_received'],
+    ['more captured of a component than there is', session('captured_tax_cents = 1'), 'sessions_captured_components'],
+    ['more received than its cards gave', session('amount_received_cents = 1'), 'session_money_is_its_cards'],
     ['more disputed than received', session('amount_disputed_cents = 1'), 'disputed_within_received'],
     ['another total', session('amount_total_cents = amount_total_cents + 1'), 'session_split_is_final'],
     ['another eligible part', session('amount_eligible_cents = 1'), 'session_split_is_final'],
@@ -169,6 +171,20 @@ describe('money', () => {
       await expect(world.test.admin(text, [id])).rejects.toMatchObject({ constraint });
     });
   }
+
+  test('refuses, at commit, a session that has received what no line was paid with', async () => {
+    const { id } = await world.session();
+    const received = world.test.admin(
+      `with card as (
+         insert into checkout.payment_intents (account_id, test_mode, id, session_id, leg, capture_method, status, amount_cents,
+           amount_received_cents, created_at)
+         values ($2, true, 'fpi_guards', $1, 'health', 'automatic', 'succeeded', 1000, 1000, now())
+       ), line as (update checkout.session_lines set amount_captured_cents = 999 where session_id = $1)
+       update checkout.sessions set amount_received_cents = 1000 where id = $1`,
+      [id, world.scope.accountId],
+    );
+    await expect(received).rejects.toMatchObject({ constraint: 'session_money_is_its_lines' });
+  });
 
   test('refuses to delete a session, a line, or an eligibility record', async () => {
     const { id } = await world.session();

@@ -1,0 +1,1 @@
+alter table checkout.sessions validate constraint sessions_captured_components;
