@@ -53,10 +53,14 @@ describe('shipping, tax and fees (decisions 6)', () => {
     expect(split.lines.map((l) => l.taxCents)).toEqual([4, 3, 3]);
   });
 
-  test('a line that a discount made free carries no shipping', () => {
+  test('a line that a discount made free carries no shipping, tax or fee: they follow the net amounts', () => {
     const lines = [line(500, { productId: 'a' }), line(500, { productId: 'b' })];
-    const split = splitCart(cart({ lines, discounts: [{ ...percent(100), products: ['a'] }], shippingCents: c(799) }));
-    expect(split.lines.map((l) => l.shippingCents)).toEqual([0, 799]);
+    const others = { shippingCents: c(799), taxCents: c(41), feeCents: [c(20), c(5)] };
+    const split = splitCart(cart({ lines, discounts: [{ ...percent(100), products: ['a'] }], ...others }));
+    expect(split.lines.map((l) => [l.shippingCents, l.taxCents, l.feeCents])).toEqual([
+      [0, 0, 0],
+      [799, 41, 25],
+    ]);
   });
 });
 
