@@ -27,7 +27,8 @@ export function secretsOf(home: Home): Secrets {
 
 /** New secrets, none of which was ever used. */
 export function generateSecrets(): Secrets {
-  const password = () => randomBytes(24).toString('hex');
+  // A letter first: a NATS server reads what stands for a variable as configuration, and `12e9…` as a number that ends wrongly.
+  const password = () => `p${randomBytes(24).toString('hex')}`;
   return {
     ...generateComponentKeys(componentNames),
     keyring: `k1:${randomBytes(32).toString('base64')}`,
