@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
 # One target per part: docker build --target catalog . — and so on for checkout, billing, refunds, webhooks, gateway,
-# sandbox and migrate. docker-compose.yml builds them all.
+# sandbox, migrate and cli. docker-compose.yml builds them all.
 
 FROM node:24.21.0-bookworm-slim AS base
 WORKDIR /eligo
@@ -92,3 +92,8 @@ CMD ["node", "sandbox/src/main.ts"]
 # One shot: roles, schemas and migrations of all components.
 FROM runtime AS migrate
 CMD ["node", "cli/src/main.ts", "migrate"]
+
+# What an operator calls: docker run … cli accounts list.
+FROM runtime AS cli
+ENTRYPOINT ["node", "cli/src/main.ts"]
+CMD ["help"]

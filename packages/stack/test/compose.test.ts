@@ -26,10 +26,22 @@ function serviceNamed(name: string) {
   return service;
 }
 
-it('has Postgres, NATS, the sandbox, the five services, the gateway, and one set-up before them', () => {
+it('has Postgres, NATS, the sandbox, the five services, the gateway, one set-up before them, and the command-line tool', () => {
   expect(Object.keys(compose.services).sort()).toEqual(
-    [...componentNames, 'migrate', 'nats', 'postgres', 'sandbox'].sort(),
+    [...componentNames, 'cli', 'migrate', 'nats', 'postgres', 'sandbox'].sort(),
   );
+});
+
+it('starts the command-line tool only when it is called', () => {
+  expect(serviceNamed('cli').profiles).toEqual(['cli']);
+  expect(Object.entries(compose.services).filter(([, service]) => service.profiles)).toHaveLength(1);
+});
+
+it('passes on what live money needs, to both who move it', () => {
+  const live = { STRIPE_SECRET_KEY: 'sk_live_0123456789abcdef', STRIPE_ACCOUNTS: '{"facct_a":"acct_b"}' };
+  for (const name of ['checkout', 'refunds']) {
+    expect(environmentOf(serviceNamed(name), { ...secrets, ...live })).toMatchObject(live);
+  }
 });
 
 it('needs just the variables that `eligo secrets generate` prints', () => {
@@ -39,14 +51,18 @@ it('needs just the variables that `eligo secrets generate` prints', () => {
 it.each(built)('builds %s from a target of its own that starts it', (name, service) => {
   expect(service.build?.target).toBe(name);
   const folder = name === 'gateway' || name === 'sandbox' ? name : `services/${name}`;
-  const command = name === 'migrate' ? ['node', 'cli/src/main.ts', 'migrate'] : ['node', `${folder}/src/main.ts`];
-  expect(JSON.parse(lastOf(stages, name, 'CMD') ?? 'null')).toEqual(command);
+  const tools: Record<string, string[]> = {
+    migrate: ['node', 'cli/src/main.ts', 'migrate'],
+    cli: ['node', 'cli/src/main.ts', 'help'],
+  };
+  const [entry, command] = ['ENTRYPOINT', 'CMD'].map((part) => JSON.parse(lastOf(stages, name, part) ?? '[]'));
+  expect([...entry, ...command]).toEqual(tools[name] ?? ['node', `${folder}/src/main.ts`]);
   expect(lastOf(stages, name, 'USER')).toBe('node');
 });
 
 it.each(Object.entries(compose.services))('limits what %s may use, and knows when it is well', (name, service) => {
   expect(service.deploy?.resources.limits).toMatchObject({ cpus: expect.any(String), memory: expect.any(String) });
-  if (name === 'migrate') expect(service.restart).toBe('no');
+  if (name === 'migrate' || name === 'cli') expect(service.restart).toBe('no');
   else expect(service.healthcheck?.test[0]).toBe('CMD');
 });
 
@@ -76,7 +92,7 @@ function portOf(name: string): string | undefined {
   return known[name] ?? environment.GRPC_PORT ?? environment.PORT;
 }
 
-it.each(built.filter(([name]) => name !== 'migrate'))(
+it.each(built.filter(([name]) => name !== 'migrate' && name !== 'cli'))(
   'exposes the ports that %s is told to listen on',
   (name, service) => {
     const { GRPC_PORT, PORT, ADMIN_PORT } = environmentOf(service, secrets);
@@ -95,6 +111,11 @@ it('gives NATS the passwords that its configuration reads', () => {
   const configuration = readFileSync(join(repositoryRoot, 'deploy', 'nats.conf'), 'utf8');
   const read = [...configuration.matchAll(/\$([A-Z_]+_PASSWORD)\b/g)].map(([, name]) => name);
   expect(Object.keys(serviceNamed('nats').environment ?? {}).sort()).toEqual(read.sort());
+});
+
+it('makes passwords that NATS takes for texts: what begins with a digit may be read as a number', () => {
+  for (const password of Object.values(generateSecrets().natsPasswords))
+    expect(password).toMatch(/^[a-z][0-9a-z]{40,}$/);
 });
 
 it('gives the sandbox the variables that it reads', () => {

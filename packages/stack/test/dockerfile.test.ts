@@ -119,15 +119,8 @@ it.each(parts)('starts %s, which its health check finds well', async (name) => {
   expect({ status, log: status === 'well' ? '' : log }).toEqual({ status: 'well', log: '' });
 });
 
-it('serves a partner whose account was made in one of the containers', async () => {
-  const folder = join(makeStage(stages, 'gateway', workshop), 'eligo');
-  const made = spawnSync(process.execPath, ['cli/src/main.ts', 'accounts', 'create', '--name', 'Shop', '--json'], {
-    cwd: folder,
-    encoding: 'utf8',
-    env: placedEnvironment('gateway'),
-  });
-  expect(made.stderr).toBe('');
-  const { test_api_key: key } = JSON.parse(made.stdout) as { test_api_key: string };
+it('serves a partner whose account was made by the command-line tool in its container', async () => {
+  const { test_api_key: key } = callTool(['accounts', 'create', '--name', 'Shop']) as { test_api_key: string };
   const answer = await fetch(`http://127.0.0.1:${places.ports.get('gateway')?.port}/v1/shipping_rates`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -135,6 +128,28 @@ it('serves a partner whose account was made in one of the containers', async () 
   });
   expect([answer.status, await answer.json()]).toMatchObject([200, { shipping_rate: { amount: 500 } }]);
 });
+
+it.each([
+  [['ledger', 'check'], { wrong: [], compared_with_processor: true }],
+  [['dead-letters', 'list'], { dead_letters: [] }],
+  [['events', 'missing'], { missing: [] }],
+  [['secrets', 'reseal'], { total: 0, unopened: [] }],
+  [['migrate', '--service', 'catalog'], { applied: { catalog: [] } }],
+])('lets an operator work from the container of the command-line tool: %s', (args, answer) => {
+  expect(callTool(args)).toMatchObject(answer);
+});
+
+function callTool(args: readonly string[]): unknown {
+  const folder = join(makeStage(stages, 'cli', workshop), 'eligo');
+  const [, ...entry] = JSON.parse(lastOf(stages, 'cli', 'ENTRYPOINT') ?? '[]') as string[];
+  const answer = spawnSync(process.execPath, [...entry, ...args, '--json'], {
+    cwd: folder,
+    encoding: 'utf8',
+    env: placedEnvironment('cli'),
+  });
+  expect(answer.stderr).toBe('');
+  return JSON.parse(answer.stdout);
+}
 
 function commandOf(name: string): string[] {
   return JSON.parse(lastOf(stages, name, 'CMD') ?? '[]') as string[];
@@ -184,6 +199,13 @@ async function startNatsAsComposed(): Promise<number> {
     logPath: join(home.logs, 'nats.log'),
     runFolder: home.run,
   });
+  const isUp = () =>
+    fetch(`http://127.0.0.1:${monitor}/healthz`).then(
+      (answer) => answer.ok,
+      () => false,
+    );
+  const up = await waitUntil(async () => (await isUp()) || nats.hasEnded(), { withinMs: 20_000, what: 'NATS' });
+  if (!up || nats.hasEnded()) throw new Error(readFileSync(join(home.logs, 'nats.log'), 'utf8'));
   return port;
 }
 

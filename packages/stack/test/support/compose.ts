@@ -16,6 +16,7 @@ export interface ComposeService {
   readonly volumes?: readonly string[];
   readonly networks?: readonly string[];
   readonly restart?: string;
+  readonly profiles?: readonly string[];
 }
 
 /** The compose file. */
