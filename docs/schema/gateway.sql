@@ -20,7 +20,7 @@ create table accounts (
   constraint accounts_version_check CHECK ((version > 0))
 );
 CREATE INDEX accounts_by_organization ON gateway.accounts USING btree (organization_id, account_id) WHERE (organization_id IS NOT NULL);
-CREATE TRIGGER accounts_changed AFTER DELETE OR UPDATE ON gateway.accounts FOR EACH STATEMENT EXECUTE FUNCTION notify_keys();
+CREATE TRIGGER accounts_changed AFTER DELETE OR UPDATE ON gateway.accounts FOR EACH ROW EXECUTE FUNCTION notify_keys();
 grant insert, select, update on accounts to eligo_gateway;
 
 create table api_keys (
@@ -42,7 +42,7 @@ create table api_keys (
   constraint api_keys_rate_limit_check CHECK ((rate_limit >= 0))
 );
 CREATE INDEX api_keys_by_account ON gateway.api_keys USING btree (account_id, key_id);
-CREATE TRIGGER keys_changed AFTER INSERT OR DELETE OR UPDATE ON gateway.api_keys FOR EACH STATEMENT EXECUTE FUNCTION notify_keys();
+CREATE TRIGGER keys_changed AFTER DELETE OR UPDATE ON gateway.api_keys FOR EACH ROW EXECUTE FUNCTION notify_keys();
 grant insert, select, update on api_keys to eligo_gateway;
 
 create table dead_letters (
@@ -136,8 +136,15 @@ CREATE OR REPLACE FUNCTION gateway.notify_keys()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
+declare
+  changed text := '';
 begin
-  perform pg_notify('eligo_gateway_keys', '');
+  if tg_table_name = 'api_keys' then
+    changed := old.key_id;
+  elsif tg_op = 'UPDATE' and new.organization_id is not distinct from old.organization_id then
+    changed := old.account_id;
+  end if;
+  perform pg_notify('eligo_gateway_keys', changed);
   return null;
 end $function$;
 alter function notify_keys() owner to eligo_owner;

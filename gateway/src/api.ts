@@ -43,10 +43,9 @@ export function api(parts: ApiParts): (exchange: Exchange, path: string, queryTe
   const { authenticator, limiter, table, settings, traced } = parts;
   return async (exchange, path, queryText) => {
     const { request, response } = exchange;
-    const nowMs = Date.now();
-    const found = authenticator.authenticate(request, nowMs);
+    const found = authenticator.authenticate(request);
     const key = found instanceof Promise ? await found : found;
-    limit(limiter, key, settings.rateLimit, exchange.headers, nowMs);
+    limit(limiter, key, settings.rateLimit, exchange.headers);
 
     const match = table.find(request.method ?? '', path);
     if (match === undefined) throw new Failure('not_found');
@@ -72,11 +71,11 @@ function limit(
   key: ActiveKey,
   defaults: GatewaySettings['rateLimit'],
   headers: HeaderList,
-  nowMs: number,
 ): void {
   const perSecond = key.rateLimit ?? (key.testMode ? defaults.test : defaults.live);
   if (perSecond === 0) return;
-  const allowance = limiter.take(key.keyId, perSecond, nowMs);
+  // The process's own clock: a wall clock that is set back would refuse everybody until it caught up.
+  const allowance = limiter.take(key.keyId, perSecond, performance.now());
   headers.push(
     'RateLimit-Limit',
     String(allowance.limit),

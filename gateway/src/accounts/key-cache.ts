@@ -2,6 +2,7 @@ import type { Database } from '@eligo/postgres';
 import { openSession, type Session } from '@eligo/postgres';
 import type { CallerContext } from '@eligo/proto/caller/v1/caller';
 import type { CallerInit } from '@eligo/rpc';
+import { isId } from '@eligo/values';
 import { type FoundKey, findKey } from './find-key.ts';
 import { keyHash } from './key-format.ts';
 
@@ -10,6 +11,7 @@ export interface ActiveKey extends FoundKey {
   readonly caller: CallerContext;
   /** The scopes as a set; undefined: all. */
   readonly allowed: ReadonlySet<string> | undefined;
+  /** By the process's own clock, which nobody sets back. */
   readonly freshUntilMs: number;
 }
 
@@ -36,9 +38,9 @@ export class KeyCache {
   }
 
   /** The key if it is known and fresh, at once. */
-  get(hash: string, nowMs: number): ActiveKey | undefined {
+  get(hash: string): ActiveKey | undefined {
     const key = this.#keys.get(hash);
-    return key !== undefined && key.freshUntilMs > nowMs && key.expiresAtMs > nowMs ? key : undefined;
+    return key !== undefined && key.freshUntilMs > performance.now() && key.expiresAtMs > Date.now() ? key : undefined;
   }
 
   /** Whether a key with this hash was live when it was last looked up. */
@@ -50,41 +52,56 @@ export class KeyCache {
   find(apiKey: string, hash: string): Promise<ActiveKey | undefined> {
     const asked = this.#asked.get(hash);
     if (asked !== undefined) return asked;
-    const asking = this.#load(apiKey, hash).finally(() => this.#asked.delete(hash));
+    const asking = this.#load(apiKey, hash).finally(() => {
+      // After a change meanwhile, whoever came later has asked anew.
+      if (this.#asked.get(hash) === asking) this.#asked.delete(hash);
+    });
     this.#asked.set(hash, asking);
     return asking;
   }
 
-  /** Forgets everything whenever a key or an account changes anywhere. Never rejects: without it freshness alone bounds the delay. */
+  /** Forgets a key or an account's keys whenever they change anywhere. Never rejects: without it freshness alone bounds the delay. */
   async listen(): Promise<void> {
     try {
-      const session = await openSession(this.#database, 'eligo gateway keys', () => this.clear());
+      const session = await openSession(this.#database, 'eligo gateway keys', (_channel, id) => this.forget(id));
       this.#session = session;
-      await session.query(`listen ${channel}`);
-      this.clear();
+      // Whatever ends it, a refused LISTEN too, is followed by another.
       void session.closed.then(() => this.#listenAgain());
+      await session.query(`listen ${channel}`);
+      // What changed before anybody listened was told to nobody.
+      this.forget('');
     } catch (error) {
       this.#database.report(error, 'listening for changes of keys');
-      this.#listenAgain();
+      if (this.#session === undefined) this.#listenAgain();
+      else await this.#closeSession();
     }
     if (this.#stopped) await this.stop();
   }
 
-  clear(): void {
+  /** Forgets the key, or all keys of the account, that a notice names; everything where it names neither. */
+  forget(id: string): void {
     this.#generation += 1;
-    this.#keys.clear();
     this.#asked.clear();
+    const isNamed = isId('api_key', id) || isId('account', id);
+    for (const [hash, { keyId, accountId }] of this.#keys) {
+      if (!isNamed || keyId === id || accountId === id) this.#keys.delete(hash);
+    }
   }
 
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#retry);
+    await this.#closeSession();
+  }
+
+  async #closeSession(): Promise<void> {
     const session = this.#session;
     this.#session = undefined;
     await session?.close();
   }
 
   #listenAgain(): void {
+    this.#session = undefined;
     if (this.#stopped) return;
     this.#retry = setTimeout(() => void this.listen(), reconnectMs);
     this.#retry.unref();
@@ -92,7 +109,7 @@ export class KeyCache {
 
   async #load(apiKey: string, hash: string): Promise<ActiveKey | undefined> {
     const generation = this.#generation;
-    const askedAtMs = Date.now();
+    const askedAtMs = performance.now();
     const found = await findKey(this.#database, keyHash(apiKey));
     if (found === undefined) {
       this.#keys.delete(hash);

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { ActiveKey, KeyCache } from '../accounts/key-cache.ts';
 import { isKey } from '../accounts/key-format.ts';
+import { clientNetwork } from './client-network.ts';
 import type { FailedAuthentications } from './failed-authentications.ts';
 
 /** Finds the key of a request. The refusal is the same for a key that is missing, malformed, unknown, revoked or expired (decisions 2). */
@@ -15,27 +16,27 @@ export class Authenticator {
   }
 
   /** The key at once when it was seen lately, which is nearly always. */
-  authenticate(request: IncomingMessage, nowMs: number): ActiveKey | Promise<ActiveKey> {
+  authenticate(request: IncomingMessage): ActiveKey | Promise<ActiveKey> {
     const apiKey = bearerOf(request.headers.authorization);
     if (apiKey === undefined) return this.#refuse(request);
     const digest = hash('sha256', apiKey, 'base64url');
-    return this.#keys.get(digest, nowMs) ?? this.#lookUp(request, apiKey, digest);
+    return this.#keys.get(digest) ?? this.#lookUp(request, apiKey, digest);
   }
 
   async #lookUp(request: IncomingMessage, apiKey: string, digest: string): Promise<ActiveKey> {
     if (!isKey(apiKey)) return this.#refuse(request);
-    if (!this.#keys.isKnown(digest)) await this.#failed.assertAllowed(addressOf(request));
+    if (!this.#keys.isKnown(digest)) await this.#failed.assertAllowed(networkOf(request));
     return (await this.#keys.find(apiKey, digest)) ?? this.#refuse(request);
   }
 
   async #refuse(request: IncomingMessage): Promise<never> {
-    throw await this.#failed.refuse(addressOf(request));
+    throw await this.#failed.refuse(networkOf(request));
   }
 }
 
 // Never X-Forwarded-For: whoever sends it chooses it.
-function addressOf(request: IncomingMessage): string {
-  return request.socket.remoteAddress ?? 'unknown';
+function networkOf(request: IncomingMessage): string {
+  return clientNetwork(request.socket.remoteAddress ?? 'unknown');
 }
 
 const bearer = /^bearer +([\x21-\x7e]{1,256})$/i;

@@ -2,7 +2,10 @@ import { Failure } from '@eligo/failures';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { burstSeconds } from './rate-limiter.ts';
 
-/** Counts failed authentications by address, so that guessing is slow and a flood of bad keys asks the database nothing (decisions 10). */
+/**
+ * Counts failed authentications by the network that they come from, so that guessing is slow and a flood of bad keys asks the database nothing
+ * (decisions 10).
+ */
 export class FailedAuthentications {
   readonly #limiter: RateLimiterMemory;
   readonly #points: number;
@@ -12,15 +15,15 @@ export class FailedAuthentications {
     this.#limiter = new RateLimiterMemory({ points: this.#points, duration: burstSeconds });
   }
 
-  /** Refuses an address that has failed too often, before anything is looked up for it. */
-  async assertAllowed(address: string): Promise<void> {
-    const seen = await this.#limiter.get(address);
+  /** Refuses a network that has failed too often, before anything is looked up for it. */
+  async assertAllowed(network: string): Promise<void> {
+    const seen = await this.#limiter.get(network);
     if (seen !== null && seen.consumedPoints >= this.#points) throw tooMany(seen.msBeforeNext);
   }
 
   /** The refusal of a failed authentication: always the same 401, or 429 past the limit. */
-  async refuse(address: string): Promise<Failure> {
-    const seen = await this.#limiter.penalty(address, 1);
+  async refuse(network: string): Promise<Failure> {
+    const seen = await this.#limiter.penalty(network, 1);
     return seen.consumedPoints > this.#points ? tooMany(seen.msBeforeNext) : new Failure('unauthorized');
   }
 }

@@ -12,6 +12,7 @@ export interface Allowance {
 
 /** A burst of four seconds' worth (decisions 13). */
 export const burstSeconds = 4;
+/** Keys that may be kept before those that have caught up are looked for. */
 const keysKept = 10_000;
 
 /**
@@ -20,6 +21,7 @@ const keysKept = 10_000;
  */
 export class RateLimiter {
   readonly #caughtUpAt = new Map<string, number>();
+  #pruneAt = keysKept;
 
   take(key: string, perSecond: number, nowMs: number): Allowance {
     const gapMs = 1_000 / perSecond;
@@ -39,7 +41,7 @@ export class RateLimiter {
       };
     }
     this.#caughtUpAt.set(key, to);
-    if (this.#caughtUpAt.size > keysKept) this.#prune(nowMs);
+    if (this.#caughtUpAt.size > this.#pruneAt) this.#prune(nowMs);
     return {
       allowed: true,
       limit,
@@ -49,11 +51,10 @@ export class RateLimiter {
     };
   }
 
+  // What is left has made requests within the last seconds, and none of it may be forgotten: its limit would begin anew. Looking only when there
+  // are twice as many again keeps the work of one request the same however many keys there are.
   #prune(nowMs: number): void {
     for (const [key, at] of this.#caughtUpAt) if (at <= nowMs) this.#caughtUpAt.delete(key);
-    for (const key of this.#caughtUpAt.keys()) {
-      if (this.#caughtUpAt.size <= keysKept / 2) return;
-      this.#caughtUpAt.delete(key);
-    }
+    this.#pruneAt = Math.max(keysKept, this.#caughtUpAt.size * 2);
   }
 }

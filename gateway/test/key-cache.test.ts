@@ -1,0 +1,129 @@
+import { hash } from 'node:crypto';
+import type { Database } from '@eligo/postgres';
+import { noCaller } from '@eligo/rpc';
+import { type TestDatabase, testDatabase } from '@eligo/testkit';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { KeyCache } from '../src/accounts/key-cache.ts';
+import {
+  createAccount,
+  createKey,
+  createOrganization,
+  gatewayService,
+  revokeKey,
+  updateAccount,
+} from '../src/index.ts';
+
+let databases: TestDatabase;
+let database: Database;
+let cache: KeyCache;
+/** Runs when a key that was found is signed: after it was read, before it is kept. */
+let onSign: () => void;
+
+beforeAll(async () => {
+  databases = await testDatabase(gatewayService);
+  database = databases.open('gateway');
+});
+
+beforeEach(async () => {
+  onSign = () => undefined;
+  cache = new KeyCache(database, (init) => {
+    onSign();
+    return { ...noCaller, accountId: init.accountId };
+  });
+  await cache.listen();
+});
+
+afterEach(async () => {
+  vi.useRealTimers();
+  await cache.stop();
+});
+
+afterAll(() => databases?.drop());
+
+const hashOf = (apiKey: string) => hash('sha256', apiKey, 'base64url');
+const get = (apiKey: string) => cache.get(hashOf(apiKey));
+const find = (apiKey: string) => cache.find(apiKey, hashOf(apiKey));
+
+async function newKey(account: { organizationId?: string; expiresAt?: Date } = {}) {
+  const { organizationId, expiresAt } = account;
+  const { account_id: accountId } = await createAccount(database, { name: 'A shop', organizationId });
+  const { key_id: keyId, api_key: apiKey } = await createKey(database, { accountId, testMode: true, expiresAt });
+  return { accountId, keyId, apiKey };
+}
+
+describe('a change', () => {
+  test('of a key makes that key be forgotten at once, and no other', async () => {
+    const [revoked, other] = [await newKey(), await newKey()];
+    await find(revoked.apiKey);
+    const kept = await find(other.apiKey);
+    await revokeKey(database, revoked.keyId);
+    await vi.waitFor(() => expect(get(revoked.apiKey)).toBeUndefined(), { interval: 5, timeout: 3_000 });
+    expect(cache.isKnown(hashOf(revoked.apiKey))).toBe(false);
+    expect(get(other.apiKey)).toBe(kept);
+    expect(await find(revoked.apiKey)).toBeUndefined();
+  });
+
+  test('of an account makes its keys be forgotten, and no others', async () => {
+    const [changed, other] = [await newKey(), await newKey()];
+    await find(changed.apiKey);
+    const kept = await find(other.apiKey);
+    await updateAccount(database, changed.accountId, { addFeatures: ['food_eligibility'] });
+    await vi.waitFor(() => expect(get(changed.apiKey)).toBeUndefined(), { interval: 5, timeout: 3_000 });
+    expect(get(other.apiKey)).toBe(kept);
+    expect((await find(changed.apiKey))?.features).toEqual(['food_eligibility']);
+  });
+
+  test('of who belongs to an organization counts for its other members too', async () => {
+    const { organization_id: organizationId } = await createOrganization(database, { name: 'A group' });
+    const [member, joining] = [await newKey({ organizationId }), await newKey()];
+    expect((await find(member.apiKey))?.siblingAccountIds).toEqual([]);
+    await updateAccount(database, joining.accountId, { organizationId });
+    await vi.waitFor(() => expect(get(member.apiKey)).toBeUndefined(), { interval: 5, timeout: 3_000 });
+    expect((await find(member.apiKey))?.siblingAccountIds).toEqual([joining.accountId]);
+  });
+
+  test('keeps what was read before it from being kept, though the request that asked is answered', async () => {
+    const { apiKey, keyId } = await newKey();
+    onSign = () => cache.forget(keyId);
+    expect((await find(apiKey))?.keyId).toBe(keyId);
+    expect(get(apiKey)).toBeUndefined();
+  });
+
+  test('makes those who come after it ask anew, also while an earlier question is under way', async () => {
+    const { apiKey, keyId } = await newKey();
+    const before = find(apiKey);
+    cache.forget(keyId);
+    const after = find(apiKey);
+    expect(after).not.toBe(before);
+    await before;
+    expect(find(apiKey)).toBe(after);
+    await after;
+    expect(get(apiKey)).toBe(await after);
+  });
+});
+
+test('requests that come while a key is looked up share the query', async () => {
+  const { apiKey } = await newKey();
+  const first = find(apiKey);
+  expect(find(apiKey)).toBe(first);
+  await first;
+});
+
+test('a key ends at its expiry, though it was seen a moment ago', async () => {
+  const { apiKey } = await newKey({ expiresAt: new Date(Date.now() + 60_000) });
+  await find(apiKey);
+  expect(get(apiKey)).toBeDefined();
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_000 });
+  expect(get(apiKey)).toBeUndefined();
+});
+
+test('a key is looked up again after 3.5 s, whatever becomes of the wall clock', async () => {
+  const { apiKey } = await newKey();
+  await find(apiKey);
+  expect(get(apiKey)).toBeDefined();
+  const later = performance.now() + 3_501;
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 3_600_000 });
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(later);
+  expect(get(apiKey)).toBeUndefined();
+  clock.mockRestore();
+});
