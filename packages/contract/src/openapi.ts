@@ -1,6 +1,6 @@
 import { type FailureCode, failureTable, isFailureCode } from '@eligo/failures';
 import { z } from 'zod';
-import { idOf } from './fields.ts';
+import { idOf, notFoundCodeOf } from './fields.ts';
 import { limits } from './limits.ts';
 import { records } from './records.ts';
 import type { Route } from './route.ts';
@@ -192,16 +192,12 @@ export function codesOf(route: Route) {
     'insufficient_scope',
     ...(route.testOnly ? ['test_mode_required'] : []),
     ...(route.deprecation === undefined ? [] : ['endpoint_removed']),
-    ...Object.values(route.params).map((kind) => notFoundOf(kind)),
+    ...Object.values(route.params).map(notFoundCodeOf),
     ...(route.method === 'GET' ? [] : ['invalid_json', 'payload_too_large', 'unsupported_media_type']),
     ...(route.idempotencyRequired ? ['idempotency_key_required'] : []),
     'validation_error',
   ].filter(isFailureCode);
   return [...new Set([...implied, ...route.errors])];
-}
-
-function notFoundOf(kind: string): string {
-  return kind === 'webhook_endpoint' ? 'webhook_not_found' : `${kind}_not_found`;
 }
 
 function tagOf({ id }: Route): string {

@@ -96,7 +96,7 @@ export function locOf(at: string, path: readonly PropertyKey[]): string[] {
   const loc = [at];
   for (const part of path.slice(0, limits.jsonDepth)) {
     const name = String(part);
-    if (!/^[A-Za-z0-9_.-]{1,64}$/.test(name) || isCardNumber(name)) break;
+    if (!/^[A-Za-z0-9_.-]{1,64}$/.test(name)) break;
     loc.push(name);
   }
   return loc;

@@ -27,7 +27,7 @@ export function unixSeconds(ms: bigint): number {
 }
 
 const isoForm =
-  /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2})(:\d{2})?(?:[.,](\d{1,9}))?(?:[Zz]|([+\- ])(\d{2}):?(\d{2})?)?)?$/;
+  /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2})(:\d{2})?(?:[.,](\d{1,9}))?(?:[Zz]|([+\- ])([01]\d|2[0-3]):?([0-5]\d)?)?)?$/;
 // The years that a timestamptz and an ISO string of four year digits share.
 const earliestMs = Date.parse('0001-01-01T00:00:00Z');
 const latestMs = Date.parse('9999-12-31T23:59:59.999Z');

@@ -27,8 +27,21 @@ describe('times', () => {
     expect(new Date(parseTime(given) ?? Number.NaN).toISOString()).toBe(iso);
   });
 
-  test.each(['', 'now', '2026-13-01', '2026-02-30', '2026-01-02T25:00:00Z', '99999999999999', '-1', '1e9'])(
-    '%s is no time',
+  test.each([
+    '',
+    'now',
+    '2026-13-01',
+    '2026-02-30',
+    '2026-01-02T25:00:00Z',
+    '2026-01-02T03:04:05+24:00',
+    '2026-01-02T03:04:05+01:60',
+    '99999999999999',
+    '-1',
+    '1e9',
+  ])('%s is no time', (given) => expect(parseTime(given)).toBeUndefined());
+
+  test.each(['0001-01-01T00:00:00+00:01', '9999-12-31T23:59:59-00:01'])(
+    '%s leaves the years of four digits by its zone, and is no time',
     (given) => expect(parseTime(given)).toBeUndefined(),
   );
 
@@ -50,6 +63,14 @@ describe('card numbers', () => {
     '6011111111111117',
     '30569309025904',
     '4000051230000072',
+    '4000000000000000006',
+    '6440000000000005',
+    '6500000000000000003',
+    '30000000000004',
+    '38000000000006',
+    '340000000000009',
+    '5100000000000008',
+    '2720000000000005',
   ])('%s is one', (number) => expect(isCardNumber(number)).toBe(true));
 
   test.each([
@@ -71,9 +92,14 @@ describe('card numbers', () => {
       type: 'card_number_not_allowed',
     });
     expect(screen({ anything: [pan] }, 'query')?.loc).toEqual(['query', 'anything', '0']);
-    for (const name of ['gtin', 'upc_code', 'phone', 'client_reference_id']) {
-      expect(screen({ product: { [name]: pan } }, 'body')).toBeUndefined();
+    expect(screen({ checkout_session: { refund_metadata: { gtin: pan } } }, 'body')?.type).toBe(
+      'card_number_not_allowed',
+    );
+    for (const name of ['gtin', 'reference_gtin', 'upc_code', 'phone', 'client_reference_id']) {
+      expect(screen({ product: { metadata: { a: 'b' }, [name]: pan } }, 'body')).toBeUndefined();
     }
+    expect(screen({ selling_plan: pan }, 'query')).toBeUndefined();
+    expect(screen({ checkout_session: { selling_plans: [{ id: pan }] } }, 'body')).toBeUndefined();
   });
 });
 
@@ -93,6 +119,21 @@ describe('what no request may hold', () => {
   test('more fields than the limit', () => {
     expect(screen(Array(limits.jsonKeys + 1).fill(0), 'body')?.type).toBe('too_many_fields');
   });
+});
+
+describe('what to expand', () => {
+  const { expansion } = routes.subscriptions.list;
+
+  test.each([
+    ['a list', { expand: 'customer,latest_invoice' }, ['customer', 'latest_invoice']],
+    ['a list with blanks', { expand: ' customer , price ' }, ['customer', 'price']],
+    ['the name repeated', { expand: ['customer', 'price,discounts'] }, ['customer', 'price', 'discounts']],
+    ['aliases', { expand: 'invoice,product' }, ['latest_invoice', 'price']],
+    ['a flag', { expand_customer: 'true', expand_invoice: '1' }, ['customer', 'latest_invoice']],
+    ['a list and a flag', { expand: 'discounts', expand_customer: 'true' }, ['discounts', 'customer']],
+    ['keys that nobody knows', { expand: 'moon,,toString', expand_moon: 'true' }, []],
+    ['nothing that could be a list', { expand: { a: 'customer' } }, []],
+  ])('%s', (_what, query, keys) => expect([...expandKeysOf(query, expansion)].sort()).toEqual(keys.sort()));
 });
 
 describe('tolerance', () => {
