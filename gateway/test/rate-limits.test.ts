@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { clientNetwork } from '../src/http/client-network.ts';
 import { RateLimiter } from '../src/http/rate-limiter.ts';
 import { openTestGateway, type TestGateway } from './open-test-gateway.ts';
 
@@ -26,7 +27,10 @@ describe('the limiter', () => {
 
   test('says when a refused request may come again, and is right', () => {
     const limiter = new RateLimiter();
-    for (let i = 0; i < 8; i += 1) expect(limiter.take('k', 2, 0).remaining).toBe(7 - i);
+    for (let i = 0; i < 8; i += 1) {
+      const allowance = limiter.take('k', 2, 0);
+      expect(allowance).toMatchObject({ remaining: 7 - i, resetSeconds: Math.ceil((i + 1) / 2) });
+    }
     const refused = limiter.take('k', 2, 0);
     expect(refused).toMatchObject({ allowed: false, limit: 2, remaining: 0, retryAfterSeconds: 1, resetSeconds: 4 });
     expect(limiter.take('k', 2, refused.retryAfterSeconds * 1_000).allowed).toBe(true);
@@ -38,6 +42,27 @@ describe('the limiter', () => {
     for (let i = 0; i < 3; i += 1) limiter.take('greedy', 1, 30_000);
     expect(limiter.take('other', 1, 30_000).remaining).toBe(3);
   });
+
+  test('forgets no key that has not caught up, however many there are', () => {
+    const limiter = new RateLimiter();
+    const keys = Array.from({ length: 25_000 }, (_, at) => `k${at}`);
+    for (const key of keys) for (let i = 0; i < 4; i += 1) limiter.take(key, 1, 0);
+    expect(keys.filter((key) => limiter.take(key, 1, 0).allowed)).toEqual([]);
+  });
+});
+
+describe('an address is counted with those of the same subscriber', () => {
+  test.each([
+    ['203.0.113.7', '203.0.113.7'],
+    ['::ffff:203.0.113.7', '203.0.113.7'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:db8:1:2::6', '2001:db8:1:2::/64'],
+    ['2001:db8::6', '2001:db8:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['1::3:4:5:6:7:8', '1:0:3:4::/64'],
+    ['unknown', 'unknown'],
+  ])('%s in %s', (address, network) => expect(clientNetwork(address)).toBe(network));
 });
 
 describe('rate limits', () => {
@@ -56,12 +81,32 @@ describe('rate limits', () => {
     expect(refused?.headers.get('ratelimit-limit')).toBe('5');
     expect(refused?.headers.get('ratelimit-remaining')).toBe('0');
     expect(answers[0]?.headers.get('ratelimit-remaining')).toMatch(/^\d+$/);
+    expect(answers[0]?.headers.get('ratelimit-reset')).toMatch(/^[1-4]$/);
   });
 
   test('of one key leave another alone, and a key without a limit has no headers', async () => {
     const answer = await stack.api.get(path());
     expect(answer.status).toBe(200);
     expect(answer.headers.get('ratelimit-limit')).toBeNull();
+  });
+
+  test.each([
+    ['test', '25'],
+    ['live', '100'],
+  ])('are those of its mode for a %s key that has none of its own: %s', async (mode, limit) => {
+    const api = await stack.newApi({ testMode: mode === 'test', rateLimit: undefined });
+    expect((await api.get('/v1/prices')).headers.get('ratelimit-limit')).toBe(limit);
+  });
+
+  test('go on when the wall clock is set back', async () => {
+    const api = await stack.newApi({ rateLimit: 5 });
+    expect((await api.get(path())).status).toBe(200);
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 3_600_000 });
+    try {
+      expect((await api.get(path())).status).toBe(200);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test('go before scope, path and body', async () => {
@@ -81,5 +126,7 @@ describe('rate limits', () => {
     expect(statuses.slice(0, 8)).toEqual(Array(8).fill(401));
     expect(statuses.at(-1)).toBe(429);
     expect(await ask(stack.api.key)).toBe(200);
+    // One that was never seen could be a guess: it waits, and nothing is looked up for it.
+    expect(await ask((await stack.newApi()).key)).toBe(429);
   });
 });
