@@ -355,35 +355,6 @@ describe('an outcome that nobody knows', () => {
     },
   );
 
-  it('a decline whose answer was lost is read, and the card is not asked again', async () => {
-    const card = await world.card('insufficient_funds');
-    const session = await world.mixedSession(card);
-    await world.fault({ call: 'payment_intents.confirm', kind: 'drop_after', times: 1 });
-    await expect(world.confirm(session, card, { key: 'read' })).rejects.toThrow(refusal('idempotency_key_in_use'));
-    const readsOnly = world.chargingWith(() => ({ confirmIntent: () => Promise.reject(new Error('asked again')) }));
-    await expect(world.confirm(session, card, { key: 'read' }, readsOnly)).rejects.toMatchObject({
-      status: 402,
-      declineCode: 'insufficient_funds',
-    });
-  });
-
-  it('a refusal after a send that was lost is final only with its intent canceled: what is still on its way cannot charge', async () => {
-    const card = await world.card('hsa');
-    const session = await world.mixedSession(card);
-    await world.fault({ call: 'payment_intents.confirm', kind: 'late', delay_ms: 60_000, times: 1 });
-    await expect(world.confirm(session, card, { key: 'late' })).rejects.toThrow(refusal('idempotency_key_in_use'));
-    const said = { code: 'card_declined', declineCode: 'do_not_honor', chargeId: undefined };
-    const declining = world.chargingWith(() => ({ confirmIntent: async () => ({ kind: 'declined', ...said }) }));
-    await expect(world.confirm(session, card, { key: 'late' }, declining)).rejects.toMatchObject({ status: 402 });
-    const [attempt] = await world.test.admin<{ status: string; processor_intent_id: string }>(
-      'select status, processor_intent_id from checkout.charge_attempts where subject_id = $1',
-      [session.id],
-    );
-    expect(attempt?.status).toBe('declined');
-    const processor = world.charging.processors.of(world.scope);
-    expect(await processor.retrieveIntent(attempt?.processor_intent_id ?? '')).toMatchObject({ kind: 'canceled' });
-  });
-
   it('a late confirmation cannot charge after a decline was settled', async () => {
     const card = await world.card('insufficient_funds');
     const session = await world.mixedSession(card);

@@ -1,11 +1,16 @@
+import { withTx } from '@eligo/postgres';
+import { newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { completeSession } from '../src/actions/complete-session.ts';
 import { cancelSession } from '../src/actions/end-session.ts';
 import { letHoldsGo } from '../src/actions/let-holds-go.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
+import { liveAttempts } from '../src/store/charge-attempts.ts';
+import { insertOperation } from '../src/store/intent-operations.ts';
 import { findIntents } from '../src/store/payment-intents.ts';
 import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
+import { line, start } from './world.ts';
 
 let world: ChargingWorld;
 beforeAll(async () => {
@@ -33,6 +38,28 @@ describe('the holds of a canceled session', () => {
     await letHoldsGo(world.charging, world.scope, session);
     expect(await statuses(session)).toEqual(['canceled', 'canceled']);
     expect(await world.charges(session)).toMatchObject([{ amount_captured: 0 }, { amount_captured: 0 }]);
+  });
+
+  it('are not let go, nor is the session canceled, when one of them is decided to be captured', async () => {
+    const card = await world.card('hsa');
+    const session = await world.mixedSession(card, {
+      lines: [line({ unitAmount: 3_000, class: 'letter_of_medical_necessity' })],
+    });
+    await world.confirm(session, card);
+    const [attempt] = await liveAttempts(world.database, world.scope, 'session', session.id);
+    await withTx(world.database, world.scope, (tx) =>
+      insertOperation(tx, world.scope, {
+        ...{ attemptId: attempt?.id ?? '', id: newId('intent_operation'), kind: 'capture', at: start, leaseMs: 0 },
+      }),
+    );
+    await expect(cancelSession(world.resources, world.scope, session.id)).rejects.toMatchObject({
+      code: 'lock_timeout',
+    });
+    await sweepCharges(world.charging);
+    expect(await world.charges(session)).toMatchObject([{ amount_captured: 3_000 }]);
+    await expect(cancelSession(world.resources, world.scope, session.id)).rejects.toMatchObject({
+      code: 'checkout_session_already_processed',
+    });
   });
 
   it('are left to the sweeper when the processor does not answer, and do not fail the cancellation', async () => {

@@ -49,6 +49,30 @@ describe('a charge that is not what was asked for is nobody’s success: it wait
   });
 });
 
+describe('a processor that refuses us and not the card has decided nothing', () => {
+  it.each([
+    ['api_key_expired', 401],
+    ['account_invalid', 403],
+    ['idempotency_error', 400],
+  ])('%s', async (code, status) => {
+    const refuse = async () => ({ kind: 'rejected' as const, code, status, param: undefined });
+    for (const [call, left] of [
+      ['createIntent', 'created'],
+      ['confirmIntent', 'unknown'],
+    ] as const) {
+      const card = await world.card('hsa');
+      const session = await world.mixedSession(card);
+      const refusing = world.chargingWith(() => ({ [call]: refuse }));
+      await expect(world.confirm(session, card, { key: call }, refusing)).rejects.toMatchObject({
+        code: 'idempotency_key_in_use',
+      });
+      const attempts = 'select status from checkout.charge_attempts where subject_id = $1';
+      expect(await world.test.admin(attempts, [session.id])).toEqual([{ status: left }]);
+      expect((await world.confirm(session, card, { key: call })).session?.status).toBe('complete');
+    }
+  });
+});
+
 describe('a hold that is not what was asked for', () => {
   it.each([
     ['of a part of the money', { amountCapturableCents: 2_999 }],

@@ -1,0 +1,51 @@
+import { withTx } from '@eligo/postgres';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ChargeAttempt } from '../src/domain/charge-attempt.ts';
+import { claimAttempt, fenceAttempt, findAttempt } from '../src/store/charge-attempts.ts';
+import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
+
+let world: ChargingWorld;
+beforeAll(async () => {
+  world = await openChargingWorld();
+});
+afterAll(() => world.close());
+
+// Begun by a confirm whose answer to the creation was lost, and then in the hand of whoever claims it.
+async function claimed(leaseMs: number): Promise<ChargeAttempt> {
+  const card = await world.card('hsa');
+  const session = await world.mixedSession(card);
+  await world.fault({ call: 'payment_intents.create', kind: 'drop_before', times: 1 });
+  await expect(world.confirm(session, card)).rejects.toThrow();
+  const [row] = await world.test.admin<{ id: string }>(
+    'select id from checkout.charge_attempts where subject_id = $1',
+    [session.id],
+  );
+  return claim(row?.id ?? '', leaseMs);
+}
+
+async function claim(id: string, leaseMs: number): Promise<ChargeAttempt> {
+  const attempt = await withTx(world.database, world.scope, (tx) => claimAttempt(tx, world.scope, id, leaseMs));
+  if (attempt === undefined) throw new Error('an attempt that nobody holds');
+  return attempt;
+}
+
+const pass = (attempt: ChargeAttempt, callMs: number) =>
+  withTx(world.database, world.scope, (tx) => fenceAttempt(tx, world.scope, attempt, 'pi_fenced', callMs));
+const sends = async ({ id }: ChargeAttempt) => (await findAttempt(world.database, world.scope, id))?.sends;
+
+describe('the fence before a send', () => {
+  it('is not passed by whoever has lost the attempt to another, however long its own lease was to last', async () => {
+    const first = await claimed(60_000);
+    await world.lapseLeases();
+    const second = await claim(first.id, 60_000);
+    expect(await pass(first, 1_000)).toBeUndefined();
+    expect(await sends(first)).toBe(0);
+    expect(await pass(second, 1_000)).toMatchObject({ status: 'sending', sends: 1 });
+  });
+
+  it('is not passed with less time left than the call may take', async () => {
+    const attempt = await claimed(5_000);
+    expect(await pass(attempt, 5_001)).toBeUndefined();
+    expect(await sends(attempt)).toBe(0);
+  });
+});
