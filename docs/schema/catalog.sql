@@ -117,6 +117,7 @@ create table food_policies (
   thresholds jsonb not null,
   created_at timestamp(3) with time zone default now() not null,
   constraint food_policies_pkey PRIMARY KEY (account_id, test_mode, version),
+  constraint food_policies_not_backdated CHECK (((effective_at >= created_at) OR (effective_at = '-infinity'::timestamp with time zone))) NOT VALID,
   constraint food_policies_positive CHECK ((version >= 1)),
   constraint food_policies_shape CHECK (((jsonb_typeof(thresholds) = 'object'::text) AND (jsonb_typeof((thresholds -> 'categories'::text)) = 'object'::text) AND ((thresholds ->> 'eligible_class'::text) = ANY (ARRAY['auto_substantiation'::text, 'private_label'::text, 'letter_of_medical_necessity'::text, 'service'::text]))))
 );
@@ -147,13 +148,14 @@ create table inline_coupons (
   discount_index integer not null,
   coupon_id text collate "C" not null,
   created_at timestamp(3) with time zone not null,
-  constraint inline_coupons_pkey PRIMARY KEY (account_id, test_mode, session_id, discount_index)
+  constraint inline_coupons_pkey PRIMARY KEY (account_id, test_mode, session_id, discount_index),
+  constraint inline_coupons_coupon FOREIGN KEY (account_id, test_mode, coupon_id) REFERENCES coupons(account_id, test_mode, coupon_id) DEFERRABLE INITIALLY DEFERRED
 );
 alter table inline_coupons enable row level security;
 alter table inline_coupons force row level security;
 create policy account_scope on inline_coupons for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
-grant insert, select, update on inline_coupons to eligo_catalog;
+grant insert, select on inline_coupons to eligo_catalog;
 
 create table inline_lines (
   account_id text collate "C" not null,
@@ -164,7 +166,8 @@ create table inline_lines (
   product_id text collate "C" not null,
   product_made boolean not null,
   created_at timestamp(3) with time zone not null,
-  constraint inline_lines_pkey PRIMARY KEY (account_id, test_mode, session_id, line_index)
+  constraint inline_lines_pkey PRIMARY KEY (account_id, test_mode, session_id, line_index),
+  constraint inline_lines_price FOREIGN KEY (account_id, test_mode, price_id) REFERENCES prices(account_id, test_mode, price_id) DEFERRABLE INITIALLY DEFERRED
 );
 alter table inline_lines enable row level security;
 alter table inline_lines force row level security;
@@ -173,7 +176,7 @@ create policy abandoned_line_read on inline_lines for select to eligo_finder
 create policy account_scope on inline_lines for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE INDEX inline_lines_by_price ON catalog.inline_lines USING btree (account_id, test_mode, price_id);
-grant delete, insert, select, update on inline_lines to eligo_catalog;
+grant delete, insert, select on inline_lines to eligo_catalog;
 grant select on inline_lines to eligo_finder;
 
 create table migrations (
@@ -351,6 +354,7 @@ create table product_codes (
   constraint product_codes_versions CHECK ((version_to > version_from))
 );
 CREATE UNIQUE INDEX product_codes_current ON catalog.product_codes USING btree (gtin, effective_from) WHERE (version_to IS NULL);
+CREATE TRIGGER product_codes_immutable BEFORE UPDATE ON catalog.product_codes FOR EACH ROW WHEN (((old.version_to IS NOT NULL) OR ((((((old.gtin IS DISTINCT FROM new.gtin) OR (old.effective_from IS DISTINCT FROM new.effective_from)) OR (old.version_from IS DISTINCT FROM new.version_from)) OR (old.effective_to IS DISTINCT FROM new.effective_to)) OR (old.hsa_fsa_eligibility IS DISTINCT FROM new.hsa_fsa_eligibility)) OR (old.label IS DISTINCT FROM new.label)))) EXECUTE FUNCTION refuse_change();
 grant insert, select, update on product_codes to eligo_catalog;
 
 create table product_metadata (
@@ -463,6 +467,7 @@ alter table redemptions enable row level security;
 alter table redemptions force row level security;
 create policy account_scope on redemptions for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE TRIGGER redemptions_immutable BEFORE UPDATE ON catalog.redemptions FOR EACH ROW WHEN ((((old.coupon_ids IS DISTINCT FROM new.coupon_ids) OR (old.promo_code_ids IS DISTINCT FROM new.promo_code_ids)) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER redemptions_moves BEFORE UPDATE ON catalog.redemptions FOR EACH ROW WHEN (((old.state <> 'reserved'::text) AND (old.state <> new.state))) EXECUTE FUNCTION refuse_redemption_move();
 grant insert, select, update on redemptions to eligo_catalog;
 

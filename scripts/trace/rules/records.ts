@@ -1,5 +1,15 @@
 import { placesIn, type Section } from '../rule.ts';
-import { components, discounts, guards, input, prices, products, rendering, shared, shippingRates } from './tests.ts';
+import {
+  components,
+  constraints,
+  discounts,
+  input,
+  prices,
+  products,
+  rendering,
+  shared,
+  shippingRates,
+} from './tests.ts';
 
 const catalog = placesIn('services/catalog/src');
 const document = 'interface.md';
@@ -58,7 +68,10 @@ const productComponent: Section = {
       answers: 'product_component',
       code: catalog('domain/nutrition.ts#nutrients'),
       database: ['catalog.component_nutrition_not_negative'],
-      tests: [...components('as served needs a serving size, and figures that are numbers'), ...guards('%s')],
+      tests: [
+        ...components('as served needs a serving size, and figures that are numbers'),
+        ...constraints('%s refuses: %s'),
+      ],
     },
     {
       quote:

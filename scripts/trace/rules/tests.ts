@@ -23,5 +23,6 @@ export const discounts = testsIn('services/catalog/test/discounts.test.ts');
 export const eligibility = testsIn('services/catalog/test/eligibility.test.ts');
 export const codeImport = testsIn('services/catalog/test/product-code-import.test.ts');
 export const guards = testsIn('services/catalog/test/guards.test.ts');
+export const constraints = testsIn('services/catalog/test/constraints.test.ts');
 export const carts = testsIn('services/catalog/test/carts.test.ts');
 export const failures = testsIn('packages/failures/src/failures.test.ts');

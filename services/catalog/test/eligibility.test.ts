@@ -156,6 +156,20 @@ describe('the food policy', () => {
     expect(answers[2]?.decision?.rationale).toMatch(/sodium_mg .* is not known/);
   });
 
+  it('fails a product with a component that is not known, and takes a category by its own name alone', async () => {
+    const shop = on.account({ features: ['food_eligibility'] });
+    const made = await on.gateway.createComponent({ name: newId('product'), nutrition: lean }, shop);
+    const productId = await makeProduct(shop, { components: [made.componentId] });
+    await on.place.admin(
+      "update catalog.products set component_ids = array_append(component_ids, 'fcomp_gone') where product_id = $1",
+      [productId],
+    );
+    const inherited = await makeFood(shop, { ...lean, sodiumMg: '601' }, 'constructor');
+    const answers = await evaluate(shop, ofProduct(productId), ofProduct(inherited));
+    expect(answers.map(({ decision }) => decision?.hsaFsaEligibility)).toEqual(['not_eligible', 'not_eligible']);
+    expect(answers[0]?.decision?.rationale).toBe('A component of the product is not known.');
+  });
+
   it('of an account goes before the default, by category, and its versions answer as of their time', async () => {
     const shop = on.account({ features: ['food_eligibility'] });
     const scope = { accountId: shop.accountId, testMode: true };
@@ -193,9 +207,100 @@ describe('the food policy', () => {
     await expect(on.place.admin("update catalog.food_policies set thresholds = thresholds || '{}'")).rejects.toThrow(
       /never changes/,
     );
-    const bad = { eligible_class: 'vision', categories: { '*': { salt: '1' } } } as never;
-    expect(() => setFoodPolicy(on.database, { accountId: newId('account'), testMode: true }, bad, new Date())).toThrow(
-      RangeError,
+  });
+
+  it('takes effect when it is made at the earliest', async () => {
+    const scope = { accountId: newId('account'), testMode: true };
+    const before = Date.now();
+    const policy = { eligible_class: 'service', categories: {} } as const;
+    await setFoodPolicy(on.database, scope, policy, new Date('2001-01-01T00:00:00Z'));
+    const [stored] = await on.place.admin<{ effective_at: Date }>(
+      'select effective_at from catalog.food_policies where account_id = $1',
+      [scope.accountId],
     );
+    expect(stored?.effective_at.getTime()).toBeGreaterThanOrEqual(before);
+  });
+
+  it('that says nothing is refused in words', () => {
+    const scope = { accountId: newId('account'), testMode: true };
+    const food = (categories: unknown, eligible_class = 'service') => ({ eligible_class, categories });
+    const cases = [
+      [null, 'not an object: the food policy'],
+      [food({}, 'vision'), 'not a class that food can have: vision'],
+      [{ eligible_class: 'service' }, 'not an object: categories'],
+      [food({ base: ['sodium_mg'] }), 'not an object: base'],
+      [food({ '*': { salt: '1' } }), 'not a nutrient: salt of *'],
+      [food({ '*': { sodium_mg: 'little' } }), 'not a number in quotes, not negative: little of *'],
+      [food({ '*': { sodium_mg: 5 } }), 'not a number in quotes, not negative: 5 of *'],
+      [food({ '*': { sodium_mg: '-1' } }), 'not a number in quotes, not negative: -1 of *'],
+    ] as const;
+    for (const [policy, words] of cases) {
+      expect(() => setFoodPolicy(on.database, scope, policy as never, new Date())).toThrow(new RangeError(words));
+    }
+  });
+});
+
+describe('an answer that was given', () => {
+  const importList = (lines: AsyncIterable<string> | readonly string[]) =>
+    importProductCodes({ database: on.database, source: lines as never, name: 'test' });
+
+  it('stays as of its moment, also when the next list was being read then', async () => {
+    const shop = on.account();
+    const question = { item: { case: 'upcCode', value: listed } } as const;
+    const [reading, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    async function* slowly() {
+      yield `code,class\n${listed},vision\n`;
+      reading.resolve();
+      await answered.promise;
+      yield `${reference},vision\n`;
+    }
+    const importing = importList(slowly());
+    await reading.promise;
+    const at = new Date();
+    const [answer] = await evaluate(shop, question);
+    answered.resolve();
+    const { version } = await importing;
+    expect(answer?.decision).toMatchObject({ hsaFsaEligibility: 'prescription', ruleVersion: '1' });
+    expect((await evaluate(shop, question))[0]?.decision?.ruleVersion).toBe(String(version));
+    on.clock.set(at);
+    expect(await evaluate(shop, question)).toEqual([answer]);
+  });
+
+  it('by a dated entry holds from its beginning until its end; of two that overlap, the one that began last', async () => {
+    const shop = on.account();
+    const question = { item: { case: 'upcCode', value: listed } } as const;
+    await importList([
+      `code,class,effective_from,effective_to,label\n`,
+      `${listed},vision,2400-01-01,2400-12-31,\n`,
+      `${listed},service,2400-06-01,2400-07-01,summer\n`,
+    ]);
+    const classAt = async (time: string) => {
+      on.clock.set(new Date(time));
+      return (await evaluate(shop, question))[0]?.decision?.hsaFsaEligibility;
+    };
+    expect(await classAt('2399-12-31T23:59:59.999Z')).toBeUndefined();
+    expect(await classAt('2400-01-01T00:00:00.000Z')).toBe('vision');
+    expect(await classAt('2400-06-01T00:00:00.000Z')).toBe('service');
+    expect(await classAt('2400-06-30T23:59:59.999Z')).toBe('service');
+    expect(await classAt('2400-07-01T00:00:00.000Z')).toBe('vision');
+    expect(await classAt('2400-12-31T00:00:00.000Z')).toBeUndefined();
+  });
+
+  it('changes with every column of its entry: a new end or a new label is a change', async () => {
+    const row = (to: string, label: string) => [`code,class,effective_to,label\n${listed},vision,${to},${label}\n`];
+    await importList(row('2500-01-01', 'Cream'));
+    expect(await importList(row('2500-01-02', 'Cream'))).toMatchObject({
+      isNew: true,
+      added: 0,
+      changed: 1,
+      removed: 0,
+    });
+    expect(await importList(row('2500-01-02', 'Salve'))).toMatchObject({
+      isNew: true,
+      added: 0,
+      changed: 1,
+      removed: 0,
+    });
+    expect(await importList(row('2500-01-02', 'Salve'))).toMatchObject({ isNew: false });
   });
 });

@@ -114,50 +114,20 @@ describe('row-level security', () => {
     for (const table of ['prices', 'products']) {
       await expect(session.query(`delete from ${table}`)).rejects.toThrow(/not pending/);
     }
-    for (const table of ['component_names set test_mode = true', "food_policies set thresholds = '{}'"]) {
-      await expect(session.query(`update ${table}`)).rejects.toThrow(/permission denied/);
+    const fixed = ['component_names', 'food_policies', 'product_code_versions', 'inline_lines', 'inline_coupons'];
+    for (const table of fixed) {
+      const [column] = await on.place.admin<{ name: string }>(
+        'select attname as name from pg_attribute where attrelid = $1::regclass and attnum = 1',
+        [`catalog.${table}`],
+      );
+      const update = session.query(`update ${table} set ${column?.name} = ${column?.name}`);
+      await expect(update).rejects.toThrow(/permission denied/);
     }
   });
 });
 
-describe('the tables refuse by themselves', () => {
-  const changes: [string, string][] = [
-    ['shipping_rates set amount_cents = -1', 'never changes'],
-    ["products set hsa_fsa_eligibility = 'magic'", 'products_class'],
-    ['products set active = true, pending = true', 'products_pending_is_inactive'],
-    ["products set metadata = '[]'", 'products_metadata_is_object'],
-    ["prices set hsa_fsa_eligibility = 'magic'", 'prices_class'],
-    ["prices set lookup_key = ''", 'prices_lookup_key_length'],
-    ["prices set lookup_key = 'one'", 'prices_lookup_key'],
-    ['prices set product_active = not product_active', 'prices_product'],
-    ["prices set product_eligibility_key = 'vision'", 'prices_product'],
-    ['component_nutrition set calories = -1', 'component_nutrition_not_negative'],
-    ['component_nutrition set serving_size_g = 0', 'component_nutrition_serving_positive'],
-    ["component_nutrition set name = 'x'", 'never changes'],
-    ['coupons set times_redeemed = 4 where max_redemptions = 3', 'coupons_redeemed_within_limit'],
-    ['coupons set times_redeemed = -1', 'coupons_redeemed_within_limit'],
-    ['coupons set max_redemptions = 0', 'coupons_max_positive'],
-    ["coupons set product_ids = '{a}', price_ids = '{b}'", 'never changes'],
-    ['promo_codes set times_redeemed = -1', 'promo_codes_redeemed_within_limit'],
-    ["promo_codes set code = 'x'", 'never changes'],
-    ["redemptions set state = 'final'", 'redemptions_settled'],
-    ["redemptions set state = 'spent', settled_at = now()", 'redemptions_state'],
-  ];
-
-  it.each(changes)('%s', async (change, constraint) => {
-    await expect(on.place.admin(`update catalog.${change}`)).rejects.toThrow(new RegExp(constraint));
-  });
-
-  it('a redemption that moves once it is settled', async () => {
-    await on.checkout.finalizeRedemption({ sessionId: 'fcs_guard' }, shop.atCheckout);
-    const moved = on.place.admin("update catalog.redemptions set state = 'released'");
-    await expect(moved).rejects.toThrow(/does not move/);
-  });
-
-  it('a version of the product-code list that takes effect before it is made', async () => {
-    const backdated = on.place.admin(
-      "insert into catalog.product_code_versions values (1, 'x', now() - interval '1 day', now(), 0, 0, 0, 0)",
-    );
-    await expect(backdated).rejects.toThrow(/not_backdated/);
-  });
+it('a redemption that is settled does not move', async () => {
+  await on.checkout.finalizeRedemption({ sessionId: 'fcs_guard' }, shop.atCheckout);
+  const moved = on.place.admin("update catalog.redemptions set state = 'released'");
+  await expect(moved).rejects.toThrow(/does not move/);
 });

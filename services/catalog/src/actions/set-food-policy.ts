@@ -1,30 +1,40 @@
 import { type Database, type Scope, withTx } from '@eligo/postgres';
 import { parseDecimal } from '../domain/decimal.ts';
-import { eligibilityClasses } from '../domain/eligibility-class.ts';
-import type { FoodPolicy } from '../domain/food-policy.ts';
+import { type FoodPolicy, foodClasses } from '../domain/food-policy.ts';
 import { type Nutrient, nutrients } from '../domain/nutrition.ts';
 import { insertFoodPolicy } from '../store/eligibility-sources.ts';
 
 /**
- * Gives an account a food policy of its own from now on (decisions 9); the versions before it stay, for what relied on them. Throws a
- * RangeError for thresholds that say nothing. Returns the version.
+ * Gives an account a food policy of its own (decisions 9), in force from `effectiveAt` and never before now; the versions before it stay, for
+ * what relied on them. Throws a RangeError for thresholds that say nothing. Returns the version.
  */
 export function setFoodPolicy(
   database: Database,
   scope: Scope,
   thresholds: FoodPolicy['thresholds'],
-  at: Date,
+  effectiveAt: Date,
 ): Promise<number> {
   checkThresholds(thresholds);
-  return withTx(database, scope, (tx) => insertFoodPolicy(tx, scope, thresholds, at));
+  return withTx(database, scope, (tx) => insertFoodPolicy(tx, scope, thresholds, effectiveAt));
 }
 
-function checkThresholds({ eligible_class, categories }: FoodPolicy['thresholds']): void {
-  if (!eligibilityClasses.includes(eligible_class)) throw new RangeError(`not an eligibility class: ${eligible_class}`);
-  for (const [category, limits] of Object.entries(categories)) {
-    for (const [nutrient, most] of Object.entries(limits)) {
+// What an operator's file says is only believed to have the type.
+function checkThresholds(thresholds: FoodPolicy['thresholds']): void {
+  const { eligible_class, categories } = Object.fromEntries(entriesOf(thresholds, 'the food policy'));
+  if (!foodClasses.some((known) => known === eligible_class))
+    throw new RangeError(`not a class that food can have: ${eligible_class}`);
+  for (const [category, limits] of entriesOf(categories, 'categories')) {
+    for (const [nutrient, most] of entriesOf(limits, category)) {
       if (!nutrients.includes(nutrient as Nutrient)) throw new RangeError(`not a nutrient: ${nutrient} of ${category}`);
-      if (parseDecimal(most) === undefined) throw new RangeError(`not a number: ${most} of ${category}`);
+      const limit = typeof most === 'string' ? parseDecimal(most) : undefined;
+      if (limit === undefined || limit.units < 0n) {
+        throw new RangeError(`not a number in quotes, not negative: ${most} of ${category}`);
+      }
     }
   }
+}
+
+function entriesOf(value: unknown, name: string): [string, unknown][] {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return Object.entries(value);
+  throw new RangeError(`not an object: ${name}`);
 }

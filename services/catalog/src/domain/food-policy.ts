@@ -5,13 +5,21 @@ import type { Nutrient, Nutrition } from './nutrition.ts';
 /** The most that a component of some category may hold per 100 g, as decimal texts. */
 export type FoodThresholds = { readonly [Name in Nutrient]?: string };
 
+/** The classes that food which passes may have. */
+export const foodClasses = [
+  'auto_substantiation',
+  'private_label',
+  'letter_of_medical_necessity',
+  'service',
+] as const satisfies readonly EligibilityClass[];
+
 /** A version of the rule for food (decisions 9): data, not law. `*` stands for every category that is not named. */
 export interface FoodPolicy {
   /** `default` or `account`. */
   readonly owner: 'default' | 'account';
   readonly version: number;
   readonly thresholds: {
-    readonly eligible_class: EligibilityClass;
+    readonly eligible_class: (typeof foodClasses)[number];
     readonly categories: { readonly [category: string]: FoodThresholds };
   };
 }

@@ -20,14 +20,14 @@ export async function findFoodPolicy(db: Db, scope: Scope, at: Date): Promise<Fo
   return db.row(findPolicy, scope, [at]);
 }
 
-/** Adds the account's next policy version and returns its number. */
+/** Adds the account's next policy version, in force from `effectiveAt` and never before now, and returns its number. */
 export async function insertFoodPolicy(
   tx: Tx,
   scope: Scope,
   thresholds: FoodPolicy['thresholds'],
-  at: Date,
+  effectiveAt: Date,
 ): Promise<number> {
-  const row = await tx.row(insertPolicy, scope, [at, thresholds]);
+  const row = await tx.row(insertPolicy, scope, [effectiveAt, thresholds]);
   if (row === undefined) throw new Error('an inserted food policy was not returned');
   return row.version;
 }
@@ -52,7 +52,9 @@ const findPolicy = scoped<FoodPolicy>(
 );
 const insertPolicy = scoped<{ version: number }>(
   'food_policies.insert',
-  `insert into food_policies (account_id, test_mode, version, effective_at, thresholds)
-   select $1, $2, coalesce(max(version), 0) + 1, $3, $4::jsonb from food_policies where account_id = $1 and test_mode = $2
+  `insert into food_policies (account_id, test_mode, version, effective_at, thresholds, created_at)
+   select $1, $2, coalesce((select max(version) from food_policies where account_id = $1 and test_mode = $2), 0) + 1,
+     greatest(made.at, $3::timestamptz), $4::jsonb, made.at
+   from (select date_trunc('milliseconds', clock_timestamp()) as at) made
    returning version`,
 );

@@ -51,11 +51,12 @@ export async function publishStaged(tx: Tx, source: string, effectiveAt: Date | 
   const isNew = added + changed + removed > 0;
   const version = isNew ? before + 1 : before;
   if (isNew) {
-    await tx.execute(insertVersion, null, [version, source, effectiveAt, total, added, changed, removed]);
     await tx.execute(close, null, [version]);
     await tx.execute(open, null, [version]);
   }
   await tx.execute(clear, null);
+  // The last statement: what was asked while the list was read and compared was answered by the version before.
+  if (isNew) await tx.execute(insertVersion, null, [version, source, effectiveAt, total, added, changed, removed]);
   return { version, isNew, total, added, changed, removed };
 }
 
@@ -97,8 +98,8 @@ const compare = unscoped<{ before: number; total: number; added: number; changed
 const insertVersion = unscoped(
   'product_codes.insert_version',
   `insert into product_code_versions (version, source, effective_at, imported_at, rows_total, rows_added, rows_changed, rows_removed)
-   values ($1, $2, greatest(now()::timestamptz(3), $3::timestamptz(3), (select max(effective_at) from product_code_versions)),
-     now(), $4, $5, $6, $7)`,
+   select $1, $2, greatest(made.at, $3::timestamptz, (select max(effective_at) from product_code_versions)), made.at, $4, $5, $6, $7
+   from (select date_trunc('milliseconds', clock_timestamp()) as at) made`,
 );
 const close = unscoped(
   'product_codes.close',
