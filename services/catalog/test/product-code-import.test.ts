@@ -45,11 +45,31 @@ describe('a product code', () => {
   it('of eight digits in the UPC field is a UPC-E if it checks as one, and else a GTIN-8', () => {
     expect(gtin14OfUpc('04252614')).toBe('00042100005264');
     expect(gtin14OfUpc('96385074')).toBe('00000096385074');
+    // By the last of the six digits in the middle; the long forms are written out by the table of the GS1 general specifications.
+    const forms = [
+      ['01234505', '012000003455'],
+      ['01234514', '012100003454'],
+      ['01234523', '012200003453'],
+      ['01234531', '012300000451'],
+      ['01234543', '012340000053'],
+      ['01234558', '012345000058'],
+      ['01234565', '012345000065'],
+      ['01234572', '012345000072'],
+      ['01234589', '012345000089'],
+      ['01234596', '012345000096'],
+      ['11234502', '112000003452'],
+    ] as const;
+    for (const [short, long] of forms) expect([short, gtin14OfUpc(short)]).toEqual([short, `00${long}`]);
   });
 
   it('of a product is tried before the one that it refers to; what does not check is left out', () => {
     const product = { upcCode: '036000291452', gtin: 'broken', referenceGtin: '4006381333931' };
     expect(lookupCodes(product)).toEqual(['00036000291452', '04006381333931']);
+    const whole = { ...product, gtin: '96385074' };
+    expect(lookupCodes(whole)).toEqual(['00000096385074', '00036000291452', '04006381333931']);
+    expect(lookupCodes({ upcCode: null, gtin: '036000291452', referenceGtin: '036000291452' })).toEqual([
+      '00036000291452',
+    ]);
   });
 });
 
@@ -121,6 +141,8 @@ describe('the import of a product-code list', () => {
     expect((await classOf(a)).version).toBe('2');
     on.clock.set(later);
     expect((await classOf(a)).class).toBe('vision');
+    // Of two versions that take effect at one moment, the later one.
+    expect(await classOf(b)).toEqual({ class: 'service', version: String(next.version) });
     on.clock.set(new Date('2200-01-01T00:00:00Z'));
     expect((await classOf(a)).class).toBe('prescription');
   });
@@ -131,12 +153,33 @@ describe('the import of a product-code list', () => {
       `036000291453,vision,,,`,
       `${c},magic,,,`,
       `${c},vision,soon,,`,
+      `${c},vision,2026-02-30,,`,
+      `${c},vision,2026-03-01,2026-03-01,`,
       `${c},service,,,`,
       `${c},vision,,,`,
     ];
     const made = await importList(lines);
-    expect(made).toMatchObject({ total: 1, rejected: 3 });
-    expect(made.rejections.map(({ line }) => line)).toEqual([2, 3, 4]);
+    expect(made).toMatchObject({ total: 1, rejected: 5 });
+    expect(made.rejections.map(({ line }) => line)).toEqual([2, 3, 4, 5, 6]);
+  });
+
+  it('rejects a line that a stray quote has joined with the next ones, and says so', async () => {
+    const made = await importList([header, `${d},vision,,,`, `${a},vision,,,5" tape`, `${b},vision,,,6" tape`]);
+    expect(made).toMatchObject({ total: 1, rejected: 1 });
+    expect(made.rejections).toEqual([{ line: 3, reason: 'it has more fields than the first line' }]);
+  });
+
+  it('reads eight digits as a GTIN-8 under gtin, and under another name as a UPC-E if they check as one', async () => {
+    const both = '10000007';
+    expect([gtin14(both), gtin14OfUpc(both)]).toEqual(['00000010000007', '00100000000007']);
+    const gtins = async () =>
+      (await on.place.admin<{ gtin: string }>('select gtin from catalog.product_codes where version_to is null')).map(
+        ({ gtin }) => gtin,
+      );
+    await importList(['gtin,class', `${both},vision`]);
+    expect(await gtins()).toEqual(['00000010000007']);
+    await importList(['code,class', `${both},vision`]);
+    expect(await gtins()).toEqual(['00100000000007']);
   });
 
   it('that cannot be read leaves the list as it was', async () => {

@@ -1,5 +1,5 @@
 import { isEligibilityClass } from '../domain/eligibility-class.ts';
-import { gtin14OfUpc } from '../domain/product-code.ts';
+import { gtin14, gtin14OfUpc } from '../domain/product-code.ts';
 import type { StagedCode } from '../store/product-code-import.ts';
 import type { CsvRecord } from './csv-lines.ts';
 
@@ -8,7 +8,8 @@ export type RowReader = (record: CsvRecord) => StagedCode | string;
 
 /**
  * Reads the header: `code` (or gtin, upc, upc_code) and `hsa_fsa_eligibility` (or class), and if they are there `effective_from`,
- * `effective_to` (ISO 8601 days or times, UTC) and `label` (or description). Throws a RangeError for a header without the first two.
+ * `effective_to` (ISO 8601 days or times, UTC) and `label` (or description). Eight digits are a GTIN-8 under `gtin`, and a UPC-E under the other
+ * names if they check as one. Throws a RangeError for a header without the first two.
  */
 export function rowReader(header: CsvRecord): RowReader {
   const names = header.fields.map((name) =>
@@ -25,9 +26,13 @@ export function rowReader(header: CsvRecord): RowReader {
   const label = columnOf('label', 'description');
   if (code === -1 || eligibility === -1)
     throw new RangeError('the first line must name the columns code and hsa_fsa_eligibility');
+  const gtinOf = names[code] === 'gtin' ? gtin14 : gtin14OfUpc;
 
   return ({ line, fields }) => {
-    const gtin = gtin14OfUpc(fields[code]?.trim() ?? '');
+    // A quote inside a field that is not in quotes takes the lines after it along; what is told is better than what is lost.
+    if (fields.slice(names.length).some((field) => field.trim() !== ''))
+      return 'it has more fields than the first line';
+    const gtin = gtinOf(fields[code]?.trim() ?? '');
     if (gtin === undefined) return 'the code is not a UPC or GTIN with a right check digit';
     const given = fields[eligibility]?.trim() ?? '';
     if (!isEligibilityClass(given)) return 'the class is not an eligibility class';
@@ -57,5 +62,10 @@ function timeIn(text: string | undefined): string | null | undefined {
   if (!isoTime.test(given)) return undefined;
   const zoned = /T.*(Z|[+-]\d{2}:\d{2})$/.test(given) || !given.includes('T') ? given : `${given}Z`;
   const time = new Date(zoned);
-  return Number.isNaN(time.getTime()) ? undefined : time.toISOString();
+  return Number.isNaN(time.getTime()) || !isInCalendar(given.slice(0, 10)) ? undefined : time.toISOString();
+}
+
+// Date carries 31 February over into March.
+function isInCalendar(day: string): boolean {
+  return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);
 }
