@@ -23,19 +23,25 @@ export async function createPrice(
   const fields = newPriceFields(input, ['body', 'price']);
   const at = clock.now();
   return refusingTakenKey(() =>
-    withTx(database, scope, async (tx) => {
-      const product = await ownerOf(tx, scope, owner, at);
-      const priceId = newId('price');
-      if (fields.lookupKey !== null) {
-        await claimLookupKey(tx, scope, fields.lookupKey, {
-          priceId,
-          productId: product.productId,
-          transfer: transferLookupKey,
-          at,
-        });
-      }
-      return insertPrice(tx, scope, fields, { priceId, product, pending: false, inline: false, at });
-    }),
+    withTx(
+      database,
+      scope,
+      async (tx) => {
+        const product = await ownerOf(tx, scope, owner, at);
+        const priceId = newId('price');
+        if (fields.lookupKey !== null) {
+          await claimLookupKey(tx, scope, fields.lookupKey, {
+            priceId,
+            productId: product.productId,
+            transfer: transferLookupKey,
+            at,
+          });
+        }
+        return insertPrice(tx, scope, fields, { priceId, product, pending: false, inline: false, at });
+      },
+      // It may be in the circle of prices that swap keys (update-price.ts).
+      { retrySerialization: 3 },
+    ),
   );
 }
 
