@@ -167,6 +167,16 @@ describe('an inline line', () => {
     expect((await resolve(shop, { lines: [ofPrice(priceId)] })).lines).toHaveLength(1);
   });
 
+  it('of an existing product is in no list of its prices either, archived ones included, until the session commits', async () => {
+    const shop = on.account();
+    const productId = await makeProduct(shop);
+    await resolve(shop, { lines: [ofData(5n, { case: 'productId', value: productId })] });
+    for (const active of [undefined, true, false]) {
+      expect((await on.gateway.listPrices({ active }, shop)).prices).toEqual([]);
+      expect((await on.gateway.listPrices({ active, productId }, shop)).prices).toEqual([]);
+    }
+  });
+
   it('of an existing product leaves the product’s own price the one that a product line takes', async () => {
     const shop = on.account();
     const productId = await makeProduct(shop);
@@ -180,7 +190,9 @@ describe('an inline line', () => {
   it('that is wrong is refused at its place, and nothing of the cart is left behind', async () => {
     const shop = on.account();
     const place = 'body.checkout_session.line_items.1.price_data';
+    const archived = await makeProduct(shop, { active: false });
     const cases = [
+      [ofData(1n, { case: 'productId', value: archived }), `${place}.product`, 'product_not_found'],
       [ofData(-1n, owner), `${place}.unit_amount`, 'amount_out_of_range'],
       [ofData(1n, { case: 'productId', value: newId('product') }), `${place}.product`, 'product_not_found'],
       [
@@ -198,11 +210,13 @@ describe('an inline line', () => {
     for (const [line, loc, type] of cases) {
       expect(await refusalOf(resolve(shop, { lines: [ofData(1n, owner), line] }))).toEqual([[loc, type]]);
     }
-    const [left] = await on.place.admin<{ count: string }>(
-      'select count(*) from catalog.products where account_id = $1',
+    const [left] = await on.place.admin<{ products: number; prices: number; lines: number }>(
+      `select (select count(*)::int from catalog.products where account_id = $1) as products,
+         (select count(*)::int from catalog.prices where account_id = $1) as prices,
+         (select count(*)::int from catalog.inline_lines where account_id = $1) as lines`,
       [shop.accountId],
     );
-    expect(left?.count).toBe('0');
+    expect(left).toEqual({ products: 1, prices: 0, lines: 0 });
   });
 });
 
@@ -244,6 +258,8 @@ describe('a cart’s discount', () => {
       discounts: discounts({ case: 'couponId', value: inline?.couponId ?? '' }),
     });
     expect(await refusalOf(borrowed)).toEqual([['body.checkout_session.discounts.0.coupon_id', 'coupon_not_found']]);
+    const spread = on.gateway.createPromoCode({ couponId: inline?.couponId ?? '', code: 'SPREAD' }, shop);
+    expect(await refusalOf(spread)).toEqual([['body.promo_code.coupon_id', 'coupon_not_found']]);
   });
 
   it('that cannot be used is refused at its place', async () => {
@@ -299,5 +315,35 @@ describe('a cart’s discount', () => {
       discounts: discounts({ case: 'couponId', value: restricted.couponId }),
     });
     expect((await applied).discounts[0]?.coupon?.couponId).toBe(restricted.couponId);
+  });
+
+  it('that is restricted to a price applies to that price alone, not to its product’s others', async () => {
+    const shop = on.account();
+    const productId = await makeProduct(shop);
+    const [discounted, other] = [await makePrice(shop, productId), await makePrice(shop, productId)];
+    const appliesTo = { prices: [discounted] };
+    const { couponId } = await on.gateway.createCoupon({ amountOffCents: 5n, appliesTo }, shop);
+    const ofCoupon = discounts({ case: 'couponId', value: couponId });
+    const applied = await resolve(shop, { lines: [ofPrice(other), ofPrice(discounted)], discounts: ofCoupon });
+    expect(applied.discounts[0]?.coupon?.couponId).toBe(couponId);
+    expect(await refusalOf(resolve(shop, { lines: [ofPrice(other)], discounts: ofCoupon }))).toEqual([
+      ['body.checkout_session.discounts.0.coupon_id', 'coupon_not_applicable'],
+    ]);
+  });
+
+  it('by a code ends at the moment that the code expires, by the session’s own time', async () => {
+    const shop = on.account();
+    const lines = [ofPrice(await makePrice(shop, await makeProduct(shop)))];
+    const { couponId } = await on.gateway.createCoupon({ amountOffCents: 5n }, shop);
+    const code = await on.gateway.createPromoCode({ couponId, code: 'UNTIL', expiresAtMs: 1_000_000n }, shop);
+    for (const source of [
+      { case: 'promoCodeId', value: code.promoCodeId },
+      { case: 'promoCode', value: 'until' },
+    ] as const) {
+      const at = (atMs: bigint) => resolve(shop, { lines, discounts: discounts(source), atMs });
+      expect((await at(999_999n)).discounts).toHaveLength(1);
+      const place = `body.checkout_session.discounts.0.${source.case === 'promoCode' ? 'promo_code' : 'promo_code_id'}`;
+      expect(await refusalOf(at(1_000_000n))).toEqual([[place, 'promo_code_invalid']]);
+    }
   });
 });

@@ -1,6 +1,7 @@
 import { newId } from '@eligo/values';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { clearableComponentFields } from '../src/domain/component.ts';
 import { formatDecimal, parseDecimal, scaleDecimal } from '../src/domain/decimal.ts';
 import { type Machine, machine, refusalOf } from './machine.ts';
 
@@ -23,6 +24,18 @@ describe('nutrition', () => {
     const sixths = await register({ calories: '1', totalFatG: '5e-7' }, '60');
     expect(sixths.nutrition).toMatchObject({ calories: '1.666667', totalFatG: '0.000001' });
     expect(await on.gateway.getComponent({ id: sixths.componentId }, shop)).toEqual(sixths);
+  });
+
+  it('as served is by the serving size that is kept, which has six decimals, too', async () => {
+    const shop = on.account();
+    const fields = { nutritionBasis: 'as_served', servingSizeG: '0.0000005', nutrition: { calories: '0.0000003' } };
+    const made = await on.gateway.createComponent({ name: newName(), ...fields }, shop);
+    expect(made).toMatchObject({ servingSizeG: '0.000001', nutrition: { calories: '30' } });
+    const again = await on.gateway.updateComponent(
+      { id: made.componentId, nutritionBasis: 'as_served', nutrition: { calories: '0.0000003' } },
+      shop,
+    );
+    expect(again.nutrition).toEqual(made.nutrition);
   });
 
   it('is rounded to six decimals, half up, also what a language printed with an exponent', async () => {
@@ -58,6 +71,7 @@ describe('nutrition', () => {
       [{ nutrition: { sodiumMg: 'x' } }, `${path}.nutrition.sodium_mg`, 'invalid_value'],
       [{ nutrition: { sodiumMg: '1000000000' } }, `${path}.nutrition.sodium_mg`, 'out_of_range'],
       [{ servingSizeG: '0' }, `${path}.serving_size_g`, 'out_of_range'],
+      [{ servingSizeG: '0.0000004' }, `${path}.serving_size_g`, 'out_of_range'],
     ] as const;
     for (const [fields, loc, type] of cases) expect(await refusalOf(register(fields))).toEqual([[loc, type]]);
   });
@@ -136,6 +150,18 @@ describe('a component’s name', () => {
 });
 
 describe('a component’s client_reference_id', () => {
+  it('sent again with its name is the first 409, in whichever order the server looks at its indexes', async () => {
+    const shop = on.account();
+    const again = { name: newName(), clientReferenceId: 'r' };
+    await on.gateway.createComponent(again, shop);
+    expect(await refusalOf(on.gateway.createComponent(again, shop))).toBe('component_already_registered');
+    const rebuilt = 'constraint component_nutrition_registered_once';
+    await on.place.admin(
+      `alter table catalog.component_nutrition drop ${rebuilt}, add ${rebuilt} unique (account_id, test_mode, component_id)`,
+    );
+    expect(await refusalOf(on.gateway.createComponent(again, shop))).toBe('component_already_registered');
+  });
+
   it('on a different component is the second 409, by POST and by PATCH; other accounts and the other mode may reuse it', async () => {
     const shop = on.account();
     await on.gateway.createComponent({ name: newName(), clientReferenceId: 'r' }, shop);
@@ -194,6 +220,47 @@ describe('PATCH of a component', () => {
     expect([cleared.category, cleared.vegan]).toEqual([undefined, undefined]);
     const name = on.gateway.updateComponent({ id, clear: ['name'] }, shop);
     expect(await refusalOf(name)).toEqual([['body.product_component.clear.0', 'invalid_value']]);
+  });
+
+  it('forgets each field that is cleared, and no other', async () => {
+    const shop = on.account();
+    const figures = {
+      ...{ calories: '1', totalFatG: '2', saturatedFatG: '3', transFatG: '4', carbohydrateG: '5', fiberG: '6' },
+      ...{ proteinG: '7', sodiumMg: '8', addedSugarG: '9' },
+    };
+    const fields = {
+      ...{ category: 'base', servingSizeG: '50', nutrition: figures, vegan: true, glutenFree: false },
+      ...{ canonicalFoodKey: 'oat', metadata: { a: '1' } },
+    };
+    const without = (...names: string[]) => ({ nutrition: Object.fromEntries(names.map((name) => [name, undefined])) });
+    const empty: Record<string, { readonly [field: string]: unknown; readonly nutrition?: object }> = {
+      category: { category: undefined },
+      serving_size_g: { servingSizeG: undefined },
+      nutrition: without(...Object.keys(figures)),
+      vegan: { vegan: undefined },
+      gluten_free: { glutenFree: undefined },
+      canonical_food_key: { canonicalFoodKey: undefined },
+      client_reference_id: { clientReferenceId: undefined },
+      metadata: { metadata: {} },
+      'nutrition.calories': without('calories'),
+      'nutrition.total_fat_g': without('totalFatG'),
+      'nutrition.saturated_fat_g': without('saturatedFatG'),
+      'nutrition.trans_fat_g': without('transFatG'),
+      'nutrition.carbohydrate_g': without('carbohydrateG'),
+      'nutrition.fiber_g': without('fiberG'),
+      'nutrition.protein_g': without('proteinG'),
+      'nutrition.sodium_mg': without('sodiumMg'),
+      'nutrition.added_sugar_g': without('addedSugarG'),
+    };
+    expect(Object.keys(empty)).toEqual([...clearableComponentFields]);
+    for (const [field, cleared] of Object.entries(empty)) {
+      const clientReferenceId = newId('product');
+      const made = await on.gateway.createComponent({ name: newName(), clientReferenceId, ...fields }, shop);
+      const after = await on.gateway.updateComponent({ id: made.componentId, clear: [field] }, shop);
+      const nutrition = { ...made.nutrition, ...cleared.nutrition };
+      expect(after).toEqual({ ...made, ...cleared, nutrition, updatedAtMs: after.updatedAtMs });
+      expect(await on.gateway.getComponent({ id: made.componentId }, shop)).toEqual(after);
+    }
   });
 
   it('is listed by its component_nutrition_id, which is the cursor', async () => {

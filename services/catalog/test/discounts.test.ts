@@ -166,6 +166,23 @@ describe('a redemption', () => {
     await on.checkout.finalizeRedemption({ sessionId: newId('checkout_session') }, shop.atCheckout);
   });
 
+  it('of a code is given back with that of its coupon, once', async () => {
+    const shop = on.account();
+    const code = await promoCode(shop, { maxRedemptions: 1 }, { maxRedemptions: 1 });
+    const counts = async () => {
+      const { timesRedeemed, coupon: behind } = await on.gateway.getPromoCode({ id: code.promoCodeId }, shop);
+      return [timesRedeemed, behind?.timesRedeemed];
+    };
+    const sessionId = newId('checkout_session');
+    await reserve(shop, { sessionId, promoCodeIds: [code.promoCodeId] });
+    expect(await counts()).toEqual([1, 1]);
+    await on.checkout.releaseRedemption({ sessionId }, shop.atCheckout);
+    await on.checkout.releaseRedemption({ sessionId }, shop.atCheckout);
+    expect(await counts()).toEqual([0, 0]);
+    await reserve(shop, { promoCodeIds: [code.promoCodeId] });
+    expect(await counts()).toEqual([1, 1]);
+  });
+
   it('that arrives after its own release counts nothing', async () => {
     const shop = on.account();
     const { couponId } = await coupon(shop, { maxRedemptions: 1 });

@@ -107,6 +107,17 @@ describe('GET /v1/prices', () => {
     expect(await listed(shop, { metadata: { __proto__x: '1' } })).toEqual([]);
   });
 
+  it('rule 6: of archived prices with pairs and a product or a lookup key there are none among the active ones', async () => {
+    const shop = on.account();
+    const productId = await makeProduct(shop);
+    const fields = { metadata: { a: '1' }, lookupKey: 'k' };
+    const id = await makePrice(shop, productId, { ...fields, active: false });
+    for (const filter of [{ productId }, { lookupKeys: ['k'] }, { productId, lookupKeys: ['k'] }]) {
+      expect(await listed(shop, { metadata: { a: '1' }, ...filter })).toEqual([]);
+      expect(await listed(shop, { metadata: { a: '1' }, ...filter, active: false })).toEqual([id]);
+    }
+  });
+
   it('rule 6: follows metadata as it changes', async () => {
     const shop = on.account();
     const id = await makePrice(shop, await makeProduct(shop), { metadata: { a: '1', b: '2' } });
@@ -169,6 +180,7 @@ describe('GET /v1/prices', () => {
     const filters: [Record<string, string>, (n: number) => boolean][] = [
       [{ all: 'x' }, () => true],
       [{ all: 'x', half: '1' }, (n) => n % 2 === 1],
+      [{ all: 'x', third: '2' }, (n) => n % 3 === 2],
       [{ third: '2', half: '1' }, (n) => n % 3 === 2 && n % 2 === 1],
       [{ all: 'x', rare: '7' }, (n) => n % 50 === 7],
       [{ rare: '7', all: 'x' }, (n) => n % 50 === 7],
@@ -179,6 +191,8 @@ describe('GET /v1/prices', () => {
     for (const [metadata, has] of filters) {
       const expected = numbers.filter(has).map(idOf);
       expect(await walk(shop, metadata, 90)).toEqual(expected);
+      // A page that the first look fills exactly is not the last.
+      expect(await walk(shop, metadata, 50)).toEqual(expected);
       expect(await listed(shop, { metadata, page: { limit: 9n, offset: 4 } })).toEqual(expected.slice(4, 13));
       const at = Math.floor(expected.length / 2);
       const endingBefore = expected[at];
@@ -186,6 +200,27 @@ describe('GET /v1/prices', () => {
       const before = await listed(shop, { metadata, page: { limit: 5n, endingBefore } });
       expect(before).toEqual(expected.slice(Math.max(0, at - 5), at));
     }
+  });
+
+  it('rule 6: finds all by a pair that a hundred or some more have, and by two frequent pairs that meet among the oldest only', async () => {
+    const shop = on.account();
+    const productId = await makeProduct(shop);
+    const count = 11_000;
+    await on.place.admin(
+      `insert into catalog.prices (account_id, test_mode, price_id, product_id, product_active, product_eligibility_key,
+         unit_amount_cents, metadata, created_at, updated_at)
+       select $1, true, 'fprice_' || lpad(n::text, 26, '0'), $2, true, '', n, jsonb_strip_nulls(jsonb_build_object('all', 'x',
+         'old', case when n <= 5500 then 'x' end, 'new', case when n > 5490 then 'x' end, 'hundred', case when n <= 100 then 'x' end,
+         'more', case when n <= 101 then 'x' end)), now(), now() from generate_series(1, ${count}) n`,
+      [shop.accountId, productId],
+    );
+    const newest = async (metadata: Record<string, string>, limit: bigint) =>
+      (await listed(shop, { metadata, page: { limit } })).map((id) => Number(id.slice(-6)));
+    const down = (from: number, length: number) => Array.from({ length }, (_, index) => from - index);
+    expect(await newest({ all: 'x', hundred: 'x' }, 100n)).toEqual(down(100, 100));
+    expect(await newest({ all: 'x', more: 'x' }, 100n)).toEqual(down(101, 100));
+    expect(await newest({ all: 'x', old: 'x' }, 20n)).toEqual(down(5500, 20));
+    expect(await newest({ new: 'x', old: 'x' }, 20n)).toEqual(down(5500, 10));
   });
 });
 

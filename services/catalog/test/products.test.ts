@@ -2,6 +2,7 @@ import { fromBinary } from '@bufbuild/protobuf';
 import { EventSchema } from '@eligo/proto/events/v1/events';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { clearableProductFields } from '../src/domain/product.ts';
 import { type Machine, machine, refusalOf } from './machine.ts';
 
 let on: Machine;
@@ -61,6 +62,32 @@ describe('a product', () => {
     expect(await refusalOf(on.gateway.updateProduct({ id: newId('product'), name: 'x' }, shop))).toBe(
       'product_not_found',
     );
+  });
+
+  it('forgets each field that is cleared, and no other', async () => {
+    const shop = on.account();
+    const { componentId } = await on.gateway.createComponent({ name: newId('product') }, shop);
+    const empty: Record<string, object> = {
+      description: { description: undefined },
+      upc_code: { upcCode: undefined },
+      gtin: { gtin: undefined },
+      reference_gtin: { referenceGtin: undefined },
+      url: { url: undefined },
+      client_reference_id: { clientReferenceId: undefined },
+      image_urls: { imageUrls: [] },
+      categories: { categories: [] },
+      components: { components: [] },
+      hsa_fsa_eligibility: { hsaFsaEligibility: undefined, eligibilityRationale: undefined },
+      visit_type: { visitType: undefined },
+      metadata: { metadata: {} },
+    };
+    expect(Object.keys(empty)).toEqual([...clearableProductFields]);
+    for (const [field, cleared] of Object.entries(empty)) {
+      const made = await on.gateway.createProduct({ product: { ...whole, components: [componentId] } }, shop);
+      const after = await on.gateway.updateProduct({ id: made.productId, clear: [field] }, shop);
+      expect(after).toEqual({ ...made, ...cleared, updatedAtMs: after.updatedAtMs });
+      expect(await on.gateway.getProduct({ id: made.productId }, shop)).toEqual(after);
+    }
   });
 
   it('appends product.updated in the transaction of the change, and for nothing else', async () => {

@@ -23,6 +23,7 @@ export async function createComponent(
   return refusingTaken(() =>
     withTx(database, scope, async (tx) => {
       const named = await claimComponentName(tx, scope.testMode, nameHash, newId('product_component'), at);
+      // The unique indexes refuse it, too, but in an order of their own where the reference is the same.
       if (!named.isNew && (await findComponent(tx, scope, named.componentId)) !== undefined) {
         throw new Failure('component_already_registered');
       }

@@ -34,7 +34,6 @@ export type ProductChange = { readonly [Field in keyof ProductInput]?: ProductIn
 
 /** The fields of a product that `clear` resets, by the names that partners use. */
 export const clearableProductFields = [
-  'name',
   'description',
   'upc_code',
   'gtin',
@@ -77,7 +76,6 @@ export function eligibilityRationaleOf(product: Pick<Product, 'hsaFsaEligibility
 
 function clearedFields(clear: readonly string[], loc: Loc): ProductChange {
   const emptied: Record<(typeof clearableProductFields)[number], ProductChange> = {
-    name: { name: null },
     description: { description: null },
     upc_code: { upcCode: null },
     gtin: { gtin: null },
