@@ -18,6 +18,7 @@ import { createHttpServer, type HttpServer } from './server.ts';
 
 /** The gateway, put together; its port is not open yet. */
 export interface GatewayParts {
+  readonly port: number;
   readonly http: HttpServer;
   readonly keys: KeyCache;
 }
@@ -44,5 +45,5 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
     isPage: pages.isPage,
     observer: openObserver(metrics, logger),
   });
-  return { http: createHttpServer(app.callback(), settings.maxConnections), keys };
+  return { port: settings.port, http: createHttpServer(app.callback(), settings.maxConnections), keys };
 }

@@ -1,4 +1,4 @@
-import { buildService, type EnvironmentRecord, type Readiness, type Service, type ServiceParts } from '@eligo/service';
+import { buildService, type Readiness, type Service, type ServiceParts } from '@eligo/service';
 import type { GatewayParts } from './gateway-parts.ts';
 import { gatewayComposition } from './service.ts';
 
@@ -29,7 +29,7 @@ export async function openGateway(parts: Omit<ServiceParts, 'grpc'>): Promise<Ga
     const { adminPort } = await service.start();
     await made.keys.listen();
     const host = parts.environment.HOST?.trim() || '127.0.0.1';
-    const port = await made.http.listen(portOf(parts.environment), host);
+    const port = await made.http.listen(made.port, host);
     const shown = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
     return {
       service,
@@ -45,10 +45,4 @@ export async function openGateway(parts: Omit<ServiceParts, 'grpc'>): Promise<Ga
     await service.stop();
     throw error;
   }
-}
-
-// Read and judged once more by the settings, which name what is wrong with it.
-function portOf(environment: EnvironmentRecord): number {
-  const text = environment.PORT?.trim();
-  return text === undefined || text === '' ? 8080 : Number(text);
 }

@@ -2,6 +2,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { Failure, failureAnswer } from '@eligo/failures';
 import { newId } from '@eligo/values';
+import { jsonHeaders } from './http/write-answer.ts';
 
 /** The header block that is accepted at most (decisions 10). */
 const maxHeaderBytes = 16_384;
@@ -61,10 +62,9 @@ function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   }
   const status = unreadable[error.code ?? ''] ?? '400 Bad Request';
   const body = JSON.stringify(failureAnswer(new Failure('bad_request')).body);
-  socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +
-      `Request-Id: ${newId('request')}\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n${body}`,
-  );
+  const headers = [...jsonHeaders(newId('request'), Buffer.byteLength(body)), 'Connection', 'close'];
+  const lines = headers.flatMap((name, at) => (at % 2 === 0 ? [`${name}: ${headers[at + 1]}`] : []));
+  socket.end(`HTTP/1.1 ${[status, ...lines].join('\r\n')}\r\n\r\n${body}`);
 }
 
 async function closeServer(server: Server, waitMs: number): Promise<void> {

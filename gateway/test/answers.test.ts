@@ -1,6 +1,4 @@
-import { create } from '@bufbuild/protobuf';
 import { Failure } from '@eligo/failures';
-import { CheckoutSessionSchema } from '@eligo/proto/checkout/v1/checkout';
 import { newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openTestGateway, type TestGateway } from './open-test-gateway.ts';
@@ -123,84 +121,6 @@ describe('a confirm', () => {
     });
     expect(methods()).toEqual(['confirmSession']);
     expect((lastRequest().expand as string[]).sort()).toEqual(['customer', 'payment_method']);
-  });
-});
-
-describe('a list of sessions', () => {
-  const sessions = (count: number) =>
-    Array.from({ length: count }, () =>
-      create(CheckoutSessionSchema, {
-        ...stack.peers.samples.checkout_session,
-        checkoutSessionId: newId('checkout_session'),
-      }),
-    ).reverse();
-
-  function serve(all: ReturnType<typeof sessions>) {
-    stack.peers.answer('listSessions', (request) => {
-      const { limit, startingAfter } = request.page as { limit: bigint; startingAfter?: string };
-      const from =
-        startingAfter === undefined ? 0 : all.findIndex((one) => one.checkoutSessionId === startingAfter) + 1;
-      const page = all.slice(from, from + Number(limit));
-      return [
-        ...page.map((value) => ({ item: { case: 'session', value } })),
-        { item: { case: 'end', value: { hasMore: from + page.length < all.length } } },
-      ];
-    });
-  }
-
-  test.each([0, 1, 99, 100, 101, 250, 2_345])('of %i is whole, in order, and read in slices', async (count) => {
-    const all = sessions(count);
-    serve(all);
-    const answer = await stack.api.get('/v1/checkout/sessions?limit=9007199254740991');
-    const rows = answer.body.checkout_sessions as { checkout_session_id: string }[];
-    expect(rows.map((row) => row.checkout_session_id)).toEqual(all.map((one) => one.checkoutSessionId));
-    expect(answer.body.has_more).toBe(false);
-    expect(methods().filter((method) => method === 'listSessions')).toHaveLength(Math.max(1, Math.ceil(count / 1_000)));
-  });
-
-  test('says that there are more, and expands in one call per hundred rows', async () => {
-    serve(sessions(300));
-    const { body } = await stack.api.get('/v1/checkout/sessions?limit=250&expand=customer');
-    expect(body.has_more).toBe(true);
-    expect(body.checkout_sessions).toHaveLength(250);
-    expect(methods()).toEqual(['listSessions', 'batchGetCustomers', 'batchGetCustomers', 'batchGetCustomers']);
-  });
-
-  test('that is refused before its first row is refused as anything else', async () => {
-    stack.peers.answer('listSessions', () => {
-      throw Failure.invalid(['query', 'starting_after'], 'checkout_session_not_found', 'No such session');
-    });
-    const answer = await stack.api.get(`/v1/checkout/sessions?starting_after=${newId('checkout_session')}`);
-    expect(answer.status).toBe(422);
-    expect(answer.body.detail).toMatchObject([{ loc: ['query', 'starting_after'] }]);
-  });
-
-  test('that breaks off in the middle breaks the connection, so that nobody takes it for whole', async () => {
-    const some = sessions(500);
-    stack.peers.answer('listSessions', () =>
-      (function* () {
-        for (const value of some) yield { item: { case: 'session', value } };
-        throw new Error('broke off');
-      })(),
-    );
-    await expect(stack.api.get('/v1/checkout/sessions?limit=1000')).rejects.toThrow();
-  });
-
-  test('passes its filters on', async () => {
-    const customer = newId('customer');
-    await stack.api.get(
-      `/v1/checkout/sessions?interval=7&status=open&customer=${customer}&disputed=true&mode=payment` +
-        '&created_gte=2026-01-01T00:00:00Z&created[lt]=1767323045',
-    );
-    expect(lastRequest()).toMatchObject({
-      intervalDays: 7,
-      status: 'open',
-      customerId: customer,
-      disputed: true,
-      mode: 'payment',
-      createdGteMs: 1_767_225_600_000n,
-      createdLtMs: 1_767_323_045_000n,
-    });
   });
 });
 

@@ -11,8 +11,6 @@ const maxParameters = 1_000;
 
 export function parseQuery(text: string): Query {
   if (text === '') return noQuery;
-  // qs drops such a name silently, which would widen a filter.
-  if (text.includes('__proto__')) throw Failure.invalid(['query'], 'invalid_key', 'Invalid parameter name');
   try {
     return qs.parse(text, {
       depth: 4,
@@ -22,8 +20,18 @@ export function parseQuery(text: string): Query {
       plainObjects: true,
       // A name that is given twice is an array, which a parameter that takes one value refuses.
       duplicates: 'combine',
+      decoder: decode,
     });
-  } catch {
-    throw Failure.invalid(['query'], 'invalid_query', 'The query cannot be read');
+  } catch (error) {
+    throw error instanceof Failure ? error : Failure.invalid(['query'], 'invalid_query', 'The query cannot be read');
   }
+}
+
+// qs drops such a name silently, however it was written, which would widen a filter.
+function decode(text: string, decodeText: (text: string) => string, _charset: string, part: 'key' | 'value'): string {
+  const decoded = decodeText(text);
+  if (part === 'key' && decoded.includes('__proto__')) {
+    throw Failure.invalid(['query'], 'invalid_key', 'Invalid parameter name');
+  }
+  return decoded;
 }

@@ -26,8 +26,13 @@ export class PathTable<Target> {
     const node = walk(this.#root, segmentsOf(path), 0, params);
     if (node === undefined) return undefined;
     const target = node.targets.get((method === 'HEAD' ? 'GET' : method) as Method);
-    return target === undefined ? { allow: [...node.targets.keys()] } : { target, params };
+    return target === undefined ? { allow: methodsOf(node.targets) } : { target, params };
   }
+}
+
+// Whatever can be read can be asked for its headers alone.
+function methodsOf(targets: ReadonlyMap<Method, unknown>): string[] {
+  return [...targets.keys()].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
 }
 
 class Node<Target> {

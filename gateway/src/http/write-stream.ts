@@ -24,6 +24,11 @@ export async function writeStream(
   headers.push(...extra);
   response.writeHead(200, headers);
   try {
+    // Nothing of a body is ever written to HEAD, so nothing would hold back the reading of all of it.
+    if (response.req.method === 'HEAD') {
+      response.end();
+      return;
+    }
     response.write(first.value);
     while (next.done !== true) {
       if (response.destroyed) return;

@@ -1,0 +1,60 @@
+import { connect } from 'node:net';
+import { limits } from '@eligo/contract';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openTestGateway, type TestGateway } from './open-test-gateway.ts';
+import { securityHeaders } from './security-headers.ts';
+
+let stack: TestGateway;
+
+beforeAll(async () => {
+  stack = await openTestGateway();
+});
+
+afterAll(() => stack?.stop());
+
+const path = () => `/v1/prices/${stack.peers.samples.price.priceId}`;
+
+describe('HTTP by hand', () => {
+  const exchange = (bytes: string) =>
+    new Promise<string>((resolve, reject) => {
+      const { hostname, port } = new URL(stack.url);
+      let text = '';
+      const socket = connect(Number(port), hostname, () => socket.write(bytes));
+      socket.on('data', (chunk) => {
+        text += chunk;
+      });
+      socket.on('close', () => resolve(text));
+      socket.on('error', reject);
+    });
+
+  test.each([
+    ['nonsense', 'nonsense\r\n\r\n', 400],
+    ['a header block of more than 16 kB', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+    ['two lengths', 'POST /v1/prices HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 400],
+    [
+      'a length and a transfer encoding',
+      'POST /v1/prices HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+      400,
+    ],
+  ])('%s is refused in the contract’s shape', async (_what, bytes, status) => {
+    const text = await exchange(bytes);
+    expect(text).toContain(`HTTP/1.1 ${status} `);
+    expect(JSON.parse(text.slice(text.indexOf('\r\n\r\n')))).toMatchObject({ code: expect.any(String) });
+    const headers = text.slice(0, text.indexOf('\r\n\r\n')).toLowerCase().split('\r\n');
+    expect(headers).toEqual(
+      expect.arrayContaining(Object.entries(securityHeaders).map(([name, value]) => `${name}: ${value}`)),
+    );
+    expect(headers.find((line) => line.startsWith('request-id: '))).toMatch(/^request-id: freq_[0-9a-z]{26}$/);
+  });
+
+  test('a body that is announced too large is refused before any of it has come', async () => {
+    const head = `POST /v1/customers HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${stack.api.key}\r\n`;
+    expect(await exchange(`${head}Content-Length: ${limits.bodyBytes + 1}\r\n\r\n`)).toContain('HTTP/1.1 413 ');
+  });
+
+  test('a request line may name the whole address, as for a proxy', async () => {
+    const head = `HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer ${stack.api.key}\r\n\r\n`;
+    expect(await exchange(`GET http://api.shop.example${path()} ${head}`)).toContain('HTTP/1.1 200 ');
+    expect(await exchange(`GET http://api.shop.example ${head}`)).toContain('HTTP/1.1 404 ');
+  });
+});
