@@ -194,6 +194,25 @@ describe('references and times', () => {
     await expectViolation(taxed, [...loc, 'tax_rate'], 'line_items_required');
   });
 
+  test('a subscription that begins with a trial sells nothing that is paid once: it would never be charged', async () => {
+    const sold = {
+      mode: 'subscription',
+      lines: [line({ unitAmount: 1000, recurring: true }), line({ unitAmount: 500 })],
+    };
+    for (const trial of [{ trialPeriodDays: 14 }, { trialEndMs: BigInt(start.getTime() + 86_400_000) }]) {
+      await expect(world.session({ ...sold, subscriptionData: trial })).rejects.toMatchObject({
+        violations: [
+          { loc: ['body', 'checkout_session', 'line_items', '1', 'price'], type: 'recurring_price_required' },
+        ],
+      });
+    }
+    expect((await world.session({ ...sold, subscriptionData: { trialPeriodDays: 0 } })).status).toBe('open');
+    const free = [sold.lines[0], line({ unitAmount: 0 })].flatMap((each) => each ?? []);
+    expect((await world.session({ ...sold, lines: free, subscriptionData: { trialPeriodDays: 14 } })).status).toBe(
+      'open',
+    );
+  });
+
   test('expires_at lies 30 minutes to 7 days ahead; 24 hours when it is not given', async () => {
     expect((await world.session()).expiresAt).toEqual(new Date(start.getTime() + DAY));
     const at = (ms: number) => ({ expiresAtMs: BigInt(start.getTime() + ms) });

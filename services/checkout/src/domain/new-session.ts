@@ -1,6 +1,7 @@
 import { Failure, type Violation } from '@eligo/failures';
 import { type Cents, cents, newId } from '@eligo/values';
 import type { Address } from './address.ts';
+import { firstPeriodOf } from './first-renewal.ts';
 import type {
   CaptureMethod,
   EligibilityRecord,
@@ -141,7 +142,9 @@ export function newSession(
     details: terms.details,
     version: 1n,
   };
-  return { session, lines: sessionLines(id, cart, split), eligibility };
+  const lines = sessionLines(id, cart, split);
+  refuseNeverCharged(session, lines, at);
+  return { session, lines, eligibility };
 }
 
 const body = ['body', 'checkout_session'] as const;
@@ -168,6 +171,18 @@ function refuseAmountsWithoutLines(cart: ResolvedCart): void {
     if (amount > 0)
       throw Failure.invalid([...body, field], 'line_items_required', 'an amount needs lines to be spread over');
   }
+}
+
+// Nothing is charged when a trial begins, and what is paid once is not charged when it ends: it would be given away.
+function refuseNeverCharged(session: Session, lines: readonly SessionLine[], at: Date): void {
+  if (session.mode !== 'subscription' || firstPeriodOf(session, lines, at)?.trialEnd == null) return;
+  const index = lines.findIndex((line) => line.recurring === null && line.amountTotalCents > 0);
+  if (index === -1) return;
+  throw Failure.invalid(
+    [...body, 'line_items', String(index), 'price'],
+    'recurring_price_required',
+    'a subscription that begins with a trial sells nothing that is paid once',
+  );
 }
 
 function amountsOf({ total, buckets }: Split) {
