@@ -46,11 +46,7 @@ export function confirmRefusal(verdict: Exclude<ProcessorVerdict, { kind: 'succe
 }
 
 /** What the caller is told of a card that did not pay. */
-export function declineFailure(verdict: {
-  kind: 'declined' | 'failed';
-  code: string;
-  declineCode?: string | undefined;
-}): Failure {
+function declineFailure(verdict: Exclude<ProcessorVerdict, { kind: 'succeeded' }>): Failure {
   if (verdict.kind === 'failed') return new Failure('card_declined', { declineCode: 'processing_error' });
   const declineCode = verdict.declineCode ?? verdict.code;
   return verdict.code === 'authentication_required'

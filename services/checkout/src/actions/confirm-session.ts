@@ -21,13 +21,12 @@ import { refusalByStatus, refusalToConfirm } from '../domain/confirm-rules.ts';
 import { minimumChargeCents } from '../domain/payment-plan.ts';
 import type { Session } from '../domain/session.ts';
 import { claimAttempt, findAttempt, liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
-import { findIntent } from '../store/payment-intents.ts';
 import { takePaymentLocks } from '../store/payment-locks.ts';
 import { type ChargeableCard, loadChargeFacts } from '../store/session-payments.ts';
 import { loadSession, lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { attemptAsCreated, beginAttempt, healthcareOf } from './begin-attempt.ts';
-import { confirmAnswer, declineFailure, refusalAnswer, replayAnswer } from './confirm-answer.ts';
+import { confirmAnswer, refusalAnswer, replayAnswer } from './confirm-answer.ts';
 import { driveAttempt } from './drive-attempt.ts';
 import { giveUpAttempt } from './give-up-attempt.ts';
 import { finishPaidSession } from './pay-session.ts';
@@ -153,7 +152,7 @@ async function claim(charging: Charging, tx: Tx, scope: Scope, request: ConfirmR
   const at =
     session === undefined ? charging.clock.now() : await timeOnClock(tx, scope, charging.clock, session.testClockId);
   if (session !== undefined && refusalByStatus(session, at) !== undefined) await giveUpUnsent(tx, scope, live);
-  const resumed = await resume(charging, tx, scope, request, key, use);
+  const resumed = await resume(charging, tx, scope, key);
   if (resumed !== undefined) return resumed;
 
   const refusal = refusalToConfirm({ session, facts, live, at, features: request.features });
@@ -188,9 +187,7 @@ async function resume(
   charging: Charging,
   tx: Tx,
   scope: Scope,
-  request: ConfirmRequest,
   key: Extract<Claim, { outcome: 'claimed' }>,
-  use: KeyUse,
 ): Promise<Claimed | undefined> {
   if (key.attemptId === undefined) return undefined;
   const { leaseMs } = charging.budgets;
@@ -203,12 +200,7 @@ async function resume(
   }
   const attempt = await findAttempt(tx, scope, key.attemptId);
   if (attempt === undefined || attempt.status === 'abandoned') return undefined;
-  if (attempt.status === 'succeeded' || attempt.status === 'declined' || attempt.status === 'failed') {
-    const answer = await answerOfSettled(tx, scope, request, attempt);
-    await finishKey(tx, scope, use, answer);
-    return { kind: 'answer', answer, replayed: true };
-  }
-  // The sweeper holds it at this moment.
+  // The sweeper holds it at this moment. One that is settled has finished the key in the same transaction, and is not resumed.
   throw inUse();
 }
 
@@ -220,27 +212,6 @@ async function giveUpUnsent(tx: Tx, scope: Scope, live: readonly ChargeAttempt[]
 
 function locksOf({ id, customerId, paymentMethodId }: Pick<ChargeAttempt, 'id' | 'customerId' | 'paymentMethodId'>) {
   return { attemptId: id, customerId, paymentMethodId };
-}
-
-async function answerOfSettled(
-  tx: Tx,
-  scope: Scope,
-  request: ConfirmRequest,
-  attempt: ChargeAttempt,
-): Promise<StoredAnswer> {
-  if (attempt.status !== 'succeeded') {
-    return refusalAnswer(
-      declineFailure({
-        kind: attempt.status === 'failed' ? 'failed' : 'declined',
-        code: attempt.failureCode ?? 'card_declined',
-        declineCode: attempt.declineCode ?? undefined,
-      }),
-    );
-  }
-  const session = await lockSession(tx, scope, attempt.subjectId);
-  const intent = await findIntent(tx, scope, attempt.paymentIntentId);
-  if (session === undefined) throw new Error(`session ${attempt.subjectId} is gone`);
-  return confirmAnswer(tx, scope, session, intent, request.expand);
 }
 
 // Nothing, or less than the processor takes, is eligible: a normal outcome (interface, confirm rule 2). Takes no lock.
