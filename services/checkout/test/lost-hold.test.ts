@@ -192,6 +192,25 @@ describe('a hold that is gone when the other card has paid', () => {
     expect(await reload(session)).toMatchObject({ status: 'complete', amountReceivedCents: 10_000 });
   });
 
+  it('is not given up before its intent is canceled: a capture that is still on its way would take it', async () => {
+    const [hsa, credit] = await twoCards();
+    const session = await world.mixedSession(hsa);
+    const unknown = async () =>
+      ({ kind: 'unknown', reason: 'timeout', mayHaveHappened: true, replayed: false }) as const;
+    const refused = world.chargingWith(() => ({
+      captureIntent: async () => ({
+        ...{ kind: 'rejected', code: 'charge_expired_for_capture', status: 400, param: undefined },
+      }),
+      cancelIntent: unknown,
+    }));
+    expect(await pay(session, [hsa, credit], refused)).toMatchObject({ status: 'open' });
+    await sweepAll(refused);
+    expect(await operations(session)).toMatchObject([{ kind: 'capture', status: 'pending' }]);
+    expect(await reload(session)).toMatchObject({ status: 'open', amountReceivedCents: 6_000 });
+    await sweepAll();
+    expect(await reload(session)).toMatchObject({ status: 'complete', amountReceivedCents: 10_000 });
+  });
+
   it('was captured all the same when the refusal came too late', async () => {
     const [hsa, credit] = await twoCards();
     const session = await world.mixedSession(hsa);
