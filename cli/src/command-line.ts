@@ -11,18 +11,16 @@ export interface Streams {
 
 /** Runs one command; resolves with the exit code: 0, 1 when it failed or found fault, 2 when it was asked wrongly. */
 export async function runCommandLine(args: string[], streams: Streams): Promise<number> {
-  const command = findCommand(args);
+  const isHelp = args.length === 0 || args[0] === 'help' || args.includes('--help');
+  const words = args.filter((arg, at) => arg !== '--help' && arg !== '--json' && !(at === 0 && arg === 'help'));
+  if (isHelp) return explain(words, streams);
+  const command = findCommand(words);
   if (!command) {
-    const wanted = args.length === 0 || args[0] === 'help' || args.includes('--help');
-    (wanted ? streams.out : streams.err)(usage(args));
-    return wanted ? 0 : 2;
+    streams.err(`eligo: ${unknown(words)}`);
+    return 2;
   }
-  const rest = args.slice(command.name.split(' ').length);
-  if (rest.includes('--help')) {
-    streams.out(usageOf(command));
-    return 0;
-  }
-  const asJson = rest.includes('--json');
+  const asJson = args.includes('--json');
+  const rest = words.slice(command.name.split(' ').length);
   try {
     const given = read(command, rest, asJson ? () => undefined : streams.out);
     const outcome = await command.run(given);
@@ -38,6 +36,28 @@ export async function runCommandLine(args: string[], streams: Streams): Promise<
   }
 }
 
+// The help of one command, of those that begin alike, or of all.
+function explain(words: string[], { out, err }: Streams): number {
+  const command = findCommand(words);
+  if (command) out(`usage: ${usageOf(command)}\n\n${command.summary}`);
+  else if (words.length === 0) out(usage(commands));
+  else if (alike(words).length > 0) out(usage(alike(words)));
+  else {
+    err(`eligo: ${unknown(words)}`);
+    return 2;
+  }
+  return 0;
+}
+
+function unknown(words: string[]): string {
+  if (alike(words).length > 0) return `which command of ${words[0]} is meant?\n${usage(alike(words))}`;
+  return `there is no command ${words.join(' ')}; npm run -s eligo -- help lists them.`;
+}
+
+function alike([first = '']: string[]): readonly Command[] {
+  return commands.filter((command) => command.name.startsWith(`${first} `));
+}
+
 function findCommand(args: string[]): Command | undefined {
   return commands.find((command) => command.name === args.slice(0, command.name.split(' ').length).join(' '));
 }
@@ -45,8 +65,7 @@ function findCommand(args: string[]): Command | undefined {
 function read(command: Command, args: string[], say: (text: string) => void): Given {
   let parsed: ReturnType<typeof parseArgs>;
   try {
-    const options = { ...command.options, json: { type: 'boolean' as const } };
-    parsed = parseArgs({ args, options, allowPositionals: true, strict: true });
+    parsed = parseArgs({ args, options: command.options, allowPositionals: true, strict: true });
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error));
   }
@@ -89,9 +108,7 @@ function wordsOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function usage(args: string[]): string {
-  const group = commands.filter((command) => command.name.startsWith(`${args[0]} `));
-  const shown = group.length > 0 ? group : commands;
+function usage(shown: readonly Command[]): string {
   const lines = shown.map((command) => `  ${`${command.name} ${command.usage}`.trim()}\n      ${command.summary}`);
   return ['usage: npm run -s eligo -- <command> [--json]', '', ...lines].join('\n');
 }

@@ -21,7 +21,20 @@ export function runningStack(): { home: Home; file: StackFile } {
       `no stack was started in ${home.root}: run npm start there first, or set the variables of one elsewhere.`,
     );
   }
+  if (!file.processes.some(({ pid }) => isAlive(pid))) {
+    throw new Error(`the stack of ${home.root} does not run: npm start starts it.`);
+  }
   return { home, file };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // Somebody else's process is one, too.
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
 }
 
 /** Where the gateway's database is: GATEWAY_DATABASE_URL, or the running stack's. */

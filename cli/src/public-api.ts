@@ -15,7 +15,7 @@ export function apiClient(url: string, key: string): PublicApi {
   return {
     url,
     async send(method, path, body, headers = {}) {
-      const answer = await fetch(new URL(path, url), {
+      const request = fetch(new URL(path, url), {
         method,
         headers: {
           authorization: `Bearer ${key}`,
@@ -24,6 +24,9 @@ export function apiClient(url: string, key: string): PublicApi {
         },
         ...(body ? { body: JSON.stringify(body) } : {}),
         signal: AbortSignal.timeout(timeoutMs),
+      });
+      const answer = await request.catch((cause: unknown) => {
+        throw new Error(`${url} does not answer.`, { cause });
       });
       const text = await answer.text();
       if (!answer.ok) throw new Error(`${method} ${path} was refused with ${answer.status}: ${text}`);

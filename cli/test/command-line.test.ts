@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Constellation, startConstellation } from '@eligo/testkit';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
@@ -169,4 +169,16 @@ it('gives an account a food policy of its own', async () => {
   const account = ['--account', constellation.account, '--mode', 'test'];
   expect(await json('food-policies', 'set', file, ...account)).toEqual({ version: 1 });
   expect(await json('food-policies', 'set', file, ...account)).toEqual({ version: 2 });
+});
+
+it('takes the list and the policy that its page shows', async () => {
+  const page = readFileSync(new URL('../../docs/command-line.md', import.meta.url), 'utf8');
+  const file = (language: string) => {
+    const path = join(constellation.home.root, `sample.${language}`);
+    writeFileSync(path, new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'ms').exec(page)?.[1] ?? '');
+    return path;
+  };
+  expect(await json('product-codes', 'import', file('csv'))).toMatchObject({ total: 2, rejected: 0 });
+  const account = ['--account', constellation.account, '--mode', 'test'];
+  expect(await json('food-policies', 'set', file('json'), ...account)).toEqual({ version: 3 });
 });

@@ -74,7 +74,7 @@ export const accountCommands: readonly Command[] = [
     options: {},
     async run() {
       const accounts = await withAccounts((database) => listAccounts(database));
-      return { json: { accounts }, lines: accounts.map(lineOf) };
+      return { json: { accounts }, lines: [...accounts.map(lineOf), `${accounts.length} accounts`] };
     },
   },
   {

@@ -36,7 +36,7 @@ export const keyCommands: readonly Command[] = [
     options: { account: { type: 'string' } },
     async run(given) {
       const keys = await withAccounts((database) => listKeys(database, given.needed('account')));
-      return { json: { keys }, lines: keys.map(lineOf) };
+      return { json: { keys }, lines: [...keys.map(lineOf), `${keys.length} keys`] };
     },
   },
   {
