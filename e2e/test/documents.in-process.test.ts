@@ -1,0 +1,266 @@
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { freePort, repositoryRoot } from '@eligo/stack';
+import { type Constellation, startConstellation, waitUntil } from '@eligo/testkit';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { type Json, record, text } from '../src/records.ts';
+import { confirm, make, newCard, newCustomer, newSession, openShop } from '../src/shop.ts';
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 });
+
+let eligo: Constellation;
+
+beforeAll(async () => {
+  eligo = await startConstellation({ topology: 'in-process' });
+});
+afterAll(async () => {
+  await eligo?.stop();
+});
+
+const page = (path: string) => readFileSync(join(repositoryRoot, path), 'utf8');
+
+/** The blocks of a language in a document. */
+function blocksOf(path: string, language: string): string[] {
+  return [...page(path).matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(
+    ([, block = '']) => block,
+  );
+}
+
+async function moduleOf(code: string): Promise<Record<string, unknown>> {
+  return (await import(`data:text/javascript,${encodeURIComponent(code)}`)) as Record<string, unknown>;
+}
+
+it('the tour of the README, pasted, prints what it says, and the samples of docs/integrating.md go on from it', async () => {
+  const port = await freePort();
+  const blocks = blocksOf('README.md', 'sh').map((block) => block.replaceAll('4300', String(port)));
+  const last = blocks.findIndex((block) => block.includes('kill %1'));
+  const shell = spawn('bash', ['-e', '-u', '-o', 'pipefail', '-s'], {
+    cwd: repositoryRoot,
+    env: { ...process.env, ELIGO_HOME: eligo.home.root },
+    stdio: 'pipe',
+    detached: true,
+  });
+  let out = '';
+  let err = '';
+  let ended = false;
+  shell.stdout.on('data', (chunk) => (out += chunk));
+  shell.stderr.on('data', (chunk) => (err += chunk));
+  shell.once('exit', () => (ended = true));
+  const received = () => [...out.matchAll(/^genuine (\S+) fevt_/gm)].map(([, type]) => type ?? '').sort();
+  try {
+    shell.stdin.write(`${blocks.slice(0, last).join('\n')}\n`);
+    const promised = /`genuine` and:\n\n((?: {4}\S.*\n)+)/.exec(page('README.md'))?.[1]?.trim().split(/\s+/) ?? [];
+    await waitUntil(() => ended || received().length >= promised.length, { withinMs: 40_000, what: 'the webhooks' });
+    shell.stdin.end(`${[...blocksOf('docs/integrating.md', 'sh'), ...blocks.slice(last)].join('\n')}\n`);
+    await waitUntil(() => ended, { withinMs: 30_000, what: 'the end of the samples' });
+    expect({ code: shell.exitCode, err }).toEqual({ code: 0, err: '' });
+    expect(received()).toEqual(promised.sort());
+  } finally {
+    if (shell.pid !== undefined) killGroup(shell.pid);
+  }
+  // 49.99 + 3.99 shipping + 4.12 tax + 0.75 fee, as the text has it.
+  for (const said of ['amount_iias: 5885', 'amount_shipping: 399', 'amount_tax: 412', 'amount_fee: 75']) {
+    expect(out).toContain(said);
+  }
+  expect(out).toContain('"code":"idempotency_key_reused"');
+  expect(out).toMatch(/status: 'succeeded',\s+capture_method/);
+  expect(out).toContain("metadata: { ticket: '42' }");
+  expect(out).toMatch(/^canceled$/m);
+  expect(out).toMatch(/^Blood pressure monitor$/m);
+  expect(out).toContain("rationale: 'Set on the product by the partner.'");
+  expect(out).toMatch(/^2030-01-31T00:00:00.000Z\n2030-02-28T00:00:00.000Z$/m);
+  expect(out).toMatch(/deleted: true/);
+});
+
+it('the two shapes of refusals are answered as docs/integrating.md shows them', async () => {
+  const [coded, listed] = blocksOf('docs/integrating.md', 'json').map((block) => JSON.parse(block) as Json);
+  const unknown = await eligo.api().get('/v1/prices/fprice_01m7za6arj51wzkvf74maf7f5s');
+  expect(unknown).toMatchObject({ status: 404, body: coded });
+  const wrong = await eligo.api().post('/v1/prices', { price: { unit_amount: -1 } });
+  expect(wrong.status).toBe(422);
+  expect(wrong.body).toEqual(listed);
+});
+
+it('each test card is answered as the table of docs/integrating.md has it', async () => {
+  const rows = [...page('docs/integrating.md').matchAll(/^\| ((?:`\w+`(?:, )?)+) \| (\d{3})(.*) \|$/gm)];
+  const cards = rows.flatMap(([, names = '', status, rest = '']) =>
+    [...names.matchAll(/`(\w+)`/g)].map(([, name = '']) => ({ name, status: Number(status), rest })),
+  );
+  expect(cards.map(({ name }) => name).sort()).toEqual(
+    'authentication_required credit debit declined expired_card fsa hsa insufficient_funds'.split(' '),
+  );
+  const api = eligo.api();
+  const shop = await openShop(api);
+  const customer = await newCustomer(api);
+  for (const { name, status, rest } of cards) {
+    const card = await newCard(api, customer, name);
+    const session = text(await newSession(api, shop, { customer }), 'checkout_session_id');
+    const answer = await confirm(api, session, card);
+    const [, code, declineCode = code] = /`(\w+)`(?:, `(\w+)`)?/.exec(rest) ?? [];
+    const isHealth = /hsa_fsa` of the payment method is true|hsa_fsa` is true/.test(rest);
+    if (status === 200) {
+      const method = record((await api.get(`/v1/payment_methods/${card}`)).body, 'payment_method');
+      expect([name, answer.status, record(method, 'card').hsa_fsa]).toEqual([name, 200, isHealth]);
+    } else {
+      expect([name, answer.status, answer.body]).toEqual([
+        name,
+        status,
+        expect.objectContaining({ code, decline_code: declineCode }),
+      ]);
+    }
+  }
+});
+
+it('the sender of docs/integrating.md repeats what may be repeated, with the same key, and nothing else', async () => {
+  const [code = ''] = blocksOf('docs/integrating.md', 'js').filter((block) => block.includes('function send'));
+  const { send } = (await moduleOf(code)) as { send: Send };
+  const real = { url: eligo.url, key: eligo.testApiKey };
+  const made = await send(real, 'POST', '/v1/customers', { customer: { first_name: 'Ada' } }, randomUUID());
+  expect(made).toMatchObject({ status: 200, requestId: expect.any(String), body: { customer: { first_name: 'Ada' } } });
+
+  const asked: unknown[] = [];
+  const refuse = ['lost', 503, 429, 200];
+  const server = createServer((request, response) => {
+    asked.push(request.headers['idempotency-key']);
+    const next = refuse.shift() ?? 200;
+    if (next === 'lost') request.socket.destroy();
+    else response.writeHead(Number(next), { 'retry-after': '0' }).end('{}');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const place = { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, key: 'fsk_test_x' };
+  expect(await send(place, 'POST', '/v1/checkout/sessions/x/confirm', {}, 'order-1')).toMatchObject({ status: 200 });
+  expect(asked.splice(0)).toEqual(['order-1', 'order-1', 'order-1', 'order-1']);
+  refuse.push(503);
+  expect(await send(place, 'POST', '/v1/prices', {})).toMatchObject({ status: 503 });
+  refuse.push('lost');
+  await expect(send(place, 'POST', '/v1/prices', {})).rejects.toThrow('no answer');
+  refuse.push(404);
+  expect(await send(place, 'GET', '/v1/prices/x')).toMatchObject({ status: 404 });
+  expect(asked).toHaveLength(3);
+  server.closeAllConnections();
+  server.close();
+});
+
+type Send = (
+  place: { url: string; key: string },
+  method: string,
+  path: string,
+  body?: object,
+  key?: string,
+) => Promise<{ status: number; requestId: string; body: Json }>;
+
+it('the loop over a list of docs/integrating.md meets every record once', async () => {
+  const [code = ''] = blocksOf('docs/integrating.md', 'js').filter((block) => block.includes('function* everyPrice'));
+  const { everyPrice } = (await moduleOf(code.replaceAll('limit=100', 'limit=2'))) as {
+    everyPrice: (get: (path: string) => Promise<Json>) => AsyncGenerator<Json>;
+  };
+  const api = eligo.api();
+  for (let made = 0; made < 5; made += 1) {
+    await make(api, '/v1/prices', 'price', { unit_amount: 100, product_data: { name: `Thing ${made}` } });
+  }
+  const met: Json[] = [];
+  for await (const price of everyPrice(async (path) => (await api.get(path)).body as Json)) met.push(price);
+  const { prices } = (await api.get('/v1/prices?limit=100')).body as { prices: Json[] };
+  expect(met.length).toBeGreaterThanOrEqual(5);
+  expect(met).toEqual(prices);
+});
+
+it('the check of docs/webhooks.md takes what the reference library signs, and nothing else', async () => {
+  const [code = ''] = blocksOf('docs/webhooks.md', 'js');
+  const { isGenuine } = (await moduleOf(code)) as { isGenuine: (...of: unknown[]) => boolean };
+  const secretOf = (fill: number) => `whsec_${Buffer.alloc(32, fill).toString('base64')}`;
+  const signed = (fill: number, at: Date) => new Webhook(secretOf(fill)).sign('fevt_a', at, '{"a":1}');
+  const headers = (signature: string, at = new Date()) => ({
+    'webhook-id': 'fevt_a',
+    'webhook-timestamp': String(Math.floor(at.getTime() / 1_000)),
+    'webhook-signature': signature,
+  });
+  const now = new Date();
+  expect(isGenuine(secretOf(1), headers(signed(1, now), now), '{"a":1}')).toBe(true);
+  expect(isGenuine(secretOf(1), headers(`${signed(2, now)} ${signed(1, now)}`, now), '{"a":1}')).toBe(true);
+  expect(isGenuine(secretOf(1), headers(signed(2, now), now), '{"a":1}')).toBe(false);
+  expect(isGenuine(secretOf(1), headers(signed(1, now), now), '{"a":2}')).toBe(false);
+  expect(isGenuine(secretOf(1), headers('v1,', now), '{"a":1}')).toBe(false);
+  const old = new Date(now.getTime() - 301_000);
+  expect(isGenuine(secretOf(1), headers(signed(1, old), old), '{"a":1}')).toBe(false);
+});
+
+it('the statements of docs/data-map.md erase a person from the records that stay', async () => {
+  const api = eligo.api();
+  const shop = await openShop(api);
+  const secret = `Zelda${randomUUID().slice(0, 8)}`;
+  const address = { line1: secret, city: 'Austin', state: 'TX', postal_code: '78701', country: 'US' };
+  const email = `${secret}@example.com`;
+  const customer = await newCustomer(api, {
+    ...{ email, first_name: secret, last_name: secret, phone: secret, employer: secret },
+    shipping: address,
+    metadata: { note: secret },
+  });
+  const card = await newCard(api, customer, 'hsa');
+  const session = await newSession(api, shop, {
+    customer,
+    customer_email: email,
+    defaults: { email, first_name: secret, last_name: secret, phone: '+15551234567' },
+    shipping_details: address,
+    metadata: { note: secret },
+  });
+  expect((await confirm(api, text(session, 'checkout_session_id'), card)).status).toBe(200);
+  await api.ok('DELETE', `/v1/customers/${customer}`);
+  const holding = async () => {
+    const tables = ['customers', 'sessions', 'payment_methods', 'session_lines', 'payment_intents', 'charges'];
+    const counts = tables.map(async (table) => {
+      const [row] = await eligo.database.admin<{ n: number }>(
+        `select count(*)::int as n from checkout.${table} r where r::text like '%' || $1 || '%'`,
+        [secret],
+      );
+      return [table, row?.n];
+    });
+    return Object.fromEntries(await Promise.all(counts));
+  };
+  expect(await holding()).toMatchObject({ customers: 1, sessions: 1 });
+  const [statements = ''] = blocksOf('docs/data-map.md', 'sql');
+  expect(statements).toMatch(/^begin;.*commit;\n$/s);
+  for (const statement of statements
+    .replaceAll('fcus_…', customer)
+    .split(';')
+    .map((part) => part.trim())) {
+    if (!['', 'begin', 'commit'].includes(statement)) await eligo.database.admin(statement);
+  }
+  expect(Object.values(await holding())).toEqual([0, 0, 0, 0, 0, 0]);
+  expect((await api.get(`/v1/checkout/sessions/${session.checkout_session_id}`)).status).toBe(200);
+});
+
+it('docs/operations.md names every metric of its own that a component has, and no other', async () => {
+  const admins = new Set(eligo.processes().flatMap(({ name, admin }) => (admin && name !== 'sandbox' ? [admin] : [])));
+  const texts = await Promise.all([...admins].map(async (admin) => (await fetch(new URL('/metrics', admin))).text()));
+  const made = new Set(texts.flatMap((text) => [...text.matchAll(/^# TYPE (eligo_\w+)/gm)].map(([, name]) => name)));
+  const named = page('docs/operations.md').matchAll(/\beligo_[a-z_]+(?:\|[a-z_]+)*/g);
+  const told = new Set([...named].flatMap(([names]) => spelledOut(names)));
+  expect([...told].filter((name) => !made.has(name))).toEqual([]);
+  // What Prometheus's own client counts of a process is known to whoever uses it.
+  const own = [...made].filter((name) => !/^eligo_(?:nodejs|process)_/.test(name ?? ''));
+  expect(own.filter((name) => !told.has(name ?? ''))).toEqual([]);
+});
+
+// `eligo_events_handled|failed` names two; a histogram's count is the histogram.
+function spelledOut(names: string): string[] {
+  const [first = '', ...others] = names.split('|');
+  const stem = /^eligo_[a-z]+_/.exec(first)?.[0] ?? '';
+  return [first, ...others.map((other) => `${stem}${other}`)].map((name) => name.replace(/_count$/, ''));
+}
+
+// The shell and what it left behind, such as a receiver that a failed sample did not end.
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+  }
+}

@@ -1,0 +1,93 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, globSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, it } from 'vitest';
+import { root } from '../turbo.ts';
+
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+  cwd: root,
+  encoding: 'utf8',
+});
+const files = listed.split('\n').filter((path) => path !== '' && existsSync(join(root, path)));
+const documents = files.filter((path) => path.endsWith('.md'));
+const sources = files.filter((path) =>
+  /^(?:packages|services|gateway|sandbox|cli)\/.*\bsrc\/.*(?<!\.test)\.ts$/.test(path),
+);
+const code = sources.map(read).join('\n');
+
+it.each(documents)('%s leads to what is there: files, headings, paths', (document) => {
+  const text = read(document);
+  const links = [...text.matchAll(/\]\((?!https?:)([^)\s]+)\)/g)].map(([, link = '']) => link);
+  const missing = links.filter((link) => {
+    const [path = '', heading] = link.split('#');
+    const target = path === '' ? document : join(dirname(document), path);
+    if (!existsSync(join(root, target))) return true;
+    return heading !== undefined && !headingsOf(target).includes(heading);
+  });
+  expect(missing).toEqual([]);
+  const named = [
+    ...text.matchAll(/`((?:packages|services|gateway|sandbox|cli|e2e|bench|scripts|deploy|docs|proto)\/[\w./*-]+)`/g),
+  ];
+  const paths = named.map(([, path = '']) => path).filter((path) => !path.startsWith('proto/gen'));
+  expect(paths.filter((path) => globSync(path, { cwd: root }).length === 0)).toEqual([]);
+});
+
+it('docs/configuration.md names every variable that the code reads, and no other', () => {
+  const page = read('docs/configuration.md');
+  const variable = /\b(?:ELIGO|STRIPE|OTEL|DATABASE|NATS|OWNER|GRPC|ADMIN|LOG)_[A-Z_]*[A-Z]\b/g;
+  // What one process of Eligo tells another, and the names of streams and SQL.
+  const inside =
+    /^(?:ELIGO_PARENTS|ELIGO_BENCH_STATEMENTS|ELIGO_CHECKOUT|NATS_PASSWORD|ADMIN_NATS_PASSWORD|DATABASE_PASSWORD)$/;
+  const inCode = new Set((code.match(variable) ?? []).filter((name) => !inside.test(name)));
+  const inTests = new Set(['packages/testkit', 'e2e'].flatMap(sourcesOf).join('\n').match(variable) ?? []);
+  const told = new Set(page.match(variable));
+  expect([...inCode].filter((name) => !told.has(name)).sort()).toEqual([]);
+  expect([...told].filter((name) => !inCode.has(name) && !inTests.has(name)).sort()).toEqual([]);
+});
+
+it('CONTRIBUTING.md names every npm command, and documents name only those that are there', () => {
+  const scripts = Object.keys((JSON.parse(read('package.json')) as { scripts: object }).scripts);
+  const guide = read('CONTRIBUTING.md');
+  const partOfAnother = /^(?:check:.+|test:all)$/;
+  expect(scripts.filter((name) => !partOfAnother.test(name) && !guide.includes(commandOf(name)))).toEqual([]);
+  const workspaces = files.filter((path) => /^(?:[^/]+\/)+package\.json$/.test(path)).map(read);
+  const theirs = workspaces.flatMap((text) => {
+    const { name, scripts: own = {} } = JSON.parse(text) as { name: string; scripts?: object };
+    return Object.keys(own).map((script) => `${name} ${script}`);
+  });
+  const called = documents.flatMap((document) =>
+    [...read(document).matchAll(/npm run (?:-s )?(?:-w (\S+) )?([a-z][a-z:-]*)(?: -w ([@\w/-]+))?/g)].map(
+      ([, before, name = '', after]) => ({ document, name, workspace: before ?? after }),
+    ),
+  );
+  const unknown = called.filter(({ name, workspace }) =>
+    workspace === undefined ? !scripts.includes(name) : !theirs.includes(`${workspace} ${name}`),
+  );
+  expect(unknown).toEqual([]);
+});
+
+// As the sites that show documents make them.
+function headingsOf(document: string): string[] {
+  if (statSync(join(root, document)).isDirectory()) return [];
+  const headings = [...read(document).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading);
+  return headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+function sourcesOf(folder: string): string[] {
+  const path = join(root, folder, 'src');
+  return readdirSync(path, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => readFileSync(join(path, name), 'utf8'));
+}
+
+function commandOf(script: string): string {
+  return script === 'start' || script === 'test'
+    ? `npm ${script}`
+    : `npm run ${script === 'eligo' ? '-s eligo' : script}`;
+}
