@@ -114,7 +114,8 @@ export function deadlineExceeded(): ConnectError {
   return new ConnectError('the call did not finish before its deadline', Code.DeadlineExceeded);
 }
 
-function canceledBy(signal: AbortSignal): ConnectError {
+/** The end of a call whose caller has aborted it. */
+export function canceledBy(signal: AbortSignal): ConnectError {
   if (signal.reason instanceof ConnectError) return signal.reason;
   return new ConnectError('the caller went away', Code.Canceled);
 }

@@ -75,6 +75,7 @@ function unaryMethod<I extends DescMessage, O extends DescMessage>(caller: Calle
     const contextValues = parentOf(call);
     for (let retries = 0; ; retries += 1) {
       try {
+        if (retries > 0) await backOff(retries - 1, call.signal);
         const leftMs = deadlineAt - performance.now();
         if (leftMs <= 0) throw deadlineExceeded();
         const answer = await transport.unary(method, ownSignal(call), leftMs, header, request, contextValues);
@@ -83,7 +84,6 @@ function unaryMethod<I extends DescMessage, O extends DescMessage>(caller: Calle
       } catch (error) {
         if (!mayRetry(method, error, retries, budget)) throw ended(error, span);
       }
-      await backOff(retries, call.signal);
     }
   };
 }

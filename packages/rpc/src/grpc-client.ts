@@ -15,7 +15,7 @@ import {
   status as Status,
   type StatusObject,
 } from '@grpc/grpc-js';
-import { defaultTimeoutMs, maxTimeoutMs } from './call.ts';
+import { defaultTimeoutMs } from './call.ts';
 import { type Cancellation, whenCancelled } from './cancellation.ts';
 import { decodeMessage, encodeMessage, maxMessageBytes } from './codec.ts';
 import { errorFromWire } from './failure-bytes.ts';
@@ -175,7 +175,7 @@ function metadataOf(header: TransportHeader): Metadata {
 }
 
 function deadlineOf(timeoutMs: number | undefined): number {
-  return Date.now() + Math.min(timeoutMs ?? defaultTimeoutMs, maxTimeoutMs);
+  return Date.now() + (timeoutMs ?? defaultTimeoutMs);
 }
 
 // grpc-js resolves names anew only for its own dns scheme, which a bare host:port gets.

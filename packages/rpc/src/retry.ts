@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { DescMethod } from '@bufbuild/protobuf';
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt';
 import { Code, ConnectError } from '@connectrpc/connect';
+import { canceledBy } from './cancellation.ts';
 
 const maxRetries = 2;
 const firstBackoffMs = 25;
@@ -38,8 +39,14 @@ export function mayRetry(method: DescMethod, error: unknown, retries: number, bu
   );
 }
 
-/** Waits before a retry, with full jitter. Rejects when `signal` is aborted. */
+/** Waits before a retry, with full jitter. Rejects with the end of the call when `signal` is aborted. */
 export async function backOff(retries: number, signal: AbortSignal | undefined): Promise<void> {
   const atMostMs = firstBackoffMs * 4 ** retries;
-  await delay(Math.random() * atMostMs, undefined, signal === undefined ? {} : { signal });
+  const waitMs = Math.random() * atMostMs;
+  if (signal === undefined) return delay(waitMs);
+  try {
+    await delay(waitMs, undefined, { signal });
+  } catch {
+    throw canceledBy(signal);
+  }
 }

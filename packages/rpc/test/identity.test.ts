@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { generateComponentKeys, implement, openIdentity, rpcServer } from '../src/index.ts';
 import { readPrivateKey } from '../src/keys.ts';
 import { signToken } from '../src/token.ts';
-import { ProbeService, UnguardedService } from './probe.ts';
+import { ProbeService, UnguardedService, UnreachableService } from './probe.ts';
 import { byGateway, gateway, identityOf, keys, scope, stage, topologies } from './stage.ts';
 
 const checkout = identityOf('checkout');
@@ -165,6 +165,11 @@ test('everything that a context says crosses', () => {
 test('a server with a method that declares no callers does not start', () => {
   const handlers = [implement(UnguardedService, {})];
   expect(() => rpcServer({ handlers, identity: probe })).toThrow('does not declare who may call it');
+});
+
+test('a server with a method that nobody may call does not start', () => {
+  const handlers = [implement(UnreachableService, {})];
+  expect(() => rpcServer({ handlers, identity: probe })).toThrow('may be called by nobody');
 });
 
 test('an implementation with a method that the service does not have is refused', () => {

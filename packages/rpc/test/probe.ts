@@ -30,11 +30,13 @@ export type ProbeService = GenService<{
 export type ProbeInit = MessageInitShape<ProbeMessage>;
 
 /** `eligo.probe.v1.ProbeService`, described in code: a service of tests has no place among the generated ones. */
-export const ProbeService = describeService('ProbeService', { withPolicies: true }) as unknown as ProbeService;
+export const ProbeService = describeService('ProbeService', { policies: 'declared' }) as unknown as ProbeService;
 /** The same with no policies, which no server may start with. */
-export const UnguardedService = describeService('UnguardedService', { withPolicies: false });
+export const UnguardedService = describeService('UnguardedService', { policies: 'none' });
+/** The same with policies that name no caller, which no server may start with either. */
+export const UnreachableService = describeService('UnreachableService', { policies: 'empty' });
 
-function describeService(name: string, { withPolicies }: { withPolicies: boolean }): DescService {
+function describeService(name: string, { policies }: { policies: 'declared' | 'none' | 'empty' }): DescService {
   const file = create(FileDescriptorProtoSchema, {
     name: `eligo/probe/v1/${name}.proto`,
     package: 'eligo.probe.v1',
@@ -77,9 +79,9 @@ function describeService(name: string, { withPolicies }: { withPolicies: boolean
   ) {
     const options = create(MethodOptionsSchema);
     if (rules.safe === true) options.idempotencyLevel = MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
-    if (withPolicies) {
+    if (policies !== 'none') {
       const declared = create(MethodPolicySchema, {
-        callers: rules.callers,
+        callers: policies === 'empty' ? [] : rules.callers,
         withoutContext: rules.withoutContext ?? false,
       });
       setExtension(options, policy, declared);

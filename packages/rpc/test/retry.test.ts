@@ -1,7 +1,15 @@
 import { Code, ConnectError, type Transport } from '@connectrpc/connect';
 import { Failure, toConnectError } from '@eligo/failures';
 import { expect, test } from 'vitest';
-import { client, grpcTransport, implement, inProcessTransport, rpcServer, serveGrpc } from '../src/index.ts';
+import {
+  client,
+  grpcTransport,
+  implement,
+  inProcessTransport,
+  maxTimeoutMs,
+  rpcServer,
+  serveGrpc,
+} from '../src/index.ts';
 import { ProbeService } from './probe.ts';
 import { byGateway, gateway, identityOf } from './stage.ts';
 
@@ -28,6 +36,25 @@ test.each([
   const { probe, sent } = failing(error, 1);
   await expect(probe.read({}, byGateway())).rejects.toThrow();
   expect(sent()).toBe(1);
+});
+
+test('a call that its caller ends between two attempts is canceled, and not sent again', async () => {
+  const leaving = new AbortController();
+  const { probe, sent } = failing(() => {
+    leaving.abort();
+    return unavailable();
+  }, 100);
+  const ended = probe.read({}, { ...byGateway(), signal: leaving.signal });
+  await expect(ended).rejects.toMatchObject({ name: 'ConnectError', code: Code.Canceled });
+  expect(sent()).toBe(1);
+});
+
+test('all attempts of a call share one deadline, of 30 s at most', async () => {
+  const { probe, timeouts } = failing(() => unavailable(), 100);
+  await expect(probe.read({}, { ...byGateway(), timeoutMs: 10 * maxTimeoutMs })).rejects.toThrow();
+  expect(timeouts).toHaveLength(3);
+  expect(timeouts[0]).toBeLessThanOrEqual(maxTimeoutMs);
+  expect(timeouts).toEqual(timeouts.toSorted((a, b) => b - a));
 });
 
 test('a peer that stays away is sent at most a tenth more than the calls that are made', async () => {
@@ -95,12 +122,14 @@ function failing(error: () => ConnectError, times: number) {
   });
   const inner = inProcessTransport(server);
   let sent = 0;
+  const timeouts: number[] = [];
   const unary: Transport['unary'] = async (...call) => {
     sent += 1;
+    timeouts.push(call[2] ?? Number.POSITIVE_INFINITY);
     if (sent <= times) throw error();
     return inner.unary(...call);
   };
-  return { probe: client(ProbeService, { ...inner, unary }, gateway), sent: () => sent };
+  return { probe: client(ProbeService, { ...inner, unary }, gateway), sent: () => sent, timeouts };
 }
 
 function unavailable(): ConnectError {

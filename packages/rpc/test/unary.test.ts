@@ -48,6 +48,20 @@ describe.each(topologies)('%s: a unary call', (topology) => {
     expect(call.timeoutMs()).toBeGreaterThan(3_000);
   });
 
+  test.each(['with a blank', 'x'.repeat(129), ''])(
+    'does not take on %j, which is no request id, but makes one',
+    async (given) => {
+      const { transport } = await serve({ echo: (_, call) => ({ text: call.requestId }) });
+      const header = {
+        'eligo-credential': gateway.credentialFor('probe'),
+        'eligo-caller': gateway.tokenOf(byGateway().caller) ?? '',
+        'eligo-request-id': given,
+      };
+      const { message } = await transport.unary(ProbeService.method.echo, undefined, 1_000, header, {});
+      expect((message as { text: string }).text).toMatch(/^req_[0-9a-f]{32}$/);
+    },
+  );
+
   test('carries a failure intact', async () => {
     const { probe } = await serve({
       echo() {
