@@ -74,6 +74,14 @@ describe('allocating a refund', () => {
     ]);
   });
 
+  it('counts what a card has given back before: the shares follow what is left, and not what was paid', () => {
+    const partly = session([line('a', 'health', 600, 500), line('b', 'other', 400)]);
+    expect(allocateRefund(partly, { ...nothing, amount: cents(100) }).cards).toEqual([
+      { paymentIntentId: 'health', amount: 20 },
+      { paymentIntentId: 'other', amount: 80 },
+    ]);
+  });
+
   it('gives a line back to its own card', () => {
     const one = allocateRefund(split, { ...nothing, entries: [{ priceId: 'price_b', amount: cents(700) }] });
     expect(one.cards).toEqual([{ paymentIntentId: 'other', amount: 700 }]);
@@ -110,6 +118,15 @@ describe('allocating a refund', () => {
     const entries = [{ priceId: 'price_a', amount: cents(500) }];
     expect(allocateRefund(taxed, { ...nothing, entries, tax: cents(50) })).toMatchObject({ amount: 550, tax: 50 });
     expect(() => allocateRefund(taxed, { ...nothing, entries, tax: cents(101) })).toThrow(
+      expect.objectContaining({ code: 'refund_amount_exceeds_remaining' }),
+    );
+  });
+
+  it('counts what was given back of a component before, and gives no more of it than was captured', () => {
+    const taxed = session([line('a', 'health', 1_000, 50, { tax: 80 })]);
+    const before = { ...taxed, refunded: { ...taxed.refunded, tax: cents(50) } };
+    expect(allocateRefund(before, { ...nothing, tax: cents(30) })).toMatchObject({ amount: 30, tax: 30 });
+    expect(() => allocateRefund(before, { ...nothing, tax: cents(31) })).toThrow(
       expect.objectContaining({ code: 'refund_amount_exceeds_remaining' }),
     );
   });
