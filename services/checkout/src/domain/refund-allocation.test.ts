@@ -174,6 +174,21 @@ describe('allocating a refund', () => {
     );
   });
 
+  it('refuses payment_methods that are not the cards which paid the lines given: no line moves to another card', () => {
+    const entries = [{ priceId: 'price_a', amount: cents(100) }];
+    const stated = (health: number, other: number) => [
+      { paymentMethodId: 'card_health', amount: cents(health) },
+      { paymentMethodId: 'card_other', amount: cents(other) },
+    ];
+    for (const methods of [stated(0, 100), stated(50, 50)]) {
+      expect(() => allocateRefund(split, { ...nothing, entries, methods })).toThrow(
+        expect.objectContaining({ code: 'refund_amount_invalid' }),
+      );
+    }
+    const cards = allocateRefund(split, { ...nothing, entries, methods: stated(100, 0) }).cards;
+    expect(cards).toEqual([{ paymentIntentId: 'health', amount: 100 }]);
+  });
+
   it('gives back what remains where at most an amount is asked for', () => {
     expect(allocateRefund(split, { ...nothing, amount: cents(300), atMost: true }).amount).toBe(300);
     expect(allocateRefund(split, { ...nothing, amount: cents(9_999), atMost: true }).amount).toBe(4_500);
