@@ -129,9 +129,9 @@ const limits = decisionsIn('10. Limits and errors', [
     tests: rateLimits('let a burst of four seconds through and then the rate; the headers say how much is left'),
   },
   {
-    quote: 'failed authentications are limited by address.',
-    code: gateway('http/failed-authentications.ts#FailedAuthentications'),
-    tests: rateLimits('bound failed authentications by address, and leave good keys alone'),
+    quote: 'failed authentications are limited by address, of IPv6 by its /64.',
+    code: gateway('http/failed-authentications.ts#FailedAuthentications', 'http/client-network.ts#clientNetwork'),
+    tests: rateLimits('bound failed authentications by address, and leave good keys alone', '%s in %s'),
   },
   {
     quote: 'Every answer has a `Request-Id`.',

@@ -1,6 +1,7 @@
 import { placesIn, type Section, testsIn } from '../rule.ts';
 import {
   answers,
+  byHand,
   components,
   confirmTable,
   errorCodes,
@@ -112,7 +113,7 @@ const errors: Section = {
       code: ['packages/failures/src/failure.ts#failureAnswer', 'packages/failures/src/table.ts#failureTable'],
       tests: [
         ...refusals('a refusal crosses as it is', 'anything else is a 500 without its text, and is logged'),
-        ...refusals('%s is refused in the contract’s shape'),
+        ...byHand('%s is refused in the contract’s shape'),
         ...errorCodes('404 %s', '404 not_found and 405 method_not_allowed'),
       ],
     },

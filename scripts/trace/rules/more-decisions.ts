@@ -9,6 +9,7 @@ import {
   failures,
   ids,
   input,
+  lists as listTests,
   prices,
   rateLimits,
   readPage,
@@ -36,7 +37,10 @@ const lists = decisionsIn('3. Identifiers, lists, expansion', [
   {
     quote: 'Every list carries `has_more`.',
     contract: ['answers.ts#listOf'],
-    tests: shared('a list shows the plural with has_more wherever a page can be asked for'),
+    tests: [
+      ...shared('a list shows the plural with has_more wherever a page can be asked for'),
+      ...listTests('says whether there are more, as its owner does'),
+    ],
   },
   {
     quote: '`expand` is one level deep (and `discounts,coupons`); unknown keys are ignored.',
