@@ -159,6 +159,28 @@ const settled = decisionsIn('14. What building it settled', [
     tests: codeImport('that cannot be read leaves the list as it was'),
   },
   {
+    quote:
+      '**A product-code version takes effect when its import ends**, a food policy when it is made, or later and never before:',
+    code: catalog('store/product-code-import.ts#publishStaged', 'store/eligibility-sources.ts#insertFoodPolicy'),
+    database: ['catalog.product_code_versions_not_backdated', 'catalog.food_policies_not_backdated'],
+    tests: eligibility(
+      'stays as of its moment, also when the next list was being read then',
+      'takes effect when it is made at the earliest',
+    ),
+  },
+  {
+    quote: '**A line of a product-code list with more fields than the first line is rejected and told**:',
+    code: catalog('import/product-code-rows.ts#rowReader'),
+    tests: codeImport('rejects a line that a stray quote has joined with the next ones, and says so'),
+  },
+  {
+    quote: 'Eight digits are a GTIN-8 in a column named `gtin`, and a UPC-E in another if they check as one.',
+    code: catalog('import/product-code-rows.ts#rowReader', 'domain/product-code.ts#gtin14OfUpc'),
+    tests: codeImport(
+      'reads eight digits as a GTIN-8 under gtin, and under another name as a UPC-E if they check as one',
+    ),
+  },
+  {
     quote: '**Every id that a body names is looked up**,',
     code: gateway('body-references.ts#namedInBody'),
     tests: bodyReferences('the customer of a promo code, whom another service keeps, and nothing is made'),
