@@ -7,6 +7,7 @@ import { reserveRefund } from '../src/actions/reserve-refund.ts';
 import type { RefundInstruction } from '../src/domain/refund-allocation.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
+import { loadRefundComponents } from '../src/store/refund-reservations.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
 
@@ -16,9 +17,9 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-async function paidSession(): Promise<Session> {
+async function paidSession(taxAmountCents = 0n): Promise<Session> {
   const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
-  const session = await world.mixedSession(hsa);
+  const session = await world.mixedSession(hsa, { taxAmountCents });
   return completeSession(world.charging, world.scope, {
     sessionId: session.id,
     paymentMethodIds: [hsa.id, credit.id],
@@ -102,6 +103,19 @@ describe('taking a refund out of what remains', () => {
     await releaseRefund(world.charging, world.scope, refundId, []);
     expect((await loadSession(world.database, world.scope, session.id))?.amountRefundedCents).toBe(0);
     expect((await reserve(session)).session?.amountRefundedCents).toBe(10_000);
+  });
+
+  it('gives its tax back to the rest when all of it has failed, and not with the first of its cards', async () => {
+    const session = await paidSession(1_000n);
+    const refundId = newId('refund');
+    const { cards } = await reserve(session, { tax: cents(1_000) }, refundId);
+    const refundedTax = async () => (await loadRefundComponents(world.database, world.scope, session.id)).refunded.tax;
+    const taxAfter: number[] = [];
+    for (const { intent } of cards) {
+      taxAfter.push(await refundedTax());
+      await releaseRefund(world.charging, world.scope, refundId, [intent.id]);
+    }
+    expect([...taxAfter, await refundedTax()]).toEqual([1_000, 1_000, 0]);
   });
 
   it('closes an id that nothing is reserved under: a reservation that comes later is refused', async () => {

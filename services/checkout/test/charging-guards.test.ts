@@ -1,0 +1,149 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { attemptStates } from '../src/domain/charge-attempt.ts';
+import { openWorld, type World } from './world.ts';
+
+// What the tables of money refuse by themselves, whatever the code does: written as the superuser, one constraint at a time.
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(() => world.close());
+
+async function intent(): Promise<string> {
+  const id = `fpi_${randomUUID()}`;
+  await world.test.admin(
+    `insert into checkout.payment_intents (account_id, test_mode, id, invoice_id, leg, capture_method, status, amount_cents, created_at)
+     values ($1, true, $2, 'fin_x', 'health', 'manual', 'processing', 1000, now())`,
+    [world.scope.accountId, id],
+  );
+  return id;
+}
+
+// An attempt for an invoice of its own, unless told otherwise.
+async function attempt(
+  of: { invoice?: string; leg?: string; record?: string | null; processorIntent?: string } = {},
+): Promise<string> {
+  const id = await intent();
+  const { invoice = `fin_${id}`, leg = 'health', record = null, processorIntent = `pi_${id}` } = of;
+  await world.test.admin(
+    `insert into checkout.charge_attempts (account_id, test_mode, id, purpose, subject_id, leg, driver, payment_intent_id, payment_method_id,
+       processor_payment_method_id, off_session, capture_method, amount_cents, status, lease_until, acting_at, eligibility_record_id,
+       processor_intent_id)
+     values ($1, true, $2, 'invoice', $3, $4, 'invoice', $2, 'fpm_x', 'pm_x', true, 'manual', 1000, 'created', now(), now(), $5, $6)`,
+    [world.scope.accountId, id, invoice, leg, record, processorIntent],
+  );
+  return id;
+}
+
+describe('the states of an attempt', () => {
+  for (const from of attemptStates.states) {
+    for (const to of attemptStates.states.filter((state) => state !== from)) {
+      const allowed = attemptStates.canMove(from, to);
+      test(`${from} to ${to} is ${allowed ? 'allowed' : 'refused'} by table and trigger alike`, async () => {
+        const id = await attempt();
+        const put = (status: string) =>
+          world.test.admin('update checkout.charge_attempts set status = $2 where id = $1', [id, status]);
+        await world.test.admin('alter table checkout.charge_attempts disable trigger charge_attempts_states');
+        await put(from);
+        await world.test.admin('alter table checkout.charge_attempts enable trigger charge_attempts_states');
+        if (allowed) await put(to);
+        else await expect(put(to)).rejects.toMatchObject({ code: '23514' });
+      });
+    }
+  }
+});
+
+describe('money moves once', () => {
+  test('one live attempt for each leg of what is charged, and another once it was given up', async () => {
+    const first = await attempt({ invoice: 'fin_once' });
+    await expect(attempt({ invoice: 'fin_once' })).rejects.toMatchObject({ constraint: 'charge_attempts_one_live' });
+    await attempt({ invoice: 'fin_once', leg: 'other' });
+    await world.test.admin("update checkout.charge_attempts set status = 'abandoned' where id = $1", [first]);
+    await attempt({ invoice: 'fin_once' });
+  });
+
+  test('one live attempt for each eligibility record, on whatever leg of whatever is charged', async () => {
+    await attempt({ record: 'fsplit_once' });
+    await expect(attempt({ record: 'fsplit_once', leg: 'other' })).rejects.toMatchObject({
+      constraint: 'charge_attempts_one_per_eligibility_record',
+    });
+  });
+
+  test('one attempt for each intent at the processor', async () => {
+    await attempt({ processorIntent: 'pi_once' });
+    await expect(attempt({ processorIntent: 'pi_once' })).rejects.toMatchObject({
+      constraint: 'charge_attempts_by_processor_intent',
+    });
+  });
+
+  test('one charge here for each charge at the processor, but for those that failed', async () => {
+    const charge = async (status: string) =>
+      world.test.admin(
+        `insert into checkout.charges (account_id, test_mode, id, payment_intent_id, status, amount_cents, processor_charge_id, created_at)
+         values ($1, true, $2, $3, $4, 1000, 'ch_once', now())`,
+        [world.scope.accountId, `fch_${randomUUID()}`, await intent(), status],
+      );
+    await charge('failed');
+    await charge('succeeded');
+    await expect(charge('succeeded')).rejects.toMatchObject({ constraint: 'charges_by_processor' });
+  });
+
+  test('a hold is captured or let go, and never both', async () => {
+    const id = await intent();
+    const decide = (kind: string, status: string) =>
+      world.test.admin(
+        `insert into checkout.intent_operations (account_id, test_mode, id, payment_intent_id, attempt_id, processor_intent_id, kind,
+           amount_cents, status, acting_at)
+         values ($1, true, $2, $3, 'fatt_x', 'pi_x', $4, 1000, $5, now())`,
+        [world.scope.accountId, randomUUID(), id, kind, status],
+      );
+    await decide('capture', 'failed');
+    await decide('capture', 'done');
+    await expect(decide('cancel', 'pending')).rejects.toMatchObject({ constraint: 'intent_operations_one_per_intent' });
+  });
+
+  test('a movement is booked once for its cause, and is neither changed nor removed by the service', async () => {
+    const book = (source: string) =>
+      world.test.admin(
+        `insert into checkout.ledger_entries (account_id, test_mode, id, debit_account, credit_account, amount_cents, kind,
+           payment_intent_id, source_id, created_at)
+         values ($1, true, $2, 'processor_balance', 'customer_receipts', 1000, 'capture', 'fpi_x', $3, now())`,
+        [world.scope.accountId, randomUUID(), source],
+      );
+    await book('fch_once');
+    await expect(book('fch_once')).rejects.toMatchObject({ constraint: 'ledger_entries_once' });
+    await book('fch_other');
+    for (const change of ['update', 'delete']) {
+      const [may] = await world.test.admin<{ allowed: boolean }>(
+        "select has_table_privilege('eligo_checkout', 'checkout.ledger_entries', $1) as allowed",
+        [change],
+      );
+      expect(may?.allowed).toBe(false);
+    }
+  });
+});
+
+describe('a payment intent', () => {
+  test.each([
+    ['more captured than it was for', 'amount_received_cents = 1001', 'payment_intents_received_within_amount'],
+    ['more held than it was for', 'amount_capturable_cents = 1001', 'payment_intents_received_within_amount'],
+    ['more given back than it received', 'amount_refunded_cents = 1', 'payment_intents_refunded_within_received'],
+    ['received without having succeeded', 'amount_received_cents = 1', 'payment_intents_received_when_succeeded'],
+  ])('is refused with %s', async (_what, change, constraint) => {
+    const id = await intent();
+    // So that no other constraint refuses it.
+    const status = change === 'amount_received_cents = 1001' ? ", status = 'succeeded'" : '';
+    await expect(
+      world.test.admin(`update checkout.payment_intents set ${change}${status} where id = $1`, [id]),
+    ).rejects.toMatchObject({ constraint });
+  });
+});
+
+describe('a session’s components', () => {
+  test.each(['tax', 'shipping', 'discount'])('no more %s is given back than was captured', async (name) => {
+    const { id } = await world.session();
+    const given = world.test.admin(`update checkout.sessions set refunded_${name}_cents = 1 where id = $1`, [id]);
+    await expect(given).rejects.toMatchObject({ constraint: `sessions_refunded_${name}` });
+  });
+});
