@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describeMachine } from './machine.ts';
-import { readOptions } from './options.ts';
+import { NotUnderstood, readOptions } from './options.ts';
 import { resultsText, tableOf } from './report.ts';
 import { runBench } from './run.ts';
 
@@ -18,6 +18,8 @@ try {
     writeFileSync(path, resultsText(rows, describeMachine(), options.sizes.rounds));
   }
 } catch (error) {
-  process.stderr.write(`bench: ${error instanceof Error ? (error.stack ?? error.message) : error}\n`);
-  process.exitCode = 1;
+  const isUsage = error instanceof NotUnderstood;
+  const said = error instanceof Error ? (isUsage ? error.message : (error.stack ?? error.message)) : error;
+  process.stderr.write(`bench: ${said}\n`);
+  process.exitCode = isUsage ? 2 : 1;
 }

@@ -31,12 +31,15 @@ const usage = `usage: npm run bench -- [--only <operation>]… [--topology all-i
   [--home <folder>] [--json] [--write] [--tiny]
 operations: ${operations.join(', ')}; or all of: ${Object.keys(groups).join(', ')}`;
 
+/** The command line asks for something that there is not; the message says what there is. */
+export class NotUnderstood extends Error {}
+
 /** Reads the command line; throws with the usage when it is not understood. */
 export function readOptions(args: readonly string[]): Options {
   const { values } = parse(args);
   const number = (text: string | undefined, usual: number) => {
     const value = text === undefined ? usual : Number(text);
-    if (!Number.isFinite(value) || value <= 0) throw new Error(usage);
+    if (!Number.isFinite(value) || value <= 0) throw new NotUnderstood(usage);
     return value;
   };
   const tiny = values.tiny === true;
@@ -78,13 +81,13 @@ function parse(args: readonly string[]) {
       },
     });
   } catch (error) {
-    throw new Error(`${error instanceof Error ? error.message : error}\n${usage}`);
+    throw new NotUnderstood(`${error instanceof Error ? error.message : error}\n${usage}`);
   }
 }
 
 function chosen<Name extends string>(given: readonly string[] | undefined, all: readonly Name[]): readonly Name[] {
   if (given === undefined) return all;
   const found = all.filter((name) => given.includes(name));
-  if (found.length !== new Set(given).size) throw new Error(usage);
+  if (found.length !== new Set(given).size) throw new NotUnderstood(usage);
   return found;
 }
