@@ -8,8 +8,11 @@ import {
 } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
 
-/** The largest message that crosses between components. A page of 100 records is far below it. */
-export const maxMessageBytes = 4 * 1024 * 1024;
+/**
+ * The largest message that crosses between components: a page of 100 records, each as large as a body of 1 MiB can make it, and what stands
+ * around them. A bound on mistakes of ours; what partners send is bounded where it comes in.
+ */
+export const maxMessageBytes = 128 * 1024 * 1024;
 
 /** Encodes a message. Throws when a field holds what its type does not, or when it is over the limit. */
 export function encodeMessage<Desc extends DescMessage>(desc: Desc, message: MessageInitShape<Desc>): Uint8Array {

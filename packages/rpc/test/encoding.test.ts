@@ -1,5 +1,6 @@
 import { Code } from '@connectrpc/connect';
 import { describe, expect, test } from 'vitest';
+import { maxMessageBytes } from '../src/codec.ts';
 import { byGateway, stage, topologies } from './stage.ts';
 
 const encoding = topologies.filter((topology) => topology !== 'in process');
@@ -34,12 +35,16 @@ describe.each(encoding)('%s: what does not survive encoding', (topology) => {
     await close();
   });
 
-  test('a request over 4 MiB is refused, an answer over 4 MiB is internal', async () => {
-    const { probe, close } = await stage(topology, {
-      echo: () => ({}),
-      read: () => ({ text: 'x'.repeat(5 * 1024 * 1024) }),
-    });
-    const large = 'x'.repeat(5 * 1024 * 1024);
+  test('a page of a hundred records, each of several texts of 64 kB, is handed over whole', async () => {
+    const { probe, close } = await stage(topology, { echo: ({ text }) => ({ text }) });
+    const page = 'ü'.repeat(100 * 3 * 65_536);
+    expect((await probe.echo({ text: page }, byGateway())).text === page).toBe(true);
+    await close();
+  });
+
+  test('a request over the limit is refused, an answer over it is internal', async () => {
+    const large = 'x'.repeat(maxMessageBytes);
+    const { probe, close } = await stage(topology, { echo: () => ({}), read: () => ({ text: large }) });
     await expect(probe.echo({ text: large }, byGateway())).rejects.toMatchObject({ code: Code.ResourceExhausted });
     await expect(probe.read({}, byGateway())).rejects.toMatchObject({ code: Code.Internal });
     await close();
