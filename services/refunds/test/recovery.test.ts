@@ -1,7 +1,9 @@
 import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
 import { waitUntil } from '@eligo/testkit';
+import { cents } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type Failpoint, refundFailpoints } from '../src/actions/context.ts';
+import { defaultBudgets, type Failpoint, type Refunds, refundFailpoints } from '../src/actions/context.ts';
+import { driveAttempt } from '../src/actions/drive-attempt.ts';
 import type { PaidSession } from './fake-checkout.ts';
 import { books, eventsOf, type Machine, machine, someScope, under, untilStatus } from './machine.ts';
 
@@ -186,6 +188,36 @@ describe('a processor that does not answer', () => {
     const [attempt] = await on.admin('select sends from refunds.refund_attempts where refund_id = $1', [id]);
     expect(attempt).toEqual({ sends: 1 });
     expect(await on.atProcessor(session)).toHaveLength(1);
+  });
+});
+
+describe('a processor that has a refund of another amount', () => {
+  it('has not made ours: it waits as unknown, and an operator is told', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 2_000 });
+    await on.fault({ call: 'refunds.create', kind: 'drop_before' });
+    const { refund } = await on.refunds.refundSession(
+      { sessionId: session.id, instruction: { amountCents: 600n } },
+      on.as(scope),
+    );
+    const id = refund?.refundId ?? '';
+    await waitUntil(async () => (await on.admin(unknownAttempts, [id])).length === 1);
+    const [attempt] = await on.admin<{ id: string }>('select id from refunds.refund_attempts where refund_id = $1', [
+      id,
+    ]);
+    const told: string[] = [];
+    const other = { kind: 'succeeded', refundId: 're_other', amountCents: cents(599), reference: {}, metadata: {} };
+    const refunds = {
+      ...{ database: on.service.database, budgets: defaultBudgets, failpoint: () => undefined, wake: () => undefined },
+      processors: { of: () => ({ isDown: () => false, createRefund: async () => other }) },
+      alert: (_fields: object, message: string) => void told.push(message),
+    } as unknown as Refunds;
+    await driveAttempt(refunds, scope, attempt?.id ?? '');
+    expect(told).toEqual(['the processor has a refund of another amount than was asked for']);
+    expect(await on.admin(unknownAttempts, [id])).toHaveLength(1);
+    expect(await on.refunds.getRefund({ id }, on.as(scope))).toMatchObject({ status: 'pending' });
+    await on.sweep();
+    await untilStatus(on, scope, id, 'succeeded');
   });
 });
 
