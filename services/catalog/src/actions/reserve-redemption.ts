@@ -27,10 +27,10 @@ export interface RedemptionInput {
  * arrives after its own release is refused, so that nothing stays counted.
  */
 export function reserveRedemption({ database }: Work, { scope }: Asker, input: RedemptionInput): Promise<void> {
-  const promoCodeIds = [...new Set(input.promoCodeIds)].sort();
+  const promoCodeIds = [...new Set(input.promoCodeIds)];
   return withTx(database, scope, async (tx) => {
     const behind = await couponsOfPromoCodes(tx, scope, promoCodeIds);
-    const couponIds = [...new Set([...input.couponIds, ...behind])].sort();
+    const couponIds = [...new Set([...input.couponIds, ...behind])];
     const redemption = { state: 'reserved', couponIds, promoCodeIds } as const;
     if (!(await claimRedemption(tx, scope, input.sessionId, redemption))) {
       const earlier = await lockRedemption(tx, scope, input.sessionId);
