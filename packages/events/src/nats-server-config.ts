@@ -1,3 +1,4 @@
+import { largestEventBytes } from './event-size.ts';
 import { durableOf, inboxPrefixOf, streamOf, subjectsOf } from './names.ts';
 
 /** A service as NATS sees it. */
@@ -33,7 +34,7 @@ export function natsServerConfig(options: NatsServerOptions): string {
   return [
     `listen: ${quoted(options.listen)}`,
     ...(options.monitor === undefined ? [] : [`http: ${quoted(options.monitor)}`]),
-    'max_payload: 1048576',
+    `max_payload: ${largestEventBytes}`,
     'jetstream {',
     `  store_dir: ${quoted(options.storeDirectory)}`,
     '  max_mem: 64MB',

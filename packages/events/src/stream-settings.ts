@@ -1,5 +1,6 @@
 import { DiscardPolicy, nanos, RetentionPolicy, StorageType, type StreamConfig, type StreamInfo } from 'nats';
 import type { EventConnection } from './connection.ts';
+import { largestEventBytes } from './event-size.ts';
 import { type EventLogger, errorLabel } from './logger.ts';
 import { streamOf, subjectsOf } from './names.ts';
 
@@ -30,7 +31,7 @@ export function streamSettings(service: string, { replicas = 1 }: StreamOptions 
     max_bytes: -1,
     max_msgs: -1,
     duplicate_window: nanos(120_000),
-    max_msg_size: 1_048_576,
+    max_msg_size: largestEventBytes,
     num_replicas: replicas,
     deny_delete: true,
   };

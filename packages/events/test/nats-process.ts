@@ -5,6 +5,7 @@ import { createServer, connect as dial } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { largestEventBytes } from '../src/event-size.ts';
 
 /** A nats-server of the test's own, which it may kill, and whose directory it may put back. */
 export interface NatsProcess {
@@ -26,7 +27,8 @@ export async function natsProcess(config?: (listen: string, store: string) => st
   const port = await freePort();
   const listen = `127.0.0.1:${port}`;
   const file = join(root, 'nats.conf');
-  const text = config?.(listen, directory) ?? `listen: "${listen}"\njetstream { store_dir: "${directory}" }\n`;
+  const plain = `listen: "${listen}"\nmax_payload: ${largestEventBytes}\njetstream { store_dir: "${directory}" }\n`;
+  const text = config?.(listen, directory) ?? plain;
   await writeFile(file, text);
   let child: ChildProcess | undefined;
 

@@ -1,5 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { withTx } from '@eligo/postgres';
+import { CustomerSchema } from '@eligo/proto/checkout/v1/checkout';
 import { AccountUpdatedSchema, type Event } from '@eligo/proto/events/v1/events';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { append, outboxLag, provideEventContext } from '../src/index.ts';
@@ -77,6 +78,23 @@ test('carries request id and trace of the work that it comes from', async () => 
     ['', ''],
     ['freq_1', '00-abc'],
   ]);
+});
+
+test('an event as large as a record can be made is published and consumed', async () => {
+  await on.relay();
+  const seen: Event[] = [];
+  await on.consumer({ handle: async (_, event) => void seen.push(event) });
+  const metadata = { note: 'ü'.repeat(3_000_000) };
+  await withTx(on.alpha, scope, (tx) =>
+    append(tx, {
+      type: 'customer.updated',
+      aggregateId: 'a1',
+      ...scope,
+      object: { case: 'customer', value: create(CustomerSchema, { metadata }) },
+    }),
+  );
+  await until(() => seen.length === 1);
+  expect(seen[0]?.object.value).toMatchObject({ metadata });
 });
 
 test('events of one aggregate are numbered without gaps and published in that order', async () => {

@@ -243,6 +243,20 @@ describe('the catalog', () => {
     expect(world.catalog.calls.slice(before).map(({ name }) => name)).toEqual(['resolveCart']);
   });
 
+  test('gives no coupons of more than 1 MiB in all to one session, and then none is redeemed', async () => {
+    const metadata = { note: 'x'.repeat(30_000) };
+    const value = JSON.stringify({ couponId: 'fcoup_a', duration: 'once', percentOffBasisPoints: 1, metadata });
+    const large = (count: number) =>
+      world.session({
+        discounts: Array.from({ length: count }, () =>
+          create(CartDiscountSchema, { source: { case: 'couponId', value } }),
+        ),
+      });
+    expect((await large(34)).discounts).toHaveLength(34);
+    await expectViolation(large(35), ['body', 'checkout_session', 'discounts'], 'too_long');
+    expect(world.catalog.calls.at(-1)?.name).toBe('resolveCart');
+  });
+
   test('counts redemptions before the session is written; a refusal leaves nothing behind but the task that gives them back', async () => {
     const coupon = {
       case: 'couponId' as const,

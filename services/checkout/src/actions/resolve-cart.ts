@@ -56,6 +56,7 @@ export async function resolveCart(
   const lines = given.lines.map((line, i) => resolvedLine(line, answer?.lines[i], i));
   const discounts = given.discounts.map((discount, i) => resolvedDiscount(discount, answer, i, at));
   refuseIdleDiscounts(discounts, lines);
+  refuseLargeCoupons(discounts);
   return { cart: { lines, discounts, shippingCents, taxCents: given.taxCents, fees: given.fees }, shipping };
 }
 
@@ -160,4 +161,19 @@ function refuseIdleDiscounts(discounts: readonly ResolvedDiscount[], lines: read
       'applies to no line of this session',
     );
   }
+}
+
+/** As much as a body may hold: a session and its discounts must fit into one event with what is added to it later. */
+const maxCouponsLength = 1_048_576;
+
+// Each discount keeps its coupon as it was, so that a short list of one large coupon makes a session that no event could carry.
+function refuseLargeCoupons(discounts: readonly ResolvedDiscount[]): void {
+  let length = 0;
+  for (const { coupon } of discounts) length += JSON.stringify(coupon).length;
+  if (length <= maxCouponsLength) return;
+  throw Failure.invalid(
+    ['body', 'checkout_session', 'discounts'],
+    'too_long',
+    'The coupons and what they apply to are too much for one session',
+  );
 }
