@@ -11,6 +11,7 @@ import { expect, it } from 'vitest';
 import { componentNames } from '../src/components.ts';
 import { composeVariables } from '../src/compose-variables.ts';
 import { repositoryRoot } from '../src/home.ts';
+import { postgresSettings } from '../src/postgres/server.ts';
 import { generateSecrets } from '../src/secrets.ts';
 import { environmentOf, readCompose, requiredVariables } from './support/compose.ts';
 import { lastOf, parseDockerfile } from './support/dockerfile.ts';
@@ -42,6 +43,11 @@ it('passes on what live money needs, to both who move it', () => {
   for (const name of ['checkout', 'refunds']) {
     expect(environmentOf(serviceNamed(name), { ...secrets, ...live })).toMatchObject(live);
   }
+});
+
+it('runs Postgres as npm start does', () => {
+  const settings = Object.entries(postgresSettings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  expect(serviceNamed('postgres').command).toEqual(['postgres', ...settings]);
 });
 
 it('needs just the variables that `eligo secrets generate` prints', () => {

@@ -54,6 +54,13 @@ it('needs the password, keeps fsync on, and keeps its data from one start to the
   await expect(ask(again.url, 'select value from kept')).resolves.toBe(7);
 });
 
+it('has statistics of a new table within seconds', async () => {
+  const { url } = await start();
+  await ask(url, 'create table filled as select n as value from generate_series(1, 1000) n');
+  const counted = `select reltuples::int as value from pg_class where relname = 'filled'`;
+  await waitUntil(async () => (await ask(url, counted)) === 1_000, { withinMs: 30_000 });
+});
+
 it('comes back on the same address with what was committed when its postmaster is killed', async () => {
   const { url, process } = await start();
   await ask(url, 'create table kept as select 7 as value');

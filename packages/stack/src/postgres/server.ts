@@ -21,14 +21,21 @@ export interface PostgresServer {
 /** Services' pools, relays and the tools beside them; a test run keeps several constellations on one server. */
 const maxConnections = 300;
 
-const settings = {
-  listen_addresses: '127.0.0.1',
-  unix_socket_directories: '',
+/** What Eligo wants of any Postgres; the compose file has the same. */
+export const postgresSettings = {
   max_connections: String(maxConnections),
-  // fsync stays on, as it comes: what was committed must survive a crash, here as well.
-  password_encryption: 'scram-sha-256',
   // Short queries only: compiling them costs more than it saves.
   jit: 'off',
+  // Until a table is analyzed every plan is a guess (ADR 3), and a new installation's tables grow from nothing.
+  autovacuum_naptime: '5s',
+};
+
+const settings = {
+  ...postgresSettings,
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  // fsync stays on, as it comes: what was committed must survive a crash, here as well.
+  password_encryption: 'scram-sha-256',
   timezone: 'UTC',
   log_timezone: 'UTC',
   max_wal_size: '2GB',
