@@ -18,7 +18,7 @@ export interface Load {
   readonly perSecond?: number;
 }
 
-/** What was measured. Latencies under a schedule count from when the request was due. */
+/** What was measured. Latencies under a schedule count from when the request was due, if it was sent no earlier. */
 export interface LoadResult {
   readonly count: number;
   readonly perSecond: number;
@@ -46,9 +46,10 @@ async function send(load: Load, keepBodies: boolean) {
     opened.map(async (connection, index) => {
       for (let due = next(index); due !== undefined; due = next(index)) {
         if (due.at !== undefined) await until(due.at);
-        const sentAt = due.at ?? performance.now();
+        // What is sent late has waited since it was due.
+        const waitedFrom = Math.min(due.at ?? Number.POSITIVE_INFINITY, performance.now());
         const answer = await connection.send(due.text);
-        latencies.push(performance.now() - sentAt);
+        latencies.push(performance.now() - waitedFrom);
         refuseFailed(answer, due.text);
         if (keepBodies) bodies[index]?.push(answer.body());
       }
