@@ -9,6 +9,8 @@ export interface ConnectOptions {
   /** The service that connects: its name in the server's lists, and the owner of the subjects that it takes answers on. */
   readonly service: string;
   readonly logger: EventLogger;
+  /** How often it is told that the server cannot be reached at the start (5,000). */
+  readonly tellEveryMs?: number;
 }
 
 /** A connection to NATS that comes back for as long as the process lives. */
@@ -26,10 +28,17 @@ export interface EventConnection {
 }
 
 /** Connects, and waits for the server if it is not up yet. */
-export async function connectNats({ url, service, logger }: ConnectOptions): Promise<EventConnection> {
+export async function connectNats({
+  url,
+  service,
+  logger,
+  tellEveryMs = 5_000,
+}: ConnectOptions): Promise<EventConnection> {
   const servers = url.split(',').map((part) => new URL(part.trim()));
   const [first] = servers;
   if (first === undefined) throw new Error('no NATS server is named');
+  // The client says nothing while it waits, and nothing else of the component is up yet to be asked.
+  const waiting = setInterval(() => logger.warn({ service }, 'NATS cannot be reached: waiting for it'), tellEveryMs);
   const nats = await connect({
     servers: servers.map(({ hostname, port }) => `${hostname}:${port || '4222'}`),
     ...(first.username === ''
@@ -46,7 +55,7 @@ export async function connectNats({ url, service, logger }: ConnectOptions): Pro
     // The default of two minutes, twice, would take minutes to see a dead peer.
     pingInterval: 10_000,
     maxPingOut: 2,
-  });
+  }).finally(() => clearInterval(waiting));
   let connected = true;
   let incarnation = 1;
   const watch = async (): Promise<void> => {

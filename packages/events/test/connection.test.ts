@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import { connectNats, type EventLogger } from '../src/index.ts';
+import { natsProcess } from './nats-process.ts';
+
+test('a component that waits for NATS at its start says so, and connects when it comes', async () => {
+  const server = await natsProcess();
+  try {
+    const told = Promise.withResolvers<string>();
+    const logger: EventLogger = {
+      info: () => undefined,
+      warn: (_fields, text) => told.resolve(text),
+      error: () => undefined,
+    };
+    const connecting = connectNats({ url: server.url, service: 'alpha', logger, tellEveryMs: 20 });
+    expect(await told.promise).toBe('NATS cannot be reached: waiting for it');
+    await server.start();
+    const connection = await connecting;
+    expect(connection.isConnected()).toBe(true);
+    await connection.close();
+  } finally {
+    await server.remove();
+  }
+});
