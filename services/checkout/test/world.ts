@@ -137,9 +137,12 @@ function fakeCatalog(): FakeCatalog {
       note('resolveCart', request.sessionId);
       return create(ResolvedCartSchema, {
         lines: (request.lines ?? []).map(resolvedLine),
-        discounts: (request.discounts ?? []).map(({ source }) =>
-          source?.case === 'couponId' ? { coupon: JSON.parse(String(source.value)) } : {},
-        ),
+        discounts: (request.discounts ?? []).map(({ source }) => ({
+          coupon:
+            source?.case === 'couponId'
+              ? JSON.parse(String(source.value))
+              : { couponId: newId('coupon'), duration: 'once', valid: true, ...(source?.value ?? {}) },
+        })),
         shippingRate: {
           shippingRateId: newId('shipping_rate'),
           displayName: 'Standard',

@@ -1,4 +1,4 @@
-import { create, toJson } from '@bufbuild/protobuf';
+import { toJson } from '@bufbuild/protobuf';
 import { Failure } from '@eligo/failures';
 import {
   type CartDiscount as CartDiscountMessage,
@@ -6,12 +6,12 @@ import {
   type Coupon,
   CouponSchema,
   type ResolvedCart as ResolvedCartMessage,
+  type ResolvedDiscount as ResolvedDiscountMessage,
   type ResolvedLine as ResolvedLineMessage,
 } from '@eligo/proto/catalog/v1/catalog';
 import type { Call } from '@eligo/rpc';
-import { type Cents, cents, centsFromInt64, newId } from '@eligo/values';
+import { type Cents, cents, centsFromInt64 } from '@eligo/values';
 import type { ResolvedCart, ResolvedDiscount, ResolvedLine } from '../domain/new-session.ts';
-import { appliesTo } from '../domain/split.ts';
 import type { Resources } from '../resources.ts';
 
 /** A cart as the partner gave it. Amounts are in cents. */
@@ -54,8 +54,7 @@ export async function resolveCart(
     : undefined;
   const { shippingCents, shipping } = shippingOf(given, answer);
   const lines = given.lines.map((line, i) => resolvedLine(line, answer?.lines[i], i));
-  const discounts = given.discounts.map((discount, i) => resolvedDiscount(discount, answer, i, at));
-  refuseIdleDiscounts(discounts, lines);
+  const discounts = given.discounts.map((_, i) => resolvedDiscount(answer?.discounts[i], i));
   refuseLargeCoupons(discounts);
   return { cart: { lines, discounts, shippingCents, taxCents: given.taxCents, fees: given.fees }, shipping };
 }
@@ -110,14 +109,8 @@ function quantityOf(quantity: bigint, index: number): number {
   );
 }
 
-function resolvedDiscount(
-  given: CartDiscountMessage,
-  answer: ResolvedCartMessage | undefined,
-  index: number,
-  at: Date,
-): ResolvedDiscount {
-  const resolved = answer?.discounts[index];
-  const coupon = resolved?.coupon ?? inlineCoupon(given, at);
+function resolvedDiscount(resolved: ResolvedDiscountMessage | undefined, index: number): ResolvedDiscount {
+  const coupon = resolved?.coupon;
   if (coupon === undefined) throw new Error(`the catalog resolved a cart without its discount ${index}`);
   return {
     couponId: coupon.couponId,
@@ -129,38 +122,10 @@ function resolvedDiscount(
   };
 }
 
-// coupon_data makes a coupon for this one session.
-function inlineCoupon(given: CartDiscountMessage, at: Date): Coupon | undefined {
-  if (given.source.case !== 'couponData') return undefined;
-  const { name, amountOffCents, percentOffBasisPoints, appliesTo: restriction } = given.source.value;
-  return create(CouponSchema, {
-    couponId: newId('coupon'),
-    duration: 'once',
-    valid: true,
-    createdAtMs: BigInt(at.getTime()),
-    ...(name === undefined ? {} : { name }),
-    ...(amountOffCents === undefined ? {} : { amountOffCents }),
-    ...(percentOffBasisPoints === undefined ? {} : { percentOffBasisPoints }),
-    ...(restriction === undefined ? {} : { appliesTo: restriction }),
-  });
-}
-
 function offOf(coupon: Coupon): ResolvedDiscount['off'] {
   if (coupon.amountOffCents !== undefined) return { amountCents: centsFromInt64(coupon.amountOffCents) };
   if (coupon.percentOffBasisPoints !== undefined) return { basisPoints: coupon.percentOffBasisPoints };
   throw new Error('a coupon takes neither an amount nor a percentage off');
-}
-
-// A discount that is restricted to lines which the cart does not hold would silently take nothing off.
-function refuseIdleDiscounts(discounts: readonly ResolvedDiscount[], lines: readonly ResolvedLine[]): void {
-  for (const [index, discount] of discounts.entries()) {
-    if (lines.some((line) => appliesTo(discount, line))) continue;
-    throw Failure.invalid(
-      ['body', 'checkout_session', 'discounts', String(index)],
-      'coupon_not_applicable',
-      'applies to no line of this session',
-    );
-  }
 }
 
 /** As much as a body may hold: a session and its discounts must fit into one event with what is added to it later. */

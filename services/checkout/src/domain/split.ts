@@ -116,7 +116,7 @@ export function isRestricted(discount: CartDiscount): boolean {
 }
 
 /** Whether a discount is for this line. */
-export function appliesTo(
+function appliesTo(
   discount: CartDiscount,
   line: Pick<PricedLine, 'priceId' | 'productId'> | undefined,
 ): boolean {
