@@ -116,10 +116,7 @@ export function isRestricted(discount: CartDiscount): boolean {
 }
 
 /** Whether a discount is for this line. */
-function appliesTo(
-  discount: CartDiscount,
-  line: Pick<PricedLine, 'priceId' | 'productId'> | undefined,
-): boolean {
+function appliesTo(discount: CartDiscount, line: Pick<PricedLine, 'priceId' | 'productId'> | undefined): boolean {
   if (line === undefined) return false;
   return (
     !isRestricted(discount) || discount.products.includes(line.productId) || discount.prices.includes(line.priceId)
