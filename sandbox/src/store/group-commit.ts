@@ -7,7 +7,8 @@ export interface GroupCommit {
   write<Result>(job: () => Result): Promise<Result>;
   /** Settles when everything that can be read now is on disk. */
   durable(): Promise<void>;
-  close(): void;
+  /** Takes no more writes, and settles when those that were taken are on disk: a request whose sender is gone may still be writing. */
+  close(): Promise<void>;
 }
 
 export type Write = GroupCommit['write'];
@@ -36,6 +37,7 @@ export function groupCommit(db: DatabaseSync, logFile: string): GroupCommit {
   let syncing: Settlement[] | undefined;
   let broken: Error | undefined;
   let scheduled = false;
+  let closed: Promise<void> | undefined;
 
   function schedule(): void {
     if (scheduled) return;
@@ -94,12 +96,15 @@ export function groupCommit(db: DatabaseSync, logFile: string): GroupCommit {
     }
   }
 
+  function enqueue<Result>(job: () => Result): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      queue.push({ run: () => runJob(job, resolve, reject), fail: reject });
+      schedule();
+    });
+  }
+
   return {
-    write: (job) =>
-      new Promise((resolve, reject) => {
-        queue.push({ run: () => runJob(job, resolve, reject), fail: reject });
-        schedule();
-      }),
+    write: (job) => (closed === undefined ? enqueue(job) : Promise.reject(new Error('the store is closed'))),
     durable: () =>
       new Promise((resolve, reject) => {
         if (broken !== undefined) reject(broken);
@@ -107,7 +112,11 @@ export function groupCommit(db: DatabaseSync, logFile: string): GroupCommit {
         else if (syncing !== undefined) syncing.push({ settle: resolve, fail: reject });
         else resolve();
       }),
-    close: () => closeSync(log),
+    close: () => {
+      // Writes are done in their order, so the last one's end is the end of all.
+      closed ??= enqueue(() => undefined).finally(() => closeSync(log));
+      return closed;
+    },
   };
 }
 
