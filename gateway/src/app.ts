@@ -26,7 +26,7 @@ export interface AppParts {
 /** The HTTP application. Every answer is JSON, also every refusal; nothing internal is ever in one. */
 export function createApp(parts: AppParts): Koa {
   const app = new Koa();
-  // Headers that a client can set must not decide who it is.
+  // Koa would believe whoever sends X-Forwarded-For; where a client is counted is decided by trusted-proxies.ts.
   app.proxy = false;
   app.on('error', (error: unknown, context?: Context) => {
     const exchange = context?.state.exchange as Exchange | undefined;

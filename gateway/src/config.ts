@@ -1,4 +1,5 @@
 import type { EnvironmentReader } from '@eligo/service';
+import { TrustedProxies } from './http/trusted-proxies.ts';
 
 /** What the gateway reads from its environment beside what every component reads. */
 export interface GatewaySettings {
@@ -7,6 +8,8 @@ export interface GatewaySettings {
   readonly rateLimit: { readonly live: number; readonly test: number };
   /** Failed authentications per second that one address may make. */
   readonly failedAuthentications: number;
+  /** Proxies in front of the gateway that tell whom they were called by; none unless they are named. */
+  readonly trustedProxies: TrustedProxies;
   /** Whether the deprecated endpoints are served; else they are 410. */
   readonly deprecatedEndpoints: boolean;
   /** Connections that are held open at most. */
@@ -21,7 +24,19 @@ export function readGatewaySettings(env: EnvironmentReader): GatewaySettings {
       test: env.integer('ELIGO_RATE_LIMIT_TEST', { default: 25, max: 1_000_000 }),
     },
     failedAuthentications: env.integer('ELIGO_RATE_LIMIT_FAILED_AUTH', { default: 100, min: 1, max: 1_000_000 }),
+    trustedProxies: readTrustedProxies(env),
     deprecatedEndpoints: env.oneOf('ELIGO_DEPRECATED_ENDPOINTS', ['on', 'off'], 'on') === 'on',
     maxConnections: env.integer('ELIGO_MAX_CONNECTIONS', { default: 10_000, min: 1, max: 1_000_000 }),
   };
+}
+
+function readTrustedProxies(env: EnvironmentReader): TrustedProxies {
+  const networks = env.optional('ELIGO_TRUSTED_PROXIES')?.split(',') ?? [];
+  try {
+    return new TrustedProxies(networks.map((network) => network.trim()));
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    env.problem('ELIGO_TRUSTED_PROXIES must be addresses and networks (10.0.0.0/8, fd00::/8), separated by commas');
+    return new TrustedProxies([]);
+  }
 }

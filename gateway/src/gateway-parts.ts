@@ -33,9 +33,10 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
     openapi: () => JSON.stringify(openapi()),
     ready: readiness({ postgres: () => database.ping(), ...peerChecks(peers, (init) => context.callerFor(init)) }),
   });
+  const failed = new FailedAuthentications(settings.failedAuthentications);
   const app = createApp({
     api: api({
-      authenticator: new Authenticator(keys, new FailedAuthentications(settings.failedAuthentications)),
+      authenticator: new Authenticator(keys, failed, settings.trustedProxies),
       limiter: new RateLimiter(),
       table,
       settings,

@@ -4,15 +4,18 @@ import type { ActiveKey, KeyCache } from '../accounts/key-cache.ts';
 import { isKey } from '../accounts/key-format.ts';
 import { clientNetwork } from './client-network.ts';
 import type { FailedAuthentications } from './failed-authentications.ts';
+import type { TrustedProxies } from './trusted-proxies.ts';
 
 /** Finds the key of a request. The refusal is the same for a key that is missing, malformed, unknown, revoked or expired (decisions 2). */
 export class Authenticator {
   readonly #keys: KeyCache;
   readonly #failed: FailedAuthentications;
+  readonly #proxies: TrustedProxies;
 
-  constructor(keys: KeyCache, failed: FailedAuthentications) {
+  constructor(keys: KeyCache, failed: FailedAuthentications, proxies: TrustedProxies) {
     this.#keys = keys;
     this.#failed = failed;
+    this.#proxies = proxies;
   }
 
   /** The key at once when it was seen lately, which is nearly always. */
@@ -25,18 +28,19 @@ export class Authenticator {
 
   async #lookUp(request: IncomingMessage, apiKey: string, digest: string): Promise<ActiveKey> {
     if (!isKey(apiKey)) return this.#refuse(request);
-    if (!this.#keys.isKnown(digest)) await this.#failed.assertAllowed(networkOf(request));
+    if (!this.#keys.isKnown(digest)) await this.#failed.assertAllowed(this.#networkOf(request));
     return (await this.#keys.find(apiKey, digest)) ?? this.#refuse(request);
   }
 
   async #refuse(request: IncomingMessage): Promise<never> {
-    throw await this.#failed.refuse(networkOf(request));
+    throw await this.#failed.refuse(this.#networkOf(request));
   }
-}
 
-// Never X-Forwarded-For: whoever sends it chooses it.
-function networkOf(request: IncomingMessage): string {
-  return clientNetwork(request.socket.remoteAddress ?? 'unknown');
+  #networkOf({ socket, headers }: IncomingMessage): string {
+    // Several headers of this name are one list, in their order.
+    const forwardedFor = headers['x-forwarded-for']?.toString();
+    return clientNetwork(this.#proxies.clientOf(socket.remoteAddress ?? 'unknown', forwardedFor));
+  }
 }
 
 const bearer = /^bearer +([\x21-\x7e]{1,256})$/i;

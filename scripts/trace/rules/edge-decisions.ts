@@ -13,6 +13,7 @@ import {
   readPage,
   refusals,
   routeTable,
+  trustedProxies,
 } from './tests.ts';
 
 const gateway = placesIn('gateway/src');
@@ -132,6 +133,16 @@ const limits = decisionsIn('10. Limits and errors', [
     quote: 'failed authentications are limited by address, of IPv6 by its /64.',
     code: gateway('http/failed-authentications.ts#FailedAuthentications', 'http/client-network.ts#clientNetwork'),
     tests: rateLimits('bound failed authentications by address, and leave good keys alone', '%s in %s'),
+  },
+  {
+    quote:
+      'Behind proxies that the operator names it is the nearest address in `X-Forwarded-For` that is none of theirs.',
+    code: gateway('http/trusted-proxies.ts#TrustedProxies'),
+    tests: trustedProxies(
+      '%s: %s, %s',
+      'are counted for each client behind a trusted proxy, however it spells what it claims',
+      'are counted for the peer where no proxy is trusted, whatever it sends',
+    ),
   },
   {
     quote: 'Every answer has a `Request-Id`.',
