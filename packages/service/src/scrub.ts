@@ -20,7 +20,8 @@ export function scrubMessage(message: string): string {
 const longestMessage = 500;
 
 const secretPatterns = [
-  // API keys and processor keys, ours and Stripe's; webhook secrets.
+  // API keys (a live one has no word for its mode), the processor's keys, webhook secrets.
+  /\bfsk_[A-Za-z0-9]{16,}/g,
   /\b[a-z]{2,12}_(?:test|live)_[A-Za-z0-9]{8,}/g,
   /\bwhsec_[A-Za-z0-9+/=_-]{8,}/g,
   /\bBearer\s+[^\s"\\]+/gi,

@@ -8,7 +8,8 @@ import { identityOf, keys, logLines } from './support.ts';
 const canaries = {
   card: '4242424242424242',
   spacedCard: '4242 4242 4242 4242',
-  apiKey: 'eligo_test_0a1b2c3d4e5f6g7h8i9j',
+  liveKey: 'fsk_0a1b2c3d4e5f6g7h8i9jK0L1M2N3O4P5Q6R7S8',
+  testKey: 'fsk_test_0a1b2c3d4e5f6g7h8i9jK0L1M2N3O4P5Q6R7S8',
   processorKey: 'sk_live_51HxAbCdEfGhIjKlMnOp',
   webhookSecret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
   bearer: 'Bearer abcdefghijklmnopqrstuvwxyz',
