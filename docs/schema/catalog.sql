@@ -73,6 +73,7 @@ create table coupons (
   metadata jsonb default '{}'::jsonb not null,
   created_at timestamp(3) with time zone not null,
   deleted_at timestamp(3) with time zone,
+  pending boolean default false not null,
   constraint coupons_pkey PRIMARY KEY (account_id, test_mode, coupon_id),
   constraint coupons_amount_or_percent CHECK (((amount_off_cents IS NULL) <> (percent_off_basis_points IS NULL))),
   constraint coupons_amount_range CHECK (((amount_off_cents >= 0) AND (amount_off_cents <= '9007199254740991'::bigint))),
@@ -81,16 +82,22 @@ create table coupons (
   constraint coupons_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text)),
   constraint coupons_months CHECK (((((duration = 'repeating'::text) = (duration_in_months IS NOT NULL)) AND (duration_in_months >= 1)) OR ((duration <> 'repeating'::text) AND (duration_in_months IS NULL)))),
   constraint coupons_one_restriction CHECK (((product_ids = '{}'::text[]) OR (price_ids = '{}'::text[]))),
+  constraint coupons_pending_is_unused CHECK (((NOT pending) OR (inline AND (times_redeemed = 0)))),
   constraint coupons_percent_range CHECK (((percent_off_basis_points >= 1) AND (percent_off_basis_points <= 10000))),
   constraint coupons_redeemed_within_limit CHECK (((times_redeemed >= 0) AND (times_redeemed <= COALESCE(max_redemptions, 2147483647))))
 );
 alter table coupons enable row level security;
 alter table coupons force row level security;
+create policy abandoned_coupon_read on coupons for select to eligo_finder
+  using (true);
 create policy account_scope on coupons for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE INDEX coupons_listed ON catalog.coupons USING btree (account_id, test_mode, inline, coupon_id);
+CREATE INDEX coupons_pending ON catalog.coupons USING btree (created_at) WHERE (pending AND inline);
+CREATE TRIGGER coupons_deleted_pending BEFORE DELETE ON catalog.coupons FOR EACH ROW WHEN ((NOT old.pending)) EXECUTE FUNCTION refuse_unless_pending();
 CREATE TRIGGER coupons_immutable BEFORE UPDATE ON catalog.coupons FOR EACH ROW WHEN (((((((((old.amount_off_cents IS DISTINCT FROM new.amount_off_cents) OR (old.percent_off_basis_points IS DISTINCT FROM new.percent_off_basis_points)) OR (old.duration IS DISTINCT FROM new.duration)) OR (old.duration_in_months IS DISTINCT FROM new.duration_in_months)) OR (old.product_ids IS DISTINCT FROM new.product_ids)) OR (old.price_ids IS DISTINCT FROM new.price_ids)) OR (old.inline IS DISTINCT FROM new.inline)) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION refuse_change();
-grant insert, select, update on coupons to eligo_catalog;
+grant delete, insert, select, update on coupons to eligo_catalog;
+grant select on coupons to eligo_finder;
 
 create table dead_letters (
   consumer text collate "C" not null,
@@ -153,9 +160,13 @@ create table inline_coupons (
 );
 alter table inline_coupons enable row level security;
 alter table inline_coupons force row level security;
+create policy abandoned_coupon_read on inline_coupons for select to eligo_finder
+  using (true);
 create policy account_scope on inline_coupons for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
-grant insert, select on inline_coupons to eligo_catalog;
+CREATE INDEX inline_coupons_by_coupon ON catalog.inline_coupons USING btree (account_id, test_mode, coupon_id);
+grant delete, insert, select on inline_coupons to eligo_catalog;
+grant select on inline_coupons to eligo_finder;
 
 create table inline_lines (
   account_id text collate "C" not null,
@@ -491,6 +502,20 @@ create policy account_scope on shipping_rates for all to public
 CREATE INDEX shipping_rates_by_active ON catalog.shipping_rates USING btree (account_id, test_mode, active, shipping_rate_id);
 CREATE TRIGGER shipping_rates_immutable BEFORE UPDATE ON catalog.shipping_rates FOR EACH ROW WHEN ((((old.display_name IS DISTINCT FROM new.display_name) OR (old.amount_cents IS DISTINCT FROM new.amount_cents)) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION refuse_change();
 grant insert, select, update on shipping_rates to eligo_catalog;
+
+CREATE OR REPLACE FUNCTION catalog.find_abandoned_coupons(made_before timestamp with time zone, most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, session_id text, discount_index integer, coupon_id text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'catalog', 'pg_temp'
+AS $function$
+    select i.account_id, i.test_mode, i.session_id, i.discount_index, i.coupon_id
+    from (select c.account_id, c.test_mode, c.coupon_id from coupons c
+          where c.pending and c.inline and c.created_at < made_before order by c.created_at limit most) waiting
+    join inline_coupons i on i.account_id = waiting.account_id and i.test_mode = waiting.test_mode and i.coupon_id = waiting.coupon_id
+  $function$;
+alter function find_abandoned_coupons(made_before timestamp with time zone, most integer) owner to eligo_finder;
+grant execute on function find_abandoned_coupons(made_before timestamp with time zone, most integer) to eligo_catalog;
 
 CREATE OR REPLACE FUNCTION catalog.find_abandoned_lines(made_before timestamp with time zone, most integer)
  RETURNS TABLE(account_id text, test_mode boolean, session_id text, line_index integer, price_id text)

@@ -19,7 +19,7 @@ import {
 
 const catalog = placesIn('services/catalog/src');
 const gateway = placesIn('gateway/src');
-const abandoned = testsIn('services/catalog/test/abandoned-lines.test.ts');
+const abandoned = testsIn('services/catalog/test/abandoned-inline.test.ts');
 const bodyReferences = testsIn('gateway/test/body-references.test.ts');
 const races = testsIn('e2e/test/catalog-races.in-process.test.ts');
 
@@ -186,11 +186,21 @@ const settled = decisionsIn('14. What building it settled', [
     tests: bodyReferences('the customer of a promo code, whom another service keeps, and nothing is made'),
   },
   {
-    quote: '**Products and prices of a session that never came to be** are removed 45 days after they were made,',
-    code: catalog('jobs/remove-abandoned-lines.ts#removeAbandonedLines'),
-    database: ['catalog.prices_deleted_pending', 'catalog.products_deleted_pending'],
+    quote:
+      '**Products, prices and coupons of a session that never came to be** are removed 45 days after they were made,',
+    code: catalog('jobs/remove-abandoned-inline.ts#removeAbandonedInline'),
+    database: [
+      'catalog.coupons_deleted_pending',
+      'catalog.coupons_pending_is_unused',
+      'catalog.prices_deleted_pending',
+      'catalog.products_deleted_pending',
+    ],
     tests: [
-      ...abandoned('is removed after forty-five days, whole, and not before'),
+      ...abandoned(
+        'is removed after forty-five days, whole, and not before',
+        'is removed after forty-five days and not before, and is made again by the same session',
+        'stays when it was ever counted, whatever became of that',
+      ),
       ...races('makes an inline product once when its session is created by twenty requests under one key'),
     ],
   },

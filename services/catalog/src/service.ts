@@ -1,7 +1,7 @@
 import { eventsMigrations } from '@eligo/events';
 import { migrationSource } from '@eligo/postgres';
 import type { ServiceComposition } from '@eligo/service';
-import { removeAbandonedLines } from './jobs/remove-abandoned-lines.ts';
+import { removeAbandonedInline } from './jobs/remove-abandoned-inline.ts';
 import { catalogHandlers } from './rpc/handlers.ts';
 
 /** The catalog: what can be sold, and what decides its eligibility. */
@@ -10,6 +10,6 @@ export const catalogService: ServiceComposition = {
   migrations: [eventsMigrations, migrationSource('catalog', new URL('../migrations', import.meta.url))],
   build: ({ database, clock }) => ({
     handlers: catalogHandlers({ database, clock }),
-    jobs: [removeAbandonedLines({ database, clock })],
+    jobs: [removeAbandonedInline({ database, clock })],
   }),
 };

@@ -63,13 +63,15 @@ describe('row-level security', () => {
     ]);
   });
 
-  it('has four named policies beside the account’s own', async () => {
+  it('has six named policies beside the account’s own', async () => {
     const rows = await on.place.admin<{ policy: string }>(
       `select tablename || ': ' || policyname || ' to ' || array_to_string(roles, ',') as policy from pg_policies
        where schemaname = 'catalog' and policyname <> 'account_scope' order by 1`,
     );
     expect(rows.map(({ policy }) => policy)).toEqual([
+      'coupons: abandoned_coupon_read to eligo_finder',
       'food_policies: default_policy_read to public',
+      'inline_coupons: abandoned_coupon_read to eligo_finder',
       'inline_lines: abandoned_line_read to eligo_finder',
       'prices: sibling_price_read to eligo_finder',
       'products: pair_finder_read to eligo_finder',
@@ -107,11 +109,11 @@ describe('row-level security', () => {
   });
 
   it('lets the service’s role delete nothing that was sold, and change nothing that was decided', async () => {
-    const kept = ['coupons', 'promo_codes', 'component_names', 'product_codes', 'food_policies', 'shipping_rates'];
+    const kept = ['promo_codes', 'component_names', 'product_codes', 'food_policies', 'redemptions', 'shipping_rates'];
     for (const table of kept) await expect(session.query(`delete from ${table}`)).rejects.toThrow(/permission denied/);
     const context = "select set_config('eligo.account_id', $1, false), set_config('eligo.test_mode', 'true', false)";
     await session.query(context, [shop.accountId]);
-    for (const table of ['prices', 'products']) {
+    for (const table of ['coupons', 'prices', 'products']) {
       await expect(session.query(`delete from ${table}`)).rejects.toThrow(/not pending/);
     }
     const fixed = ['component_names', 'food_policies', 'product_code_versions', 'inline_lines', 'inline_coupons'];

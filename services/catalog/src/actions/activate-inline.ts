@@ -1,8 +1,17 @@
 import { withTx } from '@eligo/postgres';
+import { keepInlineCoupons } from '../store/coupons.ts';
 import { activateInlineLines } from '../store/inline-lines.ts';
 import type { Asker, Work } from './work.ts';
 
-/** Puts the products and prices that a session's inline lines made up for sale, once the session has been committed. Repeatable. */
+/**
+ * Puts the products and prices that a session's inline lines made up for sale and keeps the coupons that it brought, once the session has been
+ * committed. Repeatable.
+ */
 export function activateInline({ database, clock }: Work, { scope }: Asker, sessionId: string): Promise<void> {
-  return withTx(database, scope, (tx) => activateInlineLines(tx, scope, sessionId, clock.now()));
+  return withTx(database, scope, async (tx) => {
+    await Promise.all([
+      activateInlineLines(tx, scope, sessionId, clock.now()),
+      keepInlineCoupons(tx, scope, sessionId),
+    ]);
+  });
 }

@@ -9,6 +9,11 @@ export function createCoupon({ database, clock }: Work, { scope }: Asker, input:
   const fields = newCouponFields(input, ['body', 'coupon']);
   return withTx(database, scope, async (tx) => {
     await checkRestriction(tx, scope, fields, ['body', 'coupon', 'applies_to']);
-    return insertCoupon(tx, scope, newId('coupon'), fields, false, clock.now());
+    return insertCoupon(tx, scope, fields, {
+      couponId: newId('coupon'),
+      inline: false,
+      pending: false,
+      at: clock.now(),
+    });
   });
 }

@@ -22,7 +22,8 @@ export interface InlineParts {
 
 /**
  * Makes what a cart brings with it (price_data, product_data, coupon_data), all in one transaction, under the session and the index: a
- * repeated call finds what the first one made, and two at once make it once. Products and prices stay pending until the session commits.
+ * repeated call finds what the first one made, and two at once make it once. All of it stays pending until the session commits (coupons only
+ * where the caller says when that is).
  */
 export async function makeInline({ database, clock }: Work, scope: Scope, cart: Cart): Promise<InlineParts> {
   const hasLines = cart.lines.some(({ kind }) => kind === 'price_data');
@@ -112,7 +113,7 @@ async function makeCoupons(tx: Tx, scope: Scope, cart: Cart, at: Date, couponIds
     await checkRestriction(tx, scope, fields, [...place, 'applies_to']);
     const couponId = newId('coupon');
     if (await claimInlineCoupon(tx, scope, cart.sessionId, index, couponId, at)) {
-      await insertCoupon(tx, scope, couponId, fields, true, at);
+      await insertCoupon(tx, scope, fields, { couponId, inline: true, pending: cart.activatesCoupons, at });
       couponIds.set(index, couponId);
     } else {
       isComplete = false;

@@ -32,6 +32,8 @@ export interface Cart {
   readonly discounts: readonly CartDiscount[];
   readonly customerId: string | null;
   readonly at: Date;
+  /** Whether ActivateInline is going to be called for coupon_data, too, so that its coupons can wait for it. */
+  readonly activatesCoupons: boolean;
   readonly places: CartPlaces;
 }
 

@@ -37,6 +37,7 @@ export function cartHandlers(work: Work): Implementation<typeof CatalogService> 
         discounts: request.discounts.map((discount, index) => discountOf(discount, index, places)),
         customerId: request.customerId ?? null,
         at: timeOrNow(request.atMs),
+        activatesCoupons: request.activatesCoupons,
         places,
       });
       return {

@@ -3,17 +3,19 @@ import type { Coupon, CouponFields } from '../domain/coupon.ts';
 import { selectList } from './columns.ts';
 import { type Page, type PageRequest, readPage } from './page.ts';
 
-/** Adds a coupon; an inline one belongs to one session and is in no list. */
-export async function insertCoupon(
-  tx: Tx,
-  scope: Scope,
-  couponId: string,
-  fields: CouponFields,
-  inline: boolean,
-  at: Date,
-): Promise<Coupon> {
+/** What is stored beside the fields of a new coupon. */
+export interface NewCoupon {
+  readonly couponId: string;
+  /** Belongs to one session and is in no list. */
+  readonly inline: boolean;
+  /** Waits for its session, and is removed when that never comes to be. */
+  readonly pending: boolean;
+  readonly at: Date;
+}
+
+export async function insertCoupon(tx: Tx, scope: Scope, fields: CouponFields, made: NewCoupon): Promise<Coupon> {
   const coupon = await tx.row(insert, scope, [
-    couponId,
+    made.couponId,
     fields.name,
     fields.amountOffCents,
     fields.percentOffBasisPoints,
@@ -22,9 +24,10 @@ export async function insertCoupon(
     fields.maxRedemptions,
     fields.productIds,
     fields.priceIds,
-    inline,
+    made.inline,
+    made.pending,
     fields.metadata,
-    at,
+    made.at,
   ]);
   if (coupon === undefined) throw new Error('an inserted coupon was not returned');
   return coupon;
@@ -76,6 +79,11 @@ export function findInlineCoupons(
   return db.rows(findInline, scope, [sessionId]);
 }
 
+/** Keeps the coupons that the session's coupon_data has made: the session came to be. Doing it again does nothing. */
+export async function keepInlineCoupons(tx: Tx, scope: Scope, sessionId: string): Promise<void> {
+  await tx.execute(keepInline, scope, [sessionId]);
+}
+
 /** The columns of a coupon, by property. */
 export const couponColumns = {
   couponId: 'coupon_id',
@@ -101,8 +109,8 @@ const ofScope = 'r.account_id = $1 and r.test_mode = $2';
 const insert = scoped<Coupon>(
   'coupons.insert',
   `insert into coupons as r (account_id, test_mode, coupon_id, name, amount_off_cents, percent_off_basis_points, duration,
-     duration_in_months, max_redemptions, product_ids, price_ids, inline, metadata, created_at)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) returning ${columns}`,
+     duration_in_months, max_redemptions, product_ids, price_ids, inline, pending, metadata, created_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) returning ${columns}`,
 );
 const find = scoped<Coupon>('coupons.find', `select ${columns} from coupons r where ${ofScope} and r.coupon_id = $3`);
 const findMany = scoped<Coupon>(
@@ -122,4 +130,10 @@ const findInline = scoped<{ discountIndex: number; couponId: string }>(
   'coupons.find_inline',
   `select discount_index as "discountIndex", coupon_id as "couponId" from inline_coupons
    where account_id = $1 and test_mode = $2 and session_id = $3`,
+);
+const keepInline = scoped(
+  'coupons.keep_inline',
+  `update coupons r set pending = false from inline_coupons i
+   where i.account_id = $1 and i.test_mode = $2 and i.session_id = $3
+     and r.account_id = $1 and r.test_mode = $2 and r.coupon_id = i.coupon_id and r.pending`,
 );

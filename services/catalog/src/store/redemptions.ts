@@ -87,7 +87,7 @@ const countCoupon = scoped<{ id: string }>(
   'redemptions.count_coupons',
   `with held as materialized (
      select coupon_id from coupons where ${ofScope} and coupon_id = any($3::text[]) order by coupon_id for update)
-   update coupons c set times_redeemed = c.times_redeemed + 1 from held
+   update coupons c set times_redeemed = c.times_redeemed + 1, pending = false from held
    where c.account_id = $1 and c.test_mode = $2 and c.coupon_id = held.coupon_id and c.deleted_at is null
      and (c.max_redemptions is null or c.times_redeemed < c.max_redemptions)
    returning c.coupon_id as id`,
