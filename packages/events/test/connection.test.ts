@@ -21,3 +21,16 @@ test('a component that waits for NATS at its start says so, and connects when it
     await server.remove();
   }
 });
+
+test('one server of a cluster that is away keeps nobody from the others', async () => {
+  const server = await natsProcess();
+  const logger: EventLogger = { info: () => undefined, warn: () => undefined, error: () => undefined };
+  try {
+    await server.start();
+    const connection = await connectNats({ url: `nats://127.0.0.1:1, ${server.url}`, service: 'alpha', logger });
+    expect(connection.isConnected()).toBe(true);
+    await connection.close();
+  } finally {
+    await server.remove();
+  }
+});

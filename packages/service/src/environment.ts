@@ -108,6 +108,19 @@ export class EnvironmentReader {
     return text;
   }
 
+  /** The URLs of a cluster's servers, separated by commas; the credentials are those of the first, and are judged as by `secretUrl`. */
+  secretUrls(name: string): string {
+    const text = this.text(name);
+    if (text === '') return text;
+    const urls = text.split(',').map((part) => (URL.canParse(part) ? new URL(part) : undefined));
+    const [first] = urls;
+    // `b:4222` after a comma would be a URL as well, of a scheme b and of no host.
+    if (first === undefined || urls.some((url) => !url?.hostname))
+      this.problem(`${name} must be URLs, separated by commas`);
+    else this.#refuseDefaultPassword(name, first);
+    return text;
+  }
+
   /** A JSON value, as `parse` takes it; what `parse` throws is taken for a fault of the value. */
   json<Value>(name: string, parse: (value: unknown) => Value, fallback: Value): Value {
     const text = this.optional(name);

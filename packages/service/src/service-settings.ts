@@ -29,7 +29,7 @@ export function readServiceSettings(env: EnvironmentReader, name: string): Servi
   return {
     databaseUrl: env.secretUrl(`${name.toUpperCase()}_DATABASE_URL`),
     databaseConnections: env.integer('DATABASE_CONNECTIONS', { default: 10, min: 2, max: 200 }),
-    natsUrl: env.secretUrl('NATS_URL'),
+    natsUrl: env.secretUrls('NATS_URL'),
     streamReplicas: env.integer('ELIGO_STREAM_REPLICAS', { default: 1, min: 1, max: 5 }),
     host: env.text('HOST', { default: '127.0.0.1' }),
     grpcPort: env.integer('GRPC_PORT', { default: 0, max: 65_535 }),

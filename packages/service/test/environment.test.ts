@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type EnvironmentProblems, type EnvironmentReader, isDefaultSecret, readEnvironment } from '../src/index.ts';
 
 test('values are read with their types, and defaults where they are left out', () => {
@@ -62,6 +62,29 @@ test.each([
   expect(problemsOf({ ...good, ELIGO_ENV: 'production' }, read)).toEqual([]);
   expect(problemsOf({ ...good, ...over, ELIGO_ENV: 'production' }, read)).toHaveLength(1);
   expect(problemsOf({ ...good, ...over }, read)).toEqual([]);
+});
+
+describe('the servers of a cluster', () => {
+  const read = (env: EnvironmentReader) => env.secretUrls('SERVERS');
+  const problems = (SERVERS: string, stage = 'production') => problemsOf({ SERVERS, ELIGO_ENV: stage }, read);
+
+  test.each(['nats://catalog:hT8q2Lm9Zr@a:4222', 'nats://catalog:hT8q2Lm9Zr@a:4222, nats://b:4222,nats://c'])(
+    'are one URL or several, and the first carries the password: %s',
+    (text) => {
+      expect(problems(text)).toEqual([]);
+      expect(readEnvironment({ SERVERS: text }, read)).toBe(text);
+    },
+  );
+
+  test.each(['nats://catalog:hT8q2Lm9Zr@a:4222,b:4222', 'nats://catalog:hT8q2Lm9Zr@a:4222,', 'a, b'])(
+    'are each a URL, and are not repeated: %s',
+    (text) => expect(problems(text, 'test')).toEqual(['SERVERS must be URLs, separated by commas']),
+  );
+
+  test.each(['nats://catalog:catalog@a,nats://b', 'nats://a,nats://catalog:hT8q2Lm9Zr@b'])(
+    'have a password that production accepts: %s',
+    (text) => expect(problems(text)).toHaveLength(1),
+  );
 });
 
 test('a lease that a call may outlive is refused', () => {
