@@ -11,7 +11,7 @@ import { insertSession, type NewSessionRows } from '../store/new-sessions.ts';
 import { takeSessionKey } from '../store/session-keys.ts';
 import { loadSession } from '../store/sessions.ts';
 import { expireIfDue } from './end-session.ts';
-import { activateInline, hasInlineLines, keepActivation } from './inline-lines.ts';
+import { activateInline, hasInlineParts, keepActivation } from './inline-parts.ts';
 import { forgetReservation, reserveRedemptions } from './reserve-redemptions.ts';
 import { type GivenCart, resolveCart } from './resolve-cart.ts';
 
@@ -57,7 +57,7 @@ async function createOnce(resources: Resources, call: Call, request: SessionRequ
   const rows = newSession(id, { ...terms, customerEmail, details }, cart, at, facts.customer?.testClockId ?? null);
 
   const reserved = await reserveRedemptions(resources, call, rows.session, request.cart.discounts, at);
-  const isInline = hasInlineLines(request.cart.lines);
+  const isInline = hasInlineParts(request.cart);
   // An old cart must not be paid; one whose charge is under way is left to it.
   const { earlier } = facts;
   if (earlier?.status === 'open') await expireIfDue(resources, scope, earlier.sessionId, { evenIfNotDue: true });

@@ -46,6 +46,7 @@ export async function resolveCart(
           discounts: [...given.discounts],
           atMs: BigInt(at.getTime()),
           bodyPath: ['body', 'checkout_session'],
+          activatesCoupons: true,
           ...(rateId === undefined ? {} : { shippingRateId: rateId }),
           ...(customerId === null ? {} : { customerId }),
         },

@@ -5,7 +5,7 @@ import { dueCatalogTasks } from '../store/catalog-tasks.ts';
 
 const BATCH = 50;
 
-/** Does what is still to be done at the catalog: redemptions final or given back, inline lines activated. */
+/** Does what is still to be done at the catalog: redemptions final or given back, inline parts activated. */
 export function settleCatalogTasks(
   resources: Pick<Resources, 'database' | 'catalog' | 'logger'>,
   callerFor: ServiceContext['callerFor'],

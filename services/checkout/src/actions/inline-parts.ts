@@ -1,15 +1,17 @@
 import type { Scope, Tx } from '@eligo/postgres';
-import type { CartLine } from '@eligo/proto/catalog/v1/catalog';
 import type { Call } from '@eligo/rpc';
 import type { Resources } from '../resources.ts';
 import { insertCatalogTask } from '../store/catalog-tasks.ts';
+import type { GivenCart } from './resolve-cart.ts';
 
-/** Whether the cart makes products or prices of its own: these are inactive until the session is written. */
-export function hasInlineLines(lines: readonly CartLine[]): boolean {
-  return lines.some((line) => line.item.case === 'priceData');
+/** Whether the cart makes products, prices or coupons of its own: these are inactive, and removed one day, until the session is written. */
+export function hasInlineParts({ lines, discounts }: Pick<GivenCart, 'lines' | 'discounts'>): boolean {
+  return (
+    lines.some(({ item }) => item.case === 'priceData') || discounts.some(({ source }) => source.case === 'couponData')
+  );
 }
 
-/** Notes, with the session, that what its inline lines made is to be activated: it happens even if this process ends right after. */
+/** Notes, with the session, that what its cart made is to be activated: it happens even if this process ends right after. */
 export async function keepActivation(tx: Tx, scope: Scope, sessionId: string): Promise<void> {
   await insertCatalogTask(tx, scope, sessionId, 'activate');
 }
@@ -23,6 +25,6 @@ export async function activateInline(
   try {
     await catalog.activateInline({ sessionId }, call);
   } catch (error) {
-    logger.warn({ err: error, sessionId }, 'inline lines are left to their task');
+    logger.warn({ err: error, sessionId }, 'inline parts are left to their task');
   }
 }
