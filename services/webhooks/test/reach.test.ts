@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openPoster, type Poster } from '../src/jobs/delivery/post.ts';
 
@@ -202,6 +203,18 @@ describe('an attempt', () => {
       response.write('half', () => request.socket.destroy());
     };
     expect((await post()).kind).toBe('no_answer');
+  });
+
+  it.each([
+    ['switches protocols', 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n'],
+    ['promises an answer and closes', 'HTTP/1.1 100 Continue\r\n\r\n'],
+    ['sends no HTTP', 'hello\r\n\r\n'],
+  ])('ends when the receiver %s', async (_what, words) => {
+    answer = (request) => {
+      request.socket.end(words);
+    };
+    const outcome = await Promise.race([post({ timeoutMs: 300 }), pause(2_000, 'never ends')]);
+    expect(outcome).toMatchObject({ kind: 'no_answer' });
   });
 
   it('says that nobody listens, and nothing of what the receiver sent', async () => {

@@ -131,7 +131,13 @@ function exchange(
       const stale = outgoing.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
       reject(stale ? new StaleConnection('stale connection', { cause: error }) : error);
     });
+    let isAnswered = false;
+    // Whatever is neither an answer nor an error ends here, such as a change of protocol.
+    outgoing.on('close', () => {
+      if (!isAnswered) reject(cutShort);
+    });
     outgoing.on('response', (answer) => {
+      isAnswered = true;
       const outcome: Outcome = {
         kind: 'answered',
         status: answer.statusCode ?? 0,
