@@ -6,6 +6,7 @@ import {
   listFailpoints,
   releaseFailpoint,
 } from './failpoints.ts';
+import { sendJson } from './send-json.ts';
 
 const longestBody = 1_024;
 const actions: readonly FailpointAction[] = ['kill', 'error', 'pause'];
@@ -23,15 +24,17 @@ export async function answerFailpoints(
     .slice('/failpoints/'.length)
     .split('/')
     .map((part) => decodeURIComponent(part));
-  if (name === '') return send(response, 200, listFailpoints());
-  if (!listFailpoints().some((one) => one.name === name)) return send(response, 404, { detail: 'no such failpoint' });
+  if (name === '') return sendJson(response, 200, listFailpoints());
+  if (!listFailpoints().some((one) => one.name === name))
+    return sendJson(response, 404, { detail: 'no such failpoint' });
   if (request.method === 'PUT') {
     const arming = readArming(await readBody(request));
-    if (arming === undefined) return send(response, 422, { detail: 'send {"action": "kill|error|pause", "skip": 0}' });
+    if (arming === undefined)
+      return sendJson(response, 422, { detail: 'send {"action": "kill|error|pause", "skip": 0}' });
     armFailpoint(name, arming);
   } else if (request.method === 'DELETE') releaseFailpoint(name);
   else if (verb === 'reached') await failpointReached(name);
-  send(response, 200, listFailpoints().find((one) => one.name === name) ?? {});
+  sendJson(response, 200, listFailpoints().find((one) => one.name === name) ?? {});
 }
 
 function readArming(text: string): { action: FailpointAction; skip: number } | undefined {
@@ -55,8 +58,4 @@ async function readBody(request: IncomingMessage): Promise<string> {
     if (text.length > longestBody) return '';
   }
   return text;
-}
-
-function send(response: ServerResponse, status: number, body: unknown): void {
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }

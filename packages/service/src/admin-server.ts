@@ -4,6 +4,7 @@ import { connectNodeHandler, type RpcServer } from '@eligo/rpc';
 import { answerFailpoints } from './admin-failpoints.ts';
 import type { Readiness } from './health.ts';
 import type { Metrics } from './metrics.ts';
+import { sendJson } from './send-json.ts';
 
 /** What the admin port of a component shows. */
 export interface AdminOptions {
@@ -59,13 +60,9 @@ async function answerOwn(options: AdminOptions, request: IncomingMessage, respon
     }
     sendJson(response, 404, { detail: 'not found' });
   } catch {
-    // A probe or a metric that fails says so by its status; what failed is logged where it failed.
+    // A probe that fails says so by its status; what failed is logged where it failed.
     if (!response.headersSent) sendJson(response, 500, { detail: 'internal error' });
   }
-}
-
-export function sendJson(response: ServerResponse, status: number, body: unknown): void {
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
 function listen(http: Server, port: number, host: string): Promise<void> {

@@ -5,7 +5,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { JobObserver } from './jobs.ts';
 import type { Logger } from './logger.ts';
 
-/** The Prometheus metrics of one component. */
+/** The Prometheus metrics of one component. What cannot be read when Prometheus asks is left out: an outage takes its own numbers alone. */
 export interface Metrics {
   readonly registry: Registry;
   /** A number that is looked up when Prometheus asks: outbox age, consumer lag, attempts in doubt. */
@@ -56,7 +56,11 @@ export function createMetrics(service: string): Metrics {
       help,
       registers,
       async collect() {
-        made.set(await read());
+        try {
+          made.set(await read());
+        } catch {
+          made.remove();
+        }
       },
     });
   };
@@ -84,7 +88,7 @@ export function createMetrics(service: string): Metrics {
         labelNames: [...labels],
         registers,
         async collect() {
-          const rows = await read();
+          const rows = await read().catch(nothing);
           made.reset();
           for (const [labelsOfRow, number] of rows) made.set(labelsOfRow, number);
         },
@@ -117,6 +121,10 @@ export function createMetrics(service: string): Metrics {
 
 // A read takes one millisecond, a call to the processor seconds.
 const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+function nothing(): [] {
+  return [];
+}
 
 let ofTheProcess: Registry | undefined;
 

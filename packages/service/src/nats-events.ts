@@ -29,13 +29,10 @@ export const connectNatsEvents: ConnectEvents = async (options) => {
       if (!connection.isConnected()) throw new Error('NATS is disconnected');
     },
     startRelay(database) {
-      metrics.gauge(
-        'outbox_waiting',
-        'Events that are not published yet',
-        async () => (await outboxLag(database)).waiting,
-      );
+      const lag = keptFor(scrapeMs, () => outboxLag(database));
+      metrics.gauge('outbox_waiting', 'Events that are not published yet', async () => (await lag()).waiting);
       metrics.gauge('outbox_oldest_seconds', 'Age of the oldest event that is not published yet', async () => {
-        return (await outboxLag(database)).oldestMs / 1_000;
+        return (await lag()).oldestMs / 1_000;
       });
       metrics.gauge('dead_letters', 'Events that were put aside', () => countDeadLetters(database));
       return startRelay({ database, service, connection, logger, stream: { replicas: streamReplicas } });
@@ -63,7 +60,7 @@ function watchConsumers(metrics: Metrics, consumers: ReadonlyMap<string, Running
   }
 }
 
-// How far each consumer is behind, as the server counts it: both numbers come with one question, which serves the scrape that asks for them.
+// How far each consumer is behind, as the server counts it: both numbers come with one question.
 function watchLag(metrics: Metrics, consumers: ReadonlyMap<string, RunningConsumer>): void {
   const read = keptFor(scrapeMs, async () => {
     const lags = await Promise.all(
@@ -79,6 +76,7 @@ function watchLag(metrics: Metrics, consumers: ReadonlyMap<string, RunningConsum
   table('consumer_unacknowledged', 'Events that the consumer was given and has not dealt with', 'unacknowledged');
 }
 
+/** What one scrape asks for twice is looked up once. */
 const scrapeMs = 500;
 
 function keptFor<Value>(ms: number, read: () => Promise<Value>): () => Promise<Value> {

@@ -1,5 +1,6 @@
 import { eventsMigrations } from '@eligo/events';
 import { Failure } from '@eligo/failures';
+import { openDatabase } from '@eligo/postgres';
 import { CatalogService } from '@eligo/proto/catalog/v1/catalog';
 import { client, grpcTransport, implement, inProcessTransport } from '@eligo/rpc';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -147,6 +148,21 @@ test('everything that is missing from the environment is reported at once, and n
     'ELIGO_KEYRING must be id:base64key,… with keys of 32 bytes',
   ]);
   expect(error.message).not.toContain('short');
+});
+
+test('an outage of the database takes its own numbers from the metrics, and no others', async () => {
+  const nowhere = openDatabase({
+    url: 'postgres://eligo_catalog@127.0.0.1:1/none',
+    applicationName: 'x',
+    onError: () => undefined,
+  });
+  const service = await start({}, {}, { database: nowhere });
+  const { adminPort } = await service.start();
+  const metrics = await admin(adminPort, '/metrics');
+  expect(metrics.status).toBe(200);
+  expect(metrics.text).toMatch(/eligo_rpc_in_flight\{service="catalog"\} 0/);
+  expect(metrics.text).toMatch(/eligo_pool_connections\{service="catalog"\} 0/);
+  expect(metrics.text).not.toMatch(/^eligo_outbox_waiting\{/m);
 });
 
 test('failpoints are armed, seen and released over the admin port', async () => {
