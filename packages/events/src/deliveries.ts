@@ -33,7 +33,7 @@ export class Deliveries {
   /** Begins with a delivery once it is its turn; waits while too many do. */
   async take(message: JsMsg, wanted: ReadonlySet<string> | undefined): Promise<void> {
     if (wanted !== undefined && !wanted.has(typeOfSubject(message.subject))) {
-      message.ack();
+      this.#answer(() => message.ack());
       return;
     }
     const event = this.#decode(message);
@@ -101,7 +101,7 @@ export class Deliveries {
       else await around(event, () => handle(tx, event));
     });
     for (const isNew of areNew) this.#counts[isNew ? 'handled' : 'repeated'] += 1;
-    for (const { message } of batch) message.ack();
+    for (const { message } of batch) this.#answer(() => message.ack());
   }
 
   async #fail({ message, event }: Delivery, error: unknown): Promise<void> {
@@ -123,13 +123,23 @@ export class Deliveries {
         await putAside(database, consumer, event, errorLabel(error), deliveryCount);
         this.#counts.putAside += 1;
         logger.error(fields, 'an event was put aside');
-        message.term();
+        this.#answer(() => message.term());
         return;
       } catch (failure) {
         logger.warn({ ...fields, error: errorLabel(failure) }, 'an event could not be put aside');
       }
     }
-    message.nak(retryDelayMs(deliveryCount));
+    this.#answer(() => message.nak(retryDelayMs(deliveryCount)));
+  }
+
+  // A connection that is closed takes none. The event is then given to someone again, and the inbox knows what became of it here.
+  #answer(send: () => void): void {
+    const { service, consumer, logger } = this.#options;
+    try {
+      send();
+    } catch (error) {
+      logger.warn({ service, consumer, error: errorLabel(error) }, 'the server was not told what became of an event');
+    }
   }
 
   #decode(message: JsMsg): Event | undefined {
@@ -139,7 +149,7 @@ export class Deliveries {
     } catch (error) {
       // The outbox still has it; giving it out again would change nothing.
       logger.error({ service, consumer, seq: message.seq, error: errorLabel(error) }, 'an event cannot be decoded');
-      message.term();
+      this.#answer(() => message.term());
       return undefined;
     }
   }

@@ -59,7 +59,7 @@ function userOf(name: string, { password, consumes = {} }: NatsService): string 
   return [
     '    {',
     `      user: ${quoted(name)}`,
-    `      password: ${password.startsWith('$') ? password : quoted(password)}`,
+    `      password: ${secret(password)}`,
     '      permissions: {',
     `        publish: { allow: [${publish.map(quoted).join(', ')}] }`,
     `        subscribe: { allow: [${quoted(`${inboxPrefixOf(name)}.>`)}] }`,

@@ -9,6 +9,9 @@ export interface Stored extends Place {
   readonly duplicate: boolean;
 }
 
+/** How many events may be on their way at once. */
+export const MAX_IN_FLIGHT = 64;
+
 /**
  * Publishes the events, at most 64 in flight, those of one aggregate one after the other. What is not acknowledged in time is left out, with
  * what follows it in its aggregate: it may be stored or not, and is sent again under the same id. A "duplicate" is believed only when the
@@ -37,8 +40,6 @@ export async function publishBatch(
   await Promise.all(Array.from({ length: Math.min(MAX_IN_FLIGHT, lines.length) }, work));
   return stored;
 }
-
-const MAX_IN_FLIGHT = 64;
 
 async function publish(
   connection: EventConnection,

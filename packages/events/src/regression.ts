@@ -3,7 +3,7 @@ import type { EventConnection } from './connection.ts';
 import { type EventLogger, errorLabel } from './logger.ts';
 import { streamOf } from './names.ts';
 import { markPublished, readStreamMemory, rememberStream, unpublish } from './outbox.ts';
-import type { Stored } from './publish-batch.ts';
+import { MAX_IN_FLIGHT, type Stored } from './publish-batch.ts';
 import { noteRepair } from './repairs.ts';
 import { applySettings, type StreamOptions, StreamRefused } from './stream-settings.ts';
 import { createStream, findStream, recreateConsumers } from './streams.ts';
@@ -71,9 +71,9 @@ export function regressionDetector(
     }
   }
 
-  // Acknowledgements of what was published just before may be lost with the connection: as many as can be in flight, and a margin.
+  // Acknowledgements of what was published just before may be lost with the connection: as many as can be in flight, and as many again.
   const repairFrom = (reused: readonly Stored[]) =>
-    repair('gone back unseen', Math.min(...reused.map(({ streamSeq }) => streamSeq)) - 1 - 2 * 64);
+    repair('gone back unseen', Math.min(...reused.map(({ streamSeq }) => streamSeq)) - 1 - 2 * MAX_IN_FLIGHT);
 
   // In this order: a repair that dies in between leaves the sign that it is needed.
   async function repair(how: string, kept: number): Promise<void> {

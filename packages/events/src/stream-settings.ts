@@ -5,7 +5,7 @@ import { type EventLogger, errorLabel } from './logger.ts';
 import { streamOf, subjectsOf } from './names.ts';
 
 /** How long a stream keeps events. The outbox, and not the stream, is what they are safe in. */
-export const STREAM_DAYS = 30;
+const STREAM_DAYS = 30;
 
 /** What the operator decides about streams; all of it can be changed later, by a restart. */
 export interface StreamOptions {

@@ -12,7 +12,7 @@ import { streamOf, subjectsOf } from './names.ts';
 import { type StreamOptions, streamSettings } from './stream-settings.ts';
 
 /** How long a consumer may take over an event before the server gives it to someone again. */
-export const ACK_WAIT_MS = 30_000;
+const ACK_WAIT_MS = 30_000;
 
 /** The stream of a producing service, or undefined if there is none. */
 export async function findStream(connection: EventConnection, service: string): Promise<StreamInfo | undefined> {

@@ -1,0 +1,46 @@
+import { create, toBinary } from '@bufbuild/protobuf';
+import { EventSchema } from '@eligo/proto/events/v1/events';
+import { newId } from '@eligo/values';
+import type { JsMsg } from 'nats';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { ConsumeOptions } from '../src/consumer-definition.ts';
+import { Deliveries } from '../src/deliveries.ts';
+import { type EventsDatabase, eventsDatabase, recordingLogger, scope } from './support.ts';
+
+let database: EventsDatabase;
+
+beforeAll(async () => {
+  database = await eventsDatabase();
+});
+afterAll(() => database.drop());
+
+// As the client behaves once its connection is closed for good.
+function closed(): never {
+  throw new Error('CONNECTION_CLOSED');
+}
+
+function delivery(): JsMsg {
+  const event = create(EventSchema, { eventId: newId('event'), type: 'account.updated', ...scope });
+  const message = { subject: 'eligo.alpha.test.account.updated', data: toBinary(EventSchema, event) };
+  return { ...message, info: { deliveryCount: 1 }, ack: closed, nak: closed, term: closed } as unknown as JsMsg;
+}
+
+test('an event whose acknowledgement cannot be sent was dealt with, and what waits behind it is', async () => {
+  const logger = recordingLogger();
+  const options = { database: database.open('beta'), service: 'beta', consumer: 'closing', logger };
+  const deliveries = new Deliveries({ ...options, handle: async () => undefined } as unknown as ConsumeOptions);
+  for (let i = 0; i < 3; i += 1) await deliveries.take(delivery(), undefined);
+  await deliveries.idle();
+  expect(deliveries.counts()).toMatchObject({ handled: 3, failed: 0 });
+  await deliveries.take(delivery(), new Set(['price.created']));
+});
+
+test('an event that failed and cannot be given back fails alone', async () => {
+  const logger = recordingLogger();
+  const options = { database: database.open('beta'), service: 'beta', consumer: 'closing', logger };
+  const handle = async () => Promise.reject(new Error('no'));
+  const deliveries = new Deliveries({ ...options, handle } as unknown as ConsumeOptions);
+  await deliveries.take(delivery(), undefined);
+  await deliveries.idle();
+  expect(deliveries.counts()).toMatchObject({ handled: 0, failed: 1 });
+});
