@@ -9,6 +9,8 @@ const maxHeaderBytes = 16_384;
 /** A client that has not sent its headers, or its whole request, by then is cut off. */
 const headersTimeoutMs = 10_000;
 const requestTimeoutMs = 30_000;
+/** Past the longest call: a connection on which nothing has moved for so long, though an answer is due, has a client that does not read. */
+const silenceTimeoutMs = 60_000;
 /** Longer than the load balancers in front of it keep idle connections, so that none is closed under a request. */
 const keepAliveTimeoutMs = 65_000;
 
@@ -32,6 +34,7 @@ export function createHttpServer(listener: RequestListener, maxConnections: numb
     listener,
   );
   server.maxConnections = maxConnections;
+  server.timeout = silenceTimeoutMs;
   // A request for a continuation is answered by reading the body; who asks for anything else is told the same way.
   server.on('checkExpectation', listener);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuseUnreadable(error, socket));
