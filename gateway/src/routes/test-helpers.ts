@@ -36,7 +36,11 @@ export function testHelperBindings(peers: Peers, answers: Answers): Binding[] {
       return answers.one(request, 'checkout_session', session);
     }),
     bind(helpers.expireSession, async (request) =>
-      answers.one(request, 'checkout_session', await checkout.expireSession({ id: request.id }, request.call)),
+      answers.one(
+        request,
+        'checkout_session',
+        await checkout.expireSession({ id: request.id }, moneyCall(request.call)),
+      ),
     ),
     bind(helpers.failRefund, async (request) => {
       const refund = await refunds.settleTestRefund({ id: request.id, succeed: false }, request.call);

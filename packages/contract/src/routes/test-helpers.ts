@@ -91,7 +91,7 @@ export const testHelperRoutes = {
     testOnly: true,
     response: oneOf('checkout_session'),
     expansion: sessionExpansion,
-    errors: ['checkout_session_not_open'],
+    errors: ['checkout_session_not_open', 'lock_timeout'],
   }),
   failRefund: settleRefund('fail', 'Let a pending refund fail'),
   succeedRefund: settleRefund('succeed', 'Let a pending refund succeed'),
