@@ -12,7 +12,6 @@ export interface ApiRequest<Query, Body> {
   readonly id: string;
   readonly query: Query;
   readonly body: Body;
-  /** The fields of the body before defaults, for telling what was given. */
   readonly headers: IncomingHttpHeaders;
   /** What to expand, by canonical keys. */
   readonly expand: ReadonlySet<string>;

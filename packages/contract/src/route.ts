@@ -34,7 +34,7 @@ export interface RouteBody<Schema extends z.ZodType = z.ZodType> {
 
 /** One public endpoint, declared: everything that the gateway, the OpenAPI description and the generic tests know about it. */
 export interface Route<Query extends z.ZodType = z.ZodType, Body extends z.ZodType = z.ZodType> {
-  /** `<resource>.<verb>`; the OpenAPI operation id. */
+  /** `<resource>.<verb>`; with an underscore for the point it is the OpenAPI operation id. */
   readonly id: string;
   readonly summary: string;
   readonly method: Method;
@@ -60,7 +60,7 @@ export interface Route<Query extends z.ZodType = z.ZodType, Body extends z.ZodTy
   readonly testOnly: boolean;
   /** The body is judged before the path's record is looked up (confirm: decisions 7). */
   readonly bodyFirst: boolean;
-  /** One object per line of a stream whose length is not known: the answer of a list without a bound. */
+  /** Its answer is one object that is written piece by piece: a list without a bound, whose length is not known beforehand. */
   readonly streamed: boolean;
   readonly deprecation?: Deprecation | undefined;
   /** The kind of seeded record whose id the generic probes put in the path. */
