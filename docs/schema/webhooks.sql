@@ -262,6 +262,46 @@ $function$;
 alter function due_endpoints(at timestamp with time zone, asking text, most integer) owner to eligo_finder;
 grant execute on function due_endpoints(at timestamp with time zone, asking text, most integer) to eligo_webhooks;
 
+CREATE OR REPLACE FUNCTION webhooks.endpoints_to_exhaust(most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, endpoint_id text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'webhooks', 'pg_temp'
+AS $function$
+  with recursive lane as (
+    (select d.account_id, d.test_mode, d.endpoint_id from webhooks.deliveries d
+      where d.status = 'pending'
+      order by d.account_id, d.test_mode, d.endpoint_id limit 1)
+    union all
+    select n.account_id, n.test_mode, n.endpoint_id
+      from lane l
+      cross join lateral (
+        select d.account_id, d.test_mode, d.endpoint_id from webhooks.deliveries d
+         where d.status = 'pending'
+           and (d.account_id, d.test_mode, d.endpoint_id) > (l.account_id, l.test_mode, l.endpoint_id)
+         order by d.account_id, d.test_mode, d.endpoint_id limit 1
+      ) n
+  )
+  select l.account_id, l.test_mode, l.endpoint_id
+    from lane l
+    join webhooks.endpoints e on e.account_id = l.account_id and e.test_mode = l.test_mode and e.id = l.endpoint_id
+   where e.status = 'disabled'
+   limit most
+$function$;
+alter function endpoints_to_exhaust(most integer) owner to eligo_finder;
+grant execute on function endpoints_to_exhaust(most integer) to eligo_webhooks;
+
+CREATE OR REPLACE FUNCTION webhooks.old_events(before timestamp with time zone, most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, id text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'webhooks', 'pg_temp'
+AS $function$
+  select e.account_id, e.test_mode, e.id from webhooks.events e where e.created_at < before order by e.created_at limit most
+$function$;
+alter function old_events(before timestamp with time zone, most integer) owner to eligo_finder;
+grant execute on function old_events(before timestamp with time zone, most integer) to eligo_webhooks;
+
 CREATE OR REPLACE FUNCTION webhooks.prune_events(outbox_days integer, inbox_days integer, batch integer)
  RETURNS bigint
  LANGUAGE plpgsql
@@ -304,18 +344,6 @@ AS $function$
   $function$;
 alter function prune_events(outbox_days integer, inbox_days integer, batch integer) owner to eligo_finder;
 grant execute on function prune_events(outbox_days integer, inbox_days integer, batch integer) to eligo_webhooks;
-
-CREATE OR REPLACE FUNCTION webhooks.scopes_with_old_events(before timestamp with time zone, most integer)
- RETURNS TABLE(account_id text, test_mode boolean)
- LANGUAGE sql
- STABLE SECURITY DEFINER
- SET search_path TO 'webhooks', 'pg_temp'
-AS $function$
-  select distinct o.account_id, o.test_mode
-    from (select e.account_id, e.test_mode from webhooks.events e where e.created_at < before order by e.created_at limit most) o
-$function$;
-alter function scopes_with_old_events(before timestamp with time zone, most integer) owner to eligo_finder;
-grant execute on function scopes_with_old_events(before timestamp with time zone, most integer) to eligo_webhooks;
 
 alter default privileges in schema webhooks grant delete, insert, select, update on tables to eligo_webhooks;
 

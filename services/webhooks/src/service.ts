@@ -10,6 +10,7 @@ import { publicEvents } from './consumers/public-events.ts';
 import { openPoster } from './jobs/delivery/post.ts';
 import { systemResolver } from './jobs/delivery/resolve.ts';
 import { DeliveryWorker } from './jobs/delivery/worker.ts';
+import { exhaustDeliveries } from './jobs/exhaust-deliveries.ts';
 import { purgeEvents } from './jobs/purge-events.ts';
 import { endpointMethods } from './rpc/endpoints.ts';
 import { eventMethods } from './rpc/events.ts';
@@ -48,6 +49,7 @@ export const webhooksService: ServiceComposition<WebhooksSettings> = {
       jobs: [
         // New deliveries wake the sender by themselves; this finds retries and what a process that died has left.
         { name: 'deliver', everyMs: 1_000, run: () => worker.sweep() },
+        { name: 'exhaust-deliveries', everyMs: 60_000, run: (signal) => exhaustDeliveries(database, signal) },
         { name: 'purge-events', everyMs: 3_600_000, run: (signal) => purgeEvents(database, clock, signal) },
       ],
       async stop() {

@@ -16,7 +16,7 @@ import { testEndpoint } from '../src/actions/test-endpoint.ts';
 import { updateEndpoint } from '../src/actions/update-endpoint.ts';
 import { webhooksService } from '../src/service.ts';
 import { findDelivery, listDeliveries } from '../src/store/deliveries.ts';
-import { findEndpoint, listEndpoints } from '../src/store/endpoints.ts';
+import { findEndpoint, holdDisabled, listEndpoints } from '../src/store/endpoints.ts';
 import { listEvents, purgeEvents } from '../src/store/events.ts';
 import { refundEvent, someScope } from './machine.ts';
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => place.drop());
 
 // They run as the finder, through functions, and answer ids only (architecture, invariant 6).
-const acrossAccounts = /webhooks\.due_endpoints|scopes_with_old_events|pg_prepared_statements|outbox|inbox/;
+const acrossAccounts = /webhooks\.(due_endpoints|endpoints_to_exhaust|old_events)|pg_prepared_statements|outbox|inbox/;
 
 it('every statement of the store finds its rows by an index that leads with account and mode', async () => {
   // One connection, so that all statements are prepared on it, where they can be read back.
@@ -106,5 +106,6 @@ async function runStore(database: Webhooks['database']): Promise<void> {
     await listEvents(database, scope, { eventType: 'refund.created' }, { limit: 1, startingAfter: event.eventId });
   }
   await deleteEndpoint(webhooks, scope, webhookId);
-  await withTx(database, scope, (tx) => purgeEvents(tx, scope, new Date(), 1));
+  await withTx(database, scope, (tx) => holdDisabled(tx, scope, webhookId));
+  await withTx(database, scope, (tx) => purgeEvents(tx, scope, [event.eventId]));
 }

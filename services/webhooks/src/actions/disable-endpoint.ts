@@ -5,8 +5,8 @@ import { exhaustDeliveries } from '../store/deliveries.ts';
 import { disableEndpoint as disableRow } from '../store/endpoints.ts';
 
 /**
- * Disables an endpoint and gives up what was still to be sent to it, which can be retried for as long as its events are kept; an event tells
- * the account's other endpoints. Does nothing when it is disabled already.
+ * Disables an endpoint and gives up what was still to be sent to it, which can be retried for as long as its events are kept (of a long backlog
+ * the first part; a job does the rest); an event tells the account's other endpoints. Does nothing when it is disabled already.
  */
 export async function disableEndpoint(
   tx: Tx,

@@ -23,8 +23,8 @@ export function endpointUrl(text: string, rules: TargetRules): string {
 }
 
 /**
- * The event types of a request as they are stored: each once, `*` for all types, and all when none is named. A well-formed type that
- * Eligo does not emit is kept: software that was written for more events must be able to register for those that there are.
+ * The event types of a request as they are stored: each once, `*` for all types, and all when none is named. Which may be named is the
+ * contract's to say (decisions 14.22); here any well-formed one is kept, so that a service older than its gateway refuses nothing.
  */
 export function endpointEvents(types: readonly string[]): string[] {
   if (types.length > 200) {

@@ -1,17 +1,20 @@
 import { type Database, withTx } from '@eligo/postgres';
 import type { Clock } from '@eligo/values';
 import { eventRetentionMs } from '../domain/stored-event.ts';
-import { purgeEvents as purge, scopesWithOldEvents } from '../store/events.ts';
+import { findOldEvents, purgeEvents as purge } from '../store/events.ts';
+import { scopeKey } from './delivery/lanes.ts';
 
-/** Forgets events older than 30 days with their deliveries, some at a time; says how many. */
-export async function purgeEvents(database: Database, clock: Clock, signal?: AbortSignal): Promise<number> {
+/** Forgets events older than 30 days with their deliveries, some at a time. True when there may be more. */
+export async function purgeEvents(database: Database, clock: Clock, signal?: AbortSignal): Promise<boolean> {
   const before = new Date(clock.now().getTime() - eventRetentionMs);
-  let purged = 0;
-  for (const scope of await scopesWithOldEvents(database, before, mostAtOnce)) {
-    if (signal?.aborted === true) break;
-    purged += await withTx(database, scope, (tx) => purge(tx, scope, before, mostAtOnce));
+  const old = await findOldEvents(database, before, mostAtOnce);
+  for (const own of Map.groupBy(old, ({ scope }) => scopeKey(scope)).values()) {
+    const [{ scope } = { scope: undefined }] = own;
+    if (signal?.aborted || scope === undefined) return false;
+    const eventIds = own.map(({ eventId }) => eventId);
+    await withTx(database, scope, (tx) => purge(tx, scope, eventIds));
   }
-  return purged;
+  return old.length === mostAtOnce;
 }
 
 const mostAtOnce = 1_000;

@@ -1,4 +1,4 @@
-import { type Db, type Page, readPage, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { type Db, type Page, readPage, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
 import type { AttemptResult, Delivery } from '../domain/delivery.ts';
 
 /** Plans the delivery of one event to these endpoints, due at once; those that have it already are left alone. */
@@ -26,9 +26,21 @@ export async function restartDeliveries(
   await tx.execute(restart, scope, [eventId, webhookIds, at]);
 }
 
-/** Gives up everything that is still to be sent to an endpoint. */
-export async function exhaustDeliveries(tx: Tx, scope: Scope, webhookId: string, reason: string): Promise<void> {
-  await tx.execute(exhaust, scope, [webhookId, reason]);
+/**
+ * Gives up what is still to be sent to an endpoint, a thousand at most: some thirty milliseconds of work, where all of a long outage would
+ * exceed what a statement may take. True when there may be more, which is not sent either while the endpoint is disabled.
+ */
+export async function exhaustDeliveries(tx: Tx, scope: Scope, webhookId: string, reason: string): Promise<boolean> {
+  return (await tx.execute(exhaust, scope, [webhookId, reason, mostExhausted])) === mostExhausted;
+}
+
+/** Disabled and deleted endpoints of all accounts that have deliveries which were not given up yet. */
+export async function findEndpointsToExhaust(db: Db, most: number): Promise<{ scope: Scope; webhookId: string }[]> {
+  const rows = await db.rows(findToExhaust, null, [most]);
+  return rows.map((row) => ({
+    scope: { accountId: row.account_id, testMode: row.test_mode },
+    webhookId: row.endpoint_id,
+  }));
 }
 
 /**
@@ -135,7 +147,14 @@ const exhaust = scoped(
   'deliveries.exhaust',
   `update webhooks.deliveries d
       set status = 'exhausted', next_attempt_at = null, last_error = coalesce(d.last_error, $4)
-    where ${here('d')} and d.endpoint_id = $3 and d.status = 'pending'`,
+    where ${here('d')} and d.endpoint_id = $3 and d.id = any(array(
+      select p.id from webhooks.deliveries p where ${here('p')} and p.endpoint_id = $3 and p.status = 'pending'
+       order by p.next_attempt_at, p.id limit $5 for no key update))`,
+);
+const mostExhausted = 1_000;
+const findToExhaust = unscoped<{ account_id: string; test_mode: boolean; endpoint_id: string }>(
+  'deliveries.endpoints_to_exhaust',
+  'select account_id, test_mode, endpoint_id from webhooks.endpoints_to_exhaust($1)',
 );
 const record = scoped(
   'deliveries.record',

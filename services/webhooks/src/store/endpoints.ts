@@ -49,6 +49,11 @@ export async function updateEndpoint(
   return endpointOf(await tx.row(update, scope, [webhookId, change.url, change.events]));
 }
 
+/** Whether the endpoint is disabled or deleted; held so until the transaction ends. */
+export async function holdDisabled(tx: Tx, scope: Scope, webhookId: string): Promise<boolean> {
+  return (await tx.row(selectDisabled, scope, [webhookId])) !== undefined;
+}
+
 /** Takes the endpoint out of every list; its deliveries stay readable to nobody and are purged with their events. */
 export async function deleteEndpoint(tx: Tx, scope: Scope, webhookId: string, at: Date): Promise<void> {
   await tx.execute(softDelete, scope, [webhookId, at]);
@@ -111,6 +116,10 @@ const select = scoped<EndpointRow>('endpoints.get', `select ${columns} from webh
 const selectForUpdate = scoped<EndpointRow>(
   'endpoints.lock',
   `select ${columns} from webhooks.endpoints where ${live} for no key update`,
+);
+const selectDisabled = scoped<{ id: string }>(
+  'endpoints.hold_disabled',
+  `select id from webhooks.endpoints where ${here} and id = $3 and status = 'disabled' for no key update`,
 );
 const subscribed = scoped<{ id: string }>(
   'endpoints.subscribed',

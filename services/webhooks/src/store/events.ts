@@ -45,15 +45,15 @@ export async function listEvents(
   return { events: rows.map(fromRow), hasMore };
 }
 
-/** Accounts that hold events from before this time, found among the oldest `most` events. */
-export async function scopesWithOldEvents(db: Db, before: Date, most: number): Promise<Scope[]> {
+/** Events of all accounts from before this time, the oldest first. */
+export async function findOldEvents(db: Db, before: Date, most: number): Promise<{ scope: Scope; eventId: string }[]> {
   const rows = await db.rows(findOld, null, [before, most]);
-  return rows.map((row) => ({ accountId: row.account_id, testMode: row.test_mode }));
+  return rows.map((row) => ({ scope: { accountId: row.account_id, testMode: row.test_mode }, eventId: row.id }));
 }
 
-/** Forgets at most `most` of the account's events from before this time, with their deliveries; says how many. */
-export async function purgeEvents(tx: Tx, scope: Scope, before: Date, most: number): Promise<number> {
-  return tx.execute(purge, scope, [before, most]);
+/** Forgets these events of the account, with their deliveries and attempts. */
+export async function purgeEvents(tx: Tx, scope: Scope, eventIds: readonly string[]): Promise<void> {
+  await tx.execute(purge, scope, [eventIds]);
 }
 
 interface EventRow {
@@ -88,23 +88,20 @@ const select = scoped<EventRow>(
   'events.get',
   `select ${columns} from webhooks.events where account_id = $1 and test_mode = $2 and id = $3`,
 );
-const findOld = unscoped<{ account_id: string; test_mode: boolean }>(
-  'events.scopes_with_old',
-  'select account_id, test_mode from webhooks.scopes_with_old_events($1, $2)',
+const findOld = unscoped<{ account_id: string; test_mode: boolean; id: string }>(
+  'events.old',
+  'select account_id, test_mode, id from webhooks.old_events($1, $2)',
 );
 const purge = scoped(
   'events.purge',
-  `with old as (
-     select id from webhooks.events where account_id = $1 and test_mode = $2 and created_at < $3 order by id limit $4
-   ), gone as (
-     delete from webhooks.deliveries d using old
-      where d.account_id = $1 and d.test_mode = $2 and d.event_id = old.id
-     returning d.id
+  `with gone as (
+     delete from webhooks.deliveries where account_id = $1 and test_mode = $2 and event_id = any($3)
+     returning id
    ), forgotten as (
      delete from webhooks.attempts a using gone
       where a.account_id = $1 and a.test_mode = $2 and a.delivery_id = gone.id
    )
-   delete from webhooks.events e using old where e.account_id = $1 and e.test_mode = $2 and e.id = old.id`,
+   delete from webhooks.events where account_id = $1 and test_mode = $2 and id = any($3)`,
 );
 
 function fromRow(row: EventRow): StoredEvent {

@@ -31,8 +31,9 @@ export async function dueEndpoints(
 }
 
 /**
- * Takes, or renews when half of the lease is over, the lanes of endpoints that have due deliveries, and reads those deliveries, oldest first. Lanes of other processes are
- * passed over. An endpoint that has been failing gives one, and no more until that one is recorded: a dead receiver costs one probe.
+ * Takes, or renews when half of the lease is over, the lanes of endpoints that have due deliveries, and reads those deliveries, oldest first.
+ * Lanes of other processes are passed over. An endpoint that has been failing gives one, and no more until that one is recorded: a dead
+ * receiver costs one probe.
  */
 export async function claimDeliveries(
   tx: Tx,
