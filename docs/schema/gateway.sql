@@ -34,6 +34,7 @@ create table api_keys (
   expires_at timestamp(3) with time zone,
   revoked_at timestamp(3) with time zone,
   created_at timestamp(3) with time zone default clock_timestamp() not null,
+  rolled_at timestamp(3) with time zone,
   constraint api_keys_pkey PRIMARY KEY (key_id),
   constraint api_keys_key_hash_key UNIQUE (key_hash),
   constraint api_keys_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(account_id),

@@ -118,6 +118,23 @@ describe('keys', () => {
     expect(left).toBeLessThan(61_000);
   });
 
+  test('a key has one successor: rolled again it would hand on the end of its overlap', async () => {
+    const { account_id: accountId } = await createAccount(database, { name: 'x' });
+    const first = await createKey(database, { accountId, testMode: false });
+    const second = await rollKey(database, first.key_id);
+    await expect(rollKey(database, first.key_id)).rejects.toMatchObject({ code: 'conflict' });
+    expect(await rollKey(database, second.key_id)).toMatchObject({ expires_at: null });
+  });
+
+  test('a key that has its own end hands it on, and one that has ended hands on nothing', async () => {
+    const { account_id: accountId } = await createAccount(database, { name: 'x' });
+    const expiresAt = new Date(Date.now() + 3_600_000);
+    const ending = await createKey(database, { accountId, testMode: true, expiresAt });
+    expect(await rollKey(database, ending.key_id)).toMatchObject({ expires_at: expiresAt.toISOString() });
+    const ended = await createKey(database, { accountId, testMode: true, expiresAt: new Date(Date.now() - 1_000) });
+    await expect(rollKey(database, ended.key_id)).rejects.toThrow('api_key_not_found');
+  });
+
   test('a revoked key stays revoked at its first time, and cannot be rolled', async () => {
     const { account_id: accountId } = await createAccount(database, { name: 'x' });
     const { key_id } = await createKey(database, { accountId, testMode: true });

@@ -43,7 +43,10 @@ export async function createKey(database: Database, key: NewKey): Promise<Issued
   });
 }
 
-/** Replaces a key: the new one works at once, the old one until the overlap (24 hours by default) is over. */
+/**
+ * Replaces a key: the new one works at once and for as long as the old one was to, the old one until the overlap (24 hours by default) is
+ * over. Throws api_key_not_found for a key that has ended, conflict for one that was rolled before.
+ */
 export async function rollKey(
   database: Database,
   keyId: string,
@@ -51,8 +54,11 @@ export async function rollKey(
 ): Promise<IssuedKey> {
   return withTx(database, null, async (tx) => {
     const old = await tx.row(lockKey, null, [keyId]);
-    if (old === undefined || old.revoked_at !== null) throw new Failure('api_key_not_found');
-    await tx.execute(expireKey, null, [keyId, overlapMs]);
+    if (old === undefined) throw new Failure('api_key_not_found');
+    if (old.rolled_at !== null) {
+      throw new Failure('conflict', { detail: 'The key was rolled before: roll its successor.' });
+    }
+    await tx.execute(endByRoll, null, [keyId, overlapMs]);
     return insertKey(tx, {
       accountId: old.account_id,
       testMode: old.test_mode,
@@ -135,10 +141,16 @@ const insert = unscoped<KeyRow>(
   `insert into api_keys (key_id, account_id, test_mode, key_hash, last4, scopes, rate_limit, expires_at)
    values ($1, $2, $3, $4, $5, $6, $7, $8) returning ${columns}`,
 );
-const lockKey = unscoped<KeyRow>('keys.lock', `select ${columns} from api_keys where key_id = $1 for update`);
-const expireKey = unscoped(
-  'keys.expire',
-  `update api_keys set expires_at = least(expires_at, clock_timestamp() + $2 * interval '1 millisecond') where key_id = $1`,
+const lockKey = unscoped<KeyRow & { readonly rolled_at: Date | null }>(
+  'keys.lock',
+  `select ${columns}, rolled_at from api_keys
+   where key_id = $1 and revoked_at is null and (expires_at is null or expires_at > clock_timestamp()) for update`,
+);
+const endByRoll = unscoped(
+  'keys.end_by_roll',
+  `update api_keys set rolled_at = clock_timestamp(),
+     expires_at = least(expires_at, clock_timestamp() + $2 * interval '1 millisecond')
+   where key_id = $1`,
 );
 const revoke = unscoped<KeyRow>(
   'keys.revoke',
