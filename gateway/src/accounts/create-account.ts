@@ -1,6 +1,6 @@
 import { type Database, unscoped, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
-import { type Account, type AccountRow, accountColumns, toAccount } from './account-row.ts';
+import { type Account, accountColumns } from './account-row.ts';
 import { checkFeatures, checkName } from './account-rules.ts';
 import { assertOrganization } from './organizations.ts';
 
@@ -9,8 +9,6 @@ export interface NewAccount {
   readonly name: string;
   readonly features?: readonly string[] | undefined;
   readonly organizationId?: string | undefined;
-  /** Where a subscription goes when its dunning ends: `canceled` by default. */
-  readonly dunningEnd?: 'canceled' | 'unpaid' | undefined;
 }
 
 /** Creates a partner account. */
@@ -19,15 +17,15 @@ export async function createAccount(database: Database, account: NewAccount): Pr
   const name = checkName(account.name);
   return withTx(database, null, async (tx) => {
     if (account.organizationId !== undefined) await assertOrganization(tx, account.organizationId);
-    const values = [newId('account'), name, account.organizationId ?? null, features, account.dunningEnd ?? 'canceled'];
+    const values = [newId('account'), name, account.organizationId ?? null, features];
     const row = await tx.row(insertAccount, null, values);
     if (row === undefined) throw new Error('an inserted account was not returned');
-    return toAccount(row);
+    return row;
   });
 }
 
-const insertAccount = unscoped<AccountRow>(
+const insertAccount = unscoped<Account>(
   'accounts.insert',
-  `insert into accounts (account_id, name, organization_id, features, dunning_end) values ($1, $2, $3, $4, $5)
+  `insert into accounts (account_id, name, organization_id, features) values ($1, $2, $3, $4)
    returning ${accountColumns}`,
 );

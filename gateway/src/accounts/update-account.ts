@@ -1,6 +1,6 @@
 import { Failure } from '@eligo/failures';
 import { type Database, unscoped, withTx } from '@eligo/postgres';
-import { type Account, type AccountRow, accountColumns, toAccount } from './account-row.ts';
+import { type Account, accountColumns } from './account-row.ts';
 import { checkFeatures, checkName } from './account-rules.ts';
 import { assertOrganization } from './organizations.ts';
 
@@ -11,7 +11,6 @@ export interface AccountChange {
   readonly removeFeatures?: readonly string[] | undefined;
   /** Null takes the account out of its organization. */
   readonly organizationId?: string | null | undefined;
-  readonly dunningEnd?: 'canceled' | 'unpaid' | undefined;
 }
 
 /** Changes an account's settings; every gateway and service works by them within seconds. */
@@ -26,31 +25,25 @@ export async function updateAccount(database: Database, accountId: string, chang
     );
     const organization = change.organizationId === undefined ? found.organization_id : change.organizationId;
     const name = change.name === undefined ? found.name : checkName(change.name);
-    const row = await tx.row(update, null, [
-      accountId,
-      name,
-      organization,
-      features,
-      change.dunningEnd ?? found.dunning_end,
-    ]);
+    const row = await tx.row(update, null, [accountId, name, organization, features]);
     if (row === undefined) throw new Error('a locked account was not updated');
-    return toAccount(row);
+    return row;
   });
 }
 
 /** All accounts, oldest first. */
-export async function listAccounts(database: Database): Promise<Account[]> {
-  return (await database.rows(list, null)).map(toAccount);
+export function listAccounts(database: Database): Promise<Account[]> {
+  return database.rows(list, null);
 }
 
-const lock = unscoped<AccountRow>(
+const lock = unscoped<Account>(
   'accounts.lock',
   `select ${accountColumns} from accounts where account_id = $1 for update`,
 );
-const list = unscoped<AccountRow>('accounts.list', `select ${accountColumns} from accounts order by account_id`);
-const update = unscoped<AccountRow>(
+const list = unscoped<Account>('accounts.list', `select ${accountColumns} from accounts order by account_id`);
+const update = unscoped<Account>(
   'accounts.update',
-  `update accounts set name = $2, organization_id = $3, features = $4, dunning_end = $5, version = version + 1,
+  `update accounts set name = $2, organization_id = $3, features = $4, version = version + 1,
      updated_at = clock_timestamp()
    where account_id = $1 returning ${accountColumns}`,
 );
