@@ -127,3 +127,22 @@ test('a key is looked up again after 3.5 s, whatever becomes of the wall clock',
   expect(get(apiKey)).toBeUndefined();
   clock.mockRestore();
 });
+
+test('who listens is heard again after the connection was lost, once, and not after it has stopped', async () => {
+  const listeners = async () =>
+    (
+      await databases.admin<{ pid: number }>(
+        `select pid from pg_stat_activity
+         where application_name = 'eligo gateway keys' and datname = current_database() and query like 'listen%'`,
+      )
+    ).map(({ pid }) => pid);
+  const [first] = await listeners();
+  await databases.admin('select pg_terminate_backend($1, 5000)', [first]);
+  await vi.waitFor(async () => expect(await listeners()).toEqual([expect.any(Number)]), { timeout: 5_000 });
+  const { apiKey, keyId } = await newKey();
+  await find(apiKey);
+  await revokeKey(database, keyId);
+  await vi.waitFor(() => expect(get(apiKey)).toBeUndefined(), { interval: 5, timeout: 3_000 });
+  await cache.stop();
+  await vi.waitFor(async () => expect(await listeners()).toEqual([]), { timeout: 3_000 });
+});

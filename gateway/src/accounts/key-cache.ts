@@ -1,5 +1,4 @@
-import type { Database } from '@eligo/postgres';
-import { openSession, type Session } from '@eligo/postgres';
+import { type Database, openSession, type Session } from '@eligo/postgres';
 import type { CallerContext } from '@eligo/proto/caller/v1/caller';
 import type { CallerInit } from '@eligo/rpc';
 import { isId } from '@eligo/values';
@@ -103,6 +102,7 @@ export class KeyCache {
   #listenAgain(): void {
     this.#session = undefined;
     if (this.#stopped) return;
+    clearTimeout(this.#retry);
     this.#retry = setTimeout(() => void this.listen(), reconnectMs);
     this.#retry.unref();
   }
