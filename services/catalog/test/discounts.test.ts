@@ -1,3 +1,4 @@
+import type { Failure } from '@eligo/failures';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Machine, machine, refusalOf, type Shop } from './machine.ts';
@@ -132,6 +133,33 @@ describe('a redemption', () => {
     expect(outcomes.filter((outcome) => outcome === 'promo_code_invalid')).toHaveLength(90);
     const after = await on.gateway.getPromoCode({ id: promoCodeId }, shop);
     expect([after.timesRedeemed, after.coupon?.timesRedeemed]).toEqual([10, 10]);
+  });
+
+  it('that comes too late names what is used up at the discounts, and a code whose coupon is used up as that code', async () => {
+    const shop = on.account();
+    const fresh = await promoCode(shop);
+    const code = await promoCode(shop, {}, { maxRedemptions: 1 });
+    const couponId = code.coupon?.couponId ?? '';
+    await reserve(shop, { couponIds: [couponId] });
+    const bodyPath = ['body', 'checkout_session'];
+    const refused = (request: object) =>
+      reserve(shop, { bodyPath, ...request }).then(
+        () => 'no refusal',
+        (error) => (error as Failure).violations,
+      );
+    const loc = [...bodyPath, 'discounts'];
+    const invalid = 'promo_code_invalid';
+    // Checkout names the coupons behind the codes, too.
+    expect(await refused({ couponIds: [couponId], promoCodeIds: [fresh.promoCodeId, code.promoCodeId] })).toEqual([
+      { loc, type: invalid, msg: `${invalid}: ${code.promoCodeId}` },
+    ]);
+    expect(await refused({ couponIds: [couponId], promoCodeIds: [fresh.promoCodeId] })).toEqual([
+      { loc, type: 'coupon_not_applicable', msg: `coupon_not_applicable: ${couponId}` },
+    ]);
+    await on.gateway.updatePromoCode({ id: fresh.promoCodeId, active: false }, shop);
+    expect(await refused({ promoCodeIds: [fresh.promoCodeId] })).toEqual([
+      { loc, type: invalid, msg: `${invalid}: ${fresh.promoCodeId}` },
+    ]);
   });
 
   it('counts a coupon once for a session, however often it is listed and whatever is repeated', async () => {

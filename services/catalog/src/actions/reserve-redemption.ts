@@ -1,6 +1,7 @@
 import { Failure, type FailureCode } from '@eligo/failures';
 import { withTx } from '@eligo/postgres';
 import type { Loc } from '../domain/field-rules.ts';
+import { badReference } from '../domain/reference.ts';
 import {
   claimRedemption,
   countCoupons,
@@ -30,20 +31,26 @@ export function reserveRedemption({ database }: Work, { scope }: Asker, input: R
   const promoCodeIds = [...new Set(input.promoCodeIds)];
   return withTx(database, scope, async (tx) => {
     const behind = await couponsOfPromoCodes(tx, scope, promoCodeIds);
-    const couponIds = [...new Set([...input.couponIds, ...behind])];
+    const couponIds = [...new Set([...input.couponIds, ...behind.values()])];
     const redemption = { state: 'reserved', couponIds, promoCodeIds } as const;
     if (!(await claimRedemption(tx, scope, input.sessionId, redemption))) {
       const earlier = await lockRedemption(tx, scope, input.sessionId);
       if (earlier?.state === 'released') throw new Failure('conflict');
       return;
     }
-    const coupons = await countCoupons(tx, scope, couponIds);
-    if (coupons.length < couponIds.length) throw refusal('coupon_not_applicable', input.discountsLoc);
-    const codes = await countPromoCodes(tx, scope, promoCodeIds, input.customerId, input.at);
-    if (codes.length < promoCodeIds.length) throw refusal('promo_code_invalid', input.discountsLoc);
+    const coupons = new Set(await countCoupons(tx, scope, couponIds));
+    // A code whose coupon is used up cannot be used: told of the code, as it is when the cart is resolved.
+    const dead = promoCodeIds.find((id) => !coupons.has(behind.get(id) ?? ''));
+    if (dead !== undefined) throw refusal('promo_code_invalid', dead, input.discountsLoc);
+    const used = couponIds.find((id) => !coupons.has(id));
+    if (used !== undefined) throw refusal('coupon_not_applicable', used, input.discountsLoc);
+    const codes = new Set(await countPromoCodes(tx, scope, promoCodeIds, input.customerId, input.at));
+    const refused = promoCodeIds.find((id) => !codes.has(id));
+    if (refused !== undefined) throw refusal('promo_code_invalid', refused, input.discountsLoc);
   });
 }
 
-function refusal(code: FailureCode, loc: Loc | undefined): Failure {
-  return loc === undefined ? new Failure(code) : Failure.invalid(loc, code, code);
+// The call knows the discounts by their records and not by their places in the body, so the entry names the record.
+function refusal(code: FailureCode, id: string, loc: Loc | undefined): Failure {
+  return loc === undefined ? new Failure(code) : badReference(loc, code, id);
 }

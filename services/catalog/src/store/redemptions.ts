@@ -35,9 +35,14 @@ export function settleRedemption(
   return tx.execute(settle, scope, [sessionId, state]);
 }
 
-/** The coupons behind these promo codes. */
-export async function couponsOfPromoCodes(tx: Tx, scope: Scope, promoCodeIds: readonly string[]): Promise<string[]> {
-  return (await tx.rows(couponsOf, scope, [promoCodeIds])).map(({ couponId }) => couponId);
+/** The coupon behind each of these promo codes. */
+export async function couponsOfPromoCodes(
+  tx: Tx,
+  scope: Scope,
+  promoCodeIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const rows = await tx.rows(couponsOf, scope, [promoCodeIds]);
+  return new Map(rows.map(({ promoCodeId, couponId }) => [promoCodeId, couponId]));
 }
 
 /** Counts one redemption of each of these coupons that still takes one, and returns their ids. Rows are locked in the order of their ids. */
@@ -78,9 +83,10 @@ const settle = scoped(
   'redemptions.settle',
   `update redemptions set state = $4, settled_at = now() where ${ofScope} and session_id = $3 and state = 'reserved'`,
 );
-const couponsOf = scoped<{ couponId: string }>(
+const couponsOf = scoped<{ promoCodeId: string; couponId: string }>(
   'redemptions.coupons_of',
-  `select distinct coupon_id as "couponId" from promo_codes where ${ofScope} and promo_code_id = any($3::text[])`,
+  `select promo_code_id as "promoCodeId", coupon_id as "couponId" from promo_codes
+   where ${ofScope} and promo_code_id = any($3::text[])`,
 );
 // Locking in the order of the ids first keeps two sessions that share coupons from waiting for each other in a circle.
 const countCoupon = scoped<{ id: string }>(
