@@ -151,6 +151,7 @@ it('imports a product-code list, changes nothing by the same list, and an item i
   expect(await json('product-codes', 'import', file)).toMatchObject({
     version: 1,
     is_new: false,
+    effective_at: first.effective_at,
     added: 0,
     changed: 0,
   });

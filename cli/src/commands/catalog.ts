@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { type FoodPolicy, type ImportProgress, importProductCodes, setFoodPolicy } from '@eligo/catalog';
+import { parseTime } from '@eligo/contract';
 import { type Command, UsageError } from '../command.ts';
 import { withCatalog } from '../connect.ts';
 import { progressBar } from '../progress-bar.ts';
@@ -30,10 +31,14 @@ export const catalogCommands: readonly Command[] = [
       );
       bar(1, `${result.total} codes`);
       const { version, isNew, total, added, changed, removed, rejected, rejections } = result;
+      const effective = result.effectiveAt?.toISOString() ?? null;
+      const isLater = result.effectiveAt !== null && result.effectiveAt.getTime() > Date.now();
       return {
-        json: { version, is_new: isNew, total, added, changed, removed, rejected, rejections },
+        json: { version, is_new: isNew, effective_at: effective, total, added, changed, removed, rejected, rejections },
         lines: [
           isNew ? `version ${version}: ${total} codes` : `nothing changed: version ${version} stays, ${total} codes`,
+          // A version never overtakes the one before it, which may have been given a later day.
+          ...(isLater ? [`takes effect at ${effective}; until then answers rely on the version before`] : []),
           `${added} added, ${changed} changed, ${removed} removed, ${rejected} lines rejected`,
           ...rejections.slice(0, 10).map(({ line, reason }) => `  line ${line}: ${reason}`),
         ],
@@ -60,9 +65,9 @@ export const catalogCommands: readonly Command[] = [
 
 function timeOf(text: string | undefined): Date | undefined {
   if (text === undefined) return undefined;
-  const time = new Date(text);
-  if (Number.isNaN(time.getTime())) throw new UsageError('--effective-at is an ISO 8601 time');
-  return time;
+  const ms = parseTime(text);
+  if (ms === undefined) throw new UsageError('--effective-at is an ISO 8601 time');
+  return new Date(ms);
 }
 
 // Reading is most of the work; the comparison is one statement, of which nothing is known until it ends.

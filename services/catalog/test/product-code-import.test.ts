@@ -138,6 +138,9 @@ describe('the import of a product-code list', () => {
       [next.version],
     );
     expect(stored?.effective_at).toEqual(later);
+    // Whoever imports is told, also when a later day than was asked for is the reason that nothing seems to happen.
+    expect([future.effectiveAt, next.effectiveAt]).toEqual([later, later]);
+    expect(await importList([...dated, `${b},service,,,`])).toMatchObject({ isNew: false, effectiveAt: later });
     expect((await classOf(a)).version).toBe('2');
     on.clock.set(later);
     expect((await classOf(a)).class).toBe('vision');
@@ -190,6 +193,10 @@ describe('the import of a product-code list', () => {
     await expect(importList([header, '036000291453,vision,,,'])).rejects.toThrow(
       'nothing was changed; line 2: the code is not a UPC or GTIN with a right check digit',
     );
+    async function* binary() {
+      yield Buffer.concat([Buffer.from(`${header}\n${d},vision,`), Buffer.from([0xff, 0xfe])]);
+    }
+    await expect(importList([], { source: binary() })).rejects.toThrow('the list is not UTF-8 text');
     async function* broken() {
       yield `${header}\n${d},vision,,,\n`;
       throw new Error('the source broke off');

@@ -13,7 +13,7 @@ export async function* csvRecords(source: AsyncIterable<Uint8Array | string>): A
   let rest = '';
   let line = 1;
   for await (const chunk of source) {
-    const text = rest + (typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true }));
+    const text = rest + (typeof chunk === 'string' ? chunk : decoded(decoder, line, chunk));
     const end = wholeUntil(text);
     rest = text.slice(end);
     if (rest.length > longestRecord)
@@ -23,8 +23,16 @@ export async function* csvRecords(source: AsyncIterable<Uint8Array | string>): A
     yield records;
   }
   const records: CsvRecord[] = [];
-  addRecords(`${rest}${decoder.decode()}\n`, line, records);
+  addRecords(`${rest}${decoded(decoder, line)}\n`, line, records);
   yield records;
+}
+
+function decoded(decoder: InstanceType<typeof TextDecoder>, line: number, chunk?: Uint8Array): string {
+  try {
+    return chunk === undefined ? decoder.decode() : decoder.decode(chunk, { stream: true });
+  } catch (error) {
+    throw new RangeError(`the list is not UTF-8 text (at line ${line} or later)`, { cause: error });
+  }
 }
 
 // The end of the last line that is not inside quotes.

@@ -19,6 +19,8 @@ export interface ImportedVersion {
   readonly added: number;
   readonly changed: number;
   readonly removed: number;
+  /** When that version takes effect; null for an empty list that was never filled. */
+  readonly effectiveAt: Date | null;
 }
 
 /** One import at a time: the lock is held until the transaction ends. Also gives the comparison memory to work in. */
@@ -56,8 +58,10 @@ export async function publishStaged(tx: Tx, source: string, effectiveAt: Date | 
   }
   await tx.execute(clear, null);
   // The last statement: what was asked while the list was read and compared was answered by the version before.
-  if (isNew) await tx.execute(insertVersion, null, [version, source, effectiveAt, total, added, changed, removed]);
-  return { version, isNew, total, added, changed, removed };
+  const current = isNew
+    ? await tx.row(insertVersion, null, [version, source, effectiveAt, total, added, changed, removed])
+    : await tx.row(findVersion, null, [version]);
+  return { version, isNew, total, added, changed, removed, effectiveAt: current?.effectiveAt ?? null };
 }
 
 const lock = unscoped(
@@ -95,11 +99,16 @@ const compare = unscoped<{ before: number; total: number; added: number; changed
      (count(*) filter (where not is_new and not is_gone))::integer as changed
    from different`,
 );
-const insertVersion = unscoped(
+const insertVersion = unscoped<{ effectiveAt: Date }>(
   'product_codes.insert_version',
   `insert into product_code_versions (version, source, effective_at, imported_at, rows_total, rows_added, rows_changed, rows_removed)
    select $1, $2, greatest(made.at, $3::timestamptz, (select max(effective_at) from product_code_versions)), made.at, $4, $5, $6, $7
-   from (select date_trunc('milliseconds', clock_timestamp()) as at) made`,
+   from (select date_trunc('milliseconds', clock_timestamp()) as at) made
+   returning effective_at as "effectiveAt"`,
+);
+const findVersion = unscoped<{ effectiveAt: Date }>(
+  'product_codes.find_version',
+  'select effective_at as "effectiveAt" from product_code_versions where version = $1',
 );
 const close = unscoped(
   'product_codes.close',
