@@ -11,20 +11,32 @@ const maxParameters = 1_000;
 
 export function parseQuery(text: string): Query {
   if (text === '') return noQuery;
+  if (text.split('&', maxParameters + 1).length > maxParameters) {
+    throw Failure.invalid(['query'], 'invalid_query', `Must have at most ${maxParameters} parameters`);
+  }
   try {
-    return qs.parse(text, {
+    const query = qs.parse(text, {
       depth: 4,
-      arrayLimit: 100,
+      arrayLimit: maxParameters,
       parameterLimit: maxParameters,
-      throwOnLimitExceeded: true,
       plainObjects: true,
       // A name that is given twice is an array, which a parameter that takes one value refuses.
       duplicates: 'combine',
       decoder: decode,
     });
+    return Array.isArray(query.metadata) ? { ...query, metadata: numbered('metadata', text) ?? query.metadata } : query;
   } catch (error) {
     throw error instanceof Failure ? error : Failure.invalid(['query'], 'invalid_query', 'The query cannot be read');
   }
+}
+
+// A number in brackets is a position to qs, and positions are closed up. Under metadata it is a key that the partner chose: there the names are
+// taken as they stand, if they are all of that form and each is given once.
+function numbered(name: string, text: string): Query | undefined {
+  const given = [...new URLSearchParams(text)].filter(([one]) => one === name || one.startsWith(`${name}[`));
+  const keys = given.map(([one]) => /\[(\d+)\]$/.exec(one.slice(name.length))?.[1]);
+  if (keys.includes(undefined) || new Set(keys).size < keys.length) return undefined;
+  return Object.fromEntries(given.map(([, value], at) => [keys[at], value]));
 }
 
 // qs drops such a name silently, however it was written, which would widen a filter.

@@ -25,7 +25,11 @@ export function violationsOf(
     if (issue.code === 'invalid_type') mistyped.add(place);
     const path = issue.code === 'invalid_key' ? issue.path.slice(0, -1) : issue.path;
     const value = valueAt(sent, issue.path);
-    violations.push({ loc: locOf(at, [...prefix, ...path]), msg: messageOf(issue, value), type: typeOf(issue, value) });
+    violations.push({
+      loc: locOf(at, [...prefix, ...path]),
+      msg: messageOf(issue, value, at),
+      type: typeOf(issue, value),
+    });
     if (violations.length === maxViolations) break;
   }
   return violations;
@@ -34,24 +38,32 @@ export function violationsOf(
 function typeOf(issue: z.core.$ZodIssue, value: unknown): string {
   if (issue.code === 'custom' && typeof issue.params?.type === 'string') return issue.params.type;
   if (value === undefined) return 'missing';
-  return issue.code;
+  return plainTypes[issue.code] ?? issue.code;
 }
 
-function messageOf(issue: z.core.$ZodIssue, value: unknown): string {
+// What the validator calls its own means is told as what is wrong with the value.
+const plainTypes: Readonly<Record<string, string>> = { custom: 'invalid_value', invalid_union: 'invalid_type' };
+
+function messageOf(issue: z.core.$ZodIssue, value: unknown, at: 'body' | 'query'): string {
   if (issue.code === 'custom' && String(issue.params?.type).endsWith('_not_found')) {
     const known = typeof value === 'string' && idKindOf(value) !== undefined;
     return known ? `${issue.message}: ${value}` : issue.message;
   }
-  if (issue.code === 'invalid_key') return 'Invalid field name';
+  if (issue.code === 'invalid_key') return `Invalid field name${issue.issues.map(faultOfKey).slice(0, 1).join()}`;
   if (issue.code === 'custom') return issue.message;
-  return value === undefined ? 'Field required' : (demandOf(issue) ?? issue.message);
+  return value === undefined ? 'Field required' : (demandOf(issue, at) ?? issue.message);
+}
+
+function faultOfKey(issue: z.core.$ZodIssue): string {
+  const demand = demandOf(issue, 'body') ?? issue.message;
+  return `: ${demand.charAt(0).toLowerCase()}${demand.slice(1)}`;
 }
 
 // What the field must be, in words that need no knowledge of the validator.
-function demandOf(issue: z.core.$ZodIssue): string | undefined {
+function demandOf(issue: z.core.$ZodIssue, at: 'body' | 'query'): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
-      return `Must be ${typeNames[issue.expected] ?? issue.expected}`;
+      return `Must be ${(at === 'query' ? queryTypeNames : typeNames)[issue.expected] ?? issue.expected}`;
     case 'invalid_value':
       return `Must be one of ${issue.values.join(', ')}`;
     case 'too_small':
@@ -65,7 +77,9 @@ function demandOf(issue: z.core.$ZodIssue): string | undefined {
 
 function bound(origin: string, relation: string, limit: number | bigint): string {
   const counted = countedNames[origin];
-  return counted === undefined ? `Must be ${relation} ${limit}` : `Must have ${relation} ${limit} ${counted}`;
+  if (counted === undefined) return `Must be ${relation} ${limit}`;
+  const [one, many] = counted;
+  return `Must have ${relation} ${limit} ${Number(limit) === 1 ? one : many}`;
 }
 
 const typeNames: Readonly<Record<string, string>> = {
@@ -78,7 +92,18 @@ const typeNames: Readonly<Record<string, string>> = {
   string: 'a string',
 };
 
-const countedNames: Readonly<Record<string, string>> = { array: 'entries', string: 'characters' };
+// In a query everything is text, or has been given several times or with brackets.
+const queryTypeNames: Readonly<Record<string, string>> = {
+  ...typeNames,
+  object: 'of the form name[key]=value',
+  record: 'of the form name[key]=value',
+  string: 'one value, given once',
+};
+
+const countedNames: Readonly<Record<string, readonly [string, string]>> = {
+  array: ['entry', 'entries'],
+  string: ['character', 'characters'],
+};
 
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   let found = value;

@@ -225,12 +225,14 @@ describe('violations', () => {
     [{ amount: 11 }, 'Must be at most 10'],
     [{ above: 0 }, 'Must be more than 0'],
     [{ list: 'a long text is no list, and has no entries to count' }, 'Must be a list'],
-    [{ list: [] }, 'Must have at least 1 entries'],
+    [{ list: [] }, 'Must have at least 1 entry'],
     [{ metadata: 'x' }, 'Must be an object'],
     [{ flag: 'yes' }, 'Must be true or false'],
     [{ mode: 'x' }, 'Must be one of payment, setup'],
     [{ at: {} }, 'Must be an ISO 8601 time or Unix seconds'],
     [{ short: 'abc' }, 'Must have at most 2 characters'],
+    [{ metadata: { [`${'k'.repeat(41)}`]: 'x' } }, 'Invalid field name: must have at most 40 characters'],
+    [{ metadata: { '': 'x' } }, 'Invalid field name: must not be empty'],
   ])('%j is told once, in plain words: %s', (sent, msg) => {
     const fields = {
       text: z.string(),
@@ -246,6 +248,17 @@ describe('violations', () => {
     const result = z.object(fields).partial().safeParse(sent);
     const told = violationsOf(result.error as z.ZodError, 'body', [], sent);
     expect(told.map((violation) => violation.msg)).toEqual([msg]);
+  });
+
+  test.each([
+    [routes.coupons.create, { amount_off: -1 }, 'amount_off', 'Must be at least 1'],
+    [routes.coupons.create, { amount_off: 1, percent_off: 1 }, 'amount_off', 'Supply either amount_off or percent_off'],
+    [routes.productComponents.create, { name: 'Oats', serving_size_g: -1 }, 'serving_size_g', 'Must be more than 0'],
+    [routes.prices.create, { unit_amount: 1 }, 'product', 'Supply either product or product_data'],
+  ] as const)('of %#: one fault is told once', ({ body }, sent, name, msg) => {
+    const { error } = body?.schema.safeParse(sent) ?? {};
+    const told = violationsOf(error as z.ZodError, 'body', [], sent);
+    expect(told).toMatchObject([{ loc: ['body', name], msg }]);
   });
 
   test('thousands of faults are told by the first fifty, in the time that these take', () => {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { listOf, oneOf } from '../answers.ts';
-import { amount, count, metadata, reference, text } from '../fields.ts';
+import { count, metadata, reference, text } from '../fields.ts';
 import { limits } from '../limits.ts';
 import { listQuery } from '../query.ts';
 import { defineRoute } from '../route.ts';
@@ -25,14 +25,14 @@ export const percentOff = z
 /** A reduction takes off an amount or a percentage. */
 export const reduction = {
   name: text(limits.shortTextLength).optional(),
-  amount_off: amount.min(1).optional(),
+  amount_off: z.int().min(1).max(limits.amountCents).optional(),
   percent_off: percentOff.optional(),
   applies_to: appliesTo.optional(),
 };
 
 export const oneReduction = {
   path: ['amount_off'],
-  error: 'Supply amount_off or percent_off',
+  error: 'Supply either amount_off or percent_off',
   params: { type: 'one_of_required' },
 };
 

@@ -25,9 +25,7 @@ const nutrition = z.object({
 const mutable = {
   category: requiredText(limits.shortTextLength).optional(),
   nutrition_basis: z.enum(['per_100g', 'as_served']).optional(),
-  serving_size_g: decimal
-    .refine((size) => size > 0, { error: 'Must be more than 0', params: { type: 'too_small' } })
-    .optional(),
+  serving_size_g: z.number().gt(0).max(limits.decimal).optional(),
   nutrition: nutrition.optional(),
   vegan: z.boolean().optional(),
   gluten_free: z.boolean().optional(),

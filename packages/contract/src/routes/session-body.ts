@@ -31,7 +31,7 @@ const priceData = z
   })
   .refine((price) => (price.product === undefined) !== (price.product_data === undefined), {
     path: ['product'],
-    error: 'Supply product or product_data',
+    error: 'Supply either product or product_data',
     params: { type: 'one_of_required' },
   });
 
