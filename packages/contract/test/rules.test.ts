@@ -75,6 +75,11 @@ describe('a price', () => {
     expect(schema.safeParse(price).success).toBe(false);
     expect(schema.safeParse({ ...price, product, product_data }).success).toBe(false);
   });
+
+  test('takes an empty lookup_key, which is none, at creation and as a change', () => {
+    expect(schema.safeParse({ ...price, product: newId('product'), lookup_key: '' }).success).toBe(true);
+    expect(routes.prices.update.body?.schema.safeParse({ lookup_key: '' }).success).toBe(true);
+  });
 });
 
 test('coupons take a percent of more than 0, at most 100, with two decimals at most', () => {

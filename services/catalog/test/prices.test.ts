@@ -144,6 +144,16 @@ describe('a lookup key', () => {
     expect((await on.gateway.getPrice({ id: first.priceId }, shop)).lookupKey).toBeUndefined();
   });
 
+  it('that is empty is none, also for two prices and in place of one that was set', async () => {
+    const shop = on.account();
+    const id = await product(shop);
+    const keyed = await price(shop, id, { lookupKey: 'k' });
+    for (let made = 0; made < 2; made += 1) {
+      expect((await price(shop, id, { lookupKey: '' })).lookupKey).toBeUndefined();
+    }
+    expect((await on.gateway.updatePrice({ id: keyed.priceId, lookupKey: '' }, shop)).lookupKey).toBeUndefined();
+  });
+
   it('held by another product stays there, also when that is archived', async () => {
     const shop = on.account();
     const holder = await price(shop, await product(shop), { lookupKey: 'k', active: false });

@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import { expansionOfRecord, listOf, oneOf } from '../answers.ts';
-import { amount, eligibilityClass, metadata, recurring, reference, requiredText, text } from '../fields.ts';
+import { amount, eligibilityClass, metadata, recurring, reference, text } from '../fields.ts';
 import { limits } from '../limits.ts';
 import { boolean, listQuery, metadataFilter, queryList, queryReference } from '../query.ts';
 import { defineRoute, type Method } from '../route.ts';
 import { productData } from './products.ts';
 
 const expansion = expansionOfRecord('price');
-const lookupKey = requiredText(limits.shortTextLength);
+/** An empty one is none: a storefront sends it for a product without a code of its own. */
+const lookupKey = text(limits.shortTextLength);
 
 const creation = z
   .object({
@@ -24,7 +25,7 @@ const creation = z
   })
   .refine((price) => (price.product === undefined) !== (price.product_data === undefined), {
     path: ['product'],
-    error: 'Supply product or product_data',
+    error: 'Supply either product or product_data',
     params: { type: 'one_of_required' },
   });
 

@@ -129,7 +129,7 @@ function checkRecurring(recurring: PriceInput['recurring'], loc: Loc): Recurring
   return { interval, intervalCount, trialPeriodDays };
 }
 
-// An empty key is none: storefronts send '' for a product without a code of its own.
+// An empty key is none.
 function checkLookupKey(key: string | null, loc: Loc): string | null {
   if (key === null || key === '') return null;
   if ([...key].length > indexedTextLength) {
