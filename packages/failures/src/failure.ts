@@ -1,4 +1,4 @@
-import { type FailureCode, type FailureRow, failureTable } from './table.ts';
+import { type FailureCode, type FailureRow, failureTable, isFailureCode } from './table.ts';
 
 /** What is wrong with one field of the body or the query. `loc` is the path to it, list positions as strings too. */
 export interface Violation {
@@ -72,7 +72,7 @@ export function failureAnswer(failure: Failure): {
     failure.retryAfterSeconds === undefined ? {} : { 'Retry-After': String(Math.ceil(failure.retryAfterSeconds)) };
   const { status } = failure;
   if (failure.violations !== undefined) {
-    return { status, headers, body: { detail: failure.violations.map(({ loc, msg, type }) => ({ loc, msg, type })) } };
+    return { status, headers, body: { detail: failure.violations.map(inWords) } };
   }
   const body = { code: failure.code, detail: `${failure.detail} ${failure.row.remedy}` };
   return {
@@ -80,4 +80,11 @@ export function failureAnswer(failure: Failure): {
     headers,
     body: failure.declineCode === undefined ? body : { ...body, decline_code: failure.declineCode },
   };
+}
+
+// An entry that says no more than its code says what that means, as a refusal's `detail` does. One that names a record stays as it is.
+function inWords({ loc, msg, type }: Violation): Violation {
+  if (msg !== type || !isFailureCode(type)) return { loc, msg, type };
+  const { detail, remedy } = failureTable[type];
+  return { loc, msg: `${type}: ${detail} ${remedy}`, type };
 }

@@ -140,6 +140,26 @@ describe('a Failure', () => {
   });
 });
 
+describe('an entry of a 422', () => {
+  const told = (type: string, msg: string) => {
+    const { body } = failureAnswer(Failure.invalid(['body', 'x'], type, msg));
+    return 'code' in body ? undefined : body.detail;
+  };
+
+  test('that is a code alone says what happened and what to do about it', () => {
+    const { detail, remedy } = failureTable.promo_code_invalid;
+    expect(told('promo_code_invalid', 'promo_code_invalid')).toEqual([
+      { loc: ['body', 'x'], msg: `promo_code_invalid: ${detail} ${remedy}`, type: 'promo_code_invalid' },
+    ]);
+  });
+
+  test('that names a record, or has words of its own, stays as it is', () => {
+    const named = 'price_not_found: fprice_01kdy9q2twabcdefghjkmnpqrs';
+    expect(told('price_not_found', named)).toMatchObject([{ msg: named }]);
+    expect(told('missing', 'missing')).toMatchObject([{ msg: 'missing' }]);
+  });
+});
+
 describe('a Failure across a call', () => {
   test.each(codes)('%s arrives intact', (code) => {
     const sent = new Failure(code, {
