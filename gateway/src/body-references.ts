@@ -15,3 +15,19 @@ export async function namedInBody<Answer>(
     throw Failure.invalid(['body', ...loc], code, `${code}: ${id}`);
   }
 }
+
+/** Waits for an answer whose refusal of one field of the body is told at the field that the caller used for it. */
+export async function toldAt<Answer>(
+  answer: Promise<Answer>,
+  { from, to }: { readonly from: readonly string[]; readonly to: readonly string[] },
+): Promise<Answer> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (!(error instanceof Failure) || error.violations === undefined) throw error;
+    const place = ['body', ...from].join('\0');
+    throw Failure.violations(
+      error.violations.map((one) => (one.loc.join('\0') === place ? { ...one, loc: ['body', ...to] } : one)),
+    );
+  }
+}

@@ -35,6 +35,22 @@ describe('a bad reference in a body is a 422 at its place', () => {
     expect(stack.peers.seen.map(({ method }) => method)).toEqual(['getCustomer']);
   });
 
+  test('the coupon of a promo code, by the name that the caller gave it', async () => {
+    stack.peers.answer('createPromoCode', () => {
+      throw Failure.invalid(['body', 'promo_code', 'coupon_id'], 'coupon_not_found', 'coupon_not_found: x');
+    });
+    const id = newId('coupon');
+    for (const name of ['coupon', 'coupon_id']) {
+      const refused = await stack.api.post('/v1/promo_codes', { promo_code: { [name]: id, code: 'SPRING' } });
+      expect(refused.body.detail).toMatchObject([{ loc: ['body', 'promo_code', name], type: 'coupon_not_found' }]);
+    }
+    stack.peers.answer('createPromoCode', () => {
+      throw Failure.invalid(['body', 'promo_code', 'code'], 'too_long', 'Must be shorter');
+    });
+    const other = await stack.api.post('/v1/promo_codes', { promo_code: { coupon: id, code: 'SPRING' } });
+    expect(other.body.detail).toMatchObject([{ loc: ['body', 'promo_code', 'code'], type: 'too_long' }]);
+  });
+
   test('the product of PATCH /v1/products', async () => {
     stack.peers.answer('updateProduct', () => {
       throw new Failure('product_not_found');

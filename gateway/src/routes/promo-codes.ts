@@ -1,7 +1,7 @@
 import { routes } from '@eligo/contract';
 import type { Answers } from '../answers.ts';
 import { type Binding, bind } from '../bind.ts';
-import { namedInBody } from '../body-references.ts';
+import { namedInBody, toldAt } from '../body-references.ts';
 import { given, metadataOf, pageOf, timeMs } from '../messages.ts';
 import type { Peers } from '../peers.ts';
 
@@ -33,7 +33,12 @@ export function promoCodeBindings({ catalog, checkout }: Peers, answers: Answers
           active,
         }),
       };
-      return answers.one(request, 'promo_code', await catalog.createPromoCode(message, request.call));
+      const created = catalog.createPromoCode(message, request.call);
+      const named = {
+        from: ['promo_code', 'coupon_id'],
+        to: ['promo_code', coupon_id === undefined ? 'coupon' : 'coupon_id'],
+      };
+      return answers.one(request, 'promo_code', await toldAt(created, named));
     }),
     bind(get, async (request) =>
       answers.one(request, 'promo_code', await catalog.getPromoCode({ id: request.id }, request.call)),
