@@ -1,6 +1,5 @@
 export type { Account } from './account-row.ts';
 export { createAccount, type NewAccount } from './create-account.ts';
-export { type AccountFeature, accountFeatures, isAccountFeature } from './features.ts';
 export { isKey, keyPattern } from './key-format.ts';
 export { createKey, type IssuedKey, type KeyRecord, listKeys, type NewKey, revokeKey, rollKey } from './keys.ts';
 export { createOrganization, type Organization } from './organizations.ts';

@@ -23,7 +23,6 @@ export { isoTime, parseTime, unixSeconds } from './times.ts';
 export { fieldNamesOf, type Tolerance, toleranceOf } from './tolerance.ts';
 export { violationsOf } from './violations.ts';
 export {
-  isPublicEventType,
   type PublicEventType,
   publicEvents,
   publicEventTypes,

@@ -62,7 +62,7 @@ export const announcedEventTypes = [
   'consultation.expired',
 ] as const;
 
-export function isPublicEventType(type: string): type is PublicEventType {
+function isPublicEventType(type: string): type is PublicEventType {
   return Object.hasOwn(publicEvents, type);
 }
 

@@ -19,12 +19,11 @@ export class CommitRefused extends Error {
 
 /** Whether the error is the violation of this unique constraint or index (of any, when no name is given). */
 export function isUniqueViolation(error: unknown, constraintName?: string): boolean {
-  return isViolation(error, '23505', constraintName);
-}
-
-/** Whether the error is the violation of this check constraint (of any, when no name is given). */
-export function isCheckViolation(error: unknown, constraintName?: string): boolean {
-  return isViolation(error, '23514', constraintName);
+  return (
+    error instanceof pg.DatabaseError &&
+    error.code === '23505' &&
+    (constraintName === undefined || error.constraint === constraintName)
+  );
 }
 
 /** Whether the error is a serialization failure or a deadlock, after which the same transaction may succeed. */
@@ -70,13 +69,5 @@ export function isConnectionLoss(error: unknown): boolean {
   // pg reports these without a code.
   return /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Query read timeout|Client has encountered a connection error|Client was closed)/.test(
     error.message,
-  );
-}
-
-function isViolation(error: unknown, code: string, constraintName: string | undefined): boolean {
-  return (
-    error instanceof pg.DatabaseError &&
-    error.code === code &&
-    (constraintName === undefined || error.constraint === constraintName)
   );
 }

@@ -5,7 +5,6 @@ export { dumpSchema } from './dump-schema.ts';
 export {
   CommitRefused,
   CommitUnknown,
-  isCheckViolation,
   isConnectionLoss,
   isSerializationFailure,
   isUniqueViolation,
@@ -28,7 +27,7 @@ export {
   unlinkAttempt,
 } from './idempotency.ts';
 export { insideTransaction, refuseInsideTransaction } from './inside-transaction.ts';
-export { assertLeaseExceeds, leaseFromNow, leaseIsLive } from './lease.ts';
+export { leaseFromNow, leaseIsLive } from './lease.ts';
 export { lintMigration, lintMigrations, type MigrationFinding, type MigrationRule } from './lint-migration.ts';
 export { type MigrateOptions, type MigrateResult, migrate } from './migrate.ts';
 export {

@@ -10,10 +10,3 @@ export function leaseFromNow(milliseconds: string): string {
 export function leaseIsLive(column = 'lease_until'): string {
   return `${column} > clock_timestamp()`;
 }
-
-/** Refuses a lease that a call could outlive: two holders would then act at once. */
-export function assertLeaseExceeds(leaseMs: number, callTimeoutMs: number, marginMs: number): void {
-  if (leaseMs < callTimeoutMs + marginMs) {
-    throw new Error(`a lease of ${leaseMs} ms must exceed the call's ${callTimeoutMs} ms by ${marginMs} ms`);
-  }
-}

@@ -13,13 +13,13 @@ import type { MethodPolicy } from './policy.ts';
 import type { Incoming, RpcServer } from './server.ts';
 
 /** Who the holder of the operator's token calls as; a method's policy may name it. */
-export const operatorName = 'operator';
+const operatorName = 'operator';
 
 /** The largest request that an operator sends: four times what a partner may. */
 const maxRequestBytes = 4 * 1024 * 1024;
 
 /** The headers by which an operator names the account and the mode to work in (test unless it says `false`). */
-export const operatorHeaders = { account: 'eligo-account', testMode: 'eligo-test-mode' } as const;
+const operatorHeaders = { account: 'eligo-account', testMode: 'eligo-test-mode' } as const;
 
 /**
  * Serves a component's methods as Connect over HTTP/1.1 with JSON, for people: each call needs the operator's token as its bearer token, and
@@ -84,7 +84,7 @@ function admitOperator(
 }
 
 /** Whether an Authorization header carries `token`, compared in constant time; never when there is no token. */
-export function isBearer(authorization: string | null | undefined, token: string | undefined): boolean {
+function isBearer(authorization: string | null | undefined, token: string | undefined): boolean {
   if (token === undefined || token === '' || authorization === null || authorization === undefined) return false;
   const given = createHash('sha256').update(authorization).digest();
   return timingSafeEqual(given, createHash('sha256').update(`Bearer ${token}`).digest());

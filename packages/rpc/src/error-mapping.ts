@@ -20,17 +20,9 @@ export function fromWireError(error: unknown): unknown {
   return fromConnectError(error) ?? error;
 }
 
-/** Whether an error of a call leaves open whether the callee did its work: to be resolved by the operation id, never taken for a refusal. */
-export function isUnknownOutcome(error: unknown): boolean {
-  return error instanceof ConnectError && !refusedCodes.has(error.code);
-}
-
 // Time ran out, the caller left, or a peer further down cannot be reached: true of our caller's call as well.
 const codesOfTheCall = new Set([Code.Canceled, Code.DeadlineExceeded, Code.Unavailable]);
 
 function isOfTheCall(error: ConnectError): boolean {
   return codesOfTheCall.has(error.code);
 }
-
-// Answered by the callee's server before any handler ran.
-const refusedCodes = new Set([Code.Unauthenticated, Code.PermissionDenied, Code.Unimplemented, Code.InvalidArgument]);

@@ -1,7 +1,6 @@
 export { type Call, type CallOptions, type CallScope, defaultTimeoutMs, maxTimeoutMs } from './call.ts';
 export { type Client, type ClientMethod, type ClientOptions, client } from './client.ts';
-export { connectNodeHandler, isBearer, operatorHeaders, operatorName } from './connect-json.ts';
-export { isUnknownOutcome } from './error-mapping.ts';
+export { connectNodeHandler } from './connect-json.ts';
 export { type GrpcTransport, grpcTransport } from './grpc-client.ts';
 export { type GrpcListener, serveGrpc } from './grpc-server.ts';
 export { type CallerInit, type Identity, noCaller, openIdentity } from './identity.ts';

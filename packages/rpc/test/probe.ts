@@ -1,11 +1,4 @@
-import {
-  create,
-  createFileRegistry,
-  type DescService,
-  type Message,
-  type MessageInitShape,
-  setExtension,
-} from '@bufbuild/protobuf';
+import { create, createFileRegistry, type DescService, type Message, setExtension } from '@bufbuild/protobuf';
 import type { GenMessage, GenService } from '@bufbuild/protobuf/codegenv2';
 import {
   FieldDescriptorProto_Label,
@@ -27,7 +20,6 @@ export type ProbeService = GenService<{
   count: { methodKind: 'server_streaming'; input: ProbeMessage; output: ProbeMessage };
   open: { methodKind: 'unary'; input: ProbeMessage; output: ProbeMessage };
 }>;
-export type ProbeInit = MessageInitShape<ProbeMessage>;
 
 /** `eligo.probe.v1.ProbeService`, described in code: a service of tests has no place among the generated ones. */
 export const ProbeService = describeService('ProbeService', { policies: 'declared' }) as unknown as ProbeService;

@@ -87,24 +87,24 @@ export class EnvironmentReader {
     return text;
   }
 
-  /** A secret. In production it may be neither short nor one that ships with Eligo. */
+  /** A secret. In production it may be neither short nor one that anybody would guess. */
   secret(name: string): string {
     const value = this.text(name);
-    if (value !== '') this.#refuseDefault(name, value);
+    if (value !== '') this.#refuseGuessable(name, value);
     return value;
   }
 
   /** A secret that may be left out. */
   optionalSecret(name: string): string | undefined {
     const value = this.optional(name);
-    if (value !== undefined) this.#refuseDefault(name, value);
+    if (value !== undefined) this.#refuseGuessable(name, value);
     return value;
   }
 
-  /** A URL with credentials inside. In production its password may not be one that ships with Eligo. */
+  /** A URL with credentials inside. In production its password may not be one that anybody would guess. */
   secretUrl(name: string): string {
     const text = this.url(name);
-    if (URL.canParse(text)) this.#refuseDefaultPassword(name, new URL(text));
+    if (URL.canParse(text)) this.#refuseGuessablePassword(name, new URL(text));
     return text;
   }
 
@@ -117,7 +117,7 @@ export class EnvironmentReader {
     // `b:4222` after a comma would be a URL as well, of a scheme b and of no host.
     if (first === undefined || urls.some((url) => !url?.hostname))
       this.problem(`${name} must be URLs, separated by commas`);
-    else this.#refuseDefaultPassword(name, first);
+    else this.#refuseGuessablePassword(name, first);
     return text;
   }
 
@@ -151,31 +151,27 @@ export class EnvironmentReader {
     if (this.#problems.length > 0) throw new EnvironmentProblems(this.#problems);
   }
 
-  #refuseDefault(name: string, value: string): void {
+  #refuseGuessable(name: string, value: string): void {
     if (this.stage !== 'production') return;
-    if (isDefaultSecret(value)) this.problem(`${name} is a default secret, which production refuses`);
+    if (isGuessable(value)) this.problem(`${name} is a secret that anybody would guess, which production refuses`);
     else if (value.length < shortestSecret) this.problem(`${name} is shorter than ${shortestSecret} characters`);
   }
 
-  #refuseDefaultPassword(name: string, url: URL): void {
+  #refuseGuessablePassword(name: string, url: URL): void {
     if (this.stage !== 'production') return;
     const password = decodeURIComponent(url.password);
     if (password === '') this.problem(`${name} carries no password`);
-    else if (isDefaultSecret(password) || password === decodeURIComponent(url.username)) {
-      this.problem(`${name} carries a default password, which production refuses`);
+    else if (isGuessable(password) || password === decodeURIComponent(url.username)) {
+      this.problem(`${name} carries a password that anybody would guess, which production refuses`);
     }
   }
 }
 
 const shortestSecret = 16;
 
-/** Every secret that ships with Eligo, in the compose file and elsewhere, contains this mark. */
-export const defaultSecretMark = 'development-only';
-
 const guessedFirst = new Set(['eligo', 'postgres', 'password', 'secret', 'changeme', 'admin', 'nats', 'test']);
 
-/** Whether a secret is one that anybody knows. */
-export function isDefaultSecret(value: string): boolean {
-  const lower = value.toLowerCase();
-  return lower.includes(defaultSecretMark) || guessedFirst.has(lower);
+/** Whether a secret is one that anybody would try first. */
+function isGuessable(value: string): boolean {
+  return guessedFirst.has(value.toLowerCase());
 }

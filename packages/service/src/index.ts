@@ -3,11 +3,9 @@ export { buildService, type Service, type ServiceParts } from './build-service.t
 export { collectStartGarbage } from './collect-start-garbage.ts';
 export type { BuiltService, ServiceComposition, ServiceContext } from './composition.ts';
 export {
-  defaultSecretMark,
   EnvironmentProblems,
   EnvironmentReader,
   type EnvironmentRecord,
-  isDefaultSecret,
   readEnvironment,
   type Stage,
 } from './environment.ts';
@@ -36,6 +34,5 @@ export { type Runnable, runProcess } from './run-process.ts';
 export { runService } from './run-service.ts';
 export type { ServicePorts } from './running-service.ts';
 export { isCardNumber, scrub } from './scrub.ts';
-export { readIdentity, readKeyring } from './service-settings.ts';
 export { traceWork, type WorkKind } from './trace-work.ts';
 export { openTracing, type Tracing } from './tracing.ts';

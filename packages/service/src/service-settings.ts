@@ -44,8 +44,8 @@ export function readServiceSettings(env: EnvironmentReader, name: string): Servi
   };
 }
 
-/** Reads a component's identity: its own private key and everybody's public keys. */
-export function readIdentity(env: EnvironmentReader, name: string): Identity | undefined {
+// A component's own private key and everybody's public keys.
+function readIdentity(env: EnvironmentReader, name: string): Identity | undefined {
   const privateKey = env.secret('ELIGO_SERVICE_KEY');
   const publicKeys = env.json('ELIGO_SERVICE_PUBLIC_KEYS', textRecord, {});
   if (privateKey === '') return undefined;
@@ -57,8 +57,7 @@ export function readIdentity(env: EnvironmentReader, name: string): Identity | u
   }
 }
 
-/** Reads the keyring that secrets at rest are sealed under. */
-export function readKeyring(env: EnvironmentReader): Keyring | undefined {
+function readKeyring(env: EnvironmentReader): Keyring | undefined {
   const text = env.secret('ELIGO_KEYRING');
   if (text === '') return undefined;
   try {

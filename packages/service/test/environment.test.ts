@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type EnvironmentProblems, type EnvironmentReader, isDefaultSecret, readEnvironment } from '../src/index.ts';
+import { type EnvironmentProblems, type EnvironmentReader, readEnvironment } from '../src/index.ts';
 
 test('values are read with their types, and defaults where they are left out', () => {
   const settings = readEnvironment(
@@ -47,7 +47,7 @@ test('everything that is wrong is reported at once, by name and never by value',
 });
 
 test.each([
-  ['a secret with the mark of defaults', { SECRET: 'eligo-development-only-0123456789' }],
+  ['a secret that anybody knows', { SECRET: 'Changeme' }],
   ['a short secret', { SECRET: 'short-but-own' }],
   ['a password that anybody knows', { DATABASE: 'postgres://eligo_catalog:eligo@db/eligo' }],
   ['a password that is the user name', { DATABASE: 'postgres://eligo_catalog:eligo_catalog@db/eligo' }],
@@ -93,12 +93,6 @@ test('a lease that a call may outlive is refused', () => {
   };
   expect(problemsOf({}, read(8_000))).toEqual([]);
   expect(problemsOf({}, read(7_999))).toEqual(['LEASE_MS must be at least CALL_TIMEOUT_MS + 2000 ms']);
-});
-
-test('what ships with Eligo is known as a default', () => {
-  expect(isDefaultSecret('Development-Only')).toBe(true);
-  expect(isDefaultSecret('postgres')).toBe(true);
-  expect(isDefaultSecret('hT8q2Lm9Zr')).toBe(false);
 });
 
 function problemsOf(record: Record<string, string>, read: (env: EnvironmentReader) => void): readonly string[] {

@@ -4,7 +4,6 @@ export const serviceNames = ['catalog', 'checkout', 'billing', 'refunds', 'webho
 /** What holds a schema, a role, a key pair and a NATS user of its own: the services and the gateway. */
 export const componentNames = [...serviceNames, 'gateway'] as const;
 
-export type ServiceName = (typeof serviceNames)[number];
 export type ComponentName = (typeof componentNames)[number];
 
 /** A record with one entry per component. */

@@ -1,7 +1,7 @@
 export { type Child, type ChildOptions, lastLogLines, startChild } from './children/child.ts';
 export { recoverOrphans } from './children/record.ts';
 export { type Supervised, supervise } from './children/supervise.ts';
-export { type ComponentName, componentNames, perComponent, type ServiceName, serviceNames } from './components.ts';
+export { type ComponentName, componentNames, perComponent, serviceNames } from './components.ts';
 export { composeVariables } from './compose-variables.ts';
 export { type Compositions, loadCompositions } from './compositions.ts';
 export type { Variables } from './environment.ts';
@@ -20,5 +20,5 @@ export { Processes, type StackProcess } from './processes.ts';
 export { type SandboxProcess, startSandboxProcess } from './sandbox.ts';
 export { generateSecrets, type Secrets, secretsOf } from './secrets.ts';
 export type { DemoAccount } from './seed.ts';
-export { HomeInUse, type Stack, type StackOptions, startStack } from './stack.ts';
+export { type Stack, type StackOptions, startStack } from './stack.ts';
 export { readStackFile, type StackFile } from './stack-file.ts';

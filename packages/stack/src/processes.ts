@@ -1,4 +1,3 @@
-import type { Child } from './children/child.ts';
 import type { Supervised } from './children/supervise.ts';
 
 /** One part of a running stack. */
@@ -83,6 +82,3 @@ export class Processes {
     if (troubles.length > 0) throw new AggregateError(troubles, 'some parts did not stop in order');
   }
 }
-
-/** What a supervisor tells of a restarted process. */
-export type Restarted = (child: Child) => void;

@@ -56,17 +56,15 @@ export interface Stack {
   stop(): Promise<void>;
 }
 
-/** Thrown when another process runs a stack in the same home. */
-export class HomeInUse extends Error {}
-
 /**
  * Brings up the whole of Eligo in a home: what an earlier run left is stopped, the servers are started, the database is
- * prepared, the components follow, and one demo account is there. Resolves when the gateway answers.
+ * prepared, the components follow, and one demo account is there. Resolves when the gateway answers; rejects when another process runs a
+ * stack in the same home.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const home = makeHome(options.home);
   const lock = tryLock(`${home.run}/stack.lock`);
-  if (!lock.release) throw new HomeInUse(`a stack runs in ${home.root} already (process ${lock.holder}).`);
+  if (!lock.release) throw new Error(`a stack runs in ${home.root} already (process ${lock.holder}).`);
   const processes = options.processes ?? new Processes();
   processes.addWork(async () => lock.release());
   try {

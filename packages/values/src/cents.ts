@@ -17,11 +17,6 @@ export function centsFromInt64(value: bigint): Cents {
   return Number(value) as Cents;
 }
 
-/** Cents as an int64 for the database or a message. */
-export function int64FromCents(value: Cents): bigint {
-  return BigInt(value);
-}
-
 /** The sum of amounts; throws a RangeError when it leaves the safe integers. */
 export function sumCents(amounts: Iterable<Cents>): Cents {
   let sum = 0;

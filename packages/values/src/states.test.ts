@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { fixedClock, systemClock } from './clock.ts';
 import { IllegalMove, stateTable } from './states.ts';
 
 const session = stateTable({ open: ['paid', 'complete'], paid: ['complete'], complete: [] });
@@ -17,11 +16,4 @@ test('a table knows its states', () => {
   expect(session.terminal).toEqual(['complete']);
   expect(session.isState('paid')).toBe(true);
   expect(session.isState('toString')).toBe(false);
-});
-
-test('a fixed clock stands still and cannot be moved through what it gives out', () => {
-  const clock = fixedClock(new Date('2026-02-28T00:00:00Z'));
-  clock.now().setFullYear(1999);
-  expect(clock.now().toISOString()).toBe('2026-02-28T00:00:00.000Z');
-  expect(Math.abs(systemClock.now().getTime() - Date.now())).toBeLessThan(1_000);
 });

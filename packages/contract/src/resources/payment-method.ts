@@ -5,7 +5,7 @@ import { answer, idOf } from '../fields.ts';
 import { isoTime } from '../times.ts';
 import { addressSchema, renderAddress } from './address.ts';
 
-export const cardSchema = z.strictObject({
+const cardSchema = z.strictObject({
   brand: z.string(),
   country: z.string(),
   exp_month: z.int(),

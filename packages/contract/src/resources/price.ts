@@ -6,7 +6,7 @@ import { answer, eligibilityClass, idOf } from '../fields.ts';
 import { isoTime } from '../times.ts';
 import { eligibilityClassOf, renderProduct } from './product.ts';
 
-export const recurringSchema = z.strictObject({
+const recurringSchema = z.strictObject({
   interval: z.string(),
   interval_count: z.int(),
   trial_period_days: z.int().nullable(),

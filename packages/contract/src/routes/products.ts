@@ -10,7 +10,7 @@ const params = { id: 'product' } as const;
 const shortText = text(limits.shortTextLength);
 
 /** The fields of a product as partners write them, also inline in a price or a session line. */
-export const productFields = {
+const productFields = {
   name: text().optional(),
   description: text().optional(),
   upc_code: text(100).optional(),
