@@ -60,6 +60,7 @@ export function describeConfirmTable(topology: Topology): void {
       expect(unknown).toMatchObject(refused(404, 'checkout_session_not_found'));
       const live = await confirm(eligo.api(eligo.liveApiKey), await idOf(newSession(api, shop, { customer })), card);
       expect(live.text).toBe(unknown.text);
+      expect((await confirm(api, 'fcs_1', card)).text).toBe(unknown.text);
     });
 
     it('404 payment_method_not_found', async () => {
@@ -133,6 +134,8 @@ export function describeConfirmTable(topology: Topology): void {
       const id = await idOf(newSession(api, shop, { customer }));
       const answer = await confirm(api, id, card, { body: { capture_method: 'manual' } });
       expect(answer).toMatchObject(refused(422, 'manual_capture_not_supported'));
+      const nowhere = await confirm(api, 'fcs_1', card, { body: { capture_method: 'manual' } });
+      expect(nowhere).toMatchObject(refused(422, 'manual_capture_not_supported'));
     });
 
     it('422 payment_method_not_off_session', async () => {

@@ -59,7 +59,9 @@ function mounted(route: Route, handle: Handler<unknown, unknown>, peers: Peers):
     route,
     headers,
     async answer(incoming) {
-      const id = kind === undefined ? '' : checkedId(kind, incoming.params[0] ?? '');
+      const named = incoming.params[0] ?? '';
+      // Where the body goes first, the service says in its own order that the path names nothing.
+      const id = kind === undefined || route.bodyFirst ? named : checkedId(kind, named);
       const { key, call, request } = incoming;
       // A plain read by id, which is most of all traffic, has nothing else to look at.
       if (!takesBody && incoming.queryText === '' && route.query === undefined) {

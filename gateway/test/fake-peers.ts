@@ -114,7 +114,8 @@ function assertKnown(samples: SampleMessages, accountId: string, request: SeenCa
   for (const name of ['id', 'sessionId', 'subscriptionId', 'webhookId', 'customerId']) {
     const id = request[name];
     if (typeof id !== 'string' || id === '' || (isOwner && known.has(id))) continue;
-    throw new Failure(notFoundCodeOf(idKindOf(id) ?? 'price'));
+    // Only a confirm's path reaches its service when it has no identifier's form.
+    throw new Failure(notFoundCodeOf(idKindOf(id) ?? 'checkout_session'));
   }
 }
 

@@ -183,6 +183,20 @@ describe('the order of refusals', () => {
     expect((await stack.api.post(confirm, { checkout_session: {} }, key)).status).toBe(404);
   });
 
+  test('a confirm does so too when its path is no identifier, and leaves that to the service', async () => {
+    const confirm = '/v1/checkout/sessions/fcs_1/confirm';
+    expect((await stack.api.post(confirm, { checkout_session: {} })).body).toMatchObject({
+      code: 'idempotency_key_required',
+    });
+    const key = { idempotencyKey: 'k1' };
+    expect((await stack.api.post(confirm, { checkout_session: { payment_method: 1 } }, key)).status).toBe(422);
+    stack.peers.answer('confirmSession', ({ id }) => {
+      expect(id).toBe('fcs_1');
+      throw new Failure('checkout_session_not_found');
+    });
+    expect((await stack.api.post(confirm, { checkout_session: {} }, key)).status).toBe(404);
+  });
+
   test('a parameter name that would change the prototype is refused however it is written, and a value is a text', async () => {
     for (const name of ['__proto__', '%5F_proto__', 'metadata[%5f%5fproto__]', 'metadata%5B__proto__%5D']) {
       const refused = await stack.api.get(`/v1/prices?${name}=1`);
