@@ -14,7 +14,7 @@ import {
 } from '@eligo/postgres';
 import type { ProcessorPort } from '@eligo/processor';
 import type { ConfirmSessionResponse } from '@eligo/proto/checkout/v1/checkout';
-import { newId } from '@eligo/values';
+import { isId, newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
 import type { ChargeAttempt } from '../domain/charge-attempt.ts';
 import { refusalByStatus, refusalToConfirm } from '../domain/confirm-rules.ts';
@@ -64,6 +64,8 @@ export async function confirmSession(
   if (request.captureMethod !== null && request.captureMethod !== 'automatic') {
     throw new Failure('manual_capture_not_supported');
   }
+  // Nothing can be known under a key of such a path, so it may be said before the key is looked up.
+  if (!isId('checkout_session', request.sessionId)) throw new Failure('checkout_session_not_found');
   await charging.failpoint('confirm.before_claim');
   const use: KeyUse = {
     endpoint: `POST /v1/checkout/sessions/${request.sessionId}/confirm`,
