@@ -55,6 +55,7 @@ async function answer(context: Context, next: Next, { api, isPage, observer }: A
   // Koa would write the answer otherwise, and look at the body twice to find its type.
   context.respond = false;
   try {
+    if (request.headers.host === undefined && request.httpVersion === '1.1') throw new Failure('bad_request');
     if (isPage(path)) await next();
     else if (path.startsWith('/v1/')) await api(exchange, path, mark < 0 ? '' : url.slice(mark + 1));
     // Outside /v1 there is nothing to protect, so nothing to ask a key for.

@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { Failure, failureAnswer } from '@eligo/failures';
 import { newId } from '@eligo/values';
 import { jsonHeaders } from './http/write-answer.ts';
@@ -9,6 +10,8 @@ const maxHeaderBytes = 16_384;
 /** A client that has not sent its headers, or its whole request, by then is cut off. */
 const headersTimeoutMs = 10_000;
 const requestTimeoutMs = 30_000;
+/** How late that may be noticed. */
+const checkEveryMs = 2_000;
 /** Past the longest call: a connection on which nothing has moved for so long, though an answer is due, has a client that does not read. */
 const silenceTimeoutMs = 60_000;
 /** Longer than the load balancers in front of it keep idle connections, so that none is closed under a request. */
@@ -30,6 +33,9 @@ export function createHttpServer(listener: RequestListener, maxConnections: numb
       headersTimeout: headersTimeoutMs,
       requestTimeout: requestTimeoutMs,
       keepAliveTimeout: keepAliveTimeoutMs,
+      connectionsCheckingInterval: checkEveryMs,
+      // The application refuses what has no Host; Node's own refusal would be no JSON.
+      requireHostHeader: false,
     },
     listener,
   );
@@ -37,6 +43,7 @@ export function createHttpServer(listener: RequestListener, maxConnections: numb
   server.timeout = silenceTimeoutMs;
   // A request for a continuation is answered by reading the body; who asks for anything else is told the same way.
   server.on('checkExpectation', listener);
+  server.on('connect', (_request, socket) => refuseTunnel(socket));
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuseUnreadable(error, socket));
   return {
     server,
@@ -63,8 +70,19 @@ function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
     socket.destroy();
     return;
   }
-  const status = unreadable[error.code ?? ''] ?? '400 Bad Request';
-  const body = JSON.stringify(failureAnswer(new Failure('bad_request')).body);
+  refuseByHand(socket, unreadable[error.code ?? ''] ?? '400 Bad Request', new Failure('bad_request'));
+}
+
+// Without a listener the connection would end without a word; with one it is no longer the server's to end.
+function refuseTunnel(socket: Duplex): void {
+  socket.once('finish', () => socket.destroy());
+  refuseByHand(socket, '404 Not Found', new Failure('not_found'));
+}
+
+function refuseByHand(socket: Duplex, status: string, failure: Failure): void {
+  // Whoever resets the connection now wants no answer.
+  socket.on('error', () => socket.destroy());
+  const body = JSON.stringify(failureAnswer(failure).body);
   const headers = [...jsonHeaders(newId('request'), Buffer.byteLength(body)), 'Connection', 'close'];
   const lines = headers.flatMap((name, at) => (at % 2 === 0 ? [`${name}: ${headers[at + 1]}`] : []));
   socket.end(`HTTP/1.1 ${[status, ...lines].join('\r\n')}\r\n\r\n${body}`);

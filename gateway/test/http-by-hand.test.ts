@@ -30,6 +30,8 @@ describe('HTTP by hand', () => {
   test.each([
     ['nonsense', 'nonsense\r\n\r\n', 400],
     ['a header block of more than 16 kB', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+    ['no host', 'GET /v1/prices HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
+    ['a tunnel', 'CONNECT api.shop.example:443 HTTP/1.1\r\nHost: a\r\n\r\n', 404],
     ['two lengths', 'POST /v1/prices HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 400],
     [
       'a length and a transfer encoding',
@@ -45,6 +47,11 @@ describe('HTTP by hand', () => {
       expect.arrayContaining(Object.entries(securityHeaders).map(([name, value]) => `${name}: ${value}`)),
     );
     expect(headers.find((line) => line.startsWith('request-id: '))).toMatch(/^request-id: freq_[0-9a-z]{26}$/);
+  });
+
+  test('who speaks HTTP/1.0 names no host', async () => {
+    const head = `GET ${path()} HTTP/1.0\r\nAuthorization: Bearer ${stack.api.key}\r\n\r\n`;
+    expect(await exchange(head)).toContain('HTTP/1.1 200 ');
   });
 
   test('a body that is announced too large is refused before any of it has come', async () => {
