@@ -40,9 +40,16 @@ export async function runStack(args: string[]): Promise<void> {
       processes,
       onNews: (text) => say(`eligo: ${text}`),
       onTrouble: (text) => say(`eligo: ${text}`),
+      onFatal: (text) => {
+        // Each component says so; the first ends them all.
+        if (process.exitCode === 1) return;
+        process.exitCode = 1;
+        say(`eligo: a component cannot go on: ${text}`);
+        stopping.stop();
+      },
     });
   } catch (error) {
-    if (giveUp.signal.aborted) process.exit(0);
+    if (giveUp.signal.aborted) process.exit();
     return fail(error instanceof Error ? error.message : String(error));
   }
   if (giveUp.signal.aborted) await stack.stop();
@@ -50,14 +57,14 @@ export async function runStack(args: string[]): Promise<void> {
   stopping.exitWhenStopped();
 }
 
-function onStop(ways: { inOrder: () => Promise<void>; atOnce: () => void }): { exitWhenStopped: () => void } {
+function onStop(ways: { inOrder: () => Promise<void>; atOnce: () => void }) {
   let asked = 0;
   let stopped: Promise<void> | undefined;
   let started = false;
   const exit = () => {
     if (!started) return;
     stopped?.then(
-      () => process.exit(0),
+      () => process.exit(),
       (error) => fail(error instanceof Error ? error.message : String(error)),
     );
   };
@@ -76,6 +83,7 @@ function onStop(ways: { inOrder: () => Promise<void>; atOnce: () => void }): { e
     if (stopped === undefined) stop();
   });
   return {
+    stop,
     exitWhenStopped() {
       started = true;
       exit();

@@ -35,6 +35,8 @@ export interface StackOptions {
   /** Hears what happens, in a few words, and what goes wrong. */
   readonly onNews?: (text: string) => void;
   readonly onTrouble?: (text: string) => void;
+  /** Told that a component in this process cannot go on (its bus is closed for good), for whoever can end the process; trouble else. */
+  readonly onFatal?: (text: string) => void;
 }
 
 /** A running stack. */
@@ -123,7 +125,7 @@ async function bringUp(home: Home, options: StackOptions, processes: Processes):
       destination: log,
       encode: options.encode ?? false,
       signal,
-      onFatal: (error) => onTrouble(error instanceof Error ? error.message : String(error)),
+      onFatal: (error) => (options.onFatal ?? onTrouble)(error instanceof Error ? error.message : String(error)),
       onStarted: (name, component) => processes.addHere(name, adminUrl(variables[name]), () => component.stop()),
     });
   }

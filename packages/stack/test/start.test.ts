@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { waitUntil } from '@eligo/testkit';
@@ -11,7 +11,7 @@ import { homeAt, repositoryRoot } from '../src/home.ts';
 import { removeHome } from '../src/postgres/remove.ts';
 import { readStackFile, type StackFile } from '../src/stack-file.ts';
 
-// The whole stack is started four times here.
+// The whole stack is started five times here.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 
 const home = homeAt(join(mkdtempSync(join(tmpdir(), 'eligo-start-')), 'home'));
@@ -130,6 +130,18 @@ it('goes on with keys and data after everything was killed, and stops what that 
   again.npm.kill('SIGTERM');
   await waitUntil(() => after.processes.every(isGone), { withinMs: 60_000, what: 'the end of every process' });
   expect(readFileSync(join(home.logs, 'eligo.log'), 'utf8')).not.toContain(after.test_api_key);
+});
+
+it('ends when NATS has shut its components out for good, so that whoever supervises it starts it anew', async () => {
+  const run = npmStart();
+  const file = await ready(run);
+  const configuration = join(home.nats, 'nats.conf');
+  writeFileSync(configuration, readFileSync(configuration, 'utf8').replaceAll(/(password: "p)/g, '$1x'));
+  process.kill(file.processes.find(({ name }) => name === 'nats')?.pid ?? 0, 'SIGKILL');
+  await waitUntil(() => run.npm.exitCode !== null, { withinMs: 60_000, what: 'the end of the stack' });
+  expect(run.npm.exitCode).toBe(1);
+  expect(run.said()).toContain('a component cannot go on');
+  await waitUntil(() => file.processes.every(isGone), { withinMs: 60_000, what: 'the end of every process' });
 });
 
 // The processes from one up to another above it: the bootstrap, the shell, npm.
