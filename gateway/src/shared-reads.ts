@@ -14,8 +14,8 @@ export interface SharedReadsOptions<Message> {
 const largestBatch = 100;
 
 /**
- * A read by id which joins those that one caller makes in the same turn of the event loop into one call, so that a busy gateway pays for a hop once for
- * many. A read that is alone in its turn is sent as it is, at once. What a batch leaves out is asked for alone: that call knows why.
+ * A read by id which joins those that one caller makes in the same turn of the event loop into one call, so that a busy gateway pays for a hop
+ * once for many. A read that is alone in its turn is sent as it is, at once. What a batch leaves out is asked for alone: that call knows why.
  */
 export function sharedReads<Message>(
   options: SharedReadsOptions<Message>,

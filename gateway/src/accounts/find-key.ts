@@ -41,7 +41,7 @@ interface Row {
   siblings: string[];
 }
 
-/** More siblings than this do not fit a signed context; an organization of that size reads by its own accounts' keys. */
+/** What each call carries has a bound, far below what a token may hold; an organization that is larger reads by its own accounts' keys. */
 const maxSiblings = 100;
 
 const find = unscoped<Row>(

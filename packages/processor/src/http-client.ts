@@ -36,7 +36,6 @@ export function createHttpClient(): Stripe.HttpClient & { close(): void } {
       new Promise((resolve, reject) => {
         const options = { host, port, path, method, headers, agent: protocol === 'http' ? plain : secure };
         const request = (protocol === 'http' ? httpRequest : httpsRequest)(options as never);
-        let neverSent = false;
         let timedOut = false;
         const timer = setTimeout(() => {
           timedOut = true;
@@ -44,7 +43,7 @@ export function createHttpClient(): Stripe.HttpClient & { close(): void } {
         }, timeoutMs);
         const fail = (error: Error & { code?: string }): void => {
           clearTimeout(timer);
-          neverSent = error.code !== undefined && neverConnectedCodes.includes(error.code);
+          const neverSent = error.code !== undefined && neverConnectedCodes.includes(error.code);
           reject(new TransportError(timedOut ? 'timeout' : 'connection', neverSent));
         };
         request.once('error', fail);

@@ -1,6 +1,9 @@
 import { type KeyObject, sign, verify } from 'node:crypto';
 
-/** Longer tokens are not even verified. The largest is the context of an organization of several hundred accounts; HTTP/2 in Node takes 64 KiB. */
+/**
+ * Longer tokens are not even verified. A context with hundreds of sibling accounts fits, of which the gateway sends a hundred at most; HTTP/2 in
+ * Node takes 64 KiB.
+ */
 const maxTokenLength = 32_768;
 
 /** What a token says: who presents itself to whom, or on whose behalf a call is made. A signature for one never passes for the other. */

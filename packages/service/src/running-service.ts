@@ -11,7 +11,7 @@ export interface ServicePorts {
   readonly grpcPort: number | undefined;
 }
 
-/** Calls, events and runs under way get this long to end: the longest call's deadline is 30 s, and an orchestrator's patience too. */
+/** Calls, events and runs under way get this long to end: nearly as long as a call may take, within an orchestrator's patience of 30 s. */
 const inFlightWaitMs = 25_000;
 const closeWaitMs = 3_000;
 
