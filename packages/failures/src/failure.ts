@@ -19,6 +19,9 @@ export interface FailureOptions {
   readonly cause?: unknown;
 }
 
+/** Who is told of so many faults learns no more from the next ones; and a call carries a refusal in its trailers, which have room for no more. */
+export const mostViolations = 100;
+
 /** An expected refusal: it crosses calls intact and is answered as its row of the table says. */
 export class Failure extends Error {
   readonly code: FailureCode;
@@ -35,7 +38,7 @@ export class Failure extends Error {
     this.detail = detail;
     this.declineCode = options.declineCode;
     this.retryAfterSeconds = options.retryAfterSeconds;
-    this.violations = options.violations;
+    this.violations = options.violations?.slice(0, mostViolations);
   }
 
   /** The refusal of one field of the body or the query: a 422 list with one entry. */
