@@ -28,8 +28,10 @@ export class Authenticator {
 
   async #lookUp(request: IncomingMessage, apiKey: string, digest: string): Promise<ActiveKey> {
     if (!isKey(apiKey)) return this.#refuse(request);
-    if (!this.#keys.isKnown(digest)) await this.#failed.assertAllowed(this.#networkOf(request));
-    return (await this.#keys.find(apiKey, digest)) ?? this.#refuse(request);
+    const find = () => this.#keys.find(apiKey, digest);
+    // One that was live when it was last looked up is no guess.
+    if (this.#keys.isKnown(digest)) return (await find()) ?? this.#refuse(request);
+    return this.#failed.lookUp(this.#networkOf(request), find);
   }
 
   async #refuse(request: IncomingMessage): Promise<never> {

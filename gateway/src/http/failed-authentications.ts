@@ -15,10 +15,22 @@ export class FailedAuthentications {
     this.#limiter = new RateLimiterMemory({ points: this.#points, duration: burstSeconds });
   }
 
-  /** Refuses a network that has failed too often, before anything is looked up for it. */
-  async assertAllowed(network: string): Promise<void> {
-    const seen = await this.#limiter.get(network);
-    if (seen !== null && seen.consumedPoints >= this.#points) throw tooMany(seen.msBeforeNext);
+  /**
+   * Looks up what may be a guess, unless its network has failed too often. It counts as failed until it is found, so that many at once are
+   * as many. Throws 401 where nothing is found.
+   */
+  async lookUp<Found>(network: string, find: () => Promise<Found | undefined>): Promise<Found> {
+    const seen = await this.#limiter.penalty(network, 1);
+    if (seen.consumedPoints > this.#points) throw tooMany(seen.msBeforeNext);
+    let isFailed = false;
+    try {
+      const found = await find();
+      isFailed = found === undefined;
+      if (found === undefined) throw new Failure('unauthorized');
+      return found;
+    } finally {
+      if (!isFailed) await this.#limiter.reward(network, 1);
+    }
   }
 
   /** The refusal of a failed authentication: always the same 401, or 429 past the limit. */
