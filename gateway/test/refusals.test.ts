@@ -215,14 +215,8 @@ describe('the order of refusals', () => {
 });
 
 describe('the idempotency key', () => {
-  test.each(['with space', 'ü', '', 'x'.repeat(256)])('%j is refused', async (key) => {
-    const answer = await stack.api
-      .post('/v1/customers', { customer: {} }, { headers: { 'idempotency-key': key } })
-      .catch(
-        // fetch itself refuses a header that is no header.
-        () => undefined,
-      );
-    if (answer === undefined || key === '') return;
+  test.each(['with space', 'ü', 'x'.repeat(256)])('%j is refused', async (key) => {
+    const answer = await stack.api.post('/v1/customers', { customer: {} }, { headers: { 'idempotency-key': key } });
     expect(answer.status).toBe(422);
     expect(answer.body.detail).toMatchObject([{ loc: ['header', 'idempotency-key'] }]);
   });
