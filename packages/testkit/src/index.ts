@@ -6,6 +6,7 @@ export {
   startConstellation,
   type Topology,
 } from './constellation.ts';
+export { type PlannedService, plansOf } from './statement-plans.ts';
 export { type Schema, type TestDatabase, testDatabase, testPasswords, testPostgresUrl } from './test-database.ts';
 export { type TestHome, testHome } from './test-home.ts';
 export { openNatsConfiguration, type TestNats, testNats, testNatsUrl } from './test-nats.ts';

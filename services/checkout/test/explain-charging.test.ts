@@ -1,3 +1,4 @@
+import { plansOf } from '@eligo/testkit';
 import { cents, newId } from '@eligo/values';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { chargeInvoice } from '../src/actions/charge-invoice.ts';
@@ -12,7 +13,6 @@ import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { countChargeWork } from '../src/store/charge-work.ts';
 import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
-import { plansOf } from './plans.ts';
 
 let world: ChargingWorld;
 beforeAll(async () => {
@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 // The sweeper's, which run as the finder through functions.
-const acrossAccounts = /due_charge_work|charge_work_waiting|pg_prepared_statements|outbox/;
+const acrossAccounts = /due_charge_work|charge_work_waiting/;
 
 test('every statement that moves money finds its rows by an index that leads with account and mode', async () => {
   const database = world.test.open('checkout', { max: 1 });
@@ -29,7 +29,8 @@ test('every statement that moves money finds its rows by an index that leads wit
   await payAndRefund(charging);
   await payWithTrouble(charging);
   await countChargeWork(database, 0);
-  const { checked, faults } = await plansOf(database, world.test.adminUrl, acrossAccounts);
+  const { adminUrl } = world.test;
+  const { checked, faults } = await plansOf({ name: 'checkout', database, adminUrl, acrossAccounts });
   expect(checked).toBeGreaterThan(45);
   expect(faults).toEqual([]);
 });

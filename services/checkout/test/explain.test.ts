@@ -1,4 +1,5 @@
 import { withTx } from '@eligo/postgres';
+import { plansOf } from '@eligo/testkit';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createCustomer } from '../src/actions/create-customer.ts';
 import { createSession } from '../src/actions/create-session.ts';
@@ -28,7 +29,6 @@ import { type SessionFilter, streamSessions } from '../src/store/session-list.ts
 import { loadSession } from '../src/store/sessions.ts';
 import { listSetupIntents } from '../src/store/setup-intents.ts';
 import { actingTime, findTestClock, mirrorTestClock, settleClock, settledClocks } from '../src/store/test-clocks.ts';
-import { plansOf } from './plans.ts';
 import { openWorld, sessionMessage, type World } from './world.ts';
 
 let world: World;
@@ -37,14 +37,14 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-// Statements that are due to work across accounts: they run as the finder, through functions (architecture, invariant 6).
-const acrossAccounts = /due_sessions|settled_clocks|due_catalog_tasks|prune_|pg_prepared_statements|outbox/;
+const acrossAccounts = /due_sessions|settled_clocks|due_catalog_tasks|prune_/;
 
 test('every statement of the store finds its rows by an index that leads with account and mode', async () => {
   // One connection, so that all statements are prepared on it, where they can be read back.
   const database = world.test.open('checkout', { max: 1 });
   await runStore({ ...world, database, resources: { ...world.resources, database } });
-  const { checked, faults } = await plansOf(database, world.test.adminUrl, acrossAccounts);
+  const { adminUrl } = world.test;
+  const { checked, faults } = await plansOf({ name: 'checkout', database, adminUrl, acrossAccounts });
   expect(checked).toBeGreaterThan(30);
   expect(faults).toEqual([]);
 });

@@ -1,7 +1,6 @@
-import { unscoped, withTx } from '@eligo/postgres';
+import { withTx } from '@eligo/postgres';
 import { openKeyring } from '@eligo/service';
-import { type TestDatabase, testDatabase } from '@eligo/testkit';
-import pg from 'pg';
+import { plansOf, type TestDatabase, testDatabase } from '@eligo/testkit';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { claimDeliveries } from '../src/actions/claim-deliveries.ts';
 import type { Webhooks } from '../src/actions/context.ts';
@@ -26,44 +25,15 @@ beforeAll(async () => {
 });
 afterAll(() => place.drop());
 
-// They run as the finder, through functions, and answer ids only (architecture, invariant 6).
-const acrossAccounts = /webhooks\.(due_endpoints|endpoints_to_exhaust|old_events)|pg_prepared_statements|outbox|inbox/;
-
 it('every statement of the store finds its rows by an index that leads with account and mode', async () => {
   // One connection, so that all statements are prepared on it, where they can be read back.
   const database = place.open('webhooks', { max: 1 });
   await runStore(database);
-  const prepared = await database.rows(selectPrepared, null);
-  const statements = prepared.filter(({ statement }) => !acrossAccounts.test(statement));
-  expect(statements.length).toBeGreaterThan(20);
-  const client = new pg.Client(place.adminUrl);
-  await client.connect();
-  try {
-    // As the service's own role: row-level security keeps some conditions from using an index. With sequential scans priced out, one that is
-    // still there has no index to use.
-    await client.query('set role eligo_webhooks; set enable_seqscan = off; set search_path = webhooks');
-    const faults: string[] = [];
-    for (const { name, statement } of statements) {
-      const { rows } = await client.query(`explain (generic_plan, costs off) ${statement}`);
-      const plan = rows.map((row) => String(row['QUERY PLAN']));
-      for (const [i, step] of plan.entries()) {
-        if (/Seq Scan on/.test(step)) faults.push(`${name}: ${step.trim()}`);
-        if (!/Index (Only )?Scan.* on|Bitmap Index Scan/.test(step)) continue;
-        const condition = plan.slice(i + 1, i + 3).find((line) => line.includes('Index Cond')) ?? '';
-        const leads = condition.includes('account_id') && condition.includes('test_mode');
-        if (!leads) faults.push(`${name}: ${step.trim()} ${condition.trim()}`);
-      }
-    }
-    expect(faults).toEqual([]);
-  } finally {
-    await client.end();
-  }
+  const acrossAccounts = /webhooks\.(due_endpoints|endpoints_to_exhaust|old_events)/;
+  const { checked, faults } = await plansOf({ name: 'webhooks', database, adminUrl: place.adminUrl, acrossAccounts });
+  expect(checked).toBeGreaterThan(20);
+  expect(faults).toEqual([]);
 });
-
-const selectPrepared = unscoped<{ name: string; statement: string }>(
-  'test.prepared',
-  'select name, statement from pg_prepared_statements order by name',
-);
 
 async function runStore(database: Webhooks['database']): Promise<void> {
   const scope = someScope();
