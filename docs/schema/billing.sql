@@ -190,11 +190,16 @@ create policy finder_reads on subscriptions for select to eligo_finder
 CREATE INDEX subscriptions_by_customer ON billing.subscriptions USING btree (account_id, test_mode, customer_id, id);
 CREATE UNIQUE INDEX subscriptions_by_session ON billing.subscriptions USING btree (account_id, test_mode, checkout_session_id) WHERE (checkout_session_id IS NOT NULL);
 CREATE INDEX subscriptions_by_status ON billing.subscriptions USING btree (account_id, test_mode, status, id);
-CREATE INDEX subscriptions_ending ON billing.subscriptions USING btree (LEAST(cancel_at,
+CREATE INDEX subscriptions_ending_by_a_test_clock ON billing.subscriptions USING btree (account_id, test_mode, test_clock_id, LEAST(cancel_at,
 CASE
     WHEN cancel_at_period_end THEN current_period_end
     ELSE NULL::timestamp with time zone
-END)) WHERE ((status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'paused'::text, 'unpaid'::text])) AND ((cancel_at IS NOT NULL) OR cancel_at_period_end));
+END)) WHERE ((status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'paused'::text, 'unpaid'::text])) AND ((cancel_at IS NOT NULL) OR cancel_at_period_end) AND (test_clock_id IS NOT NULL));
+CREATE INDEX subscriptions_ending_by_the_wall_clock ON billing.subscriptions USING btree (LEAST(cancel_at,
+CASE
+    WHEN cancel_at_period_end THEN current_period_end
+    ELSE NULL::timestamp with time zone
+END)) WHERE ((status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'paused'::text, 'unpaid'::text])) AND ((cancel_at IS NOT NULL) OR cancel_at_period_end) AND (test_clock_id IS NULL));
 CREATE TRIGGER guard_subscription BEFORE UPDATE ON billing.subscriptions FOR EACH ROW EXECUTE FUNCTION guard_subscription();
 grant insert, select, update on subscriptions to eligo_billing;
 grant select on subscriptions to eligo_finder;
@@ -240,12 +245,23 @@ CREATE OR REPLACE FUNCTION billing.due_cancellations(at timestamp with time zone
  STABLE SECURITY DEFINER
  SET search_path TO 'billing', 'pg_temp'
 AS $function$
-  select s.account_id, s.test_mode, s.id
-    from subscriptions s
-    left join test_clocks c on c.account_id = s.account_id and c.test_mode = s.test_mode and c.id = s.test_clock_id
-   where s.status in ('trialing', 'active', 'past_due', 'paused', 'unpaid') and (s.cancel_at is not null or s.cancel_at_period_end)
-     and least(s.cancel_at, case when s.cancel_at_period_end then s.current_period_end end) <= coalesce(c.frozen_time, at)
-   order by least(s.cancel_at, case when s.cancel_at_period_end then s.current_period_end end) limit most
+  select due.account_id, due.test_mode, due.id from (
+    (select s.account_id, s.test_mode, s.id, least(s.cancel_at, case when s.cancel_at_period_end then s.current_period_end end) as ends_at
+       from subscriptions s
+      where s.status in ('trialing', 'active', 'past_due', 'paused', 'unpaid') and (s.cancel_at is not null or s.cancel_at_period_end)
+        and s.test_clock_id is null
+        and least(s.cancel_at, case when s.cancel_at_period_end then s.current_period_end end) <= at
+      order by ends_at limit most)
+    union all
+    (select s.account_id, s.test_mode, s.id, least(s.cancel_at, case when s.cancel_at_period_end then s.current_period_end end)
+       from subscriptions s
+       join test_clocks c on c.account_id = s.account_id and c.test_mode = s.test_mode and c.id = s.test_clock_id
+      where s.status in ('trialing', 'active', 'past_due', 'paused', 'unpaid') and (s.cancel_at is not null or s.cancel_at_period_end)
+        and s.test_clock_id is not null
+        and least(s.cancel_at, case when s.cancel_at_period_end then s.current_period_end end) <= case when c.deleted_at is null then c.frozen_time else at end
+      limit most)
+  ) due
+  order by due.ends_at limit most
 $function$;
 alter function due_cancellations(at timestamp with time zone, most integer) owner to eligo_finder;
 grant execute on function due_cancellations(at timestamp with time zone, most integer) to eligo_billing;

@@ -36,17 +36,18 @@ export async function cancelSubscription(
   });
 }
 
-/** Ends a subscription whose time has come; does nothing when it was changed in the meantime. */
-export async function cancelIfDue(work: Work, scope: Scope, id: string): Promise<void> {
-  await withTx(work.database, scope, async (tx) => {
+/** Ends a subscription whose time has come; false when it was changed in the meantime, and nothing was done. */
+export function cancelIfDue(work: Work, scope: Scope, id: string): Promise<boolean> {
+  return withTx(work.database, scope, async (tx) => {
     const before = await lockSubscription(tx, scope, id);
-    if (before === undefined) return;
+    if (before === undefined) return false;
     const at = await timeOnClock(tx, scope, work.clock, before.testClockId);
     const dueAt = endOf(before);
-    if (dueAt === undefined || dueAt > at || before.status === 'canceled') return;
+    if (dueAt === undefined || dueAt > at || before.status === 'canceled') return false;
     const after: Subscription = { ...before, status: 'canceled', canceledAt: dueAt };
     const saved = await saveSubscription(tx, scope, before, after);
     await appendSubscriptionEvent(tx, scope, 'deleted', saved, at);
+    return true;
   });
 }
 

@@ -2,7 +2,7 @@ import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
 import { newId } from '@eligo/values';
-import { runDueCancellations } from '../jobs/cancel-due.ts';
+import { runDueOnClock } from '../jobs/cancel-due.ts';
 import {
   deleteTestClock,
   findTestClock,
@@ -59,7 +59,10 @@ export async function finishAdvance(
   call: Pick<Call, 'caller'> & Partial<Call>,
 ): Promise<void> {
   await mirror(work, call, clock, false);
-  await runDueCancellations(work);
+  let isMore = true;
+  while (isMore) isMore = await runDueOnClock(work, scope, clock, call.signal);
+  // What is left is done by the job, which then says that the clock is ready.
+  call.signal?.throwIfAborted();
   await withTx(work.database, scope, async (tx) => {
     const now = await lockTestClock(tx, scope, clock.id);
     if (now?.frozenTime.getTime() === clock.frozenTime.getTime()) {

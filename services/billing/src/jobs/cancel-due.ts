@@ -1,5 +1,7 @@
 import { type Scope, unscoped } from '@eligo/postgres';
 import { cancelIfDue } from '../actions/cancel-subscription.ts';
+import { dueOnClock } from '../store/subscriptions.ts';
+import type { TestClock } from '../store/test-clocks.ts';
 import type { Work } from '../work.ts';
 
 const mostAtOnce = 50;
@@ -12,15 +14,43 @@ const due = unscoped<{ account_id: string; test_mode: boolean; id: string }>(
 /** Ends the subscriptions whose period or date of cancellation has come. True when there may be more. */
 export async function runDueCancellations(work: Work, signal?: AbortSignal): Promise<boolean> {
   const rows = await work.database.rows(due, null, [work.clock.now(), mostAtOnce]);
-  for (const row of rows) {
+  return endAll(
+    work,
+    rows.map((row) => ({ scope: { accountId: row.account_id, testMode: row.test_mode }, id: row.id })),
+    signal,
+  );
+}
+
+/** The same for those that live on a test clock. */
+export async function runDueOnClock(
+  work: Work,
+  scope: Scope,
+  clock: TestClock,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const ids = await dueOnClock(work.database, scope, clock.id, clock.frozenTime, mostAtOnce);
+  return endAll(
+    work,
+    ids.map((id) => ({ scope, id })),
+    signal,
+  );
+}
+
+// True when there may be more; not when none of them could be ended, for then the next look would find the same.
+async function endAll(
+  work: Work,
+  found: readonly { scope: Scope; id: string }[],
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  let ended = 0;
+  for (const { scope, id } of found) {
     if (signal?.aborted) return false;
-    const scope: Scope = { accountId: row.account_id, testMode: row.test_mode };
     try {
-      await cancelIfDue(work, scope, row.id);
+      if (await cancelIfDue(work, scope, id)) ended += 1;
     } catch (error) {
       // One that fails must not keep those behind it from ending.
-      work.logger.error({ err: error, subscriptionId: row.id }, 'a due subscription could not be ended');
+      work.logger.error({ err: error, subscriptionId: id }, 'a due subscription could not be ended');
     }
   }
-  return rows.length === mostAtOnce;
+  return found.length === mostAtOnce && ended > 0;
 }

@@ -17,8 +17,10 @@ export async function finishClocks(work: Work, signal: AbortSignal): Promise<voi
     const scope: Scope = { accountId: row.account_id, testMode: row.test_mode };
     try {
       const clock = await findTestClock(work.database, scope, row.id);
-      if (clock?.status === 'advancing') await finishAdvance(work, scope, clock, { caller: work.callerFor(scope) });
+      if (clock?.status === 'advancing')
+        await finishAdvance(work, scope, clock, { caller: work.callerFor(scope), signal });
     } catch (error) {
+      if (signal.aborted) return;
       // One that fails must not keep those behind it from going on.
       work.logger.error({ err: error, testClockId: row.id }, 'an advance could not be finished; it is tried again');
     }

@@ -20,6 +20,11 @@ export async function findSubscriptions(db: Db, scope: Scope, ids: readonly stri
   return (await db.rows(selectMany, scope, [ids])).map(fromRow);
 }
 
+/** Subscriptions of this test clock that end by this time of it, in no order; at most `most`. */
+export async function dueOnClock(db: Db, scope: Scope, testClockId: string, at: Date, most: number): Promise<string[]> {
+  return (await db.rows(selectDueOnClock, scope, [testClockId, at, most])).map(({ id }) => id);
+}
+
 /** A page, newest first. */
 export async function listSubscriptions(
   db: Db,
@@ -230,6 +235,13 @@ const selectForUpdate = scoped<SubscriptionRow>(
 const selectMany = scoped<SubscriptionRow>(
   'subscriptions.find_many',
   `select ${columnsOf('s')}, ${itemsOf('s')} from subscriptions s where s.account_id = $1 and s.test_mode = $2 and s.id = any($3)`,
+);
+const selectDueOnClock = scoped<{ id: string }>(
+  'subscriptions.due_on_clock',
+  `select id from subscriptions where account_id = $1 and test_mode = $2 and test_clock_id = $3
+     and status in ('trialing', 'active', 'past_due', 'paused', 'unpaid') and (cancel_at is not null or cancel_at_period_end)
+     and least(cancel_at, case when cancel_at_period_end then current_period_end end) <= $4
+   limit $5`,
 );
 const insert = scoped(
   'subscriptions.insert',

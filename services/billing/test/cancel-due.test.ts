@@ -1,0 +1,101 @@
+import type { Scope } from '@eligo/postgres';
+import type { Call } from '@eligo/rpc';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
+import { advanceTestClock, createTestClock, removeTestClock } from '../src/actions/test-clocks.ts';
+import { runDueCancellations } from '../src/jobs/cancel-due.ts';
+import { findSubscription } from '../src/store/subscriptions.ts';
+import { type Machine, machine, sell, someScope, start } from './machine.ts';
+
+let on: Machine;
+let scope: Scope;
+let call: Call;
+
+beforeAll(async () => {
+  on = await machine();
+});
+afterAll(() => on.close());
+beforeEach(() => {
+  on.at(start);
+  scope = someScope();
+  call = { scope } as Call;
+});
+
+const afterPeriod = new Date('2026-05-02T00:00:00.000Z');
+const clockAt = async (frozenTime: Date) => (await createTestClock(on.work, call, { frozenTime, name: null })).id;
+const statusOf = async (id: string) => (await findSubscription(on.database, scope, id))?.status;
+const endAtPeriodEnd = (id: string) =>
+  cancelSubscription(on.work, scope, id, { atPeriodEnd: true, refund: 'none', refundAmountCents: null });
+const runAll = async () => {
+  while (await runDueCancellations(on.work));
+};
+
+describe('a subscription that is to end', () => {
+  it('on a test clock ends by that clock and not by the wall clock', async () => {
+    const testClockId = await clockAt(start);
+    const { subscriptionId } = await sell(on, scope, { cancelAtPeriodEnd: true, testClockId });
+    on.at(afterPeriod);
+    await runAll();
+    expect(await statusOf(subscriptionId)).toBe('active');
+    await advanceTestClock(on.work, call, testClockId, afterPeriod);
+    expect(await statusOf(subscriptionId)).toBe('canceled');
+  });
+
+  it('goes on by the wall clock when its test clock is deleted, whatever time that showed', async () => {
+    const [past, future] = [await clockAt(start), await clockAt(afterPeriod)];
+    const slow = await sell(on, scope, { cancelAtPeriodEnd: true, testClockId: past });
+    const fast = await sell(on, scope, { testClockId: future });
+    await endAtPeriodEnd(fast.subscriptionId);
+    for (const id of [past, future]) await removeTestClock(on.work, call, id);
+    await runAll();
+    expect(await statusOf(slow.subscriptionId)).toBe('active');
+    expect(await statusOf(fast.subscriptionId)).toBe('active');
+    on.at(afterPeriod);
+    await runAll();
+    expect(await statusOf(slow.subscriptionId)).toBe('canceled');
+    expect(await statusOf(fast.subscriptionId)).toBe('canceled');
+  });
+
+  it('ends with the advance of its clock, though more than one look finds are due with it', async () => {
+    const testClockId = await clockAt(start);
+    const sold = [];
+    for (let i = 0; i < 60; i++) sold.push(await sell(on, scope, { cancelAtPeriodEnd: true, testClockId }));
+    await advanceTestClock(on.work, call, testClockId, afterPeriod);
+    const statuses = await Promise.all(sold.map(({ subscriptionId }) => statusOf(subscriptionId)));
+    expect(new Set(statuses)).toEqual(new Set(['canceled']));
+  });
+
+  it('and cannot is no reason to look for more at once', async () => {
+    for (let i = 0; i < 50; i++) await sell(on, scope, { cancelAtPeriodEnd: true });
+    on.at(afterPeriod);
+    await on.test.admin('alter table billing.outbox rename to outbox_away');
+    try {
+      expect(await runDueCancellations(on.work)).toBe(false);
+    } finally {
+      await on.test.admin('alter table billing.outbox_away rename to outbox');
+    }
+    await runAll();
+    const left = await on.test.admin(`select from billing.subscriptions where account_id = $1 and status = 'active'`, [
+      scope.accountId,
+    ]);
+    expect(left).toEqual([]);
+  });
+});
+
+it('the look for what is due reads nothing of what ends later, however much that is', async () => {
+  await on.test.admin(
+    `insert into billing.subscriptions (account_id, test_mode, id, customer_id, status, anchor, interval, interval_count,
+       current_period_start, current_period_end, cancel_at_period_end, created_at)
+     select $1, false, 'fsub_' || n, 'fcus_x', 'active', now(), 'year', 1, now(), '2099-01-01'::timestamptz, true, now()
+     from generate_series(1, 5000) n`,
+    [scope.accountId],
+  );
+  await on.test.admin('analyze billing.subscriptions');
+  const look = 'explain (analyze, buffers, format json) select * from billing.due_cancellations(now(), 50)';
+  // The first reads the catalogs of the database, too.
+  await on.test.admin(look);
+  const [row] = await on.test.admin<{ 'QUERY PLAN': { Plan: Record<string, number> }[] }>(look);
+  const plan = row?.['QUERY PLAN'][0]?.Plan;
+  expect(plan?.['Actual Rows']).toBe(0);
+  expect((plan?.['Shared Hit Blocks'] ?? 0) + (plan?.['Shared Read Blocks'] ?? 0)).toBeLessThan(20);
+});
