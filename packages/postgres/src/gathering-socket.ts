@@ -1,15 +1,32 @@
 import { Socket } from 'node:net';
 
 /**
- * A socket that sends what is written in one turn at once. The driver flushes after each statement; those that a transaction sends without waiting
- * for each other leave in one system call this way, which is what a statement costs most here.
+ * A socket that sends what is written in one turn at once. The driver flushes after each statement; BEGIN and those that a transaction sends without
+ * waiting for each other leave in one system call this way, which is what a statement costs most here.
  */
 export class GatheringSocket extends Socket {
   #gathering = false;
 
-  // The driver's own bracket around each statement: the first of a turn is held open until its end.
+  // Node puts a write of its own before that of a subclass.
+  override connect(...given: unknown[]): this {
+    Reflect.apply(super.connect, this, given);
+    Reflect.deleteProperty(this, 'write');
+    return this;
+  }
+
+  // The driver's own bracket around a prepared statement: the first of a turn is held open until its end.
   override cork(): void {
     super.cork();
+    this.#gather();
+  }
+
+  // Other messages of the driver have no bracket.
+  override write(...given: unknown[]): boolean {
+    this.#gather();
+    return Reflect.apply(super.write, this, given);
+  }
+
+  #gather(): void {
     if (this.#gathering) return;
     this.#gathering = true;
     super.cork();

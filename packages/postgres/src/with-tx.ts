@@ -56,14 +56,12 @@ async function runOnce<T>(
   const tx = new Tx(database, client, scope, options.statementTimeoutMs);
   let fate: 'committed' | 'rolled back' | 'unknown' = 'unknown';
   try {
-    await client.query(beginning(client, scope, options));
-    let result: T;
-    try {
-      result = await runMarked(mark, () => run(tx));
-    } finally {
-      mark.open = false;
-      await tx.end();
-    }
+    // Not waited for: what the function sends first goes with it. Should it fail, nothing after it finds an account to work in.
+    const [begun, ran] = await Promise.allSettled([
+      client.query(beginning(client, scope, options)),
+      runUntilEnd(tx, mark, run),
+    ]);
+    const result = valueIfBegun(begun, ran);
     refuseHalfDone(tx);
     await commit(client);
     fate = 'committed';
@@ -76,6 +74,22 @@ async function runOnce<T>(
     // A connection whose state is not known is not given to anyone else.
     client.release(fate === 'unknown');
   }
+}
+
+async function runUntilEnd<T>(tx: Tx, mark: TransactionMark, run: (tx: Tx) => Promise<T>): Promise<T> {
+  try {
+    return await runMarked(mark, () => run(tx));
+  } finally {
+    mark.open = false;
+    await tx.end();
+  }
+}
+
+// What failed after a BEGIN that failed, failed because of it.
+function valueIfBegun<T>(begun: PromiseSettledResult<unknown>, ran: PromiseSettledResult<T>): T {
+  if (begun.status === 'rejected') throw begun.reason;
+  if (ran.status === 'rejected') throw ran.reason;
+  return ran.value;
 }
 
 // BEGIN and the context in one round trip. SET LOCAL, since a select of set_config would be planned each time.

@@ -31,6 +31,8 @@ function statement(name: string): void {
 
 it('sends the statements of one turn in one call, in their order, with what is written beside them', async () => {
   const sent = vi.spyOn(socket, '_writev');
+  const single = vi.spyOn(socket, '_write');
+  socket.write('begin ');
   statement('1');
   statement('2');
   socket.write('commit ');
@@ -38,9 +40,10 @@ it('sends the statements of one turn in one call, in their order, with what is w
   expect(sent).not.toHaveBeenCalled();
   await new Promise(process.nextTick);
   expect(sent).toHaveBeenCalledTimes(1);
+  expect(single).not.toHaveBeenCalled();
   socket.end();
   await once(socket, 'close');
-  await expect(received).resolves.toBe('p1 b1 e1 p2 b2 e2 commit p3 b3 e3 ');
+  await expect(received).resolves.toBe('begin p1 b1 e1 p2 b2 e2 commit p3 b3 e3 ');
 });
 
 it('holds nothing back for a later turn', async () => {

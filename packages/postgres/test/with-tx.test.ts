@@ -1,5 +1,6 @@
 import { Failure } from '@eligo/failures';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { GatheringSocket } from '../src/gathering-socket.ts';
 import {
   afterCommit,
   CommitRefused,
@@ -75,6 +76,30 @@ describe('withTx', () => {
     });
     await expect(attempt).rejects.toBe(why);
     expect(await storedThings()).toEqual([]);
+  });
+
+  test('sends what its function sends first together with BEGIN', async () => {
+    await database.ping();
+    const calls = [vi.spyOn(GatheringSocket.prototype, '_write'), vi.spyOn(GatheringSocket.prototype, '_writev')];
+    onTestFinished(() => {
+      vi.restoreAllMocks();
+    });
+    await withTx(database, scope, (tx) =>
+      Promise.all([tx.execute(insert, scope, ['a', 5]), tx.execute(insert, scope, ['b', 6])]),
+    );
+    // The other one is COMMIT.
+    expect(calls.reduce((sum, call) => sum + call.mock.calls.length, 0)).toBe(2);
+    expect(await storedThings()).toEqual(['a', 'b']);
+  });
+
+  test('tells why BEGIN failed when its function was under way already, and nothing is kept', async () => {
+    const refused = { lockTimeoutMs: Number.NaN };
+    const attempt = withTx(database, scope, (tx) => tx.execute(insert, scope, ['a', 5]), refused);
+    await expect(attempt).rejects.toMatchObject({ code: '22023', message: expect.stringContaining('lock_timeout') });
+    const swallowed = withTx(database, scope, (tx) => tx.execute(insert, scope, ['b', 5]).catch(() => 0), refused);
+    await expect(swallowed).rejects.toMatchObject({ code: '22023' });
+    expect(await storedThings()).toEqual([]);
+    expect(await withTx(database, scope, (tx) => tx.execute(insert, scope, ['c', 5]))).toBe(1);
   });
 
   test('rejects when a failed statement was swallowed', async () => {
