@@ -32,7 +32,9 @@ export function createLogger({ service, level = 'info', destination }: LoggerOpt
       timestamp: stdTimeFunctions.isoTime,
       formatters: {
         level: (label) => ({ level: label }),
-        log: allowedFields,
+        // The base names the service; some say it again, since they may be given any logger.
+        log: ({ service: named, ...fields }) =>
+          allowedFields(named === service ? fields : { service: named, ...fields }),
         bindings: allowedFields,
       },
       mixin: requestFields,

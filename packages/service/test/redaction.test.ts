@@ -103,6 +103,15 @@ test('what operators need is there', () => {
   expect(log.text()).toMatch(/"stack":\["at [^"]*redaction\.test\.ts/);
 });
 
+test('a line names each of its fields once, also the service whose line it is', () => {
+  const log = logLines();
+  const logger = createLogger({ service: 'checkout', destination: log.destination });
+  withRequestContext({ requestId: 'req_1' }, () => logger.info({ service: 'checkout', requestId: 'req_1' }, 'a line'));
+  const names = [...log.text().matchAll(/"(\w+)":/g)].map(([, name]) => name);
+  expect(names).toEqual([...new Set(names)]);
+  expect(log.lines()).toEqual([expect.objectContaining({ service: 'checkout', requestId: 'req_1' })]);
+});
+
 test('a field that is not on the list shows its name and not its value', () => {
   const log = logLines();
   createLogger({ service: 'checkout', destination: log.destination }).info({ favouriteColour: 'blue' }, 'a line');
