@@ -269,6 +269,15 @@ describe('what the peers say', () => {
     expect((await stack.api.get(path())).headers.get('retry-after')).toBe('1');
   });
 
+  test('who would gain nothing by coming again is not told when to', async () => {
+    stack.peers.answer('getPrice', () => {
+      throw new Failure('processor_not_configured');
+    });
+    const answer = await stack.api.get(path());
+    expect(answer.status).toBe(503);
+    expect(answer.headers.get('retry-after')).toBeNull();
+  });
+
   test('anything else is a 500 without its text, and is logged', async () => {
     stack.peers.answer('getPrice', () => {
       throw new Error('secret inner text');

@@ -64,6 +64,7 @@ export function writeFailure(
   for (const [name, value] of Object.entries(headers)) list.push(name, value);
   if (status === 401) list.push('WWW-Authenticate', 'Bearer');
   // Whoever is told to come again is told when.
-  if (status === 503 && headers['Retry-After'] === undefined) list.push('Retry-After', '1');
+  const mayPass = status === 503 && failure.row.retry === 'same_request';
+  if (mayPass && headers['Retry-After'] === undefined) list.push('Retry-After', '1');
   writeJson(response, status, JSON.stringify(body), requestId, list);
 }
