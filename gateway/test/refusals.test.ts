@@ -336,37 +336,6 @@ describe('the deprecated endpoint', () => {
   });
 });
 
-describe('the public pages', () => {
-  test('need no key: the description, health and readiness', async () => {
-    const page = (at: string) => fetch(stack.url + at);
-    expect(await (await page('/v1/openapi.json')).json()).toMatchObject({ openapi: '3.1.0' });
-    expect(await (await page('/healthz')).json()).toEqual({ status: 'ok' });
-    expect(await (await page('/readyz')).json()).toEqual({
-      status: 'ok',
-      checks: { postgres: 'ok', catalog: 'ok', checkout: 'ok', billing: 'ok', refunds: 'ok', webhooks: 'ok' },
-    });
-    const wrong = await fetch(`${stack.url}/healthz`, { method: 'POST' });
-    expect(wrong.status).toBe(405);
-    expect(wrong.headers.get('allow')).toBe('GET, HEAD');
-  });
-
-  test('say when a peer is gone', async () => {
-    const gateway = await stack.another();
-    stack.peers.answer('listInvoices', () => {
-      throw new ConnectError('gone', Code.Unavailable);
-    });
-    const reply = await fetch(`${gateway.url}/readyz`);
-    expect(reply.status).toBe(503);
-    expect(await reply.json()).toMatchObject({ status: 'unavailable', checks: { billing: 'failed', catalog: 'ok' } });
-  });
-
-  test('what is not there is a 404 in the contract’s shape, without a key outside /v1', async () => {
-    const reply = await fetch(`${stack.url}/`);
-    expect(reply.status).toBe(404);
-    expect(await reply.json()).toMatchObject({ code: 'not_found' });
-  });
-});
-
 describe('a body that is too large', () => {
   const send = (body: ReadableStream<Uint8Array> | string) =>
     fetch(`${stack.url}/v1/customers`, {

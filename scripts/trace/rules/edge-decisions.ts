@@ -7,6 +7,7 @@ import {
   ids,
   input,
   isolation,
+  pages,
   prices,
   probes,
   rateLimits,
@@ -177,7 +178,7 @@ const limits = decisionsIn('10. Limits and errors', [
   {
     quote: '`/v1/openapi.json`, `/healthz` and `/readyz` are public and outside the route table.',
     code: gateway('pages.ts#openPages', 'readiness.ts#readiness'),
-    tests: refusals('need no key: the description, health and readiness', 'say when a peer is gone'),
+    tests: pages('need no key: the description, health and readiness', 'say when a peer is gone'),
   },
 ]);
 

@@ -14,6 +14,7 @@ export const refusals = testsIn('gateway/test/refusals.test.ts');
 export const byHand = testsIn('gateway/test/http-by-hand.test.ts');
 export const rateLimits = testsIn('gateway/test/rate-limits.test.ts');
 export const trustedProxies = testsIn('gateway/test/trusted-proxies.test.ts');
+export const pages = testsIn('gateway/test/pages.test.ts');
 export const probes = testsIn('gateway/test/probes.test.ts');
 export const errorCodes = testsIn('e2e/test/error-codes.in-process.test.ts');
 export const confirmTable = testsIn('e2e/test/confirm-table.ts');
