@@ -18,11 +18,14 @@ export function violationsOf(
 ): Violation[] {
   const violations: Violation[] = [];
   const mistyped = new Set<string>();
-  for (const issue of error.issues) {
+  for (const [index, issue] of error.issues.entries()) {
     const place = issue.path.join('\0');
     // A value of another type also breaks the bounds of the right one, which says nothing.
     if (mistyped.has(place)) continue;
     if (issue.code === 'invalid_type') mistyped.add(place);
+    // A number beyond the safe integers is beyond the field's own bound, too, which comes next and is the one to keep to.
+    const next = error.issues[index + 1];
+    if (next?.code === issue.code && next.code.startsWith('too_') && next.path.join('\0') === place) continue;
     const path = issue.code === 'invalid_key' ? issue.path.slice(0, -1) : issue.path;
     const value = valueAt(sent, issue.path);
     violations.push({
