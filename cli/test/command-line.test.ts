@@ -170,6 +170,8 @@ it('gives an account a food policy of its own', async () => {
   const account = ['--account', constellation.account, '--mode', 'test'];
   expect(await json('food-policies', 'set', file, ...account)).toEqual({ version: 1 });
   expect(await json('food-policies', 'set', file, ...account)).toEqual({ version: 2 });
+  const unknown = await eligo('food-policies', 'set', file, '--account', 'facct_unknown', '--mode', 'test');
+  expect(unknown).toMatchObject({ code: 1, err: [expect.stringContaining('no such account')] });
 });
 
 it('takes the list and the policy that its page shows', async () => {

@@ -3,8 +3,9 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { type FoodPolicy, type ImportProgress, importProductCodes, setFoodPolicy } from '@eligo/catalog';
 import { parseTime } from '@eligo/contract';
+import { listAccounts } from '@eligo/gateway/accounts';
 import { type Command, UsageError } from '../command.ts';
-import { withCatalog } from '../connect.ts';
+import { withAccounts, withCatalog } from '../connect.ts';
 import { progressBar } from '../progress-bar.ts';
 
 /** What an operator gives the catalog: the product-code list and food policies. */
@@ -57,6 +58,9 @@ export const catalogCommands: readonly Command[] = [
       if (mode !== 'test' && mode !== 'live') throw new UsageError('--mode is test or live');
       const thresholds = JSON.parse(await readFile(file, 'utf8')) as FoodPolicy['thresholds'];
       const scope = { accountId: needed('account'), testMode: mode === 'test' };
+      // The catalog knows no accounts: for one that is not there it would keep a policy that nobody is judged by.
+      const accounts = await withAccounts(listAccounts);
+      if (!accounts.some((account) => account.account_id === scope.accountId)) throw new Error('no such account');
       const version = await withCatalog((database) => setFoodPolicy(database, scope, thresholds, new Date()));
       return { json: { version }, lines: [`version ${version} of the account's food policy is in force`] };
     },
