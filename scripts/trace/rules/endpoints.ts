@@ -5,6 +5,7 @@ import {
   discounts,
   eligibility,
   input,
+  parsing,
   priceList,
   prices,
   probes,
@@ -192,6 +193,7 @@ const priceEndpoints: Section = {
       tests: [
         ...priceList('rule 5: matches any of the lookup keys against the price’s own'),
         ...input('arrays in a query: brackets, indexes or the name repeated'),
+        ...parsing('%i of them are refused at their name'),
       ],
     },
     {
@@ -199,11 +201,14 @@ const priceEndpoints: Section = {
       contract: ['prices.list', 'query.ts#metadataFilter'],
       code: [...listing, ...catalog('store/pair-candidates.ts#byPairs')],
       database: ['catalog.price_metadata_pkey', 'catalog.prices_metadata_added', 'catalog.prices_metadata_changed'],
-      tests: priceList(
-        'rule 6: combines metadata pairs with AND, independently of lookup keys',
-        'rule 6: follows metadata as it changes',
-        'rule 6: finds the same by pairs that are rare and by pairs that are frequent, whichever is named first',
-      ),
+      tests: [
+        ...priceList(
+          'rule 6: combines metadata pairs with AND, independently of lookup keys',
+          'rule 6: follows metadata as it changes',
+          'rule 6: finds the same by pairs that are rare and by pairs that are frequent, whichever is named first',
+        ),
+        ...parsing('%s filters on the pairs that were set, also under a key of digits'),
+      ],
     },
     {
       quote: 'Also `limit`, `offset`, `starting_after`, `ending_before` and expansion of the product.',

@@ -10,6 +10,7 @@ export const readPage = testsIn('packages/postgres/test/read-page.test.ts');
 export const isolation = testsIn('packages/postgres/test/isolation.test.ts');
 export const answers = testsIn('gateway/test/answers.test.ts');
 export const lists = testsIn('gateway/test/lists.test.ts');
+export const parsing = testsIn('gateway/test/parse-query.test.ts');
 export const refusals = testsIn('gateway/test/refusals.test.ts');
 export const byHand = testsIn('gateway/test/http-by-hand.test.ts');
 export const rateLimits = testsIn('gateway/test/rate-limits.test.ts');
