@@ -17,15 +17,30 @@ export class Tx implements Db {
   readonly #client: PoolClient;
   readonly #answerTimeoutMs: number;
   readonly #running = new Set<Promise<unknown>>();
+  /** BEGIN, until it is answered. */
+  #beginning: Promise<unknown> | undefined;
+  #isHeld = false;
   #failure: unknown;
   #ended = false;
   #unfinished = 0;
 
-  constructor(database: Database, client: PoolClient, scope: Scope | null, statementTimeoutMs?: number) {
+  /** `begun` is the answer to BEGIN, which need not have come. */
+  constructor(
+    database: Database,
+    client: PoolClient,
+    scope: Scope | null,
+    begun: Promise<unknown>,
+    statementTimeoutMs?: number,
+  ) {
     this.database = database;
     this.#client = client;
     this.#answerTimeoutMs = answerTimeoutMs(database.options, statementTimeoutMs);
     this.scope = scope;
+    this.#beginning = begun;
+    const answered = () => {
+      this.#beginning = undefined;
+    };
+    begun.then(answered, answered);
   }
 
   async rows<Row>(statement: Statement<Row>, scope: Scope | null, values: readonly unknown[] = []): Promise<Row[]> {
@@ -45,7 +60,8 @@ export class Tx implements Db {
   }
 
   async query<Row>(scope: Scope | null, builder: Knex.QueryBuilder): Promise<Row[]> {
-    if (scope !== null) this.#checkScope(scope, 'a built query');
+    if (scope === null) this.#holdUntilBegun();
+    else this.#checkScope(scope, 'a built query');
     const { sql, bindings } = builder.toSQL().toNative();
     return (await this.#send(this.database.shapeName(sql), sql, [...bindings])).rows as Row[];
   }
@@ -68,7 +84,10 @@ export class Tx implements Db {
   }
 
   #run<Row>(statement: Statement<Row>, scope: Scope | null, values: readonly unknown[]): Promise<QueryResult> {
-    if (statement.kind === 'unscoped') return this.#send(statement.name, statement.text, [...values]);
+    if (statement.kind === 'unscoped') {
+      this.#holdUntilBegun();
+      return this.#send(statement.name, statement.text, [...values]);
+    }
     if (scope === null) throw new Error(`statement ${statement.name} needs a scope`);
     this.#checkScope(scope, statement.name);
     return this.#send(statement.name, statement.text, [scope.accountId, scope.testMode, ...values]);
@@ -80,10 +99,17 @@ export class Tx implements Db {
     }
   }
 
+  // Without BEGIN a statement would be a transaction of its own. One of an account finds no row then, since the account is set with BEGIN;
+  // what no account guards has to wait, and what is sent after it as well, to keep the order.
+  #holdUntilBegun(): void {
+    this.#isHeld = true;
+  }
+
   async #send(name: string | undefined, text: string, values: unknown[]): Promise<QueryResult> {
     if (this.#ended) throw new Error('a statement on a transaction that has ended');
     const bounded = { text, values, query_timeout: this.#answerTimeoutMs };
-    const sent = this.#client.query(name === undefined ? bounded : { ...bounded, name });
+    const send = () => this.#client.query(name === undefined ? bounded : { ...bounded, name });
+    const sent = this.#isHeld && this.#beginning !== undefined ? this.#beginning.then(send) : send();
     this.#running.add(sent);
     try {
       return await sent;

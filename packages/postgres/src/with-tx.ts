@@ -53,14 +53,12 @@ async function runOnce<T>(
 ): Promise<T> {
   const client = await database.checkOut();
   const mark: TransactionMark = { open: true };
-  const tx = new Tx(database, client, scope, options.statementTimeoutMs);
   let fate: 'committed' | 'rolled back' | 'unknown' = 'unknown';
   try {
-    // Not waited for: what the function sends first goes with it. Should it fail, nothing after it finds an account to work in.
-    const [begun, ran] = await Promise.allSettled([
-      client.query(beginning(client, scope, options)),
-      runUntilEnd(tx, mark, run),
-    ]);
+    // Not waited for: what the function sends first for its account goes with it.
+    const beginsWith = client.query(beginning(client, scope, options));
+    const tx = new Tx(database, client, scope, beginsWith, options.statementTimeoutMs);
+    const [begun, ran] = await Promise.allSettled([beginsWith, runUntilEnd(tx, mark, run)]);
     const result = valueIfBegun(begun, ran);
     refuseHalfDone(tx);
     await commit(client);

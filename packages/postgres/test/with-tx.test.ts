@@ -102,6 +102,25 @@ describe('withTx', () => {
     expect(await withTx(database, scope, (tx) => tx.execute(insert, scope, ['c', 5]))).toBe(1);
   });
 
+  test('keeps nothing of a transaction that could not begin, not even where no account guards the rows', async () => {
+    await on.admin('create table alpha.notes (note text); grant insert on alpha.notes to eligo_alpha');
+    const note = unscoped('t.note', 'insert into notes (note) values ($1)');
+    const unheard = { isolation: 'unheard of' as 'serializable' };
+    for (const context of [scope, null]) {
+      const attempt = withTx(database, context, (tx) => tx.execute(note, null, ['kept']), unheard);
+      await expect(attempt).rejects.toMatchObject({ code: '42601' });
+    }
+    expect(await on.admin('select note from alpha.notes')).toEqual([]);
+  });
+
+  test('keeps the order of what is sent behind a statement that waits for BEGIN', async () => {
+    const count = unscoped<{ n: bigint }>('t.count', 'select count(*) as n from things');
+    const [before, , after] = await withTx(database, scope, (tx) =>
+      Promise.all([tx.row(count, null), tx.execute(insert, scope, ['a', 5]), tx.row(count, null)]),
+    );
+    expect([before?.n, after?.n]).toEqual([0n, 1n]);
+  });
+
   test('rejects when a failed statement was swallowed', async () => {
     const attempt = withTx(database, scope, async (tx) => {
       await tx.execute(insert, scope, ['a', 5]);
