@@ -9,7 +9,7 @@ export interface Gateway {
   readonly url: string;
   readonly adminPort: number;
   ready(): Promise<Readiness>;
-  /** Ends accepting, waits for the requests under way, then stops the rest in order. */
+  /** Is not ready any more, ends accepting, waits for the requests under way, then stops the rest in order. */
   stop(): Promise<void>;
 }
 
@@ -37,6 +37,7 @@ export async function openGateway(parts: Omit<ServiceParts, 'grpc'>): Promise<Ga
       adminPort,
       ready: () => service.ready(),
       async stop() {
+        service.leave();
         await made.http.close(inFlightWaitMs);
         await service.stop();
       },

@@ -291,7 +291,7 @@ test('the answer of a completed subscription session waits until billing has the
   expect((await stack.api.post(url, { checkout_session: { payment_method: 'hsa' } })).status).toBe(200);
 });
 
-test('requests under way are answered before the gateway stops', async () => {
+test('a gateway that stops is not ready, and answers the requests under way before it does', async () => {
   const gateway = await stack.another();
   const { promise: held, resolve: release } = Promise.withResolvers<void>();
   const { price } = stack.peers.samples;
@@ -306,7 +306,10 @@ test('requests under way are answered before the gateway stops', async () => {
     headers: { authorization: `Bearer ${stack.api.key}` },
   });
   await arrived;
+  const isReady = async () => (await fetch(`http://127.0.0.1:${gateway.adminPort}/readyz`)).status === 200;
+  expect(await isReady()).toBe(true);
   const stopped = gateway.stop();
+  expect(await isReady()).toBe(false);
   release();
   expect((await pending).status).toBe(200);
   await stopped;

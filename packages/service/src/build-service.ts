@@ -47,6 +47,8 @@ export interface Service {
   /** Opens its ports and starts its relay, consumers and jobs. */
   start(): Promise<ServicePorts>;
   ready(): Promise<Readiness>;
+  /** Is not ready from now on, and goes on with everything: the first step of stopping, for whoever has others to take before `stop`. */
+  leave(): void;
   /** Stops in order, each step for a bounded time. */
   stop(): Promise<void>;
 }
@@ -115,6 +117,7 @@ export async function buildService<Settings>(
       ...{ name, handlers: built.handlers, server, identity, database, jobs, metrics, logger },
       start: () => running.start(),
       ready: () => running.ready(),
+      leave: () => running.leave(),
       stop: () => running.stop(),
     };
   } catch (error) {

@@ -22,6 +22,7 @@ export class RunningService {
   readonly #eventWork: Stoppable[] = [];
   #admin: AdminServer | undefined;
   #grpc: GrpcListener | undefined;
+  #isLeaving = false;
   #stopping: Promise<void> | undefined;
 
   constructor(assembly: ServiceAssembly) {
@@ -52,11 +53,16 @@ export class RunningService {
   }
 
   ready(): Promise<Readiness> {
-    if (this.#stopping !== undefined) return Promise.resolve({ ready: false, checks: { stopping: 'failed' } });
+    if (this.#isLeaving) return Promise.resolve({ ready: false, checks: { stopping: 'failed' } });
     return checkReadiness(this.#checks);
   }
 
+  leave(): void {
+    this.#isLeaving = true;
+  }
+
   stop(): Promise<void> {
+    this.leave();
     this.#stopping ??= this.#stop();
     return this.#stopping;
   }
