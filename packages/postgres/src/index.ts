@@ -37,7 +37,7 @@ export {
   parseMigration,
   readMigrations,
 } from './migration-source.ts';
-export type { Page, PageSource } from './page-query.ts';
+export { type AskedPage, type Page, type PageSource, pageOf } from './page-query.ts';
 export {
   type ProvisionedUrls,
   type ProvisionOptions,

@@ -12,6 +12,28 @@ export interface Page {
   readonly endingBefore?: string | undefined;
 }
 
+/** The page of a request, as the message `eligo.paging.v1.Page` carries it: 0 is a limit that was left out. */
+export interface AskedPage {
+  readonly limit: bigint;
+  readonly offset: number;
+  readonly startingAfter?: string | undefined;
+  readonly endingBefore?: string | undefined;
+}
+
+/** The page that a request asks for; ten of the newest when it names none. */
+export function pageOf(asked: AskedPage | undefined): Page {
+  return {
+    limit: asked === undefined || asked.limit <= 0n ? usualLimit : Math.min(Number(asked.limit), longestLimit),
+    offset: asked?.offset ?? 0,
+    startingAfter: asked?.startingAfter,
+    endingBefore: asked?.endingBefore,
+  };
+}
+
+const usualLimit = 10;
+// Sessions may be asked for by 2^53 - 1 (interface); kept lower, so that adding an offset stays exact.
+const longestLimit = 2 ** 52;
+
 /** What a list reads. */
 export interface PageSource {
   /** The table whose identifiers are the cursor. */

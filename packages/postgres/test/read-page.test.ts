@@ -1,6 +1,15 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Database, type Page, type PageSource, readPage, scoped, streamPage, withTx } from '../src/index.ts';
+import {
+  type Database,
+  type Page,
+  type PageSource,
+  pageOf,
+  readPage,
+  scoped,
+  streamPage,
+  withTx,
+} from '../src/index.ts';
 import { type TestDatabase, testDatabase } from './support.ts';
 
 const scope = { accountId: 'facct_a', testMode: true };
@@ -117,4 +126,12 @@ describe('a page', () => {
     const both = { limit: 3, startingAfter: 't01', endingBefore: 't03' };
     await expect(readPage(database, scope, source, both)).rejects.toMatchObject({ status: 422 });
   });
+});
+
+test('a request that names no limit asks for ten, and any other for what can be counted exactly', () => {
+  const none = { offset: 0, startingAfter: undefined, endingBefore: undefined };
+  expect(pageOf(undefined)).toEqual({ limit: 10, ...none });
+  expect(pageOf({ limit: 0n, offset: 0 })).toEqual({ limit: 10, ...none });
+  const asked = { limit: 9_007_199_254_740_991n, offset: 7, endingBefore: 't05' };
+  expect(pageOf(asked)).toEqual({ limit: 2 ** 52, offset: 7, startingAfter: undefined, endingBefore: 't05' });
 });

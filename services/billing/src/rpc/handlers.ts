@@ -1,4 +1,5 @@
 import { Failure } from '@eligo/failures';
+import { pageOf } from '@eligo/postgres';
 import { BillingService } from '@eligo/proto/billing/v1/billing';
 import { type Call, type Handlers, implement } from '@eligo/rpc';
 import { centsFromInt64 } from '@eligo/values';
@@ -11,7 +12,6 @@ import { findSubscription, findSubscriptions, listSubscriptions } from '../store
 import { findTestClock } from '../store/test-clocks.ts';
 import type { Work } from '../work.ts';
 import { invoiceMessage, subscriptionMessage, testClockMessage } from './messages.ts';
-import { pageOf } from './page-of.ts';
 
 // Another process may have made the record: then nobody here announces it, and the wait looks again after this.
 const pollMs = 200;

@@ -1,4 +1,5 @@
 import { Failure } from '@eligo/failures';
+import { pageOf } from '@eligo/postgres';
 import type { CheckoutService, UpdateCustomerRequest } from '@eligo/proto/checkout/v1/checkout';
 import type { Implementation } from '@eligo/rpc';
 import { createCustomer } from '../actions/create-customer.ts';
@@ -9,7 +10,6 @@ import type { Resources } from '../resources.ts';
 import { findCustomer, findCustomers, listCustomers } from '../store/customers.ts';
 import { addressOf } from './address-message.ts';
 import { customerMessage } from './customer-message.ts';
-import { pageOf } from './page-of.ts';
 
 /** Customers, and the clocks that they live on. */
 export function customerHandlers(resources: Resources): Implementation<typeof CheckoutService> {

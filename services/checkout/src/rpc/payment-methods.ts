@@ -1,4 +1,5 @@
 import { Failure } from '@eligo/failures';
+import { pageOf } from '@eligo/postgres';
 import type { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import type { Implementation } from '@eligo/rpc';
 import { attachPaymentMethod, detachPaymentMethod } from '../actions/attach-payment-method.ts';
@@ -6,7 +7,6 @@ import { createTestPaymentMethod } from '../actions/create-test-payment-method.t
 import type { Resources } from '../resources.ts';
 import { findCustomer } from '../store/customers.ts';
 import { findPaymentMethod, findPaymentMethods, listPaymentMethods } from '../store/payment-methods.ts';
-import { pageOf } from './page-of.ts';
 import { paymentMethodMessage } from './payment-method-message.ts';
 
 /** Payment methods: stored cards, and whose they are. */

@@ -1,4 +1,5 @@
 import { Failure } from '@eligo/failures';
+import { pageOf } from '@eligo/postgres';
 import type { CheckoutService, ListSessionsRequest, UpdateSessionRequest } from '@eligo/proto/checkout/v1/checkout';
 import type { Implementation } from '@eligo/rpc';
 import { createSession } from '../actions/create-session.ts';
@@ -9,7 +10,7 @@ import { loadSessionLines } from '../store/session-lines.ts';
 import { type SessionFilter, streamSessions } from '../store/session-list.ts';
 import { loadSession } from '../store/sessions.ts';
 import { lineItemMessage } from './line-item-message.ts';
-import { pageOf, pageOfList } from './page-of.ts';
+import { pageOfList } from './page-of-list.ts';
 import { sessionMessage } from './session-message.ts';
 import { sessionRequestOf, storefrontDetailsOf } from './session-request.ts';
 

@@ -1,6 +1,4 @@
 import { create } from '@bufbuild/protobuf';
-import type { Page } from '@eligo/postgres';
-import type { Page as PageMessage } from '@eligo/proto/paging/v1/paging';
 import {
   type RefundItem as RefundItemMessage,
   RefundItemSchema,
@@ -30,16 +28,6 @@ export function refundMessage(refund: Refund): RefundMessage {
       ? {}
       : { failureBalanceTransactionId: refund.failureBalanceTransactionId }),
   });
-}
-
-/** The page that a list request asks for; ten when it names none. */
-export function pageOf(page: PageMessage | undefined): Page {
-  return {
-    limit: page === undefined || page.limit === 0n ? 10 : Number(page.limit),
-    offset: page?.offset ?? 0,
-    startingAfter: page?.startingAfter,
-    endingBefore: page?.endingBefore,
-  };
 }
 
 // Of a refund that went through for less, the card that refused its part got nothing.

@@ -1,5 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { Failure } from '@eligo/failures';
+import { pageOf } from '@eligo/postgres';
 import { RefundInstructionSchema } from '@eligo/proto/checkout/v1/checkout';
 import type { RefundsService } from '@eligo/proto/refunds/v1/refunds';
 import type { Implementation } from '@eligo/rpc';
@@ -9,7 +10,7 @@ import { refund } from '../actions/refund-session.ts';
 import { settleTestRefund } from '../actions/settle-test-refund.ts';
 import { updateRefund } from '../actions/update-refund.ts';
 import { findRefund, listRefunds } from '../store/refunds.ts';
-import { pageOf, refundMessage } from './messages.ts';
+import { refundMessage } from './messages.ts';
 
 /** Refunds as the gateway asks for them. */
 export function refundMethods(refunds: Refunds): Implementation<typeof RefundsService> {

@@ -1,4 +1,5 @@
 import { Failure } from '@eligo/failures';
+import { pageOf } from '@eligo/postgres';
 import type { WebhooksService } from '@eligo/proto/webhooks/v1/webhooks';
 import type { Implementation } from '@eligo/rpc';
 import type { Webhooks } from '../actions/context.ts';
@@ -9,7 +10,7 @@ import { testEndpoint } from '../actions/test-endpoint.ts';
 import { updateEndpoint } from '../actions/update-endpoint.ts';
 import { listDeliveries } from '../store/deliveries.ts';
 import { findEndpoint, listEndpoints } from '../store/endpoints.ts';
-import { deliveryMessage, endpointMessage, pageOf } from './messages.ts';
+import { deliveryMessage, endpointMessage } from './messages.ts';
 
 /** Endpoints and what was sent to them. */
 export function endpointMethods(webhooks: Webhooks): Implementation<typeof WebhooksService> {

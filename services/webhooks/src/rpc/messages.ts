@@ -1,6 +1,4 @@
 import { create } from '@bufbuild/protobuf';
-import type { Page } from '@eligo/postgres';
-import type { Page as PageMessage } from '@eligo/proto/paging/v1/paging';
 import {
   type Delivery as DeliveryMessage,
   DeliverySchema,
@@ -56,14 +54,4 @@ export function eventMessage(event: StoredEvent): PublicEvent {
     testMode: event.testMode,
     createdAtMs: BigInt(event.createdAt.getTime()),
   });
-}
-
-/** The page that a list request asks for; ten when it names none. */
-export function pageOf(page: PageMessage | undefined): Page {
-  return {
-    limit: page === undefined || page.limit === 0n ? 10 : Number(page.limit),
-    offset: page?.offset ?? 0,
-    startingAfter: page?.startingAfter,
-    endingBefore: page?.endingBefore,
-  };
 }

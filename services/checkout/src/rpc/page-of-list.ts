@@ -1,19 +1,5 @@
 import { Failure } from '@eligo/failures';
 import type { Page } from '@eligo/postgres';
-import type { Page as PageMessage } from '@eligo/proto/paging/v1/paging';
-
-/** The page that a request asks for; ten of the newest when it names none. */
-export function pageOf(message: PageMessage | undefined): Page {
-  return {
-    limit: message === undefined || message.limit <= 0n ? 10 : Math.min(Number(message.limit), LONGEST),
-    offset: message?.offset ?? 0,
-    startingAfter: message?.startingAfter,
-    endingBefore: message?.endingBefore,
-  };
-}
-
-// The longest page that is asked for is 2^53 - 1 rows; kept lower, so that adding an offset stays exact.
-const LONGEST = 2 ** 52;
 
 /** A page of a list that is at hand as a whole and stands in its own order. A cursor that is not in it is a 422, as everywhere. */
 export function pageOfList<Item extends { readonly id: string }>(
