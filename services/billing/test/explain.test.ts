@@ -45,13 +45,13 @@ async function runStore(): Promise<void> {
   // A built query is prepared once its shape has come back a few times.
   for (let i = 0; i < 5; i++) {
     for (const page of [{ limit: 1 }, { limit: 1, startingAfter: subscriptionId }]) {
-      for (const of of [{}, { customerId: 'fcus_x' }, { status: 'active' }]) {
-        await listSubscriptions(database, scope, page, of);
+      for (const filter of [{}, { customerId: 'fcus_x' }, { status: 'active' }]) {
+        await listSubscriptions(database, scope, page, filter);
       }
     }
     for (const page of [{ limit: 1 }, { limit: 1, startingAfter: invoiceId }]) {
-      for (const of of [{}, { customerId: 'fcus_x' }, { subscriptionId: 'fsub_x' }]) {
-        await listInvoices(database, scope, page, { ids: [], ...of });
+      for (const filter of [{}, { customerId: 'fcus_x' }, { subscriptionId: 'fsub_x' }]) {
+        await listInvoices(database, scope, page, { ids: [], ...filter });
       }
     }
   }
