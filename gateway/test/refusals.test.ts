@@ -117,7 +117,11 @@ describe('keys', () => {
   test('take a scope with a colon for the one with an underscore', async () => {
     const api = await stack.newApi({ scopes: ['prices:read'] });
     expect((await api.get(path())).status).toBe(200);
-    expect((await api.patch(path(), { price: {} })).body).toMatchObject({ code: 'insufficient_scope' });
+    // Whoever is refused is told which scope is missing.
+    expect((await api.patch(path(), { price: {} })).body).toMatchObject({
+      code: 'insufficient_scope',
+      detail: expect.stringContaining('does not have the scope prices_write. Use a key'),
+    });
   });
 
   test('carry features and siblings, and a change of them counts at once', async () => {

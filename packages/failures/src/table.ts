@@ -79,7 +79,7 @@ function requestRows() {
       'Use one of the methods in the Allow header.',
     ),
     endpoint_removed: row(410, 'This endpoint has been removed.', 'Use the endpoint that replaces it.', 'never'),
-    payload_too_large: row(413, 'The body is too large.', 'Keep the body under the documented limit.'),
+    payload_too_large: row(413, 'The body is too large.', 'Keep the body within 1 MiB (1048576 bytes).'),
     unsupported_media_type: row(415, 'The body is not of a supported type.', 'Send application/json.'),
     validation_error: row(422, 'The request is not valid.', 'Correct the fields that the answer lists.'),
     card_number_not_allowed: row(

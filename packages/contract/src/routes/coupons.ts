@@ -71,7 +71,7 @@ export const couponRoutes = {
         .refine(hasOneReduction, oneReduction)
         .refine((coupon) => (coupon.duration === 'repeating') === (coupon.duration_in_months !== undefined), {
           path: ['duration_in_months'],
-          error: 'Goes with duration repeating, and only with it',
+          error: 'Required with duration repeating, and to be left out otherwise',
           params: { type: 'invalid_combination' },
         }),
     },
