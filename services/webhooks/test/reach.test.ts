@@ -2,8 +2,10 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { waitUntil } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openPoster, type Poster } from '../src/jobs/delivery/post.ts';
+import { systemResolver } from '../src/jobs/delivery/resolve.ts';
 
 // A listener on this machine: any byte that reaches it is a way in.
 let canary: TcpServer;
@@ -226,6 +228,22 @@ describe('an attempt', () => {
     poster.close();
   });
 
+  it('keeps a connection that nobody uses for a while only, though its receiver would keep it for ever', async () => {
+    const stubborn = createServer((_request, response) => response.end());
+    stubborn.keepAliveTimeout = 0;
+    let closed = 0;
+    stubborn.on('connection', (socket) => socket.on('close', () => (closed += 1)));
+    stubborn.listen(0, '127.0.0.1');
+    await once(stubborn, 'listening');
+    const poster = openPoster({ rules, resolver, idleMs: 100 });
+    const url = `http://127.0.0.1:${(stubborn.address() as AddressInfo).port}`;
+    expect(await poster.post({ url, headers: {}, body: Buffer.from('{}') })).toMatchObject({ status: 200 });
+    expect(closed).toBe(0);
+    await waitUntil(() => closed === 1, { what: 'the end of the idle connection', withinMs: 3_000 });
+    poster.close();
+    stubborn.close();
+  });
+
   it('sends again at once on a fresh connection when an idle one had been closed', async () => {
     let bodies = 0;
     const poster = openPoster({ rules, resolver });
@@ -240,5 +258,33 @@ describe('an attempt', () => {
     for (let i = 0; i < 5; i++) expect(await poster.post(request)).toMatchObject({ kind: 'answered', status: 200 });
     expect(bodies).toBeGreaterThanOrEqual(5);
     poster.close();
+  });
+});
+
+describe('the addresses of a name', () => {
+  it('are asked for once while the answer is on its way, however long that takes, and for a second after it', async () => {
+    let [asked, now] = [0, 0];
+    let answer = (): void => undefined;
+    const resolve = systemResolver({
+      now: () => now,
+      look: () => {
+        asked += 1;
+        return new Promise((done) => {
+          answer = () => done(['203.0.114.1']);
+        });
+      },
+    });
+    const first = resolve('slow.example.com');
+    now += 20_000;
+    const second = resolve('slow.example.com');
+    expect(asked).toBe(1);
+    answer();
+    expect([await first, await second]).toEqual([['203.0.114.1'], ['203.0.114.1']]);
+    now += 999;
+    await resolve('slow.example.com');
+    expect(asked).toBe(1);
+    now += 2;
+    void resolve('slow.example.com');
+    expect(asked).toBe(2);
   });
 });

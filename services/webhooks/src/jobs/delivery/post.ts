@@ -23,6 +23,8 @@ export interface PosterOptions {
   readonly rules: TargetRules;
   readonly resolver: Resolver;
   readonly timeoutMs?: number;
+  /** How long a connection is kept that nobody uses. */
+  readonly idleMs?: number;
   readonly ca?: string;
 }
 
@@ -31,7 +33,8 @@ export interface PosterOptions {
  * ends after 15 s however slowly the receiver drips, and at most 64 kB of its answer are read and thrown away (decisions 8).
  */
 export function openPoster(options: PosterOptions): Poster {
-  const agentOptions = { keepAlive: true, maxFreeSockets: 256, scheduling: 'lifo' as const };
+  const { idleMs = longestIdleMs } = options;
+  const agentOptions = { keepAlive: true, maxFreeSockets: 256, scheduling: 'lifo' as const, timeout: idleMs };
   const agents: Agents = {
     'http:': new http.Agent(agentOptions),
     'https:': new https.Agent({ ...agentOptions, ...(options.ca === undefined ? {} : { ca: options.ca }) }),
@@ -48,6 +51,8 @@ export function openPoster(options: PosterOptions): Poster {
 type Agents = { readonly 'http:': http.Agent; readonly 'https:': https.Agent };
 
 const totalTimeoutMs = 15_000;
+// More than an attempt lasts. Receivers that close nothing would have the sender's connections pile up.
+const longestIdleMs = 30_000;
 const mostAnswerBytes = 64 * 1024;
 
 async function attempt(request: WebhookRequest, options: PosterOptions, agents: Agents): Promise<Outcome> {
