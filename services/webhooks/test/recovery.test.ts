@@ -186,7 +186,7 @@ describe('asking for an event again', () => {
     const long = `now() - interval '31 days'`;
     await on.admin(
       `insert into webhooks.events (account_id, test_mode, id, event_type, body, request_id, traceparent, occurred_at, created_at)
-       select $1, true, 'fevt_' || n, 'refund.created', '', '', '', ${long}, ${long} from generate_series(1, 1001) n`,
+       select $1, true, 'fevt_' || n, 'refund.created', '', '', '', ${long}, ${long} from generate_series(1, 101) n`,
       [scope.accountId],
     );
     expect(await purgeEvents(on.database, on.clock)).toBe(true);
