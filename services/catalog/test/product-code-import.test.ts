@@ -205,6 +205,21 @@ describe('the import of a product-code list', () => {
     expect(await on.place.admin('select count(*) from catalog.product_codes where version_to is null')).toEqual(before);
   });
 
+  it('waits for another one for five seconds, and then says that it is under way', async () => {
+    const begun = Promise.withResolvers<void>();
+    const ended = Promise.withResolvers<void>();
+    async function* slow() {
+      begun.resolve();
+      yield `${header}\n${d},vision,,,\n`;
+      await ended.promise;
+    }
+    const first = importList([], { source: slow() });
+    await begun.promise;
+    await expect(importList([header, `${d},vision,,,`])).rejects.toThrow('another import is under way');
+    ended.resolve();
+    expect((await first).total).toBe(1);
+  }, 20_000);
+
   it('tells how far it is', async () => {
     const told: string[] = [];
     const rows = Array.from({ length: 45_000 }, (_, index) => `${upc(index)},vision,,,`);

@@ -1,3 +1,4 @@
+import { Failure } from '@eligo/failures';
 import { type Database, withTx } from '@eligo/postgres';
 import {
   beginImport,
@@ -41,12 +42,24 @@ const batchRows = 20_000;
 const rejectionsKept = 100;
 /** The comparison of some millions of rows is one statement. */
 const longestStatementMs = 600_000;
+/** For an import that is about to end; one of millions takes longer. */
+const longestWaitMs = 5_000;
 
 /**
  * Makes a CSV the next version of the product-code list: the whole list, so that what it no longer holds ends. One transaction, so that a
  * list is imported or not; what is as it was is not touched, and a list that changes nothing makes no version.
  */
-export function importProductCodes(options: ProductCodeImport): Promise<ProductCodeImportResult> {
+export async function importProductCodes(options: ProductCodeImport): Promise<ProductCodeImportResult> {
+  try {
+    return await importInOne(options);
+  } catch (error) {
+    // The lock of the import is all that it waits for.
+    if (!(error instanceof Failure) || error.code !== 'lock_timeout') throw error;
+    throw new Error('another import is under way; begin this one again when that has ended', { cause: error });
+  }
+}
+
+function importInOne(options: ProductCodeImport): Promise<ProductCodeImportResult> {
   const { database, name, effectiveAt, onProgress } = options;
   return withTx(
     database,
@@ -67,7 +80,7 @@ export function importProductCodes(options: ProductCodeImport): Promise<ProductC
       const version = await publishStaged(tx, name, effectiveAt ?? null);
       return { ...version, rejected: reading.progress('comparing').rejected, rejections: reading.rejections };
     },
-    { statementTimeoutMs: longestStatementMs, lockTimeoutMs: 5_000 },
+    { statementTimeoutMs: longestStatementMs, lockTimeoutMs: longestWaitMs },
   );
 }
 
