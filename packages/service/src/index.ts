@@ -26,7 +26,7 @@ export {
 export { checkReadiness, type Readiness, type ReadinessChecks, within } from './health.ts';
 export { type Job, prepareJobs, type RunningJobs } from './jobs.ts';
 export { type Keyring, openKeyring } from './keyring.ts';
-export { createLogger, type Logger, type LoggerOptions, logLevels } from './logger.ts';
+export { createLogger, type Logger, type LoggerOptions } from './logger.ts';
 export { createMetrics, type Metrics } from './metrics.ts';
 export { connectNatsEvents } from './nats-events.ts';
 export { openPeers, type Peers, type TransportTo } from './peers.ts';

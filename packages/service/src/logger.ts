@@ -17,16 +17,17 @@ export type Logger = PinoLogger;
 export interface LoggerOptions {
   /** The component whose logs these are. */
   readonly service: string;
+  /** One of `logLevels`; `info` unless given, also for one that does not exist, which is reported where the environment is read. */
   readonly level?: string | undefined;
   /** Where the lines go: standard output unless given. */
   readonly destination?: DestinationStream | undefined;
 }
 
 /** Makes a logger. Messages are our own words; whatever varies goes into a field. */
-export function createLogger({ service, level = 'info', destination }: LoggerOptions): Logger {
+export function createLogger({ service, level, destination }: LoggerOptions): Logger {
   const logger = pino(
     {
-      level,
+      level: logLevels.find((one) => one === level) ?? 'info',
       base: { service, pid: process.pid },
       // A time in milliseconds looks like a card number to the scrubber once in ten.
       timestamp: stdTimeFunctions.isoTime,

@@ -1,5 +1,5 @@
 import { inProcessTransport, type RpcServer } from '@eligo/rpc';
-import { collectStartGarbage, createLogger, type Logger, logLevels, type TransportTo } from '@eligo/service';
+import { collectStartGarbage, createLogger, type TransportTo } from '@eligo/service';
 import { type ComponentName, serviceNames } from './components.ts';
 import { loadCompositions, type OpenComponent } from './compositions.ts';
 import type { Variables } from './environment.ts';
@@ -35,16 +35,11 @@ export async function startAllInOne(options: {
     const component = await compositions.open(name, {
       environment,
       transportTo,
-      logger: loggerOf(name, environment, options.destination),
+      logger: createLogger({ service: name, level: environment.LOG_LEVEL, destination: options.destination }),
       onFatal: options.onFatal,
     });
     servers.set(name, component.server);
     options.onStarted(name, component);
   }
   collectStartGarbage();
-}
-
-function loggerOf(name: string, environment: Variables, destination: LogDestination): Logger {
-  const level = logLevels.find((one) => one === environment.LOG_LEVEL);
-  return createLogger({ service: name, level, destination });
 }
