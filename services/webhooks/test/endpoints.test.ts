@@ -46,6 +46,21 @@ const as = (scope: Scope) => ({ caller: gateway.callerFor(scope) });
 const ids = (list: { webhooks: { webhookId: string }[] }) => list.webhooks.map(({ webhookId }) => webhookId);
 
 describe('an endpoint', () => {
+  it('beyond the thousandth of an account and mode is refused, until one is deleted', async () => {
+    const scope = someScope();
+    await on.admin(
+      `insert into webhooks.endpoints (account_id, test_mode, id, url, events, status, created_at)
+       select $1, true, 'fwh_' || n, 'http://127.0.0.1/', '{*}', 'enabled', now() from generate_series(1, 999) n`,
+      [scope.accountId],
+    );
+    const create = (where = scope) => webhooks.createEndpoint({ url: shop.url }, as(where));
+    const { webhookId: id } = await create();
+    await expect(create()).rejects.toMatchObject({ code: 'conflict', detail: expect.stringContaining('1000') });
+    await create({ ...scope, testMode: false });
+    await webhooks.deleteEndpoint({ id }, as(scope));
+    await create();
+  });
+
   it('shows its secret at creation and at a roll, and never else', async () => {
     const scope = someScope();
     const made = await webhooks.createEndpoint({ url: shop.url, events: ['refund.created'] }, as(scope));

@@ -32,6 +32,7 @@ export const webhookRoutes = {
     owner: 'webhooks',
     body: { envelope: 'webhook', schema: z.object({ url, events }) },
     response: oneOf('webhook'),
+    errors: ['conflict'],
     violations: ['webhook_url_not_allowed'],
   }),
   get: defineRoute({

@@ -1,13 +1,17 @@
+import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
-import { type Endpoint, endpointEvents, endpointUrl } from '../domain/endpoint.ts';
+import { type Endpoint, endpointEvents, endpointUrl, mostEndpoints } from '../domain/endpoint.ts';
 import { newSigningSecret } from '../domain/signature.ts';
-import { insertEndpoint } from '../store/endpoints.ts';
+import { countEndpoints, insertEndpoint } from '../store/endpoints.ts';
 import { insertLane } from '../store/lanes.ts';
 import { insertFirstSecret } from '../store/secrets.ts';
 import type { Webhooks } from './context.ts';
 
-/** Registers an endpoint, enabled from now on, and makes its signing secret, which is shown this once. Two may have one URL (decisions 13). */
+/**
+ * Registers an endpoint, enabled from now on, and makes its signing secret, which is shown this once. Two may have one URL (decisions 13). An
+ * account that has `mostEndpoints` is refused another; of several that are made at once the last few may still get in.
+ */
 export async function createEndpoint(
   { database, clock, rules, secrets }: Webhooks,
   scope: Scope,
@@ -23,6 +27,11 @@ export async function createEndpoint(
   };
   const signingSecret = newSigningSecret();
   await withTx(database, scope, async (tx) => {
+    if ((await countEndpoints(tx, scope, mostEndpoints)) >= mostEndpoints) {
+      throw new Failure('conflict', {
+        detail: `The account has ${mostEndpoints} webhook endpoints. Delete one of them first.`,
+      });
+    }
     await Promise.all([
       insertEndpoint(tx, scope, endpoint),
       insertLane(tx, scope, endpoint.webhookId),

@@ -8,6 +8,11 @@ export async function insertEndpoint(tx: Tx, scope: Scope, endpoint: Endpoint): 
   await tx.execute(insert, scope, [webhookId, url, events, status, createdAt]);
 }
 
+/** How many endpoints the account has in this mode, counted up to `most`. */
+export async function countEndpoints(db: Db, scope: Scope, most: number): Promise<number> {
+  return Number((await db.row(count, scope, [most]))?.endpoints ?? 0n);
+}
+
 /** The endpoint, or undefined when there is none or it was deleted. */
 export async function findEndpoint(db: Db, scope: Scope, webhookId: string): Promise<Endpoint | undefined> {
   return endpointOf(await db.row(select, scope, [webhookId]));
@@ -111,6 +116,11 @@ const insert = scoped(
   'endpoints.insert',
   `insert into webhooks.endpoints (account_id, test_mode, id, url, events, status, created_at)
    values ($1, $2, $3, $4, $5, $6, $7)`,
+);
+const count = scoped<{ endpoints: bigint }>(
+  'endpoints.count',
+  `select count(*) as endpoints from (
+     select from webhooks.endpoints where ${here} and deleted_at is null order by id limit $3) counted`,
 );
 const select = scoped<EndpointRow>('endpoints.get', `select ${columns} from webhooks.endpoints where ${live}`);
 const selectForUpdate = scoped<EndpointRow>(
