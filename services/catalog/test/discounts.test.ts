@@ -117,6 +117,17 @@ describe('a promo code', () => {
     const other = await coupon(live);
     await on.gateway.createPromoCode({ couponId: other.couponId, code: 'STRASSE10' }, live);
   });
+
+  it('has at most 500 characters, whatever they take to write, also when it is folded', async () => {
+    const shop = on.account();
+    const { couponId } = await coupon(shop);
+    const made = (code: string) => refusalOf(on.gateway.createPromoCode({ couponId, code }, shop));
+    expect(await made('\u{1f957}'.repeat(500))).toBe('no refusal');
+    // One character that is folded to eighteen.
+    for (const code of ['a'.repeat(501), '\ufdfa'.repeat(100)]) {
+      expect(await made(code)).toEqual([['body.promo_code.code', 'too_long']]);
+    }
+  });
 });
 
 describe('a redemption', () => {

@@ -49,7 +49,7 @@ export function promoCodeKey(code: string): string {
 export function newPromoCodeFields(input: PromoCodeInput, loc: Loc): PromoCodeInput & { readonly codeKey: string } {
   const codeKey = promoCodeKey(input.code);
   if (codeKey === '') throw Failure.invalid([...loc, 'code'], 'missing', 'A code is required');
-  if ([...input.code].length > indexedTextLength || codeKey.length > indexedTextLength) {
+  if ([...input.code].length > indexedTextLength || [...codeKey].length > indexedTextLength) {
     throw Failure.invalid([...loc, 'code'], 'too_long', `Must have at most ${indexedTextLength} characters`);
   }
   checkCount(input.maxRedemptions, [...loc, 'max_redemptions']);
