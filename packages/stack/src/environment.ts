@@ -1,4 +1,5 @@
 import type { ComponentName } from './components.ts';
+import { gatewayHost } from './gateway-address.ts';
 import type { Secrets } from './secrets.ts';
 
 /** A set of variables. */
@@ -44,7 +45,7 @@ export function componentVariables(inherited: Variables, place: ComponentPlace, 
   return {
     ELIGO_WEBHOOK_TARGETS: 'loopback',
     ...Object.fromEntries(kept),
-    HOST: place.name === 'gateway' ? (inherited.HOST ?? '127.0.0.1') : '127.0.0.1',
+    HOST: place.name === 'gateway' ? gatewayHost(inherited) : '127.0.0.1',
     ADMIN_PORT: String(place.adminPort),
     ...(place.port === undefined ? {} : { [place.name === 'gateway' ? 'PORT' : 'GRPC_PORT']: String(place.port) }),
     [`${place.name.toUpperCase()}_DATABASE_URL`]: place.databaseUrl,

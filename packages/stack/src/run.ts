@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { watchParents } from '../../../scripts/bootstrap/parents.mjs';
 import { isFree } from './free-port.ts';
+import { gatewayHost } from './gateway-address.ts';
 import { defaultHomePath } from './home.ts';
 import { Processes } from './processes.ts';
 import { readyText } from './ready-text.ts';
@@ -13,7 +14,7 @@ const sameKeystrokeMs = 400;
 export async function runStack(args: string[]): Promise<void> {
   const { values } = parseArgs({ args, options: { split: { type: 'boolean', default: false } } });
   const port = readPort(process.env.PORT);
-  const host = process.env.HOST ?? '127.0.0.1';
+  const host = gatewayHost(process.env);
   if (!(await isFree(port, host))) return fail(`port ${port} is taken; choose another: PORT=8081 npm start`);
 
   const giveUp = new AbortController();

@@ -3,6 +3,7 @@ import { type Child, lastLogLines, startChild } from './children/child.ts';
 import { type Supervised, supervise } from './children/supervise.ts';
 import { type ComponentName, componentNames } from './components.ts';
 import type { Variables } from './environment.ts';
+import { gatewayHost, gatewayUrl } from './gateway-address.ts';
 import { becameHealthy } from './health.ts';
 import { type Home, logFile, repositoryRoot } from './home.ts';
 import { nodeChildArguments } from './node-child.ts';
@@ -52,6 +53,8 @@ async function startComponent(home: Home, name: ComponentName, variables: Variab
   const lastWords = () => lastLogLines(logPath);
   await becameHealthy(child, `http://127.0.0.1:${variables.ADMIN_PORT}/readyz`, lastWords);
   // The gateway opens its public port last.
-  if (name === 'gateway') await becameHealthy(child, `http://${variables.HOST}:${variables.PORT}/healthz`, lastWords);
+  if (name !== 'gateway') return child;
+  const url = gatewayUrl(gatewayHost(variables), variables.PORT ?? '');
+  await becameHealthy(child, `${url}/healthz`, lastWords);
   return child;
 }

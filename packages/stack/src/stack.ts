@@ -4,6 +4,7 @@ import { recoverOrphans } from './children/record.ts';
 import { type ComponentName, componentNames, perComponent } from './components.ts';
 import { componentVariables, type Variables } from './environment.ts';
 import { freePorts } from './free-port.ts';
+import { gatewayHost, gatewayUrl } from './gateway-address.ts';
 import { type Home, logFile, makeHome } from './home.ts';
 import type { Preparation } from './preparation.ts';
 import { startPreparer } from './prepare-apart.ts';
@@ -100,7 +101,7 @@ async function bringUp(home: Home, options: StackOptions, processes: Processes):
   const variables = await assignPlaces(servers, secrets, environment, options);
   const stackFile = () => writeStackFile(home, { ...parts, processes: processes.list() });
   const parts = {
-    url: `http://${environment.HOST ?? '127.0.0.1'}:${options.port}`,
+    url: gatewayUrl(gatewayHost(environment), options.port),
     processor: servers.processor,
     postgres: servers.postgres,
     nats: servers.nats,
