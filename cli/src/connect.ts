@@ -9,8 +9,8 @@ import {
   type StackFile,
   secretsOf,
 } from '@eligo/stack';
-import { requireUnbound } from './ledger/check-books.ts';
 import { apiClient, type PublicApi } from './public-api.ts';
+import { requireUnbound } from './unbound-role.ts';
 
 /** The stack that runs in ELIGO_HOME, as its stack.json has it. */
 export function runningStack(): { home: Home; file: StackFile } {

@@ -114,16 +114,11 @@ async function missingFor(
   return missing.map((event) => ({ ...event, service, consumer, from }));
 }
 
-function idsByProducer(missing: readonly Missing[]): Map<ComponentName, string[]> {
-  const byProducer = new Map<ComponentName, string[]>();
-  for (const { from, eventId } of missing) {
-    const name = componentNames.find((candidate) => candidate === from);
-    if (name === undefined) continue;
-    const ids = byProducer.get(name) ?? [];
-    if (!ids.includes(eventId)) ids.push(eventId);
-    byProducer.set(name, ids);
-  }
-  return byProducer;
+// An event that several consumers miss is published once.
+function idsByProducer(missing: readonly Missing[]): Map<ComponentName, readonly string[]> {
+  const idsOf = (name: ComponentName) => missing.flatMap(({ from, eventId }) => (from === name ? [eventId] : []));
+  const all = componentNames.map((name) => [name, [...new Set(idsOf(name))]] as const);
+  return new Map(all.filter(([, ids]) => ids.length > 0));
 }
 
 async function republish(from: ComponentName, ids: readonly string[]) {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Database, unscoped } from '@eligo/postgres';
+import { requireUnbound } from '../unbound-role.ts';
 
 /** A place where the books do not agree. `unsettled` is on its way; `wrong` must never be. */
 export interface Fault {
@@ -26,16 +27,5 @@ export async function checkBooks(database: Database, processor: ProcessorList | 
   await requireUnbound(database);
   return database.rows(books, null, [processor === undefined ? null : JSON.stringify(processor)]);
 }
-
-/** Refuses a role that would see no rows of any account, and so find nothing and say that all is well. */
-export async function requireUnbound(database: Database): Promise<void> {
-  const role = await database.row(unbound, null);
-  if (role?.unbound !== true) throw new Error('this needs a role with BYPASSRLS, or a superuser');
-}
-
-const unbound = unscoped<{ unbound: boolean }>(
-  'books.role',
-  'select rolsuper or rolbypassrls as unbound from pg_roles where rolname = current_user',
-);
 
 const books = unscoped<Fault>('books.check', readFileSync(new URL('books.sql', import.meta.url), 'utf8'));
