@@ -30,7 +30,9 @@ export function createApp(parts: AppParts): Koa {
   app.proxy = false;
   app.on('error', (error: unknown, context?: Context) => {
     const exchange = context?.state.exchange as Exchange | undefined;
-    if (exchange !== undefined) parts.observer.unexpected(error, exchange);
+    // A connection that its client resets is told here, too, and is nothing that an operator could mend.
+    if (exchange === undefined || exchange.request.socket.errored === error) return;
+    parts.observer.unexpected(error, exchange);
   });
   app.use((context, next) => answer(context, next, parts));
   app.use(parts.pages);
