@@ -12,6 +12,7 @@ import { openIdempotencyKeys } from './store/idempotency-keys.ts';
 import { newRecordId } from './store/ids.ts';
 import type { EventRecord, RecordKind, RecordOf } from './store/record-types.ts';
 import { openRecords } from './store/records.ts';
+import { startRetention } from './store/retention.ts';
 import { startDeliverer } from './webhooks/deliver.ts';
 import { openDeliveries } from './webhooks/deliveries.ts';
 import { openSubscriptions } from './webhooks/subscriptions.ts';
@@ -37,10 +38,6 @@ export interface Sandbox {
 const keepAliveMs = 75_000;
 /** Less than the time after which whoever stops it would kill it. */
 const longestGoodbyeMs = 5_000;
-const purgeEveryMs = 10 * 60 * 1000;
-const purgeLimit = 5_000;
-/** As long as Stripe keeps events. */
-const eventRetentionSeconds = 30 * 24 * 60 * 60;
 
 /** Starts a processor that speaks the part of Stripe's HTTP API that Eligo uses, on storage of its own. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
@@ -116,13 +113,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     witness,
     onBug,
   });
-  const purge = setInterval(() => {
-    write(() => {
-      keys.purge(Date.now() + database.keyClockAheadMs(), purgeLimit);
-      records.purgeEvents(Math.floor(Date.now() / 1000) - eventRetentionSeconds, purgeLimit);
-    }).catch(onBug);
-  }, purgeEveryMs);
-  purge.unref();
+  const endRetention = startRetention({ keys, records, keyClockAheadMs: database.keyClockAheadMs }, write, onBug);
 
   const server = createServer({ keepAliveTimeout: keepAliveMs, headersTimeout: keepAliveMs + 5_000 }, app.callback());
   server.listen(options.port, options.host);
@@ -137,7 +128,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   };
 
   async function stop(): Promise<void> {
-    clearInterval(purge);
+    endRetention();
     executor.stop();
     await closeServer(server);
     await deliverer.stop();

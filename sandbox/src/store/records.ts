@@ -36,8 +36,11 @@ export interface Records {
   ): RecordOf<Kind>;
   children<Kind extends RecordKind>(kind: Kind, account: string, parent: string): RecordOf<Kind>[];
   page<Kind extends RecordKind>(kind: Kind, account: string, query: PageQuery): Page<Kind>;
-  /** Deletes events older than a time; looks at `limit` records a call, going on where the last call stopped. */
-  purgeEvents(createdBefore: number, limit: number): void;
+  /**
+   * Deletes events older than a time (Unix seconds): looks at `limit` records of that age at the most, going on where the last call stopped,
+   * and gives how many those were.
+   */
+  purgeEvents(createdBefore: number, limit: number): number;
   /** Every record of a kind, of all accounts, oldest first, read as it is consumed. */
   all<Kind extends RecordKind>(kind: Kind): Generator<RecordOf<Kind>>;
   indexMetadata(account: string, id: string, metadata: Record<string, string>, previous?: Record<string, string>): void;
@@ -113,11 +116,14 @@ export function openRecords(db: DatabaseSync): Records {
       byParent.all(parent, kind, account).map(parse<Kind>),
     page: (kind, account, query) => readPage(db, pages, seqOf, kind, account, query),
     purgeEvents: (createdBefore, limit) => {
+      let lookedAt = 0;
       for (const row of oldest.all(purgedTo, limit)) {
-        if (Number(row.created) >= createdBefore) return;
+        if (Number(row.created) >= createdBefore) break;
         purgedTo = Number(row.seq);
+        lookedAt += 1;
         if (row.kind === 'event') removeBySeq.run(purgedTo);
       }
+      return lookedAt;
     },
     all: function* <Kind extends RecordKind>(kind: Kind) {
       for (let after = 0; ; ) {
