@@ -4,6 +4,7 @@ import {
   probeAuthentication,
   probeBadInput,
   probeForeignRecords,
+  probeMetadata,
   probeScopes,
   seedRecords,
 } from '@eligo/gateway/probes';
@@ -55,6 +56,12 @@ export function describeProbes(topology: Topology): void {
 
     it('answers what its schema says, strictly, with and without everything expanded', async () => {
       expect((await probeAnswers(await seededAnew())).problems).toEqual([]);
+    });
+
+    it('puts the metadata of an update in the place of what was there, and empties it by {} and []', async () => {
+      const { problems, requests } = await probeMetadata(await seededAnew());
+      expect(problems).toEqual([]);
+      expect(requests).toBeGreaterThanOrEqual(9 * 8);
     });
 
     it('never gives a 5xx for bad input, and refuses it in the contract’s shape', async () => {
