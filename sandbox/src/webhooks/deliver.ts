@@ -103,6 +103,6 @@ export function startDeliverer(deliveries: Deliveries, records: Records, write: 
 }
 
 /** `t=<seconds>,v1=<HMAC-SHA256 of "<t>.<body>" in hex>`: Stripe's webhook signature. */
-export function signatureOf(body: string, secret: string, atSeconds = Math.floor(Date.now() / 1000)): string {
+function signatureOf(body: string, secret: string, atSeconds = Math.floor(Date.now() / 1000)): string {
   return `t=${atSeconds},v1=${createHmac('sha256', secret).update(`${atSeconds}.${body}`).digest('hex')}`;
 }

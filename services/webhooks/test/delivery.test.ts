@@ -126,7 +126,7 @@ describe('during a roll', () => {
 describe('a failed attempt', () => {
   it.each([301, 302, 400, 404, 500, 503])('that was answered %i is tried again under the same id', async (status) => {
     const scope = someScope();
-    const { secret } = await on.endpoint(scope, shop.url);
+    await on.endpoint(scope, shop.url);
     shop.answerWith((_request, response) => void response.writeHead(status, { location: shop.url }).end());
     const event = refundEvent(scope);
     await on.consume(event);
@@ -136,6 +136,7 @@ describe('a failed attempt', () => {
     const wait = waitOf(waiting);
     expect(wait).toBeGreaterThan(4_000);
     expect(wait).toBeLessThanOrEqual(5_500);
+    expect(await rowsOf(on, 'endpoints', scope)).toMatchObject([{ failing_since: expect.any(Date) }]);
 
     await on.worker.sweep();
     await on.worker.idle();
@@ -147,8 +148,9 @@ describe('a failed attempt', () => {
     expect(shop.received.map(({ headers }) => headers['webhook-id'])).toEqual([event.eventId, event.eventId]);
     expect(shop.received[0]?.body).toBe(shop.received[1]?.body);
     expect(shop.received[0]?.headers['webhook-timestamp']).not.toBe(shop.received[1]?.headers['webhook-timestamp']);
-    expect(secret).toMatch(/^whsec_/);
     expect(await rowsOf(on, 'deliveries', scope)).toMatchObject([{ status: 'succeeded', attempts: 2 }]);
+    // One success clears what was held against the endpoint.
+    expect(await rowsOf(on, 'endpoints', scope)).toMatchObject([{ failures_in_row: 0, failing_since: null }]);
   });
 
   it('is given up after the tenth', async () => {

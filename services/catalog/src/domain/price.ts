@@ -65,7 +65,7 @@ export interface PriceChange {
 /** What of a price may change. */
 export type MutablePriceFields = Pick<Price, 'active' | 'description' | 'lookupKey' | 'hsaFsaEligibility' | 'metadata'>;
 
-export const clearablePriceFields = ['description', 'lookup_key', 'hsa_fsa_eligibility', 'metadata'] as const;
+const clearablePriceFields = ['description', 'lookup_key', 'hsa_fsa_eligibility', 'metadata'] as const;
 
 /** The price's own class or, where that is unset, its product's (interface, Price rules). */
 export function effectiveEligibility(price: Price): EligibilityClass | null {

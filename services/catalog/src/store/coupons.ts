@@ -84,25 +84,25 @@ export async function keepInlineCoupons(tx: Tx, scope: Scope, sessionId: string)
   await tx.execute(keepInline, scope, [sessionId]);
 }
 
-/** The columns of a coupon, by property. */
-export const couponColumns = {
-  couponId: 'coupon_id',
-  name: 'name',
-  amountOffCents: 'amount_off_cents',
-  percentOffBasisPoints: 'percent_off_basis_points',
-  duration: 'duration',
-  durationInMonths: 'duration_in_months',
-  maxRedemptions: 'max_redemptions',
-  timesRedeemed: 'times_redeemed',
-  productIds: 'product_ids',
-  priceIds: 'price_ids',
-  inline: 'inline',
-  metadata: 'metadata',
-  createdAt: 'created_at',
-  deletedAt: 'deleted_at',
-} as const;
-
-const columns = selectList(couponColumns, 'r');
+const columns = selectList(
+  {
+    couponId: 'coupon_id',
+    name: 'name',
+    amountOffCents: 'amount_off_cents',
+    percentOffBasisPoints: 'percent_off_basis_points',
+    duration: 'duration',
+    durationInMonths: 'duration_in_months',
+    maxRedemptions: 'max_redemptions',
+    timesRedeemed: 'times_redeemed',
+    productIds: 'product_ids',
+    priceIds: 'price_ids',
+    inline: 'inline',
+    metadata: 'metadata',
+    createdAt: 'created_at',
+    deletedAt: 'deleted_at',
+  },
+  'r',
+);
 
 const ofScope = 'r.account_id = $1 and r.test_mode = $2';
 

@@ -23,7 +23,7 @@ export function listPrices(db: Db, scope: Scope, page: PageRequest, filter: Pric
  * Of two shapes: by metadata alone the pairs lead, whose index is in the list's order, so that ten rows cost the same among ten thousand
  * prices and a million. With a product or lookup keys the prices lead, for those are few.
  */
-export function priceListShape({ active, productId, lookupKeys, metadata }: PriceFilter): ListShape {
+function priceListShape({ active, productId, lookupKeys, metadata }: PriceFilter): ListShape {
   const values: unknown[] = [active ? 'active' : 'archived'];
   const parameter = (value: unknown) => `$${valuesBeforeFilters + values.push(value)}`;
   const isByPrice = productId !== undefined || lookupKeys.length > 0 || Object.keys(metadata).length === 0;

@@ -55,7 +55,7 @@ async function updateHealth(
   for (const [webhookId, health] of known) {
     const own = byEndpoint.get(webhookId) ?? [];
     const unreachable = own.filter((result) => result.unreachable).length;
-    const after = healthAfter(health, { succeeded: 0, unreachable, failed: own.length }, now);
+    const after = healthAfter(health, unreachable, now);
     changed.set(webhookId, after);
     await saveHealth(tx, scope, webhookId, after);
     if (own.some(({ gone }) => gone)) await disableEndpoint(tx, scope, webhookId, 'the receiver answered 410', now);

@@ -8,26 +8,18 @@ export interface EndpointHealth {
   readonly openUntil: Date | null;
 }
 
-/** The attempts on one endpoint that ended together. */
-export interface AttemptTally {
-  readonly succeeded: number;
-  /** Failures that say that the receiver is down. */
-  readonly unreachable: number;
-  /** Failures of any kind. */
-  readonly failed: number;
-}
-
 /** An endpoint without one success for this long is disabled (decisions 8). */
 export const disableAfterMs = 5 * 24 * 3_600_000;
 
 /** After this many failures in a row an endpoint gets one probe at a time. */
 export const breakerThreshold = 5;
 
-/** The health after these attempts. One success clears everything: what happened beside it was not an outage. */
-export function healthAfter(health: EndpointHealth, tally: AttemptTally, now: Date): EndpointHealth {
-  if (tally.succeeded > 0) return healthy;
-  if (tally.failed === 0) return health;
-  const failuresInRow = health.failuresInRow + tally.unreachable;
+/**
+ * The health after attempts that ended together and of which none succeeded; `unreachable` of them say that the receiver is down. One success
+ * would clear everything: what happened beside it was no outage.
+ */
+export function healthAfter(health: EndpointHealth, unreachable: number, now: Date): EndpointHealth {
+  const failuresInRow = health.failuresInRow + unreachable;
   return {
     failuresInRow,
     failingSince: health.failingSince ?? now,
@@ -39,9 +31,6 @@ export function healthAfter(health: EndpointHealth, tally: AttemptTally, now: Da
 export function isGivenUp(health: EndpointHealth, now: Date): boolean {
   return health.failingSince !== null && now.getTime() - health.failingSince.getTime() >= disableAfterMs;
 }
-
-/** An endpoint of which nothing bad is known. */
-export const healthy: EndpointHealth = { failuresInRow: 0, failingSince: null, openUntil: null };
 
 // 5 s doubling to 5 min: a receiver that comes back is found within five minutes whatever its deliveries' own waits have grown to.
 function breakerWaitMs(failuresInRow: number): number {
