@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { allocateRefund, type RefundableSession, type RefundInstruction } from './refund-allocation.ts';
 
 const nothing: RefundInstruction = { entries: [], methods: [] };
+const largest = cents(Number.MAX_SAFE_INTEGER);
 
 function line(id: string, card: string | null, captured: number, refunded = 0, parts: Partial<{ tax: number }> = {}) {
   return {
@@ -101,6 +102,32 @@ describe('allocating a refund', () => {
     expect(() => allocateRefund(split, { ...nothing, entries })).toThrow(
       expect.objectContaining({ code: 'refund_amount_exceeds_remaining' }),
     );
+  });
+
+  it.each<Partial<RefundInstruction>>([
+    { methods: ['health', 'other'].map((id) => ({ paymentMethodId: `card_${id}`, amount: largest })) },
+    {
+      entries: [
+        { priceId: 'price_a', amount: largest },
+        { priceId: 'price_a', amount: largest },
+        { priceId: 'price_b', amount: cents(-largest) },
+        { priceId: 'price_c', amount: cents(1 - largest) },
+      ],
+    },
+  ])('refuses amounts which add up to more than can be counted: %j', (stated) => {
+    expect(() => allocateRefund(split, { ...nothing, ...stated })).toThrow(
+      expect.objectContaining({ code: 'refund_amount_invalid' }),
+    );
+  });
+
+  it('nets amounts as large as can be counted', () => {
+    const entries = [
+      { priceId: 'price_b', amount: largest },
+      { priceId: 'price_a', amount: cents(1 - largest) },
+    ];
+    expect(allocateRefund(split, { ...nothing, entries }).lines).toEqual([
+      { lineId: 'b', paymentIntentId: 'other', amount: 1 },
+    ]);
   });
 
   it('adds up entries of one price, takes 0 as legal and nets a negative one', () => {

@@ -71,6 +71,7 @@ export function allocateRefund(session: RefundableSession, instruction: RefundIn
   if (sumCents(session.cards.map((card) => card.receivedCents)) === 0) {
     throw new Failure('checkout_session_not_captured');
   }
+  requireCountable(instruction);
   const remaining = sumCents(session.cards.map(restOfCard));
   const components = componentsOf(session, instruction);
   const fills = new LineFills(session.lines);
@@ -91,6 +92,17 @@ export function allocateRefund(session: RefundableSession, instruction: RefundIn
     fillAmount(fills, session, instruction, amount, components, remaining);
   } else return allocateRest(fills, session, remaining);
   return finish(fills, session, instruction, components);
+}
+
+// Each amount stated is a safe integer, their sum need not be. Lines net each other, so what adds and what takes away is bounded by itself.
+function requireCountable({ entries, methods }: RefundInstruction): void {
+  const lines = entries.map((entry) => entry.amount);
+  const added = lines.filter((amount) => amount > 0);
+  const taken = lines.filter((amount) => amount < 0);
+  for (const amounts of [added, taken, methods.map((method) => method.amount)]) {
+    if (Number.isSafeInteger(amounts.reduce((sum, amount) => sum + amount, 0))) continue;
+    throw new Failure('refund_amount_invalid', { detail: 'The amounts given add up to more than can be counted.' });
+  }
 }
 
 function amountOf(amount: Cents, { atMost }: RefundInstruction, remaining: Cents): Cents {
