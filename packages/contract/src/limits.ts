@@ -18,6 +18,8 @@ export const limits = {
   lineItems: 100,
   discounts: 500,
   fees: 100,
+  refundLines: 500,
+  refundPaymentMethods: 10,
   lookupKeys: 10,
   listLimit: 100,
   offset: 10_000,

@@ -37,14 +37,14 @@ const refundInstruction = z
             params: { type: 'one_of_required' },
           }),
       )
-      .max(limits.discounts)
+      .max(limits.refundLines)
       .optional(),
     amount_tax: sum.optional(),
     amount_shipping: sum.optional(),
     amount_discount: sum.optional(),
     payment_methods: z
       .array(z.object({ payment_method_id: reference('payment_method'), amount: sum }))
-      .max(10)
+      .max(limits.refundPaymentMethods)
       .optional(),
     refund_metadata: metadata.optional(),
   })
