@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { claimDeliveries } from '../src/actions/claim-deliveries.ts';
 import { rollSecret } from '../src/actions/roll-secret.ts';
 import { testEndpoint } from '../src/actions/test-endpoint.ts';
 import { type Machine, machine, type Receiver, receiver, refundEvent, rowsOf, someScope } from './machine.ts';
@@ -109,6 +110,25 @@ describe('during a roll', () => {
     await on.worker.idle();
     expect(() => verify(second, 1)).toThrow();
     verify(third, 1);
+  });
+
+  it('that is large is not held while it waits, and is sent and signed like any other', async () => {
+    const scope = someScope();
+    const { webhookId, secret } = await on.endpoint(scope, shop.url);
+    const event = refundEvent(scope);
+    if (event.object.case === 'refund') event.object.value.metadata = { note: 'x'.repeat(40_000) };
+    on.webhooks.wake = () => undefined;
+    await on.consume(event);
+    on.webhooks.wake = (where, ids) => on.worker.wake(where, ids);
+    const request = { webhookId, inHand: [], room: 1 };
+    const claimant = { owner: 'looking', at: on.clock.now(), leaseMs: 0 };
+    const { deliveries } = await claimDeliveries(on.database, scope, [request], claimant);
+    expect(deliveries).toMatchObject([{ eventId: event.eventId, body: undefined }]);
+    await on.worker.sweep();
+    await on.worker.idle();
+    expect(verify(secret, 0)).toMatchObject({ event_id: event.eventId });
+    expect(shop.received[0]?.body.length).toBeGreaterThan(40_000);
+    expect(await rowsOf(on, 'deliveries', scope)).toMatchObject([{ status: 'succeeded', attempts: 1 }]);
   });
 
   it('keeps secrets sealed, each bound to its account and mode', async () => {

@@ -24,7 +24,8 @@ export interface ClaimedDelivery {
   readonly attempts: number;
   readonly epoch: number;
   readonly url: string;
-  readonly body: Buffer;
+  /** Undefined for a large one, which is read when it is sent. */
+  readonly body: Buffer | undefined;
   readonly requestId: string;
   readonly traceparent: string;
 }

@@ -33,7 +33,7 @@ export async function dueEndpoints(
 /**
  * Takes, or renews when half of the lease is over, the lanes of endpoints that have due deliveries, and reads those deliveries, oldest first.
  * Lanes of other processes are passed over. An endpoint that has been failing gives one, and no more until that one is recorded: a dead
- * receiver costs one probe.
+ * receiver costs one probe. Bodies come along up to `inlineBodyBytes`: thousands may be in hand, and a few that are large are a gigabyte.
  */
 export async function claimDeliveries(
   tx: Tx,
@@ -50,6 +50,7 @@ export async function claimDeliveries(
     claimant.at,
     claimant.leaseMs,
     breakerThreshold,
+    inlineBodyBytes,
   ]);
   return rows.map((row) => ({
     deliveryId: row.id,
@@ -59,7 +60,7 @@ export async function claimDeliveries(
     attempts: row.attempts,
     epoch: row.epoch,
     url: row.url,
-    body: row.body,
+    body: row.body ?? undefined,
     requestId: row.request_id,
     traceparent: row.traceparent,
   }));
@@ -99,10 +100,13 @@ interface ClaimedRow {
   attempts: number;
   epoch: number;
   url: string;
-  body: Buffer;
+  body: Buffer | null;
   request_id: string;
   traceparent: string;
 }
+
+/** Most bodies are of two kilobytes or so. */
+const inlineBodyBytes = 32 * 1_024;
 
 const here = (table: string) => `${table}.account_id = $1 and ${table}.test_mode = $2`;
 
@@ -144,7 +148,8 @@ const claim = scoped<ClaimedRow>(
       where ${here('l')} and l.endpoint_id = wanted.endpoint_id
      returning l.endpoint_id, l.epoch
    )
-   select due.id, due.endpoint_id, due.event_id, due.event_type, due.attempts, coalesce(taken.epoch, due.known_epoch) as epoch, due.url, v.body, v.request_id, v.traceparent
+   select due.id, due.endpoint_id, due.event_id, due.event_type, due.attempts, coalesce(taken.epoch, due.known_epoch) as epoch, due.url,
+          case when octet_length(v.body) <= $11 then v.body end as body, v.request_id, v.traceparent
      from due
      left join taken on taken.endpoint_id = due.endpoint_id
      join webhooks.events v on ${here('v')} and v.id = due.event_id

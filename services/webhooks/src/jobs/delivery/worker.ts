@@ -9,6 +9,7 @@ import { judgeAttempt } from '../../domain/attempt.ts';
 import type { AttemptResult } from '../../domain/delivery.ts';
 import { breakerThreshold } from '../../domain/health.ts';
 import { signatureHeader } from '../../domain/signature.ts';
+import { findEvent } from '../../store/events.ts';
 import { dueEndpoints, type LaneRequest, releaseLanes, renewLanes } from '../../store/lanes.ts';
 import { type Lane, type LaneLimits, Lanes, laneKey, scopeKey } from './lanes.ts';
 import type { Poster } from './post.ts';
@@ -216,10 +217,12 @@ export class DeliveryWorker {
     if (lane.dirty) this.#pumpSoon();
   }
 
-  #post(scope: Scope, delivery: DeliveryInHand, at: Date): ReturnType<Poster['post']> {
+  async #post(scope: Scope, delivery: DeliveryInHand, at: Date): ReturnType<Poster['post']> {
     const keys = delivery.sealedSecrets.map((sealed) => this.#options.openKey(scope, sealed));
     if (keys.length === 0) throw new Error('an endpoint without a secret');
-    const { eventId: id, url, body } = delivery;
+    const { eventId: id, url } = delivery;
+    const body = delivery.body ?? (await findEvent(this.#options.database, scope, id))?.body;
+    if (body === undefined) throw new Error('a delivery of an event that is not kept any more');
     const traceparent = currentRequest()?.traceparent ?? delivery.traceparent;
     const timestampSeconds = Math.floor(at.getTime() / 1000);
     return this.#options.poster.post({
