@@ -31,8 +31,8 @@ export interface Machine {
   as(scope: Scope, features?: string[]): CallOptions;
   /** A session that was paid at the sandbox. */
   paid(scope: Scope, payments: Payments): Promise<PaidSession>;
-  /** Arms a fault of the sandbox for one call, or for so many. */
-  fault(fault: { call: string; kind: string; delay_ms?: number; times?: number }): Promise<void>;
+  /** Arms a fault of the sandbox for one call. */
+  fault(fault: { call: string; kind: string; delay_ms?: number }): Promise<void>;
   /** The refunds that the sandbox has of this session's cards. */
   atProcessor(session: PaidSession): Promise<ProcessorRefund[]>;
   /** Lets everything that waits be due, sweeps, and waits until what was begun has come to where only time can move it. */
