@@ -88,7 +88,8 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
     const pull = await connection.jetstream.consumers.get(streamOf(from), durable);
     const messages = await pull.consume({ max_messages: 64, expires: 10_000, idle_heartbeat: 2_500 });
     close = () => messages.close();
-    if (stopping) await messages.close();
+    // Not closed: that settles when the loop below has ended, which has not begun.
+    if (stopping) messages.stop();
     restartWhenLost(await messages.status(), () => messages.stop());
     const wanted = subscription.types.includes('*') ? undefined : new Set(subscription.types);
     for await (const message of messages) await deliveries.take(message, wanted);

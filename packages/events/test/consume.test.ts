@@ -1,6 +1,6 @@
 import { insideTransaction, unscoped } from '@eligo/postgres';
 import type { Event } from '@eligo/proto/events/v1/events';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { type ConsumeOptions, countDeadLetters, listDeadLetters, redrive } from '../src/index.ts';
 import { type NatsProcess, natsProcess } from './nats-process.ts';
 import { noteEffect, type Stage, stage } from './stage.ts';
@@ -210,6 +210,23 @@ test('waits for a stream that does not exist yet', async () => {
   await appendSome(on.beta, 1);
   await on.relay({ database: on.beta, service: 'beta', connection: await on.connect('beta') });
   await until(() => seen.length === 1);
+});
+
+test('stopping in the moment in which it begins to take waits for nothing', async () => {
+  const connection = await on.connect('beta');
+  const { consumers } = connection.jetstream;
+  const get = consumers.get.bind(consumers);
+  const [asked, mayGoOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  vi.spyOn(consumers, 'get').mockImplementation(async (...of) => {
+    asked.resolve();
+    await mayGoOn.promise;
+    return get(...of);
+  });
+  const consumer = await on.consumer({ connection });
+  await asked.promise;
+  const stopped = consumer.stop();
+  mayGoOn.resolve();
+  await stopped;
 });
 
 test('stopping waits for what is under way', async () => {
