@@ -21,6 +21,7 @@ import type { Receiver } from './processes/receiver.ts';
 import type { Replay } from './processes/replay.ts';
 import type { StubProcessor } from './processes/stub-processor.ts';
 import { startWorker, type Worker, type WorkerMethods } from './processes/worker.ts';
+import { quiet } from './quiet.ts';
 import { type Recordings, recordOperations } from './recording/record-operations.ts';
 import type { Compared } from './rounds.ts';
 import { Seed } from './seed/seed.ts';
@@ -163,9 +164,11 @@ async function measure(operation: Operation, bench: Bench, note: (row: Row) => v
   if (measured !== undefined) note(rowOf(operation, bench.stack.topology, measured));
 }
 
-function measureOnce(operation: Operation, bench: Bench): Promise<Compared | undefined> | Compared | undefined {
+async function measureOnce(operation: Operation, bench: Bench): Promise<Compared | undefined> {
   if (operation === 'start') return startTime(bench.stack);
   if (operation === 'memory') return bench.idleMemory;
+  // The events of one row must not be dealt with in the next.
+  await quiet(bench.postgres);
   return measures[operation](bench);
 }
 
