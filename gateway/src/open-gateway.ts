@@ -1,4 +1,5 @@
 import { buildService, type Readiness, type Service, type ServiceParts } from '@eligo/service';
+import { gatewayHost, gatewayUrl } from './address.ts';
 import type { GatewayParts } from './gateway-parts.ts';
 import { gatewayComposition } from './service.ts';
 
@@ -28,12 +29,11 @@ export async function openGateway(parts: Omit<ServiceParts, 'grpc'>): Promise<Ga
   try {
     const { adminPort } = await service.start();
     await made.keys.listen();
-    const host = parts.environment.HOST?.trim() || '127.0.0.1';
+    const host = gatewayHost(parts.environment);
     const port = await made.http.listen(made.port, host);
-    const shown = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
     return {
       service,
-      url: `http://${shown.includes(':') ? `[${shown}]` : shown}:${port}`,
+      url: gatewayUrl(host, port),
       adminPort,
       ready: () => service.ready(),
       async stop() {

@@ -1,5 +1,5 @@
+import { gatewayHost } from '@eligo/gateway/address';
 import type { ComponentName } from './components.ts';
-import { gatewayHost } from './gateway-address.ts';
 import type { Secrets } from './secrets.ts';
 
 /** A set of variables. */

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
+import { gatewayHost, gatewayUrl } from '@eligo/gateway/address';
 import { type Child, lastLogLines, startChild } from './children/child.ts';
 import { type Supervised, supervise } from './children/supervise.ts';
 import { type ComponentName, componentNames } from './components.ts';
 import type { Variables } from './environment.ts';
-import { gatewayHost, gatewayUrl } from './gateway-address.ts';
 import { becameHealthy } from './health.ts';
 import { type Home, logFile, repositoryRoot } from './home.ts';
 import { nodeChildArguments } from './node-child.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { gatewayHost, gatewayUrl } from '../src/gateway-address.ts';
+import { gatewayHost, gatewayUrl } from '../src/address.ts';
 
 it.each([
   [{}, 'http://127.0.0.1:8080'],
