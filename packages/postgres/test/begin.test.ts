@@ -1,13 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { GatheringSocket } from '../src/gathering-socket.ts';
-import { type Database, scoped, unscoped, withTx } from '../src/index.ts';
+import { type Database, unscoped, withTx } from '../src/index.ts';
 import { type TestDatabase, testDatabase } from './support.ts';
-
-const scope = { accountId: 'facct_a', testMode: true };
-const insert = scoped(
-  't.insert',
-  'insert into things (account_id, test_mode, thing_id, amount) values ($1, $2, $3, $4)',
-);
+import { insert, scope, storedThings } from './things.ts';
 
 let on: TestDatabase;
 let database: Database;
@@ -18,10 +13,6 @@ beforeAll(async () => {
 });
 afterAll(() => on.drop());
 beforeEach(() => on.admin('truncate alpha.things'));
-
-async function storedThings(): Promise<string[]> {
-  return (await on.admin('select thing_id from alpha.things order by 1')).map((row) => String(row.thing_id));
-}
 
 describe('BEGIN', () => {
   test('goes out together with what the function sends first', async () => {
@@ -35,7 +26,7 @@ describe('BEGIN', () => {
     );
     // The other one is COMMIT.
     expect(calls.reduce((sum, call) => sum + call.mock.calls.length, 0)).toBe(2);
-    expect(await storedThings()).toEqual(['a', 'b']);
+    expect(await storedThings(on)).toEqual(['a', 'b']);
   });
 
   test('that fails says why, though the function was under way already, and nothing is kept', async () => {
@@ -44,7 +35,7 @@ describe('BEGIN', () => {
     await expect(attempt).rejects.toMatchObject({ code: '22023', message: expect.stringContaining('lock_timeout') });
     const swallowed = withTx(database, scope, (tx) => tx.execute(insert, scope, ['b', 5]).catch(() => 0), refused);
     await expect(swallowed).rejects.toMatchObject({ code: '22023' });
-    expect(await storedThings()).toEqual([]);
+    expect(await storedThings(on)).toEqual([]);
     expect(await withTx(database, scope, (tx) => tx.execute(insert, scope, ['c', 5]))).toBe(1);
   });
 

@@ -13,12 +13,8 @@ import {
   withTx,
 } from '../src/index.ts';
 import { type TestDatabase, testDatabase } from './support.ts';
+import { insert, scope, storedThings } from './things.ts';
 
-const scope = { accountId: 'facct_a', testMode: true };
-const insert = scoped(
-  't.insert',
-  'insert into things (account_id, test_mode, thing_id, amount) values ($1, $2, $3, $4)',
-);
 const insertChild = scoped(
   't.insert_child',
   'insert into things (account_id, test_mode, thing_id, parent_id) values ($1, $2, $3, $4)',
@@ -52,10 +48,6 @@ beforeAll(async () => {
 afterAll(() => on.drop());
 beforeEach(() => on.admin('truncate alpha.things'));
 
-async function storedThings(): Promise<string[]> {
-  return (await on.admin('select thing_id from alpha.things order by 1')).map((row) => String(row.thing_id));
-}
-
 /** Ends the backend from outside, as a failing server would, and waits until it is gone. */
 async function killBackend(backend: number): Promise<void> {
   await on.admin('select pg_terminate_backend($1, 5000)', [backend]);
@@ -64,7 +56,7 @@ async function killBackend(backend: number): Promise<void> {
 describe('withTx', () => {
   test('commits what its function did and returns its value', async () => {
     expect(await withTx(database, scope, (tx) => tx.execute(insert, scope, ['a', 5]))).toBe(1);
-    expect(await storedThings()).toEqual(['a']);
+    expect(await storedThings(on)).toEqual(['a']);
   });
 
   test('undoes everything when its function throws, and throws the same error', async () => {
@@ -74,7 +66,7 @@ describe('withTx', () => {
       throw why;
     });
     await expect(attempt).rejects.toBe(why);
-    expect(await storedThings()).toEqual([]);
+    expect(await storedThings(on)).toEqual([]);
   });
 
   test('rejects when a failed statement was swallowed', async () => {
@@ -83,7 +75,7 @@ describe('withTx', () => {
       await tx.execute(broken, null).catch(() => 'swallowed');
     });
     await expect(attempt).rejects.toThrow(CommitRefused);
-    expect(await storedThings()).toEqual([]);
+    expect(await storedThings(on)).toEqual([]);
   });
 
   test('rejects when a statement was not awaited, and none of it stays', async () => {
@@ -91,13 +83,13 @@ describe('withTx', () => {
       void tx.execute(insert, scope, ['a', 5]);
     });
     await expect(attempt).rejects.toThrow('not awaited');
-    expect(await storedThings()).toEqual([]);
+    expect(await storedThings(on)).toEqual([]);
   });
 
   test('rejects when a deferred constraint refuses COMMIT', async () => {
     const attempt = withTx(database, scope, (tx) => tx.execute(insertChild, scope, ['a', 'nobody']));
     await expect(attempt).rejects.toMatchObject({ code: '23503', constraint: 'things_parent' });
-    expect(await storedThings()).toEqual([]);
+    expect(await storedThings(on)).toEqual([]);
   });
 
   test('rejects when COMMIT finds the transaction not serializable: write skew', async () => {
@@ -105,7 +97,7 @@ describe('withTx', () => {
     const outcome = await writeSkew(0);
     expect(outcome.filter(({ status }) => status === 'rejected')).toHaveLength(1);
     expect(outcome.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { code: 'lock_timeout' } });
-    expect(await storedThings()).toHaveLength(2);
+    expect(await storedThings(on)).toHaveLength(2);
   });
 
   test('runs again after a serialization failure when asked to', async () => {
@@ -127,7 +119,7 @@ describe('withTx', () => {
       await killBackend(backend?.pid ?? 0);
     });
     await expect(attempt).rejects.toMatchObject({ code: 'service_unavailable', status: 503 });
-    expect(await storedThings()).toEqual([]);
+    expect(await storedThings(on)).toEqual([]);
     expect(await database.row(pid, null)).toBeDefined();
   });
 
@@ -157,7 +149,7 @@ describe('withTx', () => {
       .toBe('PgSleep');
     await killBackend(backend);
     await settled;
-    expect(await storedThings()).toEqual([]);
+    expect(await storedThings(on)).toEqual([]);
     await on.admin('drop trigger hold on alpha.things');
   });
 
@@ -172,12 +164,12 @@ describe('withTx', () => {
   test('statements sent together run in their order and fail together', async () => {
     const ids = Array.from({ length: 50 }, (_, i) => `t${String(i).padStart(2, '0')}`);
     await withTx(database, scope, (tx) => Promise.all(ids.map((id) => tx.execute(insert, scope, [id, 1]))));
-    expect(await storedThings()).toEqual(ids);
+    expect(await storedThings(on)).toEqual(ids);
     const attempt = withTx(database, scope, (tx) =>
       Promise.all(['u1', 't07', 'u2'].map((id) => tx.execute(insert, scope, [id, 1]))),
     );
     await expect(attempt).rejects.toSatisfy((error) => isUniqueViolation(error, 'things_pkey'));
-    expect(await storedThings()).toEqual(ids);
+    expect(await storedThings(on)).toEqual(ids);
   });
 
   test('refuses to be nested, and a statement beside it', async () => {
@@ -235,7 +227,7 @@ describe('an after-commit hook', () => {
     const seen: unknown[] = [];
     await withTx(database, scope, async (tx) => {
       await tx.execute(insert, scope, ['a', 5]);
-      afterCommit(tx, async () => void seen.push(insideTransaction(), await storedThings()));
+      afterCommit(tx, async () => void seen.push(insideTransaction(), await storedThings(on)));
       expect(seen).toEqual([]);
     });
     expect(seen).toEqual([false, ['a']]);
@@ -258,7 +250,7 @@ describe('an after-commit hook', () => {
       });
     });
     expect(reported).toEqual([why]);
-    expect(await storedThings()).toEqual(['a']);
+    expect(await storedThings(on)).toEqual(['a']);
   });
 });
 
