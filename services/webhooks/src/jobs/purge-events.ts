@@ -9,7 +9,7 @@ export async function purgeEvents(database: Database, clock: Clock, signal?: Abo
   const before = new Date(clock.now().getTime() - eventRetentionMs);
   const old = await findOldEvents(database, before, mostAtOnce);
   for (const own of Map.groupBy(old, ({ scope }) => scopeKey(scope)).values()) {
-    const [{ scope } = { scope: undefined }] = own;
+    const scope = own[0]?.scope;
     if (signal?.aborted || scope === undefined) return false;
     const eventIds = own.map(({ eventId }) => eventId);
     await withTx(database, scope, (tx) => purge(tx, scope, eventIds));
