@@ -3,7 +3,6 @@ import { Failure } from '@eligo/failures';
 import { newId } from '@eligo/values';
 import Koa, { type Context, type Next } from 'koa';
 import type { Exchange } from './api.ts';
-import { isSmall } from './http/read-body.ts';
 import { toFailure } from './http/to-failure.ts';
 import { traceparentOf } from './http/traceparent.ts';
 import { writeFailure } from './http/write-answer.ts';
@@ -76,8 +75,5 @@ function originForm(target: string): string {
 function refuse(error: unknown, exchange: Exchange, response: ServerResponse, observer: Observer): void {
   const failure = toFailure(error);
   if (failure.code === 'internal') observer.unexpected(error, exchange);
-  const { request, headers, requestId } = exchange;
-  // What is left of a large body is not read: the connection ends with the answer.
-  if (!request.complete && !isSmall(request)) headers.push('Connection', 'close');
-  writeFailure(response, failure, requestId, headers);
+  writeFailure(response, failure, exchange.requestId, exchange.headers);
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { limits } from '@eligo/contract';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -57,6 +58,27 @@ describe('HTTP by hand', () => {
   test('a body that is announced too large is refused before any of it has come', async () => {
     const head = `POST /v1/customers HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${stack.api.key}\r\n`;
     expect(await exchange(`${head}Content-Length: ${limits.bodyBytes + 1}\r\n\r\n`)).toContain('HTTP/1.1 413 ');
+  });
+
+  test('who goes on sending a body that is too large reads why it was refused, and is not reset', async () => {
+    const { hostname, port } = new URL(stack.url);
+    const socket = connect(Number(port), hostname);
+    const length = 2 * limits.bodyBytes;
+    socket.write(`POST /v1/customers HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${stack.api.key}\r\n`);
+    socket.write(`Content-Length: ${length}\r\n\r\n`);
+    const [refusal] = (await once(socket, 'data')) as [Buffer];
+    expect(String(refusal)).toContain('HTTP/1.1 413 ');
+    const ended = once(socket, 'end');
+    socket.resume();
+    // The body comes after the answer, in parts, so that a reset would meet one of them.
+    for (let sent = 0; sent < length; sent += length / 8) {
+      await new Promise<void>((resolve, reject) => {
+        socket.write(Buffer.alloc(length / 8), (error) => (error == null ? resolve() : reject(error)));
+      });
+      await new Promise(setImmediate);
+    }
+    await ended;
+    socket.destroy();
   });
 
   test('a request line may name the whole address, as for a proxy', async () => {

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { type Failure, failureAnswer } from '@eligo/failures';
+import { isSmall } from './read-body.ts';
 
 /** Headers by name and value, in turn, as `writeHead` takes them without further work. */
 export type HeaderList = string[];
@@ -66,5 +67,23 @@ export function writeFailure(
   // Whoever is told to come again is told when.
   const mayPass = status === 503 && failure.row.retry === 'same_request';
   if (mayPass && headers['Retry-After'] === undefined) list.push('Retry-After', '1');
-  writeJson(response, status, JSON.stringify(body), requestId, list);
+  const text = JSON.stringify(body);
+  if (response.req.complete || isSmall(response.req)) writeJson(response, status, text, requestId, list);
+  else cutOff(response, status, text, requestId, list);
 }
+
+// What is left of a large body is not taken: the connection ends with the answer. Not at once, for the reset that meets what the client still
+// sends would overtake the answer: for a moment what comes is thrown away.
+function cutOff(response: ServerResponse, status: number, text: string, requestId: string, extra: HeaderList): void {
+  if (response.headersSent || response.destroyed) return;
+  const headers = jsonHeaders(requestId, Buffer.byteLength(text));
+  response.writeHead(status, [...headers, ...extra, 'Connection', 'close']).write(text);
+  const end = () => {
+    clearTimeout(timer);
+    response.end();
+  };
+  const timer = setTimeout(end, longestReadOffMs);
+  response.req.once('end', end).once('close', end).resume();
+}
+
+const longestReadOffMs = 2_000;
