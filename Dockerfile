@@ -12,6 +12,7 @@ COPY proto/package.json proto/
 COPY packages/contract/package.json packages/contract/
 COPY packages/events/package.json packages/events/
 COPY packages/failures/package.json packages/failures/
+COPY packages/ports/package.json packages/ports/
 COPY packages/postgres/package.json packages/postgres/
 COPY packages/processor/package.json packages/processor/
 COPY packages/rpc/package.json packages/rpc/

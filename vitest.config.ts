@@ -5,6 +5,7 @@ const projects = {
   values: 'packages/values',
   failures: 'packages/failures',
   contract: 'packages/contract',
+  ports: 'packages/ports',
   rpc: 'packages/rpc',
   postgres: 'packages/postgres',
   events: 'packages/events',
@@ -26,7 +27,7 @@ const projects = {
 };
 
 /** These know neither a database nor a bus, or bring their own: the servers of the run are not started for them. */
-const pure = new Set(['values', 'failures', 'contract', 'rpc', 'processor', 'scripts', 'sandbox', 'bench']);
+const pure = new Set(['values', 'failures', 'contract', 'ports', 'rpc', 'processor', 'scripts', 'sandbox', 'bench']);
 
 const globalSetup = join(import.meta.dirname, 'packages/testkit/src/global-setup.ts');
 

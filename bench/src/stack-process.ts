@@ -2,10 +2,10 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import { freePort } from '@eligo/ports';
 import {
   type Child,
   databaseUrls,
-  freePort,
   type Home,
   lastLogLines,
   makeHome,

@@ -5,7 +5,6 @@ export { type ComponentName, componentNames, perComponent, serviceNames } from '
 export { composeVariables } from './compose-variables.ts';
 export { type Compositions, loadCompositions } from './compositions.ts';
 export type { Variables } from './environment.ts';
-export { freePort, freePorts } from './free-port.ts';
 export { defaultHomePath, type Home, homeAt, makeHome, repositoryRoot } from './home.ts';
 export { natsConfiguration } from './nats/configuration.ts';
 export { busConsumers, busConsumerTypes } from './nats/consumers.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import { freePort } from '@eligo/ports';
 import { type Child, lastLogLines, startChild } from './children/child.ts';
 import { type Supervised, supervise } from './children/supervise.ts';
-import { freePort } from './free-port.ts';
 import { becameHealthy } from './health.ts';
 import { type Home, logFile, repositoryRoot } from './home.ts';
 import { nodeChildArguments } from './node-child.ts';

@@ -1,10 +1,10 @@
 import { createWriteStream } from 'node:fs';
 import { gatewayHost, gatewayUrl } from '@eligo/gateway/address';
+import { freePorts } from '@eligo/ports';
 import { tryLock } from '../../../scripts/bootstrap/lock.mjs';
 import { recoverOrphans } from './children/record.ts';
 import { type ComponentName, componentNames, perComponent } from './components.ts';
 import { componentVariables, type Variables } from './environment.ts';
-import { freePorts } from './free-port.ts';
 import { type Home, logFile, makeHome } from './home.ts';
 import type { Preparation } from './preparation.ts';
 import { startPreparer } from './prepare-apart.ts';

@@ -1,12 +1,6 @@
 import { join } from 'node:path';
-import {
-  freePort,
-  loadCompositions,
-  repositoryRoot,
-  type StackProcess,
-  startStack,
-  type Variables,
-} from '@eligo/stack';
+import { freePort } from '@eligo/ports';
+import { loadCompositions, repositoryRoot, type StackProcess, startStack, type Variables } from '@eligo/stack';
 import { type Api, apiClient } from './api.ts';
 import { startOwnProcess } from './own-process.ts';
 import type { Running } from './running.ts';

@@ -2,9 +2,9 @@ import { mkdirSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { freePort } from '@eligo/ports';
 import { type Child, lastLogLines, startChild } from '../children/child.ts';
 import { type Supervised, supervise } from '../children/supervise.ts';
-import { freePort } from '../free-port.ts';
 import { type Home, logFile, writePrivateFile } from '../home.ts';
 import { findNatsServer } from './find-server.ts';
 
