@@ -21,21 +21,34 @@ export interface Lane {
 export interface LaneLimits {
   /** Requests under way to one endpoint: a slow one takes no more than this from the others. */
   readonly perEndpointUnderWay: number;
-  /** Requests under way over all endpoints. */
+  /** Requests under way over all endpoints. One account has at most as many as it leaves free: half of it alone, a third each of two. */
   readonly underWay: number;
   /** Deliveries of one endpoint in hand. */
   readonly perEndpoint: number;
-  /** Deliveries over all endpoints in hand. */
+  /** Deliveries over all endpoints in hand, shared between accounts as what is under way is. */
   readonly total: number;
   /** Deliveries that are asked for at once: the first are on their way while the next are read. */
   readonly atOnce: number;
 }
 
-/** The endpoints that have work in this process. */
+/** What this process has of one account in one mode. */
+interface Share {
+  readonly scope: Scope;
+  readonly lanes: Map<string, Lane>;
+  /** Lanes that may have something to send. */
+  readonly ready: Set<Lane>;
+  held: number;
+  underWay: number;
+}
+
+/**
+ * The endpoints that have work in this process. Accounts take turns, and the endpoints of each; whoever takes much leaves as much to the others,
+ * so that no number of slow endpoints of one account keeps another's waiting.
+ */
 export class Lanes {
   readonly limits: LaneLimits;
-  readonly #lanes = new Map<string, Lane>();
-  readonly #ready = new Set<Lane>();
+  readonly #shares = new Map<string, Share>();
+  readonly #ready = new Set<Share>();
   #held = 0;
   #underWay = 0;
 
@@ -53,76 +66,87 @@ export class Lanes {
    * endpoint is claimed for in batches and not one by one.
    */
   wanting(): { scope: Scope; requests: LaneRequest[] }[] {
-    const wanting = [...this.#lanes.values()].filter(
-      (lane) => lane.dirty && lane.state === 'at_rest' && lane.inHand.size * 2 <= this.limits.perEndpoint,
-    );
-    const left = Math.min(this.limits.total - this.#held, this.limits.atOnce);
+    const free = this.limits.total - this.#held;
+    const left = Math.min(free, this.limits.atOnce);
+    const wanting = [...this.#shares.values()].flatMap((share) => {
+      const lanes = [...share.lanes.values()].filter((lane) => this.#wants(lane));
+      const room = free - share.held;
+      return lanes.length > 0 && room > 0 ? [{ share, lanes, room }] : [];
+    });
     if (wanting.length === 0 || left <= 0) return [];
-    const share = Math.max(1, Math.floor(left / wanting.length));
-    const byScope = Map.groupBy(wanting.slice(0, left), ({ scope }) => scopeKey(scope));
-    return [...byScope.values()].map((lanes) => ({
-      scope: (lanes[0] as Lane).scope,
-      requests: lanes.map(({ webhookId, inHand }) => ({
+    const each = Math.max(1, Math.floor(left / wanting.length));
+    return wanting.slice(0, left).map(({ share, lanes, room }) => {
+      const most = Math.min(each, room);
+      const perLane = Math.max(1, Math.floor(most / lanes.length));
+      const requests = lanes.slice(0, most).map(({ webhookId, inHand }) => ({
         webhookId,
         inHand: [...inHand],
-        room: Math.min(share, this.limits.perEndpoint - inHand.size),
-      })),
-    }));
+        room: Math.min(perLane, this.limits.perEndpoint - inHand.size),
+      }));
+      return { scope: share.scope, requests };
+    });
   }
 
   /** Marks that these endpoints are being claimed for: what comes due from now on marks them anew. */
   claiming(scope: Scope, requests: readonly LaneRequest[]): void {
+    const share = this.#shareOf(scope);
     for (const { webhookId, room } of requests) {
       const lane = this.laneOf(scope, webhookId);
       lane.dirty = false;
       lane.state = 'claiming';
-      this.#held += room;
+      this.#hold(share, room);
+      toTheEnd(share.lanes, webhookId, lane);
     }
+    toTheEnd(this.#shares, scopeKey(scope), share);
   }
 
   /** Puts claimed deliveries into their lanes. A lane that got all it asked for may have more. */
   claimed(scope: Scope, requests: readonly LaneRequest[], deliveries: readonly DeliveryInHand[]): void {
+    const share = this.#shareOf(scope);
     const byEndpoint = Map.groupBy(deliveries, ({ webhookId }) => webhookId);
     for (const { webhookId, room } of requests) {
       const got = byEndpoint.get(webhookId) ?? [];
       const lane = this.laneOf(scope, webhookId);
       lane.state = 'at_rest';
-      this.#held += got.length - room;
+      this.#hold(share, got.length - room);
       for (const delivery of got) {
         lane.waiting.push(delivery);
         lane.inHand.add(delivery.deliveryId);
       }
       if (got.length === room) lane.dirty = true;
-      this.ready(lane);
-      this.#forgetIdle(lane);
+      this.#noteReady(share, lane);
+      this.#forgetIdle(share, lane);
     }
   }
 
-  /** Says that this lane may have something to send. */
-  ready(lane: Lane): void {
-    if (lane.waiting.length > 0 && lane.underWay < this.limits.perEndpointUnderWay) this.#ready.add(lane);
-  }
-
-  /** The next delivery to be sent, which is then under way: the lanes take turns. Undefined when none may be sent now. */
+  /** The next delivery to be sent, which is then under way: accounts take turns, and their lanes. Undefined when none may be sent now. */
   next(): { lane: Lane; delivery: DeliveryInHand } | undefined {
-    if (this.#underWay >= this.limits.underWay) return undefined;
-    for (const lane of this.#ready) {
-      this.#ready.delete(lane);
-      const delivery = lane.waiting.shift();
-      if (delivery === undefined) continue;
-      lane.underWay += 1;
-      this.#underWay += 1;
-      this.ready(lane);
-      return { lane, delivery };
+    for (const share of this.#ready) {
+      if (share.underWay >= this.limits.underWay - this.#underWay) continue;
+      this.#ready.delete(share);
+      for (const lane of share.ready) {
+        share.ready.delete(lane);
+        const delivery = lane.waiting.shift();
+        if (delivery === undefined) continue;
+        lane.underWay += 1;
+        share.underWay += 1;
+        this.#underWay += 1;
+        this.#noteReady(share, lane);
+        if (share.ready.size > 0) this.#ready.add(share);
+        return { lane, delivery };
+      }
     }
     return undefined;
   }
 
   /** Marks that a delivery of the lane is no longer under way. */
   ended(lane: Lane): void {
+    const share = this.#shareOf(lane.scope);
     lane.underWay -= 1;
+    share.underWay -= 1;
     this.#underWay -= 1;
-    this.ready(lane);
+    this.#noteReady(share, lane);
+    this.#forgetIdle(share, lane);
   }
 
   /** Of the lanes of these deliveries, those that have nothing else in hand and nothing that may be due; they are given up until `done`. */
@@ -138,11 +162,12 @@ export class Lanes {
 
   /** Takes these out of hand: they are recorded, or will be found again. */
   done(scope: Scope, deliveries: readonly { webhookId: string; deliveryId: string }[]): void {
+    const share = this.#shareOf(scope);
     for (const { webhookId, deliveryId } of deliveries) {
       const lane = this.laneOf(scope, webhookId);
-      if (lane.inHand.delete(deliveryId)) this.#held -= 1;
+      if (lane.inHand.delete(deliveryId)) this.#hold(share, -1);
       if (lane.state === 'releasing' && lane.inHand.size === 0) lane.state = 'at_rest';
-      this.#forgetIdle(lane);
+      this.#forgetIdle(share, lane);
     }
   }
 
@@ -155,23 +180,55 @@ export class Lanes {
 
   /** All lanes. */
   all(): Lane[] {
-    return [...this.#lanes.values()];
+    return [...this.#shares.values()].flatMap(({ lanes }) => [...lanes.values()]);
   }
 
   laneOf(scope: Scope, webhookId: string): Lane {
-    const key = laneKey(scope, webhookId);
-    let lane = this.#lanes.get(key);
+    const { lanes } = this.#shareOf(scope);
+    let lane = lanes.get(webhookId);
     if (lane === undefined) {
       lane = { scope, webhookId, inHand: new Set(), waiting: [], underWay: 0, dirty: false, state: 'at_rest' };
-      this.#lanes.set(key, lane);
+      lanes.set(webhookId, lane);
     }
     return lane;
   }
 
-  #forgetIdle(lane: Lane): void {
-    if (!lane.dirty && lane.inHand.size === 0 && lane.state === 'at_rest')
-      this.#lanes.delete(laneKey(lane.scope, lane.webhookId));
+  #shareOf(scope: Scope): Share {
+    const key = scopeKey(scope);
+    let share = this.#shares.get(key);
+    if (share === undefined) {
+      share = { scope, lanes: new Map(), ready: new Set(), held: 0, underWay: 0 };
+      this.#shares.set(key, share);
+    }
+    return share;
   }
+
+  #wants(lane: Lane): boolean {
+    return lane.dirty && lane.state === 'at_rest' && lane.inHand.size * 2 <= this.limits.perEndpoint;
+  }
+
+  #hold(share: Share, more: number): void {
+    share.held += more;
+    this.#held += more;
+  }
+
+  #noteReady(share: Share, lane: Lane): void {
+    if (lane.waiting.length === 0 || lane.underWay >= this.limits.perEndpointUnderWay) return;
+    share.ready.add(lane);
+    this.#ready.add(share);
+  }
+
+  #forgetIdle(share: Share, lane: Lane): void {
+    if (lane.dirty || lane.inHand.size > 0 || lane.underWay > 0 || lane.state !== 'at_rest') return;
+    share.lanes.delete(lane.webhookId);
+    if (share.lanes.size === 0) this.#shares.delete(scopeKey(share.scope));
+  }
+}
+
+/** Whoever had its turn is asked last. */
+function toTheEnd<Key, Value>(map: Map<Key, Value>, key: Key, value: Value): void {
+  map.delete(key);
+  map.set(key, value);
 }
 
 /** One text for an account and mode. */

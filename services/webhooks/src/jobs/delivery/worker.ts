@@ -265,7 +265,7 @@ export class DeliveryWorker {
 // In hand is many times what is under way, so that sending goes on while results are being written.
 const defaultLimits: LaneLimits = {
   perEndpointUnderWay: 16,
-  underWay: 256,
+  underWay: 512,
   perEndpoint: 256,
   total: 8_192,
   atOnce: 1_000,

@@ -1,0 +1,142 @@
+import type { Scope } from '@eligo/postgres';
+import { waitUntil } from '@eligo/testkit';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { DeliveryInHand } from '../src/actions/claim-deliveries.ts';
+import { Lanes } from '../src/jobs/delivery/lanes.ts';
+import { type Machine, machine, type Receiver, receiver, refundEvent, someScope } from './machine.ts';
+
+const limits = { perEndpointUnderWay: 4, underWay: 16, perEndpoint: 8, total: 64, atOnce: 32 };
+
+describe('an account whose endpoints never answer', () => {
+  let on: Machine;
+  let silent: Receiver;
+  let prompt: Receiver;
+
+  beforeAll(async () => {
+    on = await machine({ limits }, 20_000);
+  });
+  beforeEach(async () => {
+    silent = await receiver();
+    silent.answerWith(() => undefined);
+    prompt = await receiver();
+  });
+  afterEach(() => Promise.all([silent.close(), prompt.close()]));
+  afterAll(() => on.close());
+
+  it('takes half of what can be under way, and keeps nobody else’s events waiting', async () => {
+    const slow = someScope();
+    for (let i = 0; i < 10; i++) await on.endpoint(slow, `${silent.url}/${i}`);
+    for (let i = 0; i < 4; i++) await on.consume(refundEvent(slow));
+    await waitUntil(() => silent.received.length === limits.underWay / 2);
+
+    const other = someScope();
+    await on.endpoint(other, prompt.url);
+    for (let i = 0; i < 30; i++) await on.consume(refundEvent(other));
+    await waitUntil(() => prompt.received.length === 30);
+    expect(silent.received).toHaveLength(limits.underWay / 2);
+  });
+});
+
+describe('what can be under way', () => {
+  it('is shared so that whoever has most leaves as much free', () => {
+    const counts = [1, 2, 3, 15].map((accounts) => {
+      const lanes = new Lanes(limits);
+      const scopes = Array.from({ length: accounts }, () => someScope());
+      for (const scope of scopes) for (let i = 0; i < 8; i++) give(lanes, scope, `we_${i}`, 2);
+      const under = sendAll(lanes);
+      return scopes.map(({ accountId }) => under.filter((one) => one === accountId).length);
+    });
+    expect(counts).toEqual([[8], [6, 5], [4, 4, 4], Array.from({ length: 15 }, () => 1)]);
+  });
+
+  it('is taken in turns by accounts, however many endpoints one has', () => {
+    const lanes = new Lanes({ ...limits, underWay: 1_000 });
+    const many = someScope();
+    const one = someScope();
+    for (let i = 0; i < 8; i++) give(lanes, many, `we_${i}`, 2);
+    give(lanes, one, 'we_0', 4);
+    const order = sendAll(lanes).slice(0, 8);
+    expect(order.filter((accountId) => accountId === one.accountId)).toHaveLength(4);
+  });
+});
+
+describe('what can be in hand', () => {
+  it('is asked for by every account, also by who comes last behind one with a thousand endpoints', () => {
+    const lanes = new Lanes(limits);
+    const many = someScope();
+    for (let i = 0; i < 1_000; i++) lanes.wake(many, `we_${i}`);
+    const last = someScope();
+    lanes.wake(last, 'we_0');
+    const asked = lanes.wanting();
+    expect(asked.map(({ scope }) => scope)).toEqual([many, last]);
+    expect(asked.map(({ requests }) => roomOf(requests))).toEqual([16, 8]);
+  });
+
+  it('is left half free by the account that has most, however much it has to send', () => {
+    const lanes = new Lanes(limits);
+    const many = someScope();
+    for (let i = 0; i < 1_000; i++) lanes.wake(many, `we_${i}`);
+    for (let turn = 0; turn < 10; turn++) {
+      for (const { scope, requests } of lanes.wanting()) {
+        lanes.claiming(scope, requests);
+        lanes.claimed(
+          scope,
+          requests,
+          requests.flatMap(({ webhookId, room }) => deliveries(webhookId, room)),
+        );
+      }
+    }
+    expect(lanes.all().reduce((sum, { inHand }) => sum + inHand.size, 0)).toBe(limits.total / 2);
+    const last = someScope();
+    lanes.wake(last, 'we_0');
+    expect(lanes.wanting().map(({ scope, requests }) => [scope, roomOf(requests)])).toEqual([[last, 8]]);
+  });
+
+  it('goes to all endpoints of an account in turn', () => {
+    const lanes = new Lanes({ ...limits, total: 8 });
+    const scope = someScope();
+    for (let i = 0; i < 12; i++) lanes.wake(scope, `we_${i}`);
+    const served = new Set<string>();
+    for (let turn = 0; turn < 6; turn++) {
+      for (const { requests } of lanes.wanting()) {
+        lanes.claiming(scope, requests);
+        const got = requests.flatMap(({ webhookId, room }) => deliveries(webhookId, room));
+        lanes.claimed(scope, requests, got);
+        for (const { webhookId } of got) served.add(webhookId);
+        lanes.done(scope, got);
+      }
+    }
+    expect(served.size).toBe(12);
+  });
+});
+
+let counted = 0;
+
+function deliveries(webhookId: string, count: number): DeliveryInHand[] {
+  return Array.from({ length: count }, () => {
+    counted += 1;
+    const delivery = { deliveryId: `d_${counted}`, webhookId, eventId: `e_${counted}`, eventType: 'refund.created' };
+    return {
+      ...{ ...delivery, attempts: 0, epoch: 1, url: 'http://127.0.0.1', body: undefined },
+      ...{ requestId: '', traceparent: '', sealedSecrets: [] },
+    };
+  });
+}
+
+/** Puts deliveries of an endpoint in hand, as a claim does. */
+function give(lanes: Lanes, scope: Scope, webhookId: string, room: number): void {
+  const requests = [{ webhookId, inHand: [], room }];
+  lanes.claiming(scope, requests);
+  lanes.claimed(scope, requests, deliveries(webhookId, room));
+}
+
+/** Sends all that may be sent now; whose it is, in its order. */
+function sendAll(lanes: Lanes): string[] {
+  const sent: string[] = [];
+  for (let turn = lanes.next(); turn !== undefined; turn = lanes.next()) sent.push(turn.lane.scope.accountId);
+  return sent;
+}
+
+function roomOf(requests: readonly { room: number }[]): number {
+  return requests.reduce((sum, { room }) => sum + room, 0);
+}
