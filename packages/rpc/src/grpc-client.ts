@@ -65,7 +65,7 @@ const channelOptions = {
   'grpc.keepalive_permit_without_calls': 1,
   // A restarted peer is found again within a fraction of the default deadline.
   'grpc.initial_reconnect_backoff_ms': 100,
-  'grpc.max_reconnect_backoff_ms': 1_000,
+  'grpc.max_reconnect_backoff_ms': 300,
   'grpc.dns_min_time_between_resolutions_ms': 5_000,
   'grpc.service_config_disable_resolution': 1,
   // Each instance behind the peer's name gets its share.

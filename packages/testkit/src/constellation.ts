@@ -119,14 +119,23 @@ async function startHere(home: TestHome, port: number, topology: Topology, envir
         what: 'that everything is up again',
       });
       doomed.clear();
+      // Whoever lost a peer tries to reach it again after a pause of its own.
+      const api = apiClient(stack.url, stack.demo.testApiKey);
+      await waitUntil(() => Promise.all(oneReadOfEach.map((path) => api.ok('GET', path))), {
+        withinMs: 10_000,
+        what: 'that the gateway reaches everything again',
+      });
     },
   };
 }
 
+const oneReadOfEach = ['/v1/shipping_rates', '/v1/charges', '/v1/invoices', '/v1/refunds', '/v1/webhooks'];
+
 async function isReady(admin: string): Promise<boolean> {
-  // The sandbox has no readyz: it is ready when it listens.
-  const probes = await Promise.allSettled(['/readyz', '/healthz'].map((path) => fetch(new URL(path, admin))));
-  return probes.some((probe) => probe.status === 'fulfilled' && probe.value.ok);
+  const ready = await fetch(new URL('/readyz', admin));
+  if (ready.status !== 404) return ready.ok;
+  // The sandbox is ready when it listens.
+  return (await fetch(new URL('/healthz', admin))).ok;
 }
 
 function constellationOf(
