@@ -21,6 +21,9 @@ create table accounts (
 );
 CREATE INDEX accounts_by_organization ON gateway.accounts USING btree (organization_id, account_id) WHERE (organization_id IS NOT NULL);
 CREATE TRIGGER accounts_changed AFTER DELETE OR UPDATE ON gateway.accounts FOR EACH ROW EXECUTE FUNCTION notify_keys();
+CREATE TRIGGER guard_members BEFORE INSERT ON gateway.accounts FOR EACH ROW WHEN ((new.organization_id IS NOT NULL)) EXECUTE FUNCTION guard_members();
+CREATE TRIGGER guard_moving_members BEFORE UPDATE OF organization_id ON gateway.accounts FOR EACH ROW WHEN (((new.organization_id IS NOT NULL) AND (new.organization_id IS DISTINCT FROM old.organization_id))) EXECUTE FUNCTION guard_members();
+CREATE TRIGGER member_made AFTER INSERT ON gateway.accounts FOR EACH ROW WHEN ((new.organization_id IS NOT NULL)) EXECUTE FUNCTION notify_new_member();
 grant insert, select, update on accounts to eligo_gateway;
 
 create table api_keys (
@@ -133,6 +136,22 @@ create table outbox_stream (
 );
 grant delete, insert, select, update on outbox_stream to eligo_gateway;
 
+CREATE OR REPLACE FUNCTION gateway.guard_members()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform from gateway.organizations where organization_id = new.organization_id for no key update;
+  if (select count(*) from gateway.accounts
+       where organization_id = new.organization_id and account_id <> new.account_id) >= 100 then
+    raise exception using errcode = 'check_violation', constraint = 'at_most_100_members', table = 'accounts',
+      message = 'an organization has at most 100 members';
+  end if;
+  return new;
+end $function$;
+alter function guard_members() owner to eligo_owner;
+grant execute on function guard_members() to eligo_gateway;
+
 CREATE OR REPLACE FUNCTION gateway.notify_keys()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -150,6 +169,17 @@ begin
 end $function$;
 alter function notify_keys() owner to eligo_owner;
 grant execute on function notify_keys() to eligo_gateway;
+
+CREATE OR REPLACE FUNCTION gateway.notify_new_member()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform pg_notify('eligo_gateway_keys', '');
+  return null;
+end $function$;
+alter function notify_new_member() owner to eligo_owner;
+grant execute on function notify_new_member() to eligo_gateway;
 
 CREATE OR REPLACE FUNCTION gateway.prune_events(outbox_days integer, inbox_days integer, batch integer)
  RETURNS bigint

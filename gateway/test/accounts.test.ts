@@ -78,6 +78,25 @@ describe('accounts', () => {
     expect(await databases.admin('select count(*) from gateway.accounts')).toEqual(before);
   });
 
+  test('an organization has at most 100 accounts, also when many join at once', async () => {
+    const { organization_id: organizationId } = await createOrganization(database, { name: 'A group' });
+    await databases.admin(
+      `insert into gateway.accounts (account_id, name, organization_id)
+         select 'facct_member' || n, 'Member', $1 from generate_series(1, 95) n`,
+      [organizationId],
+    );
+    const { account_id: outside } = await createAccount(database, { name: 'Outside' });
+    const joining = await Promise.allSettled([
+      ...Array.from({ length: 9 }, (_, n) => createAccount(database, { name: `Member ${n}`, organizationId })),
+      updateAccount(database, outside, { organizationId }),
+    ]);
+    expect(joining.filter(({ status }) => status === 'fulfilled')).toHaveLength(5);
+    for (const one of joining) if (one.status === 'rejected') expect(one.reason).toMatchObject({ code: 'conflict' });
+    await updateAccount(database, 'facct_member1', { name: 'Still a member' });
+    await updateAccount(database, 'facct_member1', { organizationId: null });
+    await createAccount(database, { name: 'In its place', organizationId });
+  });
+
   test('an account belongs to at most one organization, and can leave it', async () => {
     const { organization_id } = await createOrganization(database, { name: 'A group' });
     const { account_id } = await createAccount(database, { name: 'x', organizationId: organization_id });

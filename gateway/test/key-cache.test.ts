@@ -82,6 +82,15 @@ describe('a change', () => {
     expect((await find(member.apiKey))?.siblingAccountIds).toEqual([joining.accountId]);
   });
 
+  test('and so does an account that is made as its member', async () => {
+    const { organization_id: organizationId } = await createOrganization(database, { name: 'A group' });
+    const member = await newKey({ organizationId });
+    expect((await find(member.apiKey))?.siblingAccountIds).toEqual([]);
+    const { accountId } = await newKey({ organizationId });
+    await vi.waitFor(() => expect(get(member.apiKey)).toBeUndefined(), { interval: 5, timeout: 3_000 });
+    expect((await find(member.apiKey))?.siblingAccountIds).toEqual([accountId]);
+  });
+
   test('keeps what was read before it from being kept, though the request that asked is answered', async () => {
     const { apiKey, keyId } = await newKey();
     onSign = () => cache.forget(keyId);

@@ -2,7 +2,7 @@ import { type Database, unscoped, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { type Account, accountColumns } from './account-row.ts';
 import { checkFeatures, checkName } from './account-rules.ts';
-import { assertOrganization } from './organizations.ts';
+import { assertOrganization, fullOrganization } from './organizations.ts';
 
 /** What a new account is made from. */
 export interface NewAccount {
@@ -11,14 +11,16 @@ export interface NewAccount {
   readonly organizationId?: string | undefined;
 }
 
-/** Creates a partner account. */
+/** Creates a partner account. Throws organization_not_found, and conflict when the organization is full. */
 export async function createAccount(database: Database, account: NewAccount): Promise<Account> {
   const features = checkFeatures(account.features ?? []);
   const name = checkName(account.name);
   return withTx(database, null, async (tx) => {
     if (account.organizationId !== undefined) await assertOrganization(tx, account.organizationId);
     const values = [newId('account'), name, account.organizationId ?? null, features];
-    const row = await tx.row(insertAccount, null, values);
+    const row = await tx.row(insertAccount, null, values).catch((error) => {
+      throw fullOrganization(error);
+    });
     if (row === undefined) throw new Error('an inserted account was not returned');
     return row;
   });

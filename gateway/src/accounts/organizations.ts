@@ -1,9 +1,9 @@
 import { Failure } from '@eligo/failures';
-import { type Database, type Db, unscoped } from '@eligo/postgres';
+import { type Database, type Db, isCheckViolation, unscoped } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { checkName } from './account-rules.ts';
 
-/** Accounts of one owner, whose single prices each of them may read. */
+/** Accounts of one owner, at most a hundred, whose single prices each of them may read. */
 export interface Organization {
   readonly organization_id: string;
   readonly name: string;
@@ -18,6 +18,12 @@ export async function createOrganization(database: Database, { name }: { name: s
 /** Throws organization_not_found. */
 export async function assertOrganization(db: Db, organizationId: string): Promise<void> {
   if ((await db.row(find, null, [organizationId])) === undefined) throw new Failure('organization_not_found');
+}
+
+/** An error of writing an account, told as `conflict` when its organization has as many members as an organization can have. */
+export function fullOrganization(error: unknown): unknown {
+  if (!isCheckViolation(error, 'at_most_100_members')) return error;
+  return new Failure('conflict', { detail: 'The organization has 100 accounts, the most it can have.' });
 }
 
 const insert = unscoped('organizations.insert', 'insert into organizations (organization_id, name) values ($1, $2)');

@@ -2,7 +2,7 @@ import { Failure } from '@eligo/failures';
 import { type Database, unscoped, withTx } from '@eligo/postgres';
 import { type Account, accountColumns } from './account-row.ts';
 import { checkFeatures, checkName } from './account-rules.ts';
-import { assertOrganization } from './organizations.ts';
+import { assertOrganization, fullOrganization } from './organizations.ts';
 
 /** What changes on an account; what is left out stays. */
 export interface AccountChange {
@@ -25,7 +25,9 @@ export async function updateAccount(database: Database, accountId: string, chang
     );
     const organization = change.organizationId === undefined ? found.organization_id : change.organizationId;
     const name = change.name === undefined ? found.name : checkName(change.name);
-    const row = await tx.row(update, null, [accountId, name, organization, features]);
+    const row = await tx.row(update, null, [accountId, name, organization, features]).catch((error) => {
+      throw fullOrganization(error);
+    });
     if (row === undefined) throw new Error('a locked account was not updated');
     return row;
   });

@@ -26,6 +26,11 @@ export function isUniqueViolation(error: unknown, constraintName?: string): bool
   );
 }
 
+/** Whether the error is the violation of this check, or of a trigger that speaks for one. */
+export function isCheckViolation(error: unknown, constraintName: string): boolean {
+  return error instanceof pg.DatabaseError && error.code === '23514' && error.constraint === constraintName;
+}
+
 /** Whether the error is a serialization failure or a deadlock, after which the same transaction may succeed. */
 export function isSerializationFailure(error: unknown): boolean {
   const code = sqlState(error);

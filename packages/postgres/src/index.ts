@@ -5,6 +5,7 @@ export { dumpSchema } from './dump-schema.ts';
 export {
   CommitRefused,
   CommitUnknown,
+  isCheckViolation,
   isConnectionLoss,
   isSerializationFailure,
   isUniqueViolation,
