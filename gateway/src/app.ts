@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Failure } from '@eligo/failures';
 import { newId } from '@eligo/values';
 import Koa, { type Context, type Next } from 'koa';
@@ -56,7 +56,7 @@ async function answer(context: Context, next: Next, { api, isPage, observer }: A
   // Koa would write the answer otherwise, and look at the body twice to find its type.
   context.respond = false;
   try {
-    if (request.headers.host === undefined && request.httpVersion === '1.1') throw new Failure('bad_request');
+    if (!namesItsHost(request)) throw new Failure('bad_request');
     if (isPage(path)) await next();
     else if (path.startsWith('/v1/')) await api(exchange, path, mark < 0 ? '' : url.slice(mark + 1));
     // Outside /v1 there is nothing to protect, so nothing to ask a key for.
@@ -65,6 +65,16 @@ async function answer(context: Context, next: Next, { api, isPage, observer }: A
     refuse(error, exchange, response, observer);
   }
   observer.answered(exchange, response.statusCode, performance.now() - startedAt);
+}
+
+// HTTP/1.1 wants one Host (RFC 9112, 3.2); of two, a proxy and this server might each believe another.
+function namesItsHost({ httpVersion, rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
+  return hosts === 1 || (hosts === 0 && httpVersion !== '1.1');
 }
 
 // A request line may name the whole address (RFC 9112, 3.2.2), as software does that believes in a proxy.

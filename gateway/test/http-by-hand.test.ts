@@ -32,6 +32,7 @@ describe('HTTP by hand', () => {
     ['nonsense', 'nonsense\r\n\r\n', 400],
     ['a header block of more than 16 kB', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
     ['no host', 'GET /v1/prices HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
+    ['two hosts', 'GET /v1/prices HTTP/1.1\r\nHost: a\r\nhost: b\r\nConnection: close\r\n\r\n', 400],
     ['a tunnel', 'CONNECT api.shop.example:443 HTTP/1.1\r\nHost: a\r\n\r\n', 404],
     ['two lengths', 'POST /v1/prices HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 400],
     [
