@@ -76,7 +76,7 @@ const unpublished = unscoped<OutboxRow>(
 const mark = unscoped(
   'events.mark_published',
   `update outbox o set published_at = clock_timestamp(), stream_seq = v.seq
-   from unnest($1::text[], $2::bigint[]) as v (id, seq), (select set_config('synchronous_commit', 'off', true) as set) soon
+   from unnest((select $1::text[]), (select $2::bigint[])) as v (id, seq), (select set_config('synchronous_commit', 'off', true) as set) soon
    where o.event_id = v.id and soon.set is not null`,
 );
 const memory = unscoped<{ created: string | null; last_seq: bigint | null }>(

@@ -38,6 +38,16 @@ const settings = unscoped<{ account: string | null; lock: string }>(
   "select current_setting('eligo.account_id', true) as account, current_setting('lock_timeout') as lock",
 );
 
+const findAll = scoped<{ thing_id: string }>(
+  't.find_all',
+  `select t.thing_id from unnest($3::text[]) wanted (id)
+   join things t on t.account_id = $1 and t.test_mode = $2 and t.thing_id = wanted.id collate "C"`,
+);
+const plansOf = unscoped<{ planned: bigint; kept: bigint }>(
+  't.plans',
+  'select custom_plans as planned, generic_plans as kept from pg_prepared_statements where name = $1',
+);
+
 let on: TestDatabase;
 let database: Database;
 
@@ -196,6 +206,19 @@ describe('withTx', () => {
     const inside = await withTx(single, scope, (tx) => tx.row(settings, null), { lockTimeoutMs: 1_234 });
     expect(inside).toEqual({ account: 'facct_a', lock: '1234ms' });
     expect(await single.row(settings, null)).toEqual({ account: '', lock: '2s' });
+  });
+
+  test('plans a statement once, also where the server takes planning for each value for cheaper', async () => {
+    const one = on.open('alpha', { max: 1 });
+    const runs = 12;
+    const ids = Array.from({ length: 500 }, (_, index) => `thing_${index}`);
+    await withTx(one, scope, (tx) => Promise.all(ids.map((id) => tx.execute(insert, scope, [id, 1]))));
+    await on.admin('analyze alpha.things');
+    for (let run = 0; run < runs; run += 1) {
+      await withTx(one, scope, (tx) => tx.rows(findAll, scope, [[`thing_${run}`]]));
+    }
+    expect(await withTx(one, scope, (tx) => tx.row(plansOf, null, [findAll.name]))).toEqual({ planned: 0n, kept: 12n });
+    await one.close();
   });
 });
 

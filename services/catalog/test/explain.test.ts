@@ -1,9 +1,10 @@
 import { readdir } from 'node:fs/promises';
-import { type Database, type Db, openDatabase, openSession, type Session } from '@eligo/postgres';
+import { type Database, type Db, openDatabase, openSession, type Session, unscoped } from '@eligo/postgres';
 import { type TestDatabase, testDatabase } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { catalogService } from '../src/service.ts';
-import { seed } from './seed.ts';
+import { findCartRecords } from '../src/store/carts.ts';
+import { seed, seededAccount } from './seed.ts';
 
 const declared = vi.hoisted(() => new Map<string, string>());
 vi.mock(import('@eligo/postgres'), async (importOriginal) => {
@@ -179,5 +180,23 @@ describe('the plan of every statement', () => {
       await finder.close();
       await admin.close();
     }
+  });
+
+  it('of a cart is made once and kept, and not for each cart', async () => {
+    const one = openDatabase({ url: place.urlOf('catalog'), applicationName: 'explain', schema: 'catalog', max: 1 });
+    const scope = { accountId: seededAccount(1), testMode: true };
+    const id = (prefix: string, number: number) => `${prefix}_${String(number).padStart(26, '0')}`;
+    for (let cart = 1; cart <= 12; cart++) {
+      const priceIds = [id('fprice', cart), id('fprice', cart + 20), id('fprice', cart + 40)];
+      const found = await findCartRecords(one, scope, { priceIds, ownIds: [], shippingRateId: id('fshr', cart) });
+      expect(found.prices.size).toBe(3);
+    }
+    const plans = unscoped<{ planned: bigint; kept: bigint }>(
+      'explain.plans',
+      "select custom_plans as planned, generic_plans as kept from pg_prepared_statements where name like 'carts.find:%'",
+    );
+    // The server looks at the values of the first five before it knows better.
+    expect(await one.rows(plans, null)).toEqual([{ planned: 5n, kept: 7n }]);
+    await one.close();
   });
 });
