@@ -1,4 +1,4 @@
-import { openDatabase, unscoped, withTx } from '@eligo/postgres';
+import { openDatabase, unscoped } from '@eligo/postgres';
 
 /** Which events to look for in which inbox. */
 export interface MissingQuery {
@@ -30,7 +30,7 @@ export async function missingEvents(query: MissingQuery): Promise<MissingEvent[]
   const { url, from, service, consumer, types, hours = 24, graceSeconds = 300 } = query;
   for (const schema of [from, service])
     if (!/^[a-z][a-z0-9_]*$/.test(schema)) throw new Error(`not a schema: ${schema}`);
-  const database = openDatabase({ url, applicationName: 'missing events', max: 1 });
+  const database = openDatabase({ url, applicationName: 'missing events', max: 1, statementTimeoutMs: 300_000 });
   const find = unscoped<{ event_id: string; type: string; created_at: Date; published_at: Date | null }>(
     `events.missing.${from}.${service}`,
     `select o.event_id, o.type, o.created_at, o.published_at from ${from}.outbox o
@@ -41,9 +41,7 @@ export async function missingEvents(query: MissingQuery): Promise<MissingEvent[]
      order by o.event_id`,
   );
   try {
-    const rows = await withTx(database, null, (tx) => tx.rows(find, null, [hours, graceSeconds, types, consumer]), {
-      statementTimeoutMs: 300_000,
-    });
+    const rows = await database.rows(find, null, [hours, graceSeconds, types, consumer]);
     return rows.map((row) => ({
       eventId: row.event_id,
       type: row.type,

@@ -31,6 +31,8 @@ export function scoped<Row>(name: string, text: string): ScopedStatement<Row> {
   if (!/\$1(?!\d)/.test(text) || !/\$2(?!\d)/.test(text)) {
     throw new Error(`statement ${name} must compare account_id with $1 and test_mode with $2`);
   }
+  if (/\b(any|unnest)\(\$\d+\)/i.test(text))
+    throw new Error(`statement ${name} must say what its arrays are: $3::text[]`);
   const read = /^\s*(select|with)\b/i.test(text) ? readInOneTrip(text) : undefined;
   return declare<ScopedStatement<Row>>({
     kind: 'scoped',
@@ -57,10 +59,17 @@ function declare<S extends Statement<unknown>>(statement: S): S {
   return statement;
 }
 
-// The subquery `c` sets the context and hands it on; what follows depends on it laterally, so that no row is looked at before it is set.
+// The subquery sets the context and hands it on; what follows depends on it laterally, so that no row is looked at before it is set.
 // Measured, this keeps 0.92 of a plain select's speed, against 0.32 for a transaction of four statements.
+//
+// Arrays stand behind a select. The server would count the entries of those that it sees, expects ten of those that it does not see, and takes
+// one plan for all values for dearer than a new plan for each wherever there are fewer: it would plan anew each time, which takes longer than
+// the reading.
 function readInOneTrip(text: string): string {
-  const inner = text.replace(/\$1(?!\d)/g, 'eligo_scope.account_id').replace(/\$2(?!\d)/g, 'eligo_scope.test_mode');
+  const inner = text
+    .replace(/\$1(?!\d)/g, 'eligo_scope.account_id')
+    .replace(/\$2(?!\d)/g, 'eligo_scope.test_mode')
+    .replace(/\$(\d+)::(\w+)\[\]/g, '(select $$$1::$2[])::$2[]');
   return (
     "select t.* from (select set_config('eligo.account_id', $1, true) as account_id, " +
     "set_config('eligo.test_mode', $2, true)::boolean as test_mode offset 0) eligo_scope " +

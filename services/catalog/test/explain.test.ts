@@ -3,7 +3,12 @@ import { type Database, type Db, openDatabase, openSession, type Session, unscop
 import { type TestDatabase, testDatabase } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { catalogService } from '../src/service.ts';
-import { findCartRecords } from '../src/store/carts.ts';
+import { findCartRecords, findPricesForProducts } from '../src/store/carts.ts';
+import { findCoupons } from '../src/store/coupons.ts';
+import { findProductCodes } from '../src/store/eligibility-sources.ts';
+import { findPrices } from '../src/store/prices.ts';
+import { findProducts } from '../src/store/products.ts';
+import { findPromoCodes } from '../src/store/promo-codes.ts';
 import { seed, seededAccount } from './seed.ts';
 
 const declared = vi.hoisted(() => new Map<string, string>());
@@ -182,21 +187,32 @@ describe('the plan of every statement', () => {
     }
   });
 
-  it('of a cart is made once and kept, and not for each cart', async () => {
+  it('that reads what an array names is made once and kept, and not for each array', async () => {
     const one = openDatabase({ url: place.urlOf('catalog'), applicationName: 'explain', schema: 'catalog', max: 1 });
     const scope = { accountId: seededAccount(1), testMode: true };
-    const id = (prefix: string, number: number) => `${prefix}_${String(number).padStart(26, '0')}`;
-    for (let cart = 1; cart <= 12; cart++) {
-      const priceIds = [id('fprice', cart), id('fprice', cart + 20), id('fprice', cart + 40)];
-      const found = await findCartRecords(one, scope, { priceIds, ownIds: [], shippingRateId: id('fshr', cart) });
+    const ids = (prefix: string, number: number) =>
+      [number, number + 20, number + 40].map((n) => `${prefix}_${String(n).padStart(26, '0')}`);
+    for (let number = 1; number <= 12; number++) {
+      const [priceIds, productIds, couponIds] = [ids('fprice', number), ids('fprod', number), ids('fcoup', number)];
+      const [shippingRateId] = ids('fshr', number);
+      const found = await findCartRecords(one, scope, { priceIds, ownIds: [], shippingRateId });
       expect(found.prices.size).toBe(3);
+      expect(await findPricesForProducts(one, scope, productIds)).toHaveProperty('size', 3);
+      expect(await findPrices(one, scope, priceIds)).toHaveLength(3);
+      expect(await findProducts(one, scope, productIds)).toHaveLength(3);
+      expect(await findCoupons(one, scope, couponIds)).toHaveLength(3);
+      expect(await findPromoCodes(one, scope, ids('fpromo', number), [`code${number}`])).toHaveLength(4);
+      await findProductCodes(one, ['00012345678905', '00012345678912'], new Date());
     }
-    const plans = unscoped<{ planned: bigint; kept: bigint }>(
+    const plans = unscoped<{ name: string; planned: bigint; kept: bigint }>(
       'explain.plans',
-      "select custom_plans as planned, generic_plans as kept from pg_prepared_statements where name like 'carts.find:%'",
+      `select split_part(name, ':', 1) as name, custom_plans as planned, generic_plans as kept
+       from pg_prepared_statements where name not like 'explain.%' order by 1`,
     );
     // The server looks at the values of the first five before it knows better.
-    expect(await one.rows(plans, null)).toEqual([{ planned: 5n, kept: 7n }]);
+    const statements = ['carts.find', 'carts.find_for_products', 'coupons.find_many', 'prices.find_many'];
+    statements.push('product_codes.find', 'products.find_many', 'promo_codes.find_many');
+    expect(await one.rows(plans, null)).toEqual(statements.map((name) => ({ name, planned: 5n, kept: 7n })));
     await one.close();
   });
 });

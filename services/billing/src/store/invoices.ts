@@ -119,7 +119,7 @@ const selectOne = scoped<InvoiceRow>(
 );
 const selectMany = scoped<InvoiceRow>(
   'invoices.find_many',
-  `select ${columns.join(', ')} from invoices where account_id = $1 and test_mode = $2 and id = any($3)`,
+  `select ${columns.join(', ')} from invoices where account_id = $1 and test_mode = $2 and id = any($3::text[])`,
 );
 const insert = scoped(
   'invoices.insert',

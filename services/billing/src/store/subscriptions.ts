@@ -234,7 +234,7 @@ const selectForUpdate = scoped<SubscriptionRow>(
 );
 const selectMany = scoped<SubscriptionRow>(
   'subscriptions.find_many',
-  `select ${columnsOf('s')}, ${itemsOf('s')} from subscriptions s where s.account_id = $1 and s.test_mode = $2 and s.id = any($3)`,
+  `select ${columnsOf('s')}, ${itemsOf('s')} from subscriptions s where s.account_id = $1 and s.test_mode = $2 and s.id = any($3::text[])`,
 );
 const selectDueOnClock = scoped<{ id: string }>(
   'subscriptions.due_on_clock',

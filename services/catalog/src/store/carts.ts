@@ -54,15 +54,13 @@ export async function findPricesForProducts(
   return new Map(rows.map(({ productId, own, inline }) => [productId, own.length > 0 ? own : inline]));
 }
 
-// The array behind a select: the server cannot count its entries when it plans, and so keeps one plan for all of them. Planning takes six times
-// as long as the rest.
 type CartRow = { readonly [column: string]: unknown };
 
 const find = scoped<CartRow>(
   'carts.find',
   `select ${selectList(priceColumns, 'p', 'price_')}, ${selectList(productColumns, 'r', 'product_')},
      ${selectList(shippingRateColumns, 's', 'rate_')}
-   from unnest((select $3::text[])) wanted (price_id)
+   from unnest($3::text[]) wanted (price_id)
    left join prices p on p.account_id = $1 and p.test_mode = $2 and p.price_id = wanted.price_id collate "C"
      and (p.listing = 'active' or p.price_id = any($4::text[]))
    left join products r on r.account_id = $1 and r.test_mode = $2 and r.product_id = p.product_id

@@ -37,7 +37,7 @@ const findCodes = unscoped<{ gtin: string; eligibility: EligibilityClass; versio
   `with list as materialized (
      select version from product_code_versions where effective_at <= $2 order by effective_at desc, version desc limit 1)
    select c.gtin, c.hsa_fsa_eligibility as eligibility, list.version, c.label
-   from list join product_codes c on c.gtin = any($1::text[]) and c.effective_from <= $2 and c.effective_to > $2
+   from list join product_codes c on c.gtin = any((select $1::text[])::text[]) and c.effective_from <= $2 and c.effective_to > $2
      and c.version_from <= list.version and (c.version_to is null or c.version_to > list.version)
    order by c.gtin, c.effective_from`,
 );

@@ -1,5 +1,5 @@
 import { pruneEvents } from '@eligo/events';
-import { type Database, pruneKeys, withTx } from '@eligo/postgres';
+import { type Database, pruneKeys } from '@eligo/postgres';
 import type { Job } from '@eligo/service';
 import { pruneSessionKeys } from '../store/session-keys.ts';
 
@@ -11,8 +11,8 @@ export function pruneOldRows(database: Database): Job {
     name: 'prune',
     everyMs: 600_000,
     async run() {
-      const answers = await withTx(database, null, (tx) => pruneKeys(tx, BATCH));
-      const sessions = await withTx(database, null, (tx) => pruneSessionKeys(tx, BATCH));
+      const answers = await pruneKeys(database, BATCH);
+      const sessions = await pruneSessionKeys(database, BATCH);
       const events = await pruneEvents(database, {}, BATCH);
       return [answers, sessions, events].includes(BATCH);
     },

@@ -53,12 +53,12 @@ export function intentOfRow(row: IntentRow): PaymentIntent {
 
 const byIds = scoped<IntentRow>(
   'checkout.payment_intents_by_ids',
-  `select ${intentColumns} from checkout.payment_intents i where i.account_id = $1 and i.test_mode = $2 and i.id = any($3) order by i.id`,
+  `select ${intentColumns} from checkout.payment_intents i where i.account_id = $1 and i.test_mode = $2 and i.id = any($3::text[]) order by i.id`,
 );
 const byIdsLocked = scoped<IntentRow>(
   'checkout.payment_intents_locked',
   `select ${intentColumns} from checkout.payment_intents i
-   where i.account_id = $1 and i.test_mode = $2 and i.id = any($3) order by i.id for update`,
+   where i.account_id = $1 and i.test_mode = $2 and i.id = any($3::text[]) order by i.id for update`,
 );
 const byId = scoped<IntentRow>(
   'checkout.payment_intent',

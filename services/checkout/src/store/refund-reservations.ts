@@ -135,7 +135,7 @@ const release = scoped<{ payment_intent_id: string; amount_cents: bigint }>(
   `with parts as (
      update checkout.refund_reservation_parts set released = true
      where account_id = $1 and test_mode = $2 and refund_id = $3 and not released
-       and (cardinality($4::text[]) = 0 or payment_intent_id = any($4))
+       and (cardinality($4::text[]) = 0 or payment_intent_id = any($4::text[]))
      returning payment_intent_id, amount_cents
    ), lines as (
      update checkout.session_lines l set amount_refunded_cents = l.amount_refunded_cents - r.amount_cents

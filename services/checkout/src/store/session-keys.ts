@@ -1,4 +1,4 @@
-import { type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
+import { type Db, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
 
 /**
  * Makes the session the one that its key stands for, in place of `earlierId` (null: the key is new). False when another request has
@@ -15,8 +15,8 @@ export async function takeSessionKey(
 }
 
 /** Deletes keys that are older than 30 days, at most `most`; returns how many. */
-export async function pruneSessionKeys(tx: Tx, most: number): Promise<number> {
-  return Number((await tx.row(prune, null, [most]))?.pruned ?? 0n);
+export async function pruneSessionKeys(db: Db, most: number): Promise<number> {
+  return Number((await db.row(prune, null, [most]))?.pruned ?? 0n);
 }
 
 const upsertKey = scoped<never>(

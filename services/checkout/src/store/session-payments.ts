@@ -133,7 +133,7 @@ const cards = scoped<CardRow>(
   `select m.id as payment_method_id, m.customer_id as payment_method_customer_id, m.processor_payment_method_id,
      m.processor_customer_id, m.off_session, m.hsa_fsa
    from checkout.payment_methods m
-   where m.account_id = $1 and m.test_mode = $2 and m.id = any($3) and m.detached_at is null`,
+   where m.account_id = $1 and m.test_mode = $2 and m.id = any($3::text[]) and m.detached_at is null`,
 );
 
 /** The cards with these ids; what is not there, or detached, is left out. */

@@ -157,7 +157,7 @@ const move = scoped(
       set status = $4, lease_until = clock_timestamp(), next_check_at = ${leaseFromNow('$5::bigint')},
           checks = case when status <> 'accepted' and $4 = 'accepted' then 0 else checks + 1 end,
           processor_refund_id = coalesce($6, processor_refund_id), failure_code = coalesce($7, failure_code)
-    where ${one} and status = any($8)`,
+    where ${one} and status = any($8::text[])`,
 );
 const postpone = scoped(
   'refund_attempts.postpone',

@@ -119,7 +119,7 @@ const select = scoped<ItemRow>(
   'refund_items.of',
   `select refund_id, payment_intent_id, payment_method_id, charge_id, processor_intent_id, amount_cents, status, end_status,
           reference_id, reference_type, reference_status
-     from refunds.refund_items where ${here} and refund_id = any($3) order by refund_id, position`,
+     from refunds.refund_items where ${here} and refund_id = any($3::text[]) order by refund_id, position`,
 );
 const move = scoped(
   'refund_items.move',

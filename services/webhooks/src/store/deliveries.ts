@@ -141,7 +141,7 @@ const restart = scoped(
   'deliveries.restart',
   `update webhooks.deliveries d
       set status = 'pending', attempts = 0, next_attempt_at = $5
-    where ${here('d')} and d.event_id = $3 and d.endpoint_id = any($4)`,
+    where ${here('d')} and d.event_id = $3 and d.endpoint_id = any($4::text[])`,
 );
 const exhaust = scoped(
   'deliveries.exhaust',

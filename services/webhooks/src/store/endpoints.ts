@@ -163,7 +163,7 @@ const selectHealth = scoped<{
 }>(
   'endpoints.health',
   `select id, failures_in_row, failing_since, open_until from webhooks.endpoints
-    where ${here} and id = any($3) and deleted_at is null and status = 'enabled' order by id for no key update`,
+    where ${here} and id = any($3::text[]) and deleted_at is null and status = 'enabled' order by id for no key update`,
 );
 const setHealth = scoped(
   'endpoints.set_health',
@@ -173,7 +173,7 @@ const setHealth = scoped(
 const clearFailures = scoped(
   'endpoints.clear_health',
   `update webhooks.endpoints set failures_in_row = 0, failing_since = null, open_until = null
-    where ${here} and id = any($3) and failing_since is not null`,
+    where ${here} and id = any($3::text[]) and failing_since is not null`,
 );
 
 function endpointOf(row: EndpointRow | undefined): Endpoint | undefined {

@@ -95,13 +95,13 @@ const findOld = unscoped<{ account_id: string; test_mode: boolean; id: string }>
 const purge = scoped(
   'events.purge',
   `with gone as (
-     delete from webhooks.deliveries where account_id = $1 and test_mode = $2 and event_id = any($3)
+     delete from webhooks.deliveries where account_id = $1 and test_mode = $2 and event_id = any($3::text[])
      returning id
    ), forgotten as (
      delete from webhooks.attempts a using gone
       where a.account_id = $1 and a.test_mode = $2 and a.delivery_id = gone.id
    )
-   delete from webhooks.events where account_id = $1 and test_mode = $2 and id = any($3)`,
+   delete from webhooks.events where account_id = $1 and test_mode = $2 and id = any($3::text[])`,
 );
 
 function fromRow(row: EventRow): StoredEvent {

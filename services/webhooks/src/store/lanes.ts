@@ -158,15 +158,15 @@ const claim = scoped<ClaimedRow>(
 const selectHeld = scoped<{ endpoint_id: string }>(
   'lanes.held_by_others',
   `select l.endpoint_id from webhooks.lanes l
-    where ${here('l')} and l.endpoint_id = any($3) and l.owner <> $4 and ${leaseIsLive('l.lease_until')}`,
+    where ${here('l')} and l.endpoint_id = any($3::text[]) and l.owner <> $4 and ${leaseIsLive('l.lease_until')}`,
 );
 const renew = scoped(
   'lanes.renew',
   `update webhooks.lanes l set lease_until = ${leaseFromNow('$5')}
-    where ${here('l')} and l.endpoint_id = any($3) and l.owner = $4 and l.lease_until <= ${leaseFromNow('$5 / 2')}`,
+    where ${here('l')} and l.endpoint_id = any($3::text[]) and l.owner = $4 and l.lease_until <= ${leaseFromNow('$5 / 2')}`,
 );
 const release = scoped(
   'lanes.release',
   `update webhooks.lanes l set lease_until = null
-    where ${here('l')} and l.endpoint_id = any($3) and l.owner = $4 and l.lease_until is not null`,
+    where ${here('l')} and l.endpoint_id = any($3::text[]) and l.owner = $4 and l.lease_until is not null`,
 );

@@ -56,7 +56,7 @@ const remove = scoped('secrets.delete', `delete from webhooks.endpoint_secrets w
 const selectLive = scoped<{ endpoint_id: string; sealed: string }>(
   'secrets.live',
   `select endpoint_id, sealed from webhooks.endpoint_secrets
-    where ${here} and endpoint_id = any($3) and (expires_at is null or expires_at > now())
+    where ${here} and endpoint_id = any($3::text[]) and (expires_at is null or expires_at > now())
     order by endpoint_id, generation`,
 );
 
