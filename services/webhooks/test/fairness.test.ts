@@ -49,6 +49,15 @@ describe('what can be under way', () => {
     expect(counts).toEqual([[8], [6, 5], [4, 4, 4], Array.from({ length: 15 }, () => 1)]);
   });
 
+  it('is one account’s in both modes together', () => {
+    const lanes = new Lanes(limits);
+    const live = someScope(false);
+    for (const scope of [live, { ...live, testMode: true }]) {
+      for (let i = 0; i < 8; i++) give(lanes, scope, `we_${i}`, 2);
+    }
+    expect(sendAll(lanes)).toHaveLength(limits.underWay / 2);
+  });
+
   it('is taken in turns by accounts, however many endpoints one has', () => {
     const lanes = new Lanes({ ...limits, underWay: 1_000 });
     const many = someScope();

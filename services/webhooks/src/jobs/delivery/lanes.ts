@@ -21,7 +21,7 @@ export interface Lane {
 export interface LaneLimits {
   /** Requests under way to one endpoint: a slow one takes no more than this from the others. */
   readonly perEndpointUnderWay: number;
-  /** Requests under way over all endpoints. One account has at most as many as it leaves free: half of it alone, a third each of two. */
+  /** Requests under way over all endpoints. An account begins another only while it has fewer than are free: half of all alone, a third each of two. */
   readonly underWay: number;
   /** Deliveries of one endpoint in hand. */
   readonly perEndpoint: number;
@@ -31,9 +31,9 @@ export interface LaneLimits {
   readonly atOnce: number;
 }
 
-/** What this process has of one account in one mode. */
+/** What this process has of one account, in both modes. */
 interface Share {
-  readonly scope: Scope;
+  readonly accountId: string;
   readonly lanes: Map<string, Lane>;
   /** Lanes that may have something to send. */
   readonly ready: Set<Lane>;
@@ -43,7 +43,8 @@ interface Share {
 
 /**
  * The endpoints that have work in this process. Accounts take turns, and the endpoints of each; whoever takes much leaves as much to the others,
- * so that no number of slow endpoints of one account keeps another's waiting.
+ * so that no number of slow endpoints of one account keeps another's waiting. Many such accounts, one after another, can hold all there is until
+ * the first of their requests times out; the shares are even from then on.
  */
 export class Lanes {
   readonly limits: LaneLimits;
@@ -71,19 +72,22 @@ export class Lanes {
     const wanting = [...this.#shares.values()].flatMap((share) => {
       const lanes = [...share.lanes.values()].filter((lane) => this.#wants(lane));
       const room = free - share.held;
-      return lanes.length > 0 && room > 0 ? [{ share, lanes, room }] : [];
+      return lanes.length > 0 && room > 0 ? [{ lanes, room }] : [];
     });
     if (wanting.length === 0 || left <= 0) return [];
     const each = Math.max(1, Math.floor(left / wanting.length));
-    return wanting.slice(0, left).map(({ share, lanes, room }) => {
+    return wanting.slice(0, left).flatMap(({ lanes, room }) => {
       const most = Math.min(each, room);
       const perLane = Math.max(1, Math.floor(most / lanes.length));
-      const requests = lanes.slice(0, most).map(({ webhookId, inHand }) => ({
-        webhookId,
-        inHand: [...inHand],
-        room: Math.min(perLane, this.limits.perEndpoint - inHand.size),
+      const byMode = Map.groupBy(lanes.slice(0, most), ({ scope }) => scope.testMode);
+      return [...byMode.values()].map((asking) => ({
+        scope: (asking[0] as Lane).scope,
+        requests: asking.map(({ webhookId, inHand }) => ({
+          webhookId,
+          inHand: [...inHand],
+          room: Math.min(perLane, this.limits.perEndpoint - inHand.size),
+        })),
       }));
-      return { scope: share.scope, requests };
     });
   }
 
@@ -95,9 +99,9 @@ export class Lanes {
       lane.dirty = false;
       lane.state = 'claiming';
       this.#hold(share, room);
-      toTheEnd(share.lanes, webhookId, lane);
+      toTheEnd(share.lanes, laneKey(scope, webhookId), lane);
     }
-    toTheEnd(this.#shares, scopeKey(scope), share);
+    toTheEnd(this.#shares, scope.accountId, share);
   }
 
   /** Puts claimed deliveries into their lanes. A lane that got all it asked for may have more. */
@@ -185,20 +189,20 @@ export class Lanes {
 
   laneOf(scope: Scope, webhookId: string): Lane {
     const { lanes } = this.#shareOf(scope);
-    let lane = lanes.get(webhookId);
+    const key = laneKey(scope, webhookId);
+    let lane = lanes.get(key);
     if (lane === undefined) {
       lane = { scope, webhookId, inHand: new Set(), waiting: [], underWay: 0, dirty: false, state: 'at_rest' };
-      lanes.set(webhookId, lane);
+      lanes.set(key, lane);
     }
     return lane;
   }
 
-  #shareOf(scope: Scope): Share {
-    const key = scopeKey(scope);
-    let share = this.#shares.get(key);
+  #shareOf({ accountId }: Scope): Share {
+    let share = this.#shares.get(accountId);
     if (share === undefined) {
-      share = { scope, lanes: new Map(), ready: new Set(), held: 0, underWay: 0 };
-      this.#shares.set(key, share);
+      share = { accountId, lanes: new Map(), ready: new Set(), held: 0, underWay: 0 };
+      this.#shares.set(accountId, share);
     }
     return share;
   }
@@ -220,8 +224,8 @@ export class Lanes {
 
   #forgetIdle(share: Share, lane: Lane): void {
     if (lane.dirty || lane.inHand.size > 0 || lane.underWay > 0 || lane.state !== 'at_rest') return;
-    share.lanes.delete(lane.webhookId);
-    if (share.lanes.size === 0) this.#shares.delete(scopeKey(share.scope));
+    share.lanes.delete(laneKey(lane.scope, lane.webhookId));
+    if (share.lanes.size === 0) this.#shares.delete(share.accountId);
   }
 }
 

@@ -211,6 +211,7 @@ export class DeliveryWorker {
     } catch (error) {
       onError(error, 'sending a delivery');
       this.#lanes.done(lane.scope, [delivery]);
+      this.#pumpSoon();
     }
     this.#lanes.ended(lane);
     this.#sendNext();
