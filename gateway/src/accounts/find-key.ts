@@ -41,12 +41,15 @@ interface Row {
   siblings: string[];
 }
 
+/** An organization has no more members; what each call carries stays bounded also if one should. */
+const mostSiblings = 100;
+
 const find = unscoped<Row>(
   'keys.find',
   `select k.key_id, k.account_id, k.test_mode, k.scopes, k.rate_limit, k.expires_at, a.features,
      array(select s.account_id from accounts s
            where s.organization_id = a.organization_id and s.account_id <> a.account_id
-           order by s.account_id) as siblings
+           order by s.account_id limit ${mostSiblings}) as siblings
    from api_keys k join accounts a on a.account_id = k.account_id
    where k.key_hash = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > clock_timestamp())`,
 );

@@ -1,7 +1,7 @@
 import { type KeyObject, sign, verify } from 'node:crypto';
 
 /**
- * Longer tokens are not even verified. A context with hundreds of sibling accounts fits, though an organization has a hundred accounts at most; HTTP/2 in
+ * Longer tokens are not even verified. A context with hundreds of sibling accounts fits, and an organization has a hundred accounts; HTTP/2 in
  * Node takes 64 KiB.
  */
 const maxTokenLength = 32_768;
