@@ -82,7 +82,7 @@ export async function redrive(
   if (event === undefined) return false;
   await withTx(database, scopeOf(event), async (tx) => {
     if ((await tx.execute(remove, null, [consumer, eventId])) === 0) return;
-    if (await noteInInbox(tx, consumer, eventId)) await handle(tx, event);
+    if ((await noteInInbox(tx, consumer, [eventId])).size > 0) await handle(tx, event);
   });
   return true;
 }

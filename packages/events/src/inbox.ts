@@ -24,15 +24,24 @@ export function handleTogether(
   handle: HandleEvent,
 ): Promise<boolean[]> {
   return withTx(database, scopeOf(events[0]), async (tx) => {
-    const areNew = await Promise.all(events.map(({ eventId }) => noteInInbox(tx, consumer, eventId)));
-    for (const [index, event] of events.entries()) if (areNew[index] === true) await handle(tx, event);
-    return areNew;
+    const noted = await noteInInbox(
+      tx,
+      consumer,
+      events.map(({ eventId }) => eventId),
+    );
+    const isNew: boolean[] = [];
+    for (const event of events) {
+      // The same one may be in it twice.
+      isNew.push(noted.delete(event.eventId));
+      if (isNew.at(-1)) await handle(tx, event);
+    }
+    return isNew;
   });
 }
 
-/** Notes that a consumer deals with an event in this transaction; false when it has been dealt with. */
-export async function noteInInbox(tx: Tx, consumer: string, eventId: string): Promise<boolean> {
-  return (await tx.execute(note, null, [consumer, eventId])) === 1;
+/** Notes that a consumer deals with these events in this transaction; gives those that have not been dealt with. */
+export async function noteInInbox(tx: Tx, consumer: string, eventIds: readonly string[]): Promise<Set<string>> {
+  return new Set((await tx.rows(note, null, [consumer, eventIds])).map(({ event_id }) => event_id));
 }
 
 /** Puts an event aside that a consumer cannot deal with; true when it was not put aside before. */
@@ -54,9 +63,9 @@ export function scopeOf(event: Event): Scope | null {
   return event.accountId === '' ? null : { accountId: event.accountId, testMode: event.testMode };
 }
 
-const note = unscoped(
+const note = unscoped<{ event_id: string }>(
   'events.note_in_inbox',
-  'insert into inbox (consumer, event_id) values ($1, $2) on conflict do nothing',
+  'insert into inbox (consumer, event_id) select $1, unnest($2::text[]) on conflict do nothing returning event_id',
 );
 const insertDeadLetter = unscoped(
   'events.dead_letter',
