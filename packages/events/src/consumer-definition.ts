@@ -18,6 +18,11 @@ export interface ConsumerDefinition {
   readonly handle: HandleEvent;
   /** Accounts whose events are dealt with at once in this process (8); those of one account and mode always in their order. */
   readonly concurrency?: number;
+  /**
+   * Whether events that are dealt with in one transaction are so side by side, beginning in their order (no): for a handler to which no other
+   * event matters. Their statements share round trips then.
+   */
+  readonly sideBySide?: boolean;
 }
 
 /** What `consume` needs: the consumer, where it runs, and how it treats what fails. */

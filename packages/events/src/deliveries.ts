@@ -3,7 +3,7 @@ import { isConnectionLoss } from '@eligo/postgres';
 import { type Event, EventSchema } from '@eligo/proto/events/v1/events';
 import type { JsMsg } from 'nats';
 import type { ConsumeOptions } from './consumer-definition.ts';
-import { handleTogether, putAside } from './inbox.ts';
+import { type HandleEvent, handleTogether, putAside } from './inbox.ts';
 import { errorLabel } from './logger.ts';
 import { typeOfSubject } from './names.ts';
 
@@ -93,13 +93,12 @@ export class Deliveries {
   }
 
   async #handle(batch: readonly Delivery[]): Promise<void> {
-    const { database, consumer, handle, around } = this.#options;
+    const { database, consumer, handle, around, sideBySide } = this.#options;
     const [first, ...rest] = batch.map(({ event }) => event);
     if (first === undefined) return;
-    const areNew = await handleTogether(database, consumer, [first, ...rest], async (tx, event) => {
-      if (around === undefined) await handle(tx, event);
-      else await around(event, () => handle(tx, event));
-    });
+    const traced: HandleEvent = (tx, event) =>
+      around === undefined ? handle(tx, event) : around(event, () => handle(tx, event));
+    const areNew = await handleTogether(database, consumer, [first, ...rest], traced, sideBySide);
     for (const isNew of areNew) this.#counts[isNew ? 'handled' : 'repeated'] += 1;
     for (const { message } of batch) this.#answer(() => message.ack());
   }

@@ -16,12 +16,13 @@ export async function handleOnce(
   return isNew === true;
 }
 
-/** As `handleOnce`, for events of one account and mode in their order: all take effect, or none does. */
+/** As `handleOnce`, for events of one account and mode in their order, or side by side: all take effect, or none does. */
 export function handleTogether(
   database: Database,
   consumer: string,
   events: readonly [Event, ...Event[]],
   handle: HandleEvent,
+  sideBySide = false,
 ): Promise<boolean[]> {
   return withTx(database, scopeOf(events[0]), async (tx) => {
     const noted = await noteInInbox(
@@ -29,13 +30,12 @@ export function handleTogether(
       consumer,
       events.map(({ eventId }) => eventId),
     );
-    const isNew: boolean[] = [];
-    for (const event of events) {
-      // The same one may be in it twice.
-      isNew.push(noted.delete(event.eventId));
-      if (isNew.at(-1)) await handle(tx, event);
-    }
-    return isNew;
+    // The same one may be among them twice.
+    const areNew = events.map(({ eventId }) => noted.delete(eventId));
+    const unknown = events.filter((_event, index) => areNew[index] === true);
+    if (sideBySide) await Promise.all(unknown.map((event) => handle(tx, event)));
+    else for (const event of unknown) await handle(tx, event);
+    return areNew;
   });
 }
 

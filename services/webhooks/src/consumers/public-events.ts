@@ -7,6 +7,7 @@ import { fanOutEvent } from '../actions/fan-out-event.ts';
 export function publicEvents(webhooks: Webhooks): ConsumerDefinition {
   return {
     consumer: 'public-events',
+    sideBySide: true,
     subscriptions: producers.map((from) => ({ from, types: publicEventTypes })),
     async handle(tx, event) {
       const { accountId, testMode } = event;
