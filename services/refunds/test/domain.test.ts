@@ -50,6 +50,13 @@ describe('pauses', () => {
   it('end for what is settled after some weeks, and never for what is pending', () => {
     expect(pauseWhileAcceptedMs(10, true)).toBeUndefined();
     expect(pauseWhileAcceptedMs(500, false)).toBe(24 * 3_600_000);
+    const watched = Array.from({ length: 9 }, (_, checks) => pauseWhileAcceptedMs(checks, true) ?? 0);
+    expect(watched.reduce((sum, pause) => sum + pause, 0)).toBeGreaterThan(50 * 24 * 3_600_000);
+  });
+
+  it('begin with five seconds for what is pending, and with a minute for what went through', () => {
+    expect([0, 1].map((checks) => pauseWhileAcceptedMs(checks, false))).toEqual([5_000, 60_000]);
+    expect([0, 1].map((checks) => pauseWhileAcceptedMs(checks, true))).toEqual([60_000, 600_000]);
   });
 });
 

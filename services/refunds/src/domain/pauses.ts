@@ -20,11 +20,11 @@ export const pauseWhileDownMs = 5_000;
 export const pauseAfterFailedLookMs = 5 * minute;
 
 /**
- * Pauses before looking again at what the processor has: a pending refund moves by itself, and one that went through may be returned by the
- * card's bank for some weeks. Undefined when it is settled for good.
+ * Pauses before looking again at what the processor has: a pending refund moves by itself within seconds; one that went through may be returned
+ * by the card's bank for some weeks, and is looked at from a minute on. Undefined when it is settled for good.
  */
 export function pauseWhileAcceptedMs(checks: number, isSettled: boolean): number | undefined {
-  const pause = pausesWhileAcceptedMs[checks];
+  const pause = pausesWhileAcceptedMs[isSettled ? checks + 1 : checks];
   return pause === undefined && !isSettled ? day : pause;
 }
 
