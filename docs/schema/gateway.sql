@@ -23,7 +23,7 @@ CREATE INDEX accounts_by_organization ON gateway.accounts USING btree (organizat
 CREATE TRIGGER accounts_changed AFTER DELETE OR UPDATE ON gateway.accounts FOR EACH ROW EXECUTE FUNCTION notify_keys();
 CREATE TRIGGER guard_members BEFORE INSERT ON gateway.accounts FOR EACH ROW WHEN ((new.organization_id IS NOT NULL)) EXECUTE FUNCTION guard_members();
 CREATE TRIGGER guard_moving_members BEFORE UPDATE OF organization_id ON gateway.accounts FOR EACH ROW WHEN (((new.organization_id IS NOT NULL) AND (new.organization_id IS DISTINCT FROM old.organization_id))) EXECUTE FUNCTION guard_members();
-CREATE TRIGGER member_made AFTER INSERT ON gateway.accounts FOR EACH ROW WHEN ((new.organization_id IS NOT NULL)) EXECUTE FUNCTION notify_new_member();
+CREATE TRIGGER member_made AFTER INSERT ON gateway.accounts FOR EACH ROW WHEN ((new.organization_id IS NOT NULL)) EXECUTE FUNCTION notify_keys();
 grant insert, select, update on accounts to eligo_gateway;
 
 create table api_keys (
@@ -169,17 +169,6 @@ begin
 end $function$;
 alter function notify_keys() owner to eligo_owner;
 grant execute on function notify_keys() to eligo_gateway;
-
-CREATE OR REPLACE FUNCTION gateway.notify_new_member()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-begin
-  perform pg_notify('eligo_gateway_keys', '');
-  return null;
-end $function$;
-alter function notify_new_member() owner to eligo_owner;
-grant execute on function notify_new_member() to eligo_gateway;
 
 CREATE OR REPLACE FUNCTION gateway.prune_events(outbox_days integer, inbox_days integer, batch integer)
  RETURNS bigint

@@ -17,10 +17,5 @@ create trigger guard_moving_members before update of organization_id on gateway.
   execute function gateway.guard_members();
 
 -- An account that is made as a member changes what the others may read, as one that joins later does.
-create function gateway.notify_new_member() returns trigger language plpgsql as $$
-begin
-  perform pg_notify('eligo_gateway_keys', '');
-  return null;
-end $$;
 create trigger member_made after insert on gateway.accounts
-  for each row when (new.organization_id is not null) execute function gateway.notify_new_member();
+  for each row when (new.organization_id is not null) execute function gateway.notify_keys();

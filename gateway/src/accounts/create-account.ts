@@ -2,7 +2,7 @@ import { type Database, unscoped, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { type Account, accountColumns } from './account-row.ts';
 import { checkFeatures, checkName } from './account-rules.ts';
-import { assertOrganization, fullOrganization } from './organizations.ts';
+import { assertOrganization, refuseFullOrganization } from './organizations.ts';
 
 /** What a new account is made from. */
 export interface NewAccount {
@@ -18,9 +18,7 @@ export async function createAccount(database: Database, account: NewAccount): Pr
   return withTx(database, null, async (tx) => {
     if (account.organizationId !== undefined) await assertOrganization(tx, account.organizationId);
     const values = [newId('account'), name, account.organizationId ?? null, features];
-    const row = await tx.row(insertAccount, null, values).catch((error) => {
-      throw fullOrganization(error);
-    });
+    const row = await tx.row(insertAccount, null, values).catch(refuseFullOrganization);
     if (row === undefined) throw new Error('an inserted account was not returned');
     return row;
   });

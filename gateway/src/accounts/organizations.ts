@@ -20,10 +20,10 @@ export async function assertOrganization(db: Db, organizationId: string): Promis
   if ((await db.row(find, null, [organizationId])) === undefined) throw new Failure('organization_not_found');
 }
 
-/** An error of writing an account, told as `conflict` when its organization has as many members as an organization can have. */
-export function fullOrganization(error: unknown): unknown {
-  if (!isCheckViolation(error, 'at_most_100_members')) return error;
-  return new Failure('conflict', { detail: 'The organization has 100 accounts, the most it can have.' });
+/** Throws an error of writing an account, as `conflict` when its organization has as many members as an organization can have. */
+export function refuseFullOrganization(error: unknown): never {
+  if (!isCheckViolation(error, 'at_most_100_members')) throw error;
+  throw new Failure('conflict', { detail: 'The organization has 100 accounts, the most it can have.' });
 }
 
 const insert = unscoped('organizations.insert', 'insert into organizations (organization_id, name) values ($1, $2)');

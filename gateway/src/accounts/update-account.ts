@@ -2,7 +2,7 @@ import { Failure } from '@eligo/failures';
 import { type Database, unscoped, withTx } from '@eligo/postgres';
 import { type Account, accountColumns } from './account-row.ts';
 import { checkFeatures, checkName } from './account-rules.ts';
-import { assertOrganization, fullOrganization } from './organizations.ts';
+import { assertOrganization, refuseFullOrganization } from './organizations.ts';
 
 /** What changes on an account; what is left out stays. */
 export interface AccountChange {
@@ -13,7 +13,10 @@ export interface AccountChange {
   readonly organizationId?: string | null | undefined;
 }
 
-/** Changes an account's settings; every gateway and service works by them within seconds. */
+/**
+ * Changes an account's settings; every gateway and service works by them within seconds. Throws account_not_found, organization_not_found, and
+ * conflict when the organization is full.
+ */
 export async function updateAccount(database: Database, accountId: string, change: AccountChange): Promise<Account> {
   return withTx(database, null, async (tx) => {
     const found = await tx.row(lock, null, [accountId]);
@@ -25,9 +28,7 @@ export async function updateAccount(database: Database, accountId: string, chang
     );
     const organization = change.organizationId === undefined ? found.organization_id : change.organizationId;
     const name = change.name === undefined ? found.name : checkName(change.name);
-    const row = await tx.row(update, null, [accountId, name, organization, features]).catch((error) => {
-      throw fullOrganization(error);
-    });
+    const row = await tx.row(update, null, [accountId, name, organization, features]).catch(refuseFullOrganization);
     if (row === undefined) throw new Error('a locked account was not updated');
     return row;
   });
