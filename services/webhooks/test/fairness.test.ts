@@ -3,6 +3,7 @@ import { waitUntil } from '@eligo/testkit';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { DeliveryInHand } from '../src/actions/claim-deliveries.ts';
 import { Lanes } from '../src/jobs/delivery/lanes.ts';
+import type { LaneRequest } from '../src/store/lanes.ts';
 import { type Machine, machine, type Receiver, receiver, refundEvent, someScope } from './machine.ts';
 
 const limits = { perEndpointUnderWay: 4, underWay: 16, perEndpoint: 8, total: 64, atOnce: 32 };
@@ -87,12 +88,7 @@ describe('what can be in hand', () => {
     for (let i = 0; i < 1_000; i++) lanes.wake(many, `we_${i}`);
     for (let turn = 0; turn < 10; turn++) {
       for (const { scope, requests } of lanes.wanting()) {
-        lanes.claiming(scope, requests);
-        lanes.claimed(
-          scope,
-          requests,
-          requests.flatMap(({ webhookId, room }) => deliveries(webhookId, room)),
-        );
+        claimAll(lanes, scope, requests);
       }
     }
     expect(lanes.all().reduce((sum, { inHand }) => sum + inHand.size, 0)).toBe(limits.total / 2);
@@ -108,9 +104,7 @@ describe('what can be in hand', () => {
     const served = new Set<string>();
     for (let turn = 0; turn < 6; turn++) {
       for (const { requests } of lanes.wanting()) {
-        lanes.claiming(scope, requests);
-        const got = requests.flatMap(({ webhookId, room }) => deliveries(webhookId, room));
-        lanes.claimed(scope, requests, got);
+        const got = claimAll(lanes, scope, requests);
         for (const { webhookId } of got) served.add(webhookId);
         lanes.done(scope, got);
       }
@@ -132,11 +126,17 @@ function deliveries(webhookId: string, count: number): DeliveryInHand[] {
   });
 }
 
+/** Claims as much as is asked for, and gives it. */
+function claimAll(lanes: Lanes, scope: Scope, requests: readonly LaneRequest[]): DeliveryInHand[] {
+  lanes.claiming(scope, requests);
+  const got = requests.flatMap(({ webhookId, room }) => deliveries(webhookId, room));
+  lanes.claimed(scope, requests, got);
+  return got;
+}
+
 /** Puts deliveries of an endpoint in hand, as a claim does. */
 function give(lanes: Lanes, scope: Scope, webhookId: string, room: number): void {
-  const requests = [{ webhookId, inHand: [], room }];
-  lanes.claiming(scope, requests);
-  lanes.claimed(scope, requests, deliveries(webhookId, room));
+  claimAll(lanes, scope, [{ webhookId, inHand: [], room }]);
 }
 
 /** Sends all that may be sent now; whose it is, in its order. */

@@ -33,7 +33,6 @@ export interface LaneLimits {
 
 /** What this process has of one account, in both modes. */
 interface Share {
-  readonly accountId: string;
   readonly lanes: Map<string, Lane>;
   /** Lanes that may have something to send. */
   readonly ready: Set<Lane>;
@@ -201,7 +200,7 @@ export class Lanes {
   #shareOf({ accountId }: Scope): Share {
     let share = this.#shares.get(accountId);
     if (share === undefined) {
-      share = { accountId, lanes: new Map(), ready: new Set(), held: 0, underWay: 0 };
+      share = { lanes: new Map(), ready: new Set(), held: 0, underWay: 0 };
       this.#shares.set(accountId, share);
     }
     return share;
@@ -225,7 +224,7 @@ export class Lanes {
   #forgetIdle(share: Share, lane: Lane): void {
     if (lane.dirty || lane.inHand.size > 0 || lane.underWay > 0 || lane.state !== 'at_rest') return;
     share.lanes.delete(laneKey(lane.scope, lane.webhookId));
-    if (share.lanes.size === 0) this.#shares.delete(share.accountId);
+    if (share.lanes.size === 0) this.#shares.delete(lane.scope.accountId);
   }
 }
 
