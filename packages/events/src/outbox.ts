@@ -73,6 +73,7 @@ const unpublished = unscoped<OutboxRow>(
    order by event_id limit $1`,
 );
 // Not waited for on disk: what a crash forgets is published again under the same id, and taken once.
+// Its arrays stand behind selects, so that one plan is kept for all of them (ADR 3).
 const mark = unscoped(
   'events.mark_published',
   `update outbox o set published_at = clock_timestamp(), stream_seq = v.seq

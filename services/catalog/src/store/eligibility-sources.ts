@@ -32,6 +32,7 @@ export async function insertFoodPolicy(
   return row.version;
 }
 
+// The codes stand behind a select, so that one plan is kept for all of them (ADR 3).
 const findCodes = unscoped<{ gtin: string; eligibility: EligibilityClass; version: number; label: string | null }>(
   'product_codes.find',
   `with list as materialized (
