@@ -16,6 +16,7 @@ import { RunningService, type ServicePorts } from './running-service.ts';
 import { readServiceSettings, type ServiceSettings } from './service-settings.ts';
 import { traceWork } from './trace-work.ts';
 import { openTracing } from './tracing.ts';
+import { wakeJobsOf } from './wake-job.ts';
 
 /** What a service is put together from, beside its composition. */
 export interface ServiceParts {
@@ -100,13 +101,14 @@ export async function buildService<Settings>(
       clock: parts.clock ?? systemClock,
       failpoint,
       traced: (name, traceparent, work, kind) => traceWork(tracing, name, traceparent, work, kind),
-      wake: (job) => opened.jobs?.wake(job),
+      wake: (job, inMs) => opened.jobs?.wake(job, inMs),
     };
     const built = await composition.build(context);
     environment.assertSound();
     const server = rpcServer({ handlers: built.handlers, identity, observer: metrics.rpcObserver(logger), tracer });
     const jobs = prepareJobs([...(built.jobs ?? []), pruneJob(database)], { logger, observer: metrics.jobObserver });
     opened.jobs = jobs;
+    wakeJobsOf(database, jobs);
     const running = new RunningService({
       migrations: composition.migrations,
       settings: common,

@@ -48,8 +48,8 @@ export interface ServiceContext<Settings = undefined> {
     work: () => Promise<Result>,
     kind?: WorkKind,
   ): Promise<Result>;
-  /** Runs a job of this service now rather than at its next turn. */
-  wake(job: string): void;
+  /** Runs a job of this service now, or in `inMs` at the latest, rather than at its next turn. A transaction calls `wakeJobAfterCommit`. */
+  wake(job: string, inMs?: number): void;
 }
 
 /** A service that was built: what it serves and what it does by itself. Nothing of it runs yet. */

@@ -24,7 +24,7 @@ export {
   turnFailpointsOn,
 } from './failpoints.ts';
 export { checkReadiness, type Readiness, type ReadinessChecks, within } from './health.ts';
-export { type Job, prepareJobs, type RunningJobs } from './jobs.ts';
+export { type Job, type NextRun, prepareJobs, type RunningJobs } from './jobs.ts';
 export { type Keyring, openKeyring } from './keyring.ts';
 export { createLogger, type Logger, type LoggerOptions } from './logger.ts';
 export { createMetrics, type Metrics } from './metrics.ts';
@@ -36,3 +36,4 @@ export type { ServicePorts } from './running-service.ts';
 export { isCardNumber, scrub } from './scrub.ts';
 export { traceWork, type WorkKind } from './trace-work.ts';
 export { openTracing, type Tracing } from './tracing.ts';
+export { wakeJobAfterCommit } from './wake-job.ts';

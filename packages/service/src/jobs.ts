@@ -4,10 +4,18 @@ import type { Logger } from './logger.ts';
 /** Work that a service does by itself, again and again. */
 export interface Job {
   readonly name: string;
-  /** The pause between the end of one run and the start of the next. */
+  /** The longest pause between the end of one run and the start of the next. A job that is woken needs it only for what a crash has left. */
   readonly everyMs: number;
-  /** One run; it never overlaps with itself. Returning true says that there is more to do, and the next run starts at once. */
+  /**
+   * One run; it never overlaps with itself. Returning true says that there is more to do, and the next run starts at once. Returning
+   * `{ dueInMs }` says when the next piece of work is due, and the next run starts then if that is before `everyMs`.
+   */
   run(signal: AbortSignal): Promise<unknown>;
+}
+
+/** What a run says of the next piece of work; undefined when none is known. */
+export interface NextRun {
+  readonly dueInMs: number | undefined;
 }
 
 /** What is told about each run. */
@@ -22,8 +30,8 @@ export interface JobOptions {
 
 /** The jobs of a service, running. */
 export interface RunningJobs {
-  /** Runs a job now, or right after the run that is under way. */
-  wake(name: string): void;
+  /** Runs a job now, or in `inMs` at the latest; during a run, after that run. Several wakes before a run are one run, at the earliest. */
+  wake(name: string, inMs?: number): void;
   /** Runs a job once and waits for it, whether or not the jobs are started. Rejects with what the job throws. */
   runOnce(name: string): Promise<unknown>;
   start(): void;
@@ -41,7 +49,7 @@ export function prepareJobs(jobs: readonly Job[], options: JobOptions): RunningJ
     return runner;
   };
   return {
-    wake: (name) => find(name).wake(),
+    wake: (name, inMs) => find(name).wake(inMs),
     runOnce: (name) => find(name).runOnce(),
     start() {
       for (const runner of runners.values()) runner.start();
@@ -59,7 +67,8 @@ class JobRunner {
   #started = false;
   #timer: NodeJS.Timeout | undefined;
   #running = false;
-  #again = false;
+  // When the next run starts; during a run, when its wakes ask for the next. On the clock of performance.now().
+  #nextAt = Number.POSITIVE_INFINITY;
   // The run under way or the last one: runs follow each other on this chain.
   #tail: Promise<unknown> = Promise.resolve();
 
@@ -71,13 +80,15 @@ class JobRunner {
   start(): void {
     this.#started = true;
     // Instances that start together do not stay in step.
-    this.#schedule(Math.random() * Math.min(this.#job.everyMs, 1_000));
+    this.#schedule(performance.now() + Math.random() * Math.min(this.#job.everyMs, 1_000));
   }
 
-  wake(): void {
+  wake(inMs = 0): void {
     if (!this.#started) return;
-    if (this.#running) this.#again = true;
-    else this.#schedule(0);
+    const at = performance.now() + inMs;
+    if (at >= this.#nextAt) return;
+    if (this.#running) this.#nextAt = at;
+    else this.#schedule(at);
   }
 
   runOnce(): Promise<unknown> {
@@ -93,23 +104,24 @@ class JobRunner {
     await this.#tail;
   }
 
-  #schedule(delayMs: number): void {
+  #schedule(at: number): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#loop(), delayMs);
+    this.#nextAt = at;
+    this.#timer = setTimeout(() => void this.#loop(), Math.max(0, at - performance.now()));
   }
 
   async #loop(): Promise<void> {
     this.#running = true;
-    this.#again = false;
-    let more = false;
+    this.#nextAt = Number.POSITIVE_INFINITY;
+    let result: unknown;
     try {
-      more = (await this.runOnce()) === true;
+      result = await this.runOnce();
     } catch (error) {
       if (!this.#stopping.signal.aborted)
         this.#options.logger.error({ err: error, job: this.#job.name }, 'a job failed');
     }
     this.#running = false;
-    if (this.#started) this.#schedule(more || this.#again ? 0 : this.#job.everyMs);
+    if (this.#started) this.#schedule(Math.min(this.#nextAt, performance.now() + pauseMs(result, this.#job.everyMs)));
   }
 
   async #run(): Promise<unknown> {
@@ -124,6 +136,19 @@ class JobRunner {
       this.#options.observer?.ran(this.#job.name, { ok, durationMs: performance.now() - startedAt });
     }
   }
+}
+
+// Where rows fall due every few milliseconds, they are taken a batch a second, not one a run.
+const shortestDuePauseMs = 1_000;
+
+function pauseMs(result: unknown, everyMs: number): number {
+  if (result === true) return 0;
+  const dueInMs = isNextRun(result) ? result.dueInMs : undefined;
+  return Math.min(everyMs, Math.max(dueInMs ?? everyMs, shortestDuePauseMs));
+}
+
+function isNextRun(result: unknown): result is NextRun {
+  return typeof result === 'object' && result !== null && 'dueInMs' in result;
 }
 
 function ended(): undefined {

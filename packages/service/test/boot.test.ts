@@ -1,10 +1,11 @@
 import { eventsMigrations } from '@eligo/events';
 import { Failure } from '@eligo/failures';
-import { openDatabase } from '@eligo/postgres';
+import { openDatabase, withTx } from '@eligo/postgres';
 import { CatalogService } from '@eligo/proto/catalog/v1/catalog';
 import { client, grpcTransport, implement, inProcessTransport } from '@eligo/rpc';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import {
+  type BuiltService,
   buildService,
   createLogger,
   declareFailpoints,
@@ -13,6 +14,7 @@ import {
   type ServiceComposition,
   type ServiceContext,
   type ServiceParts,
+  wakeJobAfterCommit,
 } from '../src/index.ts';
 import { catalogEnvironment, identityOf, logLines, operatorToken, serviceDatabase } from './support.ts';
 
@@ -194,6 +196,28 @@ test('failpoints are armed, seen and released over the admin port', async () => 
   expect(await admin(adminPort, '/failpoints/no.such')).toMatchObject({ status: 404 });
 });
 
+test('a commit wakes the job that it names, and a rollback does not', async () => {
+  let runs = 0;
+  const first = Promise.withResolvers<void>();
+  const second = Promise.withResolvers<void>();
+  const run = async () => {
+    runs += 1;
+    (runs === 1 ? first : second).resolve();
+  };
+  const service = await start({}, { jobs: [{ name: 'look', everyMs: 3_600_000, run }] });
+  await service.start();
+  await first.promise;
+  const rolledBack = withTx(service.database, null, async (tx) => {
+    wakeJobAfterCommit(tx, 'look');
+    throw new Error('undone');
+  });
+  await expect(rolledBack).rejects.toThrow('undone');
+  await withTx(service.database, null, () => Promise.resolve());
+  expect(runs).toBe(1);
+  await withTx(service.database, null, async (tx) => wakeJobAfterCommit(tx, 'look'));
+  await second.promise;
+});
+
 const contexts: ServiceContext[] = [];
 
 async function start(
@@ -215,7 +239,7 @@ async function start(
 
 function composition(
   implementation: Parameters<typeof implement<typeof CatalogService>>[1],
-  rest: { stop?: () => Promise<void> },
+  rest: Partial<Pick<BuiltService, 'jobs' | 'stop'>>,
   migrations = [eventsMigrations],
 ): ServiceComposition {
   return {

@@ -1,10 +1,14 @@
 import { currentRequest } from '@eligo/rpc';
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { createLogger, type Job, prepareJobs } from '../src/index.ts';
 import { logLines } from './support.ts';
 
 const log = logLines();
 const logger = createLogger({ service: 'checkout', destination: log.destination });
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 test('a job runs again and again, never beside itself, each run under a request of its own', async () => {
   let running = 0;
@@ -77,6 +81,61 @@ test('a wake during a run is one more run after it, however many there were', as
   expect(runs).toBe(2);
 });
 
+test('a run that knows when the next piece of work is due is followed by one at that time, and else by one after its longest pause', async () => {
+  const { runs, after } = runsOnFakeTime([{ dueInMs: 5_000 }, undefined, { dueInMs: 90_000 }, { dueInMs: undefined }]);
+  await after(1_000);
+  expect(runs()).toBe(1);
+  await after(4_000);
+  expect(runs(), 'the next is due 5 s after the first').toBeLessThanOrEqual(2);
+  await after(1_000);
+  expect(runs()).toBe(2);
+  await after(60_000);
+  expect(runs(), 'nothing is known to be due: the longest pause').toBe(3);
+  await after(60_000);
+  expect(runs(), 'what is due after the longest pause does not lengthen it').toBe(4);
+});
+
+test('work that falls due without end is taken once a second', async () => {
+  const { runs, after } = runsOnFakeTime(Array.from({ length: 1_000 }, () => ({ dueInMs: -3 })));
+  await after(1_000);
+  const first = runs();
+  await after(10_000);
+  expect(runs() - first).toBe(10);
+});
+
+test('a wake for later runs the job by then, the earliest of several counts, and none of them puts a run off', async () => {
+  const { jobs, runs, after } = runsOnFakeTime([]);
+  await after(1_000);
+  jobs.wake('sweep', 20_000);
+  jobs.wake('sweep', 5_000);
+  jobs.wake('sweep', 30_000);
+  await after(4_999);
+  expect(runs()).toBe(1);
+  await after(1);
+  expect(runs()).toBe(2);
+  jobs.wake('sweep', 600_000);
+  await after(60_000);
+  expect(runs()).toBe(3);
+});
+
+test('a wake for later that comes during a run is kept', async () => {
+  vi.useFakeTimers();
+  let runs = 0;
+  const jobs = prepare({
+    everyMs: 60_000,
+    async run() {
+      runs += 1;
+      if (runs === 1) jobs.wake('sweep', 5_000);
+    },
+  });
+  jobs.start();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(runs).toBe(1);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(runs).toBe(2);
+  await jobs.stop();
+});
+
 test('a run that fails is told, counted, and does not end the job', async () => {
   const counted: unknown[] = [];
   const done = Promise.withResolvers<void>();
@@ -135,4 +194,13 @@ test('a job runs once when it is asked to, and its error reaches who asked', asy
 
 function prepare(job: Omit<Job, 'name'>) {
   return prepareJobs([{ name: 'sweep', ...job }], { logger });
+}
+
+/** A job with a longest pause of a minute whose runs answer one after the other what is given, started on a time that stands still. */
+function runsOnFakeTime(answers: readonly unknown[]) {
+  vi.useFakeTimers();
+  let runs = 0;
+  const jobs = prepare({ everyMs: 60_000, run: () => Promise.resolve(answers[runs++]) });
+  jobs.start();
+  return { jobs, runs: () => runs, after: (ms: number) => vi.advanceTimersByTimeAsync(ms) };
 }
