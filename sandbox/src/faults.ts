@@ -13,6 +13,8 @@ export const faultKinds = [
   'late',
   /** Answers 409 as if another request with the same key were running. */
   'in_progress',
+  /** Answers 429 with `Retry-After: delay_ms`, in whole seconds: turned away before it is looked at, and nothing is stored. */
+  'rate_limited',
   /** Does it at once and answers `delay_ms` later. */
   'slow',
 ] as const;

@@ -37,6 +37,14 @@ export function missingRecord(kind: string, id: string, param = 'id', status = 4
   });
 }
 
+export function rateLimited(): Refusal {
+  return new Refusal(429, {
+    type: 'invalid_request_error',
+    code: 'rate_limit',
+    message: 'Request rate limit exceeded. You can retry this request later.',
+  });
+}
+
 export function internalError(): Refusal {
   return new Refusal(500, {
     type: 'api_error',

@@ -58,6 +58,21 @@ describe('faults', () => {
     expect(await charged(stripe)).toBe(0);
   });
 
+  test('rate_limited: a 429 before the key is looked at, and nothing is done or stored', async () => {
+    const stripe = sender((await newSandbox()).url);
+    const id = await newIntent(stripe);
+    await arm(stripe, { call: 'payment_intents.confirm', kind: 'rate_limited', delay_ms: 2_500, times: 1 });
+    const answer = await stripe.post(`/v1/payment_intents/${id}/confirm`, {}, 'k1');
+    expect([answer.status, answer.json.error.code]).toEqual([429, 'rate_limit']);
+    expect(answer.headers.get('retry-after')).toBe('3');
+    expect(await charged(stripe)).toBe(0);
+    const again = await stripe.post(`/v1/payment_intents/${id}/confirm`, {}, 'k1');
+    expect([again.status, again.replayed]).toEqual([200, false]);
+    await arm(stripe, { call: 'payment_intents.confirm', kind: 'rate_limited', times: 1 });
+    expect((await stripe.post(`/v1/payment_intents/${id}/confirm`, {}, 'k1')).status).toBe(429);
+    expect((await stripe.post(`/v1/payment_intents/${id}/confirm`, {}, 'k1')).replayed).toBe(true);
+  });
+
   test('slow: done at once, answered after the delay', async () => {
     const stripe = sender((await newSandbox()).url);
     const id = await newIntent(stripe);

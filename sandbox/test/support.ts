@@ -64,6 +64,7 @@ interface StripeIntentJson {
 export interface Answer {
   status: number;
   replayed: boolean;
+  headers: Headers;
   text: string;
   json: StripeJson;
 }
@@ -82,6 +83,7 @@ export function sender(url: string, account = 'acct_test0001'): Sender {
     return {
       status: answer.status,
       replayed: answer.headers.get('idempotent-replayed') === 'true',
+      headers: answer.headers,
       text,
       json: JSON.parse(text),
     };

@@ -1,7 +1,7 @@
 import type Stripe from 'stripe';
 import type { CircuitBreaker } from './circuit-breaker.ts';
 import { outcomeOfError, unknown } from './error-outcome.ts';
-import type { Declined, Rejected, Unknown } from './outcomes.ts';
+import type { Declined, NotNow, Rejected, Unknown } from './outcomes.ts';
 import type { CallOptions } from './port.ts';
 
 export interface CallObservation {
@@ -33,7 +33,7 @@ export type Caller = <Answer, Outcome extends { kind: string }>(
   read: (answer: Answer) => Outcome,
   /** May say better than the error alone what it means. */
   readError?: (error: unknown) => Outcome | undefined,
-) => Promise<Outcome | Declined | Rejected | Unknown>;
+) => Promise<Outcome | Declined | Rejected | NotNow | Unknown>;
 
 export function createCaller(parts: CallerParts): Caller {
   return async (name, options, send, read, readError) => {
@@ -56,7 +56,7 @@ async function attempt<Answer, Outcome extends { kind: string }>(
   send: (request: Stripe.RequestOptions) => Promise<Answer>,
   read: (answer: Answer) => Outcome,
   readError: ((error: unknown) => Outcome | undefined) | undefined,
-): Promise<Outcome | Declined | Rejected | Unknown> {
+): Promise<Outcome | Declined | Rejected | NotNow | Unknown> {
   if (parts.breaker.isOpen()) return unknown('breaker_open', false);
   if (options?.signal?.aborted) return unknown('aborted', false);
   const timeoutMs = Math.floor(options?.timeoutMs ?? parts.timeoutMs);
@@ -74,7 +74,7 @@ async function answerOf<Answer, Outcome extends { kind: string }>(
   sent: Promise<Answer>,
   read: (answer: Answer) => Outcome,
   readError: ((error: unknown) => Outcome | undefined) | undefined,
-): Promise<Outcome | Declined | Rejected | Unknown> {
+): Promise<Outcome | Declined | Rejected | NotNow | Unknown> {
   let answer: Answer;
   try {
     answer = await sent;
@@ -83,7 +83,7 @@ async function answerOf<Answer, Outcome extends { kind: string }>(
     const sign = signOf(outcome);
     // A call that was given next to no time says little about the processor.
     if (sign !== 'failed' || timeoutMs >= leastTellingTimeoutMs) breaker.note(sign);
-    if (outcome.kind === 'unknown') return outcome;
+    if (outcome.kind === 'unknown' || outcome.kind === 'not_now') return outcome;
     return orUnreadable(() => readError?.(error) ?? outcome);
   }
   breaker.note('alive');
@@ -99,7 +99,7 @@ function orUnreadable<Outcome>(read: () => Outcome): Outcome | Unknown {
   }
 }
 
-function signOf(outcome: Declined | Rejected | Unknown): 'alive' | 'failed' | 'unreachable' {
+function signOf(outcome: Declined | Rejected | NotNow | Unknown): 'alive' | 'failed' | 'unreachable' {
   if (outcome.kind !== 'unknown' || outcome.reason === 'in_progress' || outcome.reason === 'rate_limited')
     return 'alive';
   return outcome.reason === 'connection' && !outcome.mayHaveHappened ? 'unreachable' : 'failed';

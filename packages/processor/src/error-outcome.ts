@@ -1,9 +1,9 @@
 import Stripe from 'stripe';
 import { TransportError } from './http-client.ts';
-import type { Declined, Rejected, Unknown, UnknownReason } from './outcomes.ts';
+import type { Declined, NotNow, Rejected, Unknown, UnknownReason } from './outcomes.ts';
 
 /** What a failed call means, by the SDK's error. Texts stay behind: they may quote what was sent. */
-export function outcomeOfError(error: unknown): Declined | Rejected | Unknown {
+export function outcomeOfError(error: unknown): Declined | Rejected | NotNow | Unknown {
   if (!(error instanceof Stripe.errors.StripeError)) return unknown('unreadable', true);
   if (error instanceof Stripe.errors.StripeConnectionError) {
     const { detail } = error;
@@ -15,7 +15,9 @@ export function outcomeOfError(error: unknown): Declined | Rejected | Unknown {
   if (status === undefined) return unknown('unreadable', true);
   if (status >= 500) return unknown('server_error', true, replayed);
   if (status === 409) return unknown('in_progress', true);
-  if (status === 429 || error.code === 'rate_limit') return unknown('rate_limited', false);
+  if (status === 429 || error.code === 'rate_limit') {
+    return replayed ? unknown('rate_limited', true, replayed) : notNow(error.headers?.['retry-after']);
+  }
   if (status === 402 && error.rawType === 'card_error') return declined(error);
   return { kind: 'rejected', code: error.code ?? error.rawType ?? 'refused', status, param: error.param };
 }
@@ -28,6 +30,17 @@ export function intentOfError(error: unknown): Stripe.PaymentIntent | undefined 
 export function unknown(reason: UnknownReason, mayHaveHappened: boolean, replayed = false): Unknown {
   return { kind: 'unknown', reason, mayHaveHappened, replayed };
 }
+
+/** Turned away for now. The wait is bounded: no header makes us ask in a loop, or puts a charge off for hours. */
+export function notNow(retryAfter: string | null | undefined): NotNow {
+  // A date, which HTTP allows as well, is no number: Stripe sends seconds.
+  const seconds = Number(retryAfter) || 0;
+  const bounded = Math.min(Math.max(seconds, leastRetryAfterSeconds), mostRetryAfterSeconds);
+  return { kind: 'not_now', retryAfterMs: Math.ceil(bounded * 1_000) };
+}
+
+const leastRetryAfterSeconds = 1;
+const mostRetryAfterSeconds = 60;
 
 function declined(error: Stripe.errors.StripeError): Declined {
   return {

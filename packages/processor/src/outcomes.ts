@@ -3,7 +3,8 @@ import type { Cents } from '@eligo/values';
 /**
  * Why nobody knows what became of a call:
  * `timeout` (no complete answer within its time), `connection` (refused, reset or broken off), `server_error` (5xx),
- * `in_progress` (409: another request with this key is running), `rate_limited` (429), `unreadable` (not what was expected),
+ * `in_progress` (409: another request with this key is running), `rate_limited` (a 429 that the processor has stored under the key and
+ * replays), `unreadable` (not what was expected),
  * `breaker_open` (known down: not sent at all), `aborted` (the caller's signal).
  */
 export type UnknownReason =
@@ -23,10 +24,21 @@ export interface Unknown {
   /** False when it is certain that the request was not carried out: it never left, or was turned away at the door. */
   readonly mayHaveHappened: boolean;
   /**
-   * True when the processor replayed a stored 500: the key will give that 500 until it lapses, and no late request with it can
+   * True when the processor replayed a stored 500 or 429: the key will give that answer until it lapses, and no late request with it can
    * do anything any more. So what can be read now is final, and only a new key can still carry it out.
    */
   readonly replayed: boolean;
+}
+
+/**
+ * A 429: a rate limit, or a lock on the object that another request holds. The processor turned this request away before it carried it
+ * out and stored nothing under its key, so send the same request under the same key after `retryAfterMs`. Count no try: it says nothing
+ * about the request, nor about what an earlier send did.
+ */
+export interface NotNow {
+  readonly kind: 'not_now';
+  /** The answer's Retry-After, at least 1 and at most 60 seconds; 1 if it has none. */
+  readonly retryAfterMs: number;
 }
 
 /** A definite refusal of our request as such (4xx): nothing was charged, and sending it again gives the same. */
@@ -75,10 +87,10 @@ export interface Undecided extends IntentFacts {
   readonly kind: 'confirmable' | 'requires_action' | 'processing' | 'canceled';
 }
 
-export type IntentOutcome = Approved | Undecided | Declined | Rejected | Unknown;
+export type IntentOutcome = Approved | Undecided | Declined | Rejected | NotNow | Unknown;
 
 /** Made, unconfirmed: it holds no money. */
-export type CreationOutcome = (IntentFacts & { readonly kind: 'created' }) | Declined | Rejected | Unknown;
+export type CreationOutcome = (IntentFacts & { readonly kind: 'created' }) | Declined | Rejected | NotNow | Unknown;
 
 export interface RefundFacts {
   readonly refundId: string;
@@ -105,6 +117,7 @@ export interface RefundReference {
 export type RefundOutcome =
   | (RefundFacts & { readonly kind: 'pending' | 'requires_action' | 'succeeded' | 'failed' | 'canceled' })
   | Rejected
+  | NotNow
   | Unknown;
 
 export interface SetupFacts {
@@ -119,6 +132,7 @@ export type SetupOutcome =
   | (SetupFacts & { readonly kind: 'confirmable' | 'requires_action' | 'processing' | 'succeeded' | 'canceled' })
   | Declined
   | Rejected
+  | NotNow
   | Unknown;
 
 export interface CardFacts {
@@ -146,9 +160,14 @@ export interface BillingDetails {
   readonly address: Readonly<Record<string, string>> | undefined;
 }
 
-export type PaymentMethodOutcome = (PaymentMethodFacts & { readonly kind: 'found' }) | Declined | Rejected | Unknown;
+export type PaymentMethodOutcome =
+  | (PaymentMethodFacts & { readonly kind: 'found' })
+  | Declined
+  | Rejected
+  | NotNow
+  | Unknown;
 
-export type CustomerOutcome = { readonly kind: 'found'; readonly customerId: string } | Rejected | Unknown;
+export type CustomerOutcome = { readonly kind: 'found'; readonly customerId: string } | Rejected | NotNow | Unknown;
 
 /** The first record that matches, or that none was found (which proves nothing while an orphan may be on its way). */
 export type Search<Found> = Found | { readonly kind: 'none' };
@@ -168,7 +187,7 @@ export interface DisputeFacts {
   readonly balanceTransactionIds: readonly string[];
 }
 
-export type DisputeOutcome = (DisputeFacts & { readonly kind: 'found' }) | Rejected | Unknown;
+export type DisputeOutcome = (DisputeFacts & { readonly kind: 'found' }) | Rejected | NotNow | Unknown;
 
 export interface BalanceTransactionFacts {
   readonly balanceTransactionId: string;
@@ -183,7 +202,11 @@ export interface BalanceTransactionFacts {
   readonly reportingCategory: string;
 }
 
-export type BalanceTransactionOutcome = (BalanceTransactionFacts & { readonly kind: 'found' }) | Rejected | Unknown;
+export type BalanceTransactionOutcome =
+  | (BalanceTransactionFacts & { readonly kind: 'found' })
+  | Rejected
+  | NotNow
+  | Unknown;
 
 export interface ChargeFacts {
   readonly chargeId: string;
@@ -197,4 +220,4 @@ export interface ChargeFacts {
   readonly failureCode: string | undefined;
 }
 
-export type ChargeOutcome = (ChargeFacts & { readonly kind: 'found' }) | Rejected | Unknown;
+export type ChargeOutcome = (ChargeFacts & { readonly kind: 'found' }) | Rejected | NotNow | Unknown;

@@ -180,5 +180,5 @@ export interface TestBank {
   authenticate(
     id: string,
     passed: boolean,
-  ): Promise<{ kind: 'done' } | Extract<IntentOutcome, { kind: 'rejected' | 'unknown' }>>;
+  ): Promise<{ kind: 'done' } | Extract<IntentOutcome, { kind: 'rejected' | 'not_now' | 'unknown' }>>;
 }

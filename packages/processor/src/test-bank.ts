@@ -1,8 +1,8 @@
 import type Stripe from 'stripe';
 import type { Caller } from './call.ts';
-import { unknown } from './error-outcome.ts';
+import { notNow, unknown } from './error-outcome.ts';
 import { disputeFacts, refundOutcome } from './facts.ts';
-import type { DisputeOutcome, Rejected, Unknown } from './outcomes.ts';
+import type { DisputeOutcome, NotNow, Rejected, Unknown } from './outcomes.ts';
 import type { TestBank, TestCardName } from './port.ts';
 import { foundPaymentMethod, paymentMethodParams } from './stripe-port.ts';
 
@@ -42,7 +42,7 @@ export function createTestBank(parts: {
     path: string,
     body: object,
     read: (answer: Answer) => Outcome,
-  ): Promise<Outcome | Rejected | Unknown> {
+  ): Promise<Outcome | Rejected | NotNow | Unknown> {
     parts.beforeCall();
     let answer: Response;
     let json: unknown;
@@ -59,6 +59,7 @@ export function createTestBank(parts: {
     }
     if (answer.ok) return read(json as Answer);
     if (answer.status >= 500) return unknown('server_error', true);
+    if (answer.status === 429) return notNow(answer.headers.get('retry-after'));
     const { error } = json as { error?: { code?: string; type?: string; param?: string } };
     return {
       kind: 'rejected',

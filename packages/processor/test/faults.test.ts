@@ -93,7 +93,10 @@ const subjects: Subject[] = [
 ];
 
 /** What the first call gives, whether it was done then, and what the same request under the same key gives after it. */
-const expectations: Record<FaultKind, { reason: string; done: boolean; again: 'success' | 'replayed 500' }> = {
+const expectations: Record<
+  Exclude<FaultKind, 'rate_limited'>,
+  { reason: string; done: boolean; again: 'success' | 'replayed 500' }
+> = {
   error_before: { reason: 'server_error', done: false, again: 'replayed 500' },
   error_after: { reason: 'server_error', done: true, again: 'replayed 500' },
   drop_before: { reason: 'connection', done: false, again: 'success' },
@@ -103,7 +106,7 @@ const expectations: Record<FaultKind, { reason: string; done: boolean; again: 's
   slow: { reason: 'timeout', done: true, again: 'success' },
 };
 
-const kinds = Object.keys(expectations) as FaultKind[];
+const kinds = Object.keys(expectations) as (keyof typeof expectations)[];
 
 describe.each(subjects)('$call', (subject) => {
   test.each(kinds)('%s is unknown, never failed; what then is the truth can be found out', async (kind) => {
@@ -127,6 +130,17 @@ describe.each(subjects)('$call', (subject) => {
     if (!expected.done) expect((await send(newKey())).kind).toBe(subject.success);
   });
 
+  test('rate_limited is not now, and nothing happened: the same request under the same key does it later', async () => {
+    const bench = await newBench();
+    const { send, done } = await subject.prepare(bench);
+    const key = newKey();
+    await bench.arm({ call: subject.call, kind: 'rate_limited', times: 2, delay_ms: 7_000 });
+    for (let turn = 0; turn < 2; turn++) expect(await send(key)).toEqual({ kind: 'not_now', retryAfterMs: 7_000 });
+    expect(await done()).toBe(false);
+    expect((await send(key)).kind).toBe(subject.success);
+    expect(await done()).toBe(true);
+  });
+
   test('other parameters or another call under its key are rejected', async () => {
     const bench = await newBench();
     const { send } = await subject.prepare(bench);
@@ -146,7 +160,7 @@ test('a connection that breaks is not repeated by the SDK: one request reaches t
 
 test('what reliability 4.1 prescribes for an unknown confirm: read, and confirm the same intent under the next key', async () => {
   const bench = await newBench();
-  for (const kind of kinds) {
+  for (const kind of [...kinds, 'rate_limited'] as const) {
     const id = await newIntent(bench);
     await bench.arm({ call: 'payment_intents.confirm', kind, times: 1, delay_ms: 250 });
     let outcome = await bench.port.confirmIntent(
@@ -154,7 +168,7 @@ test('what reliability 4.1 prescribes for an unknown confirm: read, and confirm 
       { offSession: true },
       { idempotencyKey: `${id}:1`, timeoutMs: 150 },
     );
-    for (let send = 2; outcome.kind === 'unknown' || outcome.kind === 'confirmable'; send++) {
+    for (let send = 2; outcome.kind !== 'succeeded'; send++) {
       outcome = await bench.port.retrieveIntent(id);
       if (outcome.kind === 'confirmable')
         outcome = await bench.port.confirmIntent(id, { offSession: true }, { idempotencyKey: `${id}:${send}` });
@@ -165,5 +179,5 @@ test('what reliability 4.1 prescribes for an unknown confirm: read, and confirm 
   await sleep(300);
   const intents = (await bench.charges()).map((charge) => charge.payment_intent);
   expect(new Set(intents).size).toBe(intents.length);
-  expect(intents).toHaveLength(kinds.length);
+  expect(intents).toHaveLength(kinds.length + 1);
 });

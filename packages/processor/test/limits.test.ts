@@ -106,12 +106,41 @@ describe('answers that are none', () => {
       'unreadable',
     ],
     ['a 503 in JSON', json('{"error":{"type":"api_error","message":"x"}}', '503 Unavailable'), 'server_error'],
-    ['too many requests', json('{"error":{"type":"invalid_request_error","message":"x"}}', '429 Slow'), 'rate_limited'],
     ['an answer cut off', 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n{"id"', 'timeout'],
     ['noise', 'SSH-2.0-x\r\n', 'connection'],
   ])('%s is unknown', async (_, bytes, reason) => {
     const port = openPort(await speaker(bytes)).of(scope);
     expect(await port.retrieveIntent('pi_1', { timeoutMs: 400 })).toMatchObject({ kind: 'unknown', reason });
+  });
+
+  const turnedAway = (headers: string, code = 'rate_limit') => {
+    const body = `{"error":{"type":"invalid_request_error","code":"${code}","message":"x"}}`;
+    return `HTTP/1.1 429 Too Many\r\n${headers}content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+  };
+
+  test.each([
+    ['retry-after: 7\r\n', 7_000],
+    ['', 1_000],
+    ['retry-after: 0\r\n', 1_000],
+    ['retry-after: soon\r\n', 1_000],
+    ['retry-after: 2.0001\r\n', 2_001],
+    ['retry-after: 86400\r\n', 60_000],
+  ])('a 429 with %j is not now, for %i ms', async (headers, retryAfterMs) => {
+    const port = openPort(await speaker(turnedAway(headers))).of(scope);
+    expect(await port.retrieveIntent('pi_1')).toEqual({ kind: 'not_now', retryAfterMs });
+    expect(await port.testBank?.failRefund('re_1')).toEqual({ kind: 'not_now', retryAfterMs });
+  });
+
+  test('a lock on the object is not now, too', async () => {
+    const port = openPort(await speaker(turnedAway('', 'lock_timeout'))).of(scope);
+    const outcome = await port.confirmIntent('pi_1', { offSession: true }, newKey());
+    expect(outcome).toEqual({ kind: 'not_now', retryAfterMs: 1_000 });
+  });
+
+  test('a 429 that is replayed from the key is unknown: the key gives nothing else for a day', async () => {
+    const port = openPort(await speaker(turnedAway('idempotent-replayed: true\r\n'))).of(scope);
+    const outcome = await port.confirmIntent('pi_1', { offSession: true }, newKey());
+    expect(outcome).toEqual({ kind: 'unknown', reason: 'rate_limited', mayHaveHappened: true, replayed: true });
   });
 
   test('nothing that was sent or configured is in an outcome', async () => {
@@ -153,6 +182,15 @@ describe('the circuit breaker', () => {
     await expect.poll(() => port.isDown(), { timeout: 5_000 }).toBe(false);
     expect((await port.createCustomer({}, newKey())).kind).toBe('found');
     expect(changes).toEqual([true, false]);
+  });
+
+  test('a processor that says not now is up', async () => {
+    const bench = await newBench();
+    await bench.arm({ call: 'customers.create', kind: 'error_before', times: 11 });
+    for (let call = 0; call < 11; call++) await bench.port.createCustomer({}, newKey());
+    await bench.arm({ call: 'customers.create', kind: 'rate_limited', times: 15 });
+    for (let call = 0; call < 15; call++) await bench.port.createCustomer({}, newKey());
+    expect(bench.port.isDown()).toBe(false);
   });
 
   test('declines, refusals and single errors do not open it; a dozen errors in a row do', async () => {

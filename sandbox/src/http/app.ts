@@ -77,6 +77,10 @@ export function sandboxApp(parts: AppParts): Koa {
     if (answer.replayed) context.set('Idempotent-Replayed', 'true');
     // What was stored will be replayed as it is: repeating a 500 under its key is of no use. A 409 is worth repeating.
     if (answer.status >= 500) context.set('Stripe-Should-Retry', 'false');
+    if (answer.retryAfterSeconds !== undefined) {
+      context.set('Retry-After', String(answer.retryAfterSeconds));
+      context.set('Stripe-Rate-Limited-Reason', 'global-rate');
+    }
     if (answer.status === 409) context.set('Stripe-Should-Retry', 'true');
     context.body = answer.body;
   }

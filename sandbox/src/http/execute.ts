@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import qs from 'qs';
 import type { Call, Route } from '../api/route.ts';
 import type { Fault, Faults } from '../faults.ts';
-import { internalError, Refusal } from '../refusal.ts';
+import { internalError, Refusal, rateLimited } from '../refusal.ts';
 import type { Write } from '../store/group-commit.ts';
 import type { IdempotencyKeys, StoredAnswer } from '../store/idempotency-keys.ts';
 import { expandAnswer } from './expand.ts';
@@ -23,6 +23,7 @@ export interface Request {
 
 export interface Answer extends StoredAnswer {
   replayed: boolean;
+  retryAfterSeconds?: number;
 }
 
 export interface Executor {
@@ -57,6 +58,10 @@ export function createExecutor(parts: ExecutorParts): Executor {
     const fault = parts.faults.take(request.route.call);
     if (fault?.kind === 'drop_before') return undefined;
     if (fault?.kind === 'in_progress') return refused(keyInUse(request.idempotencyKey));
+    // Before the key is looked at, as Stripe's rate limits are.
+    if (fault?.kind === 'rate_limited') {
+      return { ...refused(rateLimited()), retryAfterSeconds: Math.ceil(fault.delay_ms / 1_000) };
+    }
     if (fault?.kind === 'late') {
       sendLater(request, fault.delay_ms);
       return undefined;

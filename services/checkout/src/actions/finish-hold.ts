@@ -1,5 +1,5 @@
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
-import type { IntentOutcome, ProcessorPort } from '@eligo/processor';
+import type { IntentOutcome, NotNow, ProcessorPort } from '@eligo/processor';
 import { newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
 import { type ChargeAttempt, nextCheckDelayMs, whileDownMs } from '../domain/charge-attempt.ts';
@@ -36,6 +36,10 @@ export async function finishHold(
   }
   const fate = await (operation.kind === 'capture' ? capture : letGo)(processor, operation, remaining);
   await charging.failpoint('hold.processor_answered');
+  if (fate.kind === 'not_now') {
+    await postpone(charging, scope, operation, { delayMs: fate.retryAfterMs, asked: false });
+    return false;
+  }
   if (fate.kind === 'unknown') {
     await postpone(charging, scope, operation, { delayMs: nextCheckDelayMs(operation.checks), asked: true });
     if (fate.refusal !== undefined) report(charging, operation, fate.refusal, 'is refused; it is tried again');
@@ -51,6 +55,7 @@ type Fate =
   | { readonly kind: 'done' }
   /** Certain: the intent is canceled at the processor, and no capture that is still on its way can take it. */
   | { readonly kind: 'lost'; readonly code: string }
+  | NotNow
   | { readonly kind: 'unknown'; readonly refusal: string | undefined };
 
 type Asking = (processor: ProcessorPort, operation: IntentOperation, remaining: () => number) => Promise<Fate>;
@@ -79,6 +84,7 @@ const capture: Asking = async (processor, operation, remaining) => {
 
 function fateOfCapture(operation: IntentOperation, answer: IntentOutcome): Fate | undefined {
   if (answer.kind === 'canceled') return { kind: 'lost', code: 'canceled' };
+  if (answer.kind === 'not_now') return answer;
   if (answer.kind !== 'succeeded') return undefined;
   // Another amount was captured by somebody at the processor: it stays unsettled, loudly, until a person has looked.
   return answer.amountReceivedCents === operation.amountCents
@@ -91,8 +97,10 @@ const letGo: Asking = async (processor, operation, remaining) => {
   const key = `${operation.id}:${operation.checks}`;
   const answer = await processor.cancelIntent(intentId, { idempotencyKey: key, timeoutMs: remaining() });
   if (answer.kind === 'canceled') return { kind: 'done' };
+  if (answer.kind === 'not_now') return answer;
   const known = await processor.retrieveIntent(intentId, { timeoutMs: remaining() });
   if (known.kind === 'canceled') return { kind: 'done' };
+  if (known.kind === 'not_now') return known;
   // Captured by somebody at the processor: a person has to look.
   const refusal = answer.kind === 'rejected' ? answer.code : undefined;
   return { kind: 'unknown', refusal: known.kind === 'succeeded' ? 'captured_elsewhere' : refusal };
@@ -107,7 +115,12 @@ async function postpone(
   await withTx(charging.database, scope, (tx) => postponeOperation(tx, scope, operation, until));
 }
 
-async function record(tx: Tx, scope: Scope, operation: IntentOperation, fate: Exclude<Fate, { kind: 'unknown' }>) {
+async function record(
+  tx: Tx,
+  scope: Scope,
+  operation: IntentOperation,
+  fate: Exclude<Fate, { kind: 'not_now' | 'unknown' }>,
+) {
   const { actingAt: at, attemptId } = operation;
   const attempt = await findAttempt(tx, scope, attemptId);
   if (attempt === undefined) throw new Error(`attempt ${attemptId} is gone`);

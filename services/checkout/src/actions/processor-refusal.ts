@@ -1,15 +1,17 @@
 import { Failure } from '@eligo/failures';
-import type { Declined, Rejected, Unknown } from '@eligo/processor';
+import type { Declined, NotNow, Rejected, Unknown } from '@eligo/processor';
 
 /**
  * What to tell a partner when the processor did not do what was asked where no money moves: a processor that cannot be reached is 503 and worth
  * the same request again (our keys make it safe), and so is one that does not take our own key; a card that was refused is 402; for a request
  * that it rejected the caller has the words.
  */
-export function refusalOf(outcome: Declined | Rejected | Unknown, rejected: () => Failure): Failure {
+export function refusalOf(outcome: Declined | Rejected | NotNow | Unknown, rejected: () => Failure): Failure {
   switch (outcome.kind) {
     case 'unknown':
       return new Failure('service_unavailable', { retryAfterSeconds: 1 });
+    case 'not_now':
+      return new Failure('service_unavailable', { retryAfterSeconds: Math.ceil(outcome.retryAfterMs / 1_000) });
     case 'declined':
       return new Failure('card_declined', { declineCode: outcome.declineCode ?? outcome.code });
     case 'rejected':

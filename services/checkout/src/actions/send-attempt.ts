@@ -1,5 +1,5 @@
 import { type Scope, withTx } from '@eligo/postgres';
-import type { ProcessorPort } from '@eligo/processor';
+import type { NotNow, ProcessorPort } from '@eligo/processor';
 import type { Charging } from '../charging.ts';
 import { type ChargeAttempt, nextCheckDelayMs, type ProcessorVerdict, whileDownMs } from '../domain/charge-attempt.ts';
 import { fenceAttempt, postponeAttempt, recordUnknown } from '../store/charge-attempts.ts';
@@ -24,8 +24,9 @@ export async function sendAttempt(
 ): Promise<SendResult> {
   const processor = charging.processors.of(scope);
   const remaining = () => Math.max(deadlineMs - performance.now(), 0);
-  if (processor.isDown()) return notNow(charging, scope, attempt);
+  if (processor.isDown()) return postpone(charging, scope, attempt, whileDownMs);
   const intent = await ensureIntent(processor, attempt, remaining);
+  if (intent.kind === 'not_now') return postpone(charging, scope, attempt, intent.retryAfterMs);
   if (intent.kind !== 'created') return intent.kind === 'unknown' ? unknown(charging, scope, attempt) : intent;
   await charging.failpoint('charge.intent_created');
 
@@ -37,12 +38,14 @@ export async function sendAttempt(
 
   const verdict = await confirmOrRead(processor, fenced, remaining);
   await charging.failpoint('charge.processor_answered');
+  if (verdict?.kind === 'not_now') return postpone(charging, scope, fenced, verdict.retryAfterMs);
   return verdict === undefined ? unknown(charging, scope, fenced) : { kind: 'verdict', attempt: fenced, verdict };
 }
 
 type EnsuredIntent =
   | { readonly kind: 'created'; readonly intentId: string }
   | { readonly kind: 'unknown' }
+  | NotNow
   | { readonly kind: 'verdict'; readonly attempt: ChargeAttempt; readonly verdict: ProcessorVerdict };
 
 async function ensureIntent(
@@ -66,6 +69,7 @@ async function ensureIntent(
   );
   if (made.kind === 'created') return { kind: 'created', intentId: made.intentId };
   if (made.kind === 'unknown') return { kind: 'unknown' };
+  if (made.kind === 'not_now') return made;
   if (made.kind === 'rejected' && isOurOwnFault(made)) return { kind: 'unknown' };
   const { code } = made;
   return made.kind === 'declined'
@@ -81,7 +85,7 @@ async function confirmOrRead(
   processor: ProcessorPort,
   attempt: ChargeAttempt,
   remaining: () => number,
-): Promise<ProcessorVerdict | undefined> {
+): Promise<ProcessorVerdict | NotNow | undefined> {
   // The one that its row has, whoever made it: no other is ever confirmed.
   const { processorIntentId: intentId } = attempt;
   if (intentId === null) throw new Error(`attempt ${attempt.id} passed its fence without an intent`);
@@ -108,9 +112,10 @@ async function settleSafely(
   intentId: string,
   answer: ProcessorAnswer,
   remaining: () => number,
-): Promise<ProcessorVerdict | undefined> {
+): Promise<ProcessorVerdict | NotNow | undefined> {
   const verdict = verdictOf(attempt, answer);
   if (verdict === undefined || verdict === 'confirmable') return undefined;
+  if (verdict.kind === 'not_now') return verdict;
   const mayStillCharge = attempt.sends > 1 || answer.kind === 'requires_action';
   if (verdict.kind === 'succeeded' || !mayStillCharge) return verdict;
   const canceled = await processor.cancelIntent(intentId, {
@@ -120,12 +125,16 @@ async function settleSafely(
   if (canceled.kind === 'canceled') return verdict;
   const known = await processor.retrieveIntent(intentId, { timeoutMs: remaining() });
   const latest = verdictOf(attempt, known);
-  return latest !== 'confirmable' && latest?.kind === 'succeeded' ? latest : undefined;
+  if (latest !== undefined && latest !== 'confirmable' && latest.kind === 'succeeded') return latest;
+  return [canceled, known].find((refused) => refused.kind === 'not_now');
 }
 
 type ProcessorAnswer = Awaited<ReturnType<ProcessorPort['retrieveIntent']>>;
 
-function verdictOf(attempt: ChargeAttempt, answer: ProcessorAnswer): ProcessorVerdict | 'confirmable' | undefined {
+function verdictOf(
+  attempt: ChargeAttempt,
+  answer: ProcessorAnswer,
+): ProcessorVerdict | NotNow | 'confirmable' | undefined {
   switch (answer.kind) {
     case 'succeeded':
     case 'requires_capture':
@@ -146,6 +155,8 @@ function verdictOf(attempt: ChargeAttempt, answer: ProcessorAnswer): ProcessorVe
       return { kind: 'failed', code: 'canceled' };
     case 'rejected':
       return isOurOwnFault(answer) ? undefined : { kind: 'failed', code: answer.code };
+    case 'not_now':
+      return answer;
     case 'processing':
     case 'unknown':
       return undefined;
@@ -177,8 +188,13 @@ async function unknown(charging: Charging, scope: Scope, attempt: ChargeAttempt)
   return { kind: 'unknown' };
 }
 
-// What was not asked is no check: the next one must not come an hour after the processor is back.
-async function notNow(charging: Charging, scope: Scope, attempt: ChargeAttempt): Promise<SendResult> {
-  await withTx(charging.database, scope, (tx) => postponeAttempt(tx, scope, attempt, whileDownMs));
+// What was not asked, or turned away, is no check: the next one must not come an hour after the processor is back.
+async function postpone(
+  charging: Charging,
+  scope: Scope,
+  attempt: ChargeAttempt,
+  delayMs: number,
+): Promise<SendResult> {
+  await withTx(charging.database, scope, (tx) => postponeAttempt(tx, scope, attempt, delayMs));
   return { kind: 'unknown' };
 }

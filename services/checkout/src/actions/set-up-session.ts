@@ -1,6 +1,6 @@
 import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
-import type { ProcessorPort, Rejected, Unknown } from '@eligo/processor';
+import type { NotNow, ProcessorPort, Rejected, Unknown } from '@eligo/processor';
 import { newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
@@ -100,6 +100,7 @@ async function trySetUp(
     { idempotencyKey: `${key}:create`, timeoutMs: remaining() },
   );
   if (made.kind === 'unknown') return orStoredError(made);
+  if (made.kind === 'not_now') throw notNow(made);
   if (made.kind === 'declined') return { kind: 'declined', code: made.code };
   if (made.kind === 'rejected') return refused(made);
   const set = await processor.confirmSetupIntent(
@@ -118,6 +119,8 @@ async function trySetUp(
       return { kind: 'declined', code: 'authentication_required' };
     case 'unknown':
       return orStoredError(set);
+    case 'not_now':
+      throw notNow(set);
     case 'confirmable':
     case 'processing':
     case 'canceled':
@@ -137,6 +140,10 @@ function orStoredError({ replayed }: Unknown): 'stored_error' {
   throw unavailable();
 }
 
-function unavailable(): Failure {
-  return new Failure('service_unavailable', { retryAfterSeconds: 1 });
+function notNow({ retryAfterMs }: NotNow): Failure {
+  return unavailable(Math.ceil(retryAfterMs / 1_000));
+}
+
+function unavailable(retryAfterSeconds = 1): Failure {
+  return new Failure('service_unavailable', { retryAfterSeconds });
 }

@@ -9,7 +9,7 @@ import { saveRefund } from '../store/refunds.ts';
 import { appendRefundEvent } from './refund-events.ts';
 
 /** What the processor has of a refund. */
-export type RefundFacts = Exclude<RefundOutcome, { kind: 'rejected' | 'unknown' }>;
+export type RefundFacts = Exclude<RefundOutcome, { kind: 'rejected' | 'not_now' | 'unknown' }>;
 
 /** What a card's part becomes. */
 export interface ItemMove {

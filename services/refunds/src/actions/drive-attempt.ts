@@ -5,7 +5,7 @@ import { pauseWhileDownMs } from '../domain/pauses.ts';
 import type { RefundAttempt } from '../domain/refund.ts';
 import { claimAttempt, fenceAttempt, postponeSend } from '../store/refund-attempts.ts';
 import type { Refunds } from './context.ts';
-import { replaceAttempt, settleAccepted, settleFailed, settleUnknown } from './settle-attempt.ts';
+import { replaceAttempt, settleAccepted, settleFailed, settleNotNow, settleUnknown } from './settle-attempt.ts';
 
 /**
  * Drives one attempt a step on: asks the processor to give a card its part back, under the attempt's own key and with the same parameters each
@@ -36,6 +36,7 @@ async function send(refunds: Refunds, scope: Scope, attemptId: string, epoch: nu
   await refunds.failpoint('refund.after_fence');
   const outcome = await ask(refunds, scope, attempt);
   await refunds.failpoint('refund.after_call');
+  if (outcome.kind === 'not_now') return settleNotNow(refunds, scope, attempt, outcome);
   if (outcome.kind !== 'rejected' && outcome.kind !== 'unknown')
     return settleAccepted(refunds, scope, attempt, outcome);
   const next = judgeRefusal(outcome, attempt.sends);
@@ -76,6 +77,8 @@ async function lookUp(
     timeoutMs: refunds.budgets.processorMs,
   });
   switch (found.kind) {
+    case 'not_now':
+      return settleNotNow(refunds, scope, attempt, found);
     case 'unknown':
     case 'rejected':
       return settleUnknown(refunds, scope, attempt);
@@ -101,6 +104,7 @@ async function lookAgain(refunds: Refunds, scope: Scope, attempt: RefundAttempt)
       'the processor does not tell of a refund that it had',
     );
   }
+  if (outcome.kind === 'not_now') return settleNotNow(refunds, scope, attempt, outcome);
   if (outcome.kind === 'unknown' || outcome.kind === 'rejected') return settleUnknown(refunds, scope, attempt);
   return settleAccepted(refunds, scope, attempt, outcome);
 }

@@ -1,8 +1,9 @@
 import { afterCommit, type Scope, type Tx, withTx } from '@eligo/postgres';
+import type { NotNow } from '@eligo/processor';
 import { newId } from '@eligo/values';
 import { pauseAfterFailedLookMs, pauseWhileAcceptedMs, pauseWhileUnknownMs } from '../domain/pauses.ts';
 import type { Refund, RefundAttempt } from '../domain/refund.ts';
-import { insertAttempts, moveAttempt, postponeLook } from '../store/refund-attempts.ts';
+import { insertAttempts, moveAttempt, postponeLook, postponeSend } from '../store/refund-attempts.ts';
 import { lockRefund } from '../store/refunds.ts';
 import { applyMove, type ItemMove, moveOf, type RefundFacts } from './apply-facts.ts';
 import type { Refunds } from './context.ts';
@@ -47,6 +48,20 @@ export async function settleFailed(
     moveAttempt(tx, scope, attempt.attemptId, { status: 'failed', failureCode: code }),
   );
   await refunds.failpoint('refund.after_settle');
+}
+
+/** The processor asks to come back later: the attempt stays what it is, no check counts, and it is asked again then. */
+export function settleNotNow(
+  { database }: Refunds,
+  scope: Scope,
+  attempt: RefundAttempt,
+  { retryAfterMs }: NotNow,
+): Promise<void> {
+  return withTx(database, scope, async (tx) => {
+    const { attemptId, epoch } = attempt;
+    if (attempt.status === 'accepted') await postponeLook(tx, scope, attemptId, retryAfterMs);
+    else await postponeSend(tx, scope, attemptId, epoch, retryAfterMs);
+  });
 }
 
 /** Writes down that nobody knows, and when to ask again. What is accepted stays so. */

@@ -69,6 +69,9 @@ async function decide(
   if (processorRefundId === null) throw new Error('an attempt that the processor does not know');
   const said = await (succeed ? bank.succeedRefund(processorRefundId) : bank.failRefund(processorRefundId));
   const facts = said.kind === 'rejected' ? await whatIsThere(refunds, scope, processorRefundId) : said;
+  if (facts.kind === 'not_now') {
+    throw new Failure('service_unavailable', { retryAfterSeconds: Math.ceil(facts.retryAfterMs / 1_000) });
+  }
   if (facts.kind === 'unknown' || facts.kind === 'rejected') {
     throw new Failure('service_unavailable', { retryAfterSeconds: 1 });
   }
