@@ -300,6 +300,22 @@ end $function$;
 alter function guard_test_clock() owner to eligo_owner;
 grant execute on function guard_test_clock() to eligo_billing;
 
+CREATE OR REPLACE FUNCTION billing.next_cancellation(after timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+  select least(s.cancel_at, case when s.cancel_at_period_end then s.current_period_end end) as ends_at
+    from subscriptions s
+   where s.status in ('trialing', 'active', 'past_due', 'paused', 'unpaid') and (s.cancel_at is not null or s.cancel_at_period_end)
+     and s.test_clock_id is null
+     and least(s.cancel_at, case when s.cancel_at_period_end then s.current_period_end end) > after
+   order by ends_at limit 1
+$function$;
+alter function next_cancellation(after timestamp with time zone) owner to eligo_finder;
+grant execute on function next_cancellation(after timestamp with time zone) to eligo_billing;
+
 CREATE OR REPLACE FUNCTION billing.prune_events(outbox_days integer, inbox_days integer, batch integer)
  RETURNS bigint
  LANGUAGE plpgsql

@@ -1203,6 +1203,30 @@ end $function$;
 alter function keep_charge_attempt_terminal() owner to eligo_owner;
 grant execute on function keep_charge_attempt_terminal() to eligo_checkout;
 
+CREATE OR REPLACE FUNCTION checkout.next_catalog_task()
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  select t.due_at from checkout.catalog_tasks t order by t.due_at limit 1
+$function$;
+alter function next_catalog_task() owner to eligo_finder;
+grant execute on function next_catalog_task() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.next_due_session(after timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  select s.expires_at from checkout.sessions s
+   where s.status = 'open' and s.test_clock_id is null and s.expires_at > after
+   order by s.expires_at limit 1
+$function$;
+alter function next_due_session(after timestamp with time zone) owner to eligo_finder;
+grant execute on function next_due_session(after timestamp with time zone) to eligo_checkout;
+
 CREATE OR REPLACE FUNCTION checkout.prune_events(outbox_days integer, inbox_days integer, batch integer)
  RETURNS bigint
  LANGUAGE plpgsql

@@ -4,7 +4,7 @@ import { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import { declareFailpoints, type ServiceComposition } from '@eligo/service';
 import { createArrivals } from './arrivals.ts';
 import { subscriptionStartConsumer } from './consumers/subscription-start.ts';
-import { runDueCancellations } from './jobs/cancel-due.ts';
+import { cancelDue } from './jobs/cancel-due.ts';
 import { finishClocks } from './jobs/finish-clocks.ts';
 import { billingHandlers } from './rpc/handlers.ts';
 import type { Work } from './work.ts';
@@ -29,8 +29,9 @@ export const billingService: ServiceComposition = {
       handlers: billingHandlers(work),
       consumers: [subscriptionStartConsumer(work.arrivals)],
       jobs: [
-        { name: 'cancel-due', everyMs: 5_000, run: (signal) => runDueCancellations(work, signal) },
-        { name: 'finish-clocks', everyMs: 5_000, run: (signal) => finishClocks(work, signal) },
+        cancelDue(work),
+        // Only what a crash or an aborted call has left.
+        { name: 'finish-clocks', everyMs: 15_000, run: (signal) => finishClocks(work, signal) },
       ],
     };
   },

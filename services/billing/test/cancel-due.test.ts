@@ -3,7 +3,7 @@ import type { Call } from '@eligo/rpc';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
 import { advanceTestClock, createTestClock, removeTestClock } from '../src/actions/test-clocks.ts';
-import { runDueCancellations } from '../src/jobs/cancel-due.ts';
+import { cancelDue, runDueCancellations } from '../src/jobs/cancel-due.ts';
 import { findSubscription } from '../src/store/subscriptions.ts';
 import { type Machine, machine, sell, someScope, start } from './machine.ts';
 
@@ -80,6 +80,16 @@ describe('a subscription that is to end', () => {
     ]);
     expect(left).toEqual([]);
   });
+});
+
+it('the job that ends subscriptions says when the next of them ends', async () => {
+  await on.test.admin(`update billing.subscriptions set status = 'canceled' where status = 'active'`);
+  await sell(on, scope, { cancelAtPeriodEnd: true });
+  await sell(on, scope);
+  const run = () => cancelDue(on.work).run(new AbortController().signal);
+  expect(await run()).toEqual({ dueInMs: new Date('2026-05-01T00:00:00.000Z').getTime() - start.getTime() });
+  on.at(afterPeriod);
+  expect(await run()).toEqual({ dueInMs: undefined });
 });
 
 it('the look for what is due reads nothing of what ends later, however much that is', async () => {

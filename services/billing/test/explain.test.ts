@@ -4,7 +4,7 @@ import { plansOf } from '@eligo/testkit';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
 import { advanceTestClock, createTestClock, removeTestClock } from '../src/actions/test-clocks.ts';
-import { runDueCancellations } from '../src/jobs/cancel-due.ts';
+import { cancelDue } from '../src/jobs/cancel-due.ts';
 import { finishClocks } from '../src/jobs/finish-clocks.ts';
 import { findInvoices, listInvoices } from '../src/store/invoices.ts';
 import { findSubscriptions, listSubscriptions } from '../src/store/subscriptions.ts';
@@ -20,7 +20,7 @@ afterAll(() => on.close());
 
 it('every statement of the store finds its rows by an index that leads with account and mode', async () => {
   await runStore();
-  const acrossAccounts = /due_cancellations|advancing_test_clocks/;
+  const acrossAccounts = /due_cancellations|next_cancellation|advancing_test_clocks/;
   const { database, test } = on;
   const { checked, faults } = await plansOf({ name: 'billing', database, adminUrl: test.adminUrl, acrossAccounts });
   expect(checked).toBeGreaterThan(20);
@@ -38,7 +38,7 @@ async function runStore(): Promise<void> {
   await advanceTestClock(work, call, clock.id, new Date('2026-06-01'));
   await withTx(database, scope, (tx) => moveTestClock(tx, scope, clock.id, new Date('2026-06-02'), 'advancing'));
   await finishClocks({ ...work, callerFor: () => ({}) as never }, new AbortController().signal);
-  await runDueCancellations(work);
+  await cancelDue(work).run(new AbortController().signal);
   await removeTestClock(work, call, clock.id);
   await findSubscriptions(database, scope, [subscriptionId]);
   await findInvoices(database, scope, [invoiceId]);

@@ -87,6 +87,16 @@ describe('the job that expires due sessions', () => {
     expect((await reload(fresh.id)).status).toBe('open');
   });
 
+  test('says when the next session is due', async () => {
+    await world.test.admin(
+      `update checkout.sessions set expires_at = created_at + interval '7 days' where status = 'open'`,
+    );
+    const at = new Date('2020-06-01T00:00:00.000Z');
+    world.clock.set(at);
+    await world.session();
+    expect(await expireSessions(world.resources).run(never)).toEqual({ dueInMs: 24 * HOUR });
+  });
+
   test('a session of a customer on a test clock is due by that clock alone', async () => {
     const { createCustomer } = await import('../src/actions/create-customer.ts');
     const clockId = 'fclk_00000000000000000000000002';
@@ -144,6 +154,9 @@ describe('redemptions at the catalog', () => {
     world.catalog.failNext('releaseRedemption', new Error('away'));
     await job().run(never);
     expect(await tasksOf(id)).toMatchObject([{ kind: 'release', tries: 1 }]);
+    const { dueInMs } = (await job().run(never)) as { dueInMs: number };
+    expect(dueInMs, 'the task is put off by two seconds').toBeGreaterThan(0);
+    expect(dueInMs).toBeLessThanOrEqual(2_000);
     await world.test.admin('update checkout.catalog_tasks set due_at = now() where session_id = $1', [id]);
     await job().run(never);
     expect(await tasksOf(id)).toEqual([]);

@@ -10,6 +10,7 @@ import {
   deleteCatalogTask,
   dueCatalogTasks,
   insertCatalogTask,
+  nextCatalogTaskInMs,
   postponeCatalogTask,
 } from '../src/store/catalog-tasks.ts';
 import { readCreationFacts } from '../src/store/creation-facts.ts';
@@ -21,7 +22,7 @@ import {
   noteProcessorCustomer,
   saveCustomer,
 } from '../src/store/customers.ts';
-import { dueSessions, dueSessionsOnClocks } from '../src/store/due-sessions.ts';
+import { dueSessions, dueSessionsOnClocks, nextDueSession } from '../src/store/due-sessions.ts';
 import * as paymentMethods from '../src/store/payment-methods.ts';
 import { pruneSessionKeys } from '../src/store/session-keys.ts';
 import { loadSessionLines } from '../src/store/session-lines.ts';
@@ -37,7 +38,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-const acrossAccounts = /due_sessions|settled_clocks|due_catalog_tasks|prune_/;
+const acrossAccounts = /due_sessions|settled_clocks|due_catalog_tasks|next_due_session|next_catalog_task|prune_/;
 
 test('every statement of the store finds its rows by an index that leads with account and mode', async () => {
   // One connection, so that all statements are prepared on it, where they can be read back.
@@ -81,8 +82,10 @@ async function runStore({ database, scope, resources, call, clock }: World): Pro
   await cancelSession(resources, scope, made.id);
   await dueSessions(database, clock.now(), 1);
   await dueSessionsOnClocks(database, 1);
+  await nextDueSession(database, clock.now());
   await settledClocks(database, 1);
   await dueCatalogTasks(database, 1);
+  await nextCatalogTaskInMs(database);
   await actingTime(database, scope, clock, customerId);
   await findTestClock(database, scope, 'fclk_x');
   await findCustomer(database, scope, customerId);

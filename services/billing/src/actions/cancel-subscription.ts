@@ -3,6 +3,7 @@ import { append } from '@eligo/events';
 import { Failure } from '@eligo/failures';
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import { RefundRequestedSchema } from '@eligo/proto/events/v1/events';
+import { wakeJobAfterCommit } from '@eligo/service';
 import type { Cents } from '@eligo/values';
 import { type Cancellation, decideCancellation } from '../domain/cancellation.ts';
 import type { Invoice, Subscription } from '../domain/subscription.ts';
@@ -11,6 +12,9 @@ import { lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import type { Work } from '../work.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
+
+/** The job that ends subscriptions when they are due. */
+export const cancelDueJob = 'cancel-due';
 
 /**
  * Ends a subscription now or at the end of its period. A refund is a separate operation (interface, Cancel subscription): the cancellation
@@ -31,6 +35,8 @@ export async function cancelSubscription(
     const saved = await saveSubscription(tx, scope, before, subscription);
     const type = saved.status === 'canceled' ? 'deleted' : 'updated';
     await appendSubscriptionEvent(tx, scope, type, saved, at);
+    const endsAt = saved.status === 'canceled' ? undefined : endOf(saved);
+    if (endsAt !== undefined) wakeJobAfterCommit(tx, cancelDueJob, endsAt.getTime() - at.getTime());
     if (refundCents > 0 && invoice !== undefined) await requestRefund(tx, scope, saved, invoice, refundCents, at);
     return saved;
   });

@@ -1,5 +1,6 @@
 import { type Scope, unscoped } from '@eligo/postgres';
-import { cancelIfDue } from '../actions/cancel-subscription.ts';
+import type { Job } from '@eligo/service';
+import { cancelDueJob, cancelIfDue } from '../actions/cancel-subscription.ts';
 import { dueOnClock } from '../store/subscriptions.ts';
 import type { TestClock } from '../store/test-clocks.ts';
 import type { Work } from '../work.ts';
@@ -10,6 +11,24 @@ const due = unscoped<{ account_id: string; test_mode: boolean; id: string }>(
   'subscriptions.due_cancellations',
   'select account_id, test_mode, id from due_cancellations($1, $2)',
 );
+
+const next = unscoped<{ at: Date | null }>('subscriptions.next_cancellation', 'select next_cancellation($1) as at');
+
+/** Ends subscriptions when they are due. */
+export function cancelDue(work: Work): Job {
+  return {
+    name: cancelDueJob,
+    // A cancellation wakes the job for its time; this finds who lived on a test clock that was deleted.
+    everyMs: 15_000,
+    run: async (signal) => (await runDueCancellations(work, signal)) || { dueInMs: await nextInMs(work) },
+  };
+}
+
+async function nextInMs({ database, clock }: Work): Promise<number | undefined> {
+  const now = clock.now();
+  const at = (await database.row(next, null, [now]))?.at;
+  return at ? at.getTime() - now.getTime() : undefined;
+}
 
 /** Ends the subscriptions whose period or date of cancellation has come. True when there may be more. */
 export async function runDueCancellations(work: Work, signal?: AbortSignal): Promise<boolean> {

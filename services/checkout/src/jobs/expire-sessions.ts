@@ -2,8 +2,8 @@ import { withTx } from '@eligo/postgres';
 import type { Job } from '@eligo/service';
 import { expireIfDue } from '../actions/end-session.ts';
 import type { Resources } from '../resources.ts';
-import { type DueSession, dueSessions, dueSessionsOnClocks } from '../store/due-sessions.ts';
-import { settleClock, settledClocks } from '../store/test-clocks.ts';
+import { type DueSession, dueSessions, dueSessionsOnClocks, nextDueSession } from '../store/due-sessions.ts';
+import { settleClock, settledClocks, testClocksJob } from '../store/test-clocks.ts';
 
 // So many at a time that a run stays within seconds; a full batch is followed by the next at once.
 const BATCH = 200;
@@ -13,15 +13,23 @@ type Needs = Pick<Resources, 'database' | 'clock' | 'logger'>;
 /** Expires the sessions whose time has come, by the wall clock or by their test clock. */
 export function expireSessions(needs: Needs): Job {
   return {
-    name: 'expire-sessions',
-    everyMs: 2_000,
+    name: testClocksJob,
+    // A session lives 30 minutes at least, so that a run always learns of it before it is due; a test clock that moves wakes the job. What was due
+    // while it was being charged is found by this.
+    everyMs: 15_000,
     async run(signal) {
       const byWallClock = await expireAll(needs, await dueSessions(needs.database, needs.clock.now(), BATCH), signal);
       const byTestClocks = await expireAll(needs, await dueSessionsOnClocks(needs.database, BATCH), signal);
       await settleClocks(needs);
-      return byWallClock || byTestClocks;
+      return byWallClock || byTestClocks || { dueInMs: await nextDueInMs(needs) };
     },
   };
+}
+
+async function nextDueInMs({ database, clock }: Needs): Promise<number | undefined> {
+  const now = clock.now();
+  const next = await nextDueSession(database, now);
+  return next && next.getTime() - now.getTime();
 }
 
 // Whether there may be more: a full batch of which at least one expired. What was skipped is due again, and no reason to go round at once.

@@ -1,4 +1,5 @@
 import { type Db, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
+import { wakeJobAfterCommit } from '@eligo/service';
 
 export type CatalogTaskKind = 'finalize' | 'release' | 'release_unless_written' | 'activate';
 
@@ -9,6 +10,12 @@ export interface CatalogTask {
   readonly kind: CatalogTaskKind;
 }
 
+/** The job that does the tasks. */
+export const catalogTasksJob = 'settle-catalog-tasks';
+
+// The tasks of a burst of commits are done together.
+const burstMs = 100;
+
 /** Notes a task in the transaction that asks for it; it is due after `delayMs`. One that is noted already stays as it is. */
 export async function insertCatalogTask(
   tx: Tx,
@@ -18,6 +25,7 @@ export async function insertCatalogTask(
   delayMs = 0,
 ): Promise<void> {
   await tx.execute(insert, scope, [sessionId, kind, delayMs]);
+  wakeJobAfterCommit(tx, catalogTasksJob, Math.max(delayMs, burstMs));
 }
 
 /** Takes a task away that is done, or that is needed no more. */
@@ -37,6 +45,11 @@ export async function dueCatalogTasks(db: Db, most: number): Promise<CatalogTask
     sessionId: row.session_id,
     kind: row.kind,
   }));
+}
+
+/** In how many milliseconds the next task of any account is due; undefined when there is none. */
+export async function nextCatalogTaskInMs(db: Db): Promise<number | undefined> {
+  return (await db.row(selectNext, null))?.in_ms ?? undefined;
 }
 
 const insert = scoped<never>(
@@ -60,4 +73,9 @@ const postpone = scoped<{ tries: number }>(
 const selectDue = unscoped<{ account_id: string; test_mode: boolean; session_id: string; kind: CatalogTaskKind }>(
   'catalog_tasks.due',
   'select account_id, test_mode, session_id, kind from checkout.due_catalog_tasks($1)',
+);
+
+const selectNext = unscoped<{ in_ms: number | null }>(
+  'catalog_tasks.next',
+  'select (extract(epoch from checkout.next_catalog_task() - now()) * 1000)::float8 as in_ms',
 );

@@ -16,6 +16,11 @@ export async function dueSessionsOnClocks(db: Db, most: number): Promise<DueSess
   return (await db.rows(selectDueOnClocks, null, [most])).map(dueSessionOf);
 }
 
+/** When the next open session is due by the wall clock, after `at`; undefined when none is. */
+export async function nextDueSession(db: Db, at: Date): Promise<Date | undefined> {
+  return (await db.row(selectNext, null, [at]))?.due_at ?? undefined;
+}
+
 interface DueRow {
   readonly account_id: string;
   readonly test_mode: boolean;
@@ -34,4 +39,9 @@ const selectDue = unscoped<DueRow>(
 const selectDueOnClocks = unscoped<DueRow>(
   'sessions.due_on_clocks',
   'select account_id, test_mode, id from checkout.due_sessions_on_clocks($1)',
+);
+
+const selectNext = unscoped<{ due_at: Date | null }>(
+  'sessions.next_due',
+  'select checkout.next_due_session($1) as due_at',
 );

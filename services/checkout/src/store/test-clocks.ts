@@ -1,4 +1,5 @@
 import { type Db, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
+import { wakeJobAfterCommit } from '@eligo/service';
 import type { Clock } from '@eligo/values';
 
 /**
@@ -22,6 +23,9 @@ export async function findTestClock(db: Db, scope: Scope, id: string): Promise<D
   return (await db.row(clockById, scope, [id]))?.frozen_time;
 }
 
+/** The job that does what a clock has made due. */
+export const testClocksJob = 'expire-sessions';
+
 /** Mirrors a clock's time. It only goes forward, whatever order the calls arrive in. */
 export async function mirrorTestClock(
   tx: Tx,
@@ -31,6 +35,7 @@ export async function mirrorTestClock(
   deletedAt: Date | null,
 ): Promise<void> {
   await tx.execute(upsert, scope, [id, time, deletedAt]);
+  wakeJobAfterCommit(tx, testClocksJob);
 }
 
 /** Clocks of any account that were moved and of which nothing is due any more, each with the time for which that holds. */
