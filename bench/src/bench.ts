@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import type { Place } from './operations/sessions.ts';
 import type { Sizes } from './options.ts';
 import type { Bare } from './processes/bare.ts';
 import type { LoadGenerator, LoadResult } from './processes/generator.ts';
@@ -51,11 +52,8 @@ export function readPace({ sizes }: Bench): Pace {
   return { rounds: sizes.rounds, warmUp: sizes.warmUp.reads };
 }
 
-/** Each connection sends its own list once. */
-export function loadEach(bench: Bench, texts: readonly (readonly string[])[]): Promise<LoadResult> {
-  return bench.load.ask('run', {
-    port: bench.stack.port,
-    connections: texts.length,
-    requests: { kind: 'each', texts },
-  });
+/** Where the stack's writes are sent to. */
+export async function placeOf(bench: Bench): Promise<Place> {
+  const { load, stack } = bench;
+  return { load, port: stack.port, apiKey: stack.file.test_api_key, shop: await bench.shop() };
 }

@@ -1,13 +1,25 @@
 // npm run bench: measures what Eligo does against what the machine could do, as ratios of one run.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { comparisonText, processesText, statementsText } from './compare/comparison-text.ts';
+import { type ComparisonRow, runComparison } from './compare/run-comparison.ts';
 import { describeMachine } from './machine.ts';
-import { NotUnderstood, readOptions } from './options.ts';
+import { NotUnderstood } from './not-understood.ts';
+import { type Comparison, type Options, readOptions } from './options.ts';
 import { resultsText, tableOf } from './report.ts';
 import { runBench } from './run.ts';
 
 try {
   const options = readOptions(process.argv.slice(2));
+  await (options.compare === undefined ? measureAll(options) : compareAll(options, options.compare));
+} catch (error) {
+  const isUsage = error instanceof NotUnderstood;
+  const said = error instanceof Error ? (isUsage ? error.message : (error.stack ?? error.message)) : error;
+  process.stderr.write(`bench: ${said}\n`);
+  process.exitCode = isUsage ? 2 : 1;
+}
+
+async function measureAll(options: Options): Promise<void> {
   const rows = await runBench(options, (row) => {
     if (options.json) process.stdout.write(`${JSON.stringify(row)}\n`);
     else process.stderr.write(`measured ${row.operation}, ${row.topology}: ${row.ratio.toFixed(2)}\n`);
@@ -17,9 +29,17 @@ try {
     const path = join(import.meta.dirname, '..', 'RESULTS.md');
     writeFileSync(path, resultsText(rows, describeMachine(), options.sizes.rounds));
   }
-} catch (error) {
-  const isUsage = error instanceof NotUnderstood;
-  const said = error instanceof Error ? (isUsage ? error.message : (error.stack ?? error.message)) : error;
-  process.stderr.write(`bench: ${said}\n`);
-  process.exitCode = isUsage ? 2 : 1;
+}
+
+async function compareAll(options: Options, comparison: Comparison): Promise<void> {
+  const rows: ComparisonRow[] = [];
+  await runComparison(comparison, options, (row) => {
+    rows.push(row);
+    if (options.json) process.stdout.write(`${JSON.stringify(row)}\n`);
+    else process.stderr.write(`compared ${row.operation}, ${row.topology}: ${row.ratio.toFixed(2)}\n`);
+  });
+  if (options.json) return;
+  const texts = [describeMachine(), comparisonText(rows), processesText(rows)];
+  if (comparison.statements > 0) texts.push(statementsText(rows, comparison.statements));
+  process.stdout.write(`${texts.filter(Boolean).join('\n\n')}\n`);
 }

@@ -1,5 +1,7 @@
 import { parseArgs } from 'node:util';
+import { type ComparedOperation, compared } from './compare/compared.ts';
 import { groups, type Operation, operations, type Topology, topologies } from './figures.ts';
+import { NotUnderstood } from './not-understood.ts';
 
 /** What the bench was asked to do. */
 export interface Options {
@@ -10,6 +12,18 @@ export interface Options {
   readonly sizes: Sizes;
   /** A home whose data is kept and used again; without it one is made and removed. */
   readonly home: string | undefined;
+  /** The other code that this one is compared with; then nothing else is measured. */
+  readonly compare: Comparison | undefined;
+}
+
+/** Two installations side by side, this code's and another's. */
+export interface Comparison {
+  /** A commit, or a folder that is ready to start. */
+  readonly with: string;
+  readonly only: readonly ComparedOperation[];
+  readonly processor: 'stub' | 'sandbox';
+  /** How many of the statements that cost most are printed for each side and operation. */
+  readonly statements: number;
 }
 
 /** How much is measured. */
@@ -29,10 +43,9 @@ export interface Sizes {
 
 const usage = `usage: npm run bench -- [--only <operation>]… [--topology all-in-one|split] [--rounds 5] [--seconds 2]
   [--home <folder>] [--json] [--write] [--tiny]
-operations: ${operations.join(', ')}; or all of: ${Object.keys(groups).join(', ')}`;
-
-/** The command line asks for something that there is not; the message says what there is. */
-export class NotUnderstood extends Error {}
+  [--compare <commit or folder> [--processor stub|sandbox] [--statements 10]]
+operations: ${operations.join(', ')}; or all of: ${Object.keys(groups).join(', ')};
+  with --compare: ${compared.join(', ')}`;
 
 /** Reads the command line; throws with the usage when it is not understood. */
 export function readOptions(args: readonly string[]): Options {
@@ -44,13 +57,26 @@ export function readOptions(args: readonly string[]): Options {
   };
   const tiny = values.tiny === true;
   const seconds = number(values.seconds, tiny ? 0.2 : 2);
+  const only = values.only?.flatMap((names) => names.split(','));
+  const isComparison = values.compare !== undefined;
   return {
     json: values.json === true,
     write: values.write === true,
-    only: chosen(
-      values.only?.flatMap((name) => groups[name] ?? name),
-      operations,
-    ),
+    only: isComparison
+      ? []
+      : chosen(
+          only?.flatMap((name) => groups[name] ?? name),
+          operations,
+        ),
+    compare:
+      values.compare === undefined
+        ? undefined
+        : {
+            with: values.compare,
+            only: chosen(only, compared),
+            processor: processorOf(values.processor),
+            statements: values.statements === undefined ? 0 : number(values.statements, 0),
+          },
     topologies: chosen(values.topology, topologies),
     home: values.home,
     sizes: {
@@ -78,11 +104,19 @@ function parse(args: readonly string[]) {
         rounds: { type: 'string' },
         seconds: { type: 'string' },
         home: { type: 'string' },
+        compare: { type: 'string' },
+        processor: { type: 'string' },
+        statements: { type: 'string' },
       },
     });
   } catch (error) {
     throw new NotUnderstood(`${error instanceof Error ? error.message : error}\n${usage}`);
   }
+}
+
+function processorOf(given = 'stub'): Comparison['processor'] {
+  if (given !== 'stub' && given !== 'sandbox') throw new NotUnderstood(usage);
+  return given;
 }
 
 function chosen<Name extends string>(given: readonly string[] | undefined, all: readonly Name[]): readonly Name[] {

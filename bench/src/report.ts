@@ -1,4 +1,5 @@
 import { isReached, type Row } from './figures.ts';
+import { rounded, tableText } from './table.ts';
 
 /** The rows as a table for people. */
 export function tableOf(rows: readonly Row[]): string {
@@ -12,9 +13,7 @@ export function tableOf(rows: readonly Row[]): string {
     row.theirs === row.goal ? row.against : `${rounded(row.theirs)} (${row.against})`,
     row.unit,
   ]);
-  const widths = head.map((title, column) => Math.max(title.length, ...cells.map((line) => line[column]?.length ?? 0)));
-  const line = (texts: readonly string[]) => `| ${texts.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(' | ')} |`;
-  return [line(head), `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`, ...cells.map(line)].join('\n');
+  return tableText(head, cells);
 }
 
 /** The text of RESULTS.md. */
@@ -28,9 +27,4 @@ Machine: ${machine}
 
 ${tableOf(rows)}
 `;
-}
-
-function rounded(value: number): string {
-  if (value >= 100) return String(Math.round(value));
-  return value >= 10 ? value.toFixed(1) : value.toFixed(2);
 }

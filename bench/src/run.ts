@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { homeAt, readStackFile, removeHome, repositoryRoot } from '@eligo/stack';
+import { homeAt, readStackFile, removeHome } from '@eligo/stack';
 import pg from 'pg';
 import type { Bench } from './bench.ts';
 import { type Operation, type Row, rowOf, topologiesOf } from './figures.ts';
+import { newHome } from './homes.ts';
 import { confirm } from './operations/confirm.ts';
 import { createSession } from './operations/create-session.ts';
 import { latency } from './operations/latency.ts';
@@ -20,7 +19,7 @@ import type { LoadGenerator } from './processes/generator.ts';
 import type { Receiver } from './processes/receiver.ts';
 import type { Replay } from './processes/replay.ts';
 import type { StubProcessor } from './processes/stub-processor.ts';
-import { startWorker, type Worker, type WorkerMethods } from './processes/worker.ts';
+import { startProgram, stopAll, type Worker, type WorkerMethods } from './processes/worker.ts';
 import { quiet } from './quiet.ts';
 import { type Recordings, recordOperations } from './recording/record-operations.ts';
 import type { Compared } from './rounds.ts';
@@ -54,9 +53,9 @@ export async function runBench(options: Options, onRow: (row: Row) => void): Pro
   };
   try {
     const [load, receiver, processor] = await Promise.all([
-      start<LoadGenerator>(workers, 'generator'),
-      start<Receiver>(workers, 'receiver'),
-      start<StubProcessor>(workers, 'stub-processor'),
+      startProgram<LoadGenerator>(workers, 'generator'),
+      startProgram<Receiver>(workers, 'receiver'),
+      startProgram<StubProcessor>(workers, 'stub-processor'),
     ]);
     const variables = {
       ELIGO_SANDBOX_URL: `http://127.0.0.1:${await processor.ask('open', null)}`,
@@ -124,8 +123,8 @@ function benchOf(
   return {
     ...parts,
     sizes: parts.options.sizes,
-    startBare: () => start<Bare>(baselines, 'bare'),
-    startReplay: () => start<Replay>(baselines, 'replay'),
+    startBare: () => startProgram<Bare>(baselines, 'bare'),
+    startReplay: () => startProgram<Replay>(baselines, 'replay'),
     priceAccount: (size) => seed.priceAccount(stack, size),
     shop: () => seed.shop(stack),
     frozen: (work) => frozen(stack, work),
@@ -146,19 +145,6 @@ async function frozen<Result>(stack: StackProcess, work: () => Promise<Result>):
   }
 }
 
-async function start<Methods extends WorkerMethods>(
-  started: Worker<WorkerMethods>[],
-  name: string,
-): Promise<Worker<Methods>> {
-  const worker = await startWorker<Methods>(join(import.meta.dirname, 'processes', `${name}.ts`));
-  started.push(worker as unknown as Worker<WorkerMethods>);
-  return worker;
-}
-
-async function stopAll(workers: readonly Worker<WorkerMethods>[]): Promise<void> {
-  await Promise.all(workers.map((worker) => worker.stop()));
-}
-
 async function measure(operation: Operation, bench: Bench, note: (row: Row) => void): Promise<void> {
   const measured = await measureOnce(operation, bench);
   if (measured !== undefined) note(rowOf(operation, bench.stack.topology, measured));
@@ -170,10 +156,4 @@ async function measureOnce(operation: Operation, bench: Bench): Promise<Compared
   // The events of one row must not be dealt with in the next.
   await quiet(bench.postgres);
   return measures[operation](bench);
-}
-
-function newHome(): string {
-  const folder = join(repositoryRoot, '.eligo', 'bench');
-  if (!existsSync(folder)) mkdirSync(folder, { recursive: true });
-  return mkdtempSync(join(folder, 'run-'));
 }

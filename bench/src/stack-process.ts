@@ -94,8 +94,8 @@ export async function startStackProcess(options: StackProcessOptions): Promise<S
   };
 }
 
-// The file is written last, with this start's own port.
-async function whenReady(child: Child, home: Home, port: number, logPath: string): Promise<StackFile> {
+/** What a started stack says of itself, once it is ready: the file is written last, with this start's own port. */
+export async function whenReady(child: Child, home: Home, port: number, logPath: string): Promise<StackFile> {
   const deadline = performance.now() + readyWithinMs;
   while (!child.hasEnded() && performance.now() < deadline) {
     const file = readStackFile(home);

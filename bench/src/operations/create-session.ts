@@ -1,23 +1,18 @@
-import { type Bench, loadEach } from '../bench.ts';
-import { requestText } from '../requests.ts';
+import { type Bench, placeOf } from '../bench.ts';
+import { loadEach } from '../load-each.ts';
 import type { Compared } from '../rounds.ts';
-import { sessionBody } from '../seed/shop.ts';
 import { againstLimit } from './against-limit.ts';
+import { createTexts } from './sessions.ts';
 
 /** Creates sessions of three lines. */
 export async function createSession(bench: Bench): Promise<Compared> {
-  const shop = await bench.shop();
-  const { sizes, stack } = bench;
-  const perConnection = Math.ceil(sizes.perRound / sizes.connections);
-  const texts = shop.shoppers.map((shopper) => {
-    const body = sessionBody(shop, shopper);
-    const request = requestText('POST', '/v1/checkout/sessions', stack.file.test_api_key, { body });
-    return Array.from({ length: perConnection }, () => request);
-  });
+  const place = await placeOf(bench);
+  const { perRound, connections } = bench.sizes;
+  const texts = createTexts(place, Math.ceil(perRound / connections));
   return againstLimit(bench, {
     operation: 'create-session',
     prepare: async () => [],
-    ours: () => loadEach(bench, texts),
+    ours: () => loadEach(place, texts),
     counted: 'select count(*) from checkout.sessions',
   });
 }

@@ -1,22 +1,15 @@
-import { type Bench, loadEach } from '../bench.ts';
-import { requestText } from '../requests.ts';
+import { type Bench, placeOf } from '../bench.ts';
 import type { Compared } from '../rounds.ts';
 import { againstLimit } from './against-limit.ts';
-import { paidSessions } from './sessions.ts';
+import { paidSessions, refundSessions } from './sessions.ts';
 
 /** Refunds paid sessions whole. */
 export async function refund(bench: Bench): Promise<Compared> {
+  const place = await placeOf(bench);
   const compared = await againstLimit(bench, {
     operation: 'refund',
-    prepare: (perConnection) => paidSessions(bench, perConnection),
-    async ours(sessions) {
-      const key = bench.stack.file.test_api_key;
-      const body = { checkout_session: {} };
-      const texts = sessions.map((ids) =>
-        ids.map((id) => requestText('POST', `/v1/checkout/sessions/${id}/refund`, key, { body })),
-      );
-      return loadEach(bench, texts);
-    },
+    prepare: (perConnection) => paidSessions(place, perConnection),
+    ours: (sessions) => refundSessions(place, sessions),
     counted: 'select count(*) from refunds.refunds',
   });
   await bench.postgres.query(endWatch);

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 
 /** A program of the bench in a process of its own, so that neither side shares its event loop with the other or with the load. */
 export interface Worker<Methods extends WorkerMethods> {
@@ -25,8 +26,23 @@ type Answered =
   | { readonly id: number; readonly error: string }
   | { readonly ready: true };
 
-/** Starts the program at `path`, which calls `serve`; resolves when it listens. */
-export async function startWorker<Methods extends WorkerMethods>(path: string): Promise<Worker<Methods>> {
+/** Starts the program of this name beside this file, and notes it among what was started. */
+export async function startProgram<Methods extends WorkerMethods>(
+  started: Worker<WorkerMethods>[],
+  name: string,
+): Promise<Worker<Methods>> {
+  const worker = await startWorker<Methods>(join(import.meta.dirname, `${name}.ts`));
+  started.push(worker as unknown as Worker<WorkerMethods>);
+  return worker;
+}
+
+/** Stops all that was started. */
+export async function stopAll(workers: readonly Worker<WorkerMethods>[]): Promise<void> {
+  await Promise.all(workers.map((worker) => worker.stop()));
+}
+
+// Resolves when the program at `path`, which calls `serve`, listens.
+async function startWorker<Methods extends WorkerMethods>(path: string): Promise<Worker<Methods>> {
   const child = fork(path, { serialization: 'advanced', stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   const asked = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
   const ready = Promise.withResolvers<void>();

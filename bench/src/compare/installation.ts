@@ -1,0 +1,149 @@
+import { mkdirSync, mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { freePort } from '@eligo/ports';
+import {
+  type Child,
+  homeAt,
+  makeHome,
+  readStackFile,
+  removeHome,
+  type StackFile,
+  startChild,
+  type Variables,
+} from '@eligo/stack';
+import pg from 'pg';
+import { groupsOf, type ProcessorTime, processorTime } from '../costs/processor-time.ts';
+import { preloadCounting } from '../costs/statements.ts';
+import type { Topology } from '../figures.ts';
+import { whenReady } from '../stack-process.ts';
+import { bootstrapOf, type Checkout } from './checkout.ts';
+
+/** Eligo as the code of one checkout brings it up, on a Postgres and a NATS of its own. */
+export interface Installation {
+  readonly name: string;
+  readonly port: number;
+  readonly file: StackFile;
+  /** Connected as the superuser, by one connection that is not counted. */
+  readonly postgres: pg.Pool;
+  /** What its processes have used: a group each for Postgres, NATS, the processor, and for each process of Eligo's. */
+  processorTime(): ProcessorTime;
+  /** Stops the clock of all its processes, so that they take nothing from the other side. */
+  freeze(): void;
+  thaw(): void;
+  /** Ends it and removes what it wrote. */
+  end(): Promise<void>;
+}
+
+/** The name of the group of processes that are neither Postgres, NATS nor the processor. */
+export const serverGroups = ['postgres', 'nats', 'processor'] as const;
+
+/** Starts the checkout as a user starts it, with statements countable. `stub` is a processor of this side's own. */
+export async function startInstallation(options: {
+  readonly checkout: Checkout;
+  readonly within: string;
+  readonly topology: Topology;
+  readonly stub?: { readonly pid: number; readonly variables: Variables };
+}): Promise<Installation> {
+  const root = mkdtempSync(join(options.within, 'run-'));
+  try {
+    // Makes the database; what is measured has started on data that was there, with the counting loaded.
+    const first = await start(root, options);
+    await withPool(first.file.postgres, preloadCounting);
+    await first.child.stop(stopWithinMs);
+    return await open(root, await start(root, options), options);
+  } catch (error) {
+    removeHome(homeAt(root));
+    throw error;
+  }
+}
+
+const stopWithinMs = 60_000;
+
+interface Started {
+  readonly child: Child;
+  readonly port: number;
+  readonly file: StackFile;
+}
+
+async function start(root: string, options: Parameters<typeof startInstallation>[0]): Promise<Started> {
+  const home = makeHome(root);
+  const port = await freePort();
+  const logPath = join(home.logs, 'stack.log');
+  const runFolder = join(root, 'bench');
+  mkdirSync(runFolder, { recursive: true, mode: 0o700 });
+  const child = await startChild({
+    name: 'bench-compared',
+    command: process.execPath,
+    args: [bootstrapOf(options.checkout.folder), 'start', ...(options.topology === 'split' ? ['--split'] : [])],
+    environment: {
+      ...process.env,
+      ...options.stub?.variables,
+      ELIGO_HOME: root,
+      PORT: String(port),
+      // Started by npm, it watches its parent, which is this process.
+      npm_lifecycle_event: 'start',
+    },
+    folder: options.checkout.folder,
+    logPath,
+    runFolder,
+  });
+  return { child, port, file: await whenReady(child, home, port, logPath) };
+}
+
+async function open(
+  root: string,
+  { child, port, file }: Started,
+  { checkout, stub }: Parameters<typeof startInstallation>[0],
+): Promise<Installation> {
+  const postgres = new pg.Pool({ connectionString: file.postgres, max: 1, idleTimeoutMillis: 0 });
+  const { rows } = await postgres.query<{ pid: number }>('select pg_backend_pid() as pid');
+  const own = new Set(rows.map(({ pid }) => pid));
+  const tops = () => topsOf(child.pid, readStackFile(homeAt(root)) ?? file, stub?.pid);
+  const signal = (name: NodeJS.Signals) => {
+    for (const pid of groupsOf(tops()).keys()) if (!own.has(pid)) sendSignal(pid, name);
+  };
+  return {
+    name: checkout.name,
+    port,
+    file,
+    postgres,
+    processorTime: () => processorTime(tops(), own),
+    freeze: () => signal('SIGSTOP'),
+    thaw: () => signal('SIGCONT'),
+    async end() {
+      await postgres.end();
+      await child.stop(stopWithinMs);
+      removeHome(homeAt(root));
+    },
+  };
+}
+
+// In one process all components have the pid of the one that was started, or of the one Node that it runs them on.
+function topsOf(pid: number, file: StackFile, stubPid: number | undefined): Map<number, string> {
+  const names = new Map<number, string>();
+  for (const part of file.processes) {
+    const name = part.name === 'sandbox' ? 'processor' : part.name;
+    names.set(part.pid, names.has(part.pid) ? 'app' : name);
+  }
+  names.set(pid, 'app');
+  if (stubPid !== undefined) names.set(stubPid, 'processor');
+  return names;
+}
+
+function sendSignal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    // A backend that has ended since it was listed.
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+  }
+}
+
+async function withPool(url: string, work: (pool: pg.Pool) => Promise<void>): Promise<void> {
+  const pool = new pg.Pool({ connectionString: url, max: 1 });
+  try {
+    await work(pool);
+  } finally {
+    await pool.end();
+  }
+}
