@@ -31,7 +31,7 @@ export interface ConsumeOptions extends ConsumerDefinition {
   readonly connection: EventConnection;
   readonly service: string;
   readonly logger: EventLogger;
-  /** Deliveries after which an event is put aside (20). */
+  /** Failures after which an event is put aside (20). Failures of the database do not count. */
   readonly maxDeliveries?: number;
   /** The pause before an event that failed is delivered again, by the number of its deliveries. */
   readonly retryDelayMs?: (deliveries: number) => number;

@@ -1,11 +1,12 @@
 import { fromBinary } from '@bufbuild/protobuf';
-import { isConnectionLoss } from '@eligo/postgres';
 import { type Event, EventSchema } from '@eligo/proto/events/v1/events';
 import type { JsMsg } from 'nats';
 import type { ConsumeOptions } from './consumer-definition.ts';
+import { FailureCounter } from './failure-counter.ts';
 import { type HandleEvent, handleTogether, putAside } from './inbox.ts';
 import { errorLabel } from './logger.ts';
 import { typeOfSubject } from './names.ts';
+import { isTransientFailure } from './transient-failure.ts';
 
 /** What has become of the deliveries so far. */
 export interface DeliveryCounts {
@@ -25,6 +26,7 @@ export class Deliveries {
   readonly #waiting: Delivery[] = [];
   readonly #running = new Map<string, Promise<void>>();
   readonly #counts = { handled: 0, repeated: 0, failed: 0, putAside: 0 };
+  readonly #failures = new FailureCounter();
 
   constructor(options: ConsumeOptions) {
     this.#options = options;
@@ -87,6 +89,11 @@ export class Deliveries {
     } catch (error) {
       const [only, ...more] = batch;
       if (only !== undefined && more.length === 0) return this.#fail(only, error);
+      // The next ones would wait as long for the same lock or the same server. All are delivered again, each is then handled alone.
+      if (isTransientFailure(error)) {
+        for (const delivery of batch) await this.#fail(delivery, error);
+        return;
+      }
       // One of them is at fault: each is dealt with on its own.
       for (const delivery of batch) await this.#dealWith([delivery]);
     }
@@ -100,7 +107,10 @@ export class Deliveries {
       around === undefined ? handle(tx, event) : around(event, () => handle(tx, event));
     const areNew = await handleTogether(database, consumer, [first, ...rest], traced, sideBySide);
     for (const isNew of areNew) this.#counts[isNew ? 'handled' : 'repeated'] += 1;
-    for (const { message } of batch) this.#answer(() => message.ack());
+    for (const { message, event } of batch) {
+      this.#failures.forget(event.eventId);
+      this.#answer(() => message.ack());
+    }
   }
 
   async #fail({ message, event }: Delivery, error: unknown): Promise<void> {
@@ -116,11 +126,13 @@ export class Deliveries {
       error: errorLabel(error),
     };
     logger.warn(fields, 'an event was not dealt with');
-    // A database that is away is no fault of the event's.
-    if (deliveryCount >= maxDeliveries && !isConnectionLoss(error)) {
+    // A database that is slow or away is no fault of the event's.
+    const isAtFault = !isTransientFailure(error);
+    if (isAtFault && this.#failures.add(event.eventId) >= maxDeliveries) {
       try {
         await putAside(database, consumer, event, errorLabel(error), deliveryCount);
         this.#counts.putAside += 1;
+        this.#failures.forget(event.eventId);
         logger.error(fields, 'an event was put aside');
         this.#answer(() => message.term());
         return;

@@ -1,7 +1,7 @@
-import { isConnectionLoss } from '@eligo/postgres';
 import type { ConsumeOptions } from './consumer-definition.ts';
 import { deadEvent, noteFailedRedrive, redrive, requestedRedrives } from './dead-letters.ts';
 import { errorLabel } from './logger.ts';
+import { isTransientFailure } from './transient-failure.ts';
 import { Waker } from './waker.ts';
 
 /** Deals again with the dead letters of a consumer that an operator asks for, until it is stopped. Needs the database alone, and no NATS. */
@@ -12,12 +12,14 @@ export function startRedriver(options: ConsumeOptions): { stop(): Promise<void> 
 
   const running = (async () => {
     while (!stopping) {
+      let isPostponed = true;
       try {
-        await redriveRequested(options, () => stopping);
+        isPostponed = await redriveRequested(options, () => stopping);
       } catch (error) {
         logger.warn({ service, consumer, error: errorLabel(error) }, 'dead letters could not be looked at');
       }
-      if (!stopping) await waker.wait(options.redrivePollMs ?? POLL_MS);
+      const pollMs = options.redrivePollMs ?? POLL_MS;
+      if (!stopping) await waker.wait(isPostponed ? Math.min(pollMs, RETRY_MS) : pollMs);
     }
   })();
 
@@ -31,25 +33,29 @@ export function startRedriver(options: ConsumeOptions): { stop(): Promise<void> 
 }
 
 const POLL_MS = 1_000;
+const RETRY_MS = 1_000;
 const BATCH = 50;
 
-async function redriveRequested(options: ConsumeOptions, isOver: () => boolean): Promise<void> {
+// Returns whether some could not be tried for now.
+async function redriveRequested(options: ConsumeOptions, isOver: () => boolean): Promise<boolean> {
   const { database, consumer } = options;
   for (;;) {
     const eventIds = await requestedRedrives(database, consumer, BATCH);
+    let postponed = 0;
     for (const eventId of eventIds) {
-      if (isOver()) return;
-      await redriveOne(options, eventId);
+      if (isOver()) return false;
+      if (!(await redriveOne(options, eventId))) postponed += 1;
     }
-    // Each of them is gone, or is asked for no more: the next are others.
-    if (eventIds.length < BATCH) return;
+    // Each of the others is gone, or is no longer requested: the next ones are different.
+    if (postponed > 0 || eventIds.length < BATCH) return postponed > 0;
   }
 }
 
-async function redriveOne(options: ConsumeOptions, eventId: string): Promise<void> {
+// Returns false when it could not be tried: the redrive stays requested.
+async function redriveOne(options: ConsumeOptions, eventId: string): Promise<boolean> {
   const { database, service, consumer, handle, around, logger } = options;
   const event = await deadEvent(database, consumer, eventId);
-  if (event === undefined) return;
+  if (event === undefined) return true;
   const fields = { service, consumer, eventId, type: event.type };
   try {
     const run = async (): Promise<void> => void (await redrive(database, consumer, eventId, handle));
@@ -57,9 +63,10 @@ async function redriveOne(options: ConsumeOptions, eventId: string): Promise<voi
     else await around(event, run);
     logger.info(fields, 'a dead letter was dealt with');
   } catch (error) {
-    // A database that is away is no fault of the event's: it stays asked for.
-    if (isConnectionLoss(error)) throw error;
     logger.warn({ ...fields, error: errorLabel(error) }, 'a dead letter was not dealt with');
+    // A database that is slow or away is no fault of the event's.
+    if (isTransientFailure(error)) return false;
     await noteFailedRedrive(database, consumer, eventId, errorLabel(error));
   }
+  return true;
 }
