@@ -59,6 +59,8 @@ create table charge_attempts (
   expand text[] default '{}'::text[] not null,
   acting_at timestamp(3) with time zone not null,
   created_at timestamp with time zone default now() not null,
+  confirm_until timestamp with time zone default (now() + '00:03:00'::interval) not null,
+  operation_id text collate "C",
   constraint charge_attempts_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint charge_attempts_account_id_test_mode_payment_intent_id_fkey FOREIGN KEY (account_id, test_mode, payment_intent_id) REFERENCES payment_intents(account_id, test_mode, id),
   constraint charge_attempts_amount_cents_check CHECK (((amount_cents >= 50) AND (amount_cents <= '9007199254740991'::bigint))),
@@ -80,12 +82,14 @@ create policy finder on charge_attempts for select to eligo_finder
   using (true);
 create policy own_rows on charge_attempts for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX charge_attempts_by_operation ON checkout.charge_attempts USING btree (account_id, test_mode, operation_id, created_at DESC) WHERE (operation_id IS NOT NULL);
 CREATE UNIQUE INDEX charge_attempts_by_processor_intent ON checkout.charge_attempts USING btree (account_id, test_mode, processor_intent_id) WHERE (processor_intent_id IS NOT NULL);
 CREATE UNIQUE INDEX charge_attempts_one_live ON checkout.charge_attempts USING btree (account_id, test_mode, purpose, subject_id, leg) WHERE (status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text, 'succeeded'::text]));
 CREATE UNIQUE INDEX charge_attempts_one_per_eligibility_record ON checkout.charge_attempts USING btree (account_id, test_mode, eligibility_record_id) WHERE ((status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text, 'succeeded'::text])) AND (eligibility_record_id IS NOT NULL));
 CREATE INDEX charge_attempts_unsettled ON checkout.charge_attempts USING btree (next_check_at) WHERE (status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text]));
 CREATE TRIGGER charge_attempts_states BEFORE UPDATE OF status ON checkout.charge_attempts FOR EACH ROW EXECUTE FUNCTION keep_charge_attempt_terminal();
 CREATE TRIGGER guard_charges_within_session BEFORE INSERT ON checkout.charge_attempts FOR EACH ROW WHEN ((new.purpose = 'session'::text)) EXECUTE FUNCTION guard_charges_within_session();
+CREATE TRIGGER keep_confirm_until BEFORE UPDATE OF confirm_until ON checkout.charge_attempts FOR EACH ROW WHEN ((new.confirm_until > old.confirm_until)) EXECUTE FUNCTION keep_confirm_until();
 grant delete, insert, select, update on charge_attempts to eligo_checkout;
 grant select on charge_attempts to eligo_finder;
 
@@ -458,6 +462,7 @@ create table payment_plans (
   acting_at timestamp(3) with time zone not null,
   created_at timestamp with time zone default now() not null,
   tries integer default 0 not null,
+  confirm_until timestamp with time zone default (now() + '00:03:00'::interval) not null,
   constraint payment_plans_pkey PRIMARY KEY (account_id, test_mode, session_id, id),
   constraint payment_plans_health_cents_check CHECK ((health_cents >= 0)),
   constraint payment_plans_health_has_card CHECK (((health_cents = 0) OR (health_payment_method_id IS NOT NULL))),
@@ -1194,14 +1199,32 @@ begin
     (old.status = 'created' and new.status in ('sending', 'abandoned', 'declined', 'failed')) or
     (old.status = 'sending' and new.status in ('succeeded', 'declined', 'failed', 'unknown')) or
     (old.status = 'unknown' and new.status in ('sending', 'succeeded', 'declined', 'failed')) or
+    (old.status in ('sending', 'unknown') and new.status = 'abandoned'
+      and new.failure_code is not null and new.confirm_until <= clock_timestamp()) or
     (old.status = 'succeeded' and new.status = 'released')
   ) then
     raise exception 'charge attempt % cannot go from % to %', old.id, old.status, new.status using errcode = 'check_violation';
+  end if;
+  -- Twenty minutes bound every window that the service may be configured with.
+  if new.status = 'sending' and least(new.confirm_until, new.created_at + interval '20 minutes') <= clock_timestamp() then
+    raise exception 'charge attempt % can no longer be confirmed', old.id
+      using errcode = 'check_violation', constraint = 'confirmed_in_time';
   end if;
   return new;
 end $function$;
 alter function keep_charge_attempt_terminal() owner to eligo_owner;
 grant execute on function keep_charge_attempt_terminal() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.keep_confirm_until()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'the time to confirm % does not grow', old.id
+    using errcode = 'check_violation', constraint = 'confirm_until_only_shrinks';
+end $function$;
+alter function keep_confirm_until() owner to eligo_owner;
+grant execute on function keep_confirm_until() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.next_catalog_task()
  RETURNS timestamp with time zone

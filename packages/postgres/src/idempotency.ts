@@ -77,6 +77,11 @@ export async function unlinkAttempt(tx: Tx, scope: Scope, attemptId: string): Pr
   await tx.execute(unlinkKeys, scope, [attemptId]);
 }
 
+/** The same for an attempt that was sent and certainly charged nothing: whoever had sent it under this key has ended, so the key is free at once. */
+export async function releaseKeyOfAttempt(tx: Tx, scope: Scope, attemptId: string): Promise<void> {
+  await tx.execute(releaseByAttempt, scope, [attemptId]);
+}
+
 /** Stores the answer. False when one is stored already, which stays. Not bound to the epoch: it records a fact. */
 export async function finishKey(tx: Tx, scope: Scope, use: KeyUse, answer: StoredAnswer): Promise<boolean> {
   return (await tx.execute(finishByKey, scope, [endpointOf(use), use.key, answer.status, answer.body])) === 1;
@@ -147,6 +152,11 @@ const linkKey = scoped('idempotency.link', `update idempotency_keys set attempt_
 const unlinkKeys = scoped(
   'idempotency.unlink',
   `update idempotency_keys set attempt_id = null, epoch = epoch + 1
+   where account_id = $1 and test_mode = $2 and attempt_id = $3 and state = 'in_progress'`,
+);
+const releaseByAttempt = scoped(
+  'idempotency.release_by_attempt',
+  `update idempotency_keys set attempt_id = null, epoch = epoch + 1, lease_until = clock_timestamp()
    where account_id = $1 and test_mode = $2 and attempt_id = $3 and state = 'in_progress'`,
 );
 const finish = "state = 'finished', finished_at = clock_timestamp()";

@@ -23,6 +23,7 @@ export {
   linkAttempt,
   pruneKeys,
   releaseKey,
+  releaseKeyOfAttempt,
   requestHash,
   type StoredAnswer,
   unlinkAttempt,

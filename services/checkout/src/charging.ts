@@ -15,6 +15,8 @@ export interface ChargeBudgets {
   readonly leaseMs: number;
   /** Kept between a call's end and its lease's. */
   readonly marginMs: number;
+  /** For how long after its claim a charge may be confirmed at the processor; then it is canceled. At most what the fence's trigger allows. */
+  readonly confirmMs: number;
 }
 
 /** What the actions that move money work with. */
@@ -33,6 +35,9 @@ export const defaultBudgets: ChargeBudgets = {
   callMs: 6_000,
   leaseMs: 30_000,
   marginMs: 2_000,
+  // A crash costs a lease of 30 s and a restart, and a short outage three looks within 36 s: what those interrupt is still charged. Who has waited for
+  // three minutes has gone, or has bought elsewhere.
+  confirmMs: 180_000,
 };
 
 /** Refuses budgets under which two processes could send for one attempt at the same time. */
@@ -42,7 +47,15 @@ export function assertBudgets(budgets: ChargeBudgets): void {
       `the charge lease of ${budgets.leaseMs} ms must exceed the call of ${budgets.callMs} ms and its margin of ${budgets.marginMs} ms`,
     );
   }
+  if (budgets.confirmMs <= budgets.callMs || budgets.confirmMs > longestConfirmMs) {
+    throw new Error(
+      `the time to confirm of ${budgets.confirmMs} ms must exceed the call of ${budgets.callMs} ms and be at most ${longestConfirmMs} ms`,
+    );
+  }
 }
+
+// The trigger of the fence allows twenty minutes (migration 0030).
+const longestConfirmMs = 900_000;
 
 /** Where a test may kill the process while money moves; each is passed with everything before it done and nothing after it. */
 export const chargeFailpoints = declareFailpoints([
@@ -59,6 +72,11 @@ export const chargeFailpoints = declareFailpoints([
   'charge.before_settle_commit',
   'charge.settled',
   'sweep.attempt_claimed',
+  'late.processor_answered',
+  'late.before_abandon_commit',
+  'late.abandoned',
+  'late.before_give_back_commit',
+  'late.given_back',
   'invoice.claimed',
   'set_up.reserved',
   'plan.reserved',

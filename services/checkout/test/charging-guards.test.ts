@@ -36,6 +36,12 @@ async function attempt(
   return id;
 }
 
+const comeTooLate = (id: string) =>
+  world.test.admin(
+    "update checkout.charge_attempts set confirm_until = now() - interval '1 s', failure_code = 'canceled_late' where id = $1",
+    [id],
+  );
+
 describe('the states of an attempt', () => {
   for (const from of attemptStates.states) {
     for (const to of attemptStates.states.filter((state) => state !== from)) {
@@ -47,11 +53,56 @@ describe('the states of an attempt', () => {
         await world.test.admin('alter table checkout.charge_attempts disable trigger charge_attempts_states');
         await put(from);
         await world.test.admin('alter table checkout.charge_attempts enable trigger charge_attempts_states');
+        // What was sent is abandoned only late, and with the code that says so.
+        if (to === 'abandoned') await comeTooLate(id);
         if (allowed) await put(to);
         else await expect(put(to)).rejects.toMatchObject({ code: '23514' });
       });
     }
   }
+});
+
+describe('the time in which an attempt may be confirmed', () => {
+  const sent = async () => {
+    const id = await attempt();
+    await world.test.admin("update checkout.charge_attempts set status = 'sending' where id = $1", [id]);
+    return id;
+  };
+  const abandon = (id: string, code: string | null) =>
+    world.test.admin("update checkout.charge_attempts set status = 'abandoned', failure_code = $2 where id = $1", [
+      id,
+      code,
+    ]);
+
+  test('what was sent is not abandoned while it may be confirmed, nor without a code', async () => {
+    const id = await sent();
+    await expect(abandon(id, 'canceled_late')).rejects.toMatchObject({ code: '23514' });
+    await world.test.admin("update checkout.charge_attempts set confirm_until = now() - interval '1 s' where id = $1", [
+      id,
+    ]);
+    await expect(abandon(id, null)).rejects.toMatchObject({ code: '23514' });
+    await abandon(id, 'canceled_late');
+  });
+
+  test.each([
+    ['its time is over', "confirm_until = now() - interval '1 s'"],
+    ['it was begun twenty minutes ago, whatever its time', "created_at = now() - interval '20 minutes'"],
+  ])('nothing is sent once %s', async (_what, change) => {
+    const id = await attempt();
+    await world.test.admin(`update checkout.charge_attempts set ${change} where id = $1`, [id]);
+    await expect(
+      world.test.admin("update checkout.charge_attempts set status = 'sending' where id = $1", [id]),
+    ).rejects.toMatchObject({ constraint: 'confirmed_in_time' });
+  });
+
+  test('it never grows', async () => {
+    await expect(
+      world.test.admin(
+        "update checkout.charge_attempts set confirm_until = confirm_until + interval '1 s' where id = $1",
+        [await sent()],
+      ),
+    ).rejects.toMatchObject({ constraint: 'confirm_until_only_shrinks' });
+  });
 });
 
 describe('money moves once', () => {

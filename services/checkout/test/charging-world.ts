@@ -85,7 +85,15 @@ export async function openChargingWorld(budgets: Partial<ChargeBudgets> = {}): P
     ...world.resources,
     processors,
     failpoint: (name) => failpoint(name),
-    budgets: { lockMs: 1_000, turnMs: 1_000, callMs: 1_500, leaseMs: 4_000, marginMs: 500, ...budgets },
+    budgets: {
+      lockMs: 1_000,
+      turnMs: 1_000,
+      callMs: 1_500,
+      leaseMs: 4_000,
+      marginMs: 500,
+      confirmMs: 60_000,
+      ...budgets,
+    },
   };
   const resources = { ...world.resources, processors };
   const ask = async (method: string, path: string, body?: unknown) => {

@@ -1,5 +1,6 @@
 import type { Scope, Tx } from '@eligo/postgres';
 import { cents } from '@eligo/values';
+import type { ChargeBudgets } from '../charging.ts';
 import type { ChargeAttempt, HealthcareCents } from '../domain/charge-attempt.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
 import type { Session } from '../domain/session.ts';
@@ -33,7 +34,7 @@ export async function beginAttempt(tx: Tx, scope: Scope, attempt: NewAttempt, ow
 
 /** The attempt as its new row holds it. */
 export function attemptAsCreated(attempt: NewAttempt): ChargeAttempt {
-  const { leaseMs: _lease, ...rest } = attempt;
+  const { leaseMs: _lease, confirmMs: _confirm, ...rest } = attempt;
   return {
     ...rest,
     status: 'created',
@@ -45,7 +46,17 @@ export function attemptAsCreated(attempt: NewAttempt): ChargeAttempt {
     declineCode: null,
     createdAt: attempt.actingAt,
     leaseDead: false,
+    confirmOver: false,
   };
+}
+
+/**
+ * For how long a charge of a session that begins at this time on its clock may be confirmed: until the session ends, and never longer than a claim's
+ * window. It is counted in database time from the claim on. A test clock that is moved past the session's end ends it at once
+ * (`takeOverAttempt`).
+ */
+export function confirmTimeMs({ confirmMs }: ChargeBudgets, { expiresAt }: Session, at: Date): number {
+  return Math.min(confirmMs, expiresAt.getTime() - at.getTime());
 }
 
 /** The buckets of a session's eligible part, which is what a health card pays. */

@@ -2,10 +2,10 @@ import { Failure } from '@eligo/failures';
 import { isUniqueViolation, type Scope, type Tx, withTx } from '@eligo/postgres';
 import { type Cents, newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
-import { type ChargeAttempt, type Leg, noHealthcare } from '../domain/charge-attempt.ts';
+import { type ChargeAttempt, canceledLate, type Leg, noHealthcare } from '../domain/charge-attempt.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
 import { minimumChargeCents } from '../domain/payment-plan.ts';
-import { claimAttempt, findAttempt, liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
+import { claimAttempt, findAttemptOfOperation, liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
 import { findIntent } from '../store/payment-intents.ts';
 import { findChargeableCards } from '../store/session-payments.ts';
 import { attemptAsCreated, beginAttempt } from './begin-attempt.ts';
@@ -35,7 +35,8 @@ const unknown: InvoiceChargeResult = { outcome: 'unknown', intent: undefined, fa
 
 /**
  * Charges an invoice under an operation id: asking again gives the stored answer or goes on with what was begun, and never charges twice.
- * `unknown` means that it is asked again with the same id; `abandoned` that nothing was sent under this id and never will be. Throws a Failure
+ * `unknown` means that it is asked again with the same id, and is no try of the card: what an outage kept from being sent in time is canceled, and
+ * the next call begins a new charge. `abandoned` means that another operation has taken this one's place and nothing will be charged under it. Throws a Failure
  * for a card that is not there, an amount that cannot be charged, and an id that stands for another charge (`idempotency_key_reused`).
  */
 export async function chargeInvoice(
@@ -69,21 +70,24 @@ async function begin(charging: Charging, scope: Scope, charge: InvoiceCharge): P
 
 async function claim(charging: Charging, tx: Tx, scope: Scope, charge: InvoiceCharge): Promise<ChargeAttempt | 'busy'> {
   const { leaseMs } = charging.budgets;
-  const known = await findAttempt(tx, scope, charge.operationId);
-  if (known !== undefined) {
-    if (!isSameCharge(known, charge)) throw new Failure('idempotency_key_reused');
+  const known = await findAttemptOfOperation(tx, scope, charge.operationId);
+  if (known !== undefined && !isSameCharge(known, charge)) throw new Failure('idempotency_key_reused');
+  if (known !== undefined && !(await cameTooLate(tx, scope, known))) {
     const unsettled = known.status === 'created' || known.status === 'sending' || known.status === 'unknown';
     return unsettled ? ((await claimAttempt(tx, scope, known.id, leaseMs)) ?? 'busy') : known;
   }
-  const live = await liveAttempts(tx, scope, 'invoice', charge.invoiceId);
-  for (const earlier of live.filter(({ leg }) => leg === charge.leg)) {
+  const live = (await liveAttempts(tx, scope, 'invoice', charge.invoiceId)).filter(({ leg }) => leg === charge.leg);
+  for (const earlier of live) {
+    // Another operation has taken this one's place.
+    if (known !== undefined) return known;
     // An earlier try of this invoice that nobody has settled blocks the next one; one that was never sent makes way.
     if (earlier.status !== 'created' || !(await giveUpAttempt(tx, scope, earlier.id))) return 'busy';
   }
   const [card] = await findChargeableCards(tx, scope, [charge.paymentMethodId]);
   if (card === undefined) throw new Failure('payment_method_not_found');
   const attempt: NewAttempt = {
-    id: charge.operationId,
+    // A new one each time, also under the same operation: what the last one sent may be on its way under that one's keys.
+    id: known === undefined ? charge.operationId : newId('charge_attempt'),
     purpose: 'invoice',
     subjectId: charge.invoiceId,
     leg: charge.leg,
@@ -101,6 +105,8 @@ async function claim(charging: Charging, tx: Tx, scope: Scope, charge: InvoiceCh
     expand: [],
     actingAt: charge.at,
     leaseMs,
+    confirmMs: charging.budgets.confirmMs,
+    operationId: charge.operationId,
   };
   await beginAttempt(tx, scope, attempt, {
     sessionId: null,
@@ -108,6 +114,13 @@ async function claim(charging: Charging, tx: Tx, scope: Scope, charge: InvoiceCh
     subscriptionId: charge.subscriptionId,
   });
   return attemptAsCreated(attempt);
+}
+
+// Nothing was charged, and nothing will be: the operation begins anew. An outage is no decline.
+async function cameTooLate(tx: Tx, scope: Scope, known: ChargeAttempt): Promise<boolean> {
+  if (known.status === 'abandoned') return known.failureCode === canceledLate;
+  if (known.status !== 'created' || !known.confirmOver) return false;
+  return giveUpAttempt(tx, scope, known.id, { failureCode: canceledLate });
 }
 
 // Which card and when is as it was first asked; a later call that names another card asks for the same money.

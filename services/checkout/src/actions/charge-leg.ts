@@ -2,12 +2,14 @@ import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
 import { type ChargeAttempt, type Leg, noHealthcare } from '../domain/charge-attempt.ts';
+import { refusalByStatus } from '../domain/confirm-rules.ts';
 import type { Session } from '../domain/session.ts';
 import { claimAttempt, findAttempt, liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
 import { type PaymentPlan, savePlan } from '../store/payment-plans.ts';
 import { type ChargeableCard, findChargeableCards } from '../store/session-payments.ts';
 import { lockSession } from '../store/sessions.ts';
-import { attemptAsCreated, beginAttempt, healthcareOf } from './begin-attempt.ts';
+import { timeOnClock } from '../store/test-clocks.ts';
+import { attemptAsCreated, beginAttempt, confirmTimeMs, healthcareOf } from './begin-attempt.ts';
 import { driveAttempt } from './drive-attempt.ts';
 
 /** What became of charging one card of a plan: go on with the plan, look again later, or let go what it holds. */
@@ -42,7 +44,9 @@ async function begin(
 ): Promise<Begun | 'wait' | 'release'> {
   const { leaseMs } = charging.budgets;
   const session = await lockSession(tx, scope, plan.sessionId);
-  if (session === undefined || session.status !== 'open') return 'release';
+  if (session === undefined) return 'release';
+  const at = await timeOnClock(tx, scope, charging.clock, session.testClockId);
+  if (refusalByStatus(session, at) !== undefined) return 'release';
   if (await isPaidOtherwise(tx, scope, plan)) return 'wait';
   const earlierId = leg === 'health' ? plan.healthAttemptId : plan.otherAttemptId;
   const earlier = earlierId === null ? undefined : await findAttempt(tx, scope, earlierId);
@@ -53,7 +57,8 @@ async function begin(
   const cardId = leg === 'health' ? plan.healthPaymentMethodId : plan.otherPaymentMethodId;
   const [card] = cardId === null ? [] : await findChargeableCards(tx, scope, [cardId]);
   if (card === undefined) return 'release';
-  const attempt: NewAttempt = { ...attemptOf(plan, leg, session, card), leaseMs };
+  const confirmMs = Math.min(plan.confirmLeftMs, confirmTimeMs(charging.budgets, session, at));
+  const attempt: NewAttempt = { ...attemptOf(plan, leg, session, card), leaseMs, confirmMs };
   await beginAttempt(tx, scope, attempt, {
     sessionId: session.id,
     invoiceId: session.invoiceId,
@@ -63,7 +68,12 @@ async function begin(
   return { attempt: attemptAsCreated(attempt), plan: await savePlan(tx, scope, { ...plan, ...linked }, leaseMs) };
 }
 
-function attemptOf(plan: PaymentPlan, leg: Leg, session: Session, card: ChargeableCard): Omit<NewAttempt, 'leaseMs'> {
+function attemptOf(
+  plan: PaymentPlan,
+  leg: Leg,
+  session: Session,
+  card: ChargeableCard,
+): Omit<NewAttempt, 'leaseMs' | 'confirmMs'> {
   return {
     id: newId('charge_attempt'),
     purpose: 'session',
@@ -83,6 +93,7 @@ function attemptOf(plan: PaymentPlan, leg: Leg, session: Session, card: Chargeab
     healthcare: leg === 'health' ? healthcareOf(session) : noHealthcare,
     expand: [],
     actingAt: plan.actingAt,
+    operationId: null,
   };
 }
 

@@ -14,6 +14,7 @@ import { loadSessionLines } from '../store/session-lines.ts';
 import { findChargeableCards } from '../store/session-payments.ts';
 import { loadSession, lockSession, saveSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
+import { confirmTimeMs } from './begin-attempt.ts';
 import { drivePlan } from './drive-plan.ts';
 import { finishPaidSession } from './pay-session.ts';
 import { setUpSession } from './set-up-session.ts';
@@ -61,7 +62,7 @@ async function reserve(
   const { cards, customerId } = await findCards(tx, scope, payment.paymentMethodIds);
   const session = await noteShopper(tx, scope, found, payment, customerId);
   const live = await lockLivePlan(tx, scope, session.id);
-  if (live !== undefined) return addSecondCard(charging, tx, scope, live, cards, at);
+  if (live !== undefined) return addSecondCard(charging, tx, scope, session, live, cards, at);
   if ((await liveAttempts(tx, scope, 'session', session.id)).length > 0) {
     throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
   }
@@ -118,6 +119,7 @@ async function addSecondCard(
   charging: Charging,
   tx: Tx,
   scope: Scope,
+  session: Session,
   live: { plan: PaymentPlan; leaseLive: boolean },
   cards: readonly ShopperCard[],
   at: Date,
@@ -133,6 +135,7 @@ async function addSecondCard(
     scope,
     { ...plan, state: 'running', otherPaymentMethodId: other.paymentMethodId, releaseAt: null, actingAt: at },
     charging.budgets.leaseMs,
+    confirmTimeMs(charging.budgets, session, at),
   );
 }
 
@@ -186,6 +189,7 @@ async function newPlan(
     releaseAt: null,
     epoch: 1,
     actingAt: at,
+    confirmLeftMs: confirmTimeMs(charging.budgets, session, at),
   };
   await insertPlan(tx, scope, plan, charging.budgets.leaseMs);
   await lockCards(charging, tx, scope, plan.id, cards);

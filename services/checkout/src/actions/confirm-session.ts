@@ -20,18 +20,19 @@ import type { ChargeAttempt } from '../domain/charge-attempt.ts';
 import { refusalByStatus, refusalToConfirm } from '../domain/confirm-rules.ts';
 import { minimumChargeCents } from '../domain/payment-plan.ts';
 import type { Session } from '../domain/session.ts';
-import { claimAttempt, findAttempt, liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
+import { findAttempt, liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
 import { takePaymentLocks } from '../store/payment-locks.ts';
 import { type ChargeableCard, loadChargeFacts } from '../store/session-payments.ts';
 import { loadSession, lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
-import { attemptAsCreated, beginAttempt, healthcareOf } from './begin-attempt.ts';
+import { attemptAsCreated, beginAttempt, confirmTimeMs, healthcareOf } from './begin-attempt.ts';
 import { confirmAnswer, refusalAnswer, replayAnswer } from './confirm-answer.ts';
 import { driveAttempt } from './drive-attempt.ts';
 import { giveUpAttempt } from './give-up-attempt.ts';
 import { finishPaidSession } from './pay-session.ts';
 import { awaitTurn, NotItsTurn } from './payment-turn.ts';
 import type { SettledAttempt } from './settle-attempt.ts';
+import { takeOverAttempt } from './take-over-attempt.ts';
 
 /** A request to charge the eligible part of a session. */
 export interface ConfirmRequest {
@@ -153,7 +154,10 @@ async function claim(charging: Charging, tx: Tx, scope: Scope, request: ConfirmR
   if (key.outcome === 'finished') return { kind: 'answer', answer: key.answer, replayed: true };
   const at =
     session === undefined ? charging.clock.now() : await timeOnClock(tx, scope, charging.clock, session.testClockId);
-  if (session !== undefined && refusalByStatus(session, at) !== undefined) await giveUpUnsent(tx, scope, live);
+  const ended = session && refusalByStatus(session, at);
+  const givenUp = await giveUpUnsent(tx, scope, live, ended);
+  // Its own attempt came too late and was never sent: the key was taken from it, which raised the epoch.
+  const epoch = key.attemptId !== undefined && givenUp.includes(key.attemptId) ? key.epoch + 1 : key.epoch;
   const resumed = await resume(charging, tx, scope, key);
   if (resumed !== undefined) return resumed;
 
@@ -181,7 +185,7 @@ async function claim(charging: Charging, tx: Tx, scope: Scope, request: ConfirmR
   });
   await linkAttempt(tx, scope, use, attempt.id);
   await charging.failpoint('confirm.before_claim_commit');
-  return { kind: 'attempt', attempt, epoch: key.epoch };
+  return { kind: 'attempt', attempt, epoch };
 }
 
 // The same key after a crash or a lost answer: goes on with what its first use began.
@@ -193,7 +197,7 @@ async function resume(
 ): Promise<Claimed | undefined> {
   if (key.attemptId === undefined) return undefined;
   const { leaseMs } = charging.budgets;
-  const claimed = await claimAttempt(tx, scope, key.attemptId, leaseMs);
+  const claimed = await takeOverAttempt(charging, tx, scope, key.attemptId);
   if (claimed !== undefined) {
     // Its locks have lapsed with its lease. What was sent is settled whoever holds them now; what was not waits for its turn again.
     if (claimed.status === 'created' && !(await takePaymentLocks(tx, scope, { ...locksOf(claimed), leaseMs })))
@@ -206,10 +210,19 @@ async function resume(
   throw inUse();
 }
 
-// A session that takes no payment any more takes none that was begun before and not sent.
-async function giveUpUnsent(tx: Tx, scope: Scope, live: readonly ChargeAttempt[]): Promise<void> {
-  for (const { id, status, leaseDead } of live)
-    if (status === 'created' && leaseDead) await giveUpAttempt(tx, scope, id);
+// A session that takes no payment any more takes none that was begun before and not sent; nor is one sent whose time to confirm is over.
+async function giveUpUnsent(
+  tx: Tx,
+  scope: Scope,
+  live: readonly ChargeAttempt[],
+  ended: Failure | undefined,
+): Promise<string[]> {
+  const givenUp: string[] = [];
+  for (const { id, status, leaseDead, confirmOver } of live) {
+    const isUnsent = status === 'created' && leaseDead && (ended !== undefined || confirmOver);
+    if (isUnsent && (await giveUpAttempt(tx, scope, id, { ended }))) givenUp.push(id);
+  }
+  return givenUp;
 }
 
 function locksOf({ id, customerId, paymentMethodId }: Pick<ChargeAttempt, 'id' | 'customerId' | 'paymentMethodId'>) {
@@ -266,6 +279,8 @@ async function reserve(
     expand,
     actingAt: at,
     leaseMs: charging.budgets.leaseMs,
+    confirmMs: confirmTimeMs(charging.budgets, session, at),
+    operationId: null,
   };
   const [locked] = await Promise.all([
     takePaymentLocks(tx, scope, { ...locksOf(attempt), leaseMs: attempt.leaseMs }),

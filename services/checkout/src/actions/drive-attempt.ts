@@ -2,11 +2,13 @@ import { type Scope, withTx } from '@eligo/postgres';
 import type { Charging } from '../charging.ts';
 import { type ChargeAttempt, nextCheckDelayMs } from '../domain/charge-attempt.ts';
 import { recordUnknown } from '../store/charge-attempts.ts';
+import { endLateAttempt } from './end-late-attempt.ts';
 import { sendAttempt } from './send-attempt.ts';
 import { type SettledAttempt, settleAttempt } from './settle-attempt.ts';
 
 /**
- * Sends an attempt and settles what came of it; undefined while nobody knows, or when another process has taken over. If it fails itself, what
+ * Sends an attempt and settles what came of it, or cancels it once its time to confirm is over; undefined while nobody knows, when it was canceled
+ * so, or when another process has taken over. If it fails itself, what
  * it has sent is unknown like a lost answer, and its lease is given back, so that a retry need not wait for it. The caller holds that lease.
  */
 export async function driveAttempt(
@@ -16,6 +18,7 @@ export async function driveAttempt(
   deadlineMs: number,
 ): Promise<SettledAttempt | undefined> {
   try {
+    if (attempt.confirmOver) return await endLateAttempt(charging, scope, attempt, deadlineMs);
     const sent = await sendAttempt(charging, scope, attempt, deadlineMs);
     return sent.kind === 'verdict' ? await settleAttempt(charging, scope, sent.attempt, sent.verdict) : undefined;
   } catch (error) {

@@ -1,7 +1,7 @@
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
-import type { AttemptStatus, Leg } from '../domain/charge-attempt.ts';
+import { type AttemptStatus, canceledLate, type Leg } from '../domain/charge-attempt.ts';
 import { needsProcessor, nextStep, type PlanProgress, type PlanStep } from '../domain/payment-plan.ts';
 import type { NextAction, Session } from '../domain/session.ts';
 import { insertOperation } from '../store/intent-operations.ts';
@@ -16,6 +16,7 @@ import {
   savePlan,
 } from '../store/payment-plans.ts';
 import { lockSession, saveSession } from '../store/sessions.ts';
+import { timeOnClock } from '../store/test-clocks.ts';
 import { chargeLeg } from './charge-leg.ts';
 import { endUnpaid } from './end-unpaid.ts';
 import { finishHold } from './finish-hold.ts';
@@ -72,6 +73,7 @@ function progressOf(plan: PaymentPlan, parts: PlanParts): PlanProgress {
     otherCardKnown: plan.otherPaymentMethodId !== null,
     holdsOnly: plan.holdsOnly,
     releasing: plan.state === 'releasing',
+    timeOver: parts.time_over,
     health: (parts.health_status ?? undefined) as AttemptStatus | undefined,
     healthHeld: parts.health_capture === 'manual',
     healthCapture: operation('capture', parts.health_operation, parts.health_operation_status),
@@ -139,13 +141,17 @@ async function takeStep(
         return finishPaidSession(tx, scope, { session, after, intent: undefined, at: plan.actingAt });
       });
     case 'refund':
-      return conclude(charging, scope, plan, 'failed', (tx, session) => endUnpaid(tx, scope, session, plan.actingAt));
+      return conclude(charging, scope, plan, 'failed', async (tx, session) =>
+        endUnpaid(tx, scope, session, await timeOnClock(tx, scope, charging.clock, session.testClockId)),
+      );
     case 'fail':
       return conclude(charging, scope, plan, 'failed', async (tx, session) => {
         // Its holds were all that it was paid with.
-        if (session.status === 'paid') return endUnpaid(tx, scope, session, plan.actingAt);
+        if (session.status === 'paid') {
+          return endUnpaid(tx, scope, session, await timeOnClock(tx, scope, charging.clock, session.testClockId));
+        }
         if (session.status !== 'open') return session;
-        return saveSession(tx, scope, session, { ...session, nextAction: paymentFailed(plan, parts, session) });
+        return saveSession(tx, scope, session, { ...session, nextAction: paymentFailed(parts, session) });
       });
   }
 }
@@ -235,16 +241,19 @@ async function giveBack(charging: Charging, scope: Scope, plan: PaymentPlan): Pr
   await withTx(charging.database, scope, (tx) => postponePlan(tx, scope, plan, waits));
 }
 
-function paymentFailed(plan: PaymentPlan, parts: PlanParts, session: Session): NextAction {
+function paymentFailed(parts: PlanParts, session: Session): NextAction {
   const refusedOther = parts.other_status === 'declined' || parts.other_status === 'failed';
   const errorCode = refusedOther ? parts.other_failure_code : parts.health_failure_code;
   const declineCode = refusedOther ? parts.other_decline_code : parts.health_decline_code;
-  if (errorCode === null && plan.state === 'releasing') return { type: 'payment_failed', ...urlOf(session) };
+  if (errorCode === null || errorCode === canceledLate) {
+    const message = 'The payment did not go through in time, and no card was charged. Pay again.';
+    return { type: 'payment_failed', ...(parts.time_over ? { message } : {}), ...urlOf(session) };
+  }
   return {
     type: 'payment_failed',
     message: 'The card was declined. Use another card.',
     ...urlOf(session),
-    ...(errorCode === null ? {} : { errorCode }),
+    errorCode,
     ...(declineCode === null ? {} : { declineCode }),
   };
 }

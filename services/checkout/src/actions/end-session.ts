@@ -81,7 +81,8 @@ async function endSession(
   status: 'expired' | 'canceled',
 ): Promise<Session | undefined> {
   const endedAt = await timeOnClock(tx, scope, clock, session.testClockId);
-  if (!(await releaseHolds(tx, scope, session.id, endedAt))) return undefined;
+  const told = new Failure(status === 'expired' ? 'checkout_session_expired' : 'checkout_session_canceled');
+  if (!(await releaseHolds(tx, scope, session.id, endedAt, told))) return undefined;
   const ended = await saveSession(tx, scope, session, { ...session, status, endedAt, nextAction: null });
   await appendRedemptionsEnd(tx, scope, ended, 'release');
   // A cancel is announced by the same event (decisions 7).

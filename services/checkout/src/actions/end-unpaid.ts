@@ -9,21 +9,27 @@ import { appendSessionEvent } from './payment-events.ts';
 import { appendRedemptionsEnd } from './redemptions-end.ts';
 
 /**
- * Ends a session whose payment came apart after part of it was held or received: it is canceled, which is told as every end without a
- * purchase is, and what was received goes back to its card. The refund is a command in this transaction, under an id of its own, so that it
- * happens once and not without the end; refunds carries it out. The caller holds the session's row. A session that has ended stays as it is.
+ * Ends a session whose payment came apart after part of it was held or received: it is canceled, or has expired when it was open past its time at
+ * `now`, which is told as every end without a purchase is, and what was received goes back to its card. The refund is a command in this
+ * transaction, under an id of its own, so that it happens once and not without the end; refunds carries it out. The caller holds the session's
+ * row. A session that has ended stays as it is, and what it received since goes back all the same; one that is complete keeps it.
  */
-export async function endUnpaid(tx: Tx, scope: Scope, session: Session, at: Date): Promise<Session> {
-  if (session.status !== 'open' && session.status !== 'paid') return session;
+export async function endUnpaid(tx: Tx, scope: Scope, session: Session, now: Date): Promise<Session> {
+  if (session.status === 'complete') return session;
+  const ended = session.status === 'open' || session.status === 'paid' ? await end(tx, scope, session, now) : session;
+  if (ended.amountReceivedCents > ended.amountRefundedCents) await requestRefund(tx, scope, ended, now);
+  return ended;
+}
+
+async function end(tx: Tx, scope: Scope, session: Session, at: Date): Promise<Session> {
   const ended = await saveSession(tx, scope, session, {
     ...session,
-    status: 'canceled',
+    status: session.status === 'open' && session.expiresAt <= at ? 'expired' : 'canceled',
     endedAt: at,
     nextAction: null,
   });
   await Promise.all([unbillIntents(tx, scope, ended.id), appendRedemptionsEnd(tx, scope, ended, 'release')]);
   await appendSessionEvent(tx, scope, 'checkout.session.expired', ended, at);
-  if (ended.amountReceivedCents > ended.amountRefundedCents) await requestRefund(tx, scope, ended, at);
   return ended;
 }
 

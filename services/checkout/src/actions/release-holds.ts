@@ -1,3 +1,4 @@
+import type { Failure } from '@eligo/failures';
 import type { Scope, Tx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { liveAttempts } from '../store/charge-attempts.ts';
@@ -8,9 +9,16 @@ import { giveUpAttempt } from './give-up-attempt.ts';
 
 /**
  * Prepares a session's end: every hold is to be let go, which the sweeper does at the processor, and what was begun and never sent is given up.
- * False when money is moving or has moved, and the session must not end now; the caller then rolls back. The caller holds the session's row.
+ * The key that began what is given up answers `ended` from then on. False when money is moving or has moved, and the session must not end now;
+ * the caller then rolls back. The caller holds the session's row.
  */
-export async function releaseHolds(tx: Tx, scope: Scope, sessionId: string, at: Date): Promise<boolean> {
+export async function releaseHolds(
+  tx: Tx,
+  scope: Scope,
+  sessionId: string,
+  at: Date,
+  ended: Failure,
+): Promise<boolean> {
   const [attempts, live] = await Promise.all([
     liveAttempts(tx, scope, 'session', sessionId),
     lockLivePlan(tx, scope, sessionId),
@@ -18,7 +26,8 @@ export async function releaseHolds(tx: Tx, scope: Scope, sessionId: string, at: 
   if (live?.leaseLive && (live.plan.state === 'running' || live.plan.state === 'releasing')) return false;
   for (const attempt of attempts) {
     // Nobody has sent it: its fence is not passed. And nobody will: giving it up takes its epoch.
-    if (attempt.status === 'created' && attempt.leaseDead && (await giveUpAttempt(tx, scope, attempt.id))) continue;
+    const isUnsent = attempt.status === 'created' && attempt.leaseDead;
+    if (isUnsent && (await giveUpAttempt(tx, scope, attempt.id, { ended }))) continue;
     if (attempt.status !== 'succeeded' || attempt.captureMethod !== 'manual') return false;
     const operation = await insertOperation(tx, scope, {
       attemptId: attempt.id,

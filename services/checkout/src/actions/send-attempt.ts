@@ -5,7 +5,7 @@ import { type ChargeAttempt, nextCheckDelayMs, type ProcessorVerdict, whileDownM
 import { fenceAttempt, postponeAttempt, recordUnknown } from '../store/charge-attempts.ts';
 import { isOurOwnFault } from './processor-refusal.ts';
 
-/** What became of a send: a verdict to settle, an unknown outcome, or another process that has taken over. */
+/** What became of a send: a verdict to settle, an unknown outcome, or a fence that was not passed. */
 export type SendResult =
   | { readonly kind: 'verdict'; readonly attempt: ChargeAttempt; readonly verdict: ProcessorVerdict }
   | { readonly kind: 'unknown' }
@@ -33,7 +33,11 @@ export async function sendAttempt(
   const fenced = await withTx(charging.database, scope, (tx) =>
     fenceAttempt(tx, scope, attempt, intent.intentId, Math.min(remaining(), charging.budgets.callMs)),
   );
-  if (fenced === undefined) return { kind: 'fenced' };
+  if (fenced === undefined) {
+    // For the holder of the epoch, whose lease or time to confirm has run out: it is given back, so that the next look need not wait for it.
+    await withTx(charging.database, scope, (tx) => postponeAttempt(tx, scope, attempt, 0));
+    return { kind: 'fenced' };
+  }
   await charging.failpoint('charge.fence_passed');
 
   const verdict = await confirmOrRead(processor, fenced, remaining);
@@ -131,7 +135,8 @@ async function settleSafely(
 
 type ProcessorAnswer = Awaited<ReturnType<ProcessorPort['retrieveIntent']>>;
 
-function verdictOf(
+/** What the processor's answer means for an attempt; undefined while nobody knows. Throws when it speaks of another charge. */
+export function verdictOf(
   attempt: ChargeAttempt,
   answer: ProcessorAnswer,
 ): ProcessorVerdict | NotNow | 'confirmable' | undefined {

@@ -191,7 +191,8 @@ async function recordRefusal(
   return { attempt: refused, intent, session };
 }
 
-function newCharge(intent: PaymentIntent, chargeId: string, at: Date): Charge {
+/** The charge that a success makes. */
+export function newCharge(intent: PaymentIntent, chargeId: string, at: Date): Charge {
   return {
     id: chargeId,
     paymentIntentId: intent.id,

@@ -60,19 +60,29 @@ export interface ChargeAttempt {
   readonly createdAt: Date;
   /** By database time: no process is working on it, or the one that was has lost its claim. */
   readonly leaseDead: boolean;
+  /** By database time: it may not be confirmed any more, only canceled. */
+  readonly confirmOver: boolean;
+  /** Billing's name for the charge, which may take several attempts; null but for invoices. */
+  readonly operationId: string | null;
 }
 
-/** The moves of an attempt; a trigger on the table allows no others. A terminal one stays, but for a hold that is let go. */
+/**
+ * The moves of an attempt; a trigger on the table allows no others. A terminal one stays, but for a hold that is let go. What was sent is abandoned
+ * only when its time to confirm is over and its intent is canceled at the processor.
+ */
 export const attemptStates = stateTable<AttemptStatus>({
   created: ['sending', 'abandoned', 'declined', 'failed'],
-  sending: ['succeeded', 'declined', 'failed', 'unknown'],
-  unknown: ['sending', 'succeeded', 'declined', 'failed'],
+  sending: ['succeeded', 'declined', 'failed', 'unknown', 'abandoned'],
+  unknown: ['sending', 'succeeded', 'declined', 'failed', 'abandoned'],
   succeeded: ['released'],
   declined: [],
   failed: [],
   abandoned: [],
   released: [],
 });
+
+/** The failure code of an attempt that was canceled because its time to confirm was over. */
+export const canceledLate = 'canceled_late';
 
 /** An attempt that may have charged or may still charge: its leg takes no other one. */
 export function isLive(status: AttemptStatus): boolean {

@@ -96,6 +96,7 @@ describe('the next step of a payment on two cards', () => {
     otherCardKnown: true,
     holdsOnly: false,
     releasing: false,
+    timeOver: false,
     health: undefined,
     healthHeld: true,
     healthCapture: undefined,
@@ -132,6 +133,20 @@ describe('the next step of a payment on two cards', () => {
     );
     expect(nextStep({ ...gone, other: 'succeeded', otherHeld: true, otherCapture: 'done' })).toBe('refund');
     expect(nextStep({ ...gone, other: 'released', otherHeld: true })).toBe('fail');
+  });
+
+  it('charges no card once its time is over: what was not sent is given up, what is held is let go, what was paid is completed', () => {
+    const over = { ...begun, timeOver: true } as const;
+    expect(nextStep(over)).toBe('fail');
+    expect(nextStep({ ...over, health: 'created' })).toBe('give_up_unsent');
+    expect(nextStep({ ...over, health: 'abandoned' })).toBe('fail');
+    expect(nextStep({ ...over, health: 'unknown' })).toBe('wait_for_processor');
+    expect(nextStep({ ...over, health: 'succeeded' })).toBe('release_health');
+    expect(nextStep({ ...over, health: 'succeeded', other: 'created' })).toBe('give_up_unsent');
+    expect(nextStep({ ...over, health: 'succeeded', other: 'abandoned' })).toBe('release_health');
+    expect(nextStep({ ...over, health: 'released', other: 'abandoned' })).toBe('fail');
+    expect(nextStep({ ...over, health: 'succeeded', other: 'succeeded' })).toBe('capture_health');
+    expect(nextStep({ ...over, health: 'succeeded', otherCardKnown: false })).toBe('await_second_card');
   });
 
   it('goes on with an attempt that was begun and not sent, and gives it up when all is to be let go', () => {

@@ -88,6 +88,8 @@ export interface PlanProgress {
   readonly otherCardKnown: boolean;
   readonly holdsOnly: boolean;
   readonly releasing: boolean;
+  /** No card may be charged any more: what was not sent is given up, and what is held is let go. */
+  readonly timeOver: boolean;
   readonly health: AttemptStatus | undefined;
   /** Only a hold needs to be captured or let go. */
   readonly healthHeld: boolean;
@@ -121,19 +123,19 @@ export function needsProcessor(step: PlanStep): boolean {
 /**
  * What to do next for a session on two cards: authorize the health card, charge the other one, capture the hold; if the second fails, let the
  * first go (decisions 6, "Split order on two cards"); if the hold is gone when the second has paid, give that back. An attempt that was begun
- * and not sent is gone on with. It depends on nothing but the stored rows, so that whoever comes after a crash goes on.
+ * and not sent is gone on with until the time to confirm is over. It depends on nothing but the stored rows, so that whoever comes after a crash goes on.
  */
 export function nextStep(plan: PlanProgress): PlanStep {
   // Let go by nobody here: the hold lapsed, or was canceled at the processor.
   if (plan.releasing || plan.health === 'released') return releaseStep(plan);
   if (plan.healthCents > 0) {
-    if (isToBegin(plan.health)) return 'authorize_health';
+    if (isToBegin(plan.health)) return plan.timeOver ? releaseStep(plan) : 'authorize_health';
     if (isSent(plan.health)) return 'wait_for_processor';
     if (plan.health !== 'succeeded') return 'fail';
   }
   if (plan.otherCents > 0) {
     if (!plan.otherCardKnown) return 'await_second_card';
-    if (isToBegin(plan.other)) return 'pay_other';
+    if (isToBegin(plan.other)) return plan.timeOver ? releaseStep(plan) : 'pay_other';
     if (isSent(plan.other)) return 'wait_for_processor';
     if (plan.other !== 'succeeded') return releaseStep(plan);
   }

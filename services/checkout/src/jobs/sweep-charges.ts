@@ -3,12 +3,15 @@ import { driveAttempt } from '../actions/drive-attempt.ts';
 import { drivePlan } from '../actions/drive-plan.ts';
 import { finishHold } from '../actions/finish-hold.ts';
 import { giveUpAttempt } from '../actions/give-up-attempt.ts';
+import { takeOverAttempt } from '../actions/take-over-attempt.ts';
 import type { Charging } from '../charging.ts';
-import { claimAttempt, findAttempt } from '../store/charge-attempts.ts';
+import { refusalByStatus } from '../domain/confirm-rules.ts';
+import { findAttempt } from '../store/charge-attempts.ts';
 import { type DueWork, dueChargeWork } from '../store/charge-work.ts';
 import { claimOperation } from '../store/intent-operations.ts';
 import { claimPlan, lockLivePlan, savePlan } from '../store/payment-plans.ts';
 import { lockSession } from '../store/sessions.ts';
+import { timeOnClock } from '../store/test-clocks.ts';
 
 // One sweep takes at most this much of each kind, so that a backlog cannot keep a stop waiting.
 const mostPerKind = 20;
@@ -17,8 +20,8 @@ const atOnce = 8;
 
 /**
  * Goes on with what no process is working on any more: attempts whose outcome nobody knows, holds to capture or let go, plans in the middle.
- * What a confirm began and did not send it never starts: it gives it up. A page's plan goes on as its shopper said. Answers whether there may be
- * more, as after an outage: it took all that it may of a kind, and what it did did not fail all through.
+ * What a confirm began and did not send it never starts: it gives it up. What was sent is confirmed again only while its time to confirm lasts, and
+ * canceled after that. A page's plan goes on as its shopper said, within the same time. Answers whether there may be more, as after an outage: it took all that it may of a kind, and what it did did not fail all through.
  */
 export async function sweepCharges(charging: Charging, signal?: AbortSignal): Promise<boolean> {
   const work = await dueChargeWork(charging.database, mostPerKind);
@@ -57,19 +60,19 @@ const sweepers: Record<DueWork['kind'], (charging: Charging, scope: Scope, id: s
 };
 
 async function resolveAttempt(charging: Charging, scope: Scope, id: string): Promise<void> {
-  const { leaseMs, callMs } = charging.budgets;
-  const attempt = await withTx(charging.database, scope, (tx) => claimAttempt(tx, scope, id, leaseMs));
+  const attempt = await withTx(charging.database, scope, (tx) => takeOverAttempt(charging, tx, scope, id));
   if (attempt === undefined) return;
   await charging.failpoint('sweep.attempt_claimed');
-  await driveAttempt(charging, scope, attempt, performance.now() + callMs);
+  await driveAttempt(charging, scope, attempt, performance.now() + charging.budgets.callMs);
 }
 
 async function abandon(charging: Charging, scope: Scope, id: string): Promise<void> {
   await withTx(charging.database, scope, async (tx) => {
     // The session before its attempt, as a confirm takes them: it holds its key too, which the giving up writes last.
     const attempt = await findAttempt(tx, scope, id);
-    if (attempt?.purpose === 'session') await lockSession(tx, scope, attempt.subjectId);
-    await giveUpAttempt(tx, scope, id);
+    const session = attempt?.purpose === 'session' ? await lockSession(tx, scope, attempt.subjectId) : undefined;
+    const at = await timeOnClock(tx, scope, charging.clock, session?.testClockId ?? null);
+    await giveUpAttempt(tx, scope, id, { ended: session && refusalByStatus(session, at) });
   });
 }
 

@@ -32,12 +32,15 @@ interface AttemptRow {
   acting_at: Date;
   created_at: Date;
   lease_dead: boolean;
+  confirm_over: boolean;
+  operation_id: string | null;
 }
 
 const columns = `id, purpose, subject_id, leg, driver, eligibility_record_id, payment_intent_id, customer_id, payment_method_id,
   processor_payment_method_id, processor_customer_id, off_session, capture_method, amount_cents, iias_cents, prescription_cents, vision_cents, service_cents,
   status, epoch, sends, checks,
-  processor_intent_id, failure_code, decline_code, expand, acting_at, created_at, lease_until < clock_timestamp() as lease_dead`;
+  processor_intent_id, failure_code, decline_code, expand, acting_at, created_at, operation_id,
+  lease_until < clock_timestamp() as lease_dead, confirm_until <= clock_timestamp() as confirm_over`;
 
 function fromRow(row: AttemptRow): ChargeAttempt {
   return {
@@ -72,10 +75,12 @@ function fromRow(row: AttemptRow): ChargeAttempt {
     actingAt: row.acting_at,
     createdAt: row.created_at,
     leaseDead: row.lease_dead,
+    confirmOver: row.confirm_over,
+    operationId: row.operation_id,
   };
 }
 
-/** What a new attempt is made of; its lease begins with the transaction. */
+/** What a new attempt is made of; its lease and the time in which it may be confirmed begin with the statement. */
 export type NewAttempt = Omit<
   ChargeAttempt,
   | 'status'
@@ -87,7 +92,8 @@ export type NewAttempt = Omit<
   | 'declineCode'
   | 'createdAt'
   | 'leaseDead'
-> & { readonly leaseMs: number };
+  | 'confirmOver'
+> & { readonly leaseMs: number; readonly confirmMs: number };
 
 // The intent and its attempt in one statement: one cannot exist without the other.
 const insert = scoped<{ id: string }>(
@@ -100,9 +106,10 @@ const insert = scoped<{ id: string }>(
    insert into checkout.charge_attempts (account_id, test_mode, id, purpose, subject_id, leg, driver, eligibility_record_id,
      payment_intent_id, customer_id, payment_method_id, processor_payment_method_id, processor_customer_id, off_session,
      capture_method, amount_cents, status, lease_until, acting_at, expand,
-     iias_cents, prescription_cents, vision_cents, service_cents)
+     iias_cents, prescription_cents, vision_cents, service_cents, confirm_until, operation_id)
    values ($1, $2, $13, $14, $15, $9, $16, $17, $3, $7, $8, $18, $19, $20, $10, $11, 'created',
-     clock_timestamp() + $21 * interval '1 millisecond', $12, $22, $23, $24, $25, $26)
+     clock_timestamp() + $21 * interval '1 millisecond', $12, $22, $23, $24, $25, $26,
+     clock_timestamp() + $27 * interval '1 millisecond', $28)
    returning id`,
 );
 
@@ -140,6 +147,8 @@ export async function insertAttempt(tx: Tx, scope: Scope, attempt: NewAttempt, o
     attempt.healthcare.prescriptionCents,
     attempt.healthcare.visionCents,
     attempt.healthcare.serviceCents,
+    attempt.confirmMs,
+    attempt.operationId,
   ]);
 }
 
@@ -164,6 +173,22 @@ export async function lockAttempt(tx: Tx, scope: Scope, id: string): Promise<Cha
   return row && fromRow(row);
 }
 
+const latestOfOperation = scoped<AttemptRow>(
+  'checkout.charge_attempt_of_operation',
+  `select ${columns} from checkout.charge_attempts
+   where account_id = $1 and test_mode = $2 and operation_id = $3 order by created_at desc limit 1`,
+);
+
+/** The latest attempt under an operation of billing, or undefined. */
+export async function findAttemptOfOperation(
+  db: Db,
+  scope: Scope,
+  operationId: string,
+): Promise<ChargeAttempt | undefined> {
+  const row = await db.row(latestOfOperation, scope, [operationId]);
+  return row && fromRow(row);
+}
+
 const liveBySubject = scoped<AttemptRow>(
   'checkout.charge_attempts_live',
   `select ${columns} from checkout.charge_attempts
@@ -182,17 +207,21 @@ export async function liveAttempts(
   return (await db.rows(liveBySubject, scope, [purpose, subjectId])).map(fromRow);
 }
 
-// The fence: nobody sends but the holder of a lease that outlives the call.
+// The fence: nobody sends but the holder of a lease that outlives the call, and nobody once the time to confirm is over.
 const fence = scoped<AttemptRow>(
   'checkout.charge_attempt_fence',
   `update checkout.charge_attempts
    set status = 'sending', sends = sends + 1, sent_at = now(), processor_intent_id = coalesce(processor_intent_id, $5)
    where account_id = $1 and test_mode = $2 and id = $3 and epoch = $4
      and status in ('created', 'sending', 'unknown') and lease_until > clock_timestamp() + $6 * interval '1 millisecond'
+     and confirm_until > clock_timestamp()
    returning ${columns}`,
 );
 
-/** Passes the fence before a send, or answers undefined: another process has taken over, or the lease is too short for the call. */
+/**
+ * Passes the fence before a send, or answers undefined: another process has taken over, the lease is too short for the
+ * call, or the time to confirm is over.
+ */
 export async function fenceAttempt(
   tx: Tx,
   scope: Scope,
@@ -276,7 +305,7 @@ export async function settleAttempt(
 
 const abandon = scoped<{ payment_intent_id: string; acting_at: Date }>(
   'checkout.charge_attempt_abandon',
-  `update checkout.charge_attempts set status = 'abandoned', epoch = epoch + 1
+  `update checkout.charge_attempts set status = 'abandoned', epoch = epoch + 1, failure_code = $4
    where account_id = $1 and test_mode = $2 and id = $3 and status = 'created' and lease_until < clock_timestamp()
    returning payment_intent_id, acting_at`,
 );
@@ -289,8 +318,9 @@ export async function abandonAttempt(
   tx: Tx,
   scope: Scope,
   id: string,
+  failureCode: string | null,
 ): Promise<{ paymentIntentId: string; actingAt: Date } | undefined> {
-  const row = await tx.row(abandon, scope, [id]);
+  const row = await tx.row(abandon, scope, [id, failureCode]);
   return row && { paymentIntentId: row.payment_intent_id, actingAt: row.acting_at };
 }
 

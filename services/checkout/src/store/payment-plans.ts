@@ -18,6 +18,8 @@ export interface PaymentPlan {
   readonly releaseAt: Date | null;
   readonly epoch: number;
   readonly actingAt: Date;
+  /** How long, from the row's reading on, its cards may still be charged; not positive once that is over. By database time. */
+  readonly confirmLeftMs: number;
 }
 
 interface PlanRow {
@@ -34,10 +36,12 @@ interface PlanRow {
   release_at: Date | null;
   epoch: number;
   acting_at: Date;
+  confirm_left_ms: number;
 }
 
 const columns = `p.id, p.session_id, p.state, p.health_cents, p.other_cents, p.health_payment_method_id, p.other_payment_method_id,
-  p.health_attempt_id, p.other_attempt_id, p.holds_only, p.release_at, p.epoch, p.acting_at`;
+  p.health_attempt_id, p.other_attempt_id, p.holds_only, p.release_at, p.epoch, p.acting_at,
+  extract(epoch from p.confirm_until - clock_timestamp())::double precision * 1000 as confirm_left_ms`;
 
 function fromRow(row: PlanRow): PaymentPlan {
   return {
@@ -54,14 +58,16 @@ function fromRow(row: PlanRow): PaymentPlan {
     releaseAt: row.release_at,
     epoch: row.epoch,
     actingAt: row.acting_at,
+    confirmLeftMs: row.confirm_left_ms,
   };
 }
 
 const insert = scoped(
   'checkout.payment_plan_insert',
   `insert into checkout.payment_plans (account_id, test_mode, id, session_id, state, health_cents, other_cents,
-     health_payment_method_id, other_payment_method_id, holds_only, release_at, lease_until, acting_at)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, clock_timestamp() + $12 * interval '1 millisecond', $13)`,
+     health_payment_method_id, other_payment_method_id, holds_only, release_at, lease_until, acting_at, confirm_until)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, clock_timestamp() + $12 * interval '1 millisecond', $13,
+     clock_timestamp() + $14 * interval '1 millisecond')`,
 );
 
 /** Writes a new plan under a lease. The unique index refuses a second live one of a session. */
@@ -83,6 +89,7 @@ export async function insertPlan(
     plan.releaseAt,
     leaseMs,
     plan.actingAt,
+    plan.confirmLeftMs,
   ]);
 }
 
@@ -125,13 +132,23 @@ const save = scoped<PlanRow>(
   'checkout.payment_plan_save',
   `update checkout.payment_plans p set state = $5, other_payment_method_id = $6, health_attempt_id = $7, other_attempt_id = $8,
      release_at = $9, acting_at = $10, holds_only = $11, next_check_at = now(),
-     lease_until = case when $12::integer = 0 then now() else clock_timestamp() + $12 * interval '1 millisecond' end
+     lease_until = case when $12::integer = 0 then now() else clock_timestamp() + $12 * interval '1 millisecond' end,
+     confirm_until = coalesce(clock_timestamp() + $13::double precision * interval '1 millisecond', p.confirm_until)
    where p.account_id = $1 and p.test_mode = $2 and p.id = $3 and p.epoch = $4
    returning ${columns}`,
 );
 
-/** Saves a plan for the holder of its epoch; `leaseMs` 0 gives the lease back. Throws when another process has taken over. */
-export async function savePlan(tx: Tx, scope: Scope, plan: PaymentPlan, leaseMs: number): Promise<PaymentPlan> {
+/**
+ * Saves a plan for the holder of its epoch; `leaseMs` 0 gives the lease back. `confirmMs` begins the time to confirm anew, as for a shopper who has
+ * just given another card. Throws when another process has taken over.
+ */
+export async function savePlan(
+  tx: Tx,
+  scope: Scope,
+  plan: PaymentPlan,
+  leaseMs: number,
+  confirmMs: number | null = null,
+): Promise<PaymentPlan> {
   const row = await tx.row(save, scope, [
     plan.id,
     plan.epoch,
@@ -143,6 +160,7 @@ export async function savePlan(tx: Tx, scope: Scope, plan: PaymentPlan, leaseMs:
     plan.actingAt,
     plan.holdsOnly,
     leaseMs,
+    confirmMs,
   ]);
   if (row === undefined) throw new PlanTakenOver(plan.id);
   return fromRow(row);
@@ -195,6 +213,17 @@ export async function releaseHeldPlan(tx: Tx, scope: Scope, sessionId: string): 
   return (await tx.execute(releaseHeld, scope, [sessionId])) === 1;
 }
 
+const releaseRunning = scoped(
+  'checkout.payment_plan_release_running',
+  `update checkout.payment_plans p set state = 'releasing', epoch = epoch + 1, tries = 0, next_check_at = now(), lease_until = now()
+   where p.account_id = $1 and p.test_mode = $2 and p.session_id = $3 and p.state = 'running'`,
+);
+
+/** The session of a plan has ended: what the plan holds is let go, and what it has received goes back. The caller holds the session's row. */
+export async function releaseRunningPlan(tx: Tx, scope: Scope, sessionId: string): Promise<void> {
+  await tx.execute(releaseRunning, scope, [sessionId]);
+}
+
 const end = scoped(
   'checkout.payment_plan_end',
   `update checkout.payment_plans set state = 'failed', epoch = epoch + 1
@@ -219,12 +248,14 @@ const parts = scoped<{
   other_decline_code: string | null;
   health_failure_code: string | null;
   health_decline_code: string | null;
+  time_over: boolean;
 }>(
   'checkout.payment_plan_parts',
   `select h.status as health_status, h.capture_method as health_capture, o.status as other_status, o.capture_method as other_capture,
      ho.kind as health_operation, ho.status as health_operation_status, oo.kind as other_operation,
      oo.status as other_operation_status, o.failure_code as other_failure_code, o.decline_code as other_decline_code,
-     h.failure_code as health_failure_code, h.decline_code as health_decline_code
+     h.failure_code as health_failure_code, h.decline_code as health_decline_code,
+     p.confirm_until <= clock_timestamp() as time_over
    from checkout.payment_plans p
    left join checkout.charge_attempts h on h.account_id = p.account_id and h.test_mode = p.test_mode and h.id = p.health_attempt_id
    left join checkout.charge_attempts o on o.account_id = p.account_id and o.test_mode = p.test_mode and o.id = p.other_attempt_id

@@ -1,0 +1,95 @@
+import { type Scope, withTx } from '@eligo/postgres';
+import type { NotNow, ProcessorPort } from '@eligo/processor';
+import type { Charging } from '../charging.ts';
+import { type ChargeAttempt, nextCheckDelayMs, type ProcessorVerdict, whileDownMs } from '../domain/charge-attempt.ts';
+import { postponeAttempt, recordUnknown } from '../store/charge-attempts.ts';
+import { abandonLate } from './abandon-late.ts';
+import { verdictOf } from './send-attempt.ts';
+import type { SettledAttempt } from './settle-attempt.ts';
+import { settleLate } from './settle-late.ts';
+
+/**
+ * Ends an attempt whose time to confirm is over: cancels its intent at the processor, so that no confirmation that is still on its way can charge,
+ * and records that nothing was charged. What was charged in time is settled. Until one of the two is certain the attempt stays unknown: an intent
+ * that is not found, a time-out and a refusal prove nothing. The caller holds the attempt's lease, and no transaction.
+ */
+export async function endLateAttempt(
+  charging: Charging,
+  scope: Scope,
+  attempt: ChargeAttempt,
+  deadlineMs: number,
+): Promise<SettledAttempt | undefined> {
+  const processor = charging.processors.of(scope);
+  // It was never sent: whoever comes next gives it up, which takes no processor.
+  if (attempt.processorIntentId === null) return postpone(charging, scope, attempt, 0);
+  if (processor.isDown()) return postpone(charging, scope, attempt, whileDownMs);
+  const fate = await cancel(processor, attempt, attempt.processorIntentId, deadlineMs);
+  await charging.failpoint('late.processor_answered');
+  switch (fate.kind) {
+    case 'canceled':
+      await abandonLate(charging, scope, attempt);
+      return undefined;
+    case 'verdict':
+      return settleLate(charging, scope, attempt, fate.verdict);
+    case 'not_now':
+      return postpone(charging, scope, attempt, fate.retryAfterMs);
+    case 'unknown':
+      await withTx(charging.database, scope, (tx) =>
+        recordUnknown(tx, scope, attempt, nextCheckDelayMs(attempt.checks)),
+      );
+      if (fate.refusal !== undefined) {
+        charging.logger.error(
+          { attemptId: attempt.id, paymentIntentId: attempt.paymentIntentId, code: fate.refusal },
+          'the processor refuses to cancel a charge that came too late; it is tried again',
+        );
+      }
+      return undefined;
+  }
+}
+
+type Fate =
+  | { readonly kind: 'canceled' }
+  | { readonly kind: 'verdict'; readonly verdict: ProcessorVerdict }
+  | NotNow
+  | { readonly kind: 'unknown'; readonly refusal: string | undefined };
+
+async function cancel(
+  processor: ProcessorPort,
+  attempt: ChargeAttempt,
+  intentId: string,
+  deadlineMs: number,
+): Promise<Fate> {
+  const remaining = () => Math.max(deadlineMs - performance.now(), 0);
+  const known = await processor.retrieveIntent(intentId, { timeoutMs: remaining() });
+  if (known.kind === 'canceled') return { kind: 'canceled' };
+  if (known.kind === 'not_now') return known;
+  if (known.kind === 'unknown' || known.kind === 'processing') return { kind: 'unknown', refusal: undefined };
+  if (known.kind === 'rejected') return { kind: 'unknown', refusal: known.code };
+  if (known.kind === 'succeeded') return certain(verdictOf(attempt, known));
+  // A hold is voided by the same call. The check count makes the key new after each unknown answer, since a stored failure would be replayed.
+  const canceled = await processor.cancelIntent(intentId, {
+    idempotencyKey: `${attempt.id}:late:${attempt.checks}`,
+    timeoutMs: remaining(),
+  });
+  if (canceled.kind === 'succeeded') return certain(verdictOf(attempt, canceled));
+  if (canceled.kind === 'not_now') return canceled;
+  if (canceled.kind !== 'canceled') {
+    return { kind: 'unknown', refusal: canceled.kind === 'rejected' ? canceled.code : undefined };
+  }
+  // What the card said before is a fact, and final now.
+  return known.kind === 'declined' || known.kind === 'requires_action'
+    ? certain(verdictOf(attempt, known))
+    : { kind: 'canceled' };
+}
+
+function certain(verdict: ReturnType<typeof verdictOf>): Fate {
+  if (verdict === undefined || verdict === 'confirmable' || verdict.kind === 'not_now') {
+    return { kind: 'unknown', refusal: undefined };
+  }
+  return { kind: 'verdict', verdict };
+}
+
+// What was not asked is no check.
+async function postpone(charging: Charging, scope: Scope, attempt: ChargeAttempt, delayMs: number): Promise<undefined> {
+  await withTx(charging.database, scope, (tx) => postponeAttempt(tx, scope, attempt, delayMs));
+}

@@ -1,0 +1,101 @@
+import { finishKeyOfAttempt, type Scope, type Tx, withTx } from '@eligo/postgres';
+import { newId } from '@eligo/values';
+import type { Charging } from '../charging.ts';
+import type { ChargeAttempt, ProcessorVerdict } from '../domain/charge-attempt.ts';
+import { refusalByStatus } from '../domain/confirm-rules.ts';
+import type { Session } from '../domain/session.ts';
+import { settleAttempt as markSettled } from '../store/charge-attempts.ts';
+import { recordCapture } from '../store/payment-intents.ts';
+import { releasePaymentLocks } from '../store/payment-locks.ts';
+import { releaseRunningPlan } from '../store/payment-plans.ts';
+import { recordEligibilityCharge } from '../store/session-payments.ts';
+import { lockSession } from '../store/sessions.ts';
+import { timeOnClock } from '../store/test-clocks.ts';
+import { refusalAnswer } from './confirm-answer.ts';
+import { endUnpaid } from './end-unpaid.ts';
+import { finishPaidSession, receiveForSession } from './pay-session.ts';
+import { appendChargeEvent, appendIntentEvent } from './payment-events.ts';
+import { newCharge, type SettledAttempt, settleAttempt } from './settle-attempt.ts';
+
+type Success = Extract<ProcessorVerdict, { kind: 'succeeded' }>;
+
+/**
+ * Settles an attempt that was found settled at the processor after its time was over. A success counts while the session takes payments. Once that
+ * has ended, the partner may have sold again: the money is recorded and goes back, and the key is told how the session ended. A page's plan
+ * gives everything back itself.
+ */
+export async function settleLate(
+  charging: Charging,
+  scope: Scope,
+  attempt: ChargeAttempt,
+  verdict: ProcessorVerdict,
+): Promise<SettledAttempt | undefined> {
+  if (verdict.kind === 'succeeded' && attempt.purpose === 'session') {
+    const givenBack = await withTx(charging.database, scope, (tx) =>
+      giveBackIfEnded(charging, tx, scope, attempt, verdict),
+    );
+    if (givenBack !== undefined) {
+      await charging.failpoint('late.given_back');
+      return givenBack;
+    }
+  }
+  return settleAttempt(charging, scope, attempt, verdict);
+}
+
+async function giveBackIfEnded(
+  charging: Charging,
+  tx: Tx,
+  scope: Scope,
+  attempt: ChargeAttempt,
+  verdict: Success,
+): Promise<SettledAttempt | undefined> {
+  const session = await lockSession(tx, scope, attempt.subjectId);
+  if (session === undefined) throw new Error(`session ${attempt.subjectId} is gone`);
+  const now = await timeOnClock(tx, scope, charging.clock, session.testClockId);
+  const refusal = refusalByStatus(session, now);
+  // A session that is paid or complete has had its payment: one that does not fit is refused where it is recorded.
+  if (refusal === undefined || refusal.code === 'checkout_session_already_processed') return undefined;
+  if (attempt.driver === 'page') {
+    await releaseRunningPlan(tx, scope, session.id);
+    return undefined;
+  }
+  const first = await markSettled(tx, scope, attempt.id, { status: 'succeeded', failureCode: null, declineCode: null });
+  if (!first) return undefined;
+  const settled = await giveBack(tx, scope, attempt, verdict, session, now);
+  await Promise.all([
+    releasePaymentLocks(tx, scope, attempt.id),
+    finishKeyOfAttempt(tx, scope, attempt.id, refusalAnswer(refusal)),
+  ]);
+  await charging.failpoint('late.before_give_back_commit');
+  return settled;
+}
+
+async function giveBack(
+  tx: Tx,
+  scope: Scope,
+  attempt: ChargeAttempt,
+  verdict: Success,
+  session: Session,
+  now: Date,
+): Promise<SettledAttempt> {
+  const { actingAt: at, processorIntentId } = attempt;
+  if (processorIntentId === null) throw new Error(`attempt ${attempt.id} succeeded without an intent`);
+  const reported = { chargeId: newId('charge'), processorChargeId: verdict.chargeId, at };
+  const intent = await recordCapture(
+    tx,
+    scope,
+    attempt.paymentIntentId,
+    reported,
+    newId('ledger_transaction'),
+    processorIntentId,
+  );
+  const after = receiveForSession(session, intent, false);
+  const [received] = await Promise.all([
+    finishPaidSession(tx, scope, { session, after, intent, at }),
+    appendChargeEvent(tx, scope, 'charge.succeeded', newCharge(intent, reported.chargeId, at), at),
+    appendIntentEvent(tx, scope, 'payment_intent.succeeded', intent, at),
+    recordEligibilityCharge(tx, scope, session.id, attempt.id),
+  ]);
+  const ended = await endUnpaid(tx, scope, received, now);
+  return { attempt: { ...attempt, status: 'succeeded' }, intent, session: ended };
+}

@@ -1,0 +1,28 @@
+import type { Scope, Tx } from '@eligo/postgres';
+import type { Charging } from '../charging.ts';
+import type { ChargeAttempt } from '../domain/charge-attempt.ts';
+import { refusalByStatus } from '../domain/confirm-rules.ts';
+import { claimAttempt } from '../store/charge-attempts.ts';
+import { endConfirmTime } from '../store/late-attempts.ts';
+import { loadSession } from '../store/sessions.ts';
+import { timeOnClock } from '../store/test-clocks.ts';
+
+/**
+ * Takes an unsettled attempt over from whoever lost its lease; undefined when it is settled or still held. Its time to confirm ends here when its
+ * session takes no payment any more by the session's own clock, which may be a test clock that was moved.
+ */
+export async function takeOverAttempt(
+  charging: Charging,
+  tx: Tx,
+  scope: Scope,
+  id: string,
+): Promise<ChargeAttempt | undefined> {
+  const claimed = await claimAttempt(tx, scope, id, charging.budgets.leaseMs);
+  if (claimed === undefined || claimed.confirmOver || claimed.purpose !== 'session') return claimed;
+  const session = await loadSession(tx, scope, claimed.subjectId);
+  if (session === undefined) throw new Error(`session ${claimed.subjectId} is gone`);
+  const at = await timeOnClock(tx, scope, charging.clock, session.testClockId);
+  if (refusalByStatus(session, at) === undefined) return claimed;
+  await endConfirmTime(tx, scope, claimed);
+  return { ...claimed, confirmOver: true };
+}
