@@ -47,7 +47,7 @@ function databaseUrlOf(component: ComponentName): string {
   const given = process.env[`${component.toUpperCase()}_DATABASE_URL`] || process.env.DATABASE_URL;
   if (given) return given;
   const { home, file } = runningStack();
-  return databaseUrls(file.postgres, secretsOf(home).databasePasswords).components[component];
+  return databaseUrls(file.postgres, secretsOf(home).databasePasswords, file.installation).components[component];
 }
 
 // What fails beside the statements is the nudge to the relay, which looks by itself anyway.

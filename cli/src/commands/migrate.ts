@@ -13,15 +13,20 @@ import { runningStack } from '../connect.ts';
 export const migrateCommands: readonly Command[] = [
   {
     name: 'migrate',
-    usage: '[--service SERVICE]',
+    usage: '[--service SERVICE] [--new-passwords]',
     summary:
       'Provides roles and schemas and applies what migrations are missing: by DATABASE_URL and <SERVICE>_DATABASE_PASSWORD, or in the running stack.',
-    options: { service: { type: 'string' } },
+    options: { service: { type: 'string' }, 'new-passwords': { type: 'boolean' } },
     async run(given) {
       const service = given.text('service');
       const only = service === undefined ? componentNames : [componentNamed(service)];
       const { migrations } = await loadCompositions();
-      const { applied } = await prepareDatabase({ ...target(), migrations, only });
+      const { applied } = await prepareDatabase({
+        ...target(),
+        newPasswords: given.flag('new-passwords'),
+        migrations,
+        only,
+      });
       const lines = only.map(
         (name) => `${name}: ${applied[name]?.length ? applied[name].join(', ') : 'nothing to do'}`,
       );
@@ -34,12 +39,17 @@ function target() {
   const adminUrl = process.env.DATABASE_URL;
   if (!adminUrl) {
     const { home, file } = runningStack();
-    return { adminUrl: file.postgres, passwords: secretsOf(home).databasePasswords };
+    return {
+      adminUrl: file.postgres,
+      installation: file.installation,
+      passwords: secretsOf(home).databasePasswords,
+    };
   }
   // A role without a password given keeps the one it has.
   const passwordOf = (name: ComponentName | 'owner') =>
     process.env[`${name.toUpperCase()}_DATABASE_PASSWORD`] || undefined;
-  return { adminUrl, passwords: { ...perComponent(passwordOf), owner: passwordOf('owner') } };
+  const installation = process.env.ELIGO_INSTALLATION || undefined;
+  return { adminUrl, installation, passwords: { ...perComponent(passwordOf), owner: passwordOf('owner') } };
 }
 
 function componentNamed(name: string): ComponentName {

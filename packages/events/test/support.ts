@@ -28,6 +28,8 @@ export async function eventsDatabase(): Promise<EventsDatabase> {
     adminUrl: url.href,
     services: ['alpha', 'beta'],
     passwords: { alpha: 'alpha', beta: 'beta' },
+    // All databases of the test server have the owner in common.
+    newPasswords: true,
   });
   for (const schema of ['alpha', 'beta']) {
     await migrate({

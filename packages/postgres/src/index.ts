@@ -29,6 +29,7 @@ export {
   unlinkAttempt,
 } from './idempotency.ts';
 export { insideTransaction, refuseInsideTransaction } from './inside-transaction.ts';
+export { AnotherInstallation, type InstallationClaim, installationOf } from './installation.ts';
 export { leaseFromNow, leaseIsLive } from './lease.ts';
 export { lintMigration, lintMigrations, type MigrationFinding, type MigrationRule } from './lint-migration.ts';
 export { type MigrateOptions, type MigrateResult, migrate } from './migrate.ts';
@@ -40,14 +41,10 @@ export {
   readMigrations,
 } from './migration-source.ts';
 export { type AskedPage, type Page, type PageSource, pageOf } from './page-query.ts';
-export {
-  type ProvisionedUrls,
-  type ProvisionOptions,
-  provisionRoles,
-  roleUrl,
-  serviceRole,
-} from './provision-roles.ts';
+export { type Provisioned, type ProvisionOptions, provisionRoles } from './provision-roles.ts';
 export { readPage } from './read-page.ts';
+export { type RoleNames, roleNames, serviceRole } from './role-names.ts';
+export { roleUrl } from './role-url.ts';
 export { isSameScope, type Scope, scopePolicy } from './scope.ts';
 export { openSession, type Session } from './session.ts';
 export { splitStatements } from './sql-text.ts';

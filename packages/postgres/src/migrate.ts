@@ -3,13 +3,18 @@ import { sqlState } from './errors.ts';
 import { type Migration, type MigrationSource, readMigrations } from './migration-source.ts';
 import { splitStatements } from './sql-text.ts';
 
-/** What to migrate. `:"schema"` and `:"role"` in a file stand for the quoted names, as psql has it. */
+/**
+ * What to migrate. `:"schema"` and `:"role"` in a file stand for the quoted names, as psql has it. `eligo_finder` and `eligo_<schema>` stand for the
+ * roles too, which have other names in an installation that has a name.
+ */
 export interface MigrateOptions {
   /** A connection as the schema's owner, or as whoever may `set role` to it. */
   readonly url: string;
   readonly schema: string;
   /** The service's own role: it may read and write the tables that the files make, unless they revoke it. */
   readonly role: string;
+  /** The role that owns functions which find rows across accounts (`eligo_finder`). */
+  readonly finder?: string;
   readonly sources: readonly MigrationSource[];
   /** How long a file waits for a table's lock before it lets the queries behind it pass and tries again (2,000). */
   readonly lockTimeoutMs?: number;
@@ -161,8 +166,10 @@ async function record(client: pg.Client, migration: Migration): Promise<void> {
   await client.query('insert into migrations (id, checksum) values ($1, $2)', [migration.id, migration.checksum]);
 }
 
-function named(client: pg.Client, sql: string, { schema, role }: MigrateOptions): string {
+function named(client: pg.Client, sql: string, { schema, role, finder = 'eligo_finder' }: MigrateOptions): string {
   return sql
     .replaceAll(':"schema"', client.escapeIdentifier(schema))
-    .replaceAll(':"role"', client.escapeIdentifier(role));
+    .replaceAll(':"role"', client.escapeIdentifier(role))
+    .replace(/\beligo_finder\b/g, finder)
+    .replace(new RegExp(`\\beligo_${schema}\\b`, 'g'), role);
 }

@@ -34,6 +34,8 @@ export async function testDatabase(): Promise<TestDatabase> {
     adminUrl,
     services: ['alpha', 'beta'],
     passwords: { alpha: 'alpha', beta: 'beta' },
+    // All databases of the test server have the owner in common.
+    newPasswords: true,
   });
   for (const schema of ['alpha', 'beta']) {
     await migrate({

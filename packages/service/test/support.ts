@@ -22,15 +22,21 @@ export async function serviceDatabase(service: string): Promise<{ url: string; d
   await runOn(server, `create database ${name}`);
   const admin = new URL(server);
   admin.pathname = `/${name}`;
-  const urls = await provisionRoles({ adminUrl: admin.href, services: [service], passwords: { [service]: service } });
-  const role = `eligo_${service}`;
-  await migrate({ url: admin.href, owner: 'eligo_owner', schema: service, role, sources: [eventsMigrations] });
+  const urls = await provisionRoles({
+    adminUrl: admin.href,
+    services: [service],
+    installation: `s${randomBytes(4).toString('hex')}`,
+    passwords: { [service]: service },
+  });
+  const { owner, finder } = urls.roles;
+  const role = urls.roles.ofService(service);
+  await migrate({ url: admin.href, owner, finder, schema: service, role, sources: [eventsMigrations] });
   return {
     url: urls.services[service] ?? '',
     async drop() {
       await runOn(server, `drop database ${name} with (force)`);
-      // Roles belong to the server: catalog's is everybody's.
-      if (service !== 'catalog') await runOn(server, `drop role ${role}`);
+      // Roles belong to the server and stay behind.
+      for (const left of [role, owner, finder]) await runOn(server, `drop role ${left}`);
     },
   };
 }

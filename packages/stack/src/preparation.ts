@@ -8,7 +8,14 @@ import { type DemoAccount, demoAccount } from './seed.ts';
 export interface Preparation {
   readonly home: string;
   /** Undefined for databases that somebody else prepares. */
-  readonly database: { readonly adminUrl: string; readonly passwords: Passwords } | undefined;
+  readonly database:
+    | {
+        readonly adminUrl: string;
+        readonly passwords: Passwords;
+        readonly installation: string;
+        readonly newPasswords: boolean;
+      }
+    | undefined;
   readonly gatewayDatabaseUrl: string;
 }
 

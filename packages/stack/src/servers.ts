@@ -1,6 +1,8 @@
+import { installationOf } from '@eligo/postgres/roles';
 import { type ComponentName, perComponent } from './components.ts';
 import type { Variables } from './environment.ts';
 import type { Home } from './home.ts';
+import { installationNameOf } from './installation-name.ts';
 import { natsConfiguration } from './nats/configuration.ts';
 import { startNats } from './nats/server.ts';
 import { databaseUrls, ensureDatabase } from './postgres/database.ts';
@@ -14,11 +16,13 @@ import type { Secrets } from './secrets.ts';
 export interface Servers {
   readonly postgres: string;
   readonly databases: Readonly<Record<ComponentName, string>>;
+  /** Whose the database's roles are; '' for the installation without a name. */
+  readonly installation: string;
   readonly nats: string;
   readonly natsUrlOf: (name: ComponentName) => string;
   readonly processor: { readonly url: string; readonly key: string };
   /** What is to be prepared; nothing for databases that were named one by one without DATABASE_URL. */
-  readonly toPrepare: Preparation['database'];
+  readonly toPrepare?: Preparation['database'];
   /** From now on, hears of every server that was started again. */
   onRestarted(listener: () => void): void;
 }
@@ -68,11 +72,20 @@ async function openPostgres({ home, secrets, environment, processes }: Context, 
   const allGiven = Object.values(perComponent(given)).every(Boolean);
   const isPrepared = !environment.DATABASE_URL && allGiven;
   const adminUrl = environment.DATABASE_URL || (isPrepared ? (given('gateway') ?? '') : await embedded());
-  const urls = databaseUrls(adminUrl, secrets.databasePasswords);
+  const passwords = secrets.databasePasswords;
+  if (isPrepared) return { postgres: adminUrl, databases: perComponent((name) => given(name) ?? ''), installation: '' };
+  // A server of the home's own has no other installation beside it, and its passwords are the home's.
+  const isEmbedded = !environment.DATABASE_URL;
+  const installation = await installationOf(adminUrl, {
+    installation: environment.ELIGO_INSTALLATION || undefined,
+    newInstallation: isEmbedded ? '' : installationNameOf(home),
+  });
+  const urls = databaseUrls(adminUrl, passwords, installation);
   return {
     postgres: adminUrl,
     databases: perComponent((name) => given(name) || urls.components[name]),
-    toPrepare: isPrepared ? undefined : { adminUrl, passwords: secrets.databasePasswords },
+    installation,
+    toPrepare: { adminUrl, passwords, installation, newPasswords: isEmbedded },
   };
 
   async function embedded(): Promise<string> {

@@ -8,6 +8,8 @@ export interface StackFile {
   readonly processor: string;
   readonly processor_key: string;
   readonly postgres: string;
+  /** The name in the database's roles (`eligo_<installation>_<component>`); '' for roles without one (`eligo_<component>`). */
+  readonly installation: string;
   readonly nats: string;
   readonly account: string;
   readonly test_api_key: string;
@@ -22,6 +24,7 @@ export function writeStackFile(
     readonly url: string;
     readonly processor: { readonly url: string; readonly key: string };
     readonly postgres: string;
+    readonly installation: string;
     readonly nats: string;
     readonly demo: DemoAccount;
     readonly processes: readonly StackProcess[];
@@ -32,6 +35,7 @@ export function writeStackFile(
     processor: stack.processor.url,
     processor_key: stack.processor.key,
     postgres: stack.postgres,
+    installation: stack.installation,
     nats: stack.nats,
     account: stack.demo.account,
     test_api_key: stack.demo.testApiKey,

@@ -49,6 +49,8 @@ export interface Stack {
   /** Postgres as the superuser (or whoever DATABASE_URL names), and each component's own role. */
   readonly postgres: string;
   readonly databases: Readonly<Record<ComponentName, string>>;
+  /** Whose the database's roles are; '' for the installation without a name. */
+  readonly installation: string;
   readonly nats: string;
   readonly demo: DemoAccount;
   readonly secrets: Secrets;
@@ -104,6 +106,7 @@ async function bringUp(home: Home, options: StackOptions, processes: Processes):
     url: gatewayUrl(gatewayHost(environment), options.port),
     processor: servers.processor,
     postgres: servers.postgres,
+    installation: servers.installation,
     nats: servers.nats,
     demo,
   };

@@ -1,4 +1,4 @@
-import { roleUrl, serviceRole } from '@eligo/postgres/roles';
+import { roleNames, roleUrl } from '@eligo/postgres/roles';
 import pg from 'pg';
 import { type ComponentName, perComponent } from '../components.ts';
 
@@ -23,14 +23,16 @@ export async function ensureDatabase(adminUrl: string, name: string): Promise<st
   return url.href;
 }
 
-/** The URLs that follow from an admin's URL of the database and the roles' passwords. */
+/** The URLs that follow from an admin's URL of the database, the roles' passwords and the installation that they belong to. */
 export function databaseUrls(
   adminUrl: string,
   passwords: Readonly<Record<ComponentName | 'owner', string>>,
+  installation = '',
 ): DatabaseUrls {
+  const roles = roleNames(installation);
   return {
-    owner: roleUrl(adminUrl, 'eligo_owner', passwords.owner),
-    components: perComponent((name) => roleUrl(adminUrl, serviceRole(name), passwords[name])),
+    owner: roleUrl(adminUrl, roles.owner, passwords.owner),
+    components: perComponent((name) => roleUrl(adminUrl, roles.ofService(name), passwords[name])),
   };
 }
 
