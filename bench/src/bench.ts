@@ -2,6 +2,7 @@ import type pg from 'pg';
 import type { Place } from './operations/sessions.ts';
 import type { Sizes } from './options.ts';
 import type { Bare } from './processes/bare.ts';
+import type { Floor } from './processes/floor.ts';
 import type { LoadGenerator, LoadResult } from './processes/generator.ts';
 import type { Receiver } from './processes/receiver.ts';
 import type { Replay } from './processes/replay.ts';
@@ -23,6 +24,10 @@ export interface Bench {
   /** Starts a baseline; it is stopped when the operation has been measured. */
   startBare(): Promise<Worker<Bare>>;
   startReplay(): Promise<Worker<Replay>>;
+  startFloor(): Promise<Worker<Floor>>;
+  /** Where the stub processor listens. */
+  readonly processorPort: number;
+  readonly processorPid: number;
   /** Accounts with as many prices as the sizes say; made when they are first asked for. */
   priceAccount(size: 0 | 1 | 2): Promise<BenchAccount>;
   shop(): Promise<BenchShop>;

@@ -1,3 +1,5 @@
+import type { WriteCosts } from './costs/write-costs.ts';
+
 /** How a stack is laid out: everything in one process, or each component in its own over gRPC. */
 export type Topology = 'all-in-one' | 'split';
 
@@ -28,6 +30,11 @@ export const figures = {
   'create-session': { ...ratio, against: 'limit', goals: { 'all-in-one': 0.5, split: 0.3 } },
   confirm: { ...ratio, against: 'limit', goals: { 'all-in-one': 0.5, split: 0.35 } },
   refund: { ...ratio, against: 'limit', goals: { 'all-in-one': 0.5, split: 0.35 } },
+  'create-session-floor': { ...ratio, against: 'floor', goals: { 'all-in-one': 0.4, split: 0.25 } },
+  'confirm-floor': { ...ratio, against: 'floor', goals: { 'all-in-one': 0.25, split: 0.18 } },
+  'confirm-floor-calls': { ...ratio, against: 'floor with calls', goals: { 'all-in-one': 0.25, split: 0.18 } },
+  'refund-floor': { ...ratio, against: 'floor', goals: { 'all-in-one': 0.25, split: 0.18 } },
+  'refund-floor-calls': { ...ratio, against: 'floor with calls', goals: { 'all-in-one': 0.25, split: 0.18 } },
   webhook: { unit: 'ms (p99)', wanted: 'at most', against: 'goal', goals: { 'all-in-one': 250, split: 300 } },
   latency: { unit: 'ms', wanted: 'at most', against: 'p50', goals: { 'all-in-one': 5, split: 5 } },
   start: { unit: 's', wanted: 'at most', against: 'goal', goals: { 'all-in-one': 4, split: 8 } },
@@ -41,6 +48,7 @@ export const operations = Object.keys(figures) as Operation[];
 /** Operations that are asked for by one name. */
 export const groups: Readonly<Record<string, readonly Operation[]>> = {
   catalog: operations.filter((operation) => /^(read|list)-price/.test(operation)),
+  floor: operations.filter((operation) => /-floor/.test(operation)),
 };
 
 /** What was measured. `ratio` is what is held against `goal`: ours by theirs, or the measure itself where there is nothing to divide by. */
@@ -53,6 +61,8 @@ export interface Row {
   readonly ours: number;
   readonly theirs: number;
   readonly unit: string;
+  /** Of a write: what one of it costs. */
+  readonly costs?: WriteCosts;
 }
 
 /** The row of a measure. */

@@ -6,7 +6,7 @@ import { type ComparisonRow, runComparison } from './compare/run-comparison.ts';
 import { describeMachine } from './machine.ts';
 import { NotUnderstood } from './not-understood.ts';
 import { type Comparison, type Options, readOptions } from './options.ts';
-import { resultsText, tableOf } from './report.ts';
+import { costsTable, resultsText, tableOf } from './report.ts';
 import { runBench } from './run.ts';
 
 try {
@@ -24,7 +24,8 @@ async function measureAll(options: Options): Promise<void> {
     if (options.json) process.stdout.write(`${JSON.stringify(row)}\n`);
     else process.stderr.write(`measured ${row.operation}, ${row.topology}: ${row.ratio.toFixed(2)}\n`);
   });
-  if (!options.json) process.stdout.write(`${describeMachine()}\n\n${tableOf(rows)}\n`);
+  if (!options.json)
+    process.stdout.write(`${[describeMachine(), tableOf(rows), costsTable(rows)].filter(Boolean).join('\n\n')}\n`);
   if (options.write) {
     const path = join(import.meta.dirname, '..', 'RESULTS.md');
     writeFileSync(path, resultsText(rows, describeMachine(), options.sizes.rounds));

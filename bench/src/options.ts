@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { type ComparedOperation, compared } from './compare/compared.ts';
+import { type WriteOperation, writeOperations } from './costs/write-operations.ts';
 import { groups, type Operation, operations, type Topology, topologies } from './figures.ts';
 import { NotUnderstood } from './not-understood.ts';
 
@@ -20,7 +20,7 @@ export interface Options {
 export interface Comparison {
   /** A commit, or a folder that is ready to start. */
   readonly with: string;
-  readonly only: readonly ComparedOperation[];
+  readonly only: readonly WriteOperation[];
   readonly processor: 'stub' | 'sandbox';
   /** How many of the statements that cost most are printed for each side and operation. */
   readonly statements: number;
@@ -45,7 +45,7 @@ const usage = `usage: npm run bench -- [--only <operation>]… [--topology all-i
   [--home <folder>] [--json] [--write] [--tiny]
   [--compare <commit or folder> [--processor stub|sandbox] [--statements 10]]
 operations: ${operations.join(', ')}; or all of: ${Object.keys(groups).join(', ')};
-  with --compare: ${compared.join(', ')}`;
+  with --compare: ${writeOperations.join(', ')}`;
 
 /** Reads the command line; throws with the usage when it is not understood. */
 export function readOptions(args: readonly string[]): Options {
@@ -73,7 +73,7 @@ export function readOptions(args: readonly string[]): Options {
         ? undefined
         : {
             with: values.compare,
-            only: chosen(only, compared),
+            only: chosen(only, writeOperations),
             processor: processorOf(values.processor),
             statements: values.statements === undefined ? 0 : number(values.statements, 0),
           },

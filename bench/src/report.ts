@@ -1,3 +1,4 @@
+import { ownTime, serverGroups } from './costs/stack-groups.ts';
 import { isReached, type Row } from './figures.ts';
 import { rounded, tableText } from './table.ts';
 
@@ -16,6 +17,40 @@ export function tableOf(rows: readonly Row[]): string {
   return tableText(head, cells);
 }
 
+/** What one write of each row costs, as a table for people; nothing when no write was measured. */
+export function costsTable(rows: readonly Row[]): string {
+  const head = [
+    ...[
+      'Write',
+      'Topology',
+      'Own statements',
+      'Own commits',
+      'Round trips',
+      'All statements',
+      'Nested',
+      'Writing txs',
+      'WAL kB',
+    ],
+    ...['CPU ms', 'Eligo', 'Postgres', 'NATS', 'Processor'],
+  ];
+  const lines = rows.flatMap(({ operation, topology, costs }) => {
+    if (costs === undefined) return [];
+    const { own, statements, processorMs } = costs;
+    const sum = (parts: readonly (readonly [string, number])[]) => parts.reduce((all, [, ms]) => all + ms, 0);
+    const figures = [
+      ...[statements.sent, statements.nested, costs.transactions, costs.walBytes / 1_000],
+      ...[
+        sum(Object.entries(processorMs)),
+        sum(ownTime(processorMs)),
+        ...serverGroups.map((name) => processorMs[name] ?? 0),
+      ],
+    ];
+    const counts = [own.statements, own.transactions, own.roundTrips].map(String);
+    return [[operation, topology, ...counts, ...figures.map(rounded)]];
+  });
+  return lines.length === 0 ? '' : tableText(head, lines);
+}
+
 /** The text of RESULTS.md. */
 export function resultsText(rows: readonly Row[], machine: string, rounds: number): string {
   return `# What was measured
@@ -25,6 +60,6 @@ and their goals are stands in [README.md](README.md). A cross marks what does no
 
 Machine: ${machine}
 
-${tableOf(rows)}
+${[tableOf(rows), costsTable(rows)].filter(Boolean).join('\n\n')}
 `;
 }

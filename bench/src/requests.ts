@@ -1,14 +1,14 @@
 /** The whole text of one HTTP request with a key. */
-export function requestText(
-  method: string,
-  path: string,
-  apiKey: string,
-  content?: { readonly body: unknown; readonly idempotencyKey?: string },
-): string {
+export function requestText(method: string, path: string, apiKey: string, content?: Content): string {
   const head = [`${method} ${path} HTTP/1.1`, 'Host: 127.0.0.1', `Authorization: Bearer ${apiKey}`];
   if (content === undefined) return `${head.join('\r\n')}\r\n\r\n`;
-  const body = JSON.stringify(content.body);
-  head.push('Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`);
-  if (content.idempotencyKey !== undefined) head.push(`Idempotency-Key: ${content.idempotencyKey}`);
+  const isForm = 'form' in content;
+  const body = isForm ? content.form : JSON.stringify(content.body);
+  const type = isForm ? 'application/x-www-form-urlencoded' : 'application/json';
+  head.push(`Content-Type: ${type}`, `Content-Length: ${Buffer.byteLength(body)}`);
+  if (!isForm && content.idempotencyKey !== undefined) head.push(`Idempotency-Key: ${content.idempotencyKey}`);
   return `${head.join('\r\n')}\r\n\r\n${body}`;
 }
+
+/** What a request carries: JSON, or an encoded form. */
+type Content = { readonly body: unknown; readonly idempotencyKey?: string } | { readonly form: string };

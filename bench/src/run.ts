@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { homeAt, readStackFile, removeHome } from '@eligo/stack';
 import pg from 'pg';
 import type { Bench } from './bench.ts';
+import { writeOperations } from './costs/write-operations.ts';
 import { type Operation, type Row, rowOf, topologiesOf } from './figures.ts';
 import { newHome } from './homes.ts';
+import { againstFloor } from './operations/against-floor.ts';
 import { confirm } from './operations/confirm.ts';
 import { createSession } from './operations/create-session.ts';
 import { latency } from './operations/latency.ts';
@@ -13,8 +16,10 @@ import { readPriceOf } from './operations/read-price.ts';
 import { refund } from './operations/refund.ts';
 import { residentMemory, startTime } from './operations/start-and-memory.ts';
 import { webhook } from './operations/webhook.ts';
+import { writeCosts } from './operations/write-costs.ts';
 import type { Options } from './options.ts';
 import type { Bare } from './processes/bare.ts';
+import type { Floor } from './processes/floor.ts';
 import type { LoadGenerator } from './processes/generator.ts';
 import type { Receiver } from './processes/receiver.ts';
 import type { Replay } from './processes/replay.ts';
@@ -38,6 +43,11 @@ const measures = {
   'create-session': createSession,
   confirm,
   refund,
+  'create-session-floor': againstFloor('create-session', 'bare'),
+  'confirm-floor': againstFloor('confirm', 'bare'),
+  'confirm-floor-calls': againstFloor('confirm', 'calls'),
+  'refund-floor': againstFloor('refund', 'bare'),
+  'refund-floor-calls': againstFloor('refund', 'calls'),
   webhook,
   latency,
 } satisfies Partial<Record<Operation, (bench: Bench) => Promise<Compared>>>;
@@ -57,8 +67,9 @@ export async function runBench(options: Options, onRow: (row: Row) => void): Pro
       startProgram<Receiver>(workers, 'receiver'),
       startProgram<StubProcessor>(workers, 'stub-processor'),
     ]);
+    const processorPort = await processor.ask('open', null);
     const variables = {
-      ELIGO_SANDBOX_URL: `http://127.0.0.1:${await processor.ask('open', null)}`,
+      ELIGO_SANDBOX_URL: `http://127.0.0.1:${processorPort}`,
       ELIGO_SANDBOX_KEY: `sk_test_${randomBytes(16).toString('hex')}`,
     };
     const seed = new Seed(home, options.sizes);
@@ -72,7 +83,21 @@ export async function runBench(options: Options, onRow: (row: Row) => void): Pro
         const idleMemory = await settled(stack);
         for (const operation of wanted) {
           const baselines: Worker<WorkerMethods>[] = [];
-          const bench = benchOf({ stack, options, postgres, load, receiver, seed, recordings, idleMemory }, baselines);
+          const bench = benchOf(
+            {
+              stack,
+              options,
+              postgres,
+              load,
+              receiver,
+              processorPort,
+              processorPid: processor.pid,
+              seed,
+              recordings,
+              idleMemory,
+            },
+            baselines,
+          );
           try {
             await measure(operation, bench, note);
           } finally {
@@ -101,8 +126,7 @@ type StackPlace = Parameters<typeof recordOperations>[0];
 
 // The first start makes the database, so that no measured one does.
 async function prepare(options: Options, place: StackPlace, seed: Seed): Promise<Recordings | undefined> {
-  const replayed = ['create-session', 'confirm', 'refund'] as const;
-  if (replayed.some((operation) => options.only.includes(operation))) {
+  if (writeOperations.some((operation) => options.only.includes(operation))) {
     return recordOperations(place, (stack) => seed.shop(stack));
   }
   if (readStackFile(homeAt(place.home)) === undefined) {
@@ -112,7 +136,7 @@ async function prepare(options: Options, place: StackPlace, seed: Seed): Promise
 }
 
 function benchOf(
-  parts: Pick<Bench, 'stack' | 'postgres' | 'load' | 'receiver' | 'idleMemory'> & {
+  parts: Pick<Bench, 'stack' | 'postgres' | 'load' | 'receiver' | 'processorPort' | 'processorPid' | 'idleMemory'> & {
     readonly options: Options;
     readonly seed: Seed;
     readonly recordings: Recordings | undefined;
@@ -124,6 +148,7 @@ function benchOf(
     ...parts,
     sizes: parts.options.sizes,
     startBare: () => startProgram<Bare>(baselines, 'bare'),
+    startFloor: () => startProgram<Floor>(baselines, 'floor'),
     startReplay: () => startProgram<Replay>(baselines, 'replay'),
     priceAccount: (size) => seed.priceAccount(stack, size),
     shop: () => seed.shop(stack),
@@ -147,7 +172,10 @@ async function frozen<Result>(stack: StackProcess, work: () => Promise<Result>):
 
 async function measure(operation: Operation, bench: Bench, note: (row: Row) => void): Promise<void> {
   const measured = await measureOnce(operation, bench);
-  if (measured !== undefined) note(rowOf(operation, bench.stack.topology, measured));
+  if (measured === undefined) return;
+  const row = rowOf(operation, bench.stack.topology, measured);
+  const write = writeOperations.find((name) => name === operation);
+  note(write === undefined || !existsSync('/proc/self/stat') ? row : { ...row, costs: await writeCosts(bench, write) });
 }
 
 async function measureOnce(operation: Operation, bench: Bench): Promise<Compared | undefined> {

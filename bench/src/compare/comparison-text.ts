@@ -1,7 +1,7 @@
 import type { ProcessorTime } from '../costs/processor-time.ts';
+import { ownTime, serverGroups } from '../costs/stack-groups.ts';
 import type { CountedStatement } from '../costs/statements.ts';
 import { rounded, tableText } from '../table.ts';
-import { serverGroups } from './installation.ts';
 import type { ComparisonRow, SideCosts } from './run-comparison.ts';
 
 /** A comparison as tables for people: a line for each side of each operation, and what the ratio of the two is. */
@@ -39,7 +39,7 @@ function sideLine({ operation, topology }: ComparisonRow, side: SideCosts): stri
 export function processesText(rows: readonly ComparisonRow[]): string {
   const lines = rows.flatMap((row) =>
     [row.ours, row.theirs].flatMap(({ name, processorMs }) => {
-      const own = ownGroups(processorMs);
+      const own = ownTime(processorMs);
       if (own.length < 2) return [];
       const parts = own.map(([group, ms]) => `${group} ${rounded(ms)}`).join(', ');
       return [`${row.operation}, ${name}, CPU ms: ${parts}`];
@@ -72,10 +72,5 @@ function total(processorMs: ProcessorTime): number {
 }
 
 function eligo(processorMs: ProcessorTime): number {
-  return ownGroups(processorMs).reduce((sum, [, ms]) => sum + ms, 0);
-}
-
-function ownGroups(processorMs: ProcessorTime): [string, number][] {
-  const servers: readonly string[] = serverGroups;
-  return Object.entries(processorMs).filter(([name]) => !servers.includes(name));
+  return ownTime(processorMs).reduce((sum, [, ms]) => sum + ms, 0);
 }

@@ -13,6 +13,7 @@ import {
 } from '@eligo/stack';
 import pg from 'pg';
 import { groupsOf, type ProcessorTime, processorTime } from '../costs/processor-time.ts';
+import { stackGroups } from '../costs/stack-groups.ts';
 import { preloadCounting } from '../costs/statements.ts';
 import type { Topology } from '../figures.ts';
 import { whenReady } from '../stack-process.ts';
@@ -33,9 +34,6 @@ export interface Installation {
   /** Ends it and removes what it wrote. */
   end(): Promise<void>;
 }
-
-/** The name of the group of processes that are neither Postgres, NATS nor the processor. */
-export const serverGroups = ['postgres', 'nats', 'processor'] as const;
 
 /** Starts the checkout as a user starts it, with statements countable. `stub` is a processor of this side's own. */
 export async function startInstallation(options: {
@@ -98,7 +96,7 @@ async function open(
   const postgres = new pg.Pool({ connectionString: file.postgres, max: 1, idleTimeoutMillis: 0 });
   const { rows } = await postgres.query<{ pid: number }>('select pg_backend_pid() as pid');
   const own = new Set(rows.map(({ pid }) => pid));
-  const tops = () => topsOf(child.pid, readStackFile(homeAt(root)) ?? file, stub?.pid);
+  const tops = () => stackGroups(child.pid, readStackFile(homeAt(root)) ?? file, stub?.pid);
   const signal = (name: NodeJS.Signals) => {
     for (const pid of groupsOf(tops()).keys()) if (!own.has(pid)) sendSignal(pid, name);
   };
@@ -116,18 +114,6 @@ async function open(
       removeHome(homeAt(root));
     },
   };
-}
-
-// In one process all components have the pid of the one that was started, or of the one Node that it runs them on.
-function topsOf(pid: number, file: StackFile, stubPid: number | undefined): Map<number, string> {
-  const names = new Map<number, string>();
-  for (const part of file.processes) {
-    const name = part.name === 'sandbox' ? 'processor' : part.name;
-    names.set(part.pid, names.has(part.pid) ? 'app' : name);
-  }
-  names.set(pid, 'app');
-  if (stubPid !== undefined) names.set(stubPid, 'processor');
-  return names;
 }
 
 function sendSignal(pid: number, name: NodeJS.Signals): void {

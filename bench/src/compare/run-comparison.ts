@@ -1,5 +1,14 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { apiClient } from '@eligo/testkit';
+import {
+  type Measured,
+  measureRound,
+  measureStatements,
+  type RoundCosts,
+  type StatementCosts,
+} from '../costs/write-costs.ts';
+import type { WriteOperation } from '../costs/write-operations.ts';
 import type { Topology } from '../figures.ts';
 import { homesFolder } from '../homes.ts';
 import type { Comparison, Options } from '../options.ts';
@@ -9,20 +18,16 @@ import { startProgram, stopAll, type Worker, type WorkerMethods } from '../proce
 import { median } from '../rounds.ts';
 import { openBenchShop } from '../seed/shop.ts';
 import { type Checkout, openCheckout, presentCheckout } from './checkout.ts';
-import type { ComparedOperation } from './compared.ts';
 import { type Installation, startInstallation } from './installation.ts';
-import {
-  type ComparedSide,
-  measureRound,
-  measureStatements,
-  type RoundCosts,
-  type StatementCosts,
-  thawed,
-} from './side.ts';
+
+/** One of the two that are compared. */
+interface ComparedSide extends Measured {
+  readonly installation: Installation;
+}
 
 /** What one operation costs on either side. */
 export interface ComparisonRow {
-  readonly operation: ComparedOperation;
+  readonly operation: WriteOperation;
   readonly topology: Topology;
   readonly ours: SideCosts;
   readonly theirs: SideCosts;
@@ -77,7 +82,7 @@ async function compareIn(
       installations.push(installation);
       const { file, port } = installation;
       const shop = await openBenchShop(apiClient(file.gateway, file.test_api_key), sizes.connections);
-      sides.push({ installation, place: { load, port, apiKey: file.test_api_key, shop } });
+      sides.push({ ...installation, installation, place: { load, port, apiKey: file.test_api_key, shop } });
       installation.freeze();
     }
     const [ours, theirs] = sides;
@@ -102,7 +107,7 @@ async function startStub(workers: Worker<WorkerMethods>[]) {
 }
 
 async function compareOperation(
-  operation: ComparedOperation,
+  operation: WriteOperation,
   ours: ComparedSide,
   theirs: ComparedSide,
   sizes: Options['sizes'],
@@ -142,7 +147,7 @@ const countedPerConnection = 8;
 const longestWarmUpMs = 8_000;
 
 // Answers how many operations of each connection fill a round.
-async function warmUp(side: ComparedSide, operation: ComparedOperation, sizes: Options['sizes']): Promise<number> {
+async function warmUp(side: ComparedSide, operation: WriteOperation, sizes: Options['sizes']): Promise<number> {
   return thawed(side.installation, async () => {
     const { connections, seconds, warmUp: enough } = sizes;
     const deadline = performance.now() + longestWarmUpMs;
@@ -171,3 +176,17 @@ function medians({ installation }: ComparedSide, rounds: readonly RoundCosts[], 
     statements,
   };
 }
+
+// Lets a side that stood still finish what became due meanwhile.
+async function thawed<Result>(installation: Installation, work: () => Promise<Result>): Promise<Result> {
+  installation.thaw();
+  try {
+    await pause(catchUpMs);
+    return await work();
+  } finally {
+    installation.freeze();
+  }
+}
+
+/** Timers that passed while it stood still fire at once; none of them does more than a few statements. */
+const catchUpMs = 200;

@@ -1,3 +1,4 @@
+import type pg from 'pg';
 import { type Bench, placeOf } from '../bench.ts';
 import type { Compared } from '../rounds.ts';
 import { againstLimit } from './against-limit.ts';
@@ -12,9 +13,11 @@ export async function refund(bench: Bench): Promise<Compared> {
     ours: (sessions) => refundSessions(place, sessions),
     counted: 'select count(*) from refunds.refunds',
   });
-  await bench.postgres.query(endWatch);
+  await endRefundWatch(bench.postgres);
   return compared;
 }
 
-// Thousands of refunds that a bank might return would be looked at again during the rows that follow, and by a stack that is to be idle.
-const endWatch = `update refunds.refund_attempts set status = 'ended' where status = 'accepted'`;
+/** Thousands of refunds that a bank might return would be looked at again during the rows that follow, and by a stack that is to be idle. */
+export async function endRefundWatch(postgres: pg.Pool): Promise<void> {
+  await postgres.query(`update refunds.refund_attempts set status = 'ended' where status = 'accepted'`);
+}

@@ -35,6 +35,16 @@ export function durableTransactions(sent: readonly SentStatement[], roles: reado
   return found;
 }
 
+/** How many statements and transactions these are, and how often their sender waits: statements that are sent together share a round trip. */
+export function readRoundTrips(transactions: readonly Transaction[]) {
+  const statements = transactions.flatMap((transaction) => transaction.statements);
+  return {
+    statements: statements.length,
+    transactions: transactions.length,
+    roundTrips: statements.filter(({ together }) => !together).length,
+  };
+}
+
 function isScoped([begin]: readonly SentStatement[]): boolean {
   return begin?.text.includes('eligo.account_id') ?? false;
 }

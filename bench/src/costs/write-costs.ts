@@ -1,7 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
-import { type ProcessorTime, usedBetween } from '../costs/processor-time.ts';
-import { type CountedStatement, countStatements } from '../costs/statements.ts';
-import { written } from '../costs/written.ts';
+import type pg from 'pg';
 import { loadEach } from '../load-each.ts';
 import {
   confirmSessions,
@@ -13,16 +10,19 @@ import {
 } from '../operations/sessions.ts';
 import type { LoadResult } from '../processes/generator.ts';
 import { quiet } from '../quiet.ts';
-import type { ComparedOperation } from './compared.ts';
-import type { Installation } from './installation.ts';
+import { type ProcessorTime, usedBetween } from './processor-time.ts';
+import { type CountedStatement, countStatements } from './statements.ts';
+import type { WriteOperation } from './write-operations.ts';
+import { written } from './written.ts';
 
-/** One of the two that are compared. */
-export interface ComparedSide {
-  readonly installation: Installation;
+/** A running stack whose writes are measured. */
+export interface Measured {
+  readonly postgres: pg.Pool;
+  processorTime(): ProcessorTime;
   readonly place: Place;
 }
 
-/** What one round of one side did and took, the work on its events included. */
+/** What one round did and took, the work on its events included. */
 export interface RoundCosts {
   readonly count: number;
   readonly perSecond: number;
@@ -45,21 +45,28 @@ export interface StatementCosts {
   readonly list: readonly CountedStatement[];
 }
 
+/** What one write costs, its events included. */
+export interface WriteCosts extends Omit<RoundCosts, 'count'> {
+  /** Statements that Eligo sends, and those that triggers, foreign keys and functions carry out. */
+  readonly statements: { readonly sent: number; readonly nested: number };
+  /** What its own services send in transactions that write, up to the answer: statements, transactions, and how often they wait for Postgres. */
+  readonly own: { readonly statements: number; readonly transactions: number; readonly roundTrips: number };
+}
+
 /** Sends this many operations over each connection, and waits until all that follows from them is done. */
 export async function measureRound(
-  side: ComparedSide,
-  operation: ComparedOperation,
+  measured: Measured,
+  operation: WriteOperation,
   perConnection: number,
 ): Promise<RoundCosts> {
-  const { installation } = side;
-  const { postgres } = installation;
-  const sessions = await prepare(side, operation, perConnection);
+  const { postgres } = measured;
+  const sessions = await prepare(measured, operation, perConnection);
   await quiet(postgres);
-  const [usedBefore, writtenBefore] = [installation.processorTime(), await written(postgres)];
+  const [usedBefore, writtenBefore] = [measured.processorTime(), await written(postgres)];
   const startedAt = Date.now();
-  const { count, perSecond } = await send(side, operation, sessions, perConnection);
+  const { count, perSecond } = await send(measured, operation, sessions, perConnection);
   const lastAt = Math.max(await quiet(postgres), startedAt + (count * 1_000) / perSecond);
-  const used = usedBetween(usedBefore, installation.processorTime());
+  const used = usedBetween(usedBefore, measured.processorTime());
   const writtenAfter = await written(postgres);
   return {
     count,
@@ -73,16 +80,16 @@ export async function measureRound(
 
 /** Counts the statements of as many operations, those that their events cause included. */
 export async function measureStatements(
-  side: ComparedSide,
-  operation: ComparedOperation,
+  measured: Measured,
+  operation: WriteOperation,
   perConnection: number,
 ): Promise<StatementCosts> {
-  const { postgres } = side.installation;
-  const sessions = await prepare(side, operation, perConnection);
+  const { postgres } = measured;
+  const sessions = await prepare(measured, operation, perConnection);
   await quiet(postgres);
   let count = 0;
   const counted = await countStatements(postgres, async () => {
-    ({ count } = await send(side, operation, sessions, perConnection));
+    ({ count } = await send(measured, operation, sessions, perConnection));
     await quiet(postgres);
   });
   const list = counted.map((one) => ({ ...one, calls: one.calls / count, totalMs: one.totalMs / count }));
@@ -91,31 +98,12 @@ export async function measureStatements(
   return { sent: calls(true), nested: calls(false), list };
 }
 
-/** Lets a side that stood still finish what became due meanwhile. */
-export async function thawed<Result>(installation: Installation, work: () => Promise<Result>): Promise<Result> {
-  installation.thaw();
-  try {
-    await pause(catchUpMs);
-    return await work();
-  } finally {
-    installation.freeze();
-  }
-}
-
-/** Timers that passed while it stood still fire at once; none of them does more than a few statements. */
-const catchUpMs = 200;
-
-async function prepare({ place }: ComparedSide, operation: ComparedOperation, each: number): Promise<string[][]> {
+async function prepare({ place }: Measured, operation: WriteOperation, each: number): Promise<string[][]> {
   if (operation === 'create-session') return [];
   return operation === 'confirm' ? openSessions(place, each) : paidSessions(place, each);
 }
 
-function send(
-  { place }: ComparedSide,
-  operation: ComparedOperation,
-  sessions: string[][],
-  each: number,
-): Promise<LoadResult> {
+function send({ place }: Measured, operation: WriteOperation, sessions: string[][], each: number): Promise<LoadResult> {
   if (operation === 'create-session') return loadEach(place, createTexts(place, each));
   return operation === 'confirm' ? confirmSessions(place, sessions) : refundSessions(place, sessions);
 }
