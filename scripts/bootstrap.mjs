@@ -18,6 +18,7 @@ const commands = {
   failpoints: 'e2e/src/commands/failpoints.ts',
   chaos: 'e2e/src/commands/chaos.ts',
   outages: 'e2e/src/commands/outages.ts',
+  repair: 'e2e/src/commands/repair.ts',
   fuzz: 'e2e/src/commands/fuzz.ts',
   'seeded-bugs': 'e2e/src/commands/seeded-bugs.ts',
 };

@@ -29,9 +29,7 @@ const lastAt = `greatest(${[
   ...consumers.map((name) => `(select max(handled_at) from ${name}.inbox)`),
 ].join(', ')})`;
 
-const isPublished = producers
-  .map((name) => `not exists (select from ${name}.outbox where published_at is null and payload is not null)`)
-  .join(' and ');
+const isPublished = producers.map((name) => `not exists (select from ${name}.outbox_queue)`).join(' and ');
 
 const select = `
   select ${isPublished} and coalesce(last_at < now() - interval '${stillForMs} ms', true) as is_quiet, last_at

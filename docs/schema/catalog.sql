@@ -218,10 +218,45 @@ create table outbox (
 CREATE INDEX outbox_published ON catalog.outbox USING btree (published_at) WHERE (payload IS NOT NULL);
 CREATE UNIQUE INDEX outbox_stream_seq ON catalog.outbox USING btree (stream_seq) WHERE (stream_seq IS NOT NULL);
 CREATE INDEX outbox_unpublished ON catalog.outbox USING btree (event_id) WHERE ((published_at IS NULL) AND (payload IS NOT NULL));
+CREATE TRIGGER follow_published_mark AFTER UPDATE OF published_at ON catalog.outbox FOR EACH ROW WHEN ((new.published_at IS DISTINCT FROM old.published_at)) EXECUTE FUNCTION follow_published_mark();
+CREATE TRIGGER queue_event AFTER INSERT ON catalog.outbox REFERENCING NEW TABLE AS appended FOR EACH STATEMENT EXECUTE FUNCTION queue_event();
 grant delete, select on outbox to eligo_finder;
 grant insert, select on outbox to eligo_catalog;
 grant update (payload) on outbox to eligo_finder;
 grant update (published_at), update (stream_seq) on outbox to eligo_catalog;
+
+create table outbox_positions (
+  minute timestamp(0) with time zone not null,
+  first_seq bigint,
+  last_seq bigint not null,
+  oldest_event_id text collate "C" not null,
+  oldest_new_event_id text collate "C",
+  ended_at timestamp(3) with time zone default clock_timestamp() not null,
+  constraint outbox_positions_pkey PRIMARY KEY (minute),
+  constraint outbox_positions_first_seq_check CHECK ((first_seq > 0)),
+  constraint outbox_positions_last_seq_check CHECK ((last_seq > 0)),
+  constraint places_in_order CHECK ((first_seq <= last_seq))
+);
+CREATE TRIGGER places_ascend BEFORE INSERT ON catalog.outbox_positions FOR EACH ROW EXECUTE FUNCTION guard_places();
+grant delete, insert, select, update on outbox_positions to eligo_catalog;
+grant delete, select on outbox_positions to eligo_finder;
+
+create table outbox_pruned (
+  only_row boolean default true not null,
+  aggregate_seq bigint not null,
+  event_id text collate "C" not null,
+  constraint outbox_pruned_pkey PRIMARY KEY (only_row),
+  constraint outbox_pruned_only_row_check CHECK (only_row)
+);
+grant select on outbox_pruned to eligo_catalog;
+grant select, update on outbox_pruned to eligo_finder;
+
+create table outbox_queue (
+  event_id text collate "C" not null,
+  constraint outbox_queue_pkey PRIMARY KEY (event_id)
+);
+grant delete, insert, select on outbox_queue to eligo_catalog;
+grant select on outbox_queue to eligo_finder;
 
 create table outbox_repairs (
   found_at timestamp(3) with time zone default clock_timestamp() not null,
@@ -230,9 +265,15 @@ create table outbox_repairs (
   kept_seq bigint not null,
   consumers integer not null,
   events bigint not null,
+  after_event_id text collate "C",
+  last_event_id text collate "C",
+  began_after_event_id text collate "C",
+  finished_at timestamp(3) with time zone,
   constraint outbox_repairs_pkey PRIMARY KEY (found_at, stream)
 );
 grant insert, select on outbox_repairs to eligo_catalog;
+grant select on outbox_repairs to eligo_finder;
+grant update (events), update (after_event_id), update (finished_at) on outbox_repairs to eligo_catalog;
 
 create table outbox_stream (
   stream text collate "C" not null,
@@ -589,6 +630,45 @@ AS $function$
 alter function find_sibling_price(siblings text[], in_test_mode boolean, wanted text) owner to eligo_finder;
 grant execute on function find_sibling_price(siblings text[], in_test_mode boolean, wanted text) to eligo_catalog;
 
+CREATE OR REPLACE FUNCTION catalog.follow_published_mark()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+  begin
+    if new.published_at is null then
+      insert into "catalog".outbox_queue (event_id) values (new.event_id) on conflict do nothing;
+      return null;
+    end if;
+    delete from "catalog".outbox_queue where event_id = new.event_id;
+    insert into "catalog".outbox_positions as p (minute, last_seq, oldest_event_id, oldest_new_event_id)
+      values (date_trunc('minute', clock_timestamp()), new.stream_seq, new.event_id, new.event_id)
+      on conflict (minute) do update set last_seq = greatest(p.last_seq, excluded.last_seq), ended_at = excluded.ended_at,
+        oldest_event_id = least(p.oldest_event_id, excluded.oldest_event_id),
+        oldest_new_event_id = least(p.oldest_new_event_id, excluded.oldest_new_event_id);
+    return null;
+  end
+  $function$;
+alter function follow_published_mark() owner to eligo_owner;
+grant execute on function follow_published_mark() to eligo_catalog;
+
+CREATE OR REPLACE FUNCTION catalog.guard_places()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+  declare
+    taken bigint;
+  begin
+    select p.last_seq into taken from "catalog".outbox_positions p order by p.minute desc limit 1;
+    if new.first_seq <= taken then
+      raise exception 'place % of the stream is taken, up to %', new.first_seq, taken
+        using errcode = 'unique_violation', constraint = 'places_ascend';
+    end if;
+    return new;
+  end
+  $function$;
+alter function guard_places() owner to eligo_owner;
+grant execute on function guard_places() to eligo_catalog;
+
 CREATE OR REPLACE FUNCTION catalog.metadata_tokens(account_id text, test_mode boolean, listing text, metadata jsonb)
  RETURNS bigint[]
  LANGUAGE sql
@@ -708,9 +788,10 @@ CREATE OR REPLACE FUNCTION catalog.prune_events(outbox_days integer, inbox_days 
  SET search_path TO 'catalog', 'pg_temp'
 AS $function$
   declare
-    blanked bigint;
+    kept_from text collate "C";
     deleted bigint;
     forgotten bigint;
+    passed bigint;
   begin
     if outbox_days < 7 then
       raise exception 'the outbox is kept for 7 days at least';
@@ -718,19 +799,25 @@ AS $function$
     if inbox_days < 31 or inbox_days < outbox_days then
       raise exception 'the inbox is kept longer than the stream (30 days) and the outbox';
     end if;
-    with old as (
-      select o.event_id, exists (
-        select from outbox later where later.aggregate_id = o.aggregate_id and later.aggregate_seq > o.aggregate_seq
-      ) as followed
-      from outbox o
-      where o.payload is not null and o.published_at < now() - make_interval(days => outbox_days)
-      order by o.published_at limit batch
+    select coalesce(least(
+        (select min(q.event_id) from outbox_queue q),
+        (select min(p.oldest_new_event_id) from outbox_positions p
+          where p.minute > now() - make_interval(days => outbox_days, mins => 1)),
+        (select min(r.after_event_id) from outbox_repairs r where r.finished_at is null)
+      ), '~') into kept_from;
+    -- Of the oldest rows alone: those that are not old enough end the search.
+    with oldest as (
+      select o.event_id, o.created_at, o.published_at from outbox o where o.event_id < kept_from order by o.event_id limit batch
     ), gone as (
-      delete from outbox o using old where o.event_id = old.event_id and old.followed returning 1
-    ), blank as (
-      update outbox o set payload = null from old where o.event_id = old.event_id and not old.followed returning 1
+      delete from outbox o using oldest where o.event_id = oldest.event_id
+        and oldest.created_at < now() - make_interval(days => outbox_days)
+        and (oldest.published_at is null or oldest.published_at < now() - make_interval(days => outbox_days))
+      returning o.event_id, o.aggregate_seq
+    ), noted as (
+      update outbox_pruned p set aggregate_seq = greatest(p.aggregate_seq, g.aggregate_seq), event_id = greatest(p.event_id, g.event_id)
+      from (select max(aggregate_seq) as aggregate_seq, max(event_id) as event_id from gone) g where g.event_id is not null
     )
-    select (select count(*) from gone), (select count(*) from blank) into deleted, blanked;
+    select count(*) from gone into deleted;
     with old as (
       select consumer, event_id from inbox
       where handled_at < now() - make_interval(days => inbox_days) order by handled_at limit batch
@@ -738,11 +825,28 @@ AS $function$
       delete from inbox i using old where (i.consumer, i.event_id) = (old.consumer, old.event_id) returning 1
     )
     select count(*) from gone into forgotten;
-    return deleted + blanked + forgotten;
+    -- The stream keeps nothing that long.
+    with gone as (
+      delete from outbox_positions where minute < (select max(minute) from outbox_positions) - make_interval(days => 45) returning 1
+    )
+    select count(*) from gone into passed;
+    return deleted + forgotten + passed;
   end
   $function$;
 alter function prune_events(outbox_days integer, inbox_days integer, batch integer) owner to eligo_finder;
 grant execute on function prune_events(outbox_days integer, inbox_days integer, batch integer) to eligo_catalog;
+
+CREATE OR REPLACE FUNCTION catalog.queue_event()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+  begin
+    insert into "catalog".outbox_queue (event_id) select event_id from appended;
+    return null;
+  end
+  $function$;
+alter function queue_event() owner to eligo_owner;
+grant execute on function queue_event() to eligo_catalog;
 
 CREATE OR REPLACE FUNCTION catalog.refuse_change()
  RETURNS trigger

@@ -57,7 +57,8 @@ export const eventCommands: readonly Command[] = [
   {
     name: 'events repairs',
     usage: '[--service SERVICE]',
-    summary: 'Lists when a relay found that its stream had lost events, by what sign, and how many it published again.',
+    summary:
+      'Lists when a relay found that its stream had lost events, by what sign, how many it has published again, and how far a repair that is under way has come.',
     options: { service: { type: 'string' } },
     async run(given) {
       const found = await Promise.all(
@@ -69,6 +70,8 @@ export const eventCommands: readonly Command[] = [
             kept_seq: repair.keptSeq,
             consumers: repair.consumers,
             events: repair.events,
+            finished_at: repair.finishedAt?.toISOString() ?? null,
+            progress: Math.round(repair.progress * 1_000) / 1_000,
           })),
         ),
       );
@@ -78,7 +81,7 @@ export const eventCommands: readonly Command[] = [
         lines: [
           ...repairs.map(
             (one) =>
-              `${one.found_at}  ${one.service}  ${one.how}  ${one.events} events published again, ${one.consumers} consumers begun anew`,
+              `${one.found_at}  ${one.service}  ${one.how}  ${stateOf(one)}, ${one.events} events published again, ${one.consumers} consumers created anew`,
           ),
           `${repairs.length} repairs`,
         ],
@@ -86,6 +89,10 @@ export const eventCommands: readonly Command[] = [
     },
   },
 ];
+
+function stateOf({ finished_at, progress }: { finished_at: string | null; progress: number }): string {
+  return finished_at === null ? `under way (${(progress * 100).toFixed(1)} %)` : `finished ${finished_at}`;
+}
 
 interface Missing extends MissingEvent {
   readonly from: string;
@@ -133,19 +140,19 @@ function oneProducer(given: Given): ComponentName {
   return name;
 }
 
-function jsonOf({ service, consumer, from, eventId, type, createdAt, publishedAt }: Missing) {
+function jsonOf({ service, consumer, from, eventId, type, createdAt, isPublished }: Missing) {
   return {
     ...{ service, consumer, from, event_id: eventId, type },
     created_at: createdAt.toISOString(),
-    published_at: publishedAt?.toISOString() ?? null,
+    published: isPublished,
   };
 }
 
 function linesOf(missing: readonly Missing[]): string[] {
   return [
     ...missing.map(
-      ({ createdAt, service, consumer, from, eventId, type, publishedAt }) =>
-        `${createdAt.toISOString()}  ${from} -> ${service} ${consumer}  ${eventId}  ${type}  ${publishedAt === null ? 'not published' : 'published'}`,
+      ({ createdAt, service, consumer, from, eventId, type, isPublished }) =>
+        `${createdAt.toISOString()}  ${from} -> ${service} ${consumer}  ${eventId}  ${type}  ${isPublished ? 'published' : 'not published'}`,
     ),
     `${missing.length} events missing`,
   ];

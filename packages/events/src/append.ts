@@ -23,7 +23,8 @@ export interface NewEvent {
 
 /**
  * Appends an event to the outbox in the transaction of the state change that it describes, and returns its id. The events of one aggregate
- * are numbered in ascending order. The lock on the aggregate's row, which every writer takes first, keeps the number free; the unique
+ * are numbered in ascending order: one after the other, and, once retention has deleted all events of the aggregate, behind the highest number that
+ * it ever deleted. The lock on the aggregate's row, which every writer takes first, keeps the number free; the unique
  * constraint refuses the second of two writers if one forgot the lock.
  */
 export async function append(tx: Tx, event: NewEvent): Promise<string> {
@@ -92,7 +93,8 @@ function encode(eventId: string, { type, aggregateId, accountId, testMode, objec
 const insertOne = unscoped(
   'events.append',
   `insert into outbox (event_id, aggregate_id, aggregate_seq, type, account_id, test_mode, payload)
-   values ($1, $2, 1 + coalesce((select max(aggregate_seq) from outbox where aggregate_id = $2), 0), $3, $4, $5, $6)`,
+   values ($1, $2, 1 + coalesce((select max(aggregate_seq) from outbox where aggregate_id = $2), (select aggregate_seq from outbox_pruned)),
+           $3, $4, $5, $6)`,
 );
 // The payloads travel as one binary value and are cut apart here: an array of bytes would travel as text, at twice the size.
 // The arrays stand behind selects, so that one plan is kept for all of them (ADR 3).
@@ -100,7 +102,8 @@ const insertSeveral = unscoped(
   'events.append_all',
   `insert into outbox (event_id, aggregate_id, aggregate_seq, type, account_id, test_mode, payload)
    select e.event_id, e.aggregate_id,
-          e.position + coalesce((select max(o.aggregate_seq) from outbox o where o.aggregate_id = e.aggregate_id), 0),
+          e.position + coalesce((select max(o.aggregate_seq) from outbox o where o.aggregate_id = e.aggregate_id),
+                                (select aggregate_seq from outbox_pruned)),
           e.type, e.account_id, e.test_mode, substring($9::bytea from e.start for e.bytes)
    from unnest((select $1::text[]), (select $2::text[]), (select $3::int[]), (select $4::text[]), (select $5::text[]),
                (select $6::boolean[]), (select $7::int[]), (select $8::int[]))

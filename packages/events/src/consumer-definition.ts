@@ -35,7 +35,7 @@ export interface ConsumeOptions extends ConsumerDefinition {
   readonly maxDeliveries?: number;
   /** The pause before an event that failed is delivered again, by the number of its deliveries. */
   readonly retryDelayMs?: (deliveries: number) => number;
-  /** How often it is looked for dead letters that are to be dealt with again (1,000 ms). */
+  /** How often it is looked for dead letters that are to be dealt with again, unless a request wakes it (30,000 ms). */
   readonly redrivePollMs?: number;
   /** Runs around each handling: gives it the event's request id and trace. */
   readonly around?: (

@@ -2,6 +2,7 @@ import { fromBinary } from '@bufbuild/protobuf';
 import { type Database, unscoped, withTx } from '@eligo/postgres';
 import { type Event, EventSchema } from '@eligo/proto/events/v1/events';
 import { type HandleEvent, noteInInbox, scopeOf } from './inbox.ts';
+import { wakeRedrivers } from './wake.ts';
 
 /** An event that a consumer could not deal with. */
 export interface DeadLetter {
@@ -59,8 +60,12 @@ export async function countDeadLetters(database: Database): Promise<number> {
 }
 
 /** Asks the running consumers to deal with these dead letters again; returns how many there are. They do so within seconds. */
-export function requestRedrive(database: Database, filter: DeadLetterFilter = {}): Promise<number> {
-  return withTx(database, null, (tx) => tx.execute(request, null, [filter.consumer ?? null, filter.eventId ?? null]));
+export async function requestRedrive(database: Database, filter: DeadLetterFilter = {}): Promise<number> {
+  const requested = await withTx(database, null, (tx) =>
+    tx.execute(request, null, [filter.consumer ?? null, filter.eventId ?? null]),
+  );
+  await wakeRedrivers(database);
+  return requested;
 }
 
 /** The events that this consumer was asked to deal with again, those asked for first. */

@@ -27,6 +27,7 @@ export class Deliveries {
   readonly #running = new Map<string, Promise<void>>();
   readonly #counts = { handled: 0, repeated: 0, failed: 0, putAside: 0 };
   readonly #failures = new FailureCounter();
+  #isBeginning = false;
 
   constructor(options: ConsumeOptions) {
     this.#options = options;
@@ -41,8 +42,11 @@ export class Deliveries {
     const event = this.#decode(message);
     if (event === undefined) return;
     this.#waiting.push({ message, event, lane: `${event.accountId} ${event.testMode}` });
-    this.#begin();
-    while (this.#waiting.length >= mostWaiting) await Promise.race(this.#running.values());
+    this.#beginSoon();
+    while (this.#waiting.length >= mostWaiting) {
+      this.#begin();
+      await Promise.race(this.#running.values());
+    }
   }
 
   counts(): DeliveryCounts {
@@ -51,7 +55,18 @@ export class Deliveries {
 
   /** Settles when nothing is under way. */
   async idle(): Promise<void> {
+    this.#begin();
     while (this.#running.size > 0) await Promise.all(this.#running.values());
+  }
+
+  // Those that came with the same packet are taken first, so that they share a transaction.
+  #beginSoon(): void {
+    if (this.#isBeginning) return;
+    this.#isBeginning = true;
+    setImmediate(() => {
+      this.#isBeginning = false;
+      this.#begin();
+    });
   }
 
   #begin(): void {

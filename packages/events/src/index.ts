@@ -22,7 +22,7 @@ export { type NatsServerOptions, type NatsService, natsServerConfig } from './na
 export { outboxLag } from './outbox.ts';
 export { type RegressionDetector, regressionDetector } from './regression.ts';
 export { type Relay, type RelayOptions, startRelay } from './relay.ts';
-export { listRepairs, type Repair } from './repairs.ts';
+export { currentRepair, listRepairs, type Repair } from './repairs.ts';
 export { publishAgain } from './republish.ts';
 export { pruneEvents, type Retention } from './retention.ts';
 export { type StreamOptions, StreamRefused } from './stream-settings.ts';

@@ -19,7 +19,8 @@ export interface MissingEvent {
   readonly eventId: string;
   readonly type: string;
   readonly createdAt: Date;
-  readonly publishedAt: Date | null;
+  /** Whether it has left the outbox. */
+  readonly isPublished: boolean;
 }
 
 /**
@@ -31,9 +32,11 @@ export async function missingEvents(query: MissingQuery): Promise<MissingEvent[]
   for (const schema of [from, service])
     if (!/^[a-z][a-z0-9_]*$/.test(schema)) throw new Error(`not a schema: ${schema}`);
   const database = openDatabase({ url, applicationName: 'missing events', max: 1, statementTimeoutMs: 300_000 });
-  const find = unscoped<{ event_id: string; type: string; created_at: Date; published_at: Date | null }>(
+  const find = unscoped<{ event_id: string; type: string; created_at: Date; is_published: boolean }>(
     `events.missing.${from}.${service}`,
-    `select o.event_id, o.type, o.created_at, o.published_at from ${from}.outbox o
+    `select o.event_id, o.type, o.created_at,
+            not exists (select from ${from}.outbox_queue q where q.event_id = o.event_id) as is_published
+     from ${from}.outbox o
      where o.created_at > now() - make_interval(hours => $1) and o.created_at < now() - make_interval(secs => $2)
        and o.payload is not null and ('*' = any($3::text[]) or o.type = any($3::text[]))
        and not exists (select from ${service}.inbox i where i.consumer = $4 and i.event_id = o.event_id)
@@ -46,7 +49,7 @@ export async function missingEvents(query: MissingQuery): Promise<MissingEvent[]
       eventId: row.event_id,
       type: row.type,
       createdAt: row.created_at,
-      publishedAt: row.published_at,
+      isPublished: row.is_published,
     }));
   } finally {
     await database.close();

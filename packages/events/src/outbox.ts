@@ -1,8 +1,8 @@
 import { create, toBinary } from '@bufbuild/protobuf';
-import { type Database, unscoped, withTx } from '@eligo/postgres';
+import { type Database, unscoped } from '@eligo/postgres';
 import { EventSchema } from '@eligo/proto/events/v1/events';
 
-/** An event that waits to be published. */
+/** An event to publish. */
 export interface OutboxRow {
   readonly event_id: string;
   readonly aggregate_id: string;
@@ -18,9 +18,24 @@ export interface Place {
   readonly streamSeq: number;
 }
 
-/** The next events to publish, oldest first; an event whose aggregate has an earlier one beyond the batch is left for later. */
-export function readUnpublished(database: Database, limit: number): Promise<OutboxRow[]> {
-  return database.rows(unpublished, null, [limit]);
+/** What waits to be published. */
+export interface Waiting {
+  readonly rows: readonly OutboxRow[];
+  /** Ids in the queue whose event the outbox does not hold any more: there is nothing to publish. */
+  readonly gone: readonly string[];
+  /** Whether more may wait than were read. */
+  readonly isFull: boolean;
+}
+
+/** How many events are read at once: some 5 MB of usual events, and 50 ms of publishing. */
+export const BATCH_ROWS = 500;
+
+/** The next events to publish, oldest first. An event whose aggregate has an earlier one with a higher id waits for that. */
+export async function readQueue(database: Database): Promise<Waiting> {
+  const found = await database.rows(queue, null);
+  const rows = found.filter((row): row is OutboxRow => row.payload !== null);
+  const gone = found.flatMap((row) => (row.payload === null ? [row.event_id] : []));
+  return { rows, gone, isFull: found.length === BATCH_ROWS };
 }
 
 /** The event as it is published: the column's number is added to the encoded rest, which is how protobuf joins two parts. */
@@ -29,73 +44,30 @@ export function encodedEvent(row: OutboxRow): Uint8Array {
   return Buffer.concat([row.payload, seq]);
 }
 
-/** Notes where events are. Fails with a unique violation on `outbox_stream_seq` when another event has one of the places. */
-export async function markPublished(database: Database, places: readonly Place[]): Promise<void> {
-  await database.execute(mark, null, [places.map(({ eventId }) => eventId), places.map(({ streamSeq }) => streamSeq)]);
-}
-
-/** What the outbox knows of its stream: when it was created, and the last place in it. */
-export async function readStreamMemory(
-  database: Database,
-  stream: string,
-): Promise<{ created: string | undefined; lastSeq: number }> {
-  const row = await database.row(memory, null, [stream]);
-  return { created: row?.created ?? undefined, lastSeq: Number(row?.last_seq ?? 0n) };
-}
-
-/** Remembers when the stream was created. */
-export async function rememberStream(database: Database, stream: string, created: string): Promise<void> {
-  await database.execute(remember, null, [stream, created]);
-}
-
-/** Makes all events beyond `lastSeq`, and those of the last ten minutes, unpublished again; returns how many. */
-export function unpublish(database: Database, lastSeq: number): Promise<number> {
-  // Thirty days of events may be many.
-  return withTx(database, null, (tx) => tx.execute(reset, null, [lastSeq]), { statementTimeoutMs: 120_000 });
-}
-
-/** How far the relay is behind: events that wait, and the age of the oldest. For metrics and alerts. */
+/** How far the relay is behind: events that wait (counted up to 100,000), and the age of the oldest. For metrics and alerts. */
 export async function outboxLag(database: Database): Promise<{ waiting: number; oldestMs: number }> {
   const row = await database.row(lag, null);
   return { waiting: Number(row?.waiting ?? 0n), oldestMs: Number(row?.oldest_ms ?? 0) };
 }
 
-const unpublished = unscoped<OutboxRow>(
-  'events.unpublished',
-  `select event_id, aggregate_id, aggregate_seq, type, test_mode, payload
-   from outbox o
-   where published_at is null and payload is not null
-     and not exists (
-       select from outbox earlier
-       where earlier.aggregate_id = o.aggregate_id and earlier.aggregate_seq < o.aggregate_seq
-         and earlier.event_id > o.event_id and earlier.published_at is null and earlier.payload is not null
-     )
-   order by event_id limit $1`,
-);
-// Not waited for on disk: what a crash forgets is published again under the same id, and taken once.
-// Its arrays stand behind selects, so that one plan is kept for all of them (ADR 3).
-const mark = unscoped(
-  'events.mark_published',
-  `update outbox o set published_at = clock_timestamp(), stream_seq = v.seq
-   from unnest((select $1::text[]), (select $2::bigint[])) as v (id, seq), (select set_config('synchronous_commit', 'off', true) as set) soon
-   where o.event_id = v.id and soon.set is not null`,
-);
-const memory = unscoped<{ created: string | null; last_seq: bigint | null }>(
-  'events.stream_memory',
-  `select (select created from outbox_stream where stream = $1) as created,
-          (select max(stream_seq) from outbox where stream_seq is not null) as last_seq`,
-);
-const remember = unscoped(
-  'events.remember_stream',
-  `insert into outbox_stream (stream, created) values ($1, $2) on conflict (stream) do update set created = excluded.created`,
-);
-const reset = unscoped(
-  'events.unpublish',
-  `update outbox set published_at = null, stream_seq = null
-   where stream_seq > $1 or published_at > now() - interval '10 minutes'`,
+// `offset 0` keeps the look-up of the event behind the queue's order, whatever the planner believes of the queue's size. The first event of an
+// aggregate has none before it.
+const queue = unscoped<Omit<OutboxRow, 'payload'> & { payload: Buffer | null }>(
+  'events.queue',
+  `select q.event_id, o.aggregate_id, o.aggregate_seq, o.type, o.test_mode, o.payload
+   from outbox_queue q
+   left join lateral (
+     select aggregate_id, aggregate_seq, type, test_mode, payload from outbox where event_id = q.event_id offset 0
+   ) o on true
+   where case when o.aggregate_seq > 1 then not exists (
+       select from outbox earlier join outbox_queue waits using (event_id)
+       where earlier.aggregate_id = o.aggregate_id and earlier.aggregate_seq < o.aggregate_seq and earlier.event_id > q.event_id
+     ) else true end
+   order by q.event_id limit ${BATCH_ROWS}`,
 );
 const lag = unscoped<{ waiting: bigint; oldest_ms: number | null }>(
   'events.lag',
-  `select count(*) as waiting, extract(epoch from now() - min(created_at))::float8 * 1000 as oldest_ms
-   from outbox where published_at is null and payload is not null`,
+  `select (select count(*) from (select from outbox_queue limit 100000) counted) as waiting,
+          (select extract(epoch from clock_timestamp() - o.created_at)::float8 * 1000
+           from (select event_id from outbox_queue order by event_id limit 1) q join outbox o using (event_id)) as oldest_ms`,
 );

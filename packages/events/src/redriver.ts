@@ -2,12 +2,17 @@ import type { ConsumeOptions } from './consumer-definition.ts';
 import { deadEvent, noteFailedRedrive, redrive, requestedRedrives } from './dead-letters.ts';
 import { errorLabel } from './logger.ts';
 import { isTransientFailure } from './transient-failure.ts';
+import { registerRedriver } from './wake.ts';
 import { Waker } from './waker.ts';
 
-/** Deals again with the dead letters of a consumer that an operator asks for, until it is stopped. Needs the database alone, and no NATS. */
+/**
+ * Deals again with the dead letters of a consumer that an operator asks for, until it is stopped. It is woken by the request, and looks every 30
+ * seconds besides: the process that is woken may die. Needs the database alone, and no NATS.
+ */
 export function startRedriver(options: ConsumeOptions): { stop(): Promise<void> } {
-  const { service, consumer, logger } = options;
+  const { database, service, consumer, logger } = options;
   const waker = new Waker();
+  const unregister = registerRedriver(database, () => waker.wake());
   let stopping = false;
 
   const running = (async () => {
@@ -26,13 +31,14 @@ export function startRedriver(options: ConsumeOptions): { stop(): Promise<void> 
   return {
     async stop() {
       stopping = true;
+      unregister();
       waker.wake();
       await running;
     },
   };
 }
 
-const POLL_MS = 1_000;
+const POLL_MS = 30_000;
 const RETRY_MS = 1_000;
 const BATCH = 50;
 

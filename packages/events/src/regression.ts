@@ -2,29 +2,33 @@ import { type Database, isUniqueViolation } from '@eligo/postgres';
 import type { EventConnection } from './connection.ts';
 import { type EventLogger, errorLabel } from './logger.ts';
 import { streamOf } from './names.ts';
-import { markPublished, readStreamMemory, rememberStream, unpublish } from './outbox.ts';
+import { lastPosition, recordPublished } from './positions.ts';
 import { MAX_IN_FLIGHT, type Stored } from './publish-batch.ts';
-import { noteRepair } from './repairs.ts';
+import { beginRepair } from './repairs.ts';
+import { rememberedStream, rememberStream } from './stream-memory.ts';
 import { applySettings, type StreamOptions, StreamRefused } from './stream-settings.ts';
 import { createStream, findStream, recreateConsumers } from './streams.ts';
 
-/** Watches over whether the stream still holds what it acknowledged, and repairs it from the outbox when it does not. */
+/** Watches over whether the stream still holds what it acknowledged, and begins a repair from the outbox when it does not. */
 export interface RegressionDetector {
   /**
-   * At each (re)connect, before anything is published, and every ten seconds. Creates the stream when there is none, and makes one that was
-   * made by another release be as this one has it.
+   * When this process begins to lead (`isFirst`), at each reconnect, before anything is published, and every ten seconds. Creates the stream
+   * when there is none, and makes one that was made by another release be as this one has it. Returns whether a repair was begun.
    */
-  inspect(): Promise<void>;
-  /** Notes where events are stored, unless the places prove that the stream went back, which it then repairs. */
-  record(stored: readonly Stored[]): Promise<void>;
+  inspect(isFirst?: boolean): Promise<boolean>;
+  /**
+   * Notes where events are stored and takes them out of the queue, unless the places prove that the stream went back: then it begins a repair
+   * and returns true.
+   */
+  record(stored: readonly Stored[], dequeue: readonly string[]): Promise<boolean>;
 }
 
 /**
  * A JetStream directory may come back older than what was acknowledged from it (the server syncs every two minutes, and disks are restored).
  * Its consumers' positions may then lie beyond its end, and what is published next is given to nobody, without an error. The signs are: the
  * stream is missing, was created at another time, or ends before the last place that the outbox knows; or, when events were published before
- * anyone looked, a place that another event has. The remedy: every durable consumer begins anew, and everything that may be lost is
- * published again.
+ * anyone looked, a place that was taken before. The remedy: the durable consumers whose positions are lost begin anew where the stream was
+ * cut, and everything that may be lost is published again, by a repair.
  */
 export function regressionDetector(
   database: Database,
@@ -34,40 +38,42 @@ export function regressionDetector(
   options: StreamOptions = {},
 ): RegressionDetector {
   const stream = streamOf(service);
+  let created: string | undefined;
   let lastSeq = 0;
 
-  async function inspect(): Promise<void> {
-    const memory = await readStreamMemory(database, stream);
-    lastSeq = memory.lastSeq;
+  async function inspect(isFirst = true): Promise<boolean> {
+    // Only the process that leads writes them down, so that it has to read them once.
+    if (isFirst) [created, lastSeq] = [await rememberedStream(database, stream), await lastPosition(database)];
     const found = await findStream(connection, service);
     if (found === undefined) {
-      const { created } = await createStream(connection, service, options);
-      if (memory.created !== undefined || memory.lastSeq > 0) await repair('missing', -1);
-      await rememberStream(database, stream, created);
-      return;
+      const made = await createStream(connection, service, options);
+      if (created !== undefined || lastSeq > 0) return repair('missing', -1, made.created);
+      await remember(made.created);
+      return false;
     }
     await applySettings(connection, service, found, options, logger);
-    if (memory.created !== undefined && memory.created !== found.created) {
-      await repair('recreated', -1);
-      await rememberStream(database, stream, found.created);
-    } else if (found.state.last_seq < memory.lastSeq) {
-      await repair('gone back', found.state.last_seq);
-    } else if (memory.created === undefined) {
-      await rememberStream(database, stream, found.created);
-    }
+    if (created !== undefined && created !== found.created) return repair('recreated', -1, found.created);
+    if (found.state.last_seq < lastSeq) return repair('gone back', found.state.last_seq);
+    if (created === undefined) await remember(found.created);
+    return false;
   }
 
-  async function record(stored: readonly Stored[]): Promise<void> {
-    if (stored.length === 0) return;
+  async function remember(time: string): Promise<void> {
+    await rememberStream(database, stream, time);
+    created = time;
+  }
+
+  async function record(stored: readonly Stored[], dequeue: readonly string[]): Promise<boolean> {
     // Only this relay publishes to this stream, so what is new comes after all that was.
     const reused = stored.filter(({ duplicate, streamSeq }) => !duplicate && streamSeq <= lastSeq);
     if (reused.length > 0) return repairFrom(reused);
     try {
-      await markPublished(database, stored);
+      await recordPublished(database, { stored, dequeue, lastSeq });
       lastSeq = Math.max(lastSeq, ...stored.map(({ streamSeq }) => streamSeq));
+      return false;
     } catch (error) {
-      if (!isUniqueViolation(error, 'outbox_stream_seq')) throw error;
-      await repairFrom(stored);
+      if (!isUniqueViolation(error, 'places_ascend')) throw error;
+      return repairFrom(stored);
     }
   }
 
@@ -75,30 +81,31 @@ export function regressionDetector(
   const repairFrom = (reused: readonly Stored[]) =>
     repair('gone back unseen', Math.min(...reused.map(({ streamSeq }) => streamSeq)) - 1 - 2 * MAX_IN_FLIGHT);
 
-  // In this order: a repair that dies in between leaves the sign that it is needed.
-  async function repair(how: string, kept: number): Promise<void> {
-    const consumers = await recreateConsumers(connection, service);
-    const events = await unpublish(database, Math.max(kept, 0));
-    await noteRepair(database, { stream, how, keptSeq: kept, consumers, events });
-    lastSeq = (await readStreamMemory(database, stream)).lastSeq;
-    logger.error({ service, how, kept, consumers, events }, 'the stream has lost events; they are published again');
+  // In this order: a process that dies in between leaves the sign that a repair is needed.
+  async function repair(how: string, keptSeq: number, createdNow?: string): Promise<true> {
+    const consumers = await recreateConsumers(connection, service, keptSeq);
+    await beginRepair(database, { stream, how, keptSeq, consumers, created: createdNow });
+    if (createdNow !== undefined) created = createdNow;
+    lastSeq = await lastPosition(database);
+    logger.error({ service, how, kept: keptSeq, consumers }, 'the stream has lost events; they are published again');
+    return true;
   }
 
   return { inspect, record };
 }
 
-/** Inspects, and on failure says so; the relay tries again. */
+/** Inspects, and on failure says so; the relay tries again. Undefined: it failed; otherwise whether a repair was begun. */
 export async function inspectOrReport(
   detector: RegressionDetector,
+  isFirst: boolean,
   service: string,
   logger: EventLogger,
-): Promise<boolean> {
+): Promise<boolean | undefined> {
   try {
-    await detector.inspect();
-    return true;
+    return await detector.inspect(isFirst);
   } catch (error) {
     if (error instanceof StreamRefused) logger.error({ service }, `nothing is published: ${error.message}`);
     else logger.warn({ service, error: errorLabel(error) }, 'the stream could not be inspected');
-    return false;
+    return undefined;
   }
 }

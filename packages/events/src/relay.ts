@@ -1,11 +1,12 @@
 import { type Database, openSession, type Session } from '@eligo/postgres';
 import type { EventConnection } from './connection.ts';
 import { type EventLogger, errorLabel } from './logger.ts';
-import { readUnpublished } from './outbox.ts';
+import { readQueue } from './outbox.ts';
 import { publishBatch } from './publish-batch.ts';
 import { inspectOrReport, type RegressionDetector, regressionDetector } from './regression.ts';
+import { Repairer } from './repairer.ts';
 import type { StreamOptions } from './stream-settings.ts';
-import { registerRelay, WAKE_CHANNEL } from './wake.ts';
+import { REDRIVE_CHANNEL, registerRelay, WAKE_CHANNEL, wakeLocalRedrivers } from './wake.ts';
 import { Waker } from './waker.ts';
 
 /** What a relay needs. */
@@ -30,11 +31,13 @@ export interface Relay {
 
 /**
  * Publishes the service's outbox to its stream. Of all processes of a service one leads, by an advisory lock on a connection of its own; it
- * is woken by commits (a call or NOTIFY) and looks every 500 ms besides.
+ * is woken by commits (a call or NOTIFY). It looks every ten seconds besides, since a process may die between its commit and its NOTIFY.
+ * While the stream is repaired, every slice of the repair follows a look for new events.
  */
 export function startRelay(options: RelayOptions): Relay {
   const { database, service, connection, logger } = options;
   const detector = options.detector ?? regressionDetector(database, connection, service, logger, options.stream);
+  const repairer = new Repairer({ database, connection, service, logger, detector });
   const waker = new Waker();
   const counts = { published: 0, batches: 0 };
   let leading = false;
@@ -53,7 +56,12 @@ export function startRelay(options: RelayOptions): Relay {
 
   async function leadOnce(): Promise<void> {
     let alive = true;
-    const session = await openSession(database, `relay ${service}`, () => waker.wake());
+    let schema: string | undefined;
+    const session = await openSession(database, `relay ${service}`, (channel, payload) => {
+      if (payload !== schema) return;
+      if (channel === REDRIVE_CHANNEL) wakeLocalRedrivers(database);
+      else waker.wake();
+    });
     void session.closed.then(() => {
       alive = false;
       waker.wake();
@@ -62,6 +70,10 @@ export function startRelay(options: RelayOptions): Relay {
       while (!stopping && alive && !(await tryToLead(session))) await waker.wait(RETRY_MS);
       if (stopping || !alive) return;
       await session.query(`listen ${WAKE_CHANNEL}`);
+      await session.query(`listen ${REDRIVE_CHANNEL}`);
+      [{ schema } = { schema }] = await session.query<{ schema: string }>('select current_schema() as schema');
+      // What was requested before this process listened.
+      wakeLocalRedrivers(database);
       const unregister = registerRelay(database, () => waker.wake());
       leading = true;
       try {
@@ -77,29 +89,41 @@ export function startRelay(options: RelayOptions): Relay {
 
   async function publishUntil(isOver: () => boolean): Promise<void> {
     let inspectedIncarnation = 0;
-    let inspectedAt = 0;
+    let inspectedAt = Number.NEGATIVE_INFINITY;
+    await repairer.look();
     while (!isOver()) {
       if (!connection.isConnected()) {
-        await waker.wait(POLL_MS);
+        await waker.wait(RETRY_MS);
         continue;
       }
       const incarnation = connection.incarnation();
-      if (incarnation !== inspectedIncarnation || performance.now() - inspectedAt > INSPECT_MS) {
-        if (!(await inspectOrReport(detector, service, logger))) {
-          await waker.wait(POLL_MS);
+      const begun = performance.now();
+      if (incarnation !== inspectedIncarnation || begun - inspectedAt >= INSPECT_MS) {
+        const isRepairNeeded = await inspectOrReport(detector, inspectedIncarnation === 0, service, logger);
+        if (isRepairNeeded === undefined) {
+          await waker.wait(RETRY_MS);
           continue;
         }
+        if (isRepairNeeded) await repairer.look();
         inspectedIncarnation = incarnation;
-        inspectedAt = performance.now();
+        inspectedAt = begun;
       }
-      const rows = await readUnpublished(database, BATCH_ROWS);
+      waker.reset();
+      // A request to stop that came before is among what was forgotten.
+      if (isOver()) return;
+      const { rows, gone, isFull } = await readQueue(database);
       const stored = rows.length === 0 ? [] : await publishBatch(connection, service, rows, logger);
-      await detector.record(stored);
+      if (await detector.record(stored, [...gone, ...stored.map(({ eventId }) => eventId)])) await repairer.look();
       counts.published += stored.length;
       counts.batches += 1;
+      const isRefused = rows.length > 0 && stored.length === 0;
       // Nothing was taken: perhaps the stream is not there any more.
-      if (rows.length > 0 && stored.length === 0) inspectedAt = Number.NEGATIVE_INFINITY;
-      if (rows.length < BATCH_ROWS || stored.length === 0) await waker.wait(POLL_MS);
+      if (isRefused) inspectedAt = Number.NEGATIVE_INFINITY;
+      const repairMs = await repairer.step();
+      if (isRefused) await waker.wait(RETRY_MS);
+      else if (!isFull && repairMs !== 0) await waker.wait(repairMs ?? POLL_MS);
+      // Under load more events have come meanwhile: a batch of them costs little more than one.
+      if (!isFull && rows.length > 0 && repairMs === undefined) await gather(begun);
     }
   }
 
@@ -114,10 +138,16 @@ export function startRelay(options: RelayOptions): Relay {
   };
 }
 
-const BATCH_ROWS = 200;
-const POLL_MS = 500;
+const POLL_MS = 10_000;
 const RETRY_MS = 500;
 const INSPECT_MS = 10_000;
+/** The least time from batch to batch while events keep coming. The first event after a pause is published at once. */
+const GATHER_MS = 20;
+
+async function gather(begun: number): Promise<void> {
+  const restMs = begun + GATHER_MS - performance.now();
+  if (restMs > 0) await new Promise((resolve) => setTimeout(resolve, restMs));
+}
 
 async function tryToLead(session: Session): Promise<boolean> {
   const [row] = await session.query<{ won: boolean }>(

@@ -3,8 +3,8 @@ import { wakeRelay } from './wake.ts';
 
 /**
  * Has events published again that the outbox still holds: every consumer is given them once more, and those that have dealt with them drop the
- * repetition. What was published within the last minutes is left out: the server would take it for a duplicate. What is not published yet is
- * on its way and counts as asked for. Returns what was asked for, and what has to wait; what is in neither is not there any more.
+ * repetition. What may have been published within the last minutes is left out: the server would take it for a duplicate. What is not published
+ * yet is on its way and counts as asked for. Returns what was asked for, and what has to wait; what is in neither is not there any more.
  */
 export async function publishAgain(
   database: Database,
@@ -22,12 +22,18 @@ const windowSeconds = 130;
 const again = unscoped<{ event_id: string; state: 'asked' | 'too_recent' }>(
   'events.publish_again',
   `with found as (
-     select event_id, published_at from outbox where event_id = any($1) and payload is not null for no key update
-   ), reset as (
-     update outbox o set published_at = null, stream_seq = null from found f
-     where o.event_id = f.event_id and f.published_at < clock_timestamp() - make_interval(secs => $2)
-     returning o.event_id
+     select event_id, exists (select from outbox_queue q where q.event_id = o.event_id) as is_queued,
+            coalesce(published_at > clock_timestamp() - make_interval(secs => $2), false) as is_marked
+     from outbox o where event_id = any($1) and payload is not null
+   ), recent as (
+     -- What was published lately is no older than this.
+     select coalesce(min(oldest_event_id), '~') as event_id from outbox_positions
+     where ended_at > clock_timestamp() - make_interval(secs => $2)
+   ), asked as (
+     insert into outbox_queue select f.event_id from found f, recent r
+     where not f.is_queued and not f.is_marked and f.event_id < r.event_id
+     on conflict do nothing returning event_id
    )
-   select f.event_id, case when f.published_at is null or r.event_id is not null then 'asked' else 'too_recent' end as state
-   from found f left join reset r using (event_id) order by f.event_id`,
+   select f.event_id, case when f.is_queued or a.event_id is not null then 'asked' else 'too_recent' end as state
+   from found f left join asked a using (event_id) order by f.event_id`,
 );

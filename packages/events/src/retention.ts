@@ -4,13 +4,16 @@ import { type Database, unscoped } from '@eligo/postgres';
 export interface Retention {
   /** At least 7; 14 by default. It bounds how old a JetStream directory may come back. */
   readonly outboxDays?: number;
-  /** At least 31, so that whatever the stream (30 days) can still deliver is known; 32 by default. */
+  /**
+   * At least 31; 46 by default. A repair may put an event into the stream again after 14 days, where it can be delivered for 30 more: its id must be
+   * known until then.
+   */
   readonly inboxDays?: number;
 }
 
 /** Deletes what is older, at most `batch` of each kind; returns how many rows. A job calls it until it returns little. */
 export async function pruneEvents(database: Database, retention: Retention = {}, batch = 5_000): Promise<number> {
-  const { outboxDays = 14, inboxDays = 32 } = retention;
+  const { outboxDays = 14, inboxDays = 46 } = retention;
   return Number((await database.row(prune, null, [outboxDays, inboxDays, batch]))?.pruned ?? 0n);
 }
 

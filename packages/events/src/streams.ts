@@ -61,20 +61,36 @@ export async function consumerLag(
   return info && { pending: info.num_pending, unacknowledged: info.num_ack_pending };
 }
 
-/**
- * Deletes and recreates every durable consumer of the service's stream, so that each is given everything again: one whose position is beyond
- * what the stream has lost would not be given what comes in its place. Inboxes take care of what is given twice.
- */
-export async function recreateConsumers(connection: EventConnection, service: string): Promise<number> {
-  const stream = streamOf(service);
+/** The durable consumers of the service's stream. */
+export async function consumersOf(connection: EventConnection, service: string): Promise<ConsumerInfo[]> {
   const consumers: ConsumerInfo[] = [];
-  for await (const info of connection.manager.consumers.list(stream)) consumers.push(info);
-  for (const { name, config } of consumers) {
-    if (!config.durable_name) continue;
-    await connection.manager.consumers.delete(stream, name);
-    await connection.manager.consumers.add(stream, consumerConfig(name, config.filter_subject ?? subjectsOf(service)));
+  for await (const info of connection.manager.consumers.list(streamOf(service))) {
+    if (info.config.durable_name) consumers.push(info);
   }
-  return consumers.length;
+  return consumers;
+}
+
+/**
+ * Deletes and recreates the durable consumers of the service's stream whose positions are beyond what the stream has kept: they would not be
+ * given what comes in its place. Each begins behind the last kept event that it has acknowledged. Returns how many there were. Inboxes take
+ * care of what is given twice.
+ */
+export async function recreateConsumers(
+  connection: EventConnection,
+  service: string,
+  keptSeq: number,
+): Promise<number> {
+  const stream = streamOf(service);
+  const lost = (await consumersOf(connection, service)).filter(({ delivered }) => delivered.stream_seq > keptSeq);
+  for (const { name, config, ack_floor } of lost) {
+    const startSeq = Math.max(0, Math.min(ack_floor.stream_seq, keptSeq)) + 1;
+    await connection.manager.consumers.delete(stream, name);
+    await connection.manager.consumers.add(stream, {
+      ...consumerConfig(name, config.filter_subject ?? subjectsOf(service)),
+      ...(startSeq > 1 ? { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: startSeq } : {}),
+    });
+  }
+  return lost.length;
 }
 
 function consumerConfig(durable: string, filterSubject: string): Partial<ConsumerConfig> {

@@ -8,6 +8,11 @@ export class Waker {
     this.#end?.();
   }
 
+  /** Forgets a wake that nobody has waited for: what it told of is looked at now. */
+  reset(): void {
+    this.#woken = false;
+  }
+
   async wait(ms: number): Promise<void> {
     if (!this.#woken) {
       await new Promise<void>((resolve) => {

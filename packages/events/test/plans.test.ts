@@ -5,10 +5,16 @@ import { eventsDatabase } from './support.ts';
 
 /** By statement, why it may read an index without a condition, or a table. */
 const onPurpose = new Map([
-  ['events.unpublished', 'the partial index holds only what is still to be published'],
-  ['events.lag', 'the partial index holds only what is still to be published'],
-  ['events.stream_memory', 'it reads the last entry of the index'],
-  ['events.unpublish', 'a repair may have to touch every row'],
+  ['events.queue', 'the queue holds only what is still to be published'],
+  ['events.lag', 'the queue holds only what is still to be published, and is counted up to a bound'],
+  ['events.append', 'the table has one row'],
+  ['events.append_all', 'the table has one row'],
+  ['events.last_position', 'there is a row for each minute of 45 days at most'],
+  ['events.first_lost', 'there is a row for each minute of 45 days at most'],
+  ['events.forget_positions', 'there is a row for each minute of 45 days at most'],
+  ['events.publish_again', 'there is a row for each minute of 45 days at most'],
+  ['events.begin_repair', 'it reads the first and the last entry of the index'],
+  ['events.open_repair', 'there are few or none'],
   ['events.list_dead_letters', 'there are few or none'],
   ['events.count_dead_letters', 'there are few or none'],
   ['events.request_redrive', 'there are few or none'],

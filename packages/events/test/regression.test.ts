@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type RegressionDetector, regressionDetector } from '../src/index.ts';
-import { markPublished } from '../src/outbox.ts';
+import { recordPublished } from '../src/positions.ts';
 import { type NatsProcess, natsProcess } from './nats-process.ts';
 import { type Stage, stage } from './stage.ts';
 import { appendSome, type EventsDatabase, eventsDatabase, until } from './support.ts';
@@ -29,8 +29,11 @@ afterEach(async () => {
 
 /** Looks at nothing: what a relay without a detector does. */
 const blind = (): RegressionDetector => ({
-  inspect: async () => undefined,
-  record: (stored) => markPublished(on.alpha, stored),
+  inspect: async () => false,
+  async record(stored, dequeue) {
+    await recordPublished(on.alpha, { stored, dequeue, lastSeq: 0 });
+    return false;
+  },
 });
 
 /**
@@ -60,16 +63,14 @@ async function putBackOlder(what: 'messages' | 'everything'): Promise<void> {
 }
 
 async function unpublished(): Promise<number> {
-  const [row] = await on.database.admin<{ n: number }>(
-    'select count(*)::int as n from alpha.outbox where published_at is null',
-  );
+  const [row] = await on.database.admin<{ n: number }>('select count(*)::int as n from alpha.outbox_queue');
   return row?.n ?? 0;
 }
 
 test('without the detector an older directory, put back, delivers none of the next 100 events', async () => {
   await putBackOlder('messages');
-  // The index would refuse what a relay without a detector writes down.
-  await on.database.admin('drop index alpha.outbox_stream_seq');
+  // The trigger would refuse what a relay without a detector writes down.
+  await on.database.admin('alter table alpha.outbox_positions disable trigger places_ascend');
   await on.relay({ detector: blind() });
   const consumer = await on.consumer();
   await appendSome(on.alpha, 100);
@@ -101,8 +102,8 @@ test('events that were published before anyone looked prove the loss by the plac
   let inspections = 0;
   // The first look finds nothing, as if it came before the loss.
   const late: RegressionDetector = {
-    inspect: async () => void (inspections++ > 0 && (await detector.inspect())),
-    record: (stored) => detector.record(stored),
+    inspect: async () => inspections++ > 0 && detector.inspect(),
+    record: (stored, dequeue) => detector.record(stored, dequeue),
   };
   await on.relay({ connection, detector: late });
   await on.consumer();

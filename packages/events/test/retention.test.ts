@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { outboxLag, pruneEvents } from '../src/index.ts';
+import type { Database } from '@eligo/postgres';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { pruneEvents } from '../src/index.ts';
 import { appendSome, type EventsDatabase, eventsDatabase } from './support.ts';
 
 let database: EventsDatabase;
@@ -8,41 +9,96 @@ beforeAll(async () => {
   database = await eventsDatabase();
 });
 afterAll(() => database.drop());
+afterEach(() => database.empty());
 
-test('what was published long ago goes, its number stays, and what was not published stays', async () => {
+const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000);
+
+/** Appends an event and makes it, and its publishing, that old. */
+async function appendOld(alpha: Database, days: number, publishedDays: number | null, aggregate: string) {
+  const [id] = await appendSome(alpha, 1, aggregate);
+  await database.admin('update alpha.outbox set created_at = $2 where event_id = $1', [id, daysAgo(days)]);
+  if (publishedDays === null) return id;
+  await database.admin('delete from alpha.outbox_queue where event_id = $1', [id]);
+  await database.admin(
+    `insert into alpha.outbox_positions (minute, last_seq, oldest_event_id, oldest_new_event_id, ended_at)
+     values (date_trunc('minute', $2::timestamptz), 1 + coalesce((select max(last_seq) from alpha.outbox_positions), 0), $1, $1, $2)
+     on conflict do nothing`,
+    [id, daysAgo(publishedDays)],
+  );
+  return id;
+}
+
+const left = async () =>
+  (await database.admin<{ event_id: string }>('select event_id from alpha.outbox order by event_id')).map(
+    ({ event_id }) => event_id,
+  );
+
+test('what was published long ago goes without a trace, and the numbers of its aggregate go on ascending', async () => {
   const alpha = database.open('alpha');
-  await appendSome(alpha, 3, 'old');
-  const [unpublished] = await appendSome(alpha, 1, 'waiting');
-  const [young] = await appendSome(alpha, 1, 'young');
-  await database.admin(
-    `update alpha.outbox set published_at = now() - interval '15 days', stream_seq = aggregate_seq where aggregate_id = 'old'`,
-  );
-  await database.admin(
-    `update alpha.outbox set published_at = now() - interval '13 days', stream_seq = 9 where aggregate_id = 'young'`,
-  );
+  for (let i = 0; i < 3; i++) await appendOld(alpha, 15, 15, 'old');
+  const young = await appendOld(alpha, 13, 13, 'young');
   expect(await pruneEvents(alpha)).toBe(3);
-  const left = await database.admin(
-    'select event_id, aggregate_seq::int as seq, payload is null as blank from alpha.outbox order by seq desc, aggregate_id desc',
+  expect(await left()).toEqual([young]);
+  await appendSome(alpha, 2, 'old');
+  await appendSome(alpha, 1, 'young');
+  const numbers = await database.admin(
+    'select aggregate_id as a, aggregate_seq::int as seq from alpha.outbox order by event_id',
   );
-  expect(left).toMatchObject([
-    { seq: 3, blank: true },
-    { event_id: young, seq: 1, blank: false },
-    { event_id: unpublished, seq: 1, blank: false },
+  expect(numbers).toEqual([
+    { a: 'young', seq: 1 },
+    { a: 'old', seq: 4 },
+    { a: 'old', seq: 5 },
+    { a: 'young', seq: 2 },
   ]);
-  expect((await outboxLag(alpha)).waiting).toBe(1);
-  await appendSome(alpha, 1, 'old');
-  const [next] = await database.admin(
-    "select max(aggregate_seq)::int as seq from alpha.outbox where aggregate_id = 'old'",
-  );
-  expect(next).toEqual({ seq: 4 });
-  // It is blank already and has nothing more to give.
   expect(await pruneEvents(alpha)).toBe(0);
+});
+
+test('the numbers of an aggregate ascend however often retention takes all its events', async () => {
+  const alpha = database.open('alpha');
+  const numbers: number[] = [];
+  for (let round = 0; round < 4; round++) {
+    const [id] = await appendSome(alpha, 1, 'again');
+    const [row] = await database.admin<{ seq: number }>(
+      'select aggregate_seq::int as seq from alpha.outbox where event_id = $1',
+      [id],
+    );
+    numbers.push(row?.seq ?? 0);
+    await database.admin("update alpha.outbox set created_at = now() - interval '20 days'");
+    await database.admin('delete from alpha.outbox_queue');
+    await pruneEvents(alpha);
+    expect(await left()).toEqual([]);
+  }
+  expect(numbers).toEqual([1, 2, 3, 4]);
+});
+
+test('what waits stays, and so does what was published late, and what a repair still has to publish', async () => {
+  const alpha = database.open('alpha');
+  const gone = await appendOld(alpha, 40, 40, 'a');
+  const repaired = await appendOld(alpha, 30, 30, 'b');
+  const late = await appendOld(alpha, 30, 3, 'c');
+  const waiting = await appendOld(alpha, 30, null, 'd');
+  await database.admin(
+    `insert into alpha.outbox_repairs (stream, how, kept_seq, consumers, events, after_event_id, last_event_id)
+     values ('ELIGO_ALPHA', 'missing', -1, 0, 0, $1, $2)`,
+    [gone, waiting],
+  );
+  expect(await pruneEvents(alpha)).toBe(0);
+  expect(await left()).toEqual([gone, repaired, late, waiting]);
+  await database.admin('update alpha.outbox_repairs set after_event_id = $1', [repaired]);
+  expect(await pruneEvents(alpha)).toBe(1);
+  await database.admin('update alpha.outbox_repairs set finished_at = now()');
+  expect(await pruneEvents(alpha)).toBe(1);
+  expect(await left()).toEqual([late, waiting]);
+  await database.admin('delete from alpha.outbox_queue');
+  expect(await pruneEvents(alpha)).toBe(0);
+  await database.admin("update alpha.outbox_positions set minute = minute - interval '12 days'");
+  expect(await pruneEvents(alpha)).toBe(2);
 });
 
 test('inbox ids outlive everything that can still be delivered', async () => {
   const beta = database.open('beta');
   await database.admin(
-    `insert into beta.inbox values ('c', 'old', now() - interval '33 days'), ('c', 'young', now() - interval '31 days')`,
+    `insert into beta.inbox values ('c', 'old', now() - interval '47 days'), ('c', 'young', now() - interval '45 days')`,
   );
   expect(await pruneEvents(beta)).toBe(1);
   expect(await database.admin('select event_id from beta.inbox')).toEqual([{ event_id: 'young' }]);
@@ -64,6 +120,9 @@ test('an event cannot be changed, removed or un-published by its service', async
     'delete from outbox',
     "update outbox set type = 'x'",
     'delete from inbox',
+    'update outbox_pruned set aggregate_seq = 0',
+    'delete from outbox_pruned',
+    "update outbox_repairs set how = 'x'",
   ]) {
     await expect(alpha.execute(unscoped('r', text), null)).rejects.toMatchObject({ code: '42501' });
   }

@@ -87,8 +87,11 @@ test('what was found lost is written down for whoever asks later', async () => {
   await manager.streams.delete('ELIGO_ALPHA');
   await appendSome(on.alpha, 1);
   await until(async () => (await on.effects()).events === 6, 25_000);
+  await until(async () => (await listRepairs(on.alpha))[0]?.finishedAt instanceof Date);
   const [repair] = await listRepairs(on.alpha);
-  expect(repair).toMatchObject({ stream: 'ELIGO_ALPHA', how: 'missing', keptSeq: -1, events: 5 });
+  // The new one may be among them: it was published before the repair came to its place.
+  expect([5, 6]).toContain(repair?.events);
+  expect(repair).toMatchObject({ stream: 'ELIGO_ALPHA', how: 'missing', keptSeq: -1 });
 }, 40_000);
 
 test('a consumer says how far it is behind', async () => {

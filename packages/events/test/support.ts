@@ -67,12 +67,19 @@ export async function eventsDatabase(): Promise<EventsDatabase> {
     },
     async empty() {
       await Promise.all(opened.splice(0).map((database) => database.close()));
-      const tables = ['outbox', 'outbox_stream', 'outbox_repairs', 'inbox', 'dead_letters'];
+      const tables = [
+        'outbox',
+        'outbox_queue',
+        'outbox_positions',
+        'outbox_stream',
+        'outbox_repairs',
+        'inbox',
+        'dead_letters',
+      ];
       const all = ['alpha', 'beta'].flatMap((schema) => tables.map((table) => `${schema}.${table}`));
       await admin.query(`truncate ${all.join(', ')}, beta.effects`);
-      await admin.query(
-        'create unique index if not exists outbox_stream_seq on alpha.outbox (stream_seq) where stream_seq is not null',
-      );
+      await admin.query(`alter table alpha.outbox_positions enable trigger places_ascend`);
+      await admin.query(`update alpha.outbox_pruned set aggregate_seq = 0, event_id = ''`);
     },
     async drop() {
       await Promise.all(opened.map((database) => database.close()));

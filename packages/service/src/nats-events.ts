@@ -3,6 +3,7 @@ import {
   connectNats,
   consume,
   countDeadLetters,
+  currentRepair,
   outboxLag,
   provideEventContext,
   type RunningConsumer,
@@ -30,10 +31,23 @@ export const connectNatsEvents: ConnectEvents = async (options) => {
     },
     startRelay(database) {
       const lag = keptFor(scrapeMs, () => outboxLag(database));
-      metrics.gauge('outbox_waiting', 'Events that are not published yet', async () => (await lag()).waiting);
+      metrics.gauge(
+        'outbox_waiting',
+        'Events that are not published yet, counted up to 100,000',
+        async () => (await lag()).waiting,
+      );
       metrics.gauge('outbox_oldest_seconds', 'Age of the oldest event that is not published yet', async () => {
         return (await lag()).oldestMs / 1_000;
       });
+      const repair = keptFor(scrapeMs, () => currentRepair(database));
+      metrics.gauge('outbox_repair_events', 'Events that the repair under way has published again', async () => {
+        return (await repair())?.events ?? 0;
+      });
+      metrics.gauge(
+        'outbox_repair_remaining_seconds',
+        'Time span of events that the repair under way still has to publish',
+        async () => ((await repair())?.remainingMs ?? 0) / 1_000,
+      );
       metrics.gauge('dead_letters', 'Events that were put aside', () => countDeadLetters(database));
       return startRelay({ database, service, connection, logger, stream: { replicas: streamReplicas } });
     },

@@ -33,7 +33,8 @@ beforeAll(async () => {
 afterAll(() => on.close());
 
 // What the packages that the service stands on keep in its schema has their own tests.
-const ofPackages = "('dead_letters', 'inbox', 'migrations', 'outbox', 'outbox_repairs', 'outbox_stream')";
+const ofPackages =
+  "('dead_letters', 'inbox', 'migrations', 'outbox', 'outbox_positions', 'outbox_pruned', 'outbox_queue', 'outbox_repairs', 'outbox_stream')";
 
 /** A change that a check refuses, whatever the triggers would say of it; by constraint, of which some have several sides. */
 const violations: readonly (readonly [constraint: string, change: string])[] = [

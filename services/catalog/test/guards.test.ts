@@ -53,7 +53,17 @@ describe('row-level security', () => {
       `select relname as name from pg_class where relnamespace = 'catalog'::regnamespace and relkind = 'r'
        and not (relrowsecurity and relforcerowsecurity) order by relname`,
     );
-    const ofEvents = ['dead_letters', 'inbox', 'migrations', 'outbox', 'outbox_repairs', 'outbox_stream'];
+    const ofEvents = [
+      'dead_letters',
+      'inbox',
+      'migrations',
+      'outbox',
+      'outbox_positions',
+      'outbox_pruned',
+      'outbox_queue',
+      'outbox_repairs',
+      'outbox_stream',
+    ];
     expect(rows.map(({ name }) => name).filter((name) => !ofEvents.includes(name))).toEqual([
       'component_names',
       'product_code_changes',

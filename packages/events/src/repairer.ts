@@ -1,0 +1,75 @@
+import type { Database } from '@eligo/postgres';
+import type { EventConnection } from './connection.ts';
+import { ConsumerPace } from './consumer-pace.ts';
+import type { EventLogger } from './logger.ts';
+import { streamOf } from './names.ts';
+import { publishBatch } from './publish-batch.ts';
+import type { RegressionDetector } from './regression.ts';
+import { advanceRepair, finishRepair, type OpenRepair, openRepair, readSlice } from './repairs.ts';
+
+/** What a repairer needs. */
+export interface RepairerOptions {
+  readonly database: Database;
+  readonly connection: EventConnection;
+  readonly service: string;
+  readonly logger: EventLogger;
+  readonly detector: RegressionDetector;
+}
+
+/**
+ * Works off the repair of the stream that is under way, a slice of the outbox at a time, so that the relay publishes new events in between. How
+ * far it has come stands in the database: whoever leads after a crash goes on from there.
+ */
+export class Repairer {
+  readonly #options: RepairerOptions;
+  readonly #pace: ConsumerPace;
+  #repair: OpenRepair | undefined;
+  #notBefore = 0;
+
+  constructor(options: RepairerOptions) {
+    this.#options = options;
+    this.#pace = new ConsumerPace(options.connection, options.service);
+  }
+
+  /** Looks for a repair that is under way: when this process begins to lead, and when one was begun. */
+  async look(): Promise<void> {
+    const { database, service } = this.#options;
+    this.#repair = await openRepair(database, streamOf(service));
+  }
+
+  /** Publishes the next slice; returns after how many milliseconds there is more to do, or undefined when no repair is under way. */
+  async step(): Promise<number | undefined> {
+    const repair = this.#repair;
+    if (repair === undefined) return undefined;
+    const early = this.#notBefore - performance.now();
+    if (early > 0) return early;
+    if (!(await this.#pace.isClear())) return this.#pause(PACE_MS);
+    const { database, connection, service, logger, detector } = this.#options;
+    const slice = await readSlice(database, repair);
+    if (slice.lastEventId === undefined) {
+      await finishRepair(database, repair);
+      logger.info({ service }, 'the repair of the stream is finished');
+      await this.look();
+      return this.#repair && 0;
+    }
+    const stored = await publishBatch(connection, service, slice.rows, logger);
+    if (await detector.record(stored, [])) {
+      await this.look();
+      return this.#pause(RETRY_MS);
+    }
+    // The server still takes some for duplicates that it lost, or did not answer: the same slice again, under the same ids.
+    if (stored.length < slice.rows.length) return this.#pause(RETRY_MS);
+    await advanceRepair(database, repair, slice.lastEventId, slice.rows.length);
+    this.#repair = { ...repair, afterEventId: slice.lastEventId };
+    return 0;
+  }
+
+  #pause(ms: number): number {
+    this.#notBefore = performance.now() + ms;
+    return ms;
+  }
+}
+
+/** How soon the consumers are looked at again, when they have enough to do: the fastest handle some 50 events meanwhile. */
+const PACE_MS = 20;
+const RETRY_MS = 1_000;
