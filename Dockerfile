@@ -86,6 +86,10 @@ CMD ["node", "gateway/src/main.ts"]
 
 FROM runtime AS sandbox
 EXPOSE 4242
+# A new volume takes over the folder that the image has at its place, and its owner.
+USER root
+RUN install -d -o node -g node -m 700 data
+USER node
 VOLUME /eligo/data
 HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 CMD ["node", "deploy/healthy.mjs"]
 CMD ["node", "sandbox/src/main.ts"]

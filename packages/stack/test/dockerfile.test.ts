@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { freePort, freePorts } from '@eligo/ports';
@@ -13,10 +13,11 @@ import { findNatsServer } from '../src/nats/find-server.ts';
 import { ensureDatabase } from '../src/postgres/database.ts';
 import { removeHome } from '../src/postgres/remove.ts';
 import { type PostgresServer, startPostgres } from '../src/postgres/server.ts';
+import { mayEnter, postgresUser } from '../src/postgres/user.ts';
 import { generateSecrets } from '../src/secrets.ts';
 import { buildContext } from './support/build-context.ts';
 import { environmentOf, readCompose } from './support/compose.ts';
-import { lastOf, makeStage, parseDockerfile, type Workshop } from './support/dockerfile.ts';
+import { lastOf, makeStage, ownerOf, parseDockerfile, type Workshop } from './support/dockerfile.ts';
 
 // Two installations from the lock file, then every part of the compose file is started.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 420_000 });
@@ -26,6 +27,10 @@ const compose = readCompose();
 const generated = generateSecrets();
 const secrets = composeVariables(generated);
 const parts = ['sandbox', ...componentNames] as const;
+
+// Under root the parts run as somebody else, as in their images, if that user can run this Node.
+const nobody = postgresUser();
+const user = nobody && mayEnter(nobody, process.execPath) ? nobody : undefined;
 
 let workshop: Workshop;
 let home: Home;
@@ -43,12 +48,14 @@ interface Places {
 
 beforeAll(async () => {
   const folder = mkdtempSync(join(tmpdir(), 'eligo-image-'));
+  chmodSync(folder, 0o711);
   home = makeHome(join(folder, 'home'));
   workshop = {
     folder: join(folder, 'stages'),
     contextRoot: repositoryRoot,
     context: buildContext(repositoryRoot),
     environment: installerEnvironment(),
+    user,
   };
   postgres = await startPostgres(home, { password: generated.postgresPassword, onTrouble: console.error });
   await ensureDatabase(postgres.url, 'eligo');
@@ -98,6 +105,22 @@ it('sets the database up by the one-shot target', () => {
   );
 });
 
+it('has a folder in the image, of the user who runs it, wherever a volume is mounted', () => {
+  const built = Object.values(compose.services).filter((service) => service.build !== undefined);
+  const mounted = built.flatMap(({ build, volumes = [] }) =>
+    volumes.map((volume) => ({ target: build?.target ?? '', path: volume.split(':')[1] ?? '' })),
+  );
+  const declared = stages.flatMap(({ name, steps }) =>
+    steps.filter((step) => step.instruction === 'VOLUME').map(({ rest }) => ({ target: name, path: rest })),
+  );
+  expect(mounted).toContainEqual({ target: 'sandbox', path: '/eligo/data' });
+  for (const { target, path } of [...mounted, ...declared]) {
+    const where = { target, path, user: lastOf(stages, target, 'USER') };
+    expect({ ...where, owner: ownerOf(stages, target, path) }).toEqual({ ...where, owner: where.user });
+    expect(statSync(join(makeStage(stages, target, workshop), path)).uid).toBe(user?.uid ?? process.getuid?.());
+  }
+});
+
 it.each(parts)('starts %s, which its health check finds well', async (name) => {
   const folder = join(makeStage(stages, name, workshop), 'eligo');
   const environment = placedEnvironment(name);
@@ -110,6 +133,7 @@ it.each(parts)('starts %s, which its health check finds well', async (name) => {
     environment,
     logPath: join(home.logs, `${name}.log`),
     runFolder: home.run,
+    ...(user ? { user } : {}),
   });
   started.set(name, child);
   const check = compose.services[name]?.healthcheck?.test.slice(2) ?? [];
@@ -164,7 +188,7 @@ function placedEnvironment(name: string): Record<string, string> {
     if (variable === 'HOST') return [variable, '127.0.0.1'];
     if (variable === 'ADMIN_PORT') return [variable, String(own?.admin)];
     if (variable === 'PORT' || variable === 'GRPC_PORT') return [variable, String(own?.port)];
-    if (variable === 'ELIGO_SANDBOX_HOME') return [variable, home.sandbox];
+    if (variable === 'ELIGO_SANDBOX_HOME') return [variable, join(workshop.folder, name, value)];
     return [
       variable,
       value

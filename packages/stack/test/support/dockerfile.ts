@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, posix } from 'node:path';
 
 /** One instruction: `COPY` and what follows it. */
 export interface Step {
@@ -47,6 +47,27 @@ export interface Workshop {
   readonly context: readonly string[];
   readonly contextRoot: string;
   readonly environment: NodeJS.ProcessEnv;
+  /** Who stands for the image's user `node`; the user of this process when it is not given. */
+  readonly user?: { readonly uid: number; readonly gid: number } | undefined;
+}
+
+/**
+ * Whom a path of a stage's image belongs to: root, unless a RUN step makes it for somebody else by `install -d -o NAME`. What COPY and WORKDIR make is
+ * root's, whatever USER says. Undefined when no step makes the path.
+ */
+export function ownerOf(stages: readonly Stage[], name: string, path: string): string | undefined {
+  const stage = stages.find((candidate) => candidate.name === name);
+  if (!stage) return undefined;
+  let workdir = lastOf(stages, stage.from, 'WORKDIR') ?? '/';
+  let owner = ownerOf(stages, stage.from, path);
+  for (const { instruction, rest } of stage.steps) {
+    if (instruction === 'WORKDIR') workdir = rest;
+    if (instruction === 'WORKDIR' && rest === path) owner ??= 'root';
+    if (instruction === 'COPY' && posix.resolve(workdir, rest.split(/\s+/).at(-1) ?? '') === path) owner ??= 'root';
+    const [, by, made] = /^install -d -o (\S+) .*?(\S+)$/.exec(instruction === 'RUN' ? rest : '') ?? [];
+    if (made !== undefined && posix.resolve(workdir, made) === path) owner = by;
+  }
+  return owner;
 }
 
 /**
@@ -115,6 +136,9 @@ function copyTree(source: string, target: string): void {
 }
 
 function run(command: string, folder: string, workshop: Workshop): void {
-  const answer = spawnSync('/bin/sh', ['-c', command], { cwd: folder, encoding: 'utf8', env: workshop.environment });
+  // Of the image's users this machine need not have one; who is not root can give nothing to others.
+  const owner = workshop.user === undefined ? '' : `-o ${workshop.user.uid} -g ${workshop.user.gid}`;
+  const placed = command.replaceAll('-o node -g node', owner);
+  const answer = spawnSync('/bin/sh', ['-c', placed], { cwd: folder, encoding: 'utf8', env: workshop.environment });
   if (answer.status !== 0) throw new Error(`RUN ${command}: ${answer.stdout}${answer.stderr}`);
 }
