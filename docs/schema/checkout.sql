@@ -597,6 +597,23 @@ create policy own_rows on refund_reservations for all to public
 CREATE CONSTRAINT TRIGGER check_refund_sums AFTER INSERT ON checkout.refund_reservations DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_refund_sums();
 grant delete, insert, select, update on refund_reservations to eligo_checkout;
 
+create table renewal_notes (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  session_id text collate "C" not null,
+  subscription_id text collate "C" not null,
+  subscription_seq bigint not null,
+  constraint renewal_notes_pkey PRIMARY KEY (account_id, test_mode, session_id),
+  constraint renewal_notes_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id),
+  constraint renewal_notes_subscription_seq_check CHECK ((subscription_seq > 0))
+);
+alter table renewal_notes enable row level security;
+alter table renewal_notes force row level security;
+create policy account_scope on renewal_notes for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE TRIGGER check_renewal_note BEFORE UPDATE ON checkout.renewal_notes FOR EACH ROW EXECUTE FUNCTION check_renewal_note();
+grant insert, select, update on renewal_notes to eligo_checkout;
+
 create table session_discounts (
   account_id text collate "C" not null,
   test_mode boolean not null,
@@ -928,6 +945,20 @@ begin
 end $function$;
 alter function check_refund_sums() owner to eligo_owner;
 grant execute on function check_refund_sums() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.check_renewal_note()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if new.subscription_id <> old.subscription_id or new.subscription_seq <= old.subscription_seq then
+    raise exception 'a renewal is told by an event after the last one of its subscription'
+      using errcode = 'check_violation', constraint = 'renewals_are_told_in_order';
+  end if;
+  return new;
+end $function$;
+alter function check_renewal_note() owner to eligo_owner;
+grant execute on function check_renewal_note() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.check_session_money()
  RETURNS trigger

@@ -14,18 +14,26 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
+let lastSeq = 0;
 const monthEnd = Date.parse('2026-04-01T12:00:00Z');
 
 async function renewalAfter(
   sessionId: string,
   parts: { status: string; cancelAtPeriodEnd?: boolean; cancelAtMs?: bigint },
+  seq = ++lastSeq,
 ): Promise<number | undefined> {
   const value = create(SubscriptionSchema, {
     ...{ checkoutSessionId: sessionId, currentPeriodEndMs: BigInt(monthEnd) },
     ...parts,
   });
   const event = create(EventSchema, {
-    ...{ eventId: newId('event'), type: 'customer.subscription.updated', aggregateId: 'fsub_1', ...world.scope },
+    ...{
+      eventId: newId('event'),
+      type: 'customer.subscription.updated',
+      aggregateId: 'fsub_1',
+      aggregateSeq: BigInt(seq),
+    },
+    ...world.scope,
     object: { case: 'subscription', value },
   });
   await handleOnce(world.database, renewals.consumer, event, renewals.handle);
@@ -40,6 +48,22 @@ it('a session shows when the subscription that it sold renews next, and nothing 
   expect(await renewalAfter(id, { status: 'active', cancelAtMs: BigInt(monthEnd) })).toBeUndefined();
   expect(await renewalAfter(id, { status: 'past_due' })).toBe(monthEnd);
   expect(await renewalAfter(id, { status: 'canceled' })).toBeUndefined();
+});
+
+it('an event that comes after a later one, or again, changes nothing', async () => {
+  const { id } = await world.session();
+  expect(await renewalAfter(id, { status: 'active' }, 3)).toBe(monthEnd);
+  expect(await renewalAfter(id, { status: 'canceled' }, 5)).toBeUndefined();
+  expect(await renewalAfter(id, { status: 'active' }, 4), 'an older one').toBeUndefined();
+  expect(await renewalAfter(id, { status: 'active' }, 5), 'the same one').toBeUndefined();
+  expect(await renewalAfter(id, { status: 'active' }, 6)).toBe(monthEnd);
+});
+
+it('the database refuses to go back to an earlier event', async () => {
+  const { id } = await world.session();
+  await renewalAfter(id, { status: 'active' }, 7);
+  const back = world.test.admin('update checkout.renewal_notes set subscription_seq = 6 where session_id = $1', [id]);
+  await expect(back).rejects.toMatchObject({ constraint: 'renewals_are_told_in_order' });
 });
 
 it('a subscription that no session sold, or one of another account, changes nothing', async () => {

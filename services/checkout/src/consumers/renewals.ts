@@ -7,6 +7,7 @@ export const renewals: ConsumerDefinition = {
   subscriptions: [{ from: 'billing', types: ['customer.subscription.updated', 'customer.subscription.deleted'] }],
   async handle(tx, event) {
     if (event.object.case !== 'subscription') return;
-    await noteRenewal(tx, { accountId: event.accountId, testMode: event.testMode }, event.object.value);
+    const scope = { accountId: event.accountId, testMode: event.testMode };
+    await noteRenewal(tx, scope, event.object.value, { id: event.aggregateId, seq: event.aggregateSeq });
   },
 };
