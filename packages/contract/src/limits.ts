@@ -10,7 +10,7 @@ export const limits = {
   metadataKeys: 50,
   metadataKeyLength: 40,
   metadataValueLength: 500,
-  /** Together with quantity and lineItems it keeps every sum over a cart within the safe integers. */
+  /** Of one amount. Together with quantity and lineItems it keeps every sum over a cart within the safe integers; checkout bounds the total. */
   amountCents: 999_999_999,
   /** What a column of nutrients holds before the point. */
   decimal: 999_999_999,

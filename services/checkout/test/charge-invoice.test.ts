@@ -52,6 +52,15 @@ describe("billing's operation", () => {
     },
   );
 
+  it('is refused an amount that no card can be charged, and no attempt is made', async () => {
+    const charge = await newCharge();
+    await expect(ask({ ...charge, amountCents: cents(49) })).rejects.toMatchObject({ code: 'checkout_amount_too_low' });
+    await expect(ask({ ...charge, amountCents: cents(100_000_000) })).rejects.toMatchObject({
+      violations: [{ type: 'amount_too_large', msg: 'Must be at most 99999999' }],
+    });
+    expect(await attemptOf(charge)).toBeUndefined();
+  });
+
   it('is never given up by the sweeper, and goes on whenever it is asked again', async () => {
     const charge = await newCharge();
     await world.fault({ call: 'payment_intents.create', kind: 'drop_before', times: 1 });

@@ -186,6 +186,25 @@ describe('references and times', () => {
     });
   }
 
+  test('a total that no card can pay is a 422 that names the limit, whatever it is made of', async () => {
+    const mostly = [line({ unitAmount: 49_999_999, quantity: 2 })];
+    expect((await world.session({ lines: mostly, taxAmountCents: 1n })).amountTotalCents).toBe(99_999_999);
+    const loc = ['body', 'checkout_session', 'line_items'];
+    for (const parts of [
+      { lines: mostly, taxAmountCents: 2n },
+      { lines: mostly, fees: [{ amountCents: 1n }, { amountCents: 1n }] },
+      { lines: [line({ unitAmount: 100_000_000 })] },
+      { lines: [line({ unitAmount: 999_999_999, quantity: 50_000 })] },
+    ]) {
+      await expectViolation(world.session(parts), loc, 'amount_too_large');
+      await expect(world.session(parts)).rejects.toMatchObject({
+        violations: [{ msg: expect.stringMatching(/^The total is \d+ and may be at most 99999999$/) }],
+      });
+    }
+    const halved = { lines: [line({ unitAmount: 100_000_000 })], discounts: [couponData({ amountOffCents: 1n })] };
+    expect((await world.session(halved)).amountTotalCents).toBe(99_999_999);
+  });
+
   test('a subscription needs a recurring price, an amount lines', async () => {
     const loc = ['body', 'checkout_session'];
     await expectViolation(world.session({ mode: 'subscription' }), [...loc, 'line_items'], 'recurring_price_required');

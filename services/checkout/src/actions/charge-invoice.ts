@@ -4,7 +4,7 @@ import { type Cents, newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
 import { type ChargeAttempt, canceledLate, type Leg, noHealthcare } from '../domain/charge-attempt.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
-import { minimumChargeCents } from '../domain/payment-plan.ts';
+import { maximumChargeCents, minimumChargeCents } from '../domain/payment-plan.ts';
 import { claimAttempt, findAttemptOfOperation, liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
 import { findIntent } from '../store/payment-intents.ts';
 import { findChargeableCards } from '../store/session-payments.ts';
@@ -46,6 +46,9 @@ export async function chargeInvoice(
 ): Promise<InvoiceChargeResult> {
   const deadlineMs = performance.now() + charging.budgets.callMs;
   if (charge.amountCents < minimumChargeCents) throw new Failure('checkout_amount_too_low');
+  if (charge.amountCents > maximumChargeCents) {
+    throw Failure.invalid(['amount_cents'], 'amount_too_large', `Must be at most ${maximumChargeCents}`);
+  }
   const attempt = await begin(charging, scope, charge);
   if (attempt === 'busy') return unknown;
   await charging.failpoint('invoice.claimed');

@@ -2,6 +2,7 @@ import { Failure, type Violation } from '@eligo/failures';
 import { type Cents, cents, newId } from '@eligo/values';
 import type { Address } from './address.ts';
 import { firstPeriodOf } from './first-renewal.ts';
+import { maximumChargeCents } from './payment-plan.ts';
 import type {
   CaptureMethod,
   EligibilityRecord,
@@ -96,6 +97,7 @@ export function newSession(
     );
   }
   const split = splitCart({ ...cart, feeCents: cart.fees.map((fee) => fee.amountCents) });
+  refuseTooLarge(split.total.totalCents);
   const eligibility = cart.lines.length === 0 ? undefined : eligibilityRecord(id, cart, split);
   const session: Session = {
     id,
@@ -171,6 +173,13 @@ function refuseAmountsWithoutLines(cart: ResolvedCart): void {
     if (amount > 0)
       throw Failure.invalid([...body, field], 'line_items_required', 'an amount needs lines to be spread over');
   }
+}
+
+// A card could never pay it, and each attempt would be told as a decline.
+function refuseTooLarge(totalCents: Cents): void {
+  if (totalCents <= maximumChargeCents) return;
+  const msg = `The total is ${totalCents} and may be at most ${maximumChargeCents}`;
+  throw Failure.invalid([...body, 'line_items'], 'amount_too_large', msg);
 }
 
 // Nothing is charged when a trial begins, and what is paid once is not charged when it ends: it would be given away.

@@ -5,6 +5,9 @@ import type { AttemptStatus } from './charge-attempt.ts';
 /** The processor charges nothing below this (interface, Limits). */
 export const minimumChargeCents = cents(50);
 
+/** The processor charges nothing above this: an amount has eight digits at most. */
+export const maximumChargeCents = cents(99_999_999);
+
 /** A card that a shopper gave. `healthCard` only when it is known to be one: a guess would put ineligible items on it. */
 export interface ShopperCard {
   readonly paymentMethodId: string;
