@@ -1,11 +1,12 @@
-// The one entry of every npm command: `node scripts/bootstrap.mjs start|test|check|bench|eligo|… [arguments]`.
+// The one entry of every npm command: `node scripts/bootstrap.mjs start|test|check|bench|eligo|… [arguments]`. `node` installs what is missing and
+// prints the Node to run the others with.
 // Plain JavaScript without dependencies, because it runs before anything is installed, on any Node from 20.
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { generateCode } from './bootstrap/generate.mjs';
 import { installPackages } from './bootstrap/install.mjs';
-import { runOnPinnedNode } from './bootstrap/run.mjs';
+import { pinnedNode, runOnPinnedNode } from './bootstrap/run.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -26,12 +27,14 @@ const commands = {
 async function main() {
   const [name = '', ...args] = process.argv.slice(2);
   const script = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (!script) throw new Error(`usage: node scripts/bootstrap.mjs ${Object.keys(commands).join('|')} [arguments]`);
+  if (!script && name !== 'node')
+    throw new Error(`usage: node scripts/bootstrap.mjs ${Object.keys(commands).join('|')} [arguments]`);
   if (Number(process.versions.node.split('.')[0]) < 20) {
     throw new Error(`Eligo needs Node 20 or newer to set itself up; this is ${process.version}.`);
   }
   await installPackages(root);
   await generateCode(root);
+  if (name === 'node') return void process.stdout.write(`${pinnedNode(root) ?? process.execPath}\n`);
   if (!existsSync(join(root, script))) throw new Error(`${script} is missing from this clone.`);
   process.exitCode = await runOnPinnedNode(root, script, args);
 }

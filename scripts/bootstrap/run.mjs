@@ -1,5 +1,5 @@
 // Runs a script on the pinned Node, whatever Node bootstraps it, and ends when it ends.
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, realpathSync } from 'node:fs';
 import { constants } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -15,8 +15,7 @@ export async function runOnPinnedNode(root, script, args) {
   process.env.PATH = `${bin}${delimiter}${process.env.PATH ?? ''}`;
   const pinned = pinnedNode(root);
   if (pinned && realpathSync(process.execPath) !== realpathSync(pinned)) {
-    const code = await runChild(pinned, path, args);
-    if (code !== undefined) return code;
+    return await runChild(pinned, path, args);
   }
   if (Number(process.versions.node.split('.')[0]) < oldestMajor) {
     throw new Error(
@@ -30,12 +29,14 @@ export async function runOnPinnedNode(root, script, args) {
   return process.exitCode ?? 0;
 }
 
-function pinnedNode(root) {
+/** The Node of package-lock.json; undefined when there is none for this platform, or it cannot be executed here at all (another C library). */
+export function pinnedNode(root) {
   const path = join(root, 'node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node');
-  return existsSync(path) ? path : undefined;
+  if (!existsSync(path)) return undefined;
+  if (realpathSync(process.execPath) === realpathSync(path)) return path;
+  return spawnSync(path, ['--version'], { stdio: 'ignore' }).status === 0 ? path : undefined;
 }
 
-// Undefined when the pinned Node cannot be executed here at all (another C library).
 function runChild(node, path, args) {
   return new Promise((resolve, reject) => {
     const child = spawn(node, [path, ...args], {
@@ -45,7 +46,7 @@ function runChild(node, path, args) {
     // A terminal's Ctrl-C reaches the whole group; a signal sent to this process alone is passed on. The one that runs
     // takes two in quick succession for one.
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
-    child.once('error', (error) => (error.code === 'ENOENT' ? resolve(undefined) : reject(error)));
+    child.once('error', reject);
     child.once('exit', (code, signal) => resolve(code ?? 128 + (signal ? constants.signals[signal] : 0)));
   });
 }

@@ -5,7 +5,7 @@ import type { Home } from './home.ts';
 import { installationNameOf } from './installation-name.ts';
 import { natsConfiguration } from './nats/configuration.ts';
 import { startNats } from './nats/server.ts';
-import { databaseUrls, ensureDatabase } from './postgres/database.ts';
+import { databaseUrls, ensureDatabase, socketUrl } from './postgres/database.ts';
 import { startPostgres } from './postgres/server.ts';
 import type { Preparation } from './preparation.ts';
 import type { Processes } from './processes.ts';
@@ -71,6 +71,7 @@ async function openPostgres({ home, secrets, environment, processes }: Context, 
   const given = (name: ComponentName) => environment[`${name.toUpperCase()}_DATABASE_URL`];
   const allGiven = Object.values(perComponent(given)).every(Boolean);
   const isPrepared = !environment.DATABASE_URL && allGiven;
+  let socketFolder: string | undefined;
   const adminUrl = environment.DATABASE_URL || (isPrepared ? (given('gateway') ?? '') : await embedded());
   const passwords = secrets.databasePasswords;
   if (isPrepared) return { postgres: adminUrl, databases: perComponent((name) => given(name) ?? ''), installation: '' };
@@ -80,7 +81,8 @@ async function openPostgres({ home, secrets, environment, processes }: Context, 
     installation: environment.ELIGO_INSTALLATION || undefined,
     newInstallation: isEmbedded ? '' : installationNameOf(home),
   });
-  const urls = databaseUrls(adminUrl, passwords, installation);
+  // Over the embedded server's Unix socket a round trip costs less CPU than over TCP; tools are given the TCP address.
+  const urls = databaseUrls(socketFolder ? socketUrl(adminUrl, socketFolder) : adminUrl, passwords, installation);
   return {
     postgres: adminUrl,
     databases: perComponent((name) => given(name) || urls.components[name]),
@@ -91,6 +93,7 @@ async function openPostgres({ home, secrets, environment, processes }: Context, 
   async function embedded(): Promise<string> {
     const server = await startPostgres(home, { password: secrets.postgresPassword, ...hooks });
     processes.add(server.process, null);
+    socketFolder = server.socketFolder;
     return await ensureDatabase(server.url, databaseName);
   }
 }

@@ -5,6 +5,7 @@ import { waitUntil } from '@eligo/testkit';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type Home, makeHome } from '../src/home.ts';
+import { socketUrl } from '../src/postgres/database.ts';
 import { removeHome } from '../src/postgres/remove.ts';
 import { type PostgresServer, startPostgres } from '../src/postgres/server.ts';
 
@@ -52,6 +53,25 @@ it('needs the password, keeps fsync on, and keeps its data from one start to the
   await process.stop(5_000);
   const again = await start();
   await expect(ask(again.url, 'select value from kept')).resolves.toBe(7);
+});
+
+it('is reached over a Unix socket that only its user may get at, and needs the password there, too', async () => {
+  const { url, socketFolder } = await start();
+  if (socketFolder === undefined) throw new Error('there is no socket');
+  expect(statSync(socketFolder).mode & 0o777).toBe(0o700);
+  const onSocket = socketUrl(url, socketFolder);
+  await expect(ask(onSocket, 'select inet_server_addr() is null as value')).resolves.toBe(true);
+  await expect(ask(url, 'select inet_server_addr() is null as value')).resolves.toBe(false);
+  await expect(ask(onSocket.replace('a%20password', 'another'), 'select 1')).rejects.toThrow(
+    'password authentication failed',
+  );
+});
+
+it('has TCP alone where the path of the socket would be too long', async () => {
+  home = makeHome(join(parent, 'long'.repeat(25)));
+  const { url, socketFolder } = await start();
+  expect(socketFolder).toBeUndefined();
+  await expect(ask(url, 'select 1 as value')).resolves.toBe(1);
 });
 
 it('has statistics of a new table within seconds', async () => {

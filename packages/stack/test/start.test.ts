@@ -34,9 +34,12 @@ interface Run {
   said(): string;
 }
 
-// As npm does it: a process that starts a shell that starts the bootstrap, and that passes no signal on.
+// As npm does it: a process that starts a shell that starts the script of package.json, and that passes no signal on.
 function npmStart(): Run {
-  const script = `require('node:child_process').spawn('sh', ['-c', 'node scripts/bootstrap.mjs start; exit $?'], { stdio: 'inherit' }).on('exit', (code) => process.exit(code))`;
+  const { scripts } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8')) as {
+    scripts: { start: string };
+  };
+  const script = `require('node:child_process').spawn('sh', ['-c', '${scripts.start}; exit $?'], { stdio: 'inherit' }).on('exit', (code) => process.exit(code))`;
   const npm = spawn(process.execPath, ['-e', script], {
     cwd: repositoryRoot,
     env: {
@@ -93,6 +96,13 @@ it('says where it is and with which keys, and writes stack.json for its owner al
   expect(statSync(home.secretsFile).mode & 0o777).toBe(0o600);
   for (const key of [file.test_api_key, file.live_api_key, 'curl -s']) expect(run.said()).toContain(key);
   expect(await listRates(file)).toBe(200);
+});
+
+it('keeps no process between npm and the stack that only waits', async () => {
+  const [first] = npms;
+  const stack = readStackFile(home)?.processes.find(({ name }) => name === 'gateway')?.pid ?? 0;
+  // The shell is npm's own, and a stand-in for npm above it.
+  expect(ancestors(stack, first?.pid ?? 0)).toHaveLength(2);
 });
 
 it('refuses a second start in the same home, in words', async () => {

@@ -23,6 +23,13 @@ export async function ensureDatabase(adminUrl: string, name: string): Promise<st
   return url.href;
 }
 
+/** The same database, reached over the Unix socket in a folder. Host and port stay in the URL; the port names the socket. */
+export function socketUrl(url: string, folder: string): string {
+  const target = new URL(url);
+  target.searchParams.set('host', folder);
+  return target.href;
+}
+
 /** The URLs that follow from an admin's URL of the database, the roles' passwords and the installation that they belong to. */
 export function databaseUrls(
   adminUrl: string,

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { chownSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { freePort } from '@eligo/ports';
@@ -12,9 +12,11 @@ import { type Binaries, postgresBinaries } from './binaries.ts';
 import { choosePlace, clusterIn, serverPid } from './place.ts';
 import { postgresUser, type RunUser } from './user.ts';
 
-/** The embedded server: its superuser's URL, and the process. */
+/** The embedded server: its superuser's URL over TCP, and the process. */
 export interface PostgresServer {
   readonly url: string;
+  /** The folder of its Unix socket; undefined where the path would be too long, and there is TCP alone. */
+  readonly socketFolder: string | undefined;
   readonly process: Supervised;
 }
 
@@ -33,7 +35,6 @@ export const postgresSettings = {
 const settings = {
   ...postgresSettings,
   listen_addresses: '127.0.0.1',
-  unix_socket_directories: '',
   // fsync stays on, as it comes: what was committed must survive a crash, here as well.
   password_encryption: 'scram-sha-256',
   timezone: 'UTC',
@@ -54,8 +55,10 @@ export async function startPostgres(
   const data = clusterIn(place.data);
   if (!existsSync(join(data, 'made'))) await makeCluster({ binaries, data, user, password: options.password, logPath });
   const port = await freePort();
+  const socketFolder = socketFolderIn(place.data, port);
   const start = async () => {
     await stopLeftServer(data);
+    removeLeftSockets(place.data);
     const child = await startChild({
       name: 'postgres',
       command: binaries.postgres,
@@ -64,6 +67,8 @@ export async function startPostgres(
         data,
         '-p',
         String(port),
+        '-c',
+        `unix_socket_directories=${socketFolder ?? ''}`,
         ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
       ],
       environment: { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' },
@@ -80,7 +85,17 @@ export async function startPostgres(
     onTrouble: options.onTrouble,
     onRestarted: options.onRestarted ?? (() => undefined),
   });
-  return { url: `postgres://postgres:${options.password}@127.0.0.1:${port}/postgres`, process: process_ };
+  const url = `postgres://postgres:${options.password}@127.0.0.1:${port}/postgres`;
+  return { url, socketFolder, process: process_ };
+}
+
+/** What fits into the address of a Unix socket on Linux. */
+const longestSocketPath = 107;
+
+// Postgres takes a comma for the end of a folder's name. Nobody but its own user, and root, may enter the folder.
+function socketFolderIn(folder: string, port: number): string | undefined {
+  const fits = Buffer.byteLength(join(folder, `.s.PGSQL.${port}`)) <= longestSocketPath;
+  return fits && !/[,"\s]/.test(folder) ? folder : undefined;
 }
 
 async function makeCluster(options: {
@@ -137,6 +152,11 @@ async function stopLeftServer(data: string): Promise<void> {
   const pid = serverPid(data);
   const identity = pid === undefined ? undefined : processIdentity(pid);
   if (pid !== undefined && identity !== undefined) await stopProcess(pid, identity, postgresSignals, 10_000);
+}
+
+// A server that was killed leaves its socket, and the next one has another port.
+function removeLeftSockets(folder: string): void {
+  for (const name of readdirSync(folder)) if (name.startsWith('.s.PGSQL.')) rmSync(join(folder, name));
 }
 
 /** Recovery after a crash replays what was not check-pointed: at most max_wal_size of it. */
