@@ -62,12 +62,7 @@ create table idempotency_keys (
   body bytea,
   created_at timestamp(3) with time zone default now() not null,
   finished_at timestamp(3) with time zone,
-  constraint idempotency_keys_pkey PRIMARY KEY (account_id, test_mode, endpoint, key),
-  constraint finished_has_answer CHECK ((((state = 'finished'::text) = (status IS NOT NULL)) AND ((state = 'finished'::text) = (body IS NOT NULL)))),
-  constraint idempotency_keys_key_check CHECK (((octet_length(key) >= 1) AND (octet_length(key) <= 255))),
-  constraint idempotency_keys_request_hash_check CHECK ((octet_length(request_hash) = 32)),
-  constraint idempotency_keys_state_check CHECK ((state = ANY (ARRAY['in_progress'::text, 'finished'::text]))),
-  constraint idempotency_keys_status_check CHECK (((status >= 200) AND (status <= 599)))
+  constraint idempotency_keys_pkey PRIMARY KEY (account_id, test_mode, endpoint, key)
 );
 alter table idempotency_keys enable row level security;
 alter table idempotency_keys force row level security;
@@ -79,6 +74,7 @@ create policy scope on idempotency_keys for all to eligo_refunds
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE INDEX idempotency_keys_attempt ON refunds.idempotency_keys USING btree (account_id, test_mode, attempt_id) WHERE (attempt_id IS NOT NULL);
 CREATE INDEX idempotency_keys_created ON refunds.idempotency_keys USING btree (created_at);
+CREATE TRIGGER guard_idempotency_key BEFORE INSERT OR UPDATE ON refunds.idempotency_keys FOR EACH ROW EXECUTE FUNCTION guard_idempotency_key();
 grant delete, insert, select, update on idempotency_keys to eligo_refunds;
 grant delete, select on idempotency_keys to eligo_finder;
 
@@ -458,6 +454,28 @@ AS $function$
   $function$;
 alter function follow_published_mark() owner to eligo_owner;
 grant execute on function follow_published_mark() to eligo_refunds;
+
+CREATE OR REPLACE FUNCTION refunds.guard_idempotency_key()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  broken text := case
+    when not (octet_length(new.key) between 1 and 255) then 'idempotency_keys_key_check'
+    when not (octet_length(new.request_hash) = 32) then 'idempotency_keys_request_hash_check'
+    when not (new.state in ('in_progress', 'finished')) then 'idempotency_keys_state_check'
+    when not (new.status between 200 and 599) then 'idempotency_keys_status_check'
+    when not ((new.state = 'finished') = (new.status is not null) and (new.state = 'finished') = (new.body is not null))
+      then 'finished_has_answer'
+  end;
+begin
+  if broken is not null then
+    raise exception 'an idempotency key violates %', broken using errcode = 'check_violation', constraint = broken;
+  end if;
+  return new;
+end $function$;
+alter function guard_idempotency_key() owner to eligo_owner;
+grant execute on function guard_idempotency_key() to eligo_refunds;
 
 CREATE OR REPLACE FUNCTION refunds.guard_places()
  RETURNS trigger

@@ -50,9 +50,9 @@ describe('the states of an attempt', () => {
         const id = await attempt();
         const put = (status: string) =>
           world.test.admin('update checkout.charge_attempts set status = $2 where id = $1', [id, status]);
-        await world.test.admin('alter table checkout.charge_attempts disable trigger charge_attempts_states');
+        await world.test.admin('alter table checkout.charge_attempts disable trigger guard_charge_attempt');
         await put(from);
-        await world.test.admin('alter table checkout.charge_attempts enable trigger charge_attempts_states');
+        await world.test.admin('alter table checkout.charge_attempts enable trigger guard_charge_attempt');
         // What was sent is abandoned only late, and with the code that says so.
         if (to === 'abandoned') await comeTooLate(id);
         if (allowed) await put(to);
