@@ -58,4 +58,4 @@ export {
 } from './statement.ts';
 export { streamPage } from './stream-page.ts';
 export { afterCommit, type Tx } from './tx.ts';
-export { type TxOptions, withTx } from './with-tx.ts';
+export { type TxOptions, withTx, writeOne } from './with-tx.ts';
