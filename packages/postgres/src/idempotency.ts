@@ -31,24 +31,40 @@ export interface StoredAnswer {
   readonly body: Buffer;
 }
 
-/** What a claim found. Only `claimed` may go on; `attemptId` is then what an earlier holder of the key had begun. */
+/** What a claim found. Only `claimed` may go on. */
 export type Claim =
-  | { readonly outcome: 'claimed'; readonly epoch: number; readonly attemptId: string | undefined }
+  | {
+      readonly outcome: 'claimed';
+      readonly epoch: number;
+      /** What an earlier holder of the key began. */
+      readonly attemptId: string | undefined;
+      /** Nobody used the key before, so it names the attempt that the claim named. */
+      readonly isNew: boolean;
+    }
   | { readonly outcome: 'finished'; readonly answer: StoredAnswer; readonly attemptId: string | undefined }
   | { readonly outcome: 'in_use' }
   | { readonly outcome: 'other_request' };
 
-/** Claims the key for `leaseMs`, by the database's time; the lease must exceed the longest call that is made under it. */
-export async function claimKey(tx: Tx, scope: Scope, use: KeyUse, leaseMs: number): Promise<Claim> {
+/**
+ * Claims the key for `leaseMs`, by the database's time; the lease must exceed the longest call that is made under it. A new key is linked to
+ * `attemptId` at once, which saves `linkAttempt` where the caller begins that attempt in the same transaction.
+ */
+export async function claimKey(
+  tx: Tx,
+  scope: Scope,
+  use: KeyUse,
+  leaseMs: number,
+  attemptId: string | null = null,
+): Promise<Claim> {
   const place = [endpointOf(use), use.key];
-  const fresh = await tx.execute(insertKey, scope, [...place, use.requestHash, leaseMs]);
-  if (fresh === 1) return { outcome: 'claimed', epoch: 1, attemptId: undefined };
+  const fresh = await tx.execute(insertKey, scope, [...place, use.requestHash, leaseMs, attemptId]);
+  if (fresh === 1) return { outcome: 'claimed', epoch: 1, attemptId: undefined, isNew: true };
   const held = await tx.row(lockKey, scope, place);
   if (held === undefined) return { outcome: 'in_use' };
   const known = standingOf(held, use);
   if (known !== undefined) return known;
   await tx.execute(takeOverKey, scope, [...place, leaseMs]);
-  return { outcome: 'claimed', epoch: held.epoch + 1, attemptId: held.attempt_id ?? undefined };
+  return { outcome: 'claimed', epoch: held.epoch + 1, attemptId: held.attempt_id ?? undefined, isNew: false };
 }
 
 /** What a key stands for now, without claiming it: for a replay that must work while nothing new may begin. */
@@ -139,8 +155,8 @@ const columns = `request_hash, attempt_id, epoch, ${leaseIsLive()} as lease_is_l
 
 const insertKey = scoped(
   'idempotency.insert',
-  `insert into idempotency_keys (account_id, test_mode, endpoint, key, request_hash, lease_until)
-   values ($1, $2, $3, $4, $5, ${leaseFromNow('$6')}) on conflict do nothing`,
+  `insert into idempotency_keys (account_id, test_mode, endpoint, key, request_hash, lease_until, attempt_id)
+   values ($1, $2, $3, $4, $5, ${leaseFromNow('$6')}, $7) on conflict do nothing`,
 );
 const lockKey = scoped<KeyRow>('idempotency.lock', `select ${columns} from idempotency_keys where ${here} for update`);
 const readKey = scoped<KeyRow>('idempotency.read', `select ${columns} from idempotency_keys where ${here}`);

@@ -30,7 +30,7 @@ async function claim(id: string, leaseMs: number): Promise<ChargeAttempt> {
 }
 
 const pass = (attempt: ChargeAttempt, callMs: number) =>
-  withTx(world.database, world.scope, (tx) => fenceAttempt(tx, world.scope, attempt, 'pi_fenced', callMs));
+  fenceAttempt(world.database, world.scope, attempt, 'pi_fenced', callMs);
 const sends = async ({ id }: ChargeAttempt) => (await findAttempt(world.database, world.scope, id))?.sends;
 
 describe('the fence before a send', () => {

@@ -4,12 +4,41 @@ import type { ChargeBudgets } from '../charging.ts';
 import type { ChargeAttempt, HealthcareCents } from '../domain/charge-attempt.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
 import type { Session } from '../domain/session.ts';
-import { type IntentOwners, insertAttempt, type NewAttempt } from '../store/charge-attempts.ts';
+import { type IntentOwners, insertAttempt, insertLockedAttempt, type NewAttempt } from '../store/charge-attempts.ts';
 import { appendIntentEvent } from './payment-events.ts';
 
-/** Writes a new attempt with its payment intent and says so. Nothing is sent yet: it may still be abandoned. */
-export async function beginAttempt(tx: Tx, scope: Scope, attempt: NewAttempt, owners: IntentOwners): Promise<void> {
-  const intent: PaymentIntent = {
+/** Writes a new attempt with its payment intent, which it returns, and appends the event. Nothing is sent yet: it may still be abandoned. */
+export async function beginAttempt(
+  tx: Tx,
+  scope: Scope,
+  attempt: NewAttempt,
+  owners: IntentOwners,
+): Promise<PaymentIntent> {
+  const intent = newIntent(attempt, owners);
+  await Promise.all([
+    insertAttempt(tx, scope, attempt, owners),
+    appendIntentEvent(tx, scope, 'payment_intent.created', intent, attempt.actingAt),
+  ]);
+  return intent;
+}
+
+/** The same, with the customer and the payment method locked for it; undefined when another payment holds one: the caller rolls back. */
+export async function beginLockedAttempt(
+  tx: Tx,
+  scope: Scope,
+  attempt: NewAttempt,
+  owners: IntentOwners,
+): Promise<PaymentIntent | undefined> {
+  const intent = newIntent(attempt, owners);
+  const [isLocked] = await Promise.all([
+    insertLockedAttempt(tx, scope, attempt, owners),
+    appendIntentEvent(tx, scope, 'payment_intent.created', intent, attempt.actingAt),
+  ]);
+  return isLocked ? intent : undefined;
+}
+
+function newIntent(attempt: NewAttempt, owners: IntentOwners): PaymentIntent {
+  return {
     id: attempt.paymentIntentId,
     ...owners,
     customerId: attempt.customerId,
@@ -26,10 +55,6 @@ export async function beginAttempt(tx: Tx, scope: Scope, attempt: NewAttempt, ow
     metadata: {},
     createdAt: attempt.actingAt,
   };
-  await Promise.all([
-    insertAttempt(tx, scope, attempt, owners),
-    appendIntentEvent(tx, scope, 'payment_intent.created', intent, attempt.actingAt),
-  ]);
 }
 
 /** The attempt as its new row holds it. */

@@ -25,13 +25,14 @@ import { takePaymentLocks } from '../store/payment-locks.ts';
 import { type ChargeableCard, loadChargeFacts } from '../store/session-payments.ts';
 import { loadSession, lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
-import { attemptAsCreated, beginAttempt, confirmTimeMs, healthcareOf } from './begin-attempt.ts';
+import { attemptAsCreated, beginLockedAttempt, confirmTimeMs, healthcareOf } from './begin-attempt.ts';
 import { confirmAnswer, refusalAnswer, replayAnswer } from './confirm-answer.ts';
 import { driveAttempt } from './drive-attempt.ts';
 import { giveUpAttempt } from './give-up-attempt.ts';
 import { finishPaidSession } from './pay-session.ts';
 import { awaitTurn, NotItsTurn } from './payment-turn.ts';
 import type { SettledAttempt } from './settle-attempt.ts';
+import type { ClaimedCharge } from './settle-confirmed.ts';
 import { takeOverAttempt } from './take-over-attempt.ts';
 
 /** A request to charge the eligible part of a session. */
@@ -47,7 +48,13 @@ export interface ConfirmRequest {
 
 type Claimed =
   | { readonly kind: 'answer'; readonly answer: StoredAnswer; readonly replayed: boolean }
-  | { readonly kind: 'attempt'; readonly attempt: ChargeAttempt; readonly epoch: number };
+  | {
+      readonly kind: 'attempt';
+      readonly attempt: ChargeAttempt;
+      readonly epoch: number;
+      /** Undefined for an attempt that an earlier request began. */
+      readonly claimed?: ClaimedCharge;
+    };
 
 const inUse = () => new Failure('idempotency_key_in_use', { retryAfterSeconds: 1 });
 const contended = () => new Failure('lock_timeout', { retryAfterSeconds: 1 });
@@ -88,6 +95,7 @@ export async function confirmSession(
     await charging.failpoint('confirm.key_released');
     throw inUse();
   }
+  if (settled.answer !== undefined) return replayAnswer(settled.answer, false);
   const stored = await findKey(charging.database, scope, use);
   if (stored?.outcome !== 'finished') throw inUse();
   return replayAnswer(stored.answer, false);
@@ -98,11 +106,11 @@ async function driveOrRelease(
   charging: Charging,
   scope: Scope,
   use: KeyUse,
-  { attempt, epoch }: Extract<Claimed, { kind: 'attempt' }>,
+  { attempt, epoch, claimed }: Extract<Claimed, { kind: 'attempt' }>,
   deadlineMs: number,
 ): Promise<SettledAttempt | undefined> {
   try {
-    return await driveAttempt(charging, scope, attempt, deadlineMs);
+    return await driveAttempt(charging, scope, attempt, deadlineMs, claimed);
   } catch (error) {
     try {
       await withTx(charging.database, scope, (tx) => releaseKey(tx, scope, use, epoch));
@@ -142,16 +150,17 @@ async function processorOf(charging: Charging, scope: Scope, sessionId: string):
 async function claim(charging: Charging, tx: Tx, scope: Scope, request: ConfirmRequest, use: KeyUse): Promise<Claimed> {
   // Sent together: one round trip for the session, the key and all that the decision depends on. The session first, as whoever settles or gives up
   // a charge takes it before the key.
-  const [session, key, facts, live] = await Promise.all([
+  const attemptId = newId('charge_attempt');
+  const [session, key, facts] = await Promise.all([
     lockSession(tx, scope, request.sessionId),
-    claimKey(tx, scope, use, charging.budgets.leaseMs),
+    claimKey(tx, scope, use, charging.budgets.leaseMs, attemptId),
     loadChargeFacts(tx, scope, request.sessionId, request.paymentMethodId),
-    liveAttempts(tx, scope, 'session', request.sessionId),
   ]);
   await charging.failpoint('confirm.key_claimed');
   if (key.outcome === 'other_request') throw new Failure('idempotency_key_reused');
   if (key.outcome === 'in_use') throw inUse();
   if (key.outcome === 'finished') return { kind: 'answer', answer: key.answer, replayed: true };
+  const live = facts.hasLiveAttempts ? await liveAttempts(tx, scope, 'session', request.sessionId) : [];
   const at =
     session === undefined ? charging.clock.now() : await timeOnClock(tx, scope, charging.clock, session.testClockId);
   const ended = session && refusalByStatus(session, at);
@@ -175,7 +184,8 @@ async function claim(charging: Charging, tx: Tx, scope: Scope, request: ConfirmR
   if (session.amountEligibleCents < minimumChargeCents) return completeUncharged(tx, scope, request, use, session, at);
   const { paymentMethod: card, eligibilityRecord } = facts;
   if (card === undefined || eligibilityRecord === undefined) throw new Error('refusals come before the charge');
-  const attempt = await reserve(charging, tx, scope, {
+  const { attempt, claimed } = await reserve(charging, tx, scope, {
+    attemptId,
     session,
     card,
     customerId: facts.customer?.id ?? null,
@@ -183,9 +193,9 @@ async function claim(charging: Charging, tx: Tx, scope: Scope, request: ConfirmR
     expand: request.expand,
     at,
   });
-  await linkAttempt(tx, scope, use, attempt.id);
+  if (!key.isNew) await linkAttempt(tx, scope, use, attempt.id);
   await charging.failpoint('confirm.before_claim_commit');
-  return { kind: 'attempt', attempt, epoch };
+  return { kind: 'attempt', attempt, epoch, claimed };
 }
 
 // The same key after a crash or a lost answer: goes on with what its first use began.
@@ -250,6 +260,7 @@ async function reserve(
   tx: Tx,
   scope: Scope,
   charge: {
+    attemptId: string;
     session: Session;
     card: ChargeableCard;
     customerId: string | null;
@@ -257,10 +268,10 @@ async function reserve(
     expand: readonly string[];
     at: Date;
   },
-): Promise<ChargeAttempt> {
-  const { session, card, customerId, recordId, expand, at } = charge;
+): Promise<{ attempt: ChargeAttempt; claimed: ClaimedCharge }> {
+  const { attemptId, session, card, customerId, recordId, expand, at } = charge;
   const attempt: NewAttempt = {
-    id: newId('charge_attempt'),
+    id: attemptId,
     purpose: 'session',
     subjectId: session.id,
     leg: 'health',
@@ -282,11 +293,9 @@ async function reserve(
     confirmMs: confirmTimeMs(charging.budgets, session, at),
     operationId: null,
   };
-  const [locked] = await Promise.all([
-    takePaymentLocks(tx, scope, { ...locksOf(attempt), leaseMs: attempt.leaseMs }),
-    beginAttempt(tx, scope, attempt, { sessionId: session.id, invoiceId: null, subscriptionId: null }),
-  ]);
+  const owners = { sessionId: session.id, invoiceId: null, subscriptionId: null };
+  const intent = await beginLockedAttempt(tx, scope, attempt, owners);
   // Rolls everything back: nothing is left behind, and the key is free for the retry.
-  if (!locked) throw new NotItsTurn();
-  return attemptAsCreated(attempt);
+  if (intent === undefined) throw new NotItsTurn();
+  return { attempt: attemptAsCreated(attempt), claimed: { session, intent } };
 }

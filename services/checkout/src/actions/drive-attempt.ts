@@ -5,6 +5,7 @@ import { recordUnknown } from '../store/charge-attempts.ts';
 import { endLateAttempt } from './end-late-attempt.ts';
 import { sendAttempt } from './send-attempt.ts';
 import { type SettledAttempt, settleAttempt } from './settle-attempt.ts';
+import type { ClaimedCharge } from './settle-confirmed.ts';
 
 /**
  * Sends an attempt and settles what came of it, or cancels it once its time to confirm is over; undefined while nobody knows, when it was canceled
@@ -16,11 +17,14 @@ export async function driveAttempt(
   scope: Scope,
   attempt: ChargeAttempt,
   deadlineMs: number,
+  claimed?: ClaimedCharge,
 ): Promise<SettledAttempt | undefined> {
   try {
     if (attempt.confirmOver) return await endLateAttempt(charging, scope, attempt, deadlineMs);
     const sent = await sendAttempt(charging, scope, attempt, deadlineMs);
-    return sent.kind === 'verdict' ? await settleAttempt(charging, scope, sent.attempt, sent.verdict) : undefined;
+    return sent.kind === 'verdict'
+      ? await settleAttempt(charging, scope, sent.attempt, sent.verdict, claimed)
+      : undefined;
   } catch (error) {
     await giveBack(charging, scope, attempt);
     throw error;

@@ -47,7 +47,8 @@ export async function finishPaidSession(
   return saved;
 }
 
-function paidLines(session: Session, intent: PaymentIntent): 'eligible' | 'ineligible' | 'all' {
+/** Which lines an intent pays. A line is paid by one card, whole. */
+export function paidLines(session: Session, intent: PaymentIntent): 'eligible' | 'ineligible' | 'all' {
   if (intent.amountCents === session.amountTotalCents) return 'all';
   return intent.leg === 'health' ? 'eligible' : 'ineligible';
 }

@@ -1,4 +1,4 @@
-import { append } from '@eligo/events';
+import { append, type NewEvent } from '@eligo/events';
 import type { Scope, Tx } from '@eligo/postgres';
 import type { Charge, PaymentIntent } from '../domain/payment-intent.ts';
 import type { Session } from '../domain/session.ts';
@@ -10,6 +10,7 @@ type IntentEvent =
   | 'payment_intent.succeeded'
   | 'payment_intent.payment_failed'
   | 'payment_intent.canceled';
+type SessionEvent = `checkout.session.${string}`;
 type ChargeEvent = 'charge.succeeded' | 'charge.failed' | 'charge.captured' | 'charge.refunded';
 
 /** Appends an event of a payment intent, as it is in this transaction. The caller holds the subject's row. */
@@ -20,13 +21,7 @@ export async function appendIntentEvent(
   intent: PaymentIntent,
   at: Date,
 ): Promise<void> {
-  await append(tx, {
-    ...scope,
-    type,
-    aggregateId: intent.id,
-    at,
-    object: { case: 'paymentIntent', value: intentMessage(scope, intent) },
-  });
+  await append(tx, intentEvent(scope, type, intent, at));
 }
 
 /** Appends an event of a charge. */
@@ -37,28 +32,52 @@ export async function appendChargeEvent(
   charge: Charge,
   at: Date,
 ): Promise<void> {
-  await append(tx, {
-    ...scope,
-    type,
-    aggregateId: charge.id,
-    at,
-    object: { case: 'charge', value: chargeMessage(scope, charge) },
-  });
+  await append(tx, chargeEvent(scope, type, charge, at));
 }
 
 /** Appends an event of a session. */
 export async function appendSessionEvent(
   tx: Tx,
   scope: Scope,
-  type: `checkout.session.${string}`,
+  type: SessionEvent,
   session: Session,
   at: Date,
 ): Promise<void> {
-  await append(tx, {
-    ...scope,
-    type,
-    aggregateId: session.id,
-    at,
-    object: { case: 'checkoutSession', value: sessionMessage(scope, session) },
-  });
+  await append(tx, sessionEvent(scope, type, session, at));
+}
+
+/** The event of a payment intent, to be appended with others of the same change. */
+export function intentEvent(scope: Scope, type: IntentEvent, intent: PaymentIntent, at: Date): NewEvent {
+  const object = { case: 'paymentIntent', value: intentMessage(scope, intent) } as const;
+  return { ...scope, type, aggregateId: intent.id, at, object };
+}
+
+/** The same of a charge. */
+export function chargeEvent(scope: Scope, type: ChargeEvent, charge: Charge, at: Date): NewEvent {
+  const object = { case: 'charge', value: chargeMessage(scope, charge) } as const;
+  return { ...scope, type, aggregateId: charge.id, at, object };
+}
+
+/** The same of a session. */
+export function sessionEvent(scope: Scope, type: SessionEvent, session: Session, at: Date): NewEvent {
+  const object = { case: 'checkoutSession', value: sessionMessage(scope, session) } as const;
+  return { ...scope, type, aggregateId: session.id, at, object };
+}
+
+/** The charge that a success makes, as its intent is now. */
+export function newCharge(intent: PaymentIntent, chargeId: string, at: Date): Charge {
+  return {
+    id: chargeId,
+    paymentIntentId: intent.id,
+    paymentMethodId: intent.paymentMethodId,
+    status: 'succeeded',
+    amountCents: intent.amountCents,
+    amountCapturedCents: intent.amountReceivedCents,
+    amountRefundedCents: intent.amountRefundedCents,
+    failureCode: null,
+    declineCode: null,
+    balanceTransactionId: null,
+    disputed: false,
+    createdAt: at,
+  };
 }

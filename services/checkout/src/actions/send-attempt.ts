@@ -30,8 +30,12 @@ export async function sendAttempt(
   if (intent.kind !== 'created') return intent.kind === 'unknown' ? unknown(charging, scope, attempt) : intent;
   await charging.failpoint('charge.intent_created');
 
-  const fenced = await withTx(charging.database, scope, (tx) =>
-    fenceAttempt(tx, scope, attempt, intent.intentId, Math.min(remaining(), charging.budgets.callMs)),
+  const fenced = await fenceAttempt(
+    charging.database,
+    scope,
+    attempt,
+    intent.intentId,
+    Math.min(remaining(), charging.budgets.callMs),
   );
   if (fenced === undefined) {
     // For the holder of the epoch, whose lease or time to confirm has run out: it is given back, so that the next look need not wait for it.

@@ -1,4 +1,4 @@
-import { finishKeyOfAttempt, type Scope, type Tx, withTx } from '@eligo/postgres';
+import { finishKeyOfAttempt, type Scope, type StoredAnswer, type Tx, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
 import type { ChargeAttempt, ProcessorVerdict } from '../domain/charge-attempt.ts';
@@ -12,27 +12,47 @@ import { recordEligibilityCharge } from '../store/session-payments.ts';
 import { lockSession } from '../store/sessions.ts';
 import { confirmAnswer, confirmRefusal } from './confirm-answer.ts';
 import { finishPaidSession, receiveForSession } from './pay-session.ts';
-import { appendChargeEvent, appendIntentEvent } from './payment-events.ts';
+import { appendChargeEvent, appendIntentEvent, newCharge } from './payment-events.ts';
+import { type ClaimedCharge, confirmedSession, settleConfirmed } from './settle-confirmed.ts';
 
 /** An attempt whose outcome is recorded, with its intent and, where it has one, its session as they are now. */
 export interface SettledAttempt {
   readonly attempt: ChargeAttempt;
   readonly intent: PaymentIntent;
   readonly session: Session | undefined;
+  /** What the key of the request answers with, where it is known without reading it back. */
+  readonly answer?: StoredAnswer;
 }
 
 /**
  * Records what the processor said, in one transaction: attempt, intent, charge, ledger, session, locks, events, and the answer under the
- * request's key. A fact is recorded whoever learned it, and once: a second call finds it settled and changes nothing.
+ * request's key. A fact is recorded whoever learned it, and once: a second call finds it settled and changes nothing. `claimed` is what the
+ * caller's own claim has read and written; with it a confirm that charged takes one round trip.
  */
 export async function settleAttempt(
   charging: Charging,
   scope: Scope,
   attempt: ChargeAttempt,
   verdict: ProcessorVerdict,
+  claimed?: ClaimedCharge,
 ): Promise<SettledAttempt> {
   await charging.failpoint('charge.before_settle');
-  const settled = await withTx(charging.database, scope, async (tx) => {
+  const settled =
+    claimed === undefined || attempt.driver !== 'confirm' || verdict.kind !== 'succeeded'
+      ? undefined
+      : await settleConfirmed(charging, scope, attempt, verdict, claimed);
+  const recorded = settled ?? (await settleFromRows(charging, scope, attempt, verdict));
+  await charging.failpoint('charge.settled');
+  return recorded;
+}
+
+async function settleFromRows(
+  charging: Charging,
+  scope: Scope,
+  attempt: ChargeAttempt,
+  verdict: ProcessorVerdict,
+): Promise<SettledAttempt> {
+  return withTx(charging.database, scope, async (tx) => {
     const session = attempt.purpose === 'session' ? await lockSession(tx, scope, attempt.subjectId) : undefined;
     const first = await markSettled(tx, scope, attempt.id, {
       status: verdict.kind,
@@ -45,8 +65,6 @@ export async function settleAttempt(
     await charging.failpoint('charge.before_settle_commit');
     return result;
   });
-  await charging.failpoint('charge.settled');
-  return settled;
 }
 
 async function alreadySettled(
@@ -129,19 +147,15 @@ async function followSession(
   session: Session,
   held: boolean,
 ): Promise<Session> {
-  const received = receiveForSession(session, intent, held);
   if (attempt.driver !== 'confirm') {
     return finishPaidSession(tx, scope, {
       session,
-      after: received,
+      after: receiveForSession(session, intent, held),
       intent: held ? undefined : intent,
       at: attempt.actingAt,
     });
   }
-  // A confirm is done with its one charge; with a letter pending its hold waits for the approval.
-  const after: Session = held
-    ? { ...received, status: 'paid', nextAction: { type: 'collect_letter_of_medical_necessity' } }
-    : { ...received, status: 'complete', completedAt: attempt.actingAt, nextAction: null };
+  const after = confirmedSession(session, intent, held, attempt.actingAt);
   const saved = await finishPaidSession(tx, scope, {
     session,
     after,
@@ -189,22 +203,4 @@ async function recordRefusal(
   ]);
   const refused = { ...attempt, status: verdict.kind, failureCode: verdict.code, declineCode };
   return { attempt: refused, intent, session };
-}
-
-/** The charge that a success makes. */
-export function newCharge(intent: PaymentIntent, chargeId: string, at: Date): Charge {
-  return {
-    id: chargeId,
-    paymentIntentId: intent.id,
-    paymentMethodId: intent.paymentMethodId,
-    status: 'succeeded',
-    amountCents: intent.amountCents,
-    amountCapturedCents: intent.amountReceivedCents,
-    amountRefundedCents: intent.amountRefundedCents,
-    failureCode: null,
-    declineCode: null,
-    balanceTransactionId: null,
-    disputed: false,
-    createdAt: at,
-  };
 }

@@ -14,8 +14,8 @@ import { timeOnClock } from '../store/test-clocks.ts';
 import { refusalAnswer } from './confirm-answer.ts';
 import { endUnpaid } from './end-unpaid.ts';
 import { finishPaidSession, receiveForSession } from './pay-session.ts';
-import { appendChargeEvent, appendIntentEvent } from './payment-events.ts';
-import { newCharge, type SettledAttempt, settleAttempt } from './settle-attempt.ts';
+import { appendChargeEvent, appendIntentEvent, newCharge } from './payment-events.ts';
+import { type SettledAttempt, settleAttempt } from './settle-attempt.ts';
 
 type Success = Extract<ProcessorVerdict, { kind: 'succeeded' }>;
 

@@ -1,6 +1,7 @@
-import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { type Database, type Db, type Scope, scoped, type Tx, writeOne } from '@eligo/postgres';
 import { centsFromInt64 } from '@eligo/values';
 import type { AttemptDriver, AttemptStatus, ChargeAttempt, Leg } from '../domain/charge-attempt.ts';
+import { locksWanted, lockText } from './payment-locks.ts';
 
 interface AttemptRow {
   id: string;
@@ -96,21 +97,26 @@ export type NewAttempt = Omit<
 > & { readonly leaseMs: number; readonly confirmMs: number };
 
 // The intent and its attempt in one statement: one cannot exist without the other.
-const insert = scoped<{ id: string }>(
-  'checkout.charge_attempt_insert',
-  `with intent as (
+const insertBoth = `intent as (
      insert into checkout.payment_intents (account_id, test_mode, id, session_id, invoice_id, subscription_id, customer_id,
        payment_method_id, leg, capture_method, status, amount_cents, created_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'processing', $11, $12)
-   )
-   insert into checkout.charge_attempts (account_id, test_mode, id, purpose, subject_id, leg, driver, eligibility_record_id,
-     payment_intent_id, customer_id, payment_method_id, processor_payment_method_id, processor_customer_id, off_session,
-     capture_method, amount_cents, status, lease_until, acting_at, expand,
-     iias_cents, prescription_cents, vision_cents, service_cents, confirm_until, operation_id)
-   values ($1, $2, $13, $14, $15, $9, $16, $17, $3, $7, $8, $18, $19, $20, $10, $11, 'created',
-     clock_timestamp() + $21 * interval '1 millisecond', $12, $22, $23, $24, $25, $26,
-     clock_timestamp() + $27 * interval '1 millisecond', $28)
-   returning id`,
+   ), attempt as (
+     insert into checkout.charge_attempts (account_id, test_mode, id, purpose, subject_id, leg, driver, eligibility_record_id,
+       payment_intent_id, customer_id, payment_method_id, processor_payment_method_id, processor_customer_id, off_session,
+       capture_method, amount_cents, status, lease_until, acting_at, expand,
+       iias_cents, prescription_cents, vision_cents, service_cents, confirm_until, operation_id)
+     values ($1, $2, $13, $14, $15, $9, $16, $17, $3, $7, $8, $18, $19, $20, $10, $11, 'created',
+       clock_timestamp() + $21 * interval '1 millisecond', $12, $22, $23, $24, $25, $26,
+       clock_timestamp() + $27 * interval '1 millisecond', $28)
+   )`;
+const insert = scoped<{ written: true }>('checkout.charge_attempt_insert', `with ${insertBoth} select true as written`);
+const insertLocked = scoped<{ locks: bigint }>(
+  'checkout.charge_attempt_insert_locked',
+  `with locks as (
+     ${lockText({ attemptId: '$13', leaseMs: '$21', customerId: '$7', paymentMethodId: '$8' })}
+   ), ${insertBoth}
+   select count(*) as locks from locks`,
 );
 
 /** Whom the intent belongs to, beside what its attempt says. */
@@ -122,7 +128,25 @@ export interface IntentOwners {
 
 /** Writes an attempt and its payment intent. The unique indexes refuse a second live one (23505, `charge_attempts_one_live`). */
 export async function insertAttempt(tx: Tx, scope: Scope, attempt: NewAttempt, owners: IntentOwners): Promise<void> {
-  await tx.execute(insert, scope, [
+  await tx.row(insert, scope, valuesOf(attempt, owners));
+}
+
+/**
+ * The same, and takes the customer and the payment method for it, all with one statement. False when another live attempt holds one of them: the
+ * caller rolls back, and nothing is left behind.
+ */
+export async function insertLockedAttempt(
+  tx: Tx,
+  scope: Scope,
+  attempt: NewAttempt,
+  owners: IntentOwners,
+): Promise<boolean> {
+  const row = await tx.row(insertLocked, scope, valuesOf(attempt, owners));
+  return Number(row?.locks) === locksWanted(attempt.customerId);
+}
+
+function valuesOf(attempt: NewAttempt, owners: IntentOwners): unknown[] {
+  return [
     attempt.paymentIntentId,
     owners.sessionId,
     owners.invoiceId,
@@ -149,7 +173,7 @@ export async function insertAttempt(tx: Tx, scope: Scope, attempt: NewAttempt, o
     attempt.healthcare.serviceCents,
     attempt.confirmMs,
     attempt.operationId,
-  ]);
+  ];
 }
 
 const byId = scoped<AttemptRow>(
@@ -219,17 +243,17 @@ const fence = scoped<AttemptRow>(
 );
 
 /**
- * Passes the fence before a send, or answers undefined: another process has taken over, the lease is too short for the
+ * Passes the fence before a send, in a transaction of its own, or answers undefined: another process has taken over, the lease is too short for the
  * call, or the time to confirm is over.
  */
 export async function fenceAttempt(
-  tx: Tx,
+  database: Database,
   scope: Scope,
   attempt: Pick<ChargeAttempt, 'id' | 'epoch'>,
   processorIntentId: string,
   callMs: number,
 ): Promise<ChargeAttempt | undefined> {
-  const row = await tx.row(fence, scope, [attempt.id, attempt.epoch, processorIntentId, callMs]);
+  const [row] = await writeOne(database, scope, fence, [attempt.id, attempt.epoch, processorIntentId, callMs]);
   return row && fromRow(row);
 }
 

@@ -9,20 +9,25 @@ export interface NewSessionRows {
   readonly eligibility: EligibilityRecord | undefined;
 }
 
-/** Writes a new session with its parts. One statement for each table that has rows, all sent at once: one round trip. */
+/**
+ * Writes a new session with its parts: the session with its lines and its eligibility record in one statement, one more for each other table that
+ * has rows, all sent at once.
+ */
 export async function insertSession(
   tx: Tx,
   scope: Scope,
   { session, lines, eligibility }: NewSessionRows,
 ): Promise<void> {
-  const writes: Promise<number>[] = [tx.execute(insertOne, scope, sessionValues(session))];
-  if (lines.length > 0) {
-    writes.push(tx.execute(insertLines, scope, [session.id, JSON.stringify(lines.map(lineRow))]));
-  }
-  if (eligibility !== undefined) {
+  const values = sessionValues(session);
+  const writes: Promise<number>[] = [];
+  if (eligibility === undefined) {
+    if (lines.length > 0) throw new Error('a session with lines has an eligibility record');
+    writes.push(tx.execute(insertOne, scope, values));
+  } else {
     const { id, eligibleCents, foodPolicy, policyVersion } = eligibility;
+    const linesText = JSON.stringify(lines.map(lineRow));
     writes.push(
-      tx.execute(insertRecord, scope, [id, session.id, eligibleCents, foodPolicy, policyVersion, session.createdAt]),
+      tx.execute(insertWithLines, scope, [...values, linesText, id, eligibleCents, foodPolicy, policyVersion]),
     );
   }
   if (session.fees.length > 0) {
@@ -85,9 +90,8 @@ function lineRow(line: SessionLine) {
   };
 }
 
-const insertOne = scoped<never>(
-  'sessions.insert',
-  `insert into checkout.sessions
+// $3 to $36 are the values of `sessionValues`.
+const intoSessions = `insert into checkout.sessions
      (account_id, test_mode, id, status, mode, capture_method, customer_id, customer_email, test_clock_id, payment_method_id,
       client_reference_id, setup_future_use, amount_subtotal_cents, amount_discount_cents, amount_tax_cents,
       amount_shipping_cents, amount_fee_cents, amount_total_cents, amount_eligible_cents, amount_iias_cents,
@@ -95,30 +99,31 @@ const insertOne = scoped<never>(
       letter_fee_status, fee_count, discount_count, visit_type, expires_at, created_at, split_cart_id,
       storefront_payment_details, shipping_details, metadata, details)
    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25,
-      $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36)`,
-);
+      $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36)`;
+
+const insertOne = scoped<never>('sessions.insert', intoSessions);
 
 // Numbers in JSON are exact here: Postgres reads their text as bigint, and ours are safe integers.
-const insertLines = scoped<never>(
-  'session_lines.insert',
-  `insert into checkout.session_lines
-     (account_id, test_mode, session_id, id, position, price_id, product_id, description, quantity, unit_amount_cents,
-      amount_subtotal_cents, amount_discount_cents, amount_tax_cents, amount_shipping_cents, amount_fee_cents,
-      amount_total_cents, amount_eligible_cents, eligibility_class, eligibility_rule, eligibility_rule_version, rationale,
-      recurring_interval, recurring_interval_count, recurring_trial_days)
-   select $1, $2, $3, l.* from json_to_recordset($4::json) as l (
-     id text, position smallint, "priceId" text, "productId" text, description text, quantity bigint,
-     "unitAmountCents" bigint, "amountSubtotalCents" bigint, "amountDiscountCents" bigint, "amountTaxCents" bigint,
-     "amountShippingCents" bigint, "amountFeeCents" bigint, "amountTotalCents" bigint, "amountEligibleCents" bigint,
-     "eligibilityClass" text, "eligibilityRule" text, "eligibilityRuleVersion" text, rationale text,
-     "recurringInterval" text, "recurringIntervalCount" integer, "recurringTrialDays" integer)`,
-);
-
-const insertRecord = scoped<never>(
-  'eligibility_records.insert',
-  `insert into checkout.eligibility_records
+const insertWithLines = scoped<never>(
+  'sessions.insert_with_lines',
+  `with session as (
+     ${intoSessions}
+   ), lines as (
+     insert into checkout.session_lines
+       (account_id, test_mode, session_id, id, position, price_id, product_id, description, quantity, unit_amount_cents,
+        amount_subtotal_cents, amount_discount_cents, amount_tax_cents, amount_shipping_cents, amount_fee_cents,
+        amount_total_cents, amount_eligible_cents, eligibility_class, eligibility_rule, eligibility_rule_version, rationale,
+        recurring_interval, recurring_interval_count, recurring_trial_days)
+     select $1, $2, $3, l.* from json_to_recordset($37::json) as l (
+       id text, position smallint, "priceId" text, "productId" text, description text, quantity bigint,
+       "unitAmountCents" bigint, "amountSubtotalCents" bigint, "amountDiscountCents" bigint, "amountTaxCents" bigint,
+       "amountShippingCents" bigint, "amountFeeCents" bigint, "amountTotalCents" bigint, "amountEligibleCents" bigint,
+       "eligibilityClass" text, "eligibilityRule" text, "eligibilityRuleVersion" text, rationale text,
+       "recurringInterval" text, "recurringIntervalCount" integer, "recurringTrialDays" integer)
+   )
+   insert into checkout.eligibility_records
      (account_id, test_mode, id, session_id, eligible_cents, food_policy, policy_version, created_at)
-   values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+   values ($1, $2, $38, $3, $39, $40, $41, $31)`,
 );
 
 const insertFees = scoped<never>(

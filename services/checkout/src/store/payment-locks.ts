@@ -1,16 +1,29 @@
 import { type Scope, scoped, type Tx } from '@eligo/postgres';
 
-// In the order customer, payment method, so that two requests cannot each hold what the other waits for.
-const take = scoped<{ kind: string }>(
-  'checkout.payment_locks_take',
-  `insert into checkout.payment_locks as l (account_id, test_mode, kind, id, attempt_id, lease_until)
-   select $1, $2, wanted.kind, wanted.id, $3, clock_timestamp() + $4 * interval '1 millisecond'
-   from (values ('customer', $5::text), ('payment_method', $6::text)) wanted (kind, id)
+/**
+ * The text that takes the locks of an attempt and returns a row for each that it got, to be a part of a larger statement. The parameters are `$1`
+ * account, `$2` mode, and those named. In the order customer, payment method, so that two requests cannot each hold what the other waits for.
+ */
+export function lockText(parameter: {
+  readonly attemptId: string;
+  readonly leaseMs: string;
+  readonly customerId: string;
+  readonly paymentMethodId: string;
+}): string {
+  const { attemptId, leaseMs, customerId, paymentMethodId } = parameter;
+  return `insert into checkout.payment_locks as l (account_id, test_mode, kind, id, attempt_id, lease_until)
+   select $1, $2, wanted.kind, wanted.id, ${attemptId}::text, clock_timestamp() + ${leaseMs} * interval '1 millisecond'
+   from (values ('customer', ${customerId}::text), ('payment_method', ${paymentMethodId}::text)) wanted (kind, id)
    where wanted.id is not null order by wanted.kind
    on conflict (account_id, test_mode, kind, id) do update
      set attempt_id = excluded.attempt_id, lease_until = excluded.lease_until
      where l.lease_until < clock_timestamp() or l.attempt_id = excluded.attempt_id
-   returning kind`,
+   returning kind`;
+}
+
+const take = scoped<{ kind: string }>(
+  'checkout.payment_locks_take',
+  lockText({ attemptId: '$3', leaseMs: '$4', customerId: '$5', paymentMethodId: '$6' }),
 );
 
 /**
@@ -28,7 +41,12 @@ export async function takePaymentLocks(
     wanted.customerId,
     wanted.paymentMethodId,
   ]);
-  return taken.length === (wanted.customerId === null ? 1 : 2);
+  return taken.length === locksWanted(wanted.customerId);
+}
+
+/** How many locks an attempt takes: the payment method, and the customer where it has one. */
+export function locksWanted(customerId: string | null): number {
+  return customerId === null ? 1 : 2;
 }
 
 // In the same order: whoever takes them waits for a row that is being deleted, with the one before it in hand.

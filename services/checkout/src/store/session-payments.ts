@@ -59,6 +59,7 @@ interface FactsRow {
   hsa_fsa: boolean | null;
   customer_id: string | null;
   customer_deleted: boolean | null;
+  has_live: boolean;
 }
 
 /** What a charge of a session depends on beside the session itself. */
@@ -66,6 +67,8 @@ export interface ChargeFacts {
   readonly eligibilityRecord: { readonly id: string; readonly foodPolicy: boolean } | undefined;
   readonly paymentMethod: ChargeableCard | undefined;
   readonly customer: { readonly id: string; readonly deleted: boolean } | undefined;
+  /** Whether a charge of the session is live: `liveAttempts` has it. */
+  readonly hasLiveAttempts: boolean;
 }
 
 /** A stored card as the processor knows it. */
@@ -84,7 +87,12 @@ const facts = scoped<FactsRow>(
   'checkout.charge_facts',
   `select r.id as record_id, r.food_policy, m.id as payment_method_id, m.customer_id as payment_method_customer_id,
      m.processor_payment_method_id, m.processor_customer_id, m.off_session, m.hsa_fsa,
-     c.id as customer_id, c.deleted_at is not null as customer_deleted
+     c.id as customer_id, c.deleted_at is not null as customer_deleted,
+     exists (
+       select from checkout.charge_attempts a
+       where a.account_id = $1 and a.test_mode = $2 and a.purpose = 'session' and a.subject_id = $3
+         and a.status in ('created', 'sending', 'unknown', 'succeeded')
+     ) as has_live
    from (select 1) one
    left join checkout.sessions s on s.account_id = $1 and s.test_mode = $2 and s.id = $3
    left join checkout.eligibility_records r on r.account_id = $1 and r.test_mode = $2 and r.session_id = $3
@@ -106,6 +114,7 @@ export async function loadChargeFacts(
     eligibilityRecord: row?.record_id == null ? undefined : { id: row.record_id, foodPolicy: row.food_policy === true },
     paymentMethod: row && cardOfRow(row),
     customer: row?.customer_id == null ? undefined : { id: row.customer_id, deleted: row.customer_deleted === true },
+    hasLiveAttempts: row?.has_live === true,
   };
 }
 
