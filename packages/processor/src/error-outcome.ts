@@ -1,5 +1,5 @@
 import Stripe from 'stripe';
-import { TransportError } from './http-client.ts';
+import { TransportError } from './connections.ts';
 import type { Declined, NotNow, Rejected, Unknown, UnknownReason } from './outcomes.ts';
 
 /** What a failed call means, by the SDK's error. Texts stay behind: they may quote what was sent. */

@@ -3,6 +3,7 @@ import Stripe from 'stripe';
 import { type CallObservation, createCaller } from './call.ts';
 import { createCircuitBreaker } from './circuit-breaker.ts';
 import { createHttpClient } from './http-client.ts';
+import { LeanStripe } from './lean-stripe.ts';
 import type { ProcessorPort } from './port.ts';
 import { type ProcessorScope, sandboxAccountOf } from './processor-account.ts';
 import { createStripePort } from './stripe-port.ts';
@@ -112,7 +113,7 @@ function openTarget(
   const { protocol, hostname, port } = new URL(url);
   const httpClient = createHttpClient();
   const scheme = protocol === 'http:' ? 'http' : 'https';
-  const stripe = new Stripe(secretKey, {
+  const stripe = new LeanStripe(secretKey, {
     host: hostname,
     port: port || (scheme === 'http' ? 80 : 443),
     protocol: scheme,
