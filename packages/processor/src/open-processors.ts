@@ -6,6 +6,7 @@ import { createHttpClient } from './http-client.ts';
 import { LeanStripe } from './lean-stripe.ts';
 import type { ProcessorPort } from './port.ts';
 import { type ProcessorScope, sandboxAccountOf } from './processor-account.ts';
+import { checkLiveKey, readStripeAccounts, type StripeAccount } from './stripe-accounts.ts';
 import { createStripePort } from './stripe-port.ts';
 import { createTestBank } from './test-bank.ts';
 
@@ -14,7 +15,7 @@ export interface ProcessorEnvironment {
   readonly ELIGO_SANDBOX_URL?: string | undefined;
   readonly ELIGO_SANDBOX_KEY?: string | undefined;
   readonly STRIPE_SECRET_KEY?: string | undefined;
-  /** JSON: Eligo's account id -> Stripe's connected account (`{"facct_…":"acct_…"}`). */
+  /** JSON: Eligo's account id -> Stripe's connected account, or `self` for the key's own (`{"facct_…":"acct_…"}`). */
   readonly STRIPE_ACCOUNTS?: string | undefined;
   /** `sandbox` lets live keys charge at the sandbox. */
   readonly ELIGO_LIVE_PROCESSOR?: string | undefined;
@@ -29,6 +30,8 @@ export interface ProcessorOptions {
   readonly onBreaker?: (change: { processor: 'sandbox' | 'stripe'; open: boolean }) => void;
   /** Total time of a call that brings no budget of its own. */
   readonly timeoutMs?: number;
+  /** Where Stripe is. */
+  readonly stripeUrl?: string;
 }
 
 export interface Processors {
@@ -80,7 +83,8 @@ interface Target {
 function openSandbox(environment: ProcessorEnvironment, options: ProcessorOptions): Target | undefined {
   const { ELIGO_SANDBOX_URL: url, ELIGO_SANDBOX_KEY: secretKey } = environment;
   if (!url || !secretKey) return undefined;
-  return openTarget({ name: 'sandbox', url, secretKey, accountOf: sandboxAccountOf }, options);
+  const accountOf = (scope: ProcessorScope) => ({ connected: sandboxAccountOf(scope) });
+  return openTarget({ name: 'sandbox', url, secretKey, accountOf }, options);
 }
 
 function openLive(
@@ -93,11 +97,10 @@ function openLive(
   if (choice && secretKey) throw new Error('ELIGO_LIVE_PROCESSOR and STRIPE_SECRET_KEY exclude each other');
   if (choice) return sandbox;
   if (!secretKey) return undefined;
-  const accounts = readAccounts(environment.STRIPE_ACCOUNTS);
-  return openTarget(
-    { name: 'stripe', url: 'https://api.stripe.com', secretKey, accountOf: (scope) => accounts.get(scope.accountId) },
-    options,
-  );
+  checkLiveKey(secretKey);
+  const accounts = readStripeAccounts(environment.STRIPE_ACCOUNTS);
+  const url = options.stripeUrl ?? 'https://api.stripe.com';
+  return openTarget({ name: 'stripe', url, secretKey, accountOf: (scope) => accounts.get(scope.accountId) }, options);
 }
 
 function openTarget(
@@ -105,7 +108,7 @@ function openTarget(
     name: Target['name'];
     url: string;
     secretKey: string;
-    accountOf: (scope: ProcessorScope) => string | undefined;
+    accountOf: (scope: ProcessorScope) => StripeAccount | undefined;
   },
   options: ProcessorOptions,
 ): Target {
@@ -130,8 +133,9 @@ function openTarget(
   return {
     name,
     portOf: (scope) => {
-      const processorAccount = target.accountOf(scope);
-      if (processorAccount === undefined) return undefined;
+      const account = target.accountOf(scope);
+      if (account === undefined) return undefined;
+      const processorAccount = account.connected;
       const beforeCall = options.beforeCall ?? noop;
       const call = createCaller({
         processor: name,
@@ -159,18 +163,6 @@ async function isAlive(stripe: Stripe): Promise<boolean> {
   } catch (error) {
     return error instanceof Stripe.errors.StripeError && error.statusCode !== undefined && error.statusCode < 500;
   }
-}
-
-function readAccounts(text: string | undefined): Map<string, string> {
-  if (!text) return new Map();
-  const parsed: unknown = JSON.parse(text);
-  if (typeof parsed !== 'object' || parsed === null) throw new Error('STRIPE_ACCOUNTS must be a JSON object');
-  return new Map(
-    Object.entries(parsed).map(([account, stripeAccount]) => {
-      if (typeof stripeAccount === 'string' && /^acct_\w+$/.test(stripeAccount)) return [account, stripeAccount];
-      throw new Error('STRIPE_ACCOUNTS maps account ids to acct_… ids');
-    }),
-  );
 }
 
 function noop(): void {

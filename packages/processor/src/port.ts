@@ -101,7 +101,7 @@ export interface DisputeEvidence {
  */
 export interface ProcessorPort {
   readonly name: 'sandbox' | 'stripe';
-  /** The processor's account that the calls act on (`Stripe-Account`). */
+  /** The processor's account that the calls act on (`Stripe-Account`); undefined for the key's own. */
   readonly processorAccount: string | undefined;
   /** Known to be down: answer 503 before writing anything. It is found out again in the background. */
   isDown(): boolean;
@@ -113,7 +113,10 @@ export interface ProcessorPort {
   attachPaymentMethod(id: string, customer: string, call: WriteOptions): Promise<PaymentMethodOutcome>;
   detachPaymentMethod(id: string, call: WriteOptions): Promise<PaymentMethodOutcome>;
 
-  /** Unconfirmed: no money moves. An unknown creation is simply repeated under a new key. */
+  /**
+   * Unconfirmed: no money moves. An unknown creation is simply repeated under a new key. Throws a RangeError, before anything is sent, for
+   * more than 99,999,999 cents: the caller has refused that long before.
+   */
   createIntent(input: IntentInput, call: WriteOptions): Promise<CreationOutcome>;
   /** The call that moves money. After `unknown`: retrieve; if still `confirmable`, confirm the same intent under the next key. */
   confirmIntent(id: string, input: ConfirmInput, call: WriteOptions): Promise<IntentOutcome>;

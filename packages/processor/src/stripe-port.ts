@@ -285,7 +285,12 @@ function foundDispute(dispute: Stripe.Dispute) {
   return { kind: 'found' as const, ...disputeFacts(dispute) };
 }
 
+/** What Stripe takes in US dollars: eight digits. */
+const maxAmountCents = 99_999_999;
+
 function intentParams(input: IntentInput): Stripe.PaymentIntentCreateParams {
+  // Ours to have refused before there was an attempt. A refusal by the processor would be told as a decline of the card.
+  if (input.amountCents > maxAmountCents) throw new RangeError('an amount that the processor does not take');
   return given<Stripe.PaymentIntentCreateParams>({
     amount: input.amountCents,
     currency: 'usd',

@@ -120,6 +120,15 @@ describe('intents', () => {
     });
   });
 
+  test('an amount of nine digits is a fault of the caller and not an outcome: nothing is sent', async () => {
+    const bench = await newBench();
+    const create = (amountCents: number) =>
+      bench.port.createIntent({ attemptId: 'att_1', amountCents, capture: 'automatic', metadata: {} }, newKey());
+    await expect(create(100_000_000)).rejects.toThrow(RangeError);
+    expect(await bench.port.findIntentByMetadata('attempt', 'att_1')).toEqual({ kind: 'none' });
+    expect((await create(99_999_999)).kind).toBe('created');
+  });
+
   test('our own mistakes are rejected: definite, and nothing happened', async () => {
     const bench = await newBench();
     const create = (amountCents: number) =>
