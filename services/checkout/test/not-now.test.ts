@@ -88,6 +88,28 @@ describe('an attempt that the processor turns away is asked again after its Retr
   });
 });
 
+it('of many attempts at a processor that turns four calls in ten away, each charges once, and no check counts', async () => {
+  const cards = await Promise.all(Array.from({ length: 12 }, () => world.card('hsa')));
+  const sessions = await Promise.all(cards.map((card) => world.mixedSession(card)));
+  await world.fault({ call: '*', kind: 'rate_limited', delay_ms: 1_000, ...{ rate: 0.4 } });
+  const finish = async (session: Session, card: PaymentMethod) => {
+    for (let turn = 0; turn < 60; turn++) {
+      try {
+        return (await world.confirm(session, card, { key: session.id })).session?.status;
+      } catch (error) {
+        expect(error).toMatchObject(inUse);
+      }
+    }
+    return 'still turned away';
+  };
+  const ends = await Promise.all(sessions.map((session, at) => finish(session, cards[at] as PaymentMethod)));
+  expect(ends).toEqual(sessions.map(() => 'complete'));
+  for (const session of sessions) {
+    expect(await world.charges(session)).toHaveLength(1);
+    expect(await attemptOf(session)).toMatchObject({ status: 'succeeded', checks: 0 });
+  }
+});
+
 describe('a hold that the processor does not take a decision on now', () => {
   it('is captured later', async () => {
     const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
