@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { isIP } from 'node:net';
+import { eventsOfType } from './api/events.ts';
 import type { Call } from './api/route.ts';
 import { openFaults } from './faults.ts';
 import { sandboxApp } from './http/app.ts';
@@ -68,7 +69,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
         requestId,
         idempotencyKey,
       };
-      records.insert('event', event, type);
+      records.insert('event', event, eventsOfType(account, type));
       for (const endpoint of subscriptions.endpointsFor(account, type)) {
         deliveries.add({ event: event.id, endpoint: endpoint.id, account, endpointAccount: endpoint.account }, nowMs);
         heard = true;
@@ -115,7 +116,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   });
   const endRetention = startRetention({ keys, records, keyClockAheadMs: database.keyClockAheadMs }, write, onBug);
 
-  const server = createServer({ keepAliveTimeout: keepAliveMs, headersTimeout: keepAliveMs + 5_000 }, app.callback());
+  const server = createServer({ keepAliveTimeout: keepAliveMs, headersTimeout: keepAliveMs + 5_000 }, app);
   server.listen(options.port, options.host);
   await once(server, 'listening');
   let stopped: Promise<void> | undefined;

@@ -32,7 +32,11 @@ const keysLeft = () =>
     .prepare('select key from idempotency_keys order by key')
     .all()
     .map(({ key }) => key);
-const eventsLeft = () => [...parts.records.all('event')].map(({ id }) => id);
+const eventsLeft = () =>
+  db
+    .prepare(`select id from records where kind = 'event' order by seq`)
+    .all()
+    .map(({ id }) => id);
 const forgetAll = (most: number) => {
   while (forgetLapsed(parts, now, most));
 };

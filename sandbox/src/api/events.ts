@@ -7,12 +7,19 @@ export const eventRoutes: Route[] = [
   { method: 'GET', path: '/v1/events/:id', call: 'events.retrieve', prepare: retrieveEvent },
 ];
 
-/** The type of an event is its parent in the index, so that a list of one type reads no other. */
+/** What an event hangs on in the index, so that a list of one type reads no other type and no other account. */
+export function eventsOfType(account: string, type: string): string {
+  return `${account} ${type}`;
+}
+
 function listEvents(parameters: Parameters) {
-  const query = { ...pageQuery(parameters), parent: parameters.text('type') };
+  const page = pageQuery(parameters);
+  const type = parameters.text('type');
   parameters.finish();
-  return (call: Call) =>
-    listShape('/v1/events', call.records.page('event', call.account, query), (record) => shape('event', record));
+  return (call: Call) => {
+    const query = { ...page, parent: type === undefined ? undefined : eventsOfType(call.account, type) };
+    return listShape('/v1/events', call.records.page('event', call.account, query), (record) => shape('event', record));
+  };
 }
 
 function retrieveEvent(parameters: Parameters) {

@@ -1,6 +1,7 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
-import Koa, { type Context } from 'koa';
+import { timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage, OutgoingHttpHeaders, RequestListener, ServerResponse } from 'node:http';
+import { parse as parseQuery } from 'node:querystring';
+import { pipeline } from 'node:stream';
 import { invalidRequest, Refusal } from '../refusal.ts';
 import { randomText } from '../store/ids.ts';
 import type { Executor } from './execute.ts';
@@ -19,104 +20,145 @@ const maxBodyBytes = 1024 * 1024;
 const maxKeyLength = 255;
 const accountPattern = /^acct_[A-Za-z0-9]{8,64}$/;
 
-/** The HTTP side: who asks, on which account, for which call; and how an answer goes out. */
-export function sandboxApp(parts: AppParts): Koa {
-  const app = new Koa();
-  const secretDigest = digest(parts.secretKey);
-  app.silent = true;
-  app.use(async (context) => {
-    const requestId = `req_${randomText(14)}`;
-    context.set('Request-Id', requestId);
-    context.type = 'application/json';
-    try {
-      if (context.path.startsWith('/v1/')) await answerStripeCall(context, requestId);
-      else if (context.path === '/healthz') context.body = '{"status":"ok"}';
-      else await answerWitnessCall(context);
-    } catch (error) {
-      if (!(error instanceof Refusal)) parts.onBug(error);
-      const refusal =
-        error instanceof Refusal
-          ? error
-          : new Refusal(500, { type: 'api_error', message: 'An unknown error occurred.' });
-      context.status = refusal.status;
-      context.body = JSON.stringify({ error: refusal.body });
-    }
-  });
-  return app;
+interface Exchange {
+  request: IncomingMessage;
+  response: ServerResponse;
+  method: string;
+  path: string;
+  query: string;
+  /** Of the answer. */
+  headers: OutgoingHttpHeaders;
+}
 
-  async function answerStripeCall(context: Context, requestId: string): Promise<void> {
-    const form = context.method === 'GET' ? context.querystring : await readBody(context.req);
-    needSecretKey(context, secretDigest);
-    const account = readAccount(context, parts.platformAccount);
-    const match = matchRoute(context.method, context.path);
+/** The HTTP side: who asks, on which account, for which call; and how an answer goes out. */
+export function sandboxApp(parts: AppParts): RequestListener {
+  const bearer = Buffer.from(`Bearer ${parts.secretKey}`);
+  const secret = Buffer.from(parts.secretKey);
+
+  return (request, response) => {
+    const { method = '', url = '/' } = request;
+    const question = url.indexOf('?');
+    const exchange: Exchange = {
+      request,
+      response,
+      method,
+      path: question < 0 ? url : url.slice(0, question),
+      query: question < 0 ? '' : url.slice(question + 1),
+      headers: { 'Request-Id': `req_${randomText(14)}`, 'Content-Type': 'application/json; charset=utf-8' },
+    };
+    answer(exchange).catch((error) => refuse(exchange, error));
+  };
+
+  async function answer(exchange: Exchange): Promise<void> {
+    if (exchange.path.startsWith('/v1/')) await answerStripeCall(exchange);
+    else if (exchange.path === '/healthz') send(exchange, 200, '{"status":"ok"}');
+    else await answerWitnessCall(exchange);
+  }
+
+  function refuse(exchange: Exchange, error: unknown): void {
+    // Whoever asked has gone while they asked.
+    if (exchange.request.destroyed && !exchange.request.complete) return;
+    if (!(error instanceof Refusal)) parts.onBug(error);
+    const refusal =
+      error instanceof Refusal ? error : new Refusal(500, { type: 'api_error', message: 'An unknown error occurred.' });
+    send(exchange, refusal.status, JSON.stringify({ error: refusal.body }));
+  }
+
+  async function answerStripeCall(exchange: Exchange): Promise<void> {
+    const { request, method, path, headers } = exchange;
+    const form = method === 'GET' ? exchange.query : await readBody(request);
+    needSecretKey(request);
+    const account = readAccount(request, parts.platformAccount);
+    const match = matchRoute(method, path);
     if (match === undefined) {
       throw new Refusal(404, {
         type: 'invalid_request_error',
-        message: `Unrecognized request URL (${context.method}: ${context.path.slice(0, 200)}). If you are trying to list objects, remove the trailing slash.`,
+        message: `Unrecognized request URL (${method}: ${path.slice(0, 200)}). If you are trying to list objects, remove the trailing slash.`,
       });
     }
-    const idempotencyKey = context.method === 'POST' ? readIdempotencyKey(context) : null;
-    const answer = await parts.executor.run({
-      ...match,
-      method: context.method,
-      path: context.path,
-      form,
-      account,
-      idempotencyKey,
-      requestId,
-    });
+    const idempotencyKey = method === 'POST' ? readIdempotencyKey(request) : null;
+    const { route, id } = match;
+    const requestId = String(headers['Request-Id']);
+    const answer = await parts.executor.run({ route, id, method, path, form, account, idempotencyKey, requestId });
     if (answer === undefined) {
-      context.respond = false;
-      context.req.socket.destroy();
+      request.socket.destroy();
       return;
     }
-    context.status = answer.status;
-    echo(context, 'Stripe-Version');
-    echo(context, 'Stripe-Account');
-    echo(context, 'Idempotency-Key');
-    if (answer.replayed) context.set('Idempotent-Replayed', 'true');
+    echo(exchange, 'Stripe-Version');
+    echo(exchange, 'Stripe-Account');
+    echo(exchange, 'Idempotency-Key');
+    if (answer.replayed) headers['Idempotent-Replayed'] = 'true';
     // What was stored will be replayed as it is: repeating a 500 under its key is of no use. A 409 is worth repeating.
-    if (answer.status >= 500) context.set('Stripe-Should-Retry', 'false');
+    if (answer.status >= 500) headers['Stripe-Should-Retry'] = 'false';
+    if (answer.status === 409) headers['Stripe-Should-Retry'] = 'true';
     if (answer.retryAfterSeconds !== undefined) {
-      context.set('Retry-After', String(answer.retryAfterSeconds));
-      context.set('Stripe-Rate-Limited-Reason', 'global-rate');
+      headers['Retry-After'] = answer.retryAfterSeconds;
+      headers['Stripe-Rate-Limited-Reason'] = 'global-rate';
     }
-    if (answer.status === 409) context.set('Stripe-Should-Retry', 'true');
-    context.body = answer.body;
+    send(exchange, answer.status, answer.body);
   }
 
   /**
    * `/sandbox/*` is for whoever tests and operates. On this machine it needs no key, so that a test can look; from
    * elsewhere it does, and a page in a browser (it sends `Origin`) is never let in.
    */
-  async function answerWitnessCall(context: Context): Promise<void> {
-    const body = context.method === 'GET' ? '' : await readBody(context.req);
-    if (context.get('Origin') !== '')
+  async function answerWitnessCall(exchange: Exchange): Promise<void> {
+    const { request, response, method, path, headers } = exchange;
+    const body = method === 'GET' ? '' : await readBody(request);
+    if (headerOf(request, 'origin') !== '')
       throw new Refusal(403, { type: 'invalid_request_error', message: 'Not for browsers.' });
-    const local = /^(::1|(::ffff:)?127\.)/.test(context.req.socket.remoteAddress ?? '');
-    if (!local || context.get('Authorization') !== '') needSecretKey(context, secretDigest);
-    context.body = await parts.witness(context.method, context.path, context.query, readJson(body));
+    const local = /^(::1|(::ffff:)?127\.)/.test(request.socket.remoteAddress ?? '');
+    if (!local || headerOf(request, 'authorization') !== '') needSecretKey(request);
+    const told = await parts.witness(method, path, parseQuery(exchange.query), readJson(body));
+    if (typeof told === 'string') {
+      send(exchange, 200, told);
+      return;
+    }
+    response.writeHead(200, headers);
+    pipeline(told, response, (error) => {
+      // One who stops reading is no bug.
+      if (error && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') parts.onBug(error);
+    });
+  }
+
+  function needSecretKey(request: IncomingMessage): void {
+    const authorization = headerOf(request, 'authorization');
+    if (isSame(authorization, bearer)) return;
+    const [scheme = '', credentials = ''] = authorization.split(' ', 2);
+    const key =
+      scheme.toLowerCase() === 'basic' ? Buffer.from(credentials, 'base64').toString().split(':')[0] : credentials;
+    if (key !== undefined && isSame(key, secret)) return;
+    throw new Refusal(401, {
+      type: 'invalid_request_error',
+      message: credentials === '' ? 'You did not provide an API key.' : 'Invalid API Key provided.',
+    });
   }
 }
 
-function echo(context: Context, header: string): void {
-  const value = context.get(header);
-  if (value !== '') context.set(header, value);
+function send({ response, headers }: Exchange, status: number, body: string): void {
+  headers['Content-Length'] = Buffer.byteLength(body);
+  response.writeHead(status, headers);
+  response.end(body);
 }
 
-function needSecretKey(context: Context, secretDigest: Buffer): void {
-  const [scheme = '', credentials = ''] = context.get('Authorization').split(' ', 2);
-  const key =
-    scheme.toLowerCase() === 'basic' ? Buffer.from(credentials, 'base64').toString().split(':')[0] : credentials;
-  if (key !== undefined && timingSafeEqual(digest(key), secretDigest)) return;
-  throw new Refusal(401, {
-    type: 'invalid_request_error',
-    message: credentials === '' ? 'You did not provide an API key.' : 'Invalid API Key provided.',
-  });
+function headerOf(request: IncomingMessage, name: string): string {
+  const value = request.headers[name];
+  return typeof value === 'string' ? value : '';
 }
 
-function readAccount(context: Context, platformAccount: string): string {
-  const account = context.get('Stripe-Account');
+function echo({ request, headers }: Exchange, name: string): void {
+  const value = headerOf(request, name.toLowerCase());
+  if (value !== '') headers[name] = value;
+}
+
+/** In a time that says nothing of what they have in common but their length. */
+function isSame(given: string, secret: Buffer): boolean {
+  const bytes = Buffer.from(given);
+  return bytes.length === secret.length && timingSafeEqual(bytes, secret);
+}
+
+function readAccount(request: IncomingMessage, platformAccount: string): string {
+  const account = headerOf(request, 'stripe-account');
   if (account === '') return platformAccount;
   if (accountPattern.test(account)) return account;
   throw new Refusal(403, {
@@ -126,24 +168,28 @@ function readAccount(context: Context, platformAccount: string): string {
   });
 }
 
-function readIdempotencyKey(context: Context): string | null {
-  const key = context.get('Idempotency-Key');
+function readIdempotencyKey(request: IncomingMessage): string | null {
+  const key = headerOf(request, 'idempotency-key');
   if (key.length > maxKeyLength) {
     throw invalidRequest(`Idempotency keys are at most ${maxKeyLength} characters long.`, { param: 'Idempotency-Key' });
   }
   return key === '' ? null : key;
 }
 
-async function readBody(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request) {
-    bytes += chunk.length;
-    if (bytes > maxBodyBytes)
-      throw new Refusal(413, { type: 'invalid_request_error', message: 'Request body too large.' });
-    chunks.push(chunk);
-  }
-  return chunks.length === 1 ? (chunks[0] ?? '').toString() : Buffer.concat(chunks).toString();
+function readBody(request: IncomingMessage): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > maxBodyBytes)
+        reject(new Refusal(413, { type: 'invalid_request_error', message: 'Request body too large.' }));
+      else chunks.push(chunk);
+    });
+    request.once('end', () => resolve(chunks.length === 1 ? String(chunks[0]) : Buffer.concat(chunks).toString()));
+    request.once('error', reject);
+    request.once('close', () => reject(new Error('the request was broken off')));
+  });
 }
 
 function readJson(body: string): unknown {
@@ -153,8 +199,4 @@ function readJson(body: string): unknown {
   } catch {
     throw invalidRequest('The body is not JSON.');
   }
-}
-
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
 }

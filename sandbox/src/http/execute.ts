@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
-import qs from 'qs';
 import type { Call, Route } from '../api/route.ts';
 import type { Fault, Faults } from '../faults.ts';
 import { internalError, Refusal, rateLimited } from '../refusal.ts';
 import type { Write } from '../store/group-commit.ts';
 import type { IdempotencyKeys, StoredAnswer } from '../store/idempotency-keys.ts';
 import { expandAnswer } from './expand.ts';
+import { type Form, parseForm } from './form.ts';
 import { Parameters } from './parameters.ts';
 
 /** A request whose sender is known and whose route exists. */
@@ -89,7 +89,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
   async function readOnly(request: Request, fault: Fault | undefined): Promise<Answer> {
     if (fault?.kind === 'error_before' || fault?.kind === 'error_after') return refused(internalError());
     try {
-      const { parameters, expand } = readParameters(request.form);
+      const { parameters, expand } = readParameters(parseForm(request.form));
       const { call } = parts.openCall(request, Date.now());
       const answer = succeeded(request.route.prepare(parameters)(call), expand, call);
       await parts.durable();
@@ -105,7 +105,8 @@ export function createExecutor(parts: ExecutorParts): Executor {
     const nowMs = Date.now();
     const { call, settle } = parts.openCall(request, nowMs);
     try {
-      const answer = await parts.write(() => execute(request, call, fault, nowMs + parts.keyClockAheadMs()));
+      const form = parseForm(request.form);
+      const answer = await parts.write(() => execute(request, form, call, fault, nowMs + parts.keyClockAheadMs()));
       settle();
       return answer;
     } catch (error) {
@@ -115,17 +116,17 @@ export function createExecutor(parts: ExecutorParts): Executor {
     }
   }
 
-  function execute(request: Request, call: Call, fault: Fault | undefined, keyNowMs: number): Answer {
+  function execute(request: Request, form: Form, call: Call, fault: Fault | undefined, keyNowMs: number): Answer {
     const { route, account, idempotencyKey: key } = request;
     const endpoint = `${request.method} ${request.path}`;
-    const fingerprint = key === null ? '' : fingerprintOf(request.form);
+    const fingerprint = key === null ? '' : fingerprintOf(form);
     const stored = key === null ? undefined : parts.keys.find(account, key, keyNowMs);
     if (key !== null && stored !== undefined) {
       if (stored.endpoint !== endpoint) throw otherEndpoint(key, stored.endpoint);
       if (stored.fingerprint !== fingerprint) throw otherParameters(key);
       return { status: stored.status, body: stored.body, replayed: true };
     }
-    const { parameters, expand } = readParameters(request.form);
+    const { parameters, expand } = readParameters(form);
     const work = route.prepare(parameters);
     const answer = fault?.kind === 'error_before' ? refusal(internalError()) : carryOut(work, call, expand);
     const told = fault?.kind === 'error_after' ? refusal(internalError()) : answer;
@@ -170,16 +171,14 @@ function refused(error: Refusal): Answer {
   return { ...refusal(error), replayed: false };
 }
 
-function readParameters(form: string): { parameters: Parameters; expand: string[] } {
-  const values = form === '' ? {} : qs.parse(form, { depth: 6, parameterLimit: 1000, parseArrays: false });
-  const parameters = new Parameters(values);
+function readParameters(form: Form): { parameters: Parameters; expand: string[] } {
+  const parameters = new Parameters(form.values);
   return { parameters, expand: parameters.list('expand') ?? [] };
 }
 
 /** Of the decoded parameters, in any order: what counts is what was asked for, not how it was written down. */
-function fingerprintOf(form: string): string {
-  const pairs = form === '' ? [] : [...new URLSearchParams(form)].map(([name, value]) => `${name}=${value}`);
-  return hash('sha256', JSON.stringify(pairs.sort()));
+function fingerprintOf(form: Form): string {
+  return hash('sha256', JSON.stringify(form.pairs.map(([name, value]) => `${name}=${value}`).sort()));
 }
 
 function delay(ms: number): Promise<void> {

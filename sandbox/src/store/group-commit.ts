@@ -40,7 +40,8 @@ export function groupCommit(db: DatabaseSync, logFile: string): GroupCommit {
   let closed: Promise<void> | undefined;
 
   function schedule(): void {
-    if (scheduled) return;
+    // What comes while the log is synced would wait for the next sync anyway: it is done in one transaction then.
+    if (scheduled || syncing !== undefined) return;
     scheduled = true;
     setImmediate(flush);
   }
@@ -48,7 +49,6 @@ export function groupCommit(db: DatabaseSync, logFile: string): GroupCommit {
   function flush(): void {
     scheduled = false;
     const jobs = queue.splice(0, maxJobsPerCommit);
-    if (queue.length > 0) schedule();
     try {
       if (broken !== undefined) throw broken;
       begin.run();
@@ -58,6 +58,7 @@ export function groupCommit(db: DatabaseSync, logFile: string): GroupCommit {
     } catch (error) {
       if (db.isTransaction) db.exec('rollback');
       for (const job of jobs) job.fail(error);
+      if (queue.length > 0) schedule();
       return;
     }
     sync();
@@ -76,6 +77,7 @@ export function groupCommit(db: DatabaseSync, logFile: string): GroupCommit {
         else settlement.fail(error);
       }
       sync();
+      if (queue.length > 0) schedule();
     });
   }
 

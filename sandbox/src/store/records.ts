@@ -41,12 +41,15 @@ export interface Records {
    * and gives how many those were.
    */
   purgeEvents(createdBefore: number, limit: number): number;
-  /** Every record of a kind, of all accounts, oldest first, read as it is consumed. */
-  all<Kind extends RecordKind>(kind: Kind): Generator<RecordOf<Kind>>;
+  /** Every record of a kind, of all accounts or of one, oldest first, read as it is consumed. */
+  all<Kind extends ListedKind>(kind: Kind, account?: string): Generator<RecordOf<Kind>>;
   indexMetadata(account: string, id: string, metadata: Record<string, string>, previous?: Record<string, string>): void;
   /** Ids of the intents that carry this metadata pair, newest first. */
   idsByMetadata(account: string, key: string, value: string, limit: number): string[];
 }
+
+/** The kinds that are listed over all accounts, each by an index of its own. */
+export type ListedKind = 'charge' | 'refund' | 'webhook_endpoint';
 
 const childLimit = 1000;
 const scanSize = 500;
@@ -59,6 +62,9 @@ export function openRecords(db: DatabaseSync): Records {
       created integer not null, parent text, body text not null);
     create index if not exists records_by_kind on records (account, kind, seq);
     create index if not exists records_by_parent on records (parent, kind, seq) where parent is not null;
+    create index if not exists records_of_charges on records (seq) where kind = 'charge';
+    create index if not exists records_of_refunds on records (seq) where kind = 'refund';
+    create index if not exists records_of_endpoints on records (seq) where kind = 'webhook_endpoint';
     create table if not exists intent_metadata (
       account text not null, key text not null, value text not null, id text not null,
       primary key (account, key, value, id)) without rowid;
@@ -73,7 +79,13 @@ export function openRecords(db: DatabaseSync): Records {
     `select body from records where parent = ? and kind = ? and account = ? order by seq limit ${childLimit}`,
   );
   const seqOf = db.prepare('select seq from records where id = ? and account = ? and kind = ?');
-  const scan = db.prepare('select seq, body from records where seq > ? and kind = ? order by seq limit ?');
+  // The kind is part of the text, so that the index of that kind is used.
+  const scanOf = (kind: ListedKind) =>
+    db.prepare(`select seq, body from records where seq > ? and kind = '${kind}' order by seq limit ?`);
+  const scans = { charge: scanOf('charge'), refund: scanOf('refund'), webhook_endpoint: scanOf('webhook_endpoint') };
+  const scanOfAccount = db.prepare(
+    'select seq, body from records where account = ? and kind = ? and seq > ? order by seq limit ?',
+  );
   const addMetadata = db.prepare('insert or ignore into intent_metadata (account, key, value, id) values (?, ?, ?, ?)');
   const clearMetadata = db.prepare(
     'delete from intent_metadata where account = ? and id = ? and key = ? and value = ?',
@@ -125,9 +137,10 @@ export function openRecords(db: DatabaseSync): Records {
       }
       return lookedAt;
     },
-    all: function* <Kind extends RecordKind>(kind: Kind) {
+    all: function* <Kind extends ListedKind>(kind: Kind, account?: string) {
       for (let after = 0; ; ) {
-        const rows = scan.all(after, kind, scanSize);
+        const rows =
+          account === undefined ? scans[kind].all(after, scanSize) : scanOfAccount.all(account, kind, after, scanSize);
         for (const row of rows) yield parse<Kind>(row);
         const last = rows.at(-1);
         if (last === undefined || rows.length < scanSize) return;
