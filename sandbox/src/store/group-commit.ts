@@ -17,8 +17,7 @@ export type Write = GroupCommit['write'];
 const maxJobsPerCommit = 256;
 
 /**
- * Group commit: the writes that arrive in one turn of the event loop share one transaction, and the transactions that arrive
- * while the disk is busy share one sync. Each write has a savepoint of its own, so that one that fails takes nothing else with
+ * Group commit: the writes that arrive while the log is synced share the next transaction, and so the next sync. Each write has a savepoint of its own, so that one that fails takes nothing else with
  * it. A `Refusal` keeps what its job wrote (a decline is a fact); any other error undoes it. If the commit itself fails, every
  * job of the group fails.
  *

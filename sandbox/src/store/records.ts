@@ -86,7 +86,10 @@ export function openRecords(db: DatabaseSync): Records {
   const scanOfAccount = db.prepare(
     'select seq, body from records where account = ? and kind = ? and seq > ? order by seq limit ?',
   );
-  const addMetadata = db.prepare('insert or ignore into intent_metadata (account, key, value, id) values (?, ?, ?, ?)');
+  // All pairs of an intent by one statement.
+  const addMetadata = db.prepare(
+    'insert or ignore into intent_metadata (account, key, value, id) select ?, key, value, ? from json_each(?)',
+  );
   const clearMetadata = db.prepare(
     'delete from intent_metadata where account = ? and id = ? and key = ? and value = ?',
   );
@@ -151,7 +154,7 @@ export function openRecords(db: DatabaseSync): Records {
       for (const [key, value] of Object.entries(previous)) {
         if (metadata[key] !== value) clearMetadata.run(account, id, key, value);
       }
-      for (const [key, value] of Object.entries(metadata)) addMetadata.run(account, key, value, id);
+      addMetadata.run(account, id, JSON.stringify(metadata));
     },
     idsByMetadata: (account, key, value, limit) =>
       byMetadata.all(account, key, value, limit).map((row) => String(row.id)),
