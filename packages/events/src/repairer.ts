@@ -1,7 +1,7 @@
 import type { Database } from '@eligo/postgres';
 import type { EventConnection } from './connection.ts';
 import { ConsumerPace } from './consumer-pace.ts';
-import type { EventLogger } from './logger.ts';
+import { type EventLogger, errorLabel } from './logger.ts';
 import { streamOf } from './names.ts';
 import { publishBatch } from './publish-batch.ts';
 import type { RegressionDetector } from './regression.ts';
@@ -43,6 +43,17 @@ export class Repairer {
     if (repair === undefined) return undefined;
     const early = this.#notBefore - performance.now();
     if (early > 0) return early;
+    try {
+      return await this.#publishSlice(repair);
+    } catch (error) {
+      // New events go on being published meanwhile.
+      const { service, logger } = this.#options;
+      logger.warn({ service, error: errorLabel(error) }, 'the repair of the stream pauses');
+      return this.#pause(RETRY_MS);
+    }
+  }
+
+  async #publishSlice(repair: OpenRepair): Promise<number | undefined> {
     if (!(await this.#pace.isClear())) return this.#pause(PACE_MS);
     const { database, connection, service, logger, detector } = this.#options;
     const slice = await readSlice(database, repair);

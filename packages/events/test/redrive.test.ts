@@ -123,3 +123,36 @@ test('events that a consumer never had are found, and are had once after they ar
   expect(await on.effects()).toEqual({ events: 3, effects: 3 });
   expect(await missingEvents({ ...query, graceSeconds: 0 })).toEqual([]);
 });
+
+test('a request of another process wakes the process whose relay leads', async () => {
+  let isMended = false;
+  await on.consumer({
+    retryDelayMs: () => 5,
+    maxDeliveries: 2,
+    handle: async (tx, event) => {
+      if (!isMended) throw new TypeError('no');
+      await tx.execute(noteEffect, null, [event.eventId]);
+    },
+  });
+  const relay = await on.relay({ database: on.beta, service: 'beta', connection: await on.connect('beta') });
+  await until(() => relay.isLeading());
+  await putAside(2);
+  isMended = true;
+  await requestRedrive(on.database.open('beta'));
+  // Without the request's NOTIFY the next look is 30 seconds away.
+  await until(async () => (await countDeadLetters(on.beta)) === 0);
+  expect(await on.effects()).toEqual({ events: 2, effects: 2 });
+});
+
+test('a request of the same process wakes it without NOTIFY', async () => {
+  let isMended = false;
+  await on.consumer({
+    retryDelayMs: () => 5,
+    maxDeliveries: 2,
+    handle: async () => (isMended ? undefined : Promise.reject(new TypeError('no'))),
+  });
+  await putAside(1);
+  isMended = true;
+  await requestRedrive(on.beta);
+  await until(async () => (await countDeadLetters(on.beta)) === 0);
+});

@@ -199,6 +199,31 @@ test('a consumer that does not run does not hold up the repair for the others', 
   expect(await on.effects()).toEqual({ events: 2_000, effects: 2_000 });
 });
 
+test('new events are published while the consumers of the stream cannot be listed, and the repair goes on after that', async () => {
+  await publishedLongAgo(1_000);
+  const connection = await on.connect('alpha');
+  const { manager } = connection;
+  let isRefused = true;
+  const consumers = new Proxy(manager.consumers, {
+    get(target, name) {
+      if (name === 'list' && isRefused) throw new Error('no');
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  await beginRepair(on.alpha, { stream: 'ELIGO_ALPHA', how: 'missing', keptSeq: -1, consumers: 0 });
+  await database.admin('delete from alpha.outbox_stream');
+  await on.relay({ connection: { ...connection, manager: Object.assign(Object.create(manager), { consumers }) } });
+  const consumer = await on.consumer();
+  for (let i = 1; i <= 5; i++) {
+    await appendSome(on.alpha, 1);
+    await until(() => consumer.stats().handled === i);
+  }
+  expect(await currentRepair(on.alpha)).toMatchObject({ events: 0, progress: 0 });
+  isRefused = false;
+  await until(() => consumer.stats().handled === 1_005);
+});
+
 test('the previous release and this one see the same of each other’s work', async () => {
   const [marked = '', waiting = ''] = await appendSome(on.alpha, 2);
   const queued = async () =>
