@@ -57,5 +57,5 @@ export {
   unscoped,
 } from './statement.ts';
 export { streamPage } from './stream-page.ts';
-export { afterCommit, type Tx } from './tx.ts';
+export { afterCommit, commitBehind, type Tx } from './tx.ts';
 export { type TxOptions, withTx, writeOne } from './with-tx.ts';

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { PoolClient, QueryResult } from 'pg';
 import { answerTimeoutMs, type Database } from './database.ts';
 import { type Db, onlyRow } from './db.ts';
-import { translateError } from './errors.ts';
+import { CommitRefused, CommitUnknown, isConnectionLoss, translateError } from './errors.ts';
 import { isSameScope, type Scope } from './scope.ts';
 import type { Statement } from './statement.ts';
 
@@ -23,6 +23,7 @@ export class Tx implements Db {
   #failure: unknown;
   #ended = false;
   #unfinished = 0;
+  #committing: Promise<PromiseSettledResult<void>[]> | undefined;
 
   /** `begun` is the answer to BEGIN, which need not have come. */
   constructor(
@@ -83,6 +84,26 @@ export class Tx implements Db {
     await Promise.allSettled(this.#running);
   }
 
+  /** Sends COMMIT behind what has been sent. Nothing may follow. */
+  sendCommit(): void {
+    if (this.#ended) throw new Error('a commit of a transaction that has ended');
+    this.#ended = true;
+    const send = () => sendCommit(this.#client);
+    const sent = this.#isHeld && this.#beginning !== undefined ? this.#beginning.then(send) : send();
+    this.#committing = Promise.allSettled([sent]);
+  }
+
+  /** Whether COMMIT has been sent, so that only its answer can tell what became of the transaction. */
+  get isCommitSent(): boolean {
+    return this.#committing !== undefined;
+  }
+
+  /** Waits for the answer to COMMIT, which it sends unless it has been sent. */
+  async commit(): Promise<void> {
+    if (this.#committing === undefined) return sendCommit(this.#client);
+    for (const outcome of await this.#committing) if (outcome.status === 'rejected') throw outcome.reason;
+  }
+
   #run<Row>(statement: Statement<Row>, scope: Scope | null, values: readonly unknown[]): Promise<QueryResult> {
     if (statement.kind === 'unscoped') {
       this.#holdUntilBegun();
@@ -120,6 +141,27 @@ export class Tx implements Db {
       this.#running.delete(sent);
     }
   }
+}
+
+/**
+ * Sends COMMIT together with the statements that were sent last, which saves a round trip. Call it after sending them and before waiting for
+ * them. What they answer can no longer change what is committed: use it only where every answer is as good as another, or a wrong one is an
+ * error of the server's own. Nothing may be sent afterwards.
+ */
+export function commitBehind(tx: Tx): void {
+  tx.sendCommit();
+}
+
+/** Sends COMMIT and reads the tag that it is answered with. */
+export async function sendCommit(client: PoolClient): Promise<void> {
+  let tag: string;
+  try {
+    tag = (await client.query('commit')).command;
+  } catch (error) {
+    throw isConnectionLoss(error) ? new CommitUnknown(error) : error;
+  }
+  // The server answers COMMIT with ROLLBACK, and no error, when the transaction had failed.
+  if (tag !== 'COMMIT') throw new CommitRefused(`COMMIT was answered with ${tag}`);
 }
 
 /** Runs the function once the transaction has committed, and not otherwise. Its failure is reported and does not undo anything. */

@@ -12,7 +12,7 @@ import {
 import { insideTransaction, runMarked, type TransactionMark } from './inside-transaction.ts';
 import type { Scope } from './scope.ts';
 import type { ScopedStatement } from './statement.ts';
-import { Tx } from './tx.ts';
+import { sendCommit, Tx } from './tx.ts';
 
 /** Bounds of one transaction, where the connection's own are not right. Times are in milliseconds. */
 export interface TxOptions {
@@ -66,7 +66,7 @@ export async function writeOne<Row>(
     const steps = await Promise.allSettled([
       client.query(beginning(client, scope, {})),
       client.query({ ...text, query_timeout: answerTimeoutMs(database.options) } as pg.QueryConfig),
-      commit(client),
+      sendCommit(client),
     ]);
     isKnown = steps.every((step) => step.status === 'fulfilled' || !isLost(step.reason));
     const [begun, written] = steps;
@@ -99,9 +99,10 @@ async function runOnce<T>(
     const beginsWith = client.query(beginning(client, scope, options));
     const tx = new Tx(database, client, scope, beginsWith, options.statementTimeoutMs);
     const [begun, ran] = await Promise.allSettled([beginsWith, runUntilEnd(tx, mark, run)]);
+    if (tx.isCommitSent) await settleCommit(tx, begun, ran);
     const result = valueIfBegun(begun, ran);
     refuseHalfDone(tx);
-    await commit(client);
+    await tx.commit();
     fate = 'committed';
     await runHooks(database, tx);
     return result;
@@ -121,6 +122,18 @@ async function runUntilEnd<T>(tx: Tx, mark: TransactionMark, run: (tx: Tx) => Pr
     mark.open = false;
     await tx.end();
   }
+}
+
+// COMMIT is on its way: what it did is known by its answer, also when a statement before it has lost the connection.
+async function settleCommit(
+  tx: Tx,
+  begun: PromiseSettledResult<unknown>,
+  ran: PromiseSettledResult<unknown>,
+): Promise<void> {
+  const [committed] = await Promise.allSettled([tx.commit()]);
+  const failures = [begun, ran, committed].flatMap((part) => (part.status === 'rejected' ? [part.reason] : []));
+  const lost = failures.find((reason) => isConnectionLoss(reason));
+  if (lost !== undefined) throw lost instanceof CommitUnknown ? lost : new CommitUnknown(lost);
 }
 
 // What failed after a BEGIN that failed, failed because of it.
@@ -146,17 +159,6 @@ function beginning(client: PoolClient, scope: Scope | null, options: TxOptions):
 function refuseHalfDone(tx: Tx): void {
   if (tx.unfinished > 0) throw new CommitRefused(`${tx.unfinished} statements were not awaited`);
   if (tx.failure !== undefined) throw new CommitRefused('a statement failed and the failure was swallowed', tx.failure);
-}
-
-async function commit(client: PoolClient): Promise<void> {
-  let tag: string;
-  try {
-    tag = (await client.query('commit')).command;
-  } catch (error) {
-    throw isConnectionLoss(error) ? new CommitUnknown(error) : error;
-  }
-  // The server answers COMMIT with ROLLBACK, and no error, when the transaction had failed.
-  if (tag !== 'COMMIT') throw new CommitRefused(`COMMIT was answered with ${tag}`);
 }
 
 async function rollBack(client: PoolClient, because: unknown): Promise<boolean> {
