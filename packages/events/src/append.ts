@@ -49,28 +49,8 @@ export async function appendAll(tx: Tx, events: readonly NewEvent[]): Promise<vo
     await append(tx, first);
     return;
   }
-  const eventIds = events.map(() => newId('event'));
-  const payloads = events.map((event, index) => encode(eventIds[index] ?? '', event));
-  const offsets: number[] = [];
-  const countOf = new Map<string, number>();
-  const positions: number[] = [];
-  let offset = 1;
-  for (const [index, { aggregateId }] of events.entries()) {
-    offsets.push(offset);
-    offset += payloads[index]?.length ?? 0;
-    const position = (countOf.get(aggregateId) ?? 0) + 1;
-    countOf.set(aggregateId, position);
-    positions.push(position);
-  }
-  const values = [
-    eventIds,
-    events.map(({ aggregateId }) => aggregateId),
-    positions,
-    events.map(({ type }) => type),
-    offsets,
-    payloads.map(({ length }) => length),
-    Buffer.concat(payloads),
-  ];
+  const { eventIds, aggregateIds, positions, types, starts, lengths, payloads } = encodedEvents(events);
+  const values = [eventIds, aggregateIds, positions, types, starts, lengths, payloads];
   const scope = { accountId: first.accountId, testMode: first.testMode };
   const isOwn = isOwnScope(tx, scope) && events.every((event) => isSameScope(event, scope));
   if (isOwn) assertAppended(await tx.execute(insertSeveralOwn, scope, values), events.length);
@@ -80,6 +60,33 @@ export async function appendAll(tx: Tx, events: readonly NewEvent[]): Promise<vo
     await tx.execute(insertSeveral, null, [...values, accounts, modes]);
   }
   afterCommit(tx, () => wakeRelay(tx.database));
+}
+
+/** Events as columns of the outbox. All payloads are one value; `starts`, from 1, and `lengths` tell where each one is. */
+export function encodedEvents(events: readonly NewEvent[]) {
+  const eventIds = events.map(() => newId('event'));
+  const payloads = events.map((event, index) => encode(eventIds[index] ?? '', event));
+  const starts: number[] = [];
+  const countOf = new Map<string, number>();
+  const positions: number[] = [];
+  let start = 1;
+  for (const [index, { aggregateId }] of events.entries()) {
+    starts.push(start);
+    start += payloads[index]?.length ?? 0;
+    const position = (countOf.get(aggregateId) ?? 0) + 1;
+    countOf.set(aggregateId, position);
+    positions.push(position);
+  }
+  return {
+    eventIds,
+    aggregateIds: events.map(({ aggregateId }) => aggregateId),
+    /** Of each event among those of its aggregate, from 1. */
+    positions,
+    types: events.map(({ type }) => type),
+    starts,
+    lengths: payloads.map(({ length }) => length),
+    payloads: Buffer.concat(payloads),
+  };
 }
 
 function encode(eventId: string, { type, aggregateId, accountId, testMode, object, at }: NewEvent): Buffer {
@@ -108,7 +115,8 @@ function assertAppended(written: number, expected: number): void {
   if (written !== expected) throw new Error(`${written} of ${expected} events were appended`);
 }
 
-const seqAfter = (aggregate: string) =>
+/** SQL for the number of an aggregate's last event; of one whose events are all pruned, a number that none of them had. */
+export const seqAfter = (aggregate: string) =>
   `coalesce((select max(o.aggregate_seq) from outbox o where o.aggregate_id = ${aggregate}), (select aggregate_seq from outbox_pruned))`;
 const into = 'insert into outbox (event_id, aggregate_id, aggregate_seq, type, payload, account_id, test_mode)';
 // The outbox has no row-level security. This condition lets a statement leave together with BEGIN: if BEGIN fails, it writes nothing.

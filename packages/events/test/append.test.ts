@@ -1,8 +1,16 @@
 import { create, fromBinary } from '@bufbuild/protobuf';
-import { type Database, withTx } from '@eligo/postgres';
+import { type Database, scoped, withTx } from '@eligo/postgres';
 import { AccountUpdatedSchema, EventSchema } from '@eligo/proto/events/v1/events';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { append, appendAll, type NewEvent } from '../src/index.ts';
+import {
+  append,
+  appendAll,
+  type NewEvent,
+  outboxInsert,
+  outboxValueCount,
+  outboxValues,
+  wakeRelayAfterCommit,
+} from '../src/index.ts';
 import { registerRelay } from '../src/wake.ts';
 import { type EventsDatabase, eventsDatabase, scope, until } from './support.ts';
 
@@ -98,4 +106,34 @@ test('two transactions that number one aggregate at once: the second is refused'
   held.resolve();
   await Promise.all([first, refused]);
   expect(await stored()).toHaveLength(2);
+});
+
+test('the events of a change are written by the statement of the change, if it happens', async () => {
+  const changeWithEvents = scoped(
+    't.change_with_events',
+    `with changed as (select 1 where $1::text = 'facct_a' and $2::boolean and $3::boolean), told as (${outboxInsert(4, 'changed')})
+     select count(*) from changed`,
+  );
+  const change = (happens: boolean, events: NewEvent[]) =>
+    withTx(alpha, scope, async (tx) => {
+      const values = outboxValues(events);
+      expect(values).toHaveLength(outboxValueCount);
+      await tx.rows(changeWithEvents, scope, [happens, ...values]);
+      wakeRelayAfterCommit(tx);
+    });
+  await withTx(alpha, scope, (tx) => append(tx, eventOf('a', 1)));
+  await change(false, [eventOf('a', 2)]);
+  let wakes = 0;
+  const unregister = registerRelay(alpha, () => {
+    wakes += 1;
+  });
+  await change(true, [eventOf('b', 3), eventOf('a', 4), eventOf('b', 5)]);
+  unregister();
+  expect(await stored()).toEqual([
+    ['a', 1, 1],
+    ['b', 1, 3],
+    ['a', 2, 4],
+    ['b', 2, 5],
+  ]);
+  expect(wakes).toBe(1);
 });
