@@ -67,6 +67,37 @@ export async function claimKey(
   return { outcome: 'claimed', epoch: held.epoch + 1, attemptId: held.attempt_id ?? undefined, isNew: false };
 }
 
+/**
+ * SQL that claims a free key in the same statement as what the request begins: a part of a `with`, in a scoped statement, that has a row only
+ * if the key was free. It takes `freshKeyValues` from parameter `$first` on. A key that was not free is asked for by `claimKey`.
+ */
+export function freshKeyInsert(first: number): string {
+  const [endpoint, key, hash, leaseMs, attemptId] = [0, 1, 2, 3, 4].map((index) => `$${first + index}`);
+  return `insert into idempotency_keys (account_id, test_mode, endpoint, key, request_hash, lease_until, attempt_id)
+    values ($1, $2, ${endpoint}, ${key}, ${hash}, ${leaseFromNow(`${leaseMs}::bigint`)}, ${attemptId})
+    on conflict do nothing returning key`;
+}
+
+/** The values of `freshKeyInsert`; `attemptId` is what the request begins. */
+export function freshKeyValues(use: KeyUse, leaseMs: number, attemptId: string): unknown[] {
+  return [endpointOf(use), use.key, use.requestHash, leaseMs, attemptId];
+}
+
+/**
+ * SQL that locks the key under which this attempt (a parameter such as `$3`) was begun, if there is one: a part of a `with`. Keys are locked
+ * before what they have begun.
+ */
+export function keyOfAttemptLock(attempt: string): string {
+  return `select key from idempotency_keys
+    where account_id = $1 and test_mode = $2 and attempt_id = ${attempt} and state = 'in_progress' for update`;
+}
+
+/** SQL that stores the answer under that key if the part `from` has a row: a part of a `with`. */
+export function keyOfAttemptFinish(attempt: string, status: string, body: string, from: string): string {
+  return `update idempotency_keys k set ${finish}, status = ${status}, body = ${body} from ${from}
+    where k.account_id = $1 and k.test_mode = $2 and k.attempt_id = ${attempt} and k.state = 'in_progress'`;
+}
+
 /** What a key stands for now, without claiming it: for a replay that must work while nothing new may begin. */
 export async function findKey(db: Db, scope: Scope, use: KeyUse): Promise<Claim | undefined> {
   const held = await db.row(readKey, scope, [endpointOf(use), use.key]);
@@ -150,6 +181,7 @@ interface KeyRow {
   body: Buffer | null;
 }
 
+const finish = "state = 'finished', finished_at = clock_timestamp()";
 const here = 'account_id = $1 and test_mode = $2 and endpoint = $3 and key = $4';
 const columns = `request_hash, attempt_id, epoch, ${leaseIsLive()} as lease_is_live, status, body`;
 
@@ -175,7 +207,6 @@ const releaseByAttempt = scoped(
   `update idempotency_keys set attempt_id = null, epoch = epoch + 1, lease_until = clock_timestamp()
    where account_id = $1 and test_mode = $2 and attempt_id = $3 and state = 'in_progress'`,
 );
-const finish = "state = 'finished', finished_at = clock_timestamp()";
 const finishByKey = scoped(
   'idempotency.finish',
   `update idempotency_keys set ${finish}, status = $5, body = $6 where ${here} and state = 'in_progress'`,

@@ -1,10 +1,10 @@
 import { Failure } from '@eligo/failures';
-import { finishKeyOfAttempt, releaseKey, type Scope, unlinkAttempt, withTx } from '@eligo/postgres';
+import { commitBehind, releaseKey, type Scope, unlinkAttempt, withTx } from '@eligo/postgres';
 import type { CheckoutSession } from '@eligo/proto/checkout/v1/checkout';
 import type { CallOptions } from '@eligo/rpc';
 import { pauseWhileUnknownMs } from '../domain/pauses.ts';
 import type { Refund, RequestedRefund } from '../domain/refund.ts';
-import { postponeRequest, refuseRequest } from '../store/requested-refunds.ts';
+import { forgetRequest, postponeRequest, refuseRequest } from '../store/requested-refunds.ts';
 import type { Refunds } from './context.ts';
 import { makePending } from './make-pending.ts';
 import { refusalAnswer } from './refund-answer.ts';
@@ -57,9 +57,11 @@ export async function carryOutRequest(
 
 // False: this took so long that another has claimed the request, and what becomes of it is not for us to say.
 function refuse({ database }: Refunds, scope: Scope, requested: Held, failure: Failure): Promise<boolean> {
-  return withTx(database, scope, async (tx) => {
-    const refused = await refuseRequest(tx, scope, requested.refundId, epochOf(requested), failure.code);
-    if (refused) await finishKeyOfAttempt(tx, scope, requested.refundId, refusalAnswer(failure));
+  const { refundId } = requested;
+  const refusal = { refundId, epoch: epochOf(requested), code: failure.code, answer: refusalAnswer(failure) };
+  return withTx(database, scope, (tx) => {
+    const refused = refuseRequest(tx, scope, refusal);
+    commitBehind(tx);
     return refused;
   });
 }
@@ -73,7 +75,7 @@ function forget(
 ): Promise<boolean> {
   const { refundId } = requested;
   return withTx(database, scope, async (tx) => {
-    if (!(await refuseRequest(tx, scope, refundId, epochOf(requested), failure.code))) return false;
+    if (!(await forgetRequest(tx, scope, refundId, epochOf(requested), failure.code))) return false;
     // The key begins anew with its next use.
     await unlinkAttempt(tx, scope, refundId);
     if (key !== undefined) await releaseKey(tx, scope, key.use, key.epoch + 1);
@@ -84,8 +86,10 @@ function forget(
 function postpone({ database }: Refunds, scope: Scope, requested: Held, key: KeyHold | undefined): Promise<void> {
   const { refundId, checks = 0 } = requested;
   return withTx(database, scope, async (tx) => {
-    await postponeRequest(tx, scope, refundId, epochOf(requested), pauseWhileUnknownMs(checks));
-    if (key !== undefined) await releaseKey(tx, scope, key.use, key.epoch);
+    await Promise.all([
+      key === undefined ? undefined : releaseKey(tx, scope, key.use, key.epoch),
+      postponeRequest(tx, scope, refundId, epochOf(requested), pauseWhileUnknownMs(checks)),
+    ]);
   });
 }
 

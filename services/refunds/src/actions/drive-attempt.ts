@@ -1,8 +1,9 @@
-import { type Scope, withTx } from '@eligo/postgres';
+import { commitBehind, type Scope, withTx } from '@eligo/postgres';
 import type { ProcessorPort, RefundOutcome } from '@eligo/processor';
 import { isKeyForgotten, judgeRefusal } from '../domain/judge-outcome.ts';
 import { pauseWhileDownMs } from '../domain/pauses.ts';
-import type { RefundAttempt } from '../domain/refund.ts';
+import type { Refund, RefundAttempt } from '../domain/refund.ts';
+import type { MadeAttempt } from '../store/due-work.ts';
 import { claimAttempt, fenceAttempt, postponeSend } from '../store/refund-attempts.ts';
 import type { Refunds } from './context.ts';
 import { replaceAttempt, settleAccepted, settleFailed, settleNotNow, settleUnknown } from './settle-attempt.ts';
@@ -27,18 +28,35 @@ export async function driveAttempt(refunds: Refunds, scope: Scope, attemptId: st
   return send(refunds, scope, attemptId, held);
 }
 
+/**
+ * The same for an attempt that this process has just written as sent, under a lease that outlives the call: writing it was the fence. An attempt
+ * that has waited too long for its turn takes the fence again.
+ */
+export async function driveMadeAttempt(refunds: Refunds, scope: Scope, made: MadeAttempt): Promise<void> {
+  const { attempt, refund, sendBefore } = made;
+  const isFenced = performance.now() < sendBefore && !processorOf(refunds, scope).isDown();
+  if (!isFenced) return driveAttempt(refunds, scope, attempt.attemptId, attempt.epoch);
+  await sendFenced(refunds, scope, attempt, refund);
+}
+
 async function send(refunds: Refunds, scope: Scope, attemptId: string, epoch: number): Promise<void> {
   const { database, budgets } = refunds;
-  const attempt = await withTx(database, scope, (tx) =>
-    fenceAttempt(tx, scope, attemptId, epoch, budgets.processorMs + budgets.marginMs),
-  );
-  if (attempt === undefined) return;
+  const attempt = await withTx(database, scope, (tx) => {
+    const fenced = fenceAttempt(tx, scope, attemptId, epoch, budgets.processorMs + budgets.marginMs);
+    commitBehind(tx);
+    return fenced;
+  });
+  if (attempt !== undefined) await sendFenced(refunds, scope, attempt);
+}
+
+// `pending` is the refund as this process has made it pending, if it has.
+async function sendFenced(refunds: Refunds, scope: Scope, attempt: RefundAttempt, pending?: Refund): Promise<void> {
   await refunds.failpoint('refund.after_fence');
   const outcome = await ask(refunds, scope, attempt);
   await refunds.failpoint('refund.after_call');
   if (outcome.kind === 'not_now') return settleNotNow(refunds, scope, attempt, outcome);
   if (outcome.kind !== 'rejected' && outcome.kind !== 'unknown')
-    return settleAccepted(refunds, scope, attempt, outcome);
+    return settleAccepted(refunds, scope, attempt, outcome, pending);
   const next = judgeRefusal(outcome, attempt.sends);
   switch (next.step) {
     case 'fail':

@@ -1,66 +1,65 @@
-import { afterCommit, finishKeyOfAttempt, type Scope, type Tx, withTx } from '@eligo/postgres';
+import { wakeRelayAfterCommit } from '@eligo/events';
+import { afterCommit, commitBehind, type Scope, withTx } from '@eligo/postgres';
 import type { RefundAllocation, ReserveRefundResponse } from '@eligo/proto/checkout/v1/checkout';
 import { centsFromInt64, newId, sumCents } from '@eligo/values';
-import type { Refund, RefundItem, RequestedRefund } from '../domain/refund.ts';
-import { book, insertBalanceTransaction } from '../store/money.ts';
-import { insertAttempts } from '../store/refund-attempts.ts';
-import { insertItems } from '../store/refund-items.ts';
-import { findRefund, makePending as setPending } from '../store/refunds.ts';
+import type { Refund, RefundAttempt, RefundItem, RequestedRefund } from '../domain/refund.ts';
+import type { DueWork } from '../store/due-work.ts';
+import { writePending } from '../store/pending-refund.ts';
+import { findRefund } from '../store/refunds.ts';
 import type { Refunds } from './context.ts';
 import { answerOf } from './refund-answer.ts';
-import { appendRefundEvent } from './refund-events.ts';
+import { refundEvent } from './refund-events.ts';
 
 /**
  * Makes a reserved refund pending: its parts, an attempt for each, the movements, the event and the answer under its key, in one transaction.
  * Whoever comes second finds it done. Answers the refund.
  */
-export function makePending(
+export async function makePending(
   refunds: Refunds,
   scope: Scope,
   requested: RequestedRefund,
   response: ReserveRefundResponse,
 ): Promise<Refund> {
   const refund = pendingRefund(scope, requested, response);
-  return withTx(refunds.database, scope, async (tx) => {
-    if (!(await setPending(tx, scope, refund))) {
-      const known = await findRefund(tx, scope, refund.refundId);
-      if (known === undefined) throw new Error('a refund was reserved after it had been refused');
-      return known;
-    }
-    await writePending(refunds, tx, scope, refund, response);
-    return refund;
+  const attemptIds = refund.items.map(() => newId('charge_attempt'));
+  const { leaseMs, processorMs, marginMs } = refunds.budgets;
+  // Counted from before the lease began, by a clock that only goes forward.
+  const sendBefore = performance.now() + leaseMs - processorMs - marginMs;
+  const wasMade = await withTx(refunds.database, scope, async (tx) => {
+    const written = writePending(tx, scope, {
+      ...{ refund, attemptIds, leaseMs },
+      answer: answerOf(refund, response.session),
+      events: [refundEvent(scope, 'refund.created', refund, refund.createdAt)],
+    });
+    commitBehind(tx);
+    const now = await written;
+    if (now === undefined) return false;
+    wakeRelayAfterCommit(tx);
+    afterCommit(tx, () => refunds.wake(attemptIds.map((id, at) => workOf(scope, refund, id, at, { now, sendBefore }))));
+    return true;
   });
+  if (wasMade) return refund;
+  const known = await findRefund(refunds.database, scope, refund.refundId);
+  if (known === undefined) throw new Error('a refund was reserved after it had been refused');
+  return known;
 }
 
-async function writePending(
-  refunds: Refunds,
-  tx: Tx,
+function workOf(
   scope: Scope,
   refund: Refund,
-  { session }: ReserveRefundResponse,
-): Promise<void> {
-  const { refundId, checkoutSessionId, createdAt: at } = refund;
-  const attempts = refund.items.map((item) => ({ ...item, refundId, attemptId: newId('charge_attempt') }));
-  const causes = refund.items.map((item) => ({ ...item, refundId, kind: 'refund_pending' as const }));
-  await Promise.all([
-    insertItems(tx, scope, refundId, refund.items),
-    insertAttempts(tx, scope, attempts, refunds.budgets.leaseMs),
-    book(tx, scope, causes, at),
-    insertBalanceTransaction(tx, scope, {
-      balanceTransactionId: refund.balanceTransactionId,
-      type: 'refund',
-      amountCents: -refund.amountCents,
-      status: 'pending',
-      sourceId: refundId,
-      checkoutSessionId,
-      at,
-    }),
-    appendRefundEvent(tx, scope, 'refund.created', refund, at),
-    finishKeyOfAttempt(tx, scope, refundId, answerOf(refund, session)),
-  ]);
-  afterCommit(tx, () =>
-    refunds.wake(attempts.map(({ attemptId }) => ({ kind: 'attempt', scope, attemptId, epoch: 1 }))),
-  );
+  attemptId: string,
+  position: number,
+  { now, sendBefore }: { now: Date; sendBefore: number },
+): DueWork {
+  const { refundId, items } = refund;
+  const item = items[position];
+  if (item === undefined) throw new Error('an attempt without its part');
+  const { paymentIntentId, processorIntentId, amountCents } = item;
+  const attempt: RefundAttempt = {
+    ...{ attemptId, refundId, paymentIntentId, processorIntentId, amountCents },
+    ...{ status: 'sending', epoch: 1, sends: 1, checks: 0, firstSentAt: now, processorRefundId: null, now },
+  };
+  return { kind: 'attempt', scope, attemptId, epoch: 1, made: { attempt, refund, sendBefore } };
 }
 
 function pendingRefund(scope: Scope, requested: RequestedRefund, response: ReserveRefundResponse): Refund {

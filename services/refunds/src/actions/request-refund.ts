@@ -1,11 +1,19 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import { Failure } from '@eligo/failures';
-import { claimKey, type KeyUse, linkAttempt, type Scope, type StoredAnswer, withTx } from '@eligo/postgres';
+import {
+  claimKey,
+  commitBehind,
+  type KeyUse,
+  linkAttempt,
+  type Scope,
+  type StoredAnswer,
+  withTx,
+} from '@eligo/postgres';
 import { type Idempotency, type RefundInstruction, RefundInstructionSchema } from '@eligo/proto/checkout/v1/checkout';
 import { newId } from '@eligo/values';
 import type { RefundSubject, RequestedRefund } from '../domain/refund.ts';
 import { findRefund } from '../store/refunds.ts';
-import { claimRequest, insertRequest, refusalOf } from '../store/requested-refunds.ts';
+import { claimRequest, insertRequest, insertRequestUnderKey, refusalOf } from '../store/requested-refunds.ts';
 import type { Refunds } from './context.ts';
 import { knownCode } from './refund-answer.ts';
 
@@ -35,11 +43,7 @@ export type Requested =
  * Writes down that a refund is asked for, under the id that checkout will know it by, before anything else happens. Under a key that is in use
  * or was used for another session refund it is refused (decisions 1.1).
  */
-export function requestRefund(
-  { database, budgets }: Refunds,
-  scope: Scope,
-  request: RefundRequest,
-): Promise<Requested> {
+export async function requestRefund(refunds: Refunds, scope: Scope, request: RefundRequest): Promise<Requested> {
   const refund: RequestedRefund = {
     refundId: newId('refund'),
     subject: request.subject,
@@ -52,11 +56,34 @@ export function requestRefund(
     invoiceId: null,
   };
   const use = keyUse(request);
+  if (use === undefined) {
+    await write(refunds, scope, refund);
+    return { kind: 'to_reserve', refund, key: undefined };
+  }
+  if (await write(refunds, scope, refund, use)) return { kind: 'to_reserve', refund, key: { use, epoch: 1 } };
+  return comeBack(refunds, scope, refund, use);
+}
+
+// One statement: under a key, nothing is written unless the key is free.
+function write({ database, budgets }: Refunds, scope: Scope, refund: RequestedRefund, use?: KeyUse): Promise<boolean> {
+  return withTx(database, scope, (tx) => {
+    const written =
+      use === undefined
+        ? insertRequest(tx, scope, refund, budgets.leaseMs)
+        : insertRequestUnderKey(tx, scope, refund, use, budgets.leaseMs);
+    commitBehind(tx);
+    return written;
+  });
+}
+
+// The key has been used before: in the order of all that holds both, it is locked before its refund (docs/reliability.md 4.2).
+function comeBack(
+  { database, budgets }: Refunds,
+  scope: Scope,
+  refund: RequestedRefund,
+  use: KeyUse,
+): Promise<Requested> {
   return withTx(database, scope, async (tx) => {
-    if (use === undefined) {
-      await insertRequest(tx, scope, refund, budgets.leaseMs);
-      return { kind: 'to_reserve', refund, key: undefined };
-    }
     const claim = await claimKey(tx, scope, use, budgets.leaseMs);
     if (claim.outcome === 'finished') return { kind: 'answered', answer: claim.answer };
     if (claim.outcome === 'in_use') throw new Failure('idempotency_key_in_use', { retryAfterSeconds: 1 });
@@ -64,8 +91,8 @@ export function requestRefund(
     const key = { use, epoch: claim.epoch };
     if (claim.attemptId === undefined) {
       await Promise.all([
-        insertRequest(tx, scope, refund, budgets.leaseMs),
         linkAttempt(tx, scope, use, refund.refundId),
+        insertRequest(tx, scope, refund, budgets.leaseMs),
       ]);
       return { kind: 'to_reserve', refund, key };
     }

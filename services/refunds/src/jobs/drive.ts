@@ -1,6 +1,6 @@
 import { withTx } from '@eligo/postgres';
 import type { Refunds } from '../actions/context.ts';
-import { driveAttempt } from '../actions/drive-attempt.ts';
+import { driveAttempt, driveMadeAttempt } from '../actions/drive-attempt.ts';
 import { driveRequest } from '../actions/drive-request.ts';
 import { releaseItem } from '../actions/release-item.ts';
 import { pauseAfterFailedLookMs, pausesWhileUnknownMs } from '../domain/pauses.ts';
@@ -25,7 +25,9 @@ function step(refunds: Refunds, work: DueWork): Promise<void> {
     case 'requested':
       return driveRequest(refunds, work.scope, work.refundId);
     case 'attempt':
-      return driveAttempt(refunds, work.scope, work.attemptId, work.epoch);
+      return work.made === undefined
+        ? driveAttempt(refunds, work.scope, work.attemptId, work.epoch)
+        : driveMadeAttempt(refunds, work.scope, work.made);
     case 'releasing':
       return releaseItem(refunds, work.scope, work.refundId, work.paymentIntentId);
   }

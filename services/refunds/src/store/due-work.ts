@@ -1,10 +1,25 @@
 import { type Db, leaseFromNow, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
+import type { Refund, RefundAttempt } from '../domain/refund.ts';
 
 /** Something about a refund that is to be driven on. */
 export type DueWork =
   | { readonly kind: 'requested'; readonly scope: Scope; readonly refundId: string }
-  | { readonly kind: 'attempt'; readonly scope: Scope; readonly attemptId: string; readonly epoch?: number }
+  | {
+      readonly kind: 'attempt';
+      readonly scope: Scope;
+      readonly attemptId: string;
+      readonly epoch?: number;
+      readonly made?: MadeAttempt;
+    }
   | { readonly kind: 'releasing'; readonly scope: Scope; readonly refundId: string; readonly paymentIntentId: string };
+
+/** An attempt in the hands of the process that wrote it as sent. */
+export interface MadeAttempt {
+  readonly attempt: RefundAttempt;
+  readonly refund: Refund;
+  /** On the clock of performance.now(): a call that begins before this ends, with its margin, before the lease. */
+  readonly sendBefore: number;
+}
 
 /** Where a page of due work ends, and the next one begins. */
 export interface DuePlace {

@@ -11,18 +11,6 @@ export interface ReleasingItem {
   readonly checks: number;
 }
 
-/** Stores the parts of a refund, in the order of the cards. */
-export async function insertItems(tx: Tx, scope: Scope, refundId: string, items: readonly RefundItem[]): Promise<void> {
-  await tx.execute(insert, scope, [
-    refundId,
-    items.map(({ paymentIntentId }) => paymentIntentId),
-    items.map(({ paymentMethodId }) => paymentMethodId),
-    items.map(({ chargeId }) => chargeId),
-    items.map(({ processorIntentId }) => processorIntentId),
-    items.map(({ amountCents }) => amountCents),
-  ]);
-}
-
 /** The parts of these refunds, by refund. */
 export async function itemsOf(
   db: Db,
@@ -106,15 +94,6 @@ interface ItemRow {
 const here = 'account_id = $1 and test_mode = $2';
 const one = `${here} and refund_id = $3 and payment_intent_id = $4`;
 
-const insert = scoped(
-  'refund_items.insert',
-  `insert into refunds.refund_items (account_id, test_mode, refund_id, payment_intent_id, position, payment_method_id,
-     charge_id, processor_intent_id, amount_cents, status)
-   select $1, $2, $3, part.payment_intent_id, part.position - 1, part.payment_method_id, part.charge_id,
-          part.processor_intent_id, part.amount_cents, 'pending'
-     from unnest($4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[]) with ordinality
-       as part (payment_intent_id, payment_method_id, charge_id, processor_intent_id, amount_cents, position)`,
-);
 const select = scoped<ItemRow>(
   'refund_items.of',
   `select refund_id, payment_intent_id, payment_method_id, charge_id, processor_intent_id, amount_cents, status, end_status,

@@ -4,36 +4,6 @@ import type { Refund, RefundItem } from '../domain/refund.ts';
 import type { RefundStatus } from '../domain/refund-states.ts';
 import { itemsOf } from './refund-items.ts';
 
-/** What becomes known of a refund when checkout has taken it out of what remains. */
-export type PendingRefund = Pick<
-  Refund,
-  | 'refundId'
-  | 'amountCents'
-  | 'paymentIntentId'
-  | 'checkoutSessionId'
-  | 'customerId'
-  | 'subscriptionId'
-  | 'invoiceId'
-  | 'balanceTransactionId'
-  | 'createdAt'
->;
-
-/** Makes a requested refund pending; false when it is requested no more. */
-export async function makePending(tx: Tx, scope: Scope, refund: PendingRefund): Promise<boolean> {
-  const written = await tx.execute(setPending, scope, [
-    refund.refundId,
-    refund.amountCents,
-    refund.paymentIntentId,
-    refund.checkoutSessionId,
-    refund.customerId,
-    refund.subscriptionId,
-    refund.invoiceId,
-    refund.balanceTransactionId,
-    refund.createdAt,
-  ]);
-  return written === 1;
-}
-
 /** The refund, or undefined when there is none that may be shown. */
 export async function findRefund(db: Db, scope: Scope, refundId: string): Promise<Refund | undefined> {
   const [row, items] = await Promise.all([db.row(select, scope, [refundId]), itemsOf(db, scope, [refundId])]);
@@ -145,14 +115,6 @@ const columns = [
 const one = 'account_id = $1 and test_mode = $2 and id = $3';
 const shown = `${one} and status not in ('requested', 'refused')`;
 
-const setPending = scoped(
-  'refunds.make_pending',
-  `update refunds.refunds
-      set status = 'pending', amount_cents = $4, payment_intent_id = $5, checkout_session_id = $6, customer_id = $7,
-          subscription_id = $8, invoice_id = $9, balance_transaction_id = $10, created_at = $11,
-          lease_until = null, next_check_at = null
-    where ${one} and status = 'requested'`,
-);
 const select = scoped<RefundRow>('refunds.get', `select ${columns} from refunds.refunds where ${shown}`);
 const selectForUpdate = scoped<RefundRow>(
   'refunds.lock',

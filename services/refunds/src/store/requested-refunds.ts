@@ -1,4 +1,16 @@
-import { leaseFromNow, leaseIsLive, type Scope, scoped, type Tx } from '@eligo/postgres';
+import {
+  freshKeyInsert,
+  freshKeyValues,
+  type KeyUse,
+  keyOfAttemptFinish,
+  keyOfAttemptLock,
+  leaseFromNow,
+  leaseIsLive,
+  type Scope,
+  type StoredAnswer,
+  scoped,
+  type Tx,
+} from '@eligo/postgres';
 import type { RefundSubject, RequestedRefund } from '../domain/refund.ts';
 
 /** A requested refund in hand. */
@@ -9,8 +21,24 @@ export interface ClaimedRequest extends RequestedRefund {
 
 /** Stores what was asked for, leased to whoever asked; false when its operation id has been used. */
 export async function insertRequest(tx: Tx, scope: Scope, refund: RequestedRefund, leaseMs: number): Promise<boolean> {
+  return (await tx.execute(insert, scope, requestValues(refund, leaseMs))) === 1;
+}
+
+/** The same under a key that is claimed with it, in one statement; false, and nothing is written, when the key has been used before. */
+export async function insertRequestUnderKey(
+  tx: Tx,
+  scope: Scope,
+  refund: RequestedRefund,
+  use: KeyUse,
+  leaseMs: number,
+): Promise<boolean> {
+  const values = [...requestValues(refund, leaseMs), ...freshKeyValues(use, leaseMs, refund.refundId)];
+  return (await tx.execute(insertUnderKey, scope, values)) === 1;
+}
+
+function requestValues(refund: RequestedRefund, leaseMs: number): unknown[] {
   const { subject } = refund;
-  const written = await tx.execute(insert, scope, [
+  return [
     refund.refundId,
     subject.kind === 'session' ? subject.sessionId : null,
     subject.kind === 'payment_intent' ? subject.paymentIntentId : null,
@@ -22,8 +50,7 @@ export async function insertRequest(tx: Tx, scope: Scope, refund: RequestedRefun
     refund.subscriptionId,
     refund.invoiceId,
     leaseMs,
-  ]);
-  return written === 1;
+  ];
 }
 
 /** Takes a requested refund whose lease has lapsed; undefined when it is requested no more, or somebody has it. */
@@ -48,15 +75,28 @@ export async function postponeRequest(
   await tx.execute(postpone, scope, [refundId, pauseMs, epoch]);
 }
 
-/** Ends a requested refund that checkout will not have; false when it is requested no more, or another has claimed it since. */
+/**
+ * Ends a requested refund that checkout refuses, and stores the answer under its key if it has one. False when it is requested no more, or
+ * another has claimed it since.
+ */
 export async function refuseRequest(
+  tx: Tx,
+  scope: Scope,
+  refused: { refundId: string; epoch: number; code: string; answer: StoredAnswer },
+): Promise<boolean> {
+  const { refundId, epoch, code, answer } = refused;
+  return (await tx.row(refuse, scope, [refundId, code, epoch, answer.status, answer.body])) !== undefined;
+}
+
+/** Ends a requested refund of which nothing is to be left; its key stays locked until the transaction ends. */
+export async function forgetRequest(
   tx: Tx,
   scope: Scope,
   refundId: string,
   epoch: number,
   code: string,
 ): Promise<boolean> {
-  return (await tx.execute(refuse, scope, [refundId, code, epoch])) === 1;
+  return (await tx.row(forget, scope, [refundId, code, epoch])) !== undefined;
 }
 
 /** Why a request was refused, if it was. */
@@ -81,12 +121,20 @@ interface RequestRow {
 
 const one = 'account_id = $1 and test_mode = $2 and id = $3';
 
+const requestColumns = `account_id, test_mode, id, status, subject_session_id, subject_payment_intent_id, instruction,
+     features, operation_id, reason, metadata, subscription_id, invoice_id, lease_until, next_check_at`;
 const insert = scoped(
   'refunds.request',
-  `insert into refunds.refunds (account_id, test_mode, id, status, subject_session_id, subject_payment_intent_id, instruction,
-     features, operation_id, reason, metadata, subscription_id, invoice_id, lease_until, next_check_at)
+  `insert into refunds.refunds (${requestColumns})
    values ($1, $2, $3, 'requested', $4, $5, $6, $7, $8, $9, $10, $11, $12, ${leaseFromNow('$13')}, clock_timestamp())
    on conflict (account_id, test_mode, operation_id) where operation_id is not null do nothing`,
+);
+const insertUnderKey = scoped(
+  'refunds.request_under_key',
+  `with key as (${freshKeyInsert(14)})
+   insert into refunds.refunds (${requestColumns})
+   select $1, $2, $3, 'requested', $4, $5, $6, $7::text[], $8, $9, $10::jsonb, $11, $12, ${leaseFromNow('$13::bigint')}, clock_timestamp()
+     from key`,
 );
 const claim = scoped<RequestRow>(
   'refunds.claim_request',
@@ -100,11 +148,17 @@ const postpone = scoped(
   `update refunds.refunds set checks = checks + 1, lease_until = null, next_check_at = ${leaseFromNow('$4')}
     where ${one} and status = 'requested' and epoch = $5`,
 );
-const refuse = scoped(
+// Keys are locked before refunds (docs/reliability.md 4.2).
+const lockKeyFirst = `with key as materialized (${keyOfAttemptLock('$3')}), refund as (
+     update refunds.refunds set status = 'refused', refusal_code = $4, lease_until = null, next_check_at = null
+      where ${one} and status = 'requested' and epoch = $5 and (select count(*) from key) >= 0
+     returning id
+   )`;
+const refuse = scoped<{ id: string }>(
   'refunds.refuse_request',
-  `update refunds.refunds set status = 'refused', refusal_code = $4, lease_until = null, next_check_at = null
-    where ${one} and status = 'requested' and epoch = $5`,
+  `${lockKeyFirst}, answered as (${keyOfAttemptFinish('$3', '$6', '$7', 'refund')}) select id from refund`,
 );
+const forget = scoped<{ id: string }>('refunds.forget_request', `${lockKeyFirst} select id from refund`);
 const selectRefusal = scoped<{ refusal_code: string }>(
   'refunds.refusal',
   `select refusal_code from refunds.refunds where ${one} and status = 'refused'`,
