@@ -1,3 +1,4 @@
+import { withTx } from '@eligo/postgres';
 import { cents, newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chargeInvoice } from '../src/actions/charge-invoice.ts';
@@ -7,7 +8,7 @@ import { reserveRefund } from '../src/actions/reserve-refund.ts';
 import type { RefundInstruction } from '../src/domain/refund-allocation.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
-import { loadRefundComponents } from '../src/store/refund-reservations.ts';
+import { lockRefundedSession } from '../src/store/refund-facts.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
 
@@ -109,8 +110,13 @@ describe('taking a refund out of what remains', () => {
     const session = await paidSession(1_000n);
     const refundId = newId('refund');
     const { cards } = await reserve(session, { tax: cents(1_000) }, refundId);
-    const refundedTax = async () => (await loadRefundComponents(world.database, world.scope, session.id)).refunded.tax;
-    const taxAfter: number[] = [];
+    const refundedTax = async () => {
+      const locked = await withTx(world.database, world.scope, (tx) =>
+        lockRefundedSession(tx, world.scope, session.id),
+      );
+      return locked?.refunded.tax;
+    };
+    const taxAfter: (number | undefined)[] = [];
     for (const { intent } of cards) {
       taxAfter.push(await refundedTax());
       await releaseRefund(world.charging, world.scope, refundId, [intent.id]);

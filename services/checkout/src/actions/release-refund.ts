@@ -4,7 +4,7 @@ import type { Charging } from '../charging.ts';
 import type { Session } from '../domain/session.ts';
 import { moveRefunded } from '../store/payment-intents.ts';
 import {
-  claimRefund,
+  closeRefundId,
   findReservation,
   moveRefundComponents,
   type Reservation,
@@ -54,6 +54,6 @@ export async function releaseRefund(
 // The claim waits for a reservation that is being written; then it is there to be found.
 async function findOrClose(tx: Tx, scope: Scope, refundId: string): Promise<Reservation | undefined> {
   const found = await findReservation(tx, scope, refundId);
-  if (found !== undefined || (await claimRefund(tx, scope, refundId, 'closed'))) return found;
+  if (found !== undefined || (await closeRefundId(tx, scope, refundId))) return found;
   return findReservation(tx, scope, refundId);
 }

@@ -1,27 +1,30 @@
+import { type NewEvent, wakeRelayAfterCommit } from '@eligo/events';
 import { Failure } from '@eligo/failures';
-import { type Scope, type Tx, withTx } from '@eligo/postgres';
-import { cents, sumCents } from '@eligo/values';
+import { commitBehind, type Scope, type Tx, withTx } from '@eligo/postgres';
+import { cents } from '@eligo/values';
 import type { Charging } from '../charging.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
-import { allocateRefund, type RefundAllocation, type RefundInstruction } from '../domain/refund-allocation.ts';
-import type { Session, SessionLine } from '../domain/session.ts';
-import { liveAttempts } from '../store/charge-attempts.ts';
-import { findCharge } from '../store/charges.ts';
-import { findIntent, lockIntents, moveRefunded } from '../store/payment-intents.ts';
-import { findPaymentMethod } from '../store/payment-methods.ts';
-import { lockLivePlan } from '../store/payment-plans.ts';
 import {
-  claimRefund,
-  findReservation,
-  insertReservation,
-  loadRefundComponents,
-  moveRefundComponents,
-  type Reservation,
-} from '../store/refund-reservations.ts';
-import { loadSessionLines } from '../store/session-lines.ts';
-import { lockSession, saveSession } from '../store/sessions.ts';
+  allocateRefund,
+  type RefundAllocation,
+  type RefundableLine,
+  type RefundInstruction,
+} from '../domain/refund-allocation.ts';
+import type { Session } from '../domain/session.ts';
+import { chargeMessage } from '../rpc/intent-messages.ts';
+import { sessionMessage } from '../rpc/session-message.ts';
+import { findIntent } from '../store/payment-intents.ts';
+import {
+  loadPaidCards,
+  loadRefundableLines,
+  loadRefundStanding,
+  lockPaidCard,
+  lockRefundedSession,
+  type PaidCard,
+  type RefundedSession,
+} from '../store/refund-facts.ts';
+import { findReservation, refundIdIsUsed, writeReservation } from '../store/refund-reservations.ts';
 import { actingTime, timeOnClock } from '../store/test-clocks.ts';
-import { appendChargeEvent, appendSessionEvent } from './payment-events.ts';
 
 /** A refund to be taken out of what remains of a session, or of one payment intent. */
 export interface RefundReservation {
@@ -57,9 +60,17 @@ export async function reserveRefund(
   scope: Scope,
   reservation: RefundReservation,
 ): Promise<ReservedRefund> {
-  return withTx(charging.database, scope, (tx) => reserve(charging, tx, scope, reservation), {
-    lockTimeoutMs: charging.budgets.lockMs,
-  });
+  const run = () =>
+    withTx(charging.database, scope, (tx) => reserve(charging, tx, scope, reservation), {
+      lockTimeoutMs: charging.budgets.lockMs,
+    });
+  try {
+    return await run();
+  } catch (error) {
+    // Its id was used since it was looked up: now it is found.
+    if (refundIdIsUsed(error)) return run();
+    throw error;
+  }
 }
 
 async function reserve(
@@ -68,106 +79,93 @@ async function reserve(
   scope: Scope,
   reservation: RefundReservation,
 ): Promise<ReservedRefund> {
+  const { refundId, instruction } = reservation;
   const intent =
     reservation.paymentIntentId === null ? undefined : await findIntent(tx, scope, reservation.paymentIntentId);
   if (reservation.paymentIntentId !== null && intent === undefined) throw new Failure('payment_intent_not_found');
   if (intent !== undefined && intent.status !== 'succeeded') throw new Failure('payment_intent_not_succeeded');
   const sessionId = reservation.sessionId ?? intent?.sessionId ?? null;
-  const session = sessionId === null ? undefined : await lockSession(tx, scope, sessionId);
+  const subject = await loadSubject(tx, scope, refundId, sessionId, intent);
+  const { refunded, standing } = subject;
+  const session = refunded?.session;
   if (sessionId !== null && session === undefined) throw new Failure('checkout_session_not_found');
 
-  const earlier = await findReservation(tx, scope, reservation.refundId);
-  if (earlier !== undefined) return answerEarlier(tx, scope, earlier, session);
-
+  if (standing.isReserved) return answerEarlier(tx, scope, refundId, subject);
+  // Nobody waits any more for a call that comes after its id was closed.
+  if (standing.isClosed && !reservation.preview) throw new Failure('conflict');
   // Only now: what was reserved while the account had the feature is answered all the same, or it would never be given back.
-  if (reservation.instruction.methods.length > 0 && !reservation.features.includes('refund_payment_methods')) {
+  if (instruction.methods.length > 0 && !reservation.features.includes('refund_payment_methods')) {
     throw new Failure('payment_method_allocation_not_enabled');
   }
-
-  const subject = session === undefined ? intent?.invoiceId : session.id;
-  await refuseWhileCharging(tx, scope, session === undefined ? 'invoice' : 'session', subject ?? null);
+  if (standing.isCharging) throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
   const at =
     session === undefined
       ? await actingTime(tx, scope, charging.clock, intent?.customerId ?? null)
       : await timeOnClock(tx, scope, charging.clock, session.testClockId);
-  const found = await lockIntents(tx, scope, intent === undefined ? (session?.paymentIntentIds ?? []) : [intent.id]);
-  const intents = found.filter((candidate) => candidate.status === 'succeeded');
-  const lines = session === undefined ? [] : await loadSessionLines(tx, scope, session.id);
-  const allocation = await allocate(tx, scope, reservation.instruction, session, intents, lines);
+  const cards = subject.cards.filter((card) => intent === undefined || card.intent.id === intent.id);
+  const allocation = allocate(instruction, { ...subject, cards });
   const amounts = new Map(allocation.cards.map((card) => [card.paymentIntentId, card.amount]));
-  if (reservation.preview) return { cards: await describe(tx, scope, intents, amounts), session, at };
+  if (reservation.preview) return { cards: describe(cards, amounts), session, at };
 
-  if (!(await claimRefund(tx, scope, reservation.refundId, 'reserved'))) {
-    const other = await findReservation(tx, scope, reservation.refundId);
-    // It was closed before this call, which was lost on its way, came in: nobody waits for it any more.
-    if (other === undefined) throw new Failure('conflict');
-    return answerEarlier(tx, scope, other, session);
-  }
-  await insertReservation(tx, scope, {
-    refundId: reservation.refundId,
-    sessionId,
-    paymentIntentId: intent?.id ?? null,
-    allocation,
-    at,
+  const after = allocation.cards.map((part) => refundedCard(cards, part));
+  const saved = session && refundedSession(session, refundId, allocation);
+  const written = writeReservation(tx, scope, {
+    ...{ refundId, sessionId, paymentIntentId: intent?.id ?? null, allocation, at },
+    chargeIds: after.map((card) => card.charge?.id ?? null),
+    events: eventsOf(scope, after, saved, at),
   });
-  const refunded = await Promise.all(
-    allocation.cards.map((card) => moveRefunded(tx, scope, card.paymentIntentId, card.amount)),
-  );
-  await Promise.all(refunded.map((card) => appendRefundedCharge(tx, scope, card, at)));
-  const cards = await describe(tx, scope, refunded, amounts);
-  return {
-    cards,
-    session: session && (await refundSession(tx, scope, session, reservation.refundId, allocation, at)),
-    at,
-  };
+  commitBehind(tx);
+  await written;
+  wakeRelayAfterCommit(tx);
+  return { cards: describe(after, amounts), session: saved, at };
+}
+
+interface Subject {
+  readonly refunded: RefundedSession | undefined;
+  readonly standing: { readonly isReserved: boolean; readonly isClosed: boolean; readonly isCharging: boolean };
+  readonly cards: readonly PaidCard[];
+  readonly lines: readonly RefundableLine[];
+}
+
+// What is read travels behind the lock, in one round trip, and is seen as of when the lock is held.
+async function loadSubject(
+  tx: Tx,
+  scope: Scope,
+  refundId: string,
+  sessionId: string | null,
+  intent: PaymentIntent | undefined,
+): Promise<Subject> {
+  const [refunded, standing, cards, lines] = await Promise.all([
+    sessionId === null ? undefined : lockRefundedSession(tx, scope, sessionId),
+    sessionId === null
+      ? loadRefundStanding(tx, scope, refundId, 'invoice', intent?.invoiceId ?? null)
+      : loadRefundStanding(tx, scope, refundId, 'session', sessionId),
+    sessionId === null ? lockPaidCard(tx, scope, intent?.id ?? '') : loadPaidCards(tx, scope, sessionId),
+    sessionId === null ? [] : loadRefundableLines(tx, scope, sessionId),
+  ]);
+  return { refunded, standing, cards, lines };
 }
 
 // What was given back, wholly or in part, has failed at the processor: nobody may be told to begin it.
 async function answerEarlier(
   tx: Tx,
   scope: Scope,
-  earlier: Reservation,
-  session: Session | undefined,
+  refundId: string,
+  { refunded, cards }: Subject,
 ): Promise<ReservedRefund> {
+  const earlier = await findReservation(tx, scope, refundId);
+  if (earlier === undefined) throw new Error(`the reservation of ${refundId} is gone`);
   if (earlier.parts.some((part) => part.released)) throw new Failure('conflict');
-  const intents = await lockIntents(
-    tx,
-    scope,
-    earlier.parts.map((part) => part.paymentIntentId),
-  );
   const amounts = new Map(earlier.parts.map((part) => [part.paymentIntentId, part.amountCents]));
-  return { cards: await describe(tx, scope, intents, amounts), session, at: earlier.actingAt };
+  return { cards: describe(cards, amounts), session: refunded?.session, at: earlier.actingAt };
 }
 
-async function refuseWhileCharging(
-  tx: Tx,
-  scope: Scope,
-  purpose: 'session' | 'invoice',
-  subjectId: string | null,
-): Promise<void> {
-  if (subjectId === null) return;
-  const live = await liveAttempts(tx, scope, purpose, subjectId);
-  const plan = purpose === 'session' ? await lockLivePlan(tx, scope, subjectId) : undefined;
-  const isPaying = plan?.plan.state === 'running' || plan?.plan.state === 'releasing';
-  if (isPaying || live.some((attempt) => attempt.status !== 'succeeded'))
-    throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
-}
-
-async function allocate(
-  tx: Tx,
-  scope: Scope,
-  instruction: RefundInstruction,
-  session: Session | undefined,
-  intents: readonly PaymentIntent[],
-  lines: readonly SessionLine[],
-): Promise<RefundAllocation> {
+function allocate(instruction: RefundInstruction, { refunded, cards, lines }: Subject): RefundAllocation {
   const none = { tax: cents(0), shipping: cents(0), discount: cents(0) };
-  const components =
-    session === undefined ? { captured: none, refunded: none } : await loadRefundComponents(tx, scope, session.id);
-  const own = new Set(intents.map((intent) => intent.id));
+  const own = new Set(cards.map(({ intent }) => intent.id));
   return allocateRefund(
     {
-      cards: intents.map((intent) => ({
+      cards: cards.map(({ intent }) => ({
         paymentIntentId: intent.id,
         paymentMethodId: intent.paymentMethodId ?? '',
         receivedCents: intent.amountReceivedCents,
@@ -175,27 +173,21 @@ async function allocate(
       })),
       // An invoice has no lines here: the whole of its one charge stands for them.
       lines:
-        session === undefined
-          ? intents.map(wholeAsLine)
+        refunded === undefined
+          ? cards.map(({ intent }) => wholeAsLine(intent))
           : lines.map((line) => ({
-              id: line.id,
-              priceId: line.priceId,
-              productId: line.productId,
+              ...line,
               paymentIntentId:
                 line.paymentIntentId !== null && own.has(line.paymentIntentId) ? line.paymentIntentId : null,
-              capturedCents: line.amountCapturedCents,
-              refundedCents: line.amountRefundedCents,
-              taxCents: line.amountTaxCents,
-              shippingCents: line.amountShippingCents,
-              discountCents: line.amountDiscountCents,
             })),
-      ...components,
+      captured: refunded?.captured ?? none,
+      refunded: refunded?.refunded ?? none,
     },
     instruction,
   );
 }
 
-function wholeAsLine(intent: PaymentIntent) {
+function wholeAsLine(intent: PaymentIntent): RefundableLine {
   return {
     id: intent.id,
     priceId: '',
@@ -209,46 +201,43 @@ function wholeAsLine(intent: PaymentIntent) {
   };
 }
 
-async function refundSession(
-  tx: Tx,
-  scope: Scope,
-  session: Session,
-  refundId: string,
-  allocation: RefundAllocation,
-  at: Date,
-): Promise<Session> {
-  const amounts = allocation.cards.map((card) => card.amount);
-  const after: Session = {
+function refundedCard(cards: readonly PaidCard[], part: { paymentIntentId: string; amount: number }): PaidCard {
+  const card = cards.find(({ intent }) => intent.id === part.paymentIntentId);
+  if (card === undefined) throw new Error('a refund on a card that has not paid');
+  const { intent, charge } = card;
+  return {
+    ...card,
+    intent: { ...intent, amountRefundedCents: cents(intent.amountRefundedCents + part.amount) },
+    charge: charge && { ...charge, amountRefundedCents: cents(charge.amountRefundedCents + part.amount) },
+  };
+}
+
+function refundedSession(session: Session, refundId: string, { amount }: RefundAllocation): Session {
+  return {
     ...session,
     refundIds: [...session.refundIds, refundId],
-    amountRefundedCents: cents(session.amountRefundedCents + sumCents(amounts)),
+    amountRefundedCents: cents(session.amountRefundedCents + amount),
+    version: session.version + 1n,
   };
-  const [saved] = await Promise.all([
-    saveSession(tx, scope, session, after),
-    moveRefundComponents(tx, scope, session.id, allocation),
-  ]);
-  await appendSessionEvent(tx, scope, 'checkout.session.refunded', saved, at);
-  return saved;
 }
 
-async function appendRefundedCharge(tx: Tx, scope: Scope, intent: PaymentIntent, at: Date): Promise<void> {
-  const charge = intent.latestChargeId === null ? undefined : await findCharge(tx, scope, intent.latestChargeId);
-  if (charge !== undefined) await appendChargeEvent(tx, scope, 'charge.refunded', charge, at);
-}
-
-async function describe(
-  tx: Tx,
-  scope: Scope,
-  intents: readonly PaymentIntent[],
-  amounts: ReadonlyMap<string, number>,
-): Promise<ReservedCard[]> {
-  const cards: ReservedCard[] = [];
-  for (const intent of intents) {
-    const amountCents = amounts.get(intent.id) ?? 0;
-    if (amountCents === 0) continue;
-    const method =
-      intent.paymentMethodId === null ? undefined : await findPaymentMethod(tx, scope, intent.paymentMethodId);
-    cards.push({ intent, amountCents, last4: method?.card.last4 ?? '' });
+function eventsOf(scope: Scope, cards: readonly PaidCard[], session: Session | undefined, at: Date): NewEvent[] {
+  const events: NewEvent[] = [];
+  for (const { charge } of cards) {
+    if (charge === undefined) continue;
+    const object = { case: 'charge', value: chargeMessage(scope, charge) } as const;
+    events.push({ ...scope, type: 'charge.refunded', aggregateId: charge.id, at, object });
   }
-  return cards;
+  if (session !== undefined) {
+    const object = { case: 'checkoutSession', value: sessionMessage(scope, session) } as const;
+    events.push({ ...scope, type: 'checkout.session.refunded', aggregateId: session.id, at, object });
+  }
+  return events;
+}
+
+function describe(cards: readonly PaidCard[], amounts: ReadonlyMap<string, number>): ReservedCard[] {
+  return cards.flatMap(({ intent, last4 }) => {
+    const amountCents = amounts.get(intent.id) ?? 0;
+    return amountCents === 0 ? [] : [{ intent, amountCents, last4 }];
+  });
 }

@@ -1,4 +1,5 @@
-import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { type NewEvent, outboxInsert, outboxValues } from '@eligo/events';
+import { type Db, isUniqueViolation, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { type Cents, centsFromInt64, newId } from '@eligo/values';
 import type { RefundAllocation, RefundComponents } from '../domain/refund-allocation.ts';
 
@@ -58,26 +59,21 @@ export async function findReservation(db: Db, scope: Scope, refundId: string): P
   };
 }
 
-const claim = scoped(
-  'checkout.refund_claim',
-  `insert into checkout.refund_claims (account_id, test_mode, refund_id, claim) values ($1, $2, $3, $4) on conflict do nothing`,
+const close = scoped(
+  'checkout.refund_close',
+  `insert into checkout.refund_claims (account_id, test_mode, refund_id, claim) values ($1, $2, $3, 'closed') on conflict do nothing`,
 );
 
-/**
- * Uses a refund's id, once: for its reservation, or to close it for good. Whoever comes second waits for the first and finds it used: false.
- */
-export async function claimRefund(
-  tx: Tx,
-  scope: Scope,
-  refundId: string,
-  use: 'reserved' | 'closed',
-): Promise<boolean> {
-  return (await tx.execute(claim, scope, [refundId, use])) === 1;
+/** Closes a refund's id for good. Whoever comes second waits for a reservation that is being written, and finds it used: false. */
+export async function closeRefundId(tx: Tx, scope: Scope, refundId: string): Promise<boolean> {
+  return (await tx.execute(close, scope, [refundId])) === 1;
 }
 
-const insert = scoped(
-  'checkout.refund_reservation_insert',
-  `with whole as (
+const write = scoped(
+  'checkout.refund_reservation_write',
+  `with claim as (
+     insert into checkout.refund_claims (account_id, test_mode, refund_id, claim) values ($1, $2, $3, 'reserved')
+   ), whole as (
      insert into checkout.refund_reservations (account_id, test_mode, refund_id, session_id, payment_intent_id, amount_cents,
        tax_cents, shipping_cents, discount_cents, acting_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
@@ -92,15 +88,35 @@ const insert = scoped(
    ), lines as (
      insert into checkout.refund_reservation_lines (account_id, test_mode, refund_id, line_id, payment_intent_id, amount_cents)
      select $1, $2, $3, line.id, line.intent, line.amount
-     from unnest($14::text[], $15::text[], $16::bigint[]) line (id, intent, amount)
-   )
-   update checkout.session_lines l set amount_refunded_cents = l.amount_refunded_cents + line.amount
-   from unnest($14::text[], $16::bigint[]) line (id, amount)
-   where l.account_id = $1 and l.test_mode = $2 and l.id = line.id`,
+     from unnest($15::text[], $16::text[], $17::bigint[]) line (id, intent, amount)
+   ), refunded_lines as (
+     update checkout.session_lines l set amount_refunded_cents = l.amount_refunded_cents + line.amount
+     from unnest($15::text[], $17::bigint[]) line (id, amount)
+     where l.account_id = $1 and l.test_mode = $2 and l.id = line.id
+   ), refunded_intents as (
+     update checkout.payment_intents i set amount_refunded_cents = i.amount_refunded_cents + card.amount
+     from unnest($11::text[], $12::bigint[]) card (id, amount)
+     where i.account_id = $1 and i.test_mode = $2 and i.id = card.id
+   ), refunded_charges as (
+     update checkout.charges c set amount_refunded_cents = c.amount_refunded_cents + card.amount
+     from unnest($14::text[], $12::bigint[]) card (charge, amount)
+     where c.account_id = $1 and c.test_mode = $2 and c.id = card.charge
+   ), refunded_session as (
+     update checkout.sessions s
+        set amount_refunded_cents = s.amount_refunded_cents + $6, refund_ids = array_append(s.refund_ids, $3),
+            refunded_tax_cents = s.refunded_tax_cents + $7, refunded_shipping_cents = s.refunded_shipping_cents + $8,
+            refunded_discount_cents = s.refunded_discount_cents + $9, version = s.version + 1
+      where s.account_id = $1 and s.test_mode = $2 and s.id = $4
+   ), told as (${outboxInsert(18, '(select 1) one')})
+   select 1`,
 );
 
-/** Writes a reservation, its ledger pairs, and what it takes out of each line. The row constraints hold the limits. */
-export async function insertReservation(
+/**
+ * Takes a refund out of what remains, in one statement: its id, its parts and ledger pairs, the lines, cards and charges, the session and the
+ * events. The caller holds the session's lock, or that of an intent without a session. The row constraints hold the limits, and the
+ * unique constraint on the id (`refundIdIsUsed`) refuses one that has been used.
+ */
+export async function writeReservation(
   tx: Tx,
   scope: Scope,
   reservation: {
@@ -108,11 +124,14 @@ export async function insertReservation(
     sessionId: string | null;
     paymentIntentId: string | null;
     allocation: RefundAllocation;
+    /** The latest charge of each of the allocation's cards. */
+    chargeIds: readonly (string | null)[];
     at: Date;
+    events: readonly NewEvent[];
   },
 ): Promise<void> {
   const { allocation } = reservation;
-  await tx.execute(insert, scope, [
+  await tx.execute(write, scope, [
     reservation.refundId,
     reservation.sessionId,
     reservation.paymentIntentId,
@@ -124,10 +143,17 @@ export async function insertReservation(
     allocation.cards.map((card) => card.paymentIntentId),
     allocation.cards.map((card) => card.amount),
     allocation.cards.map(() => newId('ledger_transaction')),
+    reservation.chargeIds,
     allocation.lines.map((line) => line.lineId),
     allocation.lines.map((line) => line.paymentIntentId),
     allocation.lines.map((line) => line.amount),
+    ...outboxValues(reservation.events),
   ]);
+}
+
+/** Whether the error says that a refund's id has been used. */
+export function refundIdIsUsed(error: unknown): boolean {
+  return isUniqueViolation(error, 'refund_claims_pkey');
 }
 
 const release = scoped<{ payment_intent_id: string; amount_cents: bigint }>(
@@ -176,48 +202,6 @@ export async function releaseReservation(
     paymentIntentId: row.payment_intent_id,
     amountCents: centsFromInt64(row.amount_cents),
   }));
-}
-
-const components = scoped<
-  Record<
-    | 'captured_tax'
-    | 'captured_shipping'
-    | 'captured_discount'
-    | 'refunded_tax'
-    | 'refunded_shipping'
-    | 'refunded_discount',
-    bigint
-  >
->(
-  'checkout.session_refund_components',
-  `select captured_tax_cents as captured_tax, captured_shipping_cents as captured_shipping,
-     captured_discount_cents as captured_discount, refunded_tax_cents as refunded_tax,
-     refunded_shipping_cents as refunded_shipping, refunded_discount_cents as refunded_discount
-   from checkout.sessions where account_id = $1 and test_mode = $2 and id = $3`,
-);
-
-/** What was captured of a session's components, and what has been refunded of them. */
-export async function loadRefundComponents(
-  db: Db,
-  scope: Scope,
-  sessionId: string,
-): Promise<{ captured: RefundComponents; refunded: RefundComponents }> {
-  const row = await db.row(components, scope, [sessionId]);
-  if (row === undefined) throw new Error(`session ${sessionId} is gone`);
-  const { captured_tax, captured_shipping, captured_discount, refunded_tax, refunded_shipping, refunded_discount } =
-    row;
-  return {
-    captured: {
-      tax: centsFromInt64(captured_tax),
-      shipping: centsFromInt64(captured_shipping),
-      discount: centsFromInt64(captured_discount),
-    },
-    refunded: {
-      tax: centsFromInt64(refunded_tax),
-      shipping: centsFromInt64(refunded_shipping),
-      discount: centsFromInt64(refunded_discount),
-    },
-  };
 }
 
 const moveComponents = scoped(
