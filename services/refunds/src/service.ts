@@ -1,5 +1,5 @@
 import { eventsMigrations } from '@eligo/events';
-import { idempotencyMigrations, migrationSource, pruneKeys, refuseInsideTransaction } from '@eligo/postgres';
+import { idempotencyMigrations, migrationSource, refuseInsideTransaction } from '@eligo/postgres';
 import { openProcessors } from '@eligo/processor';
 import { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import { RefundsService } from '@eligo/proto/refunds/v1/refunds';
@@ -9,7 +9,9 @@ import { type Refunds, refundFailpoints } from './actions/context.ts';
 import { type RefundsSettings, readRefundsSettings } from './config.ts';
 import { refundCommands } from './consumers/refund-commands.ts';
 import { drive } from './jobs/drive.ts';
+import { pruneOldKeys } from './jobs/prune-keys.ts';
 import { RefundWorker } from './jobs/refund-worker.ts';
+import { sweepRefunds } from './jobs/sweep-refunds.ts';
 import { refundMethods } from './rpc/refunds.ts';
 import { countWorkInDoubt } from './store/due-work.ts';
 
@@ -57,11 +59,7 @@ export const refundsService: ServiceComposition<RefundsSettings> = {
     return {
       handlers: [implement(RefundsService, refundMethods(refunds))],
       consumers: [refundCommands(refunds)],
-      jobs: [
-        // What is new is driven on at once; this finds retries and what a process that died has left.
-        { name: 'sweep-refunds', everyMs: 1_000, run: (signal) => worker.sweep(signal) },
-        { name: 'prune-keys', everyMs: 3_600_000, run: () => pruneKeys(database) },
-      ],
+      jobs: [sweepRefunds(database, worker), pruneOldKeys(database)],
       async stop() {
         await worker.stop();
         processors.close();

@@ -1,5 +1,9 @@
 import { type Db, leaseFromNow, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
+import { wakeJobAfterCommit } from '@eligo/service';
 import type { Refund, RefundAttempt } from '../domain/refund.ts';
+
+/** The job that drives on what is due. Whoever puts something off wakes it for then. */
+export const sweepRefundsJob = 'sweep-refunds';
 
 /** Something about a refund that is to be driven on. */
 export type DueWork =
@@ -43,6 +47,11 @@ export async function dueWork(
   };
 }
 
+/** How long until something falls due, negative when something is; undefined when nothing waits. */
+export async function nextWorkInMs(db: Db): Promise<number | undefined> {
+  return (await db.row(next, null))?.due_in_ms ?? undefined;
+}
+
 /** How much should have been settled by now: asked for, or sent, longer ago than this, or not heard by checkout. For a metric. */
 export async function countWorkInDoubt(db: Db, afterSeconds: number): Promise<number> {
   return Number((await db.row(inDoubt, null, [afterSeconds]))?.work ?? 0n);
@@ -54,6 +63,7 @@ export async function postponeWork(
   work: DueWork,
   { pausesMs, afterFailedLookMs }: { pausesMs: readonly number[]; afterFailedLookMs: number },
 ): Promise<void> {
+  wakeJobAfterCommit(tx, sweepRefundsJob, pausesMs[0]);
   switch (work.kind) {
     case 'requested':
       await tx.execute(postponeRequest, work.scope, [work.refundId, pausesMs]);
@@ -81,6 +91,11 @@ interface DueRow {
 const find = unscoped<DueRow>(
   'refunds.due_work',
   'select kind, account_id, test_mode, id, part, due_at from refunds.due_refund_work_after($1, $2, $3, $4, $5)',
+);
+
+const next = unscoped<{ due_in_ms: number | null }>(
+  'refunds.next_work',
+  'select extract(epoch from refunds.next_refund_work() - clock_timestamp())::float8 * 1000 as due_in_ms',
 );
 
 const inDoubt = unscoped<{ work: bigint }>('refunds.work_in_doubt', 'select refunds.refund_work_in_doubt($1) as work');

@@ -86,7 +86,7 @@ const write = scoped<{ now: Date }>(
      insert into refunds.refund_attempts (account_id, test_mode, id, refund_id, payment_intent_id, processor_intent_id,
        amount_cents, status, sends, first_sent_at, sent_at, lease_until, next_check_at)
      select $1, $2, part.id, refund.id, part.payment_intent_id, part.processor_intent_id, part.amount_cents, 'sending', 1,
-            clock_timestamp(), clock_timestamp(), ${leaseFromNow('$18::bigint')}, clock_timestamp()
+            clock_timestamp(), clock_timestamp(), ${leaseFromNow('$18::bigint')}, ${leaseFromNow('$18::bigint')}
        from refund, unnest($17::text[], $12::text[], $15::text[], $16::bigint[])
          as part (id, payment_intent_id, processor_intent_id, amount_cents)
    ), entries as (

@@ -1,7 +1,9 @@
 import { type Db, leaseFromNow, leaseIsLive, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { wakeJobAfterCommit } from '@eligo/service';
 import { centsFromInt64 } from '@eligo/values';
 import type { RefundAttempt } from '../domain/refund.ts';
 import type { AttemptStatus } from '../domain/refund-states.ts';
+import { sweepRefundsJob } from './due-work.ts';
 
 /** An attempt to be made. */
 export type NewAttempt = Pick<
@@ -64,6 +66,7 @@ export async function moveAttempt(
     failureCode?: string | undefined;
   },
 ): Promise<boolean> {
+  if (to.pauseMs !== undefined) wakeJobAfterCommit(tx, sweepRefundsJob, to.pauseMs);
   const moved = await tx.execute(move, scope, [
     attemptId,
     to.status,
@@ -77,6 +80,7 @@ export async function moveAttempt(
 
 /** Puts a look at what the processor has off, by one that found out nothing; which look comes next stays as it is. */
 export async function postponeLook(tx: Tx, scope: Scope, attemptId: string, pauseMs: number): Promise<void> {
+  wakeJobAfterCommit(tx, sweepRefundsJob, pauseMs);
   await tx.execute(postpone, scope, [attemptId, pauseMs]);
 }
 
@@ -88,6 +92,7 @@ export async function postponeSend(
   epoch: number,
   pauseMs: number,
 ): Promise<void> {
+  wakeJobAfterCommit(tx, sweepRefundsJob, pauseMs);
   await tx.execute(putOff, scope, [attemptId, pauseMs, epoch]);
 }
 
@@ -135,7 +140,7 @@ const insert = scoped(
   'refund_attempts.insert',
   `insert into refunds.refund_attempts
      (account_id, test_mode, id, refund_id, payment_intent_id, processor_intent_id, amount_cents, status, lease_until, next_check_at)
-   select $1, $2, a.*, 'created', ${leaseFromNow('$8')}, clock_timestamp()
+   select $1, $2, a.*, 'created', ${leaseFromNow('$8::bigint')}, ${leaseFromNow('$8::bigint')}
      from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[]) as a`,
 );
 const claim = scoped<AttemptRow>(

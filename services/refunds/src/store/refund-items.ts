@@ -1,7 +1,9 @@
 import { type Db, leaseFromNow, leaseIsLive, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { wakeJobAfterCommit } from '@eligo/service';
 import { centsFromInt64 } from '@eligo/values';
 import type { RefundItem, RefundReference } from '../domain/refund.ts';
 import type { ItemStatus } from '../domain/refund-states.ts';
+import { sweepRefundsJob } from './due-work.ts';
 
 /** A card's part that checkout is yet to be told has failed. */
 export interface ReleasingItem {
@@ -64,6 +66,7 @@ export async function claimReleasingItem(
 
 /** Puts a releasing part off. */
 export async function postponeReleasingItem(tx: Tx, scope: Scope, item: ReleasingItem, pauseMs: number): Promise<void> {
+  wakeJobAfterCommit(tx, sweepRefundsJob, pauseMs);
   await tx.execute(postpone, scope, [item.refundId, item.paymentIntentId, item.epoch, pauseMs]);
 }
 

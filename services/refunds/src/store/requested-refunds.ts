@@ -11,7 +11,9 @@ import {
   scoped,
   type Tx,
 } from '@eligo/postgres';
+import { wakeJobAfterCommit } from '@eligo/service';
 import type { RefundSubject, RequestedRefund } from '../domain/refund.ts';
+import { sweepRefundsJob } from './due-work.ts';
 
 /** A requested refund in hand. */
 export interface ClaimedRequest extends RequestedRefund {
@@ -72,6 +74,7 @@ export async function postponeRequest(
   epoch: number,
   pauseMs: number,
 ): Promise<void> {
+  wakeJobAfterCommit(tx, sweepRefundsJob, pauseMs);
   await tx.execute(postpone, scope, [refundId, pauseMs, epoch]);
 }
 
@@ -126,14 +129,14 @@ const requestColumns = `account_id, test_mode, id, status, subject_session_id, s
 const insert = scoped(
   'refunds.request',
   `insert into refunds.refunds (${requestColumns})
-   values ($1, $2, $3, 'requested', $4, $5, $6, $7, $8, $9, $10, $11, $12, ${leaseFromNow('$13')}, clock_timestamp())
+   values ($1, $2, $3, 'requested', $4, $5, $6, $7, $8, $9, $10, $11, $12, ${leaseFromNow('$13::bigint')}, ${leaseFromNow('$13::bigint')})
    on conflict (account_id, test_mode, operation_id) where operation_id is not null do nothing`,
 );
 const insertUnderKey = scoped(
   'refunds.request_under_key',
   `with key as (${freshKeyInsert(14)})
    insert into refunds.refunds (${requestColumns})
-   select $1, $2, $3, 'requested', $4, $5, $6, $7::text[], $8, $9, $10::jsonb, $11, $12, ${leaseFromNow('$13::bigint')}, clock_timestamp()
+   select $1, $2, $3, 'requested', $4, $5, $6, $7::text[], $8, $9, $10::jsonb, $11, $12, ${leaseFromNow('$13::bigint')}, ${leaseFromNow('$13::bigint')}
      from key`,
 );
 const claim = scoped<RequestRow>(

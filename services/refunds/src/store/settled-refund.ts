@@ -1,8 +1,10 @@
 import { type NewEvent, outboxInsert, outboxValues } from '@eligo/events';
 import { leaseFromNow, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { wakeJobAfterCommit } from '@eligo/service';
 import { newId } from '@eligo/values';
 import { ledgerPair } from '../domain/ledger.ts';
 import type { Refund, RefundAttempt, RefundItem } from '../domain/refund.ts';
+import { sweepRefundsJob } from './due-work.ts';
 
 /** A refund on one card that went through, as whoever made it pending has it. */
 export interface SettledWrite {
@@ -23,6 +25,7 @@ export interface SettledWrite {
 export async function writeSettled(tx: Tx, scope: Scope, settled: SettledWrite): Promise<boolean> {
   const { refund, item, attempt, processorRefundId, pauseMs, at, events } = settled;
   const entries = ledgerPair('refund_succeeded', item.amountCents);
+  wakeJobAfterCommit(tx, sweepRefundsJob, pauseMs);
   const row = await tx.row(write, scope, [
     refund.refundId,
     attempt.attemptId,

@@ -1,0 +1,17 @@
+import type { Database } from '@eligo/postgres';
+import type { Job } from '@eligo/service';
+import { nextWorkInMs, sweepRefundsJob } from '../store/due-work.ts';
+import type { RefundWorker } from './refund-worker.ts';
+
+/** Drives on what is due: retries, looks at what the processor has, and what a process that died has left. */
+export function sweepRefunds(database: Database, worker: RefundWorker): Job {
+  return {
+    name: sweepRefundsJob,
+    // New work is driven on at once, and every pause wakes the sweep for its end; this finds what another process has left.
+    everyMs: 15_000,
+    async run(signal) {
+      await worker.sweep(signal);
+      return { dueInMs: await nextWorkInMs(database) };
+    },
+  };
+}
