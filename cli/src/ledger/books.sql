@@ -52,6 +52,11 @@ with processor_charges as (
   select account_id, test_mode, payment_intent_id,
     coalesce(sum(amount_cents) filter (where status not in ('failed', 'canceled')), 0) as kept
   from refunds.refund_items group by 1, 2, 3
+), movements as (
+  select account_id, test_mode, refund_id, payment_intent_id, ledger_account, amount_cents from refunds.ledger_entries
+  union all
+  select account_id, test_mode, refund_id, payment_intent_id, credit_account, - amount_cents from refunds.ledger_entries
+  where credit_account is not null
 ), found (state, fault, account_id, test_mode, id, detail) as (
   -- The session, its intents, and what each of them is made of.
   select 'wrong', 'session_received_differs_from_its_intents', s.account_id, s.test_mode, s.id,
@@ -161,11 +166,12 @@ with processor_charges as (
       and (r.subject_payment_intent_id = i.id or r.subject_session_id = i.session_id))
   union all
   select 'wrong', 'refund_movement_out_of_balance', e.account_id, e.test_mode, e.transaction_id, sum(e.amount_cents)::text
-  from refunds.ledger_entries e group by e.account_id, e.test_mode, e.transaction_id having sum(e.amount_cents) <> 0
+  from refunds.ledger_entries e where e.credit_account is null
+  group by e.account_id, e.test_mode, e.transaction_id having sum(e.amount_cents) <> 0
   union all
   select 'wrong', 'refund_differs_from_its_movements', t.account_id, t.test_mode, t.refund_id, format('%s of %s, booked %s', t.status, t.amount_cents, coalesce(sum(e.amount_cents), 0))
   from refunds.refund_items t
-  left join refunds.ledger_entries e on (e.account_id, e.test_mode, e.refund_id, e.payment_intent_id)
+  left join movements e on (e.account_id, e.test_mode, e.refund_id, e.payment_intent_id)
     = (t.account_id, t.test_mode, t.refund_id, t.payment_intent_id) and e.ledger_account = 'refunds'
   group by t.account_id, t.test_mode, t.refund_id, t.payment_intent_id
   having coalesce(sum(e.amount_cents), 0) <> case when t.status in ('failed', 'canceled') then 0 else t.amount_cents end

@@ -9,35 +9,49 @@ beforeAll(async () => {
 });
 afterAll(() => place.drop());
 
-// The guard's own word on a move, asked by its function alone: no other constraint has a say.
-async function isAllowed(trigger: string, from: string, to: string): Promise<boolean> {
-  const table = `guard_probe_${trigger}`;
+// What a row needs beside its status, so that only its guard has a say on where it moves.
+const rowOf: Record<string, string> = {
+  refunds: `(account_id, test_mode, id, instruction, status) values ('facct_1', true, 'fre_1', '', $1)`,
+  refund_items: `(account_id, test_mode, refund_id, payment_intent_id, position, payment_method_id, charge_id, processor_intent_id,
+    amount_cents, status) values ('facct_1', true, 'fre_1', 'fpi_1', 0, 'fpm_1', 'fch_1', 'pi_1', 1, $1)`,
+  refund_attempts: `(account_id, test_mode, id, refund_id, payment_intent_id, processor_intent_id, amount_cents, lease_until, next_check_at,
+    status) values ('facct_1', true, 'fatt_1', 'fre_1', 'fpi_1', 'pi_1', 1, now(), now(), $1)`,
+};
+
+// The guard's own word on a move. What else it finds wrong with the row it says only of a move that it allows.
+async function isAllowed(name: string, trigger: string, from: string, to: string): Promise<boolean> {
+  const table = `guard_probe_${name}`;
   try {
-    await place.admin(`create table if not exists public.${table} (status text, amount_cents bigint)`);
+    await place.admin(`create table if not exists public.${table} (like refunds.${name} including defaults)`);
     await place.admin(`create or replace trigger probe before update on public.${table} for each row
       execute function refunds.${trigger}()`);
     await place.admin(`delete from public.${table}`);
-    await place.admin(`insert into public.${table} values ($1, null)`, [from]);
+    await place.admin(`insert into public.${table} ${rowOf[name]}`, [from]);
     await place.admin(`update public.${table} set status = $1`, [to]);
     return true;
   } catch (error) {
     if (error instanceof Error && /does not move/.test(error.message)) return false;
+    if (
+      error instanceof Error &&
+      /violates (whole_once|refused_for|releasing_|only_|known_|sent_|one_)/.test(error.message)
+    )
+      return true;
     throw error;
   }
 }
 
 describe('the database holds the state tables', () => {
   it.each([
-    ['guard_refund', refundStates],
-    ['guard_refund_item', itemStates],
-    ['guard_refund_attempt', attemptStates],
-  ] as const)('%s allows exactly the moves of the domain', async (trigger, table) => {
+    ['refunds', 'guard_refund', refundStates],
+    ['refund_items', 'guard_refund_item', itemStates],
+    ['refund_attempts', 'guard_refund_attempt', attemptStates],
+  ] as const)('the guard of %s allows exactly the moves of the domain', async (name, trigger, table) => {
     const states: readonly string[] = table.states;
     const canMove = table.canMove as (from: string, to: string) => boolean;
     for (const from of states) {
       for (const to of states) {
         if (from === to) continue;
-        expect({ from, to, allowed: await isAllowed(trigger, from, to) }).toEqual({
+        expect({ from, to, allowed: await isAllowed(name, trigger, from, to) }).toEqual({
           from,
           to,
           allowed: canMove(from, to),
@@ -48,10 +62,20 @@ describe('the database holds the state tables', () => {
 });
 
 describe('the database holds the money', () => {
-  const entry = (transaction: string, account: string, amount: number) =>
-    `('facct_1', true, '${transaction}', '${account}', ${amount}, 'refund_pending', 'fre_1', 'fpi_${transaction}', now())`;
+  const entry = (transaction: string, account: string, amount: number, credit = 'null') =>
+    `('facct_1', true, '${transaction}', '${account}', ${amount}, 'refund_pending', 'fre_1', 'fpi_${transaction}', now(), ${credit})`;
 
-  it('refuses a ledger transaction that does not balance', async () => {
+  it('refuses a movement that is not one amount from one account to another', async () => {
+    const book = (text: string) => place.admin(`insert into refunds.ledger_entries values ${text}`);
+    await expect(book(entry('m1', 'refunds', 5, `'refunds'`))).rejects.toThrow(/movement_has_two_sides/);
+    await expect(book(entry('m1', 'refunds', -5, `'refunds_payable'`))).rejects.toThrow(/movement_has_two_sides/);
+    await expect(book(entry('m1', 'refunds', 5, `'till'`))).rejects.toThrow(/movement_has_two_sides/);
+    await expect(book(entry('m1', 'refunds', 0, `'refunds_payable'`))).rejects.toThrow(/amount_cents_check/);
+    await book(entry('m1', 'refunds', 5, `'refunds_payable'`));
+    await expect(book(entry('m1', 'refunds', 5, `'refunds_payable'`))).rejects.toThrow(/duplicate key/);
+  });
+
+  it('refuses sides that are booked one by one and do not balance', async () => {
     await expect(
       place.admin(
         `insert into refunds.ledger_entries values ${entry('t1', 'refunds', 5)}, ${entry('t1', 'refunds_payable', -4)}`,
@@ -119,5 +143,79 @@ describe('the database holds the money', () => {
       where refund_id = 'fre_4' and payment_intent_id = 'fpi_2'`;
     await expect(place.admin(end)).rejects.toThrow(/sum to 40 and not to 0/);
     await place.admin(`with ended as (${end}) update refunds.refunds set failed_cents = 40 where id = 'fre_4'`);
+  });
+});
+
+describe('the guards refuse what no check constraint holds any more', () => {
+  const row = (table: string, columns: Record<string, string>) =>
+    place.admin(
+      `insert into refunds.${table} (${Object.keys(columns).join(', ')}) values (${Object.values(columns).join(', ')})`,
+    );
+  const own = { account_id: `'facct_1'`, test_mode: 'true' };
+  const requested = { ...own, id: `'fre_g'`, status: `'requested'`, subject_session_id: `'fcs_1'`, instruction: `''` };
+  const pending = {
+    ...requested,
+    ...{ status: `'pending'`, amount_cents: '1', payment_intent_id: `'fpi_1'`, created_at: 'now()' },
+    balance_transaction_id: `'fbtxn_1'`,
+  };
+  const item = {
+    ...{ ...own, refund_id: `'fre_g'`, payment_intent_id: `'fpi_1'`, position: '0', payment_method_id: `'fpm_1'` },
+    ...{ charge_id: `'fch_1'`, processor_intent_id: `'pi_1'`, amount_cents: '1', status: `'pending'` },
+  };
+  const attempt = {
+    ...{ ...own, id: `'fatt_g'`, refund_id: `'fre_g'`, payment_intent_id: `'fpi_1'`, processor_intent_id: `'pi_1'` },
+    ...{ amount_cents: '1', status: `'created'`, lease_until: 'now()', next_check_at: 'now()' },
+  };
+  const balance = {
+    ...{ ...own, id: `'fbtxn_g'`, type: `'refund'`, amount_cents: '-1', status: `'pending'`, available_on: 'now()' },
+    ...{ source_id: `'fre_g'`, reporting_category: `'refund'`, created_at: 'now()' },
+  };
+
+  it.each<[string, string, Record<string, string>]>([
+    ['refunds_status_check', 'refunds', { ...requested, status: `'lost'` }],
+    ['refunds_metadata_check', 'refunds', { ...requested, metadata: `'[]'` }],
+    ['refunds_amount_cents_check', 'refunds', { ...pending, amount_cents: '0' }],
+    ['refunds_amount_cents_check', 'refunds', { ...pending, amount_cents: '9007199254740992' }],
+    ['one_subject', 'refunds', { ...requested, subject_payment_intent_id: `'fpi_1'` }],
+    ['one_subject', 'refunds', { ...requested, subject_session_id: 'null' }],
+    ['whole_once_pending', 'refunds', { ...requested, amount_cents: '1' }],
+    ['whole_once_pending', 'refunds', { ...pending, amount_cents: 'null' }],
+    ['whole_once_pending', 'refunds', { ...pending, payment_intent_id: 'null' }],
+    ['whole_once_pending', 'refunds', { ...pending, created_at: 'null' }],
+    ['whole_once_pending', 'refunds', { ...pending, balance_transaction_id: 'null' }],
+    ['refused_for_a_reason', 'refunds', { ...requested, status: `'refused'` }],
+    ['refused_for_a_reason', 'refunds', { ...requested, refusal_code: `'conflict'` }],
+    ['failed_within_amount', 'refunds', { ...pending, failed_cents: '2' }],
+    ['failed_within_amount', 'refunds', { ...pending, failed_cents: '-1' }],
+    ['only_requested_is_checked', 'refunds', { ...pending, next_check_at: 'now()' }],
+    ['refund_items_position_check', 'refund_items', { ...item, position: '-1' }],
+    ['refund_items_amount_cents_check', 'refund_items', { ...item, amount_cents: '0' }],
+    ['refund_items_status_check', 'refund_items', { ...item, status: `'lost'` }],
+    ['refund_items_end_status_check', 'refund_items', { ...item, end_status: `'lost'` }],
+    ['releasing_has_an_end', 'refund_items', { ...item, end_status: `'failed'` }],
+    ['releasing_has_an_end', 'refund_items', { ...item, status: `'failed'` }],
+    ['only_releasing_is_checked', 'refund_items', { ...item, next_check_at: 'now()' }],
+    ['refund_attempts_amount_cents_check', 'refund_attempts', { ...attempt, amount_cents: '0' }],
+    ['refund_attempts_status_check', 'refund_attempts', { ...attempt, status: `'lost'` }],
+    ['known_once_accepted', 'refund_attempts', { ...attempt, status: `'accepted'`, first_sent_at: 'now()' }],
+    ['known_once_accepted', 'refund_attempts', { ...attempt, processor_refund_id: `'re_1'` }],
+    ['sent_before_known', 'refund_attempts', { ...attempt, status: `'sending'` }],
+    ['asks_for_its_item', 'refund_attempts', { ...attempt, refund_id: `'fre_none'` }],
+    ['balance_transactions_type_check', 'balance_transactions', { ...balance, type: `'gift'` }],
+    ['balance_transactions_check', 'balance_transactions', { ...balance, amount_cents: '1' }],
+    ['balance_transactions_check', 'balance_transactions', { ...balance, type: `'refund_failure'`, amount_cents: '0' }],
+    ['balance_transactions_status_check', 'balance_transactions', { ...balance, status: `'lost'` }],
+  ])('%s in %s', async (constraint, table, columns) => {
+    await expect(row(table, columns)).rejects.toMatchObject({ constraint });
+  });
+
+  it('also when a row is changed', async () => {
+    await row('refunds', requested);
+    const change = (set: string) => place.admin(`update refunds.refunds set ${set} where id = 'fre_g'`);
+    await expect(change(`status = 'pending'`)).rejects.toMatchObject({ constraint: 'whole_once_pending' });
+    await expect(change(`metadata = '1'`)).rejects.toMatchObject({ constraint: 'refunds_metadata_check' });
+    await row('balance_transactions', balance);
+    const text = `update refunds.balance_transactions set amount_cents = 1 where id = 'fbtxn_g'`;
+    await expect(place.admin(text)).rejects.toMatchObject({ constraint: 'balance_transactions_check' });
   });
 });

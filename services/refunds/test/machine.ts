@@ -151,8 +151,9 @@ export function untilStatus(on: Machine, scope: Scope, refundId: string, status:
 /** What the books of an account say, by ledger account. */
 export async function books(on: Machine, scope: Scope): Promise<Record<string, number>> {
   const rows = await on.admin<{ ledger_account: string; balance: string }>(
-    `select ledger_account, sum(amount_cents)::text as balance from refunds.ledger_entries
-      where account_id = $1 group by ledger_account`,
+    `select side.ledger_account, sum(side.amount_cents)::text as balance from refunds.ledger_entries e
+       cross join lateral (values (e.ledger_account, e.amount_cents), (e.credit_account, - e.amount_cents)) side (ledger_account, amount_cents)
+      where e.account_id = $1 and side.ledger_account is not null group by side.ledger_account`,
     [scope.accountId],
   );
   return Object.fromEntries(rows.map(({ ledger_account, balance }) => [ledger_account, Number(balance)]));

@@ -1,6 +1,6 @@
-import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { type Scope, scoped, type Tx } from '@eligo/postgres';
 import { type Cents, newId } from '@eligo/values';
-import { type LedgerKind, ledgerPair } from '../domain/ledger.ts';
+import { type LedgerKind, ledgerSides } from '../domain/ledger.ts';
 
 /** What caused a movement: a card's part of a refund. */
 export interface LedgerCause {
@@ -10,20 +10,17 @@ export interface LedgerCause {
   readonly amountCents: Cents;
 }
 
-/** Books movements, each a balanced pair; one that is booked already is an error. */
+/** Books movements, each one row with both its sides; one that is booked already is an error. */
 export async function book(tx: Tx, scope: Scope, causes: readonly LedgerCause[], at: Date): Promise<void> {
-  const entries = causes.flatMap((cause) => {
-    const transactionId = newId('ledger_transaction');
-    return ledgerPair(cause.kind, cause.amountCents).map((entry) => ({ ...cause, ...entry, transactionId }));
-  });
   await tx.execute(insertEntries, scope, [
-    entries.map(({ transactionId }) => transactionId),
-    entries.map(({ account }) => account),
-    entries.map(({ amountCents }) => amountCents),
-    entries.map(({ kind }) => kind),
-    entries.map(({ refundId }) => refundId),
-    entries.map(({ paymentIntentId }) => paymentIntentId),
+    causes.map(() => newId('ledger_transaction')),
+    causes.map(({ kind }) => ledgerSides[kind].debit),
+    causes.map(({ amountCents }) => amountCents),
+    causes.map(({ kind }) => kind),
+    causes.map(({ refundId }) => refundId),
+    causes.map(({ paymentIntentId }) => paymentIntentId),
     at,
+    causes.map(({ kind }) => ledgerSides[kind].credit),
   ]);
 }
 
@@ -61,18 +58,12 @@ export async function makeAvailable(tx: Tx, scope: Scope, balanceTransactionId: 
   await tx.execute(available, scope, [balanceTransactionId, at]);
 }
 
-/** The balance of every account of the ledger of this account and mode. */
-export async function ledgerBalances(db: Db, scope: Scope): Promise<Map<string, bigint>> {
-  const rows = await db.rows(balances, scope);
-  return new Map(rows.map(({ ledger_account, balance }) => [ledger_account, balance]));
-}
-
 const insertEntries = scoped(
   'ledger.book',
   `insert into refunds.ledger_entries
-     (account_id, test_mode, transaction_id, ledger_account, amount_cents, kind, refund_id, payment_intent_id, created_at)
+     (account_id, test_mode, transaction_id, ledger_account, amount_cents, kind, refund_id, payment_intent_id, credit_account, created_at)
    select $1, $2, e.*, $9
-     from unnest($3::text[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::text[]) as e`,
+     from unnest($3::text[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::text[], $10::text[]) as e`,
 );
 const insertTransaction = scoped(
   'balance_transactions.insert',
@@ -84,9 +75,4 @@ const available = scoped(
   'balance_transactions.make_available',
   `update refunds.balance_transactions set status = 'available', available_on = $4
     where account_id = $1 and test_mode = $2 and id = $3 and status = 'pending'`,
-);
-const balances = scoped<{ ledger_account: string; balance: bigint }>(
-  'ledger.balances',
-  `select ledger_account, sum(amount_cents)::bigint as balance from refunds.ledger_entries
-    where account_id = $1 and test_mode = $2 group by ledger_account`,
 );

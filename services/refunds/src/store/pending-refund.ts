@@ -9,7 +9,7 @@ import {
   type Tx,
 } from '@eligo/postgres';
 import { newId } from '@eligo/values';
-import { ledgerPair } from '../domain/ledger.ts';
+import { ledgerSides } from '../domain/ledger.ts';
 import type { Refund, RefundItem } from '../domain/refund.ts';
 
 /** All that a refund becomes when checkout has reserved it. */
@@ -30,11 +30,6 @@ export interface PendingWrite {
 export async function writePending(tx: Tx, scope: Scope, pending: PendingWrite): Promise<Date | undefined> {
   const { refund, attemptIds, leaseMs, answer, events } = pending;
   const { items } = refund;
-  const entries = items.flatMap((item) => {
-    const transactionId = newId('ledger_transaction');
-    const pair = ledgerPair('refund_pending', item.amountCents);
-    return pair.map((entry) => ({ ...entry, transactionId, paymentIntentId: item.paymentIntentId }));
-  });
   const of = <Field extends keyof RefundItem>(field: Field) => items.map((item) => item[field]);
   const row = await tx.row(write, scope, [
     refund.refundId,
@@ -53,10 +48,9 @@ export async function writePending(tx: Tx, scope: Scope, pending: PendingWrite):
     of('amountCents'),
     attemptIds,
     leaseMs,
-    entries.map(({ transactionId }) => transactionId),
-    entries.map(({ account }) => account),
-    entries.map(({ amountCents }) => amountCents),
-    entries.map(({ paymentIntentId }) => paymentIntentId),
+    items.map(() => newId('ledger_transaction')),
+    ledgerSides.refund_pending.debit,
+    ledgerSides.refund_pending.credit,
     answer.status,
     answer.body,
     ...outboxValues(events),
@@ -90,14 +84,14 @@ const write = scoped<{ now: Date }>(
        from refund, unnest($17::text[], $12::text[], $15::text[], $16::bigint[])
          as part (id, payment_intent_id, processor_intent_id, amount_cents)
    ), entries as (
-     insert into refunds.ledger_entries (account_id, test_mode, transaction_id, ledger_account, amount_cents, kind,
+     insert into refunds.ledger_entries (account_id, test_mode, transaction_id, ledger_account, credit_account, amount_cents, kind,
        refund_id, payment_intent_id, created_at)
-     select $1, $2, e.id, e.account, e.amount_cents, 'refund_pending', refund.id, e.payment_intent_id, $11
-       from refund, unnest($19::text[], $20::text[], $21::bigint[], $22::text[]) as e (id, account, amount_cents, payment_intent_id)
+     select $1, $2, e.id, $20, $21, e.amount_cents, 'refund_pending', refund.id, e.payment_intent_id, $11
+       from refund, unnest($19::text[], $16::bigint[], $12::text[]) as e (id, amount_cents, payment_intent_id)
    ), balance as (
      insert into refunds.balance_transactions (account_id, test_mode, id, type, amount_cents, status, source_id,
        checkout_session_id, reporting_category, available_on, created_at)
      select $1, $2, $10, 'refund', - $4::bigint, 'pending', refund.id, $6, 'refund', $11, $11 from refund
-   ), answered as (${keyOfAttemptFinish('$3', '$23', '$24', 'refund')}), told as (${outboxInsert(25, 'refund')})
+   ), answered as (${keyOfAttemptFinish('$3', '$22', '$23', 'refund')}), told as (${outboxInsert(24, 'refund')})
    select clock_timestamp() as now from refund`,
 );

@@ -31,7 +31,7 @@ export async function listRefunds(
       id: 'id',
       columns: columns.map((column) => `refunds.${column}`),
       filter: (query) => {
-        query.whereRaw("refunds.status not in ('requested', 'refused')");
+        query.whereRaw('refunds.amount_cents is not null');
         if (filter.checkoutSessionId !== undefined)
           query.where('refunds.checkout_session_id', filter.checkoutSessionId);
         if (filter.paymentIntentId !== undefined) {
@@ -113,7 +113,7 @@ const columns = [
 ] as const;
 
 const one = 'account_id = $1 and test_mode = $2 and id = $3';
-const shown = `${one} and status not in ('requested', 'refused')`;
+const shown = `${one} and amount_cents is not null`;
 
 const select = scoped<RefundRow>('refunds.get', `select ${columns} from refunds.refunds where ${shown}`);
 const selectForUpdate = scoped<RefundRow>(

@@ -2,7 +2,7 @@ import { type NewEvent, outboxInsert, outboxValues } from '@eligo/events';
 import { leaseFromNow, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { wakeJobAfterCommit } from '@eligo/service';
 import { newId } from '@eligo/values';
-import { ledgerPair } from '../domain/ledger.ts';
+import { ledgerSides } from '../domain/ledger.ts';
 import type { Refund, RefundAttempt, RefundItem } from '../domain/refund.ts';
 import { sweepRefundsJob } from './due-work.ts';
 
@@ -24,7 +24,6 @@ export interface SettledWrite {
  */
 export async function writeSettled(tx: Tx, scope: Scope, settled: SettledWrite): Promise<boolean> {
   const { refund, item, attempt, processorRefundId, pauseMs, at, events } = settled;
-  const entries = ledgerPair('refund_succeeded', item.amountCents);
   wakeJobAfterCommit(tx, sweepRefundsJob, pauseMs);
   const row = await tx.row(write, scope, [
     refund.refundId,
@@ -38,8 +37,9 @@ export async function writeSettled(tx: Tx, scope: Scope, settled: SettledWrite):
     refund.balanceTransactionId,
     at,
     newId('ledger_transaction'),
-    entries.map(({ account }) => account),
-    entries.map(({ amountCents }) => amountCents),
+    ledgerSides.refund_succeeded.debit,
+    ledgerSides.refund_succeeded.credit,
+    item.amountCents,
     ...outboxValues(events),
   ]);
   return row !== undefined;
@@ -72,13 +72,12 @@ const write = scoped<{ id: string }>(
        from attempt
       where i.account_id = $1 and i.test_mode = $2 and i.refund_id = attempt.refund_id and i.payment_intent_id = $5
    ), entries as (
-     insert into refunds.ledger_entries (account_id, test_mode, transaction_id, ledger_account, amount_cents, kind,
+     insert into refunds.ledger_entries (account_id, test_mode, transaction_id, ledger_account, credit_account, amount_cents, kind,
        refund_id, payment_intent_id, created_at)
-     select $1, $2, $13, e.account, e.amount_cents, 'refund_succeeded', attempt.refund_id, $5, $12
-       from attempt, unnest($14::text[], $15::bigint[]) as e (account, amount_cents)
+     select $1, $2, $13, $14, $15, $16, 'refund_succeeded', attempt.refund_id, $5, $12 from attempt
    ), balance as (
      update refunds.balance_transactions b set status = 'available', available_on = $12
        from attempt where b.account_id = $1 and b.test_mode = $2 and b.id = $11 and b.status = 'pending'
-   ), told as (${outboxInsert(16, 'refund')})
+   ), told as (${outboxInsert(17, 'refund')})
    select id from refund`,
 );
