@@ -280,3 +280,20 @@ describe('charging an invoice', () => {
     expect(await charge(card, operation, invoice)).toMatchObject({ outcome: 'succeeded' });
   });
 });
+
+describe('the guard of a reservation', () => {
+  it.each([
+    ['refund_reservations_amount_cents_check', `'fcs_1', 0, 0, 0, 0`],
+    ['refund_reservations_tax_cents_check', `'fcs_1', 1, -1, 0, 0`],
+    ['refund_reservations_shipping_cents_check', `'fcs_1', 1, 0, -1, 0`],
+    ['refund_reservations_discount_cents_check', `'fcs_1', 1, 0, 0, -1`],
+    ['refund_reservations_check', `null, 1, 0, 0, 0`],
+  ])('holds %s', async (constraint, values) => {
+    const written = world.test.admin(
+      `insert into checkout.refund_reservations (account_id, test_mode, refund_id, session_id, amount_cents, tax_cents, shipping_cents,
+         discount_cents, acting_at) select $1, true, 'fre_guard', v.*, now() from (values (${values})) v`,
+      [world.scope.accountId],
+    );
+    await expect(written).rejects.toMatchObject({ constraint });
+  });
+});
