@@ -549,18 +549,14 @@ create table refund_reservations (
   shipping_cents bigint default 0 not null,
   discount_cents bigint default 0 not null,
   acting_at timestamp(3) with time zone not null,
-  constraint refund_reservations_pkey PRIMARY KEY (account_id, test_mode, refund_id),
-  constraint refund_reservations_amount_cents_check CHECK ((amount_cents > 0)),
-  constraint refund_reservations_check CHECK (((session_id IS NOT NULL) OR (payment_intent_id IS NOT NULL))),
-  constraint refund_reservations_discount_cents_check CHECK ((discount_cents >= 0)),
-  constraint refund_reservations_shipping_cents_check CHECK ((shipping_cents >= 0)),
-  constraint refund_reservations_tax_cents_check CHECK ((tax_cents >= 0))
+  constraint refund_reservations_pkey PRIMARY KEY (account_id, test_mode, refund_id)
 );
 alter table refund_reservations enable row level security;
 alter table refund_reservations force row level security;
 create policy own_rows on refund_reservations for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE CONSTRAINT TRIGGER check_refund_sums AFTER INSERT ON checkout.refund_reservations DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_refund_sums();
+CREATE TRIGGER guard_refund_reservation BEFORE INSERT OR UPDATE ON checkout.refund_reservations FOR EACH ROW EXECUTE FUNCTION guard_refund_reservation();
 grant delete, insert, select, update on refund_reservations to eligo_checkout;
 
 create table renewal_notes (
@@ -855,14 +851,15 @@ declare
   cards bigint;
   lines bigint;
 begin
-  select coalesce(sum(p.amount_cents), 0) into cards from checkout.refund_reservation_parts p
-   where p.account_id = new.account_id and p.test_mode = new.test_mode and p.refund_id = new.refund_id;
+  select (select coalesce(sum(p.amount_cents), 0) from checkout.refund_reservation_parts p
+           where p.account_id = new.account_id and p.test_mode = new.test_mode and p.refund_id = new.refund_id),
+         (select coalesce(sum(l.amount_cents), 0) from checkout.refund_reservation_lines l
+           where l.account_id = new.account_id and l.test_mode = new.test_mode and l.refund_id = new.refund_id)
+    into cards, lines;
   if cards <> new.amount_cents then
     raise exception 'the cards of a refund sum to % and not to %', cards, new.amount_cents
       using errcode = 'check_violation', constraint = 'refund_is_the_sum_of_its_cards';
   end if;
-  select coalesce(sum(l.amount_cents), 0) into lines from checkout.refund_reservation_lines l
-   where l.account_id = new.account_id and l.test_mode = new.test_mode and l.refund_id = new.refund_id;
   if lines <> new.amount_cents then
     raise exception 'the lines of a refund sum to % and not to %', lines, new.amount_cents
       using errcode = 'check_violation', constraint = 'refund_is_the_sum_of_its_lines';
@@ -891,26 +888,27 @@ CREATE OR REPLACE FUNCTION checkout.check_session_money()
  LANGUAGE plpgsql
 AS $function$
 declare
-  whole record;
-  cards record;
-  lines record;
+  sums record;
 begin
-  select s.amount_received_cents as received, s.amount_refunded_cents as refunded into whole from checkout.sessions s
+  select s.amount_received_cents as received, s.amount_refunded_cents as refunded,
+         cards.received as cards_received, cards.refunded as cards_refunded, lines.received as lines_received, lines.refunded as lines_refunded
+    into sums
+    from checkout.sessions s,
+      lateral (select coalesce(sum(i.amount_received_cents), 0) as received, coalesce(sum(i.amount_refunded_cents), 0) as refunded
+        from checkout.payment_intents i
+       where i.account_id = new.account_id and i.test_mode = new.test_mode and i.session_id = new.id) cards,
+      lateral (select coalesce(sum(l.amount_captured_cents), 0) as received, coalesce(sum(l.amount_refunded_cents), 0) as refunded
+        from checkout.session_lines l
+       where l.account_id = new.account_id and l.test_mode = new.test_mode and l.session_id = new.id) lines
    where s.account_id = new.account_id and s.test_mode = new.test_mode and s.id = new.id;
-  select coalesce(sum(i.amount_received_cents), 0) as received, coalesce(sum(i.amount_refunded_cents), 0) as refunded
-    into cards from checkout.payment_intents i
-   where i.account_id = new.account_id and i.test_mode = new.test_mode and i.session_id = new.id;
-  if (cards.received, cards.refunded) is distinct from (whole.received, whole.refunded) then
+  if (sums.cards_received, sums.cards_refunded) is distinct from (sums.received, sums.refunded) then
     raise exception 'session % received % and gave back %, and its cards % and %',
-      new.id, whole.received, whole.refunded, cards.received, cards.refunded
+      new.id, sums.received, sums.refunded, sums.cards_received, sums.cards_refunded
       using errcode = 'check_violation', constraint = 'session_money_is_its_cards';
   end if;
-  select coalesce(sum(l.amount_captured_cents), 0) as received, coalesce(sum(l.amount_refunded_cents), 0) as refunded
-    into lines from checkout.session_lines l
-   where l.account_id = new.account_id and l.test_mode = new.test_mode and l.session_id = new.id;
-  if (lines.received, lines.refunded) is distinct from (whole.received, whole.refunded) then
+  if (sums.lines_received, sums.lines_refunded) is distinct from (sums.received, sums.refunded) then
     raise exception 'session % received % and gave back %, and its lines % and %',
-      new.id, whole.received, whole.refunded, lines.received, lines.refunded
+      new.id, sums.received, sums.refunded, sums.lines_received, sums.lines_refunded
       using errcode = 'check_violation', constraint = 'session_money_is_its_lines';
   end if;
   return null;
@@ -1276,6 +1274,27 @@ AS $function$
   $function$;
 alter function guard_places() owner to eligo_owner;
 grant execute on function guard_places() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.guard_refund_reservation()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  broken text := case
+    when not (new.amount_cents > 0) then 'refund_reservations_amount_cents_check'
+    when not (new.tax_cents >= 0) then 'refund_reservations_tax_cents_check'
+    when not (new.shipping_cents >= 0) then 'refund_reservations_shipping_cents_check'
+    when not (new.discount_cents >= 0) then 'refund_reservations_discount_cents_check'
+    when not (new.session_id is not null or new.payment_intent_id is not null) then 'refund_reservations_check'
+  end;
+begin
+  if broken is not null then
+    raise exception 'the reservation of % violates %', new.refund_id, broken using errcode = 'check_violation', constraint = broken;
+  end if;
+  return new;
+end $function$;
+alter function guard_refund_reservation() owner to eligo_owner;
+grant execute on function guard_refund_reservation() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.guard_session()
  RETURNS trigger
