@@ -1,6 +1,6 @@
 import type { Database } from '@eligo/postgres';
 import type { EventConnection } from './connection.ts';
-import type { HandleEvent } from './inbox.ts';
+import type { HandleEvent, HandleEvents } from './inbox.ts';
 import type { EventLogger } from './logger.ts';
 
 /** What a consumer takes from one producing service. */
@@ -19,10 +19,10 @@ export interface ConsumerDefinition {
   /** Accounts whose events are dealt with at once in this process (8); those of one account and mode always in their order. */
   readonly concurrency?: number;
   /**
-   * Whether events that are dealt with in one transaction are so side by side, beginning in their order (no): for a handler to which no other
-   * event matters. Their statements share round trips then.
+   * Handles several events of one account and mode in one transaction, in place of `handle` for each: for a consumer whose effect is one statement
+   * for all of them. It runs under none of the events' request ids, so it must not append events of its own.
    */
-  readonly sideBySide?: boolean;
+  readonly handleAll?: HandleEvents;
 }
 
 /** What `consume` needs: the consumer, where it runs, and how it treats what fails. */

@@ -3,7 +3,7 @@ import { type Event, EventSchema } from '@eligo/proto/events/v1/events';
 import type { JsMsg } from 'nats';
 import type { ConsumeOptions } from './consumer-definition.ts';
 import { FailureCounter } from './failure-counter.ts';
-import { type HandleEvent, handleTogether, putAside } from './inbox.ts';
+import { eachOf, type HandleEvents, handleTogether, putAside } from './inbox.ts';
 import { errorLabel } from './logger.ts';
 import { typeOfSubject } from './names.ts';
 import { isTransientFailure } from './transient-failure.ts';
@@ -115,12 +115,10 @@ export class Deliveries {
   }
 
   async #handle(batch: readonly Delivery[]): Promise<void> {
-    const { database, consumer, handle, around, sideBySide } = this.#options;
+    const { database, consumer } = this.#options;
     const [first, ...rest] = batch.map(({ event }) => event);
     if (first === undefined) return;
-    const traced: HandleEvent = (tx, event) =>
-      around === undefined ? handle(tx, event) : around(event, () => handle(tx, event));
-    const areNew = await handleTogether(database, consumer, [first, ...rest], traced, sideBySide);
+    const areNew = await handleTogether(database, consumer, [first, ...rest], handlerOf(this.#options));
     for (const isNew of areNew) this.#counts[isNew ? 'handled' : 'repeated'] += 1;
     for (const { message, event } of batch) {
       this.#failures.forget(event.eventId);
@@ -179,6 +177,18 @@ export class Deliveries {
       return undefined;
     }
   }
+}
+
+// Together, each event has its span around all of the work.
+function handlerOf({ handle, handleAll, around }: ConsumeOptions): HandleEvents {
+  if (handleAll === undefined) {
+    return eachOf((tx, event) => (around === undefined ? handle(tx, event) : around(event, () => handle(tx, event))));
+  }
+  if (around === undefined) return handleAll;
+  return async (tx, events) => {
+    const work = handleAll(tx, events);
+    await Promise.all(events.map((event) => around(event, () => work)));
+  };
 }
 
 interface Delivery {

@@ -5,6 +5,9 @@ import { type Event, EventSchema } from '@eligo/proto/events/v1/events';
 /** What a consumer does with an event, in the transaction that also notes that it has been done. */
 export type HandleEvent = (tx: Tx, event: Event) => Promise<void>;
 
+/** The same for events of one account and mode, in their order. */
+export type HandleEvents = (tx: Tx, events: readonly Event[]) => Promise<void>;
+
 /** Deals with an event once, however often it is delivered: the note in the inbox and the effect commit together. False: it was done before. */
 export async function handleOnce(
   database: Database,
@@ -12,17 +15,16 @@ export async function handleOnce(
   event: Event,
   handle: HandleEvent,
 ): Promise<boolean> {
-  const [isNew] = await handleTogether(database, consumer, [event], handle);
+  const [isNew] = await handleTogether(database, consumer, [event], eachOf(handle));
   return isNew === true;
 }
 
-/** As `handleOnce`, for events of one account and mode in their order, or side by side: all take effect, or none does. */
+/** As `handleOnce`, for events of one account and mode in their order: all take effect, or none does. */
 export function handleTogether(
   database: Database,
   consumer: string,
   events: readonly [Event, ...Event[]],
-  handle: HandleEvent,
-  sideBySide = false,
+  handle: HandleEvents,
 ): Promise<boolean[]> {
   return withTx(database, scopeOf(events[0]), async (tx) => {
     const noted = await noteInInbox(
@@ -33,10 +35,16 @@ export function handleTogether(
     // The same one may be among them twice.
     const areNew = events.map(({ eventId }) => noted.delete(eventId));
     const unknown = events.filter((_event, index) => areNew[index] === true);
-    if (sideBySide) await Promise.all(unknown.map((event) => handle(tx, event)));
-    else for (const event of unknown) await handle(tx, event);
+    if (unknown.length > 0) await handle(tx, unknown);
     return areNew;
   });
+}
+
+/** Handles events one after the other. */
+export function eachOf(handle: HandleEvent): HandleEvents {
+  return async (tx, events) => {
+    for (const event of events) await handle(tx, event);
+  };
 }
 
 /** Notes that a consumer deals with these events in this transaction; gives those that have not been dealt with. */

@@ -13,7 +13,7 @@ export {
 } from './dead-letters.ts';
 export type { DeliveryCounts } from './deliveries.ts';
 export { type EventContext, provideEventContext } from './event-context.ts';
-export { type HandleEvent, handleOnce } from './inbox.ts';
+export { type HandleEvent, type HandleEvents, handleOnce, handleTogether } from './inbox.ts';
 export type { EventLogger } from './logger.ts';
 export { eventsMigrations } from './migrations.ts';
 export { type MissingEvent, type MissingQuery, missingEvents } from './missing-events.ts';

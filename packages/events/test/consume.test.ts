@@ -249,3 +249,23 @@ async function databaseName(): Promise<string> {
   const [row] = await on.database.admin<{ name: string }>('select quote_ident(current_database()) as name');
   return row?.name ?? '';
 }
+
+test('a consumer with a handler for several events is given a batch in one transaction, and one alone after it has failed', async () => {
+  const batches: number[] = [];
+  let failures = 1;
+  const consumer = await on.consumer({
+    ...soon,
+    handle: () => Promise.reject(new Error('is not called')),
+    handleAll: async (tx, events) => {
+      batches.push(events.length);
+      await Promise.all(events.map(({ eventId }) => tx.execute(noteEffect, null, [eventId])));
+      if (events.length > 1 && failures-- > 0) throw new Error('one of them');
+    },
+  });
+  await appendSome(on.alpha, 40);
+  await until(async () => (await on.effects()).events === 40);
+  expect(await on.effects()).toEqual({ events: 40, effects: 40 });
+  expect(Math.max(...batches)).toBeGreaterThan(1);
+  expect(batches.length).toBeLessThan(40 + 10);
+  expect(consumer.stats()).toMatchObject({ handled: 40, failed: 0 });
+});

@@ -1,18 +1,18 @@
 import { publicEventTypes } from '@eligo/contract';
-import type { ConsumerDefinition } from '@eligo/events';
+import type { ConsumerDefinition, HandleEvents } from '@eligo/events';
 import type { Webhooks } from '../actions/context.ts';
 import { fanOutEvent } from '../actions/fan-out-event.ts';
 
 /** Takes every service's public events, those of this one included, and plans their delivery. */
 export function publicEvents(webhooks: Webhooks): ConsumerDefinition {
+  const fanOut: HandleEvents = async (tx, events) => {
+    await Promise.all(events.map((event) => fanOutEvent(webhooks, tx, event, event)));
+  };
   return {
     consumer: 'public-events',
-    sideBySide: true,
     subscriptions: producers.map((from) => ({ from, types: publicEventTypes })),
-    async handle(tx, event) {
-      const { accountId, testMode } = event;
-      await fanOutEvent(webhooks, tx, { accountId, testMode }, event);
-    },
+    handle: (tx, event) => fanOut(tx, [event]),
+    handleAll: fanOut,
   };
 }
 
