@@ -53,14 +53,15 @@ create table deliveries (
   last_error text,
   delivered_at timestamp(3) with time zone,
   created_at timestamp(3) with time zone not null,
+  last_duration_ms integer,
   constraint deliveries_pkey PRIMARY KEY (account_id, test_mode, endpoint_id, id),
   constraint one_delivery_for_each_endpoint_and_event UNIQUE (account_id, test_mode, event_id, endpoint_id),
-  constraint deliveries_account_id_test_mode_endpoint_id_fkey FOREIGN KEY (account_id, test_mode, endpoint_id) REFERENCES endpoints(account_id, test_mode, id),
   constraint deliveries_account_id_test_mode_event_id_fkey FOREIGN KEY (account_id, test_mode, event_id) REFERENCES events(account_id, test_mode, id) ON DELETE CASCADE,
   constraint delivered_at_a_time CHECK (((status <> 'succeeded'::text) OR (delivered_at IS NOT NULL))),
   constraint deliveries_attempts_check CHECK ((attempts >= 0)),
+  constraint deliveries_last_duration_ms_check CHECK ((last_duration_ms >= 0)),
   constraint deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'exhausted'::text]))),
-  constraint pending_has_a_time CHECK (((status = 'pending'::text) = (next_attempt_at IS NOT NULL)))
+  constraint time_means_pending CHECK (((next_attempt_at IS NULL) OR (status = 'pending'::text)))
 );
 alter table deliveries enable row level security;
 alter table deliveries force row level security;
@@ -68,9 +69,11 @@ create policy finder_reads on deliveries for select to eligo_finder
   using (true);
 create policy own_rows on deliveries for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
-CREATE INDEX deliveries_due ON webhooks.deliveries USING btree (account_id, test_mode, endpoint_id, next_attempt_at, id) WHERE (status = 'pending'::text);
-grant delete, insert, select, update on deliveries to eligo_webhooks;
+CREATE INDEX deliveries_waiting ON webhooks.deliveries USING btree (account_id, test_mode, endpoint_id, next_attempt_at, id) WHERE (next_attempt_at IS NOT NULL);
+CREATE TRIGGER deliveries_have_endpoints AFTER INSERT ON webhooks.deliveries REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION deliveries_have_endpoints();
+grant delete, insert, select on deliveries to eligo_webhooks;
 grant select on deliveries to eligo_finder;
+grant update (status), update (attempts), update (next_attempt_at), update (last_response_status), update (last_error), update (delivered_at), update (last_duration_ms) on deliveries to eligo_webhooks;
 
 create table endpoint_secrets (
   account_id text collate "C" not null,
@@ -120,7 +123,7 @@ create policy finder_reads on endpoints for select to eligo_finder
 create policy own_rows on endpoints for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE INDEX endpoints_live ON webhooks.endpoints USING btree (account_id, test_mode, id) WHERE (deleted_at IS NULL);
-grant delete, insert, select, update on endpoints to eligo_webhooks;
+grant insert, select, update on endpoints to eligo_webhooks;
 grant select on endpoints to eligo_finder;
 
 create table events (
@@ -163,6 +166,7 @@ create table lanes (
   owner text collate "C",
   lease_until timestamp(3) with time zone,
   epoch integer default 0 not null,
+  handed_from text collate "C",
   constraint lanes_pkey PRIMARY KEY (account_id, test_mode, endpoint_id),
   constraint lanes_account_id_test_mode_endpoint_id_fkey FOREIGN KEY (account_id, test_mode, endpoint_id) REFERENCES endpoints(account_id, test_mode, id)
 );
@@ -172,6 +176,7 @@ create policy finder_reads on lanes for select to eligo_finder
   using (true);
 create policy own_rows on lanes for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX lanes_in_use ON webhooks.lanes USING btree (lease_until) WHERE (lease_until IS NOT NULL);
 grant delete, insert, select, update on lanes to eligo_webhooks;
 grant select on lanes to eligo_finder;
 
@@ -267,41 +272,23 @@ create table outbox_stream (
 );
 grant delete, insert, select, update on outbox_stream to eligo_webhooks;
 
-CREATE OR REPLACE FUNCTION webhooks.due_endpoints(at timestamp with time zone, asking text, most integer)
- RETURNS TABLE(account_id text, test_mode boolean, endpoint_id text)
- LANGUAGE sql
- SECURITY DEFINER
+CREATE OR REPLACE FUNCTION webhooks.deliveries_have_endpoints()
+ RETURNS trigger
+ LANGUAGE plpgsql
  SET search_path TO 'webhooks', 'pg_temp'
 AS $function$
-  with recursive lane as (
-    (select d.account_id, d.test_mode, d.endpoint_id from webhooks.deliveries d
-      where d.status = 'pending'
-      order by d.account_id, d.test_mode, d.endpoint_id limit 1)
-    union all
-    select n.account_id, n.test_mode, n.endpoint_id
-      from lane l
-      cross join lateral (
-        select d.account_id, d.test_mode, d.endpoint_id from webhooks.deliveries d
-         where d.status = 'pending'
-           and (d.account_id, d.test_mode, d.endpoint_id) > (l.account_id, l.test_mode, l.endpoint_id)
-         order by d.account_id, d.test_mode, d.endpoint_id limit 1
-      ) n
-  )
-  select l.account_id, l.test_mode, l.endpoint_id
-    from lane l
-    join webhooks.endpoints e on e.account_id = l.account_id and e.test_mode = l.test_mode and e.id = l.endpoint_id
-    join webhooks.lanes own on own.account_id = l.account_id and own.test_mode = l.test_mode and own.endpoint_id = l.endpoint_id
-   where e.status = 'enabled' and e.deleted_at is null and (e.open_until is null or e.open_until <= at)
-     and (own.lease_until is null or own.lease_until <= now() or own.owner = asking)
-     and exists (
-       select 1 from webhooks.deliveries d
-        where d.account_id = l.account_id and d.test_mode = l.test_mode and d.endpoint_id = l.endpoint_id
-          and d.status = 'pending' and d.next_attempt_at <= at
-     )
-   limit most
-$function$;
-alter function due_endpoints(at timestamp with time zone, asking text, most integer) owner to eligo_finder;
-grant execute on function due_endpoints(at timestamp with time zone, asking text, most integer) to eligo_webhooks;
+begin
+  if exists (
+    select from (select distinct account_id, test_mode, endpoint_id from added) a
+     where not exists (
+       select from webhooks.endpoints e where e.account_id = a.account_id and e.test_mode = a.test_mode and e.id = a.endpoint_id)
+  ) then
+    raise foreign_key_violation using message = 'a delivery to an endpoint that is not there', constraint = 'deliveries_have_endpoints';
+  end if;
+  return null;
+end $function$;
+alter function deliveries_have_endpoints() owner to eligo_owner;
+grant execute on function deliveries_have_endpoints() to eligo_webhooks;
 
 CREATE OR REPLACE FUNCTION webhooks.endpoints_to_exhaust(most integer)
  RETURNS TABLE(account_id text, test_mode boolean, endpoint_id text)
@@ -311,14 +298,14 @@ CREATE OR REPLACE FUNCTION webhooks.endpoints_to_exhaust(most integer)
 AS $function$
   with recursive lane as (
     (select d.account_id, d.test_mode, d.endpoint_id from webhooks.deliveries d
-      where d.status = 'pending'
+      where d.next_attempt_at is not null
       order by d.account_id, d.test_mode, d.endpoint_id limit 1)
     union all
     select n.account_id, n.test_mode, n.endpoint_id
       from lane l
       cross join lateral (
         select d.account_id, d.test_mode, d.endpoint_id from webhooks.deliveries d
-         where d.status = 'pending'
+         where d.next_attempt_at is not null
            and (d.account_id, d.test_mode, d.endpoint_id) > (l.account_id, l.test_mode, l.endpoint_id)
          order by d.account_id, d.test_mode, d.endpoint_id limit 1
       ) n
@@ -331,6 +318,48 @@ AS $function$
 $function$;
 alter function endpoints_to_exhaust(most integer) owner to eligo_finder;
 grant execute on function endpoints_to_exhaust(most integer) to eligo_webhooks;
+
+CREATE OR REPLACE FUNCTION webhooks.endpoints_to_send(at timestamp with time zone, asking text, most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, endpoint_id text, due_in_ms double precision)
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'webhooks', 'pg_temp'
+AS $function$
+  with recursive waiting as (
+    (select d.account_id, d.test_mode, d.endpoint_id, d.next_attempt_at from webhooks.deliveries d
+      where d.next_attempt_at is not null
+      order by d.account_id, d.test_mode, d.endpoint_id, d.next_attempt_at limit 1)
+    union all
+    select n.account_id, n.test_mode, n.endpoint_id, n.next_attempt_at
+      from waiting w
+      cross join lateral (
+        select d.account_id, d.test_mode, d.endpoint_id, d.next_attempt_at from webhooks.deliveries d
+         where d.next_attempt_at is not null
+           and (d.account_id, d.test_mode, d.endpoint_id) > (w.account_id, w.test_mode, w.endpoint_id)
+         order by d.account_id, d.test_mode, d.endpoint_id, d.next_attempt_at limit 1
+      ) n
+  ), known as (
+    select w.account_id, w.test_mode, w.endpoint_id,
+           1000 * greatest(
+             extract(epoch from greatest(w.next_attempt_at, e.open_until) - at),
+             case when own.owner <> asking then extract(epoch from own.lease_until - clock_timestamp()) end
+           )::double precision as due_in_ms
+      from waiting w
+      join webhooks.endpoints e on e.account_id = w.account_id and e.test_mode = w.test_mode and e.id = w.endpoint_id
+      join webhooks.lanes own on own.account_id = w.account_id and own.test_mode = w.test_mode and own.endpoint_id = w.endpoint_id
+     where e.status = 'enabled' and e.deleted_at is null
+    union all
+    select l.account_id, l.test_mode, l.endpoint_id,
+           1000 * extract(epoch from l.lease_until - clock_timestamp())::double precision
+      from webhooks.lanes l
+     where l.lease_until is not null and l.handed_from is not null and l.owner <> asking
+  )
+  (select k.account_id, k.test_mode, k.endpoint_id, 0 from known k where k.due_in_ms <= 0 limit most)
+  union all
+  select null, null, null, min(k.due_in_ms) from known k where k.due_in_ms > 0
+$function$;
+alter function endpoints_to_send(at timestamp with time zone, asking text, most integer) owner to eligo_finder;
+grant execute on function endpoints_to_send(at timestamp with time zone, asking text, most integer) to eligo_webhooks;
 
 CREATE OR REPLACE FUNCTION webhooks.follow_published_mark()
  RETURNS trigger

@@ -20,7 +20,7 @@ export const webhooksService: ServiceComposition<WebhooksSettings> = {
   name: 'webhooks',
   migrations: [eventsMigrations, migrationSource('webhooks', new URL('../migrations', import.meta.url))],
   settings: readWebhooksSettings,
-  build({ settings: { rules }, database, clock, keyring, logger, metrics, failpoint, traced }) {
+  build({ settings: { rules }, database, clock, keyring, logger, metrics, failpoint, traced, wake }) {
     const secrets = secretBox(keyring);
     const attempts = metrics.counter('webhook_attempts_total', 'Webhook attempts, by outcome', ['outcome']);
     const durations = metrics.histogram('webhook_attempt_seconds', 'How long webhook attempts took', ['outcome']);
@@ -30,6 +30,7 @@ export const webhooksService: ServiceComposition<WebhooksSettings> = {
       poster,
       clock,
       failpoint,
+      onDue: (inMs) => wake('deliver', inMs),
       traced: (name, traceparent, work) => traced(name, traceparent === '' ? undefined : traceparent, work),
       openKey: keyOpener(secrets),
       onError: (error, where) => logger.error({ err: error }, `webhooks: ${where}`),
@@ -39,16 +40,13 @@ export const webhooksService: ServiceComposition<WebhooksSettings> = {
         durations.observe({ outcome }, durationMs / 1_000);
       },
     });
-    const webhooks: Webhooks = {
-      ...{ database, clock, rules, secrets },
-      wake: (scope, webhookIds) => worker.wake(scope, webhookIds),
-    };
+    const webhooks: Webhooks = { database, clock, rules, secrets, sender: worker };
     return {
       handlers: [implement(WebhooksService, { ...endpointMethods(webhooks), ...eventMethods(webhooks) })],
       consumers: [publicEvents(webhooks)],
       jobs: [
-        // New deliveries wake the sender by themselves; this finds retries and what a process that died has left.
-        { name: 'deliver', everyMs: 1_000, run: () => worker.sweep() },
+        // The sender is handed new deliveries, and knows its retries; this finds what a process that died, or was never woken, has left.
+        { name: 'deliver', everyMs: 10_000, run: () => worker.sweep() },
         { name: 'exhaust-deliveries', everyMs: 60_000, run: (signal) => exhaustDeliveries(database, signal) },
         { name: 'purge-events', everyMs: 3_600_000, run: (signal) => purgeEvents(database, clock, signal) },
       ],

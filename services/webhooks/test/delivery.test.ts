@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { claimDeliveries } from '../src/actions/claim-deliveries.ts';
 import { rollSecret } from '../src/actions/roll-secret.ts';
 import { testEndpoint } from '../src/actions/test-endpoint.ts';
-import { type Machine, machine, type Receiver, receiver, refundEvent, rowsOf, someScope } from './machine.ts';
+import { asleep, type Machine, machine, type Receiver, receiver, refundEvent, rowsOf, someScope } from './machine.ts';
 
 let on: Machine;
 let shop: Receiver;
@@ -46,7 +46,11 @@ describe('a delivered event', () => {
     expect(body).toMatchObject({ event_id: event.eventId, event_type: 'refund.created', test_mode: true });
     expect(shop.received[0]?.headers['webhook-id']).toBe(event.eventId);
     expect(await rowsOf(on, 'deliveries', scope)).toMatchObject([{ status: 'succeeded', attempts: 1 }]);
-    expect(await rowsOf(on, 'attempts', scope)).toMatchObject([{ response_status: 200, error: null }]);
+    expect(await rowsOf(on, 'deliveries', scope)).toMatchObject([
+      { last_response_status: 200, last_error: null, last_duration_ms: expect.any(Number) },
+    ]);
+    // Attempts that failed have rows of their own.
+    expect(await rowsOf(on, 'attempts', scope)).toEqual([]);
   });
 
   it('goes to every endpoint of its account and mode that wants its type, and to no other', async () => {
@@ -117,9 +121,9 @@ describe('during a roll', () => {
     const { webhookId, secret } = await on.endpoint(scope, shop.url);
     const event = refundEvent(scope);
     if (event.object.case === 'refund') event.object.value.metadata = { note: 'x'.repeat(40_000) };
-    on.webhooks.wake = () => undefined;
+    on.webhooks.sender = asleep;
     await on.consume(event);
-    on.webhooks.wake = (where, ids) => on.worker.wake(where, ids);
+    on.webhooks.sender = on.worker;
     const request = { webhookId, inHand: [], room: 1 };
     const claimant = { owner: 'looking', at: on.clock.now(), leaseMs: 0 };
     const { deliveries } = await claimDeliveries(on.database, scope, [request], claimant);
@@ -153,6 +157,9 @@ describe('a failed attempt', () => {
     await on.worker.idle();
     const [waiting] = await rowsOf(on, 'deliveries', scope);
     expect(waiting).toMatchObject({ status: 'pending', attempts: 1, last_response_status: status });
+    expect(await rowsOf(on, 'attempts', scope)).toMatchObject([
+      { response_status: status, error: `answered ${status}` },
+    ]);
     const wait = waitOf(waiting);
     expect(wait).toBeGreaterThan(4_000);
     expect(wait).toBeLessThanOrEqual(5_500);

@@ -1,12 +1,13 @@
 import { withTx } from '@eligo/postgres';
 import { openKeyring } from '@eligo/service';
 import { plansOf, type TestDatabase, testDatabase } from '@eligo/testkit';
+import { newId } from '@eligo/values';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { claimDeliveries } from '../src/actions/claim-deliveries.ts';
 import type { Webhooks } from '../src/actions/context.ts';
 import { createEndpoint } from '../src/actions/create-endpoint.ts';
 import { deleteEndpoint } from '../src/actions/delete-endpoint.ts';
-import { fanOutEvent } from '../src/actions/fan-out-event.ts';
+import { fanOutEvents } from '../src/actions/fan-out-events.ts';
 import { recordAttempts } from '../src/actions/record-attempts.ts';
 import { retryEvent } from '../src/actions/retry-event.ts';
 import { rollSecret } from '../src/actions/roll-secret.ts';
@@ -17,7 +18,8 @@ import { webhooksService } from '../src/service.ts';
 import { findDelivery, listDeliveries } from '../src/store/deliveries.ts';
 import { findEndpoint, holdDisabled, listEndpoints } from '../src/store/endpoints.ts';
 import { listEvents, purgeEvents } from '../src/store/events.ts';
-import { refundEvent, someScope } from './machine.ts';
+import { endpointsToSend, releaseLanes, renewLanes } from '../src/store/lanes.ts';
+import { asleep, refundEvent, someScope } from './machine.ts';
 
 let place: TestDatabase;
 beforeAll(async () => {
@@ -29,7 +31,7 @@ it('every statement of the store finds its rows by an index that leads with acco
   // One connection, so that all statements are prepared on it, where they can be read back.
   const database = place.open('webhooks', { max: 1 });
   await runStore(database);
-  const acrossAccounts = /webhooks\.(due_endpoints|endpoints_to_exhaust|old_events)/;
+  const acrossAccounts = /webhooks\.(endpoints_to_send|endpoints_to_exhaust|old_events)/;
   const { checked, faults } = await plansOf({ name: 'webhooks', database, adminUrl: place.adminUrl, acrossAccounts });
   expect(checked).toBeGreaterThan(20);
   expect(faults).toEqual([]);
@@ -42,7 +44,10 @@ async function runStore(database: Webhooks['database']): Promise<void> {
     clock: { now: () => new Date() },
     rules: { reach: 'loopback', ports: [443] },
     secrets: secretBox(openKeyring(`k:${Buffer.alloc(32).toString('base64')}`)),
-    wake: () => undefined,
+    sender: {
+      ...asleep,
+      rooms: (_scope, endpoints, most) => new Map(endpoints.map((one) => [one.webhookId, most])),
+    },
   };
   const { endpoint } = await createEndpoint(webhooks, scope, { url: 'http://127.0.0.1/', events: [] });
   const { webhookId } = endpoint;
@@ -52,7 +57,13 @@ async function runStore(database: Webhooks['database']): Promise<void> {
   const { deliveryId } = await testEndpoint(webhooks, scope, webhookId, 'req_1');
   await findDelivery(database, scope, webhookId, deliveryId);
   const event = refundEvent(scope);
-  await withTx(database, scope, (tx) => fanOutEvent(webhooks, tx, scope, event));
+  await withTx(database, scope, (tx) => fanOutEvents(webhooks, tx, scope, [event]));
+  await withTx(database, scope, async (tx) => {
+    const claimant = { owner: 'asleep', at: new Date(), leaseMs: 60_000 };
+    await renewLanes(tx, scope, [{ webhookId, oldest: newId('delivery') }], claimant);
+    await releaseLanes(tx, scope, [webhookId], claimant);
+  });
+  await endpointsToSend(database, new Date(), 'one', 10);
   await retryEvent(webhooks, scope, event.eventId);
   for (const gone of [false, true]) {
     const claimant = { owner: 'one', at: new Date(), leaseMs: 1_000 };

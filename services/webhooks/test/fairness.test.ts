@@ -1,7 +1,7 @@
 import type { Scope } from '@eligo/postgres';
 import { waitUntil } from '@eligo/testkit';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { DeliveryInHand } from '../src/actions/claim-deliveries.ts';
+import type { DeliveryInHand } from '../src/domain/delivery.ts';
 import { Lanes } from '../src/jobs/delivery/lanes.ts';
 import type { LaneRequest } from '../src/store/lanes.ts';
 import { type Machine, machine, type Receiver, receiver, refundEvent, someScope } from './machine.ts';

@@ -9,9 +9,9 @@ import { type Event, EventSchema } from '@eligo/proto/events/v1/events';
 import { openKeyring } from '@eligo/service';
 import { type TestDatabase, testDatabase } from '@eligo/testkit';
 import { newId } from '@eligo/values';
-import type { Webhooks } from '../src/actions/context.ts';
+import type { Sender, Webhooks } from '../src/actions/context.ts';
 import { createEndpoint } from '../src/actions/create-endpoint.ts';
-import { fanOutEvent } from '../src/actions/fan-out-event.ts';
+import { fanOutEvents } from '../src/actions/fan-out-events.ts';
 import { keyOpener, secretBox } from '../src/actions/secret-box.ts';
 import { openPoster } from '../src/jobs/delivery/post.ts';
 import { DeliveryWorker, type DeliveryWorkerOptions } from '../src/jobs/delivery/worker.ts';
@@ -67,13 +67,13 @@ export async function machine(options: Partial<DeliveryWorkerOptions> = {}, time
   const worker = anotherWorker();
   const webhooks: Machine['webhooks'] = {
     ...{ database, clock, rules, secrets },
-    wake: (scope, webhookIds) => worker.wake(scope, webhookIds),
+    sender: worker,
   };
   return {
     ...{ database, admin: place.admin, webhooks, worker, errors, clock, anotherWorker },
     consume: (event) =>
       handleOnce(database, 'public-events', event, (tx, { accountId, testMode }) =>
-        fanOutEvent(webhooks, tx, { accountId, testMode }, event),
+        fanOutEvents(webhooks, tx, { accountId, testMode }, [event]),
       ),
     async endpoint(scope, url, events = []) {
       const { endpoint, signingSecret } = await createEndpoint(webhooks, scope, { url, events });
@@ -86,6 +86,15 @@ export async function machine(options: Partial<DeliveryWorkerOptions> = {}, time
     },
   };
 }
+
+/** A sender that is handed nothing and sleeps on: what is planned waits for whoever looks. */
+export const asleep: Sender = {
+  owner: 'asleep',
+  leaseMs: 5_000,
+  rooms: () => new Map(),
+  handOver: () => undefined,
+  wake: () => undefined,
+};
 
 /** An account and mode of a test's own. */
 export function someScope(testMode = true): Scope {

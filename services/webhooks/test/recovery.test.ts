@@ -1,12 +1,25 @@
 import type { Scope } from '@eligo/postgres';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Sender } from '../src/actions/context.ts';
 import { deleteEndpoint } from '../src/actions/delete-endpoint.ts';
 import { disableEndpoint } from '../src/actions/disable-endpoint.ts';
+import { fanOutEvents } from '../src/actions/fan-out-events.ts';
 import { retryEvent } from '../src/actions/retry-event.ts';
 import { updateEndpoint } from '../src/actions/update-endpoint.ts';
 import { exhaustDeliveries } from '../src/jobs/exhaust-deliveries.ts';
 import { purgeEvents } from '../src/jobs/purge-events.ts';
-import { inScope, type Machine, machine, type Receiver, receiver, refundEvent, rowsOf, someScope } from './machine.ts';
+import { releaseLanes, renewLanes } from '../src/store/lanes.ts';
+import {
+  asleep,
+  inScope,
+  type Machine,
+  machine,
+  type Receiver,
+  receiver,
+  refundEvent,
+  rowsOf,
+  someScope,
+} from './machine.ts';
 
 let on: Machine;
 let shop: Receiver;
@@ -26,6 +39,126 @@ afterEach(async () => {
 const hours = (count: number) => count * 3_600_000;
 const idsOf = (at: Receiver) => at.received.map(({ headers }) => String(headers['webhook-id']));
 
+describe('a delivery that is handed over as it is planned', () => {
+  // Plans like a sender that has room, and dies with the commit.
+  const dying: Sender = {
+    ...asleep,
+    rooms: (_scope, endpoints, most) => new Map(endpoints.map(({ webhookId }) => [webhookId, most])),
+  };
+  afterEach(() => {
+    on.webhooks.sender = on.worker;
+    vi.restoreAllMocks();
+  });
+
+  it('costs two transactions from the event to the record of its success, whatever the number of endpoints', async () => {
+    const scope = someScope();
+    for (let i = 0; i < 3; i++) await on.endpoint(scope, `${shop.url}/${i}`);
+    const begun = vi.spyOn(on.database, 'checkOut');
+    await on.consume(refundEvent(scope));
+    await on.worker.idle();
+    expect(shop.received).toHaveLength(3);
+    expect(begun.mock.calls.length).toBe(2);
+    for (const row of await rowsOf(on, 'deliveries', scope)) expect(row).toMatchObject({ status: 'succeeded' });
+    for (const row of await rowsOf(on, 'lanes', scope))
+      expect(row).toMatchObject({ lease_until: null, handed_from: null });
+  });
+
+  it('is sent by another once the lease of a process that died with it is over, and the sweep knows when that is', async () => {
+    const scope = someScope();
+    await on.endpoint(scope, shop.url);
+    const events = [refundEvent(scope), refundEvent(scope)];
+    on.webhooks.sender = dying;
+    for (const event of events) await on.consume(event);
+    on.webhooks.sender = on.worker;
+    expect(await rowsOf(on, 'deliveries', scope)).toMatchObject([
+      { status: 'pending', next_attempt_at: null },
+      { status: 'pending', next_attempt_at: null },
+    ]);
+    const { dueInMs } = await on.worker.sweep();
+    await on.worker.idle();
+    expect(dueInMs).toBeGreaterThan(0);
+    expect(dueInMs).toBeLessThanOrEqual(dying.leaseMs);
+    expect(shop.received).toEqual([]);
+    await on.admin(`update webhooks.lanes set lease_until = now() where account_id = $1`, [scope.accountId]);
+    await on.worker.sweep();
+    await on.worker.idle();
+    expect(idsOf(shop).sort()).toEqual(events.map(({ eventId }) => eventId).sort());
+    expect(await rowsOf(on, 'lanes', scope)).toMatchObject([{ lease_until: null, handed_from: null }]);
+  });
+
+  it('waits behind what a process that died was handed, and both are sent', async () => {
+    const scope = someScope();
+    await on.endpoint(scope, shop.url);
+    const [lost, next] = [refundEvent(scope), refundEvent(scope)];
+    on.webhooks.sender = dying;
+    await on.consume(lost);
+    on.webhooks.sender = on.worker;
+    await on.admin(`update webhooks.lanes set lease_until = now() where account_id = $1`, [scope.accountId]);
+    await on.consume(next);
+    await on.worker.idle();
+    expect(idsOf(shop).sort()).toEqual([lost.eventId, next.eventId].sort());
+  });
+
+  it('waits again when it could not be sent for a fault of the process', async () => {
+    const scope = someScope();
+    const { webhookId } = await on.endpoint(scope, shop.url);
+    const event = refundEvent(scope);
+    const secrets = await on.admin(
+      `with gone as (delete from webhooks.endpoint_secrets where endpoint_id = $1 returning *) select * from gone`,
+      [webhookId],
+    );
+    await on.consume(event);
+    await on.worker.idle();
+    expect(on.errors.splice(0)).toMatchObject([{ message: 'an endpoint without a secret' }]);
+    expect(await rowsOf(on, 'deliveries', scope)).toMatchObject([{ status: 'pending', next_attempt_at: null }]);
+    await on.admin(
+      `insert into webhooks.endpoint_secrets (account_id, test_mode, endpoint_id, generation, sealed) values ($1, $2, $3, 1, $4)`,
+      [scope.accountId, scope.testMode, webhookId, secrets[0]?.sealed],
+    );
+    await on.worker.sweep();
+    await on.worker.idle();
+    await on.worker.sweep();
+    await on.worker.idle();
+    expect(idsOf(shop)).toEqual([event.eventId]);
+  });
+
+  it('is not sent when what planned it was rolled back', async () => {
+    const scope = someScope();
+    await on.endpoint(scope, shop.url);
+    const event = refundEvent(scope);
+    const undone = inScope(on, scope, async (tx) => {
+      await fanOutEvents(on.webhooks, tx, scope, [event]);
+      throw new Error('undone');
+    });
+    await expect(undone).rejects.toThrow('undone');
+    await on.worker.idle();
+    expect(shop.received).toEqual([]);
+    await on.consume(event);
+    await on.worker.idle();
+    expect(idsOf(shop)).toEqual([event.eventId]);
+  });
+
+  it('is what a renewal finds lost, when nobody has it in hand', async () => {
+    const scope = someScope();
+    const { webhookId } = await on.endpoint(scope, shop.url);
+    on.webhooks.sender = dying;
+    await on.consume(refundEvent(scope));
+    await on.consume(refundEvent(scope));
+    const [first, second] = (await rowsOf(on, 'deliveries', scope)).map(({ id }) => String(id)).sort();
+    const claimant = { owner: dying.owner, at: on.clock.now(), leaseMs: 60_000 };
+    const lanes = [{ webhookId, oldest: second ?? '' }];
+    expect(await inScope(on, scope, (tx) => renewLanes(tx, scope, lanes, claimant))).toEqual([webhookId]);
+    expect(await rowsOf(on, 'lanes', scope)).toMatchObject([{ handed_from: second }]);
+    const waiting = (await rowsOf(on, 'deliveries', scope)).filter(({ next_attempt_at: at }) => at !== null);
+    expect(waiting).toMatchObject([{ id: first }]);
+    expect(await inScope(on, scope, (tx) => releaseLanes(tx, scope, [webhookId], claimant))).toEqual([webhookId]);
+    on.webhooks.sender = on.worker;
+    await on.worker.sweep();
+    await on.worker.idle();
+    expect(shop.received).toHaveLength(2);
+  });
+});
+
 describe('a process that dies', () => {
   it('between sending and recording leaves an event that is sent again under the same id', async () => {
     const scope = someScope();
@@ -36,9 +169,9 @@ describe('a process that dies', () => {
     });
     const dying = on.anotherWorker({ failpoint: () => held });
     const event = refundEvent(scope);
-    on.webhooks.wake = () => undefined;
+    on.webhooks.sender = asleep;
     await on.consume(event);
-    on.webhooks.wake = (where, ids) => on.worker.wake(where, ids);
+    on.webhooks.sender = on.worker;
     await dying.sweep();
     await untilReceived(1);
 
@@ -63,9 +196,9 @@ describe('a process that dies', () => {
       release = resolve;
     });
     const stopped = on.anotherWorker({ failpoint: () => held });
-    on.webhooks.wake = () => undefined;
+    on.webhooks.sender = asleep;
     await on.consume(refundEvent(scope));
-    on.webhooks.wake = (where, ids) => on.worker.wake(where, ids);
+    on.webhooks.sender = on.worker;
     shop.answerWith((_request, response) => void response.writeHead(500).end());
     await stopped.sweep();
     await untilReceived(1);
@@ -101,9 +234,9 @@ describe('a process that dies', () => {
     slow.answerWith((_request, response) => void setTimeout(() => response.end(), 300));
     await on.endpoint(scope, slow.url);
     const leaving = on.anotherWorker();
-    on.webhooks.wake = () => undefined;
+    on.webhooks.sender = asleep;
     for (let i = 0; i < 40; i++) await on.consume(refundEvent(scope));
-    on.webhooks.wake = (where, ids) => on.worker.wake(where, ids);
+    on.webhooks.sender = on.worker;
     await leaving.sweep();
     while (slow.received.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     await leaving.stop();
@@ -123,9 +256,9 @@ describe('a process that dies', () => {
     const other = on.anotherWorker();
     await on.consume(refundEvent(scope));
     while (slow.received.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
-    on.webhooks.wake = (where, ids) => other.wake(where, ids);
+    on.webhooks.sender = other;
     await on.consume(refundEvent(scope));
-    on.webhooks.wake = (where, ids) => on.worker.wake(where, ids);
+    on.webhooks.sender = on.worker;
     expect(slow.received).toHaveLength(1);
     while (slow.received.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
     await Promise.all([on.worker.idle(), other.idle()]);

@@ -1,12 +1,12 @@
 import { type Database, type Scope, withTx } from '@eligo/postgres';
-import type { ClaimedDelivery } from '../domain/delivery.ts';
-import { claimDeliveries as claimRows, type LaneRequest, lanesHeldByOthers } from '../store/lanes.ts';
+import type { DeliveryInHand } from '../domain/delivery.ts';
+import {
+  claimDeliveries as claimRows,
+  type LaneRequest,
+  lanesHeldByOthers,
+  recoverLapsedLanes,
+} from '../store/lanes.ts';
 import { liveSecrets } from '../store/secrets.ts';
-
-/** A delivery in hand and the sealed secrets that sign it, the oldest first. */
-export interface DeliveryInHand extends ClaimedDelivery {
-  readonly sealedSecrets: readonly string[];
-}
 
 /** What a claim brought: deliveries, and the endpoints that another process is sending to. */
 export interface Claim {
@@ -23,7 +23,8 @@ export function claimDeliveries(
 ): Promise<Claim> {
   const webhookIds = requests.map(({ webhookId }) => webhookId);
   return withTx(database, scope, async (tx) => {
-    const [claims, secrets, heldByOthers] = await Promise.all([
+    const [, claims, secrets, heldByOthers] = await Promise.all([
+      recoverLapsedLanes(tx, scope, webhookIds, claimant),
       claimRows(tx, scope, requests, claimant),
       liveSecrets(tx, scope, webhookIds),
       lanesHeldByOthers(tx, scope, webhookIds, claimant.owner),

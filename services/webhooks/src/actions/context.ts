@@ -1,5 +1,6 @@
 import type { Database, Scope } from '@eligo/postgres';
 import type { Clock } from '@eligo/values';
+import type { DeliveryInHand } from '../domain/delivery.ts';
 import type { TargetRules } from '../domain/target.ts';
 
 /** What the actions of this service work with. */
@@ -8,7 +9,19 @@ export interface Webhooks {
   readonly clock: Clock;
   readonly rules: TargetRules;
   readonly secrets: SecretBox;
-  /** Tells the sender that these endpoints have something to be sent now. */
+  readonly sender: Sender;
+}
+
+/** The sender of this process, as whoever plans deliveries sees it. */
+export interface Sender {
+  /** The name in which it holds lanes, and for how long at a time. */
+  readonly owner: string;
+  readonly leaseMs: number;
+  /** How many of `most` deliveries each of these endpoints may be handed; none where older ones may wait. */
+  rooms(scope: Scope, endpoints: readonly { readonly webhookId: string }[], most: number): ReadonlyMap<string, number>;
+  /** Takes deliveries that were planned for it, in lanes that were taken for it. */
+  handOver(scope: Scope, deliveries: readonly DeliveryInHand[]): void;
+  /** Says that these endpoints have something waiting that is due now. */
   wake(scope: Scope, webhookIds: readonly string[]): void;
 }
 

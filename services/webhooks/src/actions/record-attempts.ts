@@ -2,7 +2,7 @@ import { type Database, type Scope, type Tx, withTx } from '@eligo/postgres';
 import { type AttemptResult, isSuccess } from '../domain/delivery.ts';
 import { type EndpointHealth, healthAfter, isGivenUp } from '../domain/health.ts';
 import { recordAttempts as recordRows } from '../store/deliveries.ts';
-import { clearHealth, lockHealth, saveHealth } from '../store/endpoints.ts';
+import { lockHealth, saveHealth } from '../store/endpoints.ts';
 import { releaseLanes } from '../store/lanes.ts';
 import { disableEndpoint } from './disable-endpoint.ts';
 
@@ -12,9 +12,15 @@ export interface EndedWork {
   readonly freedLanes: readonly string[];
 }
 
+/** What a record brought: the health of endpoints that do not answer, and endpoints for which something waits again. */
+export interface Recorded {
+  readonly failing: ReadonlyMap<string, EndpointHealth>;
+  readonly waiting: readonly string[];
+}
+
 /**
  * Records what became of attempts, and what it says about their endpoints: one that answers is healthy, one that has failed too long or says
- * that it is gone is disabled. Endpoints that work are not written to. Returns the health of those that do not, by endpoint.
+ * that it is gone is disabled. Endpoints that work are not written to.
  */
 export function recordAttempts(
   database: Database,
@@ -22,38 +28,37 @@ export function recordAttempts(
   work: EndedWork,
   now: Date,
   owner: string,
-): Promise<ReadonlyMap<string, EndpointHealth>> {
+): Promise<Recorded> {
+  const byEndpoint = Map.groupBy(work.results, ({ webhookId }) => webhookId);
+  const answering = [...byEndpoint].filter(([, own]) => own.some(isSuccess)).map(([id]) => id);
+  for (const webhookId of answering) byEndpoint.delete(webhookId);
   return withTx(
     database,
     scope,
     async (tx) => {
-      const [failing] = await Promise.all([
-        updateHealth(tx, scope, work.results, now),
-        recordRows(tx, scope, work.results),
-        work.freedLanes.length > 0 ? releaseLanes(tx, scope, work.freedLanes, owner) : undefined,
+      const [failing, , waiting] = await Promise.all([
+        byEndpoint.size > 0 ? updateHealth(tx, scope, byEndpoint, now) : noHealth,
+        recordRows(tx, scope, work.results, answering),
+        work.freedLanes.length > 0 ? releaseLanes(tx, scope, work.freedLanes, { owner, at: now }) : [],
       ]);
-      return failing;
+      return { failing, waiting };
     },
     { retrySerialization: 3 },
   );
 }
 
+const noHealth: ReadonlyMap<string, EndpointHealth> = new Map();
+
 async function updateHealth(
   tx: Tx,
   scope: Scope,
-  results: readonly AttemptResult[],
+  failing: ReadonlyMap<string, readonly AttemptResult[]>,
   now: Date,
 ): Promise<ReadonlyMap<string, EndpointHealth>> {
-  const byEndpoint = Map.groupBy(results, ({ webhookId }) => webhookId);
-  const answering = [...byEndpoint].filter(([, own]) => own.some(isSuccess)).map(([id]) => id);
-  const failing = [...byEndpoint.keys()].filter((id) => !answering.includes(id));
-  const [known] = await Promise.all([
-    failing.length > 0 ? lockHealth(tx, scope, failing.sort()) : new Map<string, EndpointHealth>(),
-    answering.length > 0 ? clearHealth(tx, scope, answering) : undefined,
-  ]);
+  const known = await lockHealth(tx, scope, [...failing.keys()].sort());
   const changed = new Map<string, EndpointHealth>();
   for (const [webhookId, health] of known) {
-    const own = byEndpoint.get(webhookId) ?? [];
+    const own = failing.get(webhookId) ?? [];
     const unreachable = own.filter((result) => result.unreachable).length;
     const after = healthAfter(health, unreachable, now);
     changed.set(webhookId, after);

@@ -22,7 +22,7 @@ export function retryEvent(webhooks: Webhooks, scope: Scope, eventId: string): P
     const planned = webhookIds.map((webhookId) => ({ deliveryId: newId('delivery'), webhookId }));
     await restartDeliveries(tx, scope, eventId, webhookIds, now);
     await planDeliveries(tx, scope, event, planned, now);
-    afterCommit(tx, () => webhooks.wake(scope, webhookIds));
+    afterCommit(tx, () => webhooks.sender.wake(scope, webhookIds));
     return event;
   });
 }

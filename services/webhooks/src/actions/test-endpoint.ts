@@ -5,10 +5,11 @@ import { afterCommit, type Scope, withTx } from '@eligo/postgres';
 import { EventSchema } from '@eligo/proto/events/v1/events';
 import { newId } from '@eligo/values';
 import type { Delivery } from '../domain/delivery.ts';
+import type { StoredEvent } from '../domain/stored-event.ts';
 import { endpointMessage } from '../rpc/messages.ts';
 import { findDelivery, planDeliveries } from '../store/deliveries.ts';
 import { lockEndpoint } from '../store/endpoints.ts';
-import { insertEvent } from '../store/events.ts';
+import { insertEvents } from '../store/events.ts';
 import type { Webhooks } from './context.ts';
 
 /** Sends a `webhook.test` event to one endpoint, whatever types it wants, through the machine that sends every other. */
@@ -33,7 +34,7 @@ export function testEndpoint(
       object: { case: 'webhook', value: endpointMessage(endpoint) },
     });
     const deliveryId = newId('delivery');
-    await insertEvent(tx, scope, {
+    const stored: StoredEvent = {
       eventId: event.eventId,
       eventType: event.type,
       body: Buffer.from(JSON.stringify(renderEvent(event))),
@@ -42,12 +43,13 @@ export function testEndpoint(
       occurredAt: now,
       createdAt: now,
       testMode: scope.testMode,
-    });
+    };
+    await insertEvents(tx, scope, [stored]);
     const { eventId, type: eventType } = event;
     await planDeliveries(tx, scope, { eventId, eventType }, [{ deliveryId, webhookId }], now);
     const delivery = await findDelivery(tx, scope, webhookId, deliveryId);
     if (delivery === undefined) throw new Error('a delivery that was planned is not there');
-    afterCommit(tx, () => webhooks.wake(scope, [webhookId]));
+    afterCommit(tx, () => webhooks.sender.wake(scope, [webhookId]));
     return delivery;
   });
 }

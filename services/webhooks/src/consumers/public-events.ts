@@ -1,12 +1,15 @@
 import { publicEventTypes } from '@eligo/contract';
 import type { ConsumerDefinition, HandleEvents } from '@eligo/events';
 import type { Webhooks } from '../actions/context.ts';
-import { fanOutEvent } from '../actions/fan-out-event.ts';
+import { fanOutEvents } from '../actions/fan-out-events.ts';
 
 /** Takes every service's public events, those of this one included, and plans their delivery. */
 export function publicEvents(webhooks: Webhooks): ConsumerDefinition {
   const fanOut: HandleEvents = async (tx, events) => {
-    await Promise.all(events.map((event) => fanOutEvent(webhooks, tx, event, event)));
+    const [first] = events;
+    if (first === undefined) return;
+    const { accountId, testMode } = first;
+    await fanOutEvents(webhooks, tx, { accountId, testMode }, events);
   };
   return {
     consumer: 'public-events',

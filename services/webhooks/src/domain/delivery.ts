@@ -30,6 +30,14 @@ export interface ClaimedDelivery {
   readonly traceparent: string;
 }
 
+/** A delivery in hand and the sealed secrets that sign it, the oldest first. */
+export interface DeliveryInHand extends ClaimedDelivery {
+  readonly sealedSecrets: readonly string[];
+}
+
+/** Larger bodies are read when they are sent: thousands of deliveries may be in hand, and a few that are large are a gigabyte. Most have 2 kB. */
+export const inlineBodyBytes = 32 * 1_024;
+
 /** What became of one attempt. */
 export interface AttemptResult {
   readonly deliveryId: string;

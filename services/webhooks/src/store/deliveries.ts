@@ -1,7 +1,7 @@
 import { type Db, type Page, readPage, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
-import type { AttemptResult, Delivery } from '../domain/delivery.ts';
+import { type AttemptResult, type Delivery, isSuccess } from '../domain/delivery.ts';
 
-/** Plans the delivery of one event to these endpoints, due at once; those that have it already are left alone. */
+/** Has the delivery of one event to these endpoints wait, due at once; those that have it already are left alone. */
 export async function planDeliveries(
   tx: Tx,
   scope: Scope,
@@ -44,11 +44,18 @@ export async function findEndpointsToExhaust(db: Db, most: number): Promise<{ sc
 }
 
 /**
- * Records attempts. A success stands whoever holds the lane by now; a failure is the word of the lane's holder only, so that a process that
- * was stopped for longer than its lease cannot undo what another has done since.
+ * Records attempts, and that these endpoints answer: those that had failed get a clean record, the others are not written to. A success stands whoever holds the lane by now; a failure is the word of the lane's holder only, so that a process that
+ * was stopped for longer than its lease cannot undo what another has done since. Nothing but successes is not waited for on disk: what a crash of
+ * the server forgets is sent again under the same ids.
  */
-export async function recordAttempts(tx: Tx, scope: Scope, results: readonly AttemptResult[]): Promise<void> {
+export async function recordAttempts(
+  tx: Tx,
+  scope: Scope,
+  results: readonly AttemptResult[],
+  answering: readonly string[],
+): Promise<void> {
   if (results.length === 0) return;
+  const isRepeatable = results.every(isSuccess);
   await tx.execute(record, scope, [
     results.map(({ webhookId }) => webhookId),
     results.map(({ deliveryId }) => deliveryId),
@@ -58,6 +65,8 @@ export async function recordAttempts(tx: Tx, scope: Scope, results: readonly Att
     results.map(({ responseStatus }) => responseStatus),
     results.map(({ error }) => error),
     results.map(({ nextAttemptAt }) => nextAttemptAt),
+    answering,
+    isRepeatable,
   ]);
 }
 
@@ -148,7 +157,7 @@ const exhaust = scoped(
   `update webhooks.deliveries d
       set status = 'exhausted', next_attempt_at = null, last_error = coalesce(d.last_error, $4)
     where ${here('d')} and d.endpoint_id = $3 and d.id = any(array(
-      select p.id from webhooks.deliveries p where ${here('p')} and p.endpoint_id = $3 and p.status = 'pending'
+      select p.id from webhooks.deliveries p where ${here('p')} and p.endpoint_id = $3 and p.next_attempt_at is not null
        order by p.next_attempt_at, p.id limit $5 for no key update))`,
 );
 const mostExhausted = 1_000;
@@ -159,11 +168,16 @@ const findToExhaust = unscoped<{ account_id: string; test_mode: boolean; endpoin
 const record = scoped(
   'deliveries.record',
   `with result as (
-     select * from unnest($3::text[], $4::text[], $5::integer[], $6::timestamptz[], $7::integer[], $8::integer[], $9::text[], $10::timestamptz[])
-       as r (endpoint_id, id, epoch, started_at, duration_ms, response_status, error, next_attempt_at)
+     select r.* from unnest($3::text[], $4::text[], $5::integer[], $6::timestamptz[], $7::integer[], $8::integer[], $9::text[], $10::timestamptz[])
+       as r (endpoint_id, id, epoch, started_at, duration_ms, response_status, error, next_attempt_at),
+       (select set_config('synchronous_commit', case when $12::boolean then 'off' else current_setting('synchronous_commit') end, true) as set) soon
+      where soon.set is not null
+   ), cleared as (
+     update webhooks.endpoints e set failures_in_row = 0, failing_since = null, open_until = null
+      where ${here('e')} and e.id = any($11::text[]) and e.failing_since is not null
    ), noted as (
      insert into webhooks.attempts (account_id, test_mode, delivery_id, epoch, started_at, duration_ms, response_status, error)
-     select $1, $2, r.id, r.epoch, r.started_at, r.duration_ms, r.response_status, r.error from result r
+     select $1, $2, r.id, r.epoch, r.started_at, r.duration_ms, r.response_status, r.error from result r where r.error is not null
      on conflict do nothing
    )
    update webhooks.deliveries d
@@ -171,10 +185,11 @@ const record = scoped(
           attempts = d.attempts + 1,
           next_attempt_at = r.next_attempt_at,
           last_response_status = r.response_status,
+          last_duration_ms = r.duration_ms,
           last_error = r.error,
           delivered_at = case when r.error is null then r.started_at + r.duration_ms * interval '1 millisecond' else d.delivered_at end
      from result r
-    where ${here('d')} and d.endpoint_id = r.endpoint_id and d.id = r.id and d.next_attempt_at is not null
+    where ${here('d')} and d.endpoint_id = r.endpoint_id and d.id = r.id and d.status = 'pending'
       and (r.error is null or exists (
         select 1 from webhooks.lanes l where ${here('l')} and l.endpoint_id = r.endpoint_id and l.epoch = r.epoch
       ))`,

@@ -94,11 +94,6 @@ export async function saveHealth(tx: Tx, scope: Scope, webhookId: string, health
   await tx.execute(setHealth, scope, [webhookId, health.failuresInRow, health.failingSince, health.openUntil]);
 }
 
-/** Clears the record of those that had failed; most endpoints had not, and are not written to. */
-export async function clearHealth(tx: Tx, scope: Scope, webhookIds: readonly string[]): Promise<void> {
-  await tx.execute(clearFailures, scope, [webhookIds]);
-}
-
 interface EndpointRow {
   id: string;
   url: string;
@@ -169,11 +164,6 @@ const setHealth = scoped(
   'endpoints.set_health',
   `update webhooks.endpoints set failures_in_row = $4, failing_since = $5, open_until = $6
     where ${live} and status = 'enabled'`,
-);
-const clearFailures = scoped(
-  'endpoints.clear_health',
-  `update webhooks.endpoints set failures_in_row = 0, failing_since = null, open_until = null
-    where ${here} and id = any($3::text[]) and failing_since is not null`,
 );
 
 function endpointOf(row: EndpointRow | undefined): Endpoint | undefined {

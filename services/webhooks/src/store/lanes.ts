@@ -1,5 +1,5 @@
 import { type Db, leaseFromNow, leaseIsLive, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
-import type { ClaimedDelivery } from '../domain/delivery.ts';
+import { type ClaimedDelivery, inlineBodyBytes } from '../domain/delivery.ts';
 import { breakerThreshold } from '../domain/health.ts';
 
 /** What a process would take of one endpoint's deliveries. */
@@ -16,18 +16,25 @@ export async function insertLane(tx: Tx, scope: Scope, webhookId: string): Promi
   await tx.execute(insert, scope, [webhookId]);
 }
 
-/** Endpoints with a delivery that is due at `at` and that this process may send, at most `most`, over all accounts. */
-export async function dueEndpoints(
+/**
+ * Endpoints of all accounts to which this process may send at `at`, at most `most`, and how long it takes until there is another, as far as is
+ * known: undefined when nothing waits.
+ */
+export async function endpointsToSend(
   db: Db,
   at: Date,
   owner: string,
   most: number,
-): Promise<{ scope: Scope; webhookId: string }[]> {
-  const rows = await db.rows(findDue, null, [at, owner, most]);
-  return rows.map((row) => ({
-    scope: { accountId: row.account_id, testMode: row.test_mode },
-    webhookId: row.endpoint_id,
-  }));
+): Promise<{ endpoints: { scope: Scope; webhookId: string }[]; nextInMs: number | undefined }> {
+  const rows = await db.rows(findToSend, null, [at, owner, most]);
+  return {
+    endpoints: rows.flatMap(({ account_id, test_mode, endpoint_id }) =>
+      endpoint_id === null
+        ? []
+        : [{ scope: { accountId: account_id ?? '', testMode: test_mode === true }, webhookId: endpoint_id }],
+    ),
+    nextInMs: rows.find(({ endpoint_id }) => endpoint_id === null)?.due_in_ms ?? undefined,
+  };
 }
 
 /**
@@ -52,6 +59,10 @@ export async function claimDeliveries(
     breakerThreshold,
     inlineBodyBytes,
   ]);
+  // The body of an event comes once, however many endpoints it goes to; a public body is never empty.
+  const bodies = new Map(
+    rows.flatMap(({ event_id, body }) => (body === null || body.length === 0 ? [] : [[event_id, body]])),
+  );
   return rows.map((row) => ({
     deliveryId: row.id,
     webhookId: row.endpoint_id,
@@ -60,7 +71,7 @@ export async function claimDeliveries(
     attempts: row.attempts,
     epoch: row.epoch,
     url: row.url,
-    body: row.body ?? undefined,
+    body: bodies.get(row.event_id),
     requestId: row.request_id,
     traceparent: row.traceparent,
   }));
@@ -76,20 +87,50 @@ export async function lanesHeldByOthers(
   return (await tx.rows(selectHeld, scope, [webhookIds, owner])).map(({ endpoint_id }) => endpoint_id);
 }
 
-/** Holds on to lanes of which half of the lease is over; one that somebody else has taken by now stays theirs. */
-export async function renewLanes(
+/**
+ * Has what processes that died were handed of these endpoints wait again, and gives up their lanes. Runs before the claim, which takes them.
+ */
+export async function recoverLapsedLanes(
   tx: Tx,
   scope: Scope,
   webhookIds: readonly string[],
-  owner: string,
-  leaseMs: number,
+  claimant: { owner: string; at: Date },
 ): Promise<void> {
-  await tx.execute(renew, scope, [webhookIds, owner, leaseMs]);
+  await tx.execute(recover, scope, [webhookIds, claimant.owner, claimant.at]);
 }
 
-/** Gives lanes up that this process has nothing of in hand any more. */
-export async function releaseLanes(tx: Tx, scope: Scope, webhookIds: readonly string[], owner: string): Promise<void> {
-  await tx.execute(release, scope, [webhookIds, owner]);
+/**
+ * Holds on to lanes of which half of the lease is over; one that somebody else has taken by now stays theirs. `oldest` is the oldest delivery
+ * that the process has in hand of the lane: what it was handed before and is still pending was lost on the way, and waits again.
+ */
+export async function renewLanes(
+  tx: Tx,
+  scope: Scope,
+  lanes: readonly { webhookId: string; oldest: string }[],
+  claimant: { owner: string; at: Date; leaseMs: number },
+): Promise<string[]> {
+  const { owner, at, leaseMs } = claimant;
+  const ids = lanes.map(({ webhookId }) => webhookId);
+  const oldest = lanes.map((lane) => lane.oldest);
+  return (await tx.rows(renew, scope, [ids, owner, at, oldest, leaseMs])).map(({ endpoint_id }) => endpoint_id);
+}
+
+/**
+ * Gives lanes up that this process has nothing of in hand any more. What it was handed and is still pending was lost on the way, and waits
+ * again: gives the endpoints of such deliveries.
+ */
+export async function releaseLanes(
+  tx: Tx,
+  scope: Scope,
+  webhookIds: readonly string[],
+  claimant: { owner: string; at: Date },
+): Promise<string[]> {
+  const { owner, at } = claimant;
+  const [lost] = await Promise.all([
+    tx.rows(waitAgain, scope, [webhookIds, owner, at]),
+    tx.execute(release, scope, [webhookIds, owner]),
+  ]);
+  return lost.map(({ endpoint_id }) => endpoint_id);
 }
 
 interface ClaimedRow {
@@ -105,18 +146,20 @@ interface ClaimedRow {
   traceparent: string;
 }
 
-/** Most bodies are of two kilobytes or so. */
-const inlineBodyBytes = 32 * 1_024;
-
 const here = (table: string) => `${table}.account_id = $1 and ${table}.test_mode = $2`;
 
 const insert = scoped(
   'lanes.insert',
   'insert into webhooks.lanes (account_id, test_mode, endpoint_id) values ($1, $2, $3)',
 );
-const findDue = unscoped<{ account_id: string; test_mode: boolean; endpoint_id: string }>(
-  'lanes.due_endpoints',
-  'select account_id, test_mode, endpoint_id from webhooks.due_endpoints($1, $2, $3)',
+const findToSend = unscoped<{
+  account_id: string | null;
+  test_mode: boolean | null;
+  endpoint_id: string | null;
+  due_in_ms: number | null;
+}>(
+  'lanes.endpoints_to_send',
+  'select account_id, test_mode, endpoint_id, due_in_ms from webhooks.endpoints_to_send($1, $2, $3)',
 );
 const claim = scoped<ClaimedRow>(
   'lanes.claim',
@@ -135,7 +178,7 @@ const claim = scoped<ClaimedRow>(
         and (e.open_until is null or e.open_until <= $8)
       cross join lateral (
         select d.id, d.endpoint_id, d.event_id, d.event_type, d.attempts, d.next_attempt_at from webhooks.deliveries d
-         where ${here('d')} and d.endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at <= $8
+         where ${here('d')} and d.endpoint_id = e.id and d.next_attempt_at <= $8
            and d.id <> all($6::text[])
          order by d.next_attempt_at, d.id
          limit case when e.failures_in_row < $10 then free.room when free.in_hand = 0 then least(1, free.room) else 0 end
@@ -143,13 +186,15 @@ const claim = scoped<ClaimedRow>(
    ), taken as (
      update webhooks.lanes l
         set epoch = l.epoch + case when l.owner = $7 and ${leaseIsLive('l.lease_until')} then 0 else 1 end,
+            handed_from = case when l.owner = $7 then l.handed_from end,
             owner = $7, lease_until = ${leaseFromNow('$9')}
        from (select distinct due.endpoint_id from due where not due.is_fresh) wanted
       where ${here('l')} and l.endpoint_id = wanted.endpoint_id
      returning l.endpoint_id, l.epoch
    )
    select due.id, due.endpoint_id, due.event_id, due.event_type, due.attempts, coalesce(taken.epoch, due.known_epoch) as epoch, due.url,
-          case when octet_length(v.body) <= $11 then v.body end as body, v.request_id, v.traceparent
+          case when octet_length(v.body) <= $11 then case when row_number() over (partition by v.id) = 1 then v.body else ''::bytea end end as body,
+          v.request_id, v.traceparent
      from due
      left join taken on taken.endpoint_id = due.endpoint_id
      join webhooks.events v on ${here('v')} and v.id = due.event_id
@@ -160,13 +205,43 @@ const selectHeld = scoped<{ endpoint_id: string }>(
   `select l.endpoint_id from webhooks.lanes l
     where ${here('l')} and l.endpoint_id = any($3::text[]) and l.owner <> $4 and ${leaseIsLive('l.lease_until')}`,
 );
-const renew = scoped(
+const lostFrom = (lanes: string) => `
+   update webhooks.deliveries d set next_attempt_at = $5
+     from ${lanes}
+    where ${here('d')} and d.endpoint_id = l.endpoint_id and d.id >= l.handed_from and d.status = 'pending' and d.next_attempt_at is null`;
+const recover = scoped(
+  'lanes.recover',
+  `with l as (
+     select l.endpoint_id, l.handed_from from webhooks.lanes l
+      where ${here('l')} and l.endpoint_id = any($3::text[]) and l.owner <> $4 and l.handed_from is not null
+        and not (${leaseIsLive('l.lease_until')})
+        for no key update skip locked
+   ), freed as (
+     update webhooks.lanes own set handed_from = null, lease_until = null from l
+      where ${here('own')} and own.endpoint_id = l.endpoint_id
+   )${lostFrom('l')}`,
+);
+const renew = scoped<{ endpoint_id: string }>(
   'lanes.renew',
-  `update webhooks.lanes l set lease_until = ${leaseFromNow('$5')}
-    where ${here('l')} and l.endpoint_id = any($3::text[]) and l.owner = $4 and l.lease_until <= ${leaseFromNow('$5 / 2')}`,
+  `with l as (
+     select l.endpoint_id, l.handed_from, held.oldest
+       from unnest($3::text[], $6::text[]) as held (endpoint_id, oldest)
+       join webhooks.lanes l on ${here('l')} and l.endpoint_id = held.endpoint_id
+      where l.owner = $4 and l.lease_until <= ${leaseFromNow('$7 / 2')}
+        for no key update of l
+   ), held_on as (
+     update webhooks.lanes own
+        set lease_until = ${leaseFromNow('$7')}, handed_from = greatest(own.handed_from, case when own.handed_from is not null then l.oldest end)
+       from l where ${here('own')} and own.endpoint_id = l.endpoint_id
+   )${lostFrom('l')} and d.id < l.oldest returning d.endpoint_id`,
+);
+const waitAgain = scoped<{ endpoint_id: string }>(
+  'lanes.wait_again',
+  `${lostFrom('webhooks.lanes l')} and ${here('l')} and l.endpoint_id = any($3::text[]) and l.owner = $4 and l.lease_until is not null
+   returning d.endpoint_id`,
 );
 const release = scoped(
   'lanes.release',
-  `update webhooks.lanes l set lease_until = null
+  `update webhooks.lanes l set lease_until = null, handed_from = null
     where ${here('l')} and l.endpoint_id = any($3::text[]) and l.owner = $4 and l.lease_until is not null`,
 );

@@ -1,5 +1,5 @@
 import type { Scope } from '@eligo/postgres';
-import type { DeliveryInHand } from '../../actions/claim-deliveries.ts';
+import type { DeliveryInHand } from '../../domain/delivery.ts';
 import type { LaneRequest } from '../../store/lanes.ts';
 
 /** What this process has of one endpoint. */
@@ -15,6 +15,8 @@ export interface Lane {
   dirty: boolean;
   /** Whether the lane is being claimed for, or given up: either ends before the other begins. */
   state: 'at_rest' | 'claiming' | 'releasing';
+  /** Until when deliveries may be planned for it by a transaction that has not ended: it is not given up before, on the clock of performance.now(). */
+  plannedUntil: number;
 }
 
 /** Bounds of what one process holds at once. */
@@ -103,6 +105,37 @@ export class Lanes {
     toTheEnd(this.#shares, scope.accountId, share);
   }
 
+  /**
+   * How many of `most` deliveries each of these endpoints may be handed as they are planned: none where older ones may wait, and all together no
+   * more than the account's share. What is planned at the same time for other accounts may exceed the total by a batch for each.
+   */
+  rooms(scope: Scope, endpoints: readonly { readonly webhookId: string }[], most: number): Map<string, number> {
+    let left = this.limits.total - this.#held - this.#shareOf(scope).held;
+    const rooms = new Map<string, number>();
+    for (const { webhookId } of endpoints) {
+      const lane = this.laneOf(scope, webhookId);
+      const room = Math.min(left, most, this.limits.perEndpoint - lane.inHand.size);
+      if (room > 0 && !lane.dirty && lane.state === 'at_rest') {
+        lane.plannedUntil = performance.now() + longestPlanMs;
+        rooms.set(webhookId, room);
+        left -= room;
+      }
+      this.#forgetIdle(this.#shareOf(scope), lane);
+    }
+    return rooms;
+  }
+
+  /** Puts deliveries that were planned for this process into their lanes. */
+  handedOver(scope: Scope, deliveries: readonly DeliveryInHand[]): void {
+    for (const [webhookId, own] of Map.groupBy(deliveries, (delivery) => delivery.webhookId)) {
+      const lane = this.laneOf(scope, webhookId);
+      const share = this.#shareOf(scope);
+      lane.plannedUntil = 0;
+      this.#hold(share, put(lane, own));
+      this.#noteReady(share, lane);
+    }
+  }
+
   /** Puts claimed deliveries into their lanes. A lane that got all it asked for may have more. */
   claimed(scope: Scope, requests: readonly LaneRequest[], deliveries: readonly DeliveryInHand[]): void {
     const share = this.#shareOf(scope);
@@ -111,11 +144,7 @@ export class Lanes {
       const got = byEndpoint.get(webhookId) ?? [];
       const lane = this.laneOf(scope, webhookId);
       lane.state = 'at_rest';
-      this.#hold(share, got.length - room);
-      for (const delivery of got) {
-        lane.waiting.push(delivery);
-        lane.inHand.add(delivery.deliveryId);
-      }
+      this.#hold(share, put(lane, got) - room);
       if (got.length === room) lane.dirty = true;
       this.#noteReady(share, lane);
       this.#forgetIdle(share, lane);
@@ -157,7 +186,7 @@ export class Lanes {
     const byEndpoint = Map.groupBy(deliveries, ({ webhookId }) => webhookId);
     return [...byEndpoint].flatMap(([webhookId, own]) => {
       const lane = this.laneOf(scope, webhookId);
-      const isFree = lane.state !== 'claiming' && !lane.dirty && lane.inHand.size === own.length;
+      const isFree = lane.state !== 'claiming' && !lane.dirty && lane.inHand.size === own.length && !isPlanned(lane);
       if (isFree) lane.state = 'releasing';
       return isFree ? [webhookId] : [];
     });
@@ -181,6 +210,21 @@ export class Lanes {
     this.done(scope, lane.waiting.splice(0));
   }
 
+  /** Marks that the lane is given up until `released`, unless something of it is in hand, or is claimed or planned for it: then it is false. */
+  releaseIdle(scope: Scope, webhookId: string): boolean {
+    const lane = this.laneOf(scope, webhookId);
+    const isIdle = !lane.dirty && lane.inHand.size === 0 && lane.state === 'at_rest' && !isPlanned(lane);
+    if (isIdle) lane.state = 'releasing';
+    return isIdle;
+  }
+
+  /** Marks that the lane has been given up, or could not be. */
+  released(scope: Scope, webhookId: string): void {
+    const lane = this.laneOf(scope, webhookId);
+    lane.state = 'at_rest';
+    this.#forgetIdle(this.#shareOf(scope), lane);
+  }
+
   /** All lanes. */
   all(): Lane[] {
     return [...this.#shares.values()].flatMap(({ lanes }) => [...lanes.values()]);
@@ -191,7 +235,16 @@ export class Lanes {
     const key = laneKey(scope, webhookId);
     let lane = lanes.get(key);
     if (lane === undefined) {
-      lane = { scope, webhookId, inHand: new Set(), waiting: [], underWay: 0, dirty: false, state: 'at_rest' };
+      lane = {
+        scope,
+        webhookId,
+        inHand: new Set(),
+        waiting: [],
+        underWay: 0,
+        dirty: false,
+        state: 'at_rest',
+        plannedUntil: 0,
+      };
       lanes.set(key, lane);
     }
     return lane;
@@ -222,10 +275,28 @@ export class Lanes {
   }
 
   #forgetIdle(share: Share, lane: Lane): void {
-    if (lane.dirty || lane.inHand.size > 0 || lane.underWay > 0 || lane.state !== 'at_rest') return;
+    if (lane.dirty || lane.inHand.size > 0 || lane.underWay > 0 || lane.state !== 'at_rest' || isPlanned(lane)) return;
     share.lanes.delete(laneKey(lane.scope, lane.webhookId));
     if (share.lanes.size === 0) this.#shares.delete(lane.scope.accountId);
   }
+}
+
+// Longer than the statements of a transaction may take. One that was rolled back keeps its lanes from being given up for so long.
+const longestPlanMs = 30_000;
+
+function isPlanned(lane: Lane): boolean {
+  return lane.plannedUntil > 0 && performance.now() < lane.plannedUntil;
+}
+
+// Those that are in hand already are left out; gives how many were put in.
+function put(lane: Lane, deliveries: readonly DeliveryInHand[]): number {
+  const before = lane.inHand.size;
+  for (const delivery of deliveries) {
+    if (lane.inHand.has(delivery.deliveryId)) continue;
+    lane.waiting.push(delivery);
+    lane.inHand.add(delivery.deliveryId);
+  }
+  return lane.inHand.size - before;
 }
 
 /** Whoever had its turn is asked last. */

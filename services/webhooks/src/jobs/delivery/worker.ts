@@ -1,16 +1,17 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type KeyObject, randomUUID } from 'node:crypto';
-import { type Database, type Scope, type Tx, withTx } from '@eligo/postgres';
+import { type Database, type Scope, withTx } from '@eligo/postgres';
 import { currentRequest } from '@eligo/rpc';
-import type { Clock } from '@eligo/values';
-import { type Claim, claimDeliveries, type DeliveryInHand } from '../../actions/claim-deliveries.ts';
+import { type Clock, newId } from '@eligo/values';
+import { type Claim, claimDeliveries } from '../../actions/claim-deliveries.ts';
+import type { Sender } from '../../actions/context.ts';
 import { recordAttempts } from '../../actions/record-attempts.ts';
 import { judgeAttempt } from '../../domain/attempt.ts';
-import type { AttemptResult } from '../../domain/delivery.ts';
+import { type AttemptResult, type DeliveryInHand, isSuccess } from '../../domain/delivery.ts';
 import { breakerThreshold } from '../../domain/health.ts';
 import { signatureHeader } from '../../domain/signature.ts';
 import { findEvent } from '../../store/events.ts';
-import { dueEndpoints, type LaneRequest, releaseLanes, renewLanes } from '../../store/lanes.ts';
+import { endpointsToSend, type LaneRequest, releaseLanes, renewLanes } from '../../store/lanes.ts';
 import { type Lane, type LaneLimits, Lanes, laneKey, scopeKey } from './lanes.ts';
 import type { Poster } from './post.ts';
 import { Recorder } from './recorder.ts';
@@ -30,6 +31,8 @@ export interface DeliveryWorkerOptions {
   readonly traced?: <Result>(name: string, traceparent: string, work: () => Promise<Result>) => Promise<Result>;
   /** A point at which tests stop the process. */
   readonly failpoint?: (name: string) => Promise<void> | void;
+  /** Told in how many milliseconds a delivery is to be tried again: a sweep is wanted by then. */
+  readonly onDue?: (inMs: number) => void;
   readonly limits?: Partial<LaneLimits>;
   readonly leaseMs?: number;
   readonly random?: () => number;
@@ -41,12 +44,14 @@ interface HeldLane {
 }
 
 /**
- * Sends due deliveries: takes the lanes of their endpoints, claims in batches, a few for each, sends them side by side and records what became
- * of them in batches. What is in hand when the process dies is sent again, under the same webhook-id, when the lanes' leases have lapsed.
+ * Sends deliveries: those that it is handed as they are planned, and those that wait, for which it takes the lanes of their endpoints and claims in
+ * batches, a few for each. Sends them side by side and records what became of them in batches. What is in hand when the process dies is sent
+ * again, under the same webhook-id, when the lanes' leases have lapsed.
  */
-export class DeliveryWorker {
+export class DeliveryWorker implements Sender {
+  readonly owner = randomUUID();
+  readonly leaseMs: number;
   readonly #options: DeliveryWorkerOptions;
-  readonly #owner = randomUUID();
   readonly #lanes: Lanes;
   readonly #recorder: Recorder;
   readonly #claiming = new Map<string, Promise<void>>();
@@ -58,9 +63,11 @@ export class DeliveryWorker {
   readonly #onItsOwn = AsyncLocalStorage.snapshot();
   #stopped = false;
   #pumpIsDue = false;
+  #renewal: NodeJS.Timeout | undefined;
 
   constructor(options: DeliveryWorkerOptions) {
     this.#options = options;
+    this.leaseMs = options.leaseMs ?? defaultLeaseMs;
     this.#lanes = new Lanes({ ...defaultLimits, ...options.limits });
     this.#recorder = new Recorder((scope, results) => this.#write(scope, results));
   }
@@ -71,19 +78,29 @@ export class DeliveryWorker {
     this.#pumpSoon();
   }
 
-  /** Looks for endpoints with due deliveries: retries, what another process left, and what nobody woke this one for. */
-  async sweep(): Promise<void> {
+  rooms(scope: Scope, endpoints: readonly { readonly webhookId: string }[], most: number): Map<string, number> {
+    return this.#stopped ? new Map() : this.#lanes.rooms(scope, endpoints, most);
+  }
+
+  handOver(scope: Scope, deliveries: readonly DeliveryInHand[]): void {
+    if (deliveries.length === 0) return;
+    this.#lanes.handedOver(scope, deliveries);
+    this.#hold(scope, deliveries);
+    this.#onItsOwn(() => this.#sendNext());
+  }
+
+  /**
+   * Looks for endpoints with waiting deliveries that are due: retries, what another process left, and what nobody woke this one for. Says in how
+   * many milliseconds the next are due, as far as is known.
+   */
+  async sweep(): Promise<{ dueInMs: number | undefined }> {
     const { database, clock } = this.#options;
     await this.#renew();
-    for (const { scope, webhookId } of await dueEndpoints(
-      database,
-      clock.now(),
-      this.#owner,
-      mostEndpointsInOneSweep,
-    )) {
-      this.#lanes.wake(scope, webhookId);
-    }
+    await this.#releaseIdle();
+    const due = await endpointsToSend(database, clock.now(), this.owner, mostEndpointsInOneSweep);
+    for (const { scope, webhookId } of due.endpoints) this.#lanes.wake(scope, webhookId);
     this.#pumpSoon();
+    return { dueInMs: due.nextInMs };
   }
 
   /** Resolves when nothing is due any more as far as this process knows, and everything is recorded. */
@@ -102,31 +119,80 @@ export class DeliveryWorker {
   /** Claims nothing more, leaves what waits to others, and waits for what is under way. */
   async stop(): Promise<void> {
     this.#stopped = true;
+    clearTimeout(this.#renewal);
     await Promise.all(this.#claiming.values());
     for (const lane of this.#lanes.all()) this.#lanes.dropWaiting(lane.scope, lane.webhookId);
     await Promise.all(this.#sending);
     await this.#recorder.idle();
-    await this.#forEachScope([...this.#holding.values()], (tx, scope, ids) =>
-      releaseLanes(tx, scope, ids, this.#owner),
-    );
+    await this.#release([...this.#holding.values()]);
   }
 
-  // A slow receiver's lane is in use for longer than a lease.
+  // A slow receiver's lane is in use for longer than a lease. Others may have planned for a lane that is never at rest: it is claimed for as well.
   async #renew(): Promise<void> {
-    const { leaseMs = defaultLeaseMs } = this.#options;
+    const { database, clock } = this.#options;
     const inUse = this.#lanes.all().filter(({ inHand }) => inHand.size > 0);
-    await this.#forEachScope(inUse, (tx, scope, ids) => renewLanes(tx, scope, ids, this.#owner, leaseMs));
+    for (const own of Map.groupBy(inUse, ({ scope }) => scopeKey(scope)).values()) {
+      const [{ scope } = { scope: undefined }] = own;
+      if (scope === undefined) continue;
+      // Whatever is planned from now on has a greater id than this.
+      const next = newId('delivery');
+      const lanes = own.map(({ webhookId, inHand }) => ({ webhookId, oldest: oldestOf(inHand, next) }));
+      const claimant = { owner: this.owner, at: clock.now(), leaseMs: this.leaseMs };
+      const lost = await withTx(database, scope, (tx) => renewLanes(tx, scope, lanes, claimant));
+      this.wake(scope, lost);
+    }
   }
 
-  async #forEachScope(
-    lanes: readonly HeldLane[],
-    work: (tx: Tx, scope: Scope, webhookIds: readonly string[]) => Promise<void>,
-  ): Promise<void> {
+  // Runs for as long as something is in hand.
+  #keepRenewing(): void {
+    if (this.#renewal !== undefined || this.#stopped) return;
+    const renew = async () => {
+      try {
+        await this.#renew();
+        await this.#releaseIdle();
+      } catch (error) {
+        this.#options.onError(error, 'renewing leases');
+      }
+      this.#renewal = undefined;
+      if (this.#holding.size === 0) return;
+      for (const { scope, webhookId } of this.#holding.values()) this.wake(scope, [webhookId]);
+      this.#keepRenewing();
+    };
+    this.#renewal = setTimeout(() => void this.#onItsOwn(renew), this.leaseMs / 5).unref();
+  }
+
+  #hold(scope: Scope, deliveries: readonly DeliveryInHand[]): void {
+    for (const { webhookId } of deliveries) {
+      const key = laneKey(scope, webhookId);
+      this.#turnedAway.delete(key);
+      this.#holding.set(key, { scope, webhookId });
+    }
+    if (deliveries.length > 0) this.#keepRenewing();
+  }
+
+  // Lanes that were not given up with their last result: their endpoint was found to be down, or their results could not be recorded.
+  async #releaseIdle(): Promise<void> {
+    const idle = [...this.#holding.values()].filter(({ scope, webhookId }) =>
+      this.#lanes.releaseIdle(scope, webhookId),
+    );
+    try {
+      await this.#release(idle);
+    } finally {
+      for (const { scope, webhookId } of idle) this.#lanes.released(scope, webhookId);
+      this.#pumpSoon();
+    }
+  }
+
+  async #release(lanes: readonly HeldLane[]): Promise<void> {
+    const { database, clock } = this.#options;
     for (const own of Map.groupBy(lanes, ({ scope }) => scopeKey(scope)).values()) {
       const [{ scope } = { scope: undefined }] = own;
       if (scope === undefined) continue;
-      const webhookIds = own.map(({ webhookId }) => webhookId);
-      await withTx(this.#options.database, scope, (tx) => work(tx, scope, webhookIds));
+      const ids = own.map(({ webhookId }) => webhookId);
+      const claimant = { owner: this.owner, at: clock.now() };
+      const lost = await withTx(database, scope, (tx) => releaseLanes(tx, scope, ids, claimant));
+      for (const webhookId of ids) this.#holding.delete(laneKey(scope, webhookId));
+      this.wake(scope, lost);
     }
   }
 
@@ -154,21 +220,18 @@ export class DeliveryWorker {
   }
 
   async #claim(scope: Scope, requests: LaneRequest[]): Promise<void> {
-    const { database, clock, onError, leaseMs = defaultLeaseMs } = this.#options;
+    const { database, clock, onError } = this.#options;
+    const { owner, leaseMs } = this;
     let claim: Claim = { deliveries: [], heldByOthers: [] };
     try {
-      claim = await claimDeliveries(database, scope, requests, { owner: this.#owner, at: clock.now(), leaseMs });
+      claim = await claimDeliveries(database, scope, requests, { owner, at: clock.now(), leaseMs });
     } catch (error) {
       // The next sweep finds them again.
       onError(error, 'claiming deliveries');
     }
     this.#claiming.delete(scopeKey(scope));
     this.#lanes.claimed(scope, requests, claim.deliveries);
-    for (const { webhookId } of claim.deliveries) {
-      const key = laneKey(scope, webhookId);
-      this.#turnedAway.delete(key);
-      this.#holding.set(key, { scope, webhookId });
-    }
+    this.#hold(scope, claim.deliveries);
     this.#sendNext();
     for (const webhookId of claim.heldByOthers) this.#comeBack(scope, webhookId);
     this.#pumpSoon();
@@ -245,15 +308,14 @@ export class DeliveryWorker {
     for (let attempt = 1; ; attempt++) {
       try {
         const work = { results, freedLanes: this.#lanes.releasedBy(scope, results) };
-        const failing = await recordAttempts(database, scope, work, clock.now(), this.#owner);
+        const { failing, waiting } = await recordAttempts(database, scope, work, clock.now(), this.owner);
         for (const webhookId of work.freedLanes) this.#holding.delete(laneKey(scope, webhookId));
-        for (const [webhookId, { failuresInRow }] of failing) {
-          if (failuresInRow >= breakerThreshold) this.#lanes.dropWaiting(scope, webhookId);
-        }
+        this.wake(scope, waiting);
+        this.#noteFailures(scope, results, failing);
         break;
       } catch (error) {
         onError(error, 'recording attempts');
-        // They are still due, and what was sent is sent again: at least once.
+        // They are still pending, and what was sent is sent again: at least once.
         if (attempt >= writeAttempts) break;
         await new Promise((resolve) => setTimeout(resolve, 100 * 2 ** attempt));
       }
@@ -261,6 +323,32 @@ export class DeliveryWorker {
     this.#lanes.done(scope, results);
     this.#pumpSoon();
   }
+
+  #noteFailures(
+    scope: Scope,
+    results: readonly AttemptResult[],
+    failing: ReadonlyMap<string, { failuresInRow: number; openUntil: Date | null }>,
+  ): void {
+    if (results.every(isSuccess)) return;
+    const { clock, onDue } = this.#options;
+    const times = results.flatMap(({ webhookId, nextAttemptAt }) =>
+      nextAttemptAt === null
+        ? []
+        : [Math.max(nextAttemptAt.getTime(), failing.get(webhookId)?.openUntil?.getTime() ?? 0)],
+    );
+    if (times.length > 0) onDue?.(Math.max(0, Math.min(...times) - clock.now().getTime()));
+    for (const [webhookId, { failuresInRow, openUntil }] of failing) {
+      if (failuresInRow < breakerThreshold) continue;
+      this.#lanes.dropWaiting(scope, webhookId);
+      if (openUntil !== null) onDue?.(Math.max(0, openUntil.getTime() - clock.now().getTime()));
+    }
+  }
+}
+
+function oldestOf(deliveryIds: ReadonlySet<string>, atMost: string): string {
+  let oldest = atMost;
+  for (const id of deliveryIds) if (id < oldest) oldest = id;
+  return oldest;
 }
 
 // In hand is many times what is under way, so that sending goes on while results are being written.
