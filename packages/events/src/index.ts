@@ -21,6 +21,7 @@ export { durableOf, inboxPrefixOf, streamOf, subjectOf } from './names.ts';
 export { type NatsServerOptions, type NatsService, natsServerConfig } from './nats-server-config.ts';
 export { outboxLag } from './outbox.ts';
 export { outboxInsert, outboxValueCount, outboxValues, wakeRelayAfterCommit } from './outbox-rows.ts';
+export { type Progress, watchProgress } from './progress.ts';
 export { type RegressionDetector, regressionDetector } from './regression.ts';
 export { type Relay, type RelayOptions, startRelay } from './relay.ts';
 export { currentRepair, listRepairs, type Repair } from './repairs.ts';

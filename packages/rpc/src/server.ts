@@ -1,6 +1,7 @@
 import { create, type DescMethod, type Message } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { type Admission, admit } from './admission.ts';
+import type { Call } from './call.ts';
 import type { Cancellation } from './cancellation.ts';
 import type { Identity } from './identity.ts';
 import type { Handlers, StreamHandler, UnaryHandler } from './implement.ts';
@@ -16,6 +17,8 @@ export interface RpcServerOptions {
   readonly observer?: ServerObserver | undefined;
   /** Set only when traces are on: without it a call makes no spans. */
   readonly tracer?: Tracer | undefined;
+  /** Holds an admitted unary call back before its handler runs: undefined when it need not wait, a rejection refuses it. */
+  readonly holdBack?: ((method: DescMethod, call: Call) => Promise<void> | undefined) | undefined;
 }
 
 /** A call as a transport hands it over. */
@@ -47,7 +50,7 @@ export interface ServedMethod {
 }
 
 /** Makes the server of a component. Throws when a method declares no policy. */
-export function rpcServer({ handlers, identity, observer, tracer }: RpcServerOptions): RpcServer {
+export function rpcServer({ handlers, identity, observer, tracer, holdBack }: RpcServerOptions): RpcServer {
   const methods = servedMethods(handlers);
   let inFlight = 0;
   let draining = false;
@@ -80,7 +83,14 @@ export function rpcServer({ handlers, identity, observer, tracer }: RpcServerOpt
         try {
           const handler = open(served, method, incoming) as UnaryHandler;
           served
-            .run(async (call) => deliver(create(method.output, (await handler(request, call)) as Message)))
+            .run(async (call) => {
+              const held = holdBack?.(method, call);
+              if (held !== undefined) {
+                await held;
+                call.signal.throwIfAborted();
+              }
+              return deliver(create(method.output, (await handler(request, call)) as Message));
+            })
             .then((answer) => {
               served.succeed();
               resolve(answer);

@@ -8,6 +8,7 @@ import type { Metrics } from './metrics.ts';
 import type { Peers } from './peers.ts';
 import type { ServiceSettings } from './service-settings.ts';
 import type { Tracing } from './tracing.ts';
+import type { WritePace } from './write-pace.ts';
 
 /** Everything that a service consists of at run time. */
 export interface ServiceAssembly {
@@ -24,4 +25,5 @@ export interface ServiceAssembly {
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly tracing: Tracing | undefined;
+  readonly pace: WritePace;
 }

@@ -1,3 +1,5 @@
+import type { DescMethod } from '@bufbuild/protobuf';
+import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt';
 import { pruneEvents } from '@eligo/events';
 import { type Database, openDatabase } from '@eligo/postgres';
 import { type Handlers, type Identity, type RpcServer, rpcServer } from '@eligo/rpc';
@@ -105,7 +107,13 @@ export async function buildService<Settings>(
     };
     const built = await composition.build(context);
     environment.assertSound();
-    const server = rpcServer({ handlers: built.handlers, identity, observer: metrics.rpcObserver(logger), tracer });
+    const pace = metrics.watchPace(
+      events.watchProgress?.(database) ?? (async () => ({ behindMs: 0, isGrowing: false })),
+    );
+    const server = rpcServer({
+      ...{ handlers: built.handlers, identity, observer: metrics.rpcObserver(logger), tracer },
+      holdBack: (method, { from, scope }) => (isNewWrite(method, from) ? pace.admit(scope.accountId) : undefined),
+    });
     const jobs = prepareJobs([...(built.jobs ?? []), pruneJob(database)], { logger, observer: metrics.jobObserver });
     opened.jobs = jobs;
     wakeJobsOf(database, jobs);
@@ -113,7 +121,7 @@ export async function buildService<Settings>(
       migrations: composition.migrations,
       settings: common,
       grpc: parts.grpc ?? true,
-      ...{ name, built, server, database, events, peers, jobs, metrics, logger, tracing },
+      ...{ name, built, server, database, events, peers, jobs, metrics, logger, tracing, pace },
     });
     return {
       ...{ name, handlers: built.handlers, server, identity, database, jobs, metrics, logger },
@@ -129,6 +137,11 @@ export async function buildService<Settings>(
     await tracing?.stop();
     throw error;
   }
+}
+
+// What a partner asks for. A call of another service goes on with what was let in already, and reads put nothing behind.
+function isNewWrite(method: DescMethod, from: string): boolean {
+  return from === 'gateway' && method.idempotency !== MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
 }
 
 function openOwnDatabase(name: string, settings: ServiceSettings, logger: Logger): Database {

@@ -1,4 +1,4 @@
-import type { ConsumerDefinition } from '@eligo/events';
+import type { ConsumerDefinition, Progress } from '@eligo/events';
 import type { Database } from '@eligo/postgres';
 import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
@@ -16,6 +16,8 @@ export interface EventBus {
   check(): Promise<void>;
   /** Publishes what the service's outbox holds. */
   startRelay(database: Database): Stoppable;
+  /** Looks how far the handling of what the service publishes is behind. A bus without it holds no write back. */
+  watchProgress?(database: Database): () => Promise<Progress>;
   startConsumer(database: Database, definition: ConsumerDefinition): Stoppable;
   /** Sends what is buffered and closes. */
   close(): Promise<void>;

@@ -1,9 +1,11 @@
 import { Code } from '@connectrpc/connect';
+import type { Progress } from '@eligo/events';
 import type { Database } from '@eligo/postgres';
 import type { ServerObserver } from '@eligo/rpc';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { JobObserver } from './jobs.ts';
 import type { Logger } from './logger.ts';
+import { WritePace } from './write-pace.ts';
 
 /** The Prometheus metrics of one component. What cannot be read when Prometheus asks is left out: an outage takes its own numbers alone. */
 export interface Metrics {
@@ -29,6 +31,8 @@ export interface Metrics {
   /** What the RPC server tells its calls to. */
   rpcObserver(logger: Logger): ServerObserver;
   readonly jobObserver: JobObserver;
+  /** Makes the pace of the component's new writes, from looks at how far its events are behind. */
+  watchPace(look: () => Promise<Progress>): WritePace;
   /** Watches the pool of a database. */
   watchPool(database: Database): void;
   /** The page that Prometheus reads, those of the process (memory, event loop lag) included. */
@@ -108,6 +112,23 @@ export function createMetrics(service: string): Metrics {
     }),
     jobObserver: {
       ran: (job, { ok, durationMs }) => runs.observe({ job, ok: String(ok) }, durationMs / 1_000),
+    },
+    watchPace(look) {
+      const heldBack = counter('writes_held_back_total', 'New writes that had to wait because events were behind', [
+        'outcome',
+      ]);
+      const pace = new WritePace({
+        look,
+        onHeldBack: (_waitedMs, isAdmitted) => heldBack.inc({ outcome: isAdmitted ? 'admitted' : 'refused' }),
+      });
+      gauge(
+        'events_behind_seconds',
+        'How long the oldest event has waited to be given to its consumers, under load',
+        () => {
+          return pace.stats().behindMs / 1_000;
+        },
+      );
+      return pace;
     },
     watchPool(database) {
       gauge('pool_connections', 'Connections of the pool', () => database.stats().total);

@@ -8,6 +8,7 @@ import {
   provideEventContext,
   type RunningConsumer,
   startRelay,
+  watchProgress,
 } from '@eligo/events';
 import { currentRequest, isRequestId, newRequestId, withRequestContext } from '@eligo/rpc';
 import type { ConnectEvents } from './event-bus.ts';
@@ -51,6 +52,7 @@ export const connectNatsEvents: ConnectEvents = async (options) => {
       metrics.gauge('dead_letters', 'Events that were put aside', () => countDeadLetters(database));
       return startRelay({ database, service, connection, logger, stream: { replicas: streamReplicas } });
     },
+    watchProgress: (database) => watchProgress(database, connection, service),
     startConsumer(database, definition: ConsumerDefinition) {
       const running = consume({
         ...definition,

@@ -68,8 +68,9 @@ export class RunningService {
   }
 
   async #stop(): Promise<void> {
-    const { server, jobs, built, events, peers, database, tracing, logger } = this.#assembly;
+    const { server, jobs, built, events, peers, database, tracing, logger, pace } = this.#assembly;
     logger.info({ inFlight: server.inFlight }, 'stopping');
+    pace.stop();
     // No new call, run or event; those under way end by themselves, all within the same wait.
     await Promise.all([
       this.#stopCalls(),
