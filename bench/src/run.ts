@@ -10,6 +10,7 @@ import { newHome } from './homes.ts';
 import { againstFloor } from './operations/against-floor.ts';
 import { confirm } from './operations/confirm.ts';
 import { createSession } from './operations/create-session.ts';
+import { keepUp } from './operations/keep-up.ts';
 import { latency } from './operations/latency.ts';
 import { listPricesDeep, listPricesLarge, listPricesOf } from './operations/list-prices.ts';
 import { readPriceOf } from './operations/read-price.ts';
@@ -49,6 +50,7 @@ const measures = {
   'refund-floor': againstFloor('refund', 'bare'),
   'refund-floor-calls': againstFloor('refund', 'calls'),
   webhook,
+  'keep-up': keepUp,
   latency,
 } satisfies Partial<Record<Operation, (bench: Bench) => Promise<Compared>>>;
 
