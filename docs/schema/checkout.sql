@@ -195,6 +195,8 @@ alter table idempotency_keys enable row level security;
 alter table idempotency_keys force row level security;
 create policy finder_prunes on idempotency_keys for delete to eligo_finder
   using (((state = 'finished'::text) AND (created_at < (now() - '30 days'::interval))));
+create policy finder_prunes_released on idempotency_keys for delete to eligo_finder
+  using (((state = 'in_progress'::text) AND (attempt_id IS NULL) AND (lease_until < now()) AND (created_at < (now() - '30 days'::interval))));
 create policy finder_sees on idempotency_keys for select to eligo_finder
   using (true);
 create policy scope on idempotency_keys for all to eligo_checkout
@@ -1519,7 +1521,7 @@ CREATE OR REPLACE FUNCTION checkout.prune_idempotency_keys(batch integer)
 AS $function$
     with old as (
       select account_id, test_mode, endpoint, key from idempotency_keys
-      where state = 'finished' and created_at < now() - interval '30 days'
+      where (state = 'finished' or (attempt_id is null and lease_until < now())) and created_at < now() - interval '30 days'
       order by created_at limit batch
     ), gone as (
       delete from idempotency_keys k using old

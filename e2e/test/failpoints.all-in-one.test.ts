@@ -4,6 +4,7 @@ import { pageCrashes, shortPageCrashes } from '../src/crashes/page-crashes.ts';
 import { crossWithRetries, isLongRun } from '../src/crashes/plan.ts';
 import { refundCrashes, shortRefundCrashes } from '../src/crashes/refund-crashes.ts';
 import { runConfirmCrash } from '../src/crashes/run-confirm-crash.ts';
+import { lateCrashes, runLateCrash } from '../src/crashes/run-late-crash.ts';
 import { lostAnswers, runAnotherKeyWhileUnknown, runLostAnswer } from '../src/crashes/run-lost-answer.ts';
 import { runPageCrash, runSetUpCrash } from '../src/crashes/run-page-crash.ts';
 import { runRefundCrash } from '../src/crashes/run-refund-crash.ts';
@@ -15,6 +16,12 @@ describe('all-in-one, when the process is killed or answers are lost', () => {
   for (const { crash, retry } of crossWithRetries(confirmCrashes, isLongRun)) {
     it(`a confirm converges: ${crash.name} (${crash.failpoint}), ${retry}`, async () => {
       await runConfirmCrash(await stage(), crash, retry);
+    }, 180_000);
+  }
+
+  for (const { crash, retry } of crossWithRetries(lateCrashes, isLongRun)) {
+    it(`a charge that came too late is canceled: ${crash.name} (${crash.failpoint}), ${retry}`, async () => {
+      await runLateCrash(await stage(), crash.failpoint, retry);
     }, 180_000);
   }
 

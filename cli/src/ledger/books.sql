@@ -77,11 +77,11 @@ with processor_charges as (
   from checkout.sessions s
   where s.status = 'complete' and s.amount_received_cents not in (0, s.amount_eligible_cents, s.amount_total_cents)
   union all
-  -- One whose payment came apart is canceled, and what it received is to go back by a command.
+  -- One whose payment came apart is canceled or has expired, and what it received goes back by a command.
   select case when exists (select from checkout.outbox o where o.aggregate_id = s.id and o.type = 'command.refund') then 'unsettled' else 'wrong' end,
     'open_session_received_money', s.account_id, s.test_mode, s.id, s.amount_received_cents::text
   from checkout.sessions s
-  where s.status in ('open', 'expired', 'canceled') and s.amount_received_cents > case when s.status = 'canceled' then s.amount_refunded_cents else 0 end
+  where s.status in ('open', 'expired', 'canceled') and s.amount_received_cents > case when s.status in ('canceled', 'expired') then s.amount_refunded_cents else 0 end
     and not exists (select from checkout.payment_plans p
       where (p.account_id, p.test_mode, p.session_id) = (s.account_id, s.test_mode, s.id) and p.state in ('running', 'releasing'))
   union all

@@ -9,6 +9,7 @@ import {
   linkAttempt,
   pruneKeys,
   releaseKey,
+  releaseKeyOfAttempt,
   requestHash,
   unlinkAttempt,
   withTx,
@@ -168,6 +169,49 @@ describe('a key', () => {
     expect(await pruneKeys(database)).toBe(1);
     expect(await findKey(database, scope, old)).toBeUndefined();
     expect(await findKey(database, scope, open)).toEqual({ outcome: 'in_use' });
+  });
+});
+
+describe('a key whose attempt was given up', () => {
+  const age = (use: KeyUse) =>
+    on.admin(
+      `update alpha.idempotency_keys set created_at = now() - interval '31 days', lease_until = now() - interval '1 s'
+       where key = $1 and endpoint = $2`,
+      [use.key, use.endpoint],
+    );
+
+  test('is free at once when its attempt was sent and charged nothing, and whoever held it before cannot end the next lease', async () => {
+    count += 1;
+    const use = useOf({ a: 1 });
+    await claim(use);
+    await withTx(database, scope, (tx) => linkAttempt(tx, scope, use, 'fatt_late'));
+    await withTx(database, scope, (tx) => releaseKeyOfAttempt(tx, scope, 'fatt_late'));
+    expect(await claim(use)).toEqual({ outcome: 'claimed', epoch: 3, attemptId: undefined });
+    await withTx(database, scope, (tx) => releaseKey(tx, scope, use, 1));
+    expect(await findKey(database, scope, use)).toEqual({ outcome: 'in_use' });
+  });
+
+  test('is pruned after thirty days; one with an attempt never is, nor one that is being used', async () => {
+    count += 1;
+    const [released, begun, used] = ['released', 'begun', 'used'].map((name) =>
+      useOf({ a: 1 }, { endpoint: `POST /v1/${name}` }),
+    ) as [KeyUse, KeyUse, KeyUse];
+    for (const use of [released, begun, used]) await claim(use);
+    await withTx(database, scope, async (tx) => {
+      await linkAttempt(tx, scope, released, 'fatt_released');
+      await linkAttempt(tx, scope, begun, 'fatt_begun');
+      await unlinkAttempt(tx, scope, 'fatt_released');
+    });
+    for (const use of [released, begun, used]) await age(use);
+    await on.admin("update alpha.idempotency_keys set lease_until = now() + interval '1 minute' where endpoint = $1", [
+      used.endpoint,
+    ]);
+    expect(await pruneKeys(database)).toBe(1);
+    const left = await on.admin(
+      'select endpoint from alpha.idempotency_keys where endpoint = any($1) order by endpoint',
+      [[released, begun, used].map(({ endpoint }) => endpoint)],
+    );
+    expect(left).toEqual([{ endpoint: begun.endpoint }, { endpoint: used.endpoint }]);
   });
 });
 

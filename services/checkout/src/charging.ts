@@ -2,13 +2,16 @@ import type { Database } from '@eligo/postgres';
 import type { Processors } from '@eligo/processor';
 import { declareFailpoints, type Logger } from '@eligo/service';
 import type { Clock } from '@eligo/values';
+import type { PaymentTurns } from './actions/payment-turn.ts';
 
-/** How long each part of a charge may take. Together they stay under the 9 s after which clients stop waiting (decisions 7). */
+/** How long each part of a charge may take. An answer is due within the 9 s after which clients stop waiting (decisions 1.4). */
 export interface ChargeBudgets {
   /** For the rows and the leases of a claim. */
   readonly lockMs: number;
-  /** For other payments of the customer or with the card to end. */
-  readonly turnMs: number;
+  /** From a confirm's arrival to its answer: for other payments of the customer or with the card to end, for the processor, and to settle. */
+  readonly answerMs: number;
+  /** Kept of that for what follows the processor's last answer. */
+  readonly settleMs: number;
   /** For all calls to the processor that one request makes. */
   readonly callMs: number;
   /** How long a claim lasts; longer than the call and its margin, or a live charge could be taken over. */
@@ -27,11 +30,13 @@ export interface Charging {
   readonly logger: Logger;
   readonly failpoint: (name: ChargeFailpoint) => Promise<void> | undefined;
   readonly budgets: ChargeBudgets;
+  readonly turns: PaymentTurns;
 }
 
 export const defaultBudgets: ChargeBudgets = {
   lockMs: 1_000,
-  turnMs: 1_500,
+  answerMs: 8_500,
+  settleMs: 1_000,
   callMs: 6_000,
   leaseMs: 30_000,
   marginMs: 2_000,

@@ -7,6 +7,7 @@ import type { ServiceComposition, ServiceContext } from '@eligo/service';
 import { chargeAtOnce } from './actions/charge-at-once.ts';
 import { createTestPaymentMethod } from './actions/create-test-payment-method.ts';
 import { letHoldsGo } from './actions/let-holds-go.ts';
+import { openPaymentTurns } from './actions/payment-turn.ts';
 import type { Charging } from './charging.ts';
 import { type CheckoutSettings, readCheckoutSettings } from './config.ts';
 import { renewals } from './consumers/renewals.ts';
@@ -37,7 +38,9 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
     const { database, clock, logger, failpoint, settings } = context;
     const processors = openOwnProcessors(context);
     watchChargeWork(context);
-    const charging: Charging = { database, processors, clock, logger, failpoint, budgets: settings.budgets };
+    const { budgets } = settings;
+    const turns = openPaymentTurns();
+    const charging: Charging = { database, processors, clock, logger, failpoint, budgets, turns };
     const resources: Resources = {
       ...charging,
       catalog: context.client(CatalogService),

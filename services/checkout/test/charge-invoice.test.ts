@@ -33,6 +33,20 @@ const attemptOf = async ({ operationId }: InvoiceCharge) => {
   return attempt;
 };
 
+const unknown = { outcome: 'unknown', intent: undefined, failureCode: null, declineCode: null };
+const attemptsUnder = ({ operationId }: InvoiceCharge) =>
+  world.test.admin<{ status: string; code: string | null; payment_intent_id: string }>(
+    `select status, failure_code as code, payment_intent_id from checkout.charge_attempts where operation_id = $1
+     order by created_at`,
+    [operationId],
+  );
+const comeTooLate = ({ operationId }: InvoiceCharge) =>
+  world.test.admin(
+    `update checkout.charge_attempts set confirm_until = least(confirm_until, now() - interval '1 second')
+     where operation_id = $1`,
+    [operationId],
+  );
+
 describe("billing's operation", () => {
   it.each([
     ['amount', { amountCents: cents(2_501) }],
@@ -88,6 +102,64 @@ describe("billing's operation", () => {
     await ask(charge);
     expect(await ask({ ...charge, operationId: newId('charge_attempt') })).toMatchObject({ outcome: 'unknown' });
     expect(await ask(charge)).toMatchObject({ outcome: 'succeeded' });
+  });
+
+  it('is charged anew under the same id when its charge did not set out in time: an outage is no decline', async () => {
+    for (const call of ['payment_intents.create', 'payment_intents.confirm']) {
+      const charge = await newCharge();
+      await world.fault({ call, kind: 'drop_before', times: 1 });
+      expect(await ask(charge)).toEqual(unknown);
+      const hours = world.chargingWith(() => ({ isDown: () => true }));
+      for (let round = 0; round < 3; round++) {
+        await comeTooLate(charge);
+        await world.lapseLeases();
+        await sweepCharges(hours);
+        expect(await chargeInvoice(hours, world.scope, charge)).toEqual(unknown);
+      }
+      await comeTooLate(charge);
+      await world.lapseLeases();
+      await sweepCharges(world.charging);
+      expect(await ask(charge)).toMatchObject({ outcome: 'succeeded', intent: { amountReceivedCents: 2_500 } });
+      expect(await ask(charge)).toMatchObject({ outcome: 'succeeded' });
+      const attempts = await attemptsUnder(charge);
+      expect(attempts.at(-1)).toMatchObject({ status: 'succeeded' });
+      expect(
+        attempts.slice(0, -1).every(({ status, code }) => status === 'abandoned' && code === 'canceled_late'),
+      ).toBe(true);
+      expect(new Set(attempts.map(({ payment_intent_id }) => payment_intent_id)).size).toBe(attempts.length);
+    }
+  });
+
+  it('cancels by itself what came too late when it is asked again, and then charges', async () => {
+    const charge = await newCharge();
+    await world.fault({ call: 'payment_intents.confirm', kind: 'drop_before', times: 1 });
+    await ask(charge);
+    await comeTooLate(charge);
+    expect(await ask(charge)).toEqual(unknown);
+    expect(await ask(charge)).toMatchObject({ outcome: 'succeeded' });
+    expect(await attemptsUnder(charge)).toMatchObject([{ status: 'abandoned' }, { status: 'succeeded' }]);
+  });
+
+  it('is settled when it was charged in time and that is found out later', async () => {
+    const charge = await newCharge();
+    await world.fault({ call: 'payment_intents.confirm', kind: 'drop_after', times: 1 });
+    await ask(charge);
+    await comeTooLate(charge);
+    await world.lapseLeases();
+    await sweepCharges(world.charging);
+    expect(await ask(charge)).toMatchObject({ outcome: 'succeeded' });
+    expect(await attemptsUnder(charge)).toHaveLength(1);
+  });
+
+  it('that came too late leaves the invoice to another one, and is then not begun anew', async () => {
+    const charge = await newCharge();
+    await world.fault({ call: 'payment_intents.confirm', kind: 'drop_before', times: 1 });
+    await ask(charge);
+    await comeTooLate(charge);
+    await ask(charge);
+    expect(await ask({ ...charge, operationId: newId('charge_attempt') })).toMatchObject({ outcome: 'succeeded' });
+    expect(await ask(charge)).toMatchObject({ outcome: 'abandoned' });
+    expect(await attemptsUnder(charge)).toMatchObject([{ status: 'abandoned' }]);
   });
 
   it('is declined when its card says no', async () => {

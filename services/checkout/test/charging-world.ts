@@ -12,6 +12,7 @@ import { waitUntil } from '@eligo/testkit';
 import { type ConfirmRequest, confirmSession } from '../src/actions/confirm-session.ts';
 import { createCustomer } from '../src/actions/create-customer.ts';
 import { createTestPaymentMethod } from '../src/actions/create-test-payment-method.ts';
+import { openPaymentTurns } from '../src/actions/payment-turn.ts';
 import type { ChargeBudgets, Charging } from '../src/charging.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
@@ -84,10 +85,12 @@ export async function openChargingWorld(budgets: Partial<ChargeBudgets> = {}): P
   const charging: Charging = {
     ...world.resources,
     processors,
+    turns: openPaymentTurns(),
     failpoint: (name) => failpoint(name),
     budgets: {
       lockMs: 1_000,
-      turnMs: 1_000,
+      answerMs: 3_000,
+      settleMs: 500,
       callMs: 1_500,
       leaseMs: 4_000,
       marginMs: 500,

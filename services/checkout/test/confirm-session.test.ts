@@ -283,7 +283,7 @@ describe('at once', () => {
   it('12 sessions of one customer with one card each have their turn', async () => {
     const card = await world.card('hsa');
     const sessions = await Promise.all(Array.from({ length: 12 }, () => world.mixedSession(card)));
-    const patient = { ...world.charging, budgets: { ...world.charging.budgets, turnMs: 30_000 } };
+    const patient = { ...world.charging, budgets: { ...world.charging.budgets, answerMs: 30_000 } };
     const answers = await Promise.all(sessions.map((session) => world.confirm(session, card, {}, patient)));
     expect(answers.map(({ session }) => session?.status)).toEqual(sessions.map(() => 'complete'));
     for (const session of sessions) expect(await world.charges(session)).toHaveLength(1);

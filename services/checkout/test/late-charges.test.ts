@@ -327,6 +327,17 @@ describe('a charge that came too late', () => {
     },
   );
 
+  it('is asked about again without counting it when the processor has no time for its cancellation', async () => {
+    const begun = await begin();
+    await lost(begun, 'no time');
+    await comeTooLate(begun.session);
+    await world.fault({ call: 'payment_intents.cancel', kind: 'rate_limited', delay_ms: 7_000, times: 1 });
+    await sweep();
+    expect(await attemptsOf(begun.session)).toMatchObject([{ status: 'unknown', checks: 1 }]);
+    await sweep();
+    expect(await statusesOf(begun.session)).toEqual(['abandoned']);
+  });
+
   const places: ChargeFailpoint[] = ['late.processor_answered', 'late.before_abandon_commit', 'late.abandoned'];
   it.each(places)('converges when its cancellation fails at %s', async (place) => {
     const begun = await begin();

@@ -1,9 +1,11 @@
+import { Failure } from '@eligo/failures';
 import { withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { completeSession } from '../src/actions/complete-session.ts';
 import { cancelSession } from '../src/actions/end-session.ts';
 import { letHoldsGo } from '../src/actions/let-holds-go.ts';
+import type { Charging } from '../src/charging.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { liveAttempts } from '../src/store/charge-attempts.ts';
@@ -68,6 +70,29 @@ describe('the holds of a canceled session', () => {
     await letHoldsGo(world.charging, world.scope, session);
     expect(await statuses(session)).toEqual(['requires_capture', 'requires_capture']);
     await world.clearFaults();
+    await world.lapseLeases();
+    await sweepCharges(world.charging);
+    expect(await statuses(session)).toEqual(['canceled', 'canceled']);
+  });
+
+  it('wait later and later while no processor is configured for them, and are let go once one is', async () => {
+    const session = await canceledWithTwoHolds();
+    const of = () => {
+      throw new Failure('processor_not_configured');
+    };
+    const unconfigured: Charging = { ...world.charging, processors: { ...world.charging.processors, of } };
+    const seconds: number[] = [];
+    for (let round = 0; round < 4; round++) {
+      await world.lapseLeases();
+      await sweepCharges(unconfigured);
+      const [operation] = await world.test.admin<{ seconds: string }>(
+        `select extract(epoch from next_check_at - lease_until) as seconds from checkout.intent_operations
+         where payment_intent_id = $1`,
+        [session.paymentIntentIds[0]],
+      );
+      seconds.push(Math.round(Number(operation?.seconds)));
+    }
+    expect(seconds).toEqual([1, 5, 30, 60]);
     await world.lapseLeases();
     await sweepCharges(world.charging);
     expect(await statuses(session)).toEqual(['canceled', 'canceled']);

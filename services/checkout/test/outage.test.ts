@@ -307,6 +307,12 @@ describe('a charge that was begun and never sent', () => {
       const { session, card } = await unsent(end.name);
       expect(['canceled', 'expired']).toContain((await end(world.resources, world.scope, session.id)).status);
       expect(await attemptsOf(session)).toMatchObject([{ status: 'abandoned' }]);
+      // Its key is finished, and not in progress for ever.
+      const [kept] = await world.test.admin<{ state: string }>(
+        'select state from checkout.idempotency_keys where key = $1',
+        [end.name],
+      );
+      expect(kept?.state).toBe('finished');
       const refused = end === cancelSession ? 'checkout_session_canceled' : 'checkout_session_expired';
       await expect(world.confirm(session, card, { key: end.name })).rejects.toMatchObject({ code: refused });
       expect(await world.charges(session)).toEqual([]);

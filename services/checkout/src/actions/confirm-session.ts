@@ -21,7 +21,7 @@ import { refusalByStatus, refusalToConfirm } from '../domain/confirm-rules.ts';
 import { minimumChargeCents } from '../domain/payment-plan.ts';
 import type { Session } from '../domain/session.ts';
 import { findAttempt, liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
-import { takePaymentLocks } from '../store/payment-locks.ts';
+import { arePaymentLocksHeld, takePaymentLocks } from '../store/payment-locks.ts';
 import { type ChargeableCard, loadChargeFacts } from '../store/session-payments.ts';
 import { loadSession, lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
@@ -30,7 +30,7 @@ import { confirmAnswer, refusalAnswer, replayAnswer } from './confirm-answer.ts'
 import { driveAttempt } from './drive-attempt.ts';
 import { giveUpAttempt } from './give-up-attempt.ts';
 import { finishPaidSession } from './pay-session.ts';
-import { awaitTurn, NotItsTurn } from './payment-turn.ts';
+import { NotItsTurn, type PaymentTurn } from './payment-turn.ts';
 import type { SettledAttempt } from './settle-attempt.ts';
 import type { ClaimedCharge } from './settle-confirmed.ts';
 import { takeOverAttempt } from './take-over-attempt.ts';
@@ -82,14 +82,52 @@ export async function confirmSession(
     otherRequest: 'refuse',
   };
   await refuseWhileProcessorIsDown(charging, scope, request.sessionId, use);
-  const { lockMs, turnMs, callMs } = charging.budgets;
-  const claimed = await awaitTurn(turnMs, () =>
-    withTx(charging.database, scope, (tx) => claim(charging, tx, scope, request, use), { lockTimeoutMs: lockMs }),
+  const known = await answerOfBusyCard(charging, scope, request, use);
+  if (known !== undefined) return known;
+  const turn = charging.turns.enter(scope, request.paymentMethodId, charging.budgets);
+  try {
+    return await confirmInTurn(charging, scope, request, use, turn);
+  } finally {
+    turn.leave();
+  }
+}
+
+// A key that has its answer, or is in use, waits for nobody.
+async function answerOfBusyCard(
+  charging: Charging,
+  scope: Scope,
+  { paymentMethodId }: ConfirmRequest,
+  use: KeyUse,
+): Promise<ConfirmSessionResponse | undefined> {
+  if (paymentMethodId === null || !charging.turns.isBusy(scope, paymentMethodId)) return undefined;
+  const known = await findKey(charging.database, scope, use);
+  if (known?.outcome === 'finished') return replayAnswer(known.answer, true);
+  if (known?.outcome === 'other_request') throw new Failure('idempotency_key_reused');
+  if (known?.outcome === 'in_use') throw inUse();
+  return undefined;
+}
+
+async function confirmInTurn(
+  charging: Charging,
+  scope: Scope,
+  request: ConfirmRequest,
+  use: KeyUse,
+  turn: PaymentTurn,
+): Promise<ConfirmSessionResponse> {
+  const { lockMs, callMs } = charging.budgets;
+  const claimed = await turn.take(
+    () =>
+      withTx(charging.database, scope, (tx) => claim(charging, tx, scope, request, use, turn), {
+        lockTimeoutMs: lockMs,
+      }),
+    (wanted) => arePaymentLocksHeld(charging.database, scope, wanted),
   );
   if (claimed.kind === 'answer') return replayAnswer(claimed.answer, claimed.replayed);
+  turn.charge();
   await charging.failpoint('confirm.claimed');
 
-  const settled = await driveOrRelease(charging, scope, use, claimed, performance.now() + callMs);
+  const callsEndMs = Math.min(performance.now() + callMs, turn.deadlineMs);
+  const settled = await driveOrRelease(charging, scope, use, claimed, callsEndMs);
   if (settled === undefined) {
     await withTx(charging.database, scope, (tx) => releaseKey(tx, scope, use, claimed.epoch));
     await charging.failpoint('confirm.key_released');
@@ -147,7 +185,14 @@ async function processorOf(charging: Charging, scope: Scope, sessionId: string):
   }
 }
 
-async function claim(charging: Charging, tx: Tx, scope: Scope, request: ConfirmRequest, use: KeyUse): Promise<Claimed> {
+async function claim(
+  charging: Charging,
+  tx: Tx,
+  scope: Scope,
+  request: ConfirmRequest,
+  use: KeyUse,
+  turn: PaymentTurn,
+): Promise<Claimed> {
   // Sent together: one round trip for the session, the key and all that the decision depends on. The session first, as whoever settles or gives up
   // a charge takes it before the key.
   const attemptId = newId('charge_attempt');
@@ -167,7 +212,7 @@ async function claim(charging: Charging, tx: Tx, scope: Scope, request: ConfirmR
   const givenUp = await giveUpUnsent(tx, scope, live, ended);
   // Its own attempt came too late and was never sent: the key was taken from it, which raised the epoch.
   const epoch = key.attemptId !== undefined && givenUp.includes(key.attemptId) ? key.epoch + 1 : key.epoch;
-  const resumed = await resume(charging, tx, scope, key);
+  const resumed = await resume(charging, tx, scope, key, turn);
   if (resumed !== undefined) return resumed;
 
   const refusal = refusalToConfirm({ session, facts, live, at, features: request.features });
@@ -184,7 +229,7 @@ async function claim(charging: Charging, tx: Tx, scope: Scope, request: ConfirmR
   if (session.amountEligibleCents < minimumChargeCents) return completeUncharged(tx, scope, request, use, session, at);
   const { paymentMethod: card, eligibilityRecord } = facts;
   if (card === undefined || eligibilityRecord === undefined) throw new Error('refusals come before the charge');
-  const { attempt, claimed } = await reserve(charging, tx, scope, {
+  const { attempt, claimed } = await reserve(charging, tx, scope, turn, {
     attemptId,
     session,
     card,
@@ -204,14 +249,16 @@ async function resume(
   tx: Tx,
   scope: Scope,
   key: Extract<Claim, { outcome: 'claimed' }>,
+  turn: PaymentTurn,
 ): Promise<Claimed | undefined> {
   if (key.attemptId === undefined) return undefined;
   const { leaseMs } = charging.budgets;
   const claimed = await takeOverAttempt(charging, tx, scope, key.attemptId);
   if (claimed !== undefined) {
     // Its locks have lapsed with its lease. What was sent is settled whoever holds them now; what was not waits for its turn again.
-    if (claimed.status === 'created' && !(await takePaymentLocks(tx, scope, { ...locksOf(claimed), leaseMs })))
-      throw new NotItsTurn();
+    if (claimed.status === 'created' && !(await takeTurn(tx, scope, claimed, leaseMs, turn))) {
+      throw new NotItsTurn(partiesOf(claimed));
+    }
     return { kind: 'attempt', attempt: claimed, epoch: key.epoch };
   }
   const attempt = await findAttempt(tx, scope, key.attemptId);
@@ -235,8 +282,19 @@ async function giveUpUnsent(
   return givenUp;
 }
 
-function locksOf({ id, customerId, paymentMethodId }: Pick<ChargeAttempt, 'id' | 'customerId' | 'paymentMethodId'>) {
-  return { attemptId: id, customerId, paymentMethodId };
+function partiesOf({ customerId, paymentMethodId }: Pick<ChargeAttempt, 'customerId' | 'paymentMethodId'>) {
+  return { customerId, paymentMethodId };
+}
+
+async function takeTurn(
+  tx: Tx,
+  scope: Scope,
+  attempt: Pick<ChargeAttempt, 'id' | 'customerId' | 'paymentMethodId'>,
+  leaseMs: number,
+  turn: PaymentTurn,
+): Promise<boolean> {
+  const wanted = partiesOf(attempt);
+  return turn.isNext(wanted) && takePaymentLocks(tx, scope, { attemptId: attempt.id, ...wanted, leaseMs });
 }
 
 // Nothing, or less than the processor takes, is eligible: a normal outcome (interface, confirm rule 2). Takes no lock.
@@ -259,6 +317,7 @@ async function reserve(
   charging: Charging,
   tx: Tx,
   scope: Scope,
+  turn: PaymentTurn,
   charge: {
     attemptId: string;
     session: Session;
@@ -294,8 +353,9 @@ async function reserve(
     operationId: null,
   };
   const owners = { sessionId: session.id, invoiceId: null, subscriptionId: null };
-  const intent = await beginLockedAttempt(tx, scope, attempt, owners);
+  const wanted = partiesOf(attempt);
+  const intent = turn.isNext(wanted) ? await beginLockedAttempt(tx, scope, attempt, owners) : undefined;
   // Rolls everything back: nothing is left behind, and the key is free for the retry.
-  if (intent === undefined) throw new NotItsTurn();
+  if (intent === undefined) throw new NotItsTurn(wanted);
   return { attempt: attemptAsCreated(attempt), claimed: { session, intent } };
 }

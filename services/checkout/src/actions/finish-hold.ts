@@ -29,7 +29,7 @@ export async function finishHold(
 ): Promise<boolean> {
   const deadlineMs = performance.now() + timeoutMs;
   const remaining = () => Math.max(deadlineMs - performance.now(), 0);
-  const processor = charging.processors.of(scope);
+  const processor = await processorOf(charging, scope, operation);
   if (processor.isDown() || remaining() === 0) {
     await postpone(charging, scope, operation, { delayMs: whileDownMs, asked: false });
     return false;
@@ -49,6 +49,16 @@ export async function finishHold(
   await withTx(charging.database, scope, (tx) => record(tx, scope, operation, fate));
   await charging.failpoint('hold.recorded');
   return true;
+}
+
+// Throws where no processor serves this mode, with the operation postponed: it is looked at again later and later.
+async function processorOf(charging: Charging, scope: Scope, operation: IntentOperation): Promise<ProcessorPort> {
+  try {
+    return charging.processors.of(scope);
+  } catch (error) {
+    await postpone(charging, scope, operation, { delayMs: nextCheckDelayMs(operation.checks), asked: true });
+    throw error;
+  }
 }
 
 type Fate =

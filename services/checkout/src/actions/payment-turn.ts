@@ -1,29 +1,262 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Failure } from '@eligo/failures';
+import type { Scope } from '@eligo/postgres';
+
+/** Whom a payment needs for itself. */
+export interface PaymentParties {
+  readonly customerId: string | null;
+  readonly paymentMethodId: string;
+}
 
 /** Another payment holds the customer or the payment method. Thrown out of the transaction, so that nothing of it is left behind. */
 export class NotItsTurn extends Failure {
-  constructor() {
+  readonly wanted: PaymentParties | undefined;
+  constructor(wanted?: PaymentParties) {
     super('lock_timeout', { retryAfterSeconds: 1 });
+    this.wanted = wanted;
   }
 }
 
-const firstPauseMs = 20;
-const longestPauseMs = 200;
+/** A request's place in the lines of its card and its customer. `leave` it, whatever becomes of the request. */
+export interface PaymentTurn {
+  /** By when the request's calls to the processor end, on the clock of `performance.now()`, so that its answer is in time. */
+  readonly deadlineMs: number;
+  /** False when an earlier request of this process waits for the same customer or card: the caller must throw `NotItsTurn`. */
+  isNext(wanted: PaymentParties): boolean;
+  /**
+   * Runs a transaction that takes payment locks, when the request's turn has come, and again while another process holds them. In between neither
+   * a connection nor a row is held. Rejects with `NotItsTurn` as soon as the request can no longer be answered in time, and at once with anything
+   * else. `look` says whether the locks are held now, which costs less than to try.
+   */
+  take<Result>(claim: () => Promise<Result>, look: (wanted: PaymentParties) => Promise<boolean>): Promise<Result>;
+  /** The request charges the card now: how long that takes tells those behind it whether it is worth to wait. */
+  charge(): void;
+  leave(): void;
+}
 
-/**
- * Runs a transaction that takes payment locks; while another payment holds them, again after pauses with jitter, for at most `waitMs`. In between
- * neither a connection nor a row is held. Rejects with the last `NotItsTurn`, and at once with anything else.
- */
-export async function awaitTurn<Result>(waitMs: number, claim: () => Promise<Result>): Promise<Result> {
-  const giveUpMs = performance.now() + waitMs;
-  for (let longestMs = firstPauseMs; ; longestMs = Math.min(longestMs * 2, longestPauseMs)) {
-    try {
-      return await claim();
-    } catch (error) {
-      const pauseMs = longestMs * (0.5 + Math.random() / 2);
-      if (!(error instanceof NotItsTurn) || performance.now() + pauseMs > giveUpMs) throw error;
-      await pause(pauseMs);
-    }
+/** The lines of one process; across processes the leases of the locks decide. */
+export interface PaymentTurns {
+  /** Whether a payment with the card is under way or waits. */
+  isBusy(scope: Scope, paymentMethodId: string): boolean;
+  /** Joins the line of a card, if it is known. Throws `NotItsTurn` when the line is full, or too long to be answered in time. */
+  enter(
+    scope: Scope,
+    paymentMethodId: string | null,
+    budgets: { readonly answerMs: number; readonly settleMs: number },
+  ): PaymentTurn;
+}
+
+// A card that answers within 20 ms serves four hundred in its time; behind a hundred others nobody is likely to be answered before the client gives up.
+const mostInLine = 100;
+// An account may have a quarter of all places, so that none can take the others'. Each is a few hundred bytes.
+const mostOfAccount = 500;
+const mostInAll = 2_000;
+// What a charge is taken to last before one was seen, and at least: two calls and two commits.
+const leastChargeMs = 100;
+// How often whoever is first in line looks whether another process has let go.
+const lookMs = { least: 15, most: 40 };
+// A process that has held a card for so long without a break leaves it free for longer than the others' longest look, or they would never see it
+// free: each of them has its turn after a quarter of a second of ours, or after one charge that takes longer.
+const unbrokenMs = 250;
+const breakMs = 60;
+
+interface Ticket {
+  readonly number: number;
+  readonly account: string;
+  readonly deadlineMs: number;
+  readonly lines: Set<string>;
+  holding: boolean;
+  chargingSinceMs: number | undefined;
+  wake: (() => void) | undefined;
+}
+
+interface Line {
+  /** In the order in which they came. */
+  readonly tickets: Ticket[];
+  chargeMs: number | undefined;
+  heldMs: number;
+  freeAtMs: number;
+}
+
+/** Opens the lines of a process. */
+export function openPaymentTurns(): PaymentTurns {
+  const lines = new Map<string, Line>();
+  const ofAccount = new Map<string, number>();
+  let issued = 0;
+  let waiting = 0;
+  // By mode, since test and live have processors of their own: what a charge took lately.
+  const lately = new Map<boolean, number>();
+
+  function join(ticket: Ticket, name: string): void {
+    if (ticket.lines.has(name)) return;
+    ticket.lines.add(name);
+    const line = lines.get(name) ?? { tickets: [], chargeMs: undefined, heldMs: 0, freeAtMs: 0 };
+    lines.set(name, line);
+    const after = line.tickets.findIndex((other) => other.number > ticket.number);
+    line.tickets.splice(after === -1 ? line.tickets.length : after, 0, ticket);
   }
+
+  const isFirst = (ticket: Ticket, names: Iterable<string>) =>
+    [...names].every((name) => {
+      const tickets = lines.get(name)?.tickets ?? [];
+      return tickets.every((other) => other === ticket || (other.number > ticket.number && !other.holding));
+    });
+
+  // Whether the request can still be answered, if each charge before it takes as long as the last ones did.
+  function isHopeless(ticket: Ticket, testMode: boolean, nowMs: number): boolean {
+    let longestMs = 0;
+    for (const name of ticket.lines) {
+      const line = lines.get(name);
+      if (line === undefined) continue;
+      const chargeMs = line.chargeMs ?? lately.get(testMode) ?? leastChargeMs;
+      const before = line.tickets.filter(
+        (other) => other !== ticket && (other.holding || other.number < ticket.number),
+      );
+      const doneMs = before.reduce(
+        (sum, { chargingSinceMs }) =>
+          sum + (chargingSinceMs === undefined ? 0 : Math.min(nowMs - chargingSinceMs, chargeMs)),
+        0,
+      );
+      longestMs = Math.max(longestMs, (before.length + 1) * chargeMs - doneMs);
+    }
+    return nowMs + Math.max(longestMs, leastChargeMs) > ticket.deadlineMs;
+  }
+
+  // Also those at the end: whoever can no longer be answered in time is told at once.
+  function wakeOthers({ lines: names }: Ticket): void {
+    const others = new Set([...names].flatMap((name) => lines.get(name)?.tickets ?? []));
+    for (const other of others) other.wake?.();
+  }
+
+  function leave(ticket: Ticket, testMode: boolean): void {
+    const nowMs = performance.now();
+    const tookMs = ticket.chargingSinceMs === undefined ? undefined : nowMs - ticket.chargingSinceMs;
+    if (tookMs !== undefined) lately.set(testMode, average(lately.get(testMode), tookMs));
+    for (const name of ticket.lines) {
+      const line = lines.get(name);
+      if (line === undefined) continue;
+      const at = line.tickets.indexOf(ticket);
+      if (at >= 0) line.tickets.splice(at, 1);
+      if (line.tickets.length === 0) {
+        lines.delete(name);
+        continue;
+      }
+      if (tookMs !== undefined) {
+        line.chargeMs = average(line.chargeMs, tookMs);
+        line.heldMs += tookMs;
+        if (line.heldMs >= unbrokenMs) {
+          line.heldMs = 0;
+          line.freeAtMs = nowMs + breakMs;
+        }
+      }
+    }
+    wakeOthers(ticket);
+  }
+
+  const lineOf = (scope: Scope, kind: 'customer' | 'payment_method', id: string) =>
+    `${scope.accountId} ${scope.testMode} ${kind} ${id}`;
+
+  return {
+    isBusy: (scope, paymentMethodId) => lines.has(lineOf(scope, 'payment_method', paymentMethodId)),
+    enter(scope, paymentMethodId, { answerMs, settleMs }) {
+      const account = `${scope.accountId} ${scope.testMode}`;
+      const places = ofAccount.get(account) ?? 0;
+      const card = paymentMethodId === null ? undefined : lineOf(scope, 'payment_method', paymentMethodId);
+      const isFull = card !== undefined && (lines.get(card)?.tickets.length ?? 0) >= mostInLine;
+      if (isFull || places >= mostOfAccount || waiting >= mostInAll) throw new NotItsTurn();
+      issued += 1;
+      const ticket: Ticket = {
+        ...{ number: issued, account, deadlineMs: performance.now() + answerMs - settleMs, lines: new Set() },
+        ...{ holding: false, chargingSinceMs: undefined, wake: undefined },
+      };
+      const { testMode } = scope;
+      const joinAll = ({ customerId, paymentMethodId: id }: PaymentParties) => {
+        if (customerId !== null) join(ticket, lineOf(scope, 'customer', customerId));
+        join(ticket, lineOf(scope, 'payment_method', id));
+      };
+      waiting += 1;
+      ofAccount.set(account, places + 1);
+      if (card !== undefined) join(ticket, card);
+      let left = false;
+
+      async function untilFirst(): Promise<void> {
+        for (;;) {
+          const nowMs = performance.now();
+          if (isHopeless(ticket, testMode, nowMs)) throw new NotItsTurn();
+          if (isFirst(ticket, ticket.lines)) break;
+          await woken(ticket, ticket.deadlineMs - leastChargeMs - nowMs);
+        }
+        const freeAtMs = Math.max(...[...ticket.lines].map((name) => lines.get(name)?.freeAtMs ?? 0), 0);
+        const breakLeftMs = freeAtMs - performance.now();
+        if (breakLeftMs > 0) await pause(breakLeftMs);
+      }
+
+      return {
+        deadlineMs: ticket.deadlineMs,
+        isNext(wanted) {
+          joinAll(wanted);
+          return isFirst(ticket, ticket.lines);
+        },
+        async take(claim, look) {
+          for (;;) {
+            await untilFirst();
+            try {
+              ticket.holding = true;
+              return await claim();
+            } catch (error) {
+              ticket.holding = false;
+              // Who came before may have waited for it only because it held its place for the try.
+              wakeOthers(ticket);
+              if (!(error instanceof NotItsTurn) || error.wanted === undefined) throw error;
+              joinAll(error.wanted);
+              if (isFirst(ticket, ticket.lines)) await untilFree(ticket, error.wanted, look);
+            }
+          }
+        },
+        charge() {
+          ticket.chargingSinceMs = performance.now();
+        },
+        leave() {
+          if (left) return;
+          left = true;
+          waiting -= 1;
+          const others = (ofAccount.get(account) ?? 1) - 1;
+          if (others === 0) ofAccount.delete(account);
+          else ofAccount.set(account, others);
+          leave(ticket, testMode);
+        },
+      };
+    },
+  };
+}
+
+// Another process holds them. Bounded by the request's own time, and by the look's.
+async function untilFree(
+  { deadlineMs }: Ticket,
+  wanted: PaymentParties,
+  look: (wanted: PaymentParties) => Promise<boolean>,
+): Promise<void> {
+  do {
+    const pauseMs = lookMs.least + Math.random() * (lookMs.most - lookMs.least);
+    if (performance.now() + pauseMs + leastChargeMs > deadlineMs) throw new NotItsTurn(wanted);
+    await pause(pauseMs);
+  } while (await look(wanted));
+}
+
+// Resolves when somebody before it has left, or its time is over.
+function woken(ticket: Ticket, mostMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => ticket.wake?.(), Math.max(mostMs, 0));
+    ticket.wake = () => {
+      clearTimeout(timer);
+      ticket.wake = undefined;
+      resolve();
+    };
+  });
+}
+
+// The last ones count most: a processor that has become slow shows within two charges.
+function average(before: number | undefined, tookMs: number): number {
+  const latest = Math.max(tookMs, 1);
+  return before === undefined ? latest : (before + latest) / 2;
 }

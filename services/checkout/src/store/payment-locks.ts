@@ -1,4 +1,4 @@
-import { type Scope, scoped, type Tx } from '@eligo/postgres';
+import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
 
 /**
  * The text that takes the locks of an attempt and returns a row for each that it got, to be a part of a larger statement. The parameters are `$1`
@@ -47,6 +47,26 @@ export async function takePaymentLocks(
 /** How many locks an attempt takes: the payment method, and the customer where it has one. */
 export function locksWanted(customerId: string | null): number {
   return customerId === null ? 1 : 2;
+}
+
+const held = scoped<{ held: boolean }>(
+  'checkout.payment_locks_held',
+  `select exists (
+     select from checkout.payment_locks l
+     where l.account_id = $1 and l.test_mode = $2 and l.kind = 'customer' and l.id = $3 and l.lease_until >= clock_timestamp()
+   ) or exists (
+     select from checkout.payment_locks l
+     where l.account_id = $1 and l.test_mode = $2 and l.kind = 'payment_method' and l.id = $4 and l.lease_until >= clock_timestamp()
+   ) as held`,
+);
+
+/** Whether a live attempt holds the customer or the payment method now. */
+export async function arePaymentLocksHeld(
+  db: Db,
+  scope: Scope,
+  wanted: { customerId: string | null; paymentMethodId: string },
+): Promise<boolean> {
+  return (await db.row(held, scope, [wanted.customerId, wanted.paymentMethodId]))?.held ?? false;
 }
 
 // In the same order: whoever takes them waits for a row that is being deleted, with the one before it in hand.

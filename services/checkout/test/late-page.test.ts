@@ -1,0 +1,167 @@
+import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { completeSession } from '../src/actions/complete-session.ts';
+import { cancelSession } from '../src/actions/end-session.ts';
+import type { Charging } from '../src/charging.ts';
+import type { PaymentMethod } from '../src/domain/payment-method.ts';
+import type { Session } from '../src/domain/session.ts';
+import { sweepCharges } from '../src/jobs/sweep-charges.ts';
+import { loadSession } from '../src/store/sessions.ts';
+import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
+import { start } from './world.ts';
+
+let world: ChargingWorld;
+beforeAll(async () => {
+  world = await openChargingWorld();
+});
+afterAll(() => world.close());
+afterEach(async () => {
+  turnFailpointsOff();
+  world.clock.set(start);
+  await world.clearFaults();
+});
+
+const pay = (session: Session, cards: PaymentMethod[], charging: Charging = world.charging) =>
+  completeSession(charging, world.scope, {
+    sessionId: session.id,
+    paymentMethodIds: cards.map((card) => card.id),
+    shippingDetails: null,
+  });
+const reload = (session: Session) => loadSession(world.database, world.scope, session.id);
+const down = () => world.chargingWith(() => ({ isDown: () => true }));
+async function sweep(charging: Charging = world.charging, rounds = 4): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    await world.lapseLeases();
+    await sweepCharges(charging);
+  }
+}
+const attemptsOf = (session: Session) =>
+  world.test.admin<{ leg: string; status: string }>(
+    'select leg, status from checkout.charge_attempts where subject_id = $1 order by created_at',
+    [session.id],
+  );
+const captured = async (session: Session) =>
+  (await world.charges(session)).map(({ amount_captured }) => amount_captured).filter((amount) => amount > 0);
+async function comeTooLate({ id }: Session): Promise<void> {
+  for (const [table, column] of [
+    ['charge_attempts', 'subject_id'],
+    ['payment_plans', 'session_id'],
+  ]) {
+    await world.test.admin(
+      `update checkout.${table} set confirm_until = least(confirm_until, now() - interval '1 second') where ${column} = $1`,
+      [id],
+    );
+  }
+}
+const inTime = 'The payment did not go through in time, and no card was charged. Pay again.';
+
+interface Begun {
+  readonly session: Session;
+  readonly cards: PaymentMethod[];
+}
+// A shopper’s payment whose n-th call of this name fails so.
+async function begun(call: string, kind: string, skip = 0): Promise<Begun> {
+  const cards = await Promise.all([world.card('hsa'), world.card('credit')]);
+  const session = await world.mixedSession(cards[0]);
+  if (skip === 0) await world.fault({ call, kind, times: 1 });
+  else {
+    turnFailpointsOn();
+    armFailpoint('plan.attempt_begun', { action: 'error', skip });
+    await expect(pay(session, cards)).rejects.toThrow();
+    turnFailpointsOff();
+    await world.fault({ call, kind, times: 1 });
+    await sweep(world.charging, 1);
+    return { session, cards };
+  }
+  expect((await pay(session, cards)).status).toBe('open');
+  return { session, cards };
+}
+
+describe('a payment on the page that did not go through in time', () => {
+  it.each([
+    ['was never sent', 'payment_intents.create'],
+    ['was lost on its way', 'payment_intents.confirm'],
+  ])('charges nothing when its first card’s charge %s, and the shopper may pay again', async (_, call) => {
+    const { session, cards } = await begun(call, 'drop_before');
+    await comeTooLate(session);
+    await sweep();
+    expect(await reload(session)).toMatchObject({
+      ...{ status: 'open', amountReceivedCents: 0, nextAction: { type: 'payment_failed', message: inTime } },
+    });
+    expect(await attemptsOf(session)).toEqual([{ leg: 'health', status: 'abandoned' }]);
+    expect(await captured(session)).toEqual([]);
+    expect((await pay(session, cards)).status).toBe('complete');
+    expect((await captured(session)).toSorted()).toEqual([4_000, 6_000]);
+  });
+
+  it('gives up what was not sent while the processor is still down, and cancels what was sent once it is back', async () => {
+    const unsent = await begun('payment_intents.create', 'drop_before');
+    const sent = await begun('payment_intents.confirm', 'drop_before');
+    for (const { session } of [unsent, sent]) await comeTooLate(session);
+    await sweep(down());
+    expect(await attemptsOf(unsent.session)).toEqual([{ leg: 'health', status: 'abandoned' }]);
+    expect(await attemptsOf(sent.session)).toEqual([{ leg: 'health', status: 'unknown' }]);
+    await sweep();
+    expect(await attemptsOf(sent.session)).toEqual([{ leg: 'health', status: 'abandoned' }]);
+    expect((await reload(sent.session))?.nextAction).toMatchObject({ message: inTime });
+  });
+
+  it('lets the health card’s hold go when the other card’s charge was lost', async () => {
+    const { session, cards } = await begun('payment_intents.confirm', 'drop_before', 1);
+    expect(await attemptsOf(session)).toMatchObject([{ status: 'succeeded' }, { status: 'unknown' }]);
+    await comeTooLate(session);
+    await sweep();
+    expect(await attemptsOf(session)).toMatchObject([{ status: 'released' }, { status: 'abandoned' }]);
+    expect(await captured(session)).toEqual([]);
+    expect((await reload(session))?.nextAction).toMatchObject({ type: 'payment_failed', message: inTime });
+    expect((await pay(session, cards)).status).toBe('complete');
+  });
+
+  it('begins no second card after its time', async () => {
+    const cards = await Promise.all([world.card('hsa'), world.card('credit')]);
+    const session = await world.mixedSession(cards[0]);
+    turnFailpointsOn();
+    armFailpoint('charge.settled', { action: 'error' });
+    await expect(pay(session, cards)).rejects.toThrow();
+    turnFailpointsOff();
+    await comeTooLate(session);
+    await sweep();
+    expect(await attemptsOf(session)).toEqual([{ leg: 'health', status: 'released' }]);
+    expect(await captured(session)).toEqual([]);
+  });
+
+  it('has new time when the shopper gives the second card', async () => {
+    const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
+    const session = await world.mixedSession(hsa);
+    await pay(session, [hsa]);
+    await comeTooLate(session);
+    expect((await pay(session, [credit])).status).toBe('complete');
+  });
+
+  it('is completed when both cards had paid in time', async () => {
+    const { session } = await begun('payment_intents.confirm', 'drop_after', 1);
+    await comeTooLate(session);
+    await sweep();
+    expect(await reload(session)).toMatchObject({ status: 'complete', amountReceivedCents: 10_000 });
+  });
+
+  it('is given back whole when its session’s time is over by then', async () => {
+    const { session } = await begun('payment_intents.confirm', 'drop_after', 1);
+    world.clock.set(new Date(session.expiresAt.getTime() + 1));
+    await sweep();
+    expect(await reload(session)).toMatchObject({ status: 'expired', amountReceivedCents: 6_000 });
+    expect(await attemptsOf(session)).toMatchObject([{ status: 'released' }, { status: 'succeeded' }]);
+    expect(await world.told(session)).toMatchObject({ 'command.refund': 1, 'checkout.session.expired': 1 });
+  });
+
+  it('keeps its session from ending until that is certain', async () => {
+    const { session } = await begun('payment_intents.confirm', 'drop_before');
+    await comeTooLate(session);
+    await world.lapseLeases();
+    await expect(cancelSession(world.resources, world.scope, session.id)).rejects.toMatchObject({
+      code: 'lock_timeout',
+    });
+    await sweep();
+    expect((await cancelSession(world.resources, world.scope, session.id)).status).toBe('canceled');
+  });
+});

@@ -1,0 +1,183 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { withTx } from '@eligo/postgres';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { openPaymentTurns } from '../src/actions/payment-turn.ts';
+import { type Charging, defaultBudgets } from '../src/charging.ts';
+import type { PaymentMethod } from '../src/domain/payment-method.ts';
+import type { Session } from '../src/domain/session.ts';
+import { takePaymentLocks } from '../src/store/payment-locks.ts';
+import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
+
+let world: ChargingWorld;
+beforeAll(async () => {
+  world = await openChargingWorld(defaultBudgets);
+});
+afterAll(() => world.close());
+afterEach(() => world.clearFaults());
+
+type Card = PaymentMethod & { customerId: string };
+/** One process: its own lines and its own connections. */
+const process_ = (max = 10): Charging => ({
+  ...world.charging,
+  turns: openPaymentTurns(),
+  database: world.test.open('checkout', { max }),
+});
+const sessionsOf = (card: Card, count: number) =>
+  Promise.all(Array.from({ length: count }, () => world.mixedSession(card)));
+
+interface Answered {
+  readonly number: number;
+  readonly code: string;
+  readonly afterMs: number;
+}
+
+// Confirms all at once, in this order, and tells in which order and with what they were answered.
+async function confirmAll(sessions: Session[], cardOf: (index: number) => PaymentMethod, in_: Charging) {
+  const startedMs = performance.now();
+  const answered: Answered[] = [];
+  await Promise.all(
+    sessions.map(async (session, number) => {
+      let code = 'complete';
+      try {
+        code = (await world.confirm(session, cardOf(number), {}, in_)).session?.status ?? 'none';
+      } catch (error) {
+        code = (error as { code?: string }).code ?? String(error);
+      }
+      answered.push({ number, code, afterMs: performance.now() - startedMs });
+    }),
+  );
+  return answered;
+}
+
+describe('confirms of different sessions with one card, all at once', () => {
+  it.each([16, 64])(
+    '%i of them are all answered 200 within their time, in the order in which they came',
+    async (count) => {
+      const card = await world.card('hsa');
+      const sessions = await sessionsOf(card, count);
+      const answered = await confirmAll(sessions, () => card, process_());
+      expect(answered.map(({ code }) => code)).toEqual(sessions.map(() => 'complete'));
+      expect(answered.map(({ number }) => number)).toEqual(sessions.map((_, index) => index));
+      expect(Math.max(...answered.map(({ afterMs }) => afterMs))).toBeLessThan(9_000);
+    },
+  );
+
+  it('of one customer with different cards, too, once the customer is known', async () => {
+    const first = await world.card('hsa');
+    const second = await world.card('fsa', { customerId: first.customerId });
+    const sessions = await sessionsOf(first, 12);
+    const answered = await confirmAll(sessions, (index) => (index % 2 === 0 ? first : second), process_());
+    expect(answered.map(({ code }) => code)).toEqual(sessions.map(() => 'complete'));
+  });
+
+  it('are charged as far as the time lasts when the processor is slow, and the others are told so at once', async () => {
+    const card = await world.card('hsa');
+    const sessions = await sessionsOf(card, 16);
+    await world.fault({ call: 'payment_intents.confirm', kind: 'slow', delay_ms: 2_000, times: 100 });
+    const answered = await confirmAll(sessions, () => card, process_());
+    const paid = answered.filter(({ code }) => code === 'complete').map(({ number }) => number);
+    expect(paid.length).toBeGreaterThanOrEqual(3);
+    expect(paid).toEqual(paid.map((_, index) => index));
+    const refused = answered.filter(({ code }) => code !== 'complete');
+    expect(new Set(refused.map(({ code }) => code))).toEqual(new Set(['lock_timeout']));
+    expect(Math.max(...answered.map(({ afterMs }) => afterMs))).toBeLessThan(9_000);
+    // As soon as the first charge has shown how long one takes.
+    const toldMs = refused.map(({ afterMs }) => afterMs).toSorted((a, b) => a - b);
+    expect(toldMs[Math.floor(toldMs.length / 2)]).toBeLessThan(3_500);
+    await world.clearFaults();
+    for (const { number } of refused) {
+      expect(await world.charges(sessions[number] as Session)).toEqual([]);
+    }
+  });
+
+  it('hold no connection while they wait', async () => {
+    const card = await world.card('hsa');
+    const sessions = await sessionsOf(card, 8);
+    await withTx(world.database, world.scope, (tx) =>
+      takePaymentLocks(tx, world.scope, {
+        ...{ attemptId: 'another', customerId: card.customerId, paymentMethodId: card.id, leaseMs: 1_500 },
+      }),
+    );
+    const one = process_(1);
+    const confirming = confirmAll(sessions, () => card, one);
+    await pause(500);
+    expect(one.database.stats().waiting).toBe(0);
+    const other = await world.card('hsa');
+    const alone = await confirmAll(await sessionsOf(other, 1), () => other, one);
+    expect(alone).toMatchObject([{ code: 'complete' }]);
+    expect(alone[0]?.afterMs).toBeLessThan(1_000);
+    expect((await confirming).map(({ code }) => code)).toEqual(sessions.map(() => 'complete'));
+  });
+
+  it('in two processes take turns: neither keeps the card', async () => {
+    const card = await world.card('hsa');
+    const [here, there] = await Promise.all([sessionsOf(card, 20), sessionsOf(card, 4)]);
+    const startedMs = performance.now();
+    const first = confirmAll(here, () => card, process_());
+    await pause(20);
+    const second = confirmAll(there, () => card, process_());
+    const [ours, theirs] = await Promise.all([first, second]);
+    expect([...ours, ...theirs].map(({ code }) => code)).toEqual([...here, ...there].map(() => 'complete'));
+    const endedMs = Math.max(...ours.map(({ afterMs }) => afterMs));
+    // Four of twenty-four: the later process does not wait for the end of the earlier one's line.
+    expect(theirs[0]?.afterMs).toBeLessThan(endedMs / 2);
+    expect(performance.now() - startedMs).toBeLessThan(9_000);
+  });
+
+  it('give the answer of a key that has one, and say that one is in use, without waiting', async () => {
+    const card = await world.card('hsa');
+    const [done, busy, next] = (await sessionsOf(card, 3)) as [Session, Session, Session];
+    const one = process_();
+    await world.confirm(done, card, { key: 'done' }, one);
+    await world.fault({ call: 'payment_intents.confirm', kind: 'slow', delay_ms: 1_500, times: 1 });
+    const slow = world.confirm(busy, card, { key: 'busy' }, one);
+    await world.sending(busy);
+    const waiting = world.confirm(next, card, { key: 'next' }, one);
+    const startedMs = performance.now();
+    expect((await world.confirm(done, card, { key: 'done' }, one)).replayed).toBe(true);
+    await expect(world.confirm(busy, card, { key: 'busy' }, one)).rejects.toMatchObject({
+      code: 'idempotency_key_in_use',
+    });
+    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    for (const answer of await Promise.all([slow, waiting])) expect(answer.session?.status).toBe('complete');
+  });
+});
+
+describe('the lines', () => {
+  const enter = (turns: ReturnType<typeof openPaymentTurns>, account: string, card: string) =>
+    turns.enter({ accountId: account, testMode: true }, card, { answerMs: 1_000, settleMs: 0 });
+  const full = { code: 'lock_timeout' };
+
+  it('take a hundred for a card, and the next one again once somebody has left', () => {
+    const turns = openPaymentTurns();
+    const [first] = Array.from({ length: 100 }, () => enter(turns, 'a', 'card'));
+    expect(() => enter(turns, 'a', 'card')).toThrow(expect.objectContaining(full));
+    enter(turns, 'a', 'another card');
+    first?.leave();
+    first?.leave();
+    enter(turns, 'a', 'card');
+    expect(() => enter(turns, 'a', 'card')).toThrow(expect.objectContaining(full));
+  });
+
+  it('give no account more than a quarter of all places', () => {
+    const turns = openPaymentTurns();
+    for (let index = 0; index < 500; index++) enter(turns, 'greedy', `card ${index}`);
+    expect(() => enter(turns, 'greedy', 'one more')).toThrow(expect.objectContaining(full));
+    enter(turns, 'modest', 'card');
+  });
+
+  it('tell at once whoever cannot be answered in time', async () => {
+    const turns = openPaymentTurns();
+    const others = Array.from({ length: 20 }, () => enter(turns, 'a', 'card'));
+    const last = enter(turns, 'a', 'card');
+    const startedMs = performance.now();
+    await expect(
+      last.take(
+        async () => 'never',
+        async () => false,
+      ),
+    ).rejects.toMatchObject(full);
+    expect(performance.now() - startedMs).toBeLessThan(100);
+    for (const other of others) other.leave();
+  });
+});
