@@ -49,7 +49,7 @@ describe('a key', () => {
   test('is claimed once; then it is in use; then it replays the same bytes', async () => {
     count += 1;
     const use = useOf({ a: 1 });
-    expect(await claim(use)).toEqual({ outcome: 'claimed', epoch: 1, attemptId: undefined });
+    expect(await claim(use)).toEqual({ outcome: 'claimed', epoch: 1, attemptId: undefined, isNew: true });
     expect(await claim(use)).toEqual({ outcome: 'in_use' });
     expect(await findKey(database, scope, use)).toEqual({ outcome: 'in_use' });
     expect(await finish(use)).toBe(true);
@@ -97,7 +97,7 @@ describe('a key', () => {
     const use = useOf({ a: 1 });
     await claim(use, 0);
     await withTx(database, scope, (tx) => linkAttempt(tx, scope, use, 'fatt_1'));
-    expect(await claim(use)).toEqual({ outcome: 'claimed', epoch: 2, attemptId: 'fatt_1' });
+    expect(await claim(use)).toEqual({ outcome: 'claimed', epoch: 2, attemptId: 'fatt_1', isNew: false });
     expect(await claim(use)).toEqual({ outcome: 'in_use' });
   });
 
@@ -131,7 +131,7 @@ describe('a key', () => {
     await claim(use, 0);
     await withTx(database, scope, (tx) => linkAttempt(tx, scope, use, 'fatt_3'));
     await withTx(database, scope, (tx) => unlinkAttempt(tx, scope, 'fatt_3'));
-    expect(await claim(use)).toEqual({ outcome: 'claimed', epoch: 3, attemptId: undefined });
+    expect(await claim(use)).toEqual({ outcome: 'claimed', epoch: 3, attemptId: undefined, isNew: false });
   });
 
   test('claimed sixteen times at once is claimed once', async () => {
@@ -186,7 +186,7 @@ describe('a key whose attempt was given up', () => {
     await claim(use);
     await withTx(database, scope, (tx) => linkAttempt(tx, scope, use, 'fatt_late'));
     await withTx(database, scope, (tx) => releaseKeyOfAttempt(tx, scope, 'fatt_late'));
-    expect(await claim(use)).toEqual({ outcome: 'claimed', epoch: 3, attemptId: undefined });
+    expect(await claim(use)).toEqual({ outcome: 'claimed', epoch: 3, attemptId: undefined, isNew: false });
     await withTx(database, scope, (tx) => releaseKey(tx, scope, use, 1));
     expect(await findKey(database, scope, use)).toEqual({ outcome: 'in_use' });
   });
