@@ -3,6 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { comparisonText, processesText, statementsText } from './compare/comparison-text.ts';
 import { type ComparisonRow, runComparison } from './compare/run-comparison.ts';
+import { growthText } from './growth/growth-text.ts';
+import { runGrowth } from './growth/run-growth.ts';
 import { describeMachine } from './machine.ts';
 import { NotUnderstood } from './not-understood.ts';
 import { type Comparison, type Options, readOptions } from './options.ts';
@@ -11,7 +13,9 @@ import { runBench } from './run.ts';
 
 try {
   const options = readOptions(process.argv.slice(2));
-  await (options.compare === undefined ? measureAll(options) : compareAll(options, options.compare));
+  if (options.compare !== undefined) await compareAll(options, options.compare);
+  else if (options.growth !== undefined) await measureGrowth(options, options.growth);
+  else await measureAll(options);
 } catch (error) {
   const isUsage = error instanceof NotUnderstood;
   const said = error instanceof Error ? (isUsage ? error.message : (error.stack ?? error.message)) : error;
@@ -43,4 +47,15 @@ async function compareAll(options: Options, comparison: Comparison): Promise<voi
   const texts = [describeMachine(), comparisonText(rows), processesText(rows)];
   if (comparison.statements > 0) texts.push(statementsText(rows, comparison.statements));
   process.stdout.write(`${texts.filter(Boolean).join('\n\n')}\n`);
+}
+
+async function measureGrowth(options: Options, growth: NonNullable<Options['growth']>): Promise<void> {
+  for (const topology of options.topologies) {
+    const report = await runGrowth({ ...growth, topology }, (row) => {
+      if (options.json) process.stdout.write(`${JSON.stringify({ topology, ...row })}\n`);
+      else process.stderr.write(`measured ${row.name}, ${row.part}: ${row.ratio.toFixed(2)}\n`);
+    });
+    if (!options.json) process.stdout.write(`${describeMachine()}, ${topology}\n\n${growthText(report)}\n`);
+    if (report.failures.length > 0) process.exitCode = 1;
+  }
 }

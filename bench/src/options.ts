@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { type WriteOperation, writeOperations } from './costs/write-operations.ts';
 import { groups, type Operation, operations, type Topology, topologies } from './figures.ts';
+import type { GrowthOptions } from './growth/run-growth.ts';
 import { NotUnderstood } from './not-understood.ts';
 
 /** What the bench was asked to do. */
@@ -14,6 +15,8 @@ export interface Options {
   readonly home: string | undefined;
   /** The other code that this one is compared with; then nothing else is measured. */
   readonly compare: Comparison | undefined;
+  /** What is measured of growth, in each topology; then nothing else is measured. */
+  readonly growth: Omit<GrowthOptions, 'topology'> | undefined;
 }
 
 /** Two installations side by side, this code's and another's. */
@@ -43,6 +46,7 @@ export interface Sizes {
 
 const usage = `usage: npm run bench -- [--only <operation>]… [--topology all-in-one|split] [--rounds 5] [--seconds 2]
   [--home <folder>] [--json] [--write] [--tiny]
+  [--only growth [--filter <text>] [--records 1000000]]
   [--compare <commit or folder> [--processor stub|sandbox] [--statements 10]]
 operations: ${operations.join(', ')}; or all of: ${Object.keys(groups).join(', ')};
   with --compare: ${writeOperations.join(', ')}`;
@@ -58,16 +62,32 @@ export function readOptions(args: readonly string[]): Options {
   const tiny = values.tiny === true;
   const seconds = number(values.seconds, tiny ? 0.2 : 2);
   const only = values.only?.flatMap((names) => names.split(','));
+  const isGrowth = only?.includes('growth') === true;
   const isComparison = values.compare !== undefined;
   return {
     json: values.json === true,
     write: values.write === true,
-    only: isComparison
-      ? []
-      : chosen(
-          only?.flatMap((name) => groups[name] ?? name),
-          operations,
-        ),
+    only:
+      isComparison || isGrowth
+        ? []
+        : chosen(
+            only?.flatMap((name) => groups[name] ?? name),
+            operations,
+          ),
+    growth: isGrowth
+      ? {
+          filter: values.filter,
+          records: [tiny ? 50 : 1_000, number(values.records, tiny ? 200 : 1_000_000)],
+          special: tiny
+            ? { sessionsOfCustomer: 40, pricesOfProduct: 40, lines: 5, refunds: 4 }
+            : { sessionsOfCustomer: 20_000, pricesOfProduct: 10_000, lines: 100, refunds: 200 },
+          connections: tiny ? 4 : 16,
+          rounds: number(values.rounds, tiny ? 1 : 3),
+          roundMs: tiny ? 10 : 600,
+          watchedMs: tiny ? 1_000 : 15_000,
+          home: values.home,
+        }
+      : undefined,
     compare:
       values.compare === undefined
         ? undefined
@@ -107,6 +127,8 @@ function parse(args: readonly string[]) {
         compare: { type: 'string' },
         processor: { type: 'string' },
         statements: { type: 'string' },
+        filter: { type: 'string' },
+        records: { type: 'string' },
       },
     });
   } catch (error) {

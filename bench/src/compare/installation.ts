@@ -41,8 +41,12 @@ export async function startInstallation(options: {
   readonly within: string;
   readonly topology: Topology;
   readonly stub?: { readonly pid: number; readonly variables: Variables };
+  /** A home that is kept; it has started before if a stack file is there. */
+  readonly keptHome?: string;
 }): Promise<Installation> {
-  const root = mkdtempSync(join(options.within, 'run-'));
+  const root = options.keptHome ?? mkdtempSync(join(options.within, 'run-'));
+  if (options.keptHome !== undefined && readStackFile(homeAt(root)) !== undefined)
+    return await open(root, await start(root, options), options);
   try {
     // Makes the database; what is measured has started on data that was there, with the counting loaded.
     const first = await start(root, options);
@@ -50,7 +54,7 @@ export async function startInstallation(options: {
     await first.child.stop(stopWithinMs);
     return await open(root, await start(root, options), options);
   } catch (error) {
-    removeHome(homeAt(root));
+    if (options.keptHome === undefined) removeHome(homeAt(root));
     throw error;
   }
 }
@@ -91,7 +95,7 @@ async function start(root: string, options: Parameters<typeof startInstallation>
 async function open(
   root: string,
   { child, port, file }: Started,
-  { checkout, stub }: Parameters<typeof startInstallation>[0],
+  { checkout, stub, keptHome }: Parameters<typeof startInstallation>[0],
 ): Promise<Installation> {
   const postgres = new pg.Pool({ connectionString: file.postgres, max: 1, idleTimeoutMillis: 0 });
   const { rows } = await postgres.query<{ pid: number }>('select pg_backend_pid() as pid');
@@ -111,7 +115,7 @@ async function open(
     async end() {
       await postgres.end();
       await child.stop(stopWithinMs);
-      removeHome(homeAt(root));
+      if (keptHome === undefined) removeHome(homeAt(root));
     },
   };
 }

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { apiClient } from '@eligo/testkit';
 import {
@@ -13,12 +12,12 @@ import type { Topology } from '../figures.ts';
 import { homesFolder } from '../homes.ts';
 import type { Comparison, Options } from '../options.ts';
 import type { LoadGenerator } from '../processes/generator.ts';
-import type { StubProcessor } from '../processes/stub-processor.ts';
 import { startProgram, stopAll, type Worker, type WorkerMethods } from '../processes/worker.ts';
 import { median } from '../rounds.ts';
 import { openBenchShop } from '../seed/shop.ts';
 import { type Checkout, openCheckout, presentCheckout } from './checkout.ts';
 import { type Installation, startInstallation } from './installation.ts';
+import { startStub } from './start-stub.ts';
 
 /** One of the two that are compared. */
 interface ComparedSide extends Measured {
@@ -95,15 +94,6 @@ async function compareIn(
     await Promise.all(installations.map((installation) => installation.end()));
     await stopAll(workers);
   }
-}
-
-async function startStub(workers: Worker<WorkerMethods>[]) {
-  const stub = await startProgram<StubProcessor>(workers, 'stub-processor');
-  const variables = {
-    ELIGO_SANDBOX_URL: `http://127.0.0.1:${await stub.ask('open', null)}`,
-    ELIGO_SANDBOX_KEY: `sk_test_${randomBytes(16).toString('hex')}`,
-  };
-  return { pid: stub.pid, variables };
 }
 
 async function compareOperation(

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 /** Milliseconds of processor time that each named group of processes has used so far. */
 export type ProcessorTime = Readonly<Record<string, number>>;
@@ -6,14 +6,10 @@ export type ProcessorTime = Readonly<Record<string, number>>;
 /** The top of each group: its descendants belong to it, but for those that are the top of another. */
 export type GroupTops = ReadonlyMap<number, string>;
 
-/** What Linux counts processor time in: a hundredth of a second, whatever the clock of the kernel. */
+/** What `stat` counts processor time in: a hundredth of a second, whatever the clock of the kernel. */
 const tickMs = 10;
 
-interface Seen {
-  readonly pid: number;
-  readonly parent: number;
-  readonly usedMs: number;
-}
+const nanosecondsOfMs = 1_000_000;
 
 /**
  * Reads what every process below the tops has used, children that have ended included: their parent has taken over their time when it waited for
@@ -22,8 +18,7 @@ interface Seen {
 export function processorTime(tops: GroupTops, without: ReadonlySet<number> = new Set()): ProcessorTime {
   const used: Record<string, number> = Object.fromEntries([...tops.values()].map((name) => [name, 0]));
   for (const [pid, name] of groupsOf(tops)) {
-    const seen = without.has(pid) ? undefined : look(pid);
-    if (seen !== undefined) used[name] = (used[name] ?? 0) + seen.usedMs;
+    if (!without.has(pid)) used[name] = (used[name] ?? 0) + usedMs(pid);
   }
   return used;
 }
@@ -31,7 +26,12 @@ export function processorTime(tops: GroupTops, without: ReadonlySet<number> = ne
 /** Each living process below the tops and the group that it belongs to. */
 export function groupsOf(tops: GroupTops): Map<number, string> {
   const children = new Map<number, number[]>();
-  for (const { pid, parent } of everyProcess()) children.set(parent, [...(children.get(parent) ?? []), pid]);
+  for (const pid of namesIn('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)) {
+    const parent = statOf(pid)?.parent;
+    if (parent !== undefined) children.set(parent, [...(children.get(parent) ?? []), pid]);
+  }
   const found = new Map<number, string>();
   const take = (pid: number, name: string) => {
     found.set(pid, name);
@@ -46,26 +46,43 @@ export function usedBetween(before: ProcessorTime, after: ProcessorTime): Proces
   return Object.fromEntries(Object.entries(after).map(([name, ms]) => [name, ms - (before[name] ?? 0)]));
 }
 
-function everyProcess(): Seen[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .flatMap((name) => look(Number(name)) ?? []);
+function usedMs(pid: number): number {
+  const stat = statOf(pid);
+  return stat === undefined ? 0 : (threadsTime(pid) ?? stat.ownMs) + stat.childrenMs;
 }
 
-function look(pid: number): Seen | undefined {
-  const stat = statOf(pid);
+function statOf(pid: number) {
+  const stat = textOf(`/proc/${pid}/stat`);
   if (stat === undefined) return undefined;
   // The command stands in parentheses and may hold spaces: what counts comes after the last of them.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const [parent, ...ticks] = [fields[1], ...fields.slice(11, 15)].map(Number);
-  return { pid, parent: parent ?? 0, usedMs: ticks.reduce((sum, one) => sum + one, 0) * tickMs };
+  const ms = (at: number) => Number(fields[at] ?? 0) * tickMs;
+  return { parent: Number(fields[1]), ownMs: ms(11) + ms(12), childrenMs: ms(13) + ms(14) };
 }
 
-function statOf(pid: number): string | undefined {
+// In nanoseconds, where the kernel counts them: the ticks of a dozen backends round more away than a fast read takes.
+function threadsTime(pid: number): number | undefined {
+  if (!existsSync('/proc/self/schedstat')) return undefined;
+  const threads = namesIn(`/proc/${pid}/task`);
+  const nanoseconds = threads.map((thread) =>
+    Number(textOf(`/proc/${pid}/task/${thread}/schedstat`)?.split(' ')[0] ?? 0),
+  );
+  return nanoseconds.reduce((sum, one) => sum + one, 0) / nanosecondsOfMs;
+}
+
+function namesIn(folder: string): string[] {
+  return unlessGone(() => readdirSync(folder)) ?? [];
+}
+
+function textOf(path: string): string | undefined {
+  return unlessGone(() => readFileSync(path, 'utf8'));
+}
+
+// Undefined for a process or a thread that has ended since it was listed.
+function unlessGone<Result>(read: () => Result): Result | undefined {
   try {
-    return readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return read();
   } catch (error) {
-    // It has ended since it was listed.
     if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ESRCH'))
       return undefined;
     throw error;

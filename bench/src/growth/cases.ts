@@ -1,0 +1,197 @@
+import { randomUUID } from 'node:crypto';
+import { allRoutes, type Route } from '@eligo/contract';
+import { type ExampleReferences, exampleBody, type SeededRecords } from '@eligo/gateway/probes';
+import type { IdKind } from '@eligo/values';
+import { requestText } from '../requests.ts';
+import { copyOf } from './multiply.ts';
+
+/** One thing that is done over and over on either account: an operation, or a list by one of its filters. */
+export interface GrowthCase {
+  /** The route's id, and for a filter its name behind it. */
+  readonly name: string;
+  /** What makes a record for each request, where the request ends what it is about. */
+  readonly makes: GrowthRequest | undefined;
+  readonly request: GrowthRequest;
+}
+
+/** The text of a request about the nth copy of the template; about the record of this id, and with these references, where they are given. */
+export type GrowthRequest = (about: {
+  readonly records: GrowthRecords;
+  readonly copy: number;
+  readonly id?: string | undefined;
+  readonly fields?: Partial<ExampleReferences> | undefined;
+}) => string;
+
+/** What requests refer to: the records of which an account's others are copies. */
+export interface GrowthRecords extends SeededRecords {
+  readonly apiKey: string;
+  readonly paidSession: string;
+  /** Of so many copies everything that belongs together is there. */
+  readonly copies: number;
+}
+
+/** Why a route has no row. Whatever is neither here nor measured is an error. */
+export const notMeasured: Readonly<Record<string, string>> = {
+  'payment_methods.detach': 'ends a card, which only the processor can make anew',
+  'payment_methods.attach': 'needs a card without a customer, which only the processor can make',
+  'subscriptions.cancel': 'ends a subscription, whose making is measured with it',
+  'test_helpers.fail_refund': 'speaks to the sandbox',
+  'test_helpers.succeed_refund': 'speaks to the sandbox',
+  'test_clocks.advance': 'does what the subscriptions of the clock make due',
+  'test_clocks.delete': 'ends what belongs to the clock',
+  'webhooks.create': 'an account has a bounded number of endpoints',
+  'webhooks.update': 'an account has a bounded number of endpoints',
+  'webhooks.delete': 'an account has a bounded number of endpoints',
+  'webhooks.roll': 'an endpoint has a bounded number of secrets',
+  'webhooks.test': 'costs a delivery',
+  'events.retry': 'costs a delivery',
+  'checkout_sessions.list_line_items starting_after': 'a session has a bounded number of lines',
+  'webhooks.list starting_after': 'an account has a bounded number of endpoints',
+  'webhooks.list_deliveries starting_after': 'deliveries have no records of their own that a template names',
+};
+
+/** Routes that end what they name, by the route that makes it. */
+const madeBy: Readonly<Record<string, string>> = {
+  'coupons.delete': 'coupons.create',
+  'customers.delete': 'customers.create',
+  'checkout_sessions.confirm': 'checkout_sessions.create',
+  'checkout_sessions.cancel': 'checkout_sessions.create',
+  'checkout_sessions.expire': 'checkout_sessions.create',
+  'test_helpers.complete_checkout_session': 'checkout_sessions.create',
+  'test_helpers.expire_checkout_session': 'checkout_sessions.create',
+};
+
+/** Parameters of a page. `limit` and `offset` cost what they ask for; `ending_before` is `starting_after` from the other end. */
+const pagination = new Set(['limit', 'offset', 'ending_before']);
+
+/** A value of each filter, made of the records of a copy; behind a route's id where the name alone does not say it. */
+const filterValues: Readonly<Record<string, (own: Own) => string>> = {
+  active: () => 'true',
+  client_reference_id: () => 'order-1',
+  metadata: () => 'a1',
+  product: (own) => own('product'),
+  lookup_keys: () => 'monthly',
+  code: () => 'NO-SUCH-CODE',
+  coupon: (own) => own('coupon'),
+  customer: (own) => own('customer'),
+  email: () => 'nobody@example.com',
+  interval: () => '30',
+  'checkout_sessions.list status': () => 'open',
+  'subscriptions.list status': () => 'active',
+  customer_email: () => 'nobody@example.com',
+  subscription: (own) => own('subscription'),
+  mode: () => 'payment',
+  disputed: () => 'true',
+  selling_plan: () => 'none',
+  payment_intent: (own) => own('payment_intent'),
+  checkout_session: (own) => own('checkout_session'),
+  created_gt: () => '2026-01-01T00:00:00Z',
+  created_gte: () => '2026-01-01T00:00:00Z',
+  created_lt: () => '2099-01-01T00:00:00Z',
+  created_lte: () => '2099-01-01T00:00:00Z',
+  created: () => '2026-01-01T00:00:00Z',
+  event_type: () => 'customer.created',
+  invoice_ids: (own) => own('invoice'),
+};
+
+/** How a filter that holds others is written in a query. */
+const writtenAs: Readonly<Record<string, string>> = {
+  metadata: 'metadata[shelf]',
+  created: 'created[gte]',
+  lookup_keys: 'lookup_keys[]',
+  invoice_ids: 'invoice_ids[]',
+};
+
+/** What each list's cursor names. */
+const cursorKinds: Readonly<Record<string, IdKind>> = {
+  'shipping_rates.list': 'shipping_rate',
+  'product_components.list': 'product_component',
+  'products.list': 'product',
+  'prices.list': 'price',
+  'coupons.list': 'coupon',
+  'promo_codes.list': 'promo_code',
+  'customers.list': 'customer',
+  'customers.list_payment_methods': 'payment_method',
+  'checkout_sessions.list': 'checkout_session',
+  'payment_intents.list': 'payment_intent',
+  'setup_intents.list': 'setup_intent',
+  'charges.list': 'charge',
+  'refunds.list': 'refund',
+  'subscriptions.list': 'subscription',
+  'invoices.list': 'invoice',
+  'consumer_invoices.list': 'invoice',
+  'events.list': 'event',
+};
+
+/** Routes that are about a session that is paid, not an open one. */
+const aboutPaid = new Set(['checkout_sessions.refund', 'checkout_sessions.preview_refund']);
+
+/** Every route of the contract and every filter of every list. Throws for one that it has no example of. */
+export function growthCases(): GrowthCase[] {
+  return allRoutes
+    .filter(({ id }) => notMeasured[id] === undefined)
+    .flatMap((route) => [caseOf(route), ...filtersOf(route).map((filter) => filterCase(route, filter))]);
+}
+
+function filtersOf(route: Route): string[] {
+  if (route.query === undefined) return [];
+  const names = Object.keys((route.query as { shape?: object }).shape ?? {});
+  if (names.length === 0) throw new Error(`${route.id}: its filters cannot be read`);
+  return names.filter((name) => !pagination.has(name) && notMeasured[`${route.id} ${name}`] === undefined);
+}
+
+function caseOf(route: Route): GrowthCase {
+  const maker = madeBy[route.id];
+  const makes = maker === undefined ? undefined : requestOf(routeOf(maker));
+  return { name: route.id, makes, request: requestOf(route) };
+}
+
+function filterCase(route: Route, filter: string): GrowthCase {
+  const name = `${route.id} ${filter}`;
+  const kind = cursorKinds[route.id];
+  const cursor = kind === undefined ? undefined : (own: Own) => own(kind);
+  const value = filter === 'starting_after' ? cursor : (filterValues[name] ?? filterValues[filter]);
+  if (value === undefined) throw new Error(`${name} has no example value`);
+  const parameter = encodeURIComponent(writtenAs[filter] ?? filter);
+  return {
+    name,
+    makes: undefined,
+    request: requestOf(route, (own) => `?${parameter}=${encodeURIComponent(value(own))}`),
+  };
+}
+
+/** The route of this id. */
+export function routeOf(id: string): Route {
+  const found = allRoutes.find((route) => route.id === id);
+  if (found === undefined) throw new Error(`the contract has no ${id}`);
+  return found;
+}
+
+/** The request of a route about a copy of the template, with the bodies that the contract's probes send. */
+export function requestOf(route: Route, query: (own: Own) => string = () => ''): GrowthRequest {
+  return ({ records, copy, id, fields }) => {
+    const own: Own = (kind) => copyOf(records.own[kind] ?? missing(`${route.id}: a ${kind}`), copy);
+    const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => {
+      if (id !== undefined) return id;
+      if (aboutPaid.has(route.id)) return copyOf(records.paidSession, copy);
+      const kind = route.params[name] ?? missing(`${route.id}: the kind of ${name}`);
+      // Endpoints are not copied.
+      return kind === 'webhook_endpoint' ? (records.own[kind] ?? '') : own(kind);
+    });
+    const references = Object.entries(records.references).map(([kind, one]) => [kind, copyOf(one, copy)]);
+    const body = exampleBody(route, { ...Object.fromEntries(references), ...fields } as ExampleReferences);
+    const content = body === undefined ? undefined : { body, idempotencyKey: randomUUID() };
+    return requestText(route.method, `${path}${query(own)}`, records.apiKey, content ?? emptyOf(route));
+  };
+}
+
+type Own = (kind: IdKind) => string;
+
+// A POST without a body says so by its length.
+function emptyOf(route: Route) {
+  return route.method === 'POST' ? { body: {}, idempotencyKey: randomUUID() } : undefined;
+}
+
+function missing(what: string): never {
+  throw new Error(`${what} is not there`);
+}

@@ -1,0 +1,119 @@
+import type pg from 'pg';
+
+/** Tables of which an account has few, whatever it sells, or whose rows say what the broker holds. */
+const notMultiplied = new Set([
+  'endpoints',
+  'endpoint_secrets',
+  'lanes',
+  'dead_letters',
+  'accounts',
+  'api_keys',
+  'organizations',
+]);
+
+interface Column {
+  readonly table: string;
+  readonly name: string;
+  readonly type: string;
+}
+
+interface Table {
+  /** With its schema. */
+  readonly name: string;
+  readonly columns: readonly Column[];
+}
+
+/**
+ * Copies each row of an account until every table has at least this many of the account's rows. The identifiers of copy `n` end in `n`, in six
+ * hexadecimal digits, so that copies refer to copies as the rows that they were made of refer to each other. Answers how many copies every
+ * table has at least: of these, all that belongs together is there. Foreign keys are right by construction, so none is checked.
+ */
+export async function multiplyRecords(
+  postgres: pg.Pool,
+  accountId: string,
+  records: number,
+  onShort: (what: string) => void,
+): Promise<number> {
+  const client = await postgres.connect();
+  let fewest = records;
+  try {
+    for (const table of await tablesOf(client)) {
+      const present = await countOf(client, table, accountId);
+      if (present === 0 || present >= records) continue;
+      const copies = Math.ceil(records / present);
+      await copyRows(client, table, accountId, copies);
+      fewest = Math.min(fewest, copies);
+      const reached = await countOf(client, table, accountId);
+      if (reached < records) onShort(`${table.name} holds ${reached} records of the account, not ${records}`);
+      await client.query(`vacuum (analyze) ${table.name}`);
+    }
+    await client.query('checkpoint');
+  } finally {
+    client.release();
+  }
+  return fewest;
+}
+
+async function countOf(client: pg.PoolClient, { name }: Table, accountId: string): Promise<number> {
+  const { rows } = await client.query<{ count: string }>(`select count(*) from ${name} where account_id = $1`, [
+    accountId,
+  ]);
+  return Number(rows[0]?.count);
+}
+
+/** The identifier of a copy. */
+export function copyOf(id: string, copy: number): string {
+  return `${id.slice(0, -6)}${copy.toString(16).padStart(6, '0')}`;
+}
+
+async function copyRows(client: pg.PoolClient, table: Table, accountId: string, copies: number): Promise<void> {
+  const names = table.columns.map(({ name }) => client.escapeIdentifier(name));
+  await client.query('begin');
+  await client.query('set local session_replication_role = replica');
+  await client.query(
+    `insert into ${table.name} (${names.join(', ')})
+     select ${table.columns.map((column) => copied(column, client.escapeIdentifier(column.name))).join(', ')}
+     from ${table.name} t cross join (select place, lpad(to_hex(place), 6, '0') as ending from generate_series(1, $2::integer) place) c
+     where t.account_id = $1
+     on conflict do nothing`,
+    [accountId, copies],
+  );
+  await client.query('commit');
+}
+
+// What of an identifier or a UUID stays; those of the account and of webhook endpoints, which are not copied, stay whole.
+const identifiers = String.raw`\m((?!facct_|fwh_)[a-z]+_[0-7][0-9a-z]{19})[0-9a-z]{6}\M`;
+const uuids = '([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{6})[0-9a-f]{6}';
+
+function copied({ table, name, type }: Column, quoted: string): string {
+  const value = `t.${quoted}`;
+  if (name === 'account_id' || name === 'endpoint_id' || name === 'webhook_endpoint_id') return value;
+  // A copy of an event was neither published nor is it to be: its payload is gone, as that of an old one is.
+  if (table === 'outbox' && ['payload', 'published_at', 'stream_seq'].includes(name)) return 'null';
+  const replaced = (text: string) =>
+    `regexp_replace(regexp_replace(${text}, '${identifiers}', '\\1' || c.ending, 'g'), '${uuids}', '\\1' || c.ending, 'gi')`;
+  if (type === 'text') return replaced(value);
+  if (type === 'jsonb') return `${replaced(`${value}::text`)}::jsonb`;
+  if (type === 'text[]') return `${replaced(`${value}::text`)}::text[]`;
+  return value;
+}
+
+async function tablesOf(client: pg.PoolClient): Promise<Table[]> {
+  const { rows } = await client.query<Column & { schema: string }>(select);
+  const tables = new Map<string, Column[]>();
+  for (const { schema, ...column } of rows) {
+    const name = `${schema}.${column.table}`;
+    tables.set(name, [...(tables.get(name) ?? []), column]);
+  }
+  return [...tables]
+    .filter(([, columns]) => columns.some(({ name }) => name === 'account_id'))
+    .filter(([, [first]]) => !notMultiplied.has(first?.table ?? ''))
+    .map(([name, columns]) => ({ name, columns }));
+}
+
+const select = `
+  select n.nspname as schema, c.relname as table, a.attname as name, format_type(a.atttypid, null) as type
+  from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace
+  where n.nspname in ('catalog', 'checkout', 'billing', 'refunds', 'webhooks')
+    and c.relkind = 'r' and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+  order by 1, 2, a.attnum`;

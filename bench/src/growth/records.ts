@@ -1,0 +1,39 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { seedRecords } from '@eligo/gateway/probes';
+import { apiClient } from '@eligo/testkit';
+import type { Installation } from '../compare/installation.ts';
+import { quiet } from '../quiet.ts';
+import type { GrowthRecords } from './cases.ts';
+import { multiplyRecords } from './multiply.ts';
+
+/** An account with as many records in each table, made once and written down in `file`. */
+export async function growthRecords(
+  installation: Installation,
+  file: string,
+  records: number,
+  onShort: (what: string) => void,
+): Promise<GrowthRecords> {
+  if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8')) as GrowthRecords;
+  const { postgres, file: stack } = installation;
+  const api = apiClient(stack.gateway, stack.test_api_key);
+  const seeded = await seedRecords(stack.gateway, stack.test_api_key);
+  // Nobody listens at the endpoint of the probes: told of what hardly happens, it costs the operations nothing.
+  const endpoint = `/v1/webhooks/${seeded.own.webhook_endpoint}`;
+  await api.ok('POST', endpoint, { body: { webhook: { events: ['consultation.denied'] } } });
+  const intent = await api.ok('GET', `/v1/payment_intents/${seeded.own.payment_intent}`);
+  const paidSession = /fcs_[0-9a-z]{26}/.exec(JSON.stringify(intent))?.[0];
+  if (paidSession === undefined) throw new Error('a payment intent without its session');
+  await quiet(postgres);
+  for (const statement of nothingDue) await postgres.query(statement);
+  const copies = await multiplyRecords(postgres, stack.account, records, onShort);
+  const made = { ...seeded, apiKey: stack.test_api_key, paidSession, copies };
+  writeFileSync(file, JSON.stringify(made), { mode: 0o600 });
+  return made;
+}
+
+// What is copied must not fall due while the copies are measured: a million sessions that expire are another measurement.
+const nothingDue = [
+  `update checkout.sessions set expires_at = now() + interval '20 years' where status = 'open'`,
+  `update webhooks.deliveries set status = 'succeeded', next_attempt_at = null, delivered_at = now()`,
+  `update refunds.refund_attempts set status = 'ended' where status = 'accepted'`,
+];

@@ -1,0 +1,47 @@
+import { allRoutes } from '@eligo/contract';
+import { describe, expect, it } from 'vitest';
+import { growthCases, notMeasured } from '../src/growth/cases.ts';
+import { growthText } from '../src/growth/growth-text.ts';
+import { copyOf } from '../src/growth/multiply.ts';
+import { type GrowthRow, runGrowth } from '../src/growth/run-growth.ts';
+import { readOptions } from '../src/options.ts';
+
+describe('growth', () => {
+  it('has a row for every route of the contract, or says why not', () => {
+    const named = new Set([...growthCases().map(({ name }) => name), ...Object.keys(notMeasured)]);
+    expect(allRoutes.map(({ id }) => id).filter((id) => !named.has(id))).toEqual([]);
+    expect(named).toContain('checkout_sessions.list customer_email');
+    const routes = new Set(allRoutes.map(({ id }) => id));
+    expect(Object.keys(notMeasured).filter((name) => !routes.has(name.split(' ')[0] ?? ''))).toEqual([]);
+  });
+
+  it('names a copy by the end of its identifier, whose length stays', () => {
+    expect(copyOf('fcus_01m80qp1f47t52n3xk2hzzzzzz', 1_000_000)).toBe('fcus_01m80qp1f47t52n3xk2h0f4240');
+  });
+
+  it('marks what grows, and tells what was not measured', () => {
+    const row = (ratio: number): GrowthRow => ({ name: 'a', part: 'Eligo', small: 1, large: ratio, ratio, goal: 1.15 });
+    const text = growthText({ rows: [row(1.1), row(1.2)], failures: ['b: 500'], notMeasured: { c: 'no card' } });
+    expect(text.match(/✗/g)).toHaveLength(1);
+    expect(text).toContain('FAILED b: 500');
+    expect(text).toContain('not measured: c: no card');
+  });
+
+  // Processor time is read from where only Linux has it.
+  it.runIf(process.platform === 'linux')(
+    'measures both accounts, with counts too small to mean anything',
+    async () => {
+      const { growth } = readOptions(['--only', 'growth', '--tiny', '--filter', 'customers.']);
+      const report = await runGrowth(
+        { ...(growth ?? expect.fail('no growth')), topology: 'all-in-one' },
+        () => undefined,
+      );
+      expect(report.failures).toEqual([]);
+      const names = new Set(report.rows.map(({ name }) => name));
+      expect(names).toContain('customers.list email');
+      expect(names).toContain('customers.delete');
+      expect(names).toContain('one customer with many sessions: customers.get');
+    },
+    300_000,
+  );
+});
