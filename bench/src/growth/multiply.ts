@@ -88,8 +88,8 @@ const uuids = '([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{6})[0-9
 function copied({ table, name, type }: Column, quoted: string): string {
   const value = `t.${quoted}`;
   if (name === 'account_id' || name === 'endpoint_id' || name === 'webhook_endpoint_id') return value;
-  // A copy of an event was neither published nor is it to be: its payload is gone, as that of an old one is.
-  if (table === 'outbox' && ['payload', 'published_at', 'stream_seq'].includes(name)) return 'null';
+  // A copy of an event stands in no queue: it counts as published, in a place that the stream does not know.
+  if (table === 'outbox' && ['published_at', 'stream_seq'].includes(name)) return 'null';
   const replaced = (text: string) =>
     `regexp_replace(regexp_replace(${text}, '${identifiers}', '\\1' || c.ending, 'g'), '${uuids}', '\\1' || c.ending, 'gi')`;
   if (type === 'text') return replaced(value);
