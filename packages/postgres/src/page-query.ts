@@ -42,6 +42,8 @@ export interface PageSource {
   readonly id: string;
   /** The columns, each by its name: a prepared `select *` fails once a deploy has added a column. */
   readonly columns: readonly (string | Knex.Raw)[];
+  /** Where a cursor is looked for, if not in `table`: a list that is read by an index of its own names records of another table. */
+  readonly records?: { readonly table: string; readonly id: string };
   /** Adds the list's filters and joins. */
   readonly filter?: (query: Knex.QueryBuilder) => void;
 }
@@ -84,8 +86,9 @@ export async function readWithCursor<Row extends object>(
   query: Knex.QueryBuilder,
 ): Promise<Row[]> {
   if (cursor === undefined) return db.query<Row>(scope, query);
-  const known = scopedTable(scope, source.table)
-    .where(`${source.table}.${source.id}`, cursor.id)
+  const records = source.records ?? source;
+  const known = scopedTable(scope, records.table)
+    .where(`${records.table}.${records.id}`, cursor.id)
     .select(sqlBuilder.raw('1'));
   const rows = await db.query<Row & { cursor_is_known: boolean }>(
     scope,

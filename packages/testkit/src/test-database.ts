@@ -28,6 +28,7 @@ export interface TestDatabase {
   open(schema?: string, options?: Partial<DatabaseOptions>): Database;
   /** One statement as the superuser, whom row-level security does not bind. */
   admin<Row extends pg.QueryResultRow = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
+  /** Whoever shares it may each do so. */
   drop(): Promise<void>;
 }
 
@@ -58,6 +59,12 @@ export async function testDatabase(...schemas: Schema[]): Promise<TestDatabase> 
     if (url === undefined) throw new Error(`this database has no schema ${schema}`);
     return url;
   };
+  let dropping: Promise<void> | undefined;
+  const dropNow = async () => {
+    await Promise.all(opened.map((database) => database.close()));
+    await admin.end();
+    await runOn(server, `drop database if exists ${name} with (force)`);
+  };
   return {
     name,
     adminUrl,
@@ -71,10 +78,9 @@ export async function testDatabase(...schemas: Schema[]): Promise<TestDatabase> 
     async admin<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []) {
       return (await admin.query<Row>(text, values)).rows;
     },
-    async drop() {
-      await Promise.all(opened.map((database) => database.close()));
-      await admin.end();
-      await runOn(server, `drop database if exists ${name} with (force)`);
+    drop() {
+      dropping ??= dropNow();
+      return dropping;
     },
   };
 }

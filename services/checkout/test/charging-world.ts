@@ -16,7 +16,7 @@ import { openPaymentTurns } from '../src/actions/payment-turn.ts';
 import type { ChargeBudgets, Charging } from '../src/charging.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
-import { line, openWorld, type World } from './world.ts';
+import { line, openWorld, type World, type WorldOptions } from './world.ts';
 
 /** A charge as the sandbox witnessed it. */
 export interface WitnessedCharge {
@@ -77,8 +77,11 @@ const lapse = `with attempts as (update checkout.charge_attempts set lease_until
     where state in ('running', 'releasing'))
   update checkout.idempotency_keys set lease_until = now() - interval '5 minutes' where state = 'in_progress'`;
 
-export async function openChargingWorld(budgets: Partial<ChargeBudgets> = {}): Promise<ChargingWorld> {
-  const world = await openWorld();
+export async function openChargingWorld(
+  budgets: Partial<ChargeBudgets> = {},
+  options: WorldOptions = {},
+): Promise<ChargingWorld> {
+  const world = await openWorld(options);
   const home = await mkdtemp(join(tmpdir(), 'eligo-sandbox-'));
   const sandbox: Sandbox = await startSandbox({ home, host: '127.0.0.1', port: 0, secretKey });
   const processors = openProcessors({ ELIGO_SANDBOX_URL: sandbox.url, ELIGO_SANDBOX_KEY: secretKey });

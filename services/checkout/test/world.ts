@@ -1,6 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { create } from '@bufbuild/protobuf';
-import type { Database, Scope } from '@eligo/postgres';
+import type { Database, DatabaseOptions, Scope } from '@eligo/postgres';
 import {
   type CartLine,
   CartLineSchema,
@@ -34,10 +34,17 @@ export interface World {
 
 export const start = new Date('2026-03-01T12:00:00.000Z');
 
-export async function openWorld(): Promise<World> {
-  const test = await testDatabase(checkoutService);
-  const database = test.open('checkout', { max: 10 });
-  const scope: Scope = { accountId: newId('account'), testMode: true };
+/** On a database and in an account of its own, unless told otherwise. */
+export interface WorldOptions {
+  readonly test?: TestDatabase;
+  readonly pool?: Partial<DatabaseOptions>;
+  readonly accountId?: string;
+}
+
+export async function openWorld(options: WorldOptions = {}): Promise<World> {
+  const test = options.test ?? (await testDatabase(checkoutService));
+  const database = test.open('checkout', { max: 10, ...options.pool });
+  const scope: Scope = { accountId: options.accountId ?? newId('account'), testMode: true };
   let now = start;
   const clock = {
     now: () => now,

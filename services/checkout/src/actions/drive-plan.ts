@@ -43,7 +43,7 @@ export async function drivePlan(
   let plan = begun;
   try {
     for (let count = 0; count < mostSteps; count++) {
-      const parts = await loadPlanParts(charging.database, scope, plan.id);
+      const parts = await loadPlanParts(charging.database, scope, plan);
       if (parts === undefined) throw new Error(`payment plan ${plan.id} is gone`);
       const step = nextStep(progressOf(plan, parts));
       if (needsProcessor(step) && !canAsk(charging, scope, deadlineMs)) break;

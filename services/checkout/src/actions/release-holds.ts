@@ -40,7 +40,7 @@ export async function releaseHolds(
     if (operation === undefined && (await findDecision(tx, scope, attempt.paymentIntentId)) !== 'cancel') return false;
   }
   if (live !== undefined) {
-    await Promise.all([endPlan(tx, scope, live.plan.id), releasePaymentLocks(tx, scope, live.plan.id)]);
+    await Promise.all([endPlan(tx, scope, live.plan), releasePaymentLocks(tx, scope, live.plan.id)]);
   }
   return true;
 }

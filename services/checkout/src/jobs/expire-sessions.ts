@@ -2,24 +2,44 @@ import { withTx } from '@eligo/postgres';
 import type { Job } from '@eligo/service';
 import { expireIfDue } from '../actions/end-session.ts';
 import type { Resources } from '../resources.ts';
-import { type DueSession, dueSessions, dueSessionsOnClocks, nextDueSession } from '../store/due-sessions.ts';
+import {
+  type DuePlace,
+  type DueSession,
+  dueSessions,
+  dueSessionsOnClocks,
+  nextDueSession,
+} from '../store/due-sessions.ts';
 import { settleClock, settledClocks, testClocksJob } from '../store/test-clocks.ts';
 
 // So many at a time that a run stays within seconds; a full batch is followed by the next at once.
 const BATCH = 200;
+// Sessions that are due and being charged are passed over, so many pages of them in a run. An outage of the processor can leave thousands; the next
+// run goes on where this one ended, and begins anew after the last.
+const PAGES = 5;
 
 type Needs = Pick<Resources, 'database' | 'clock' | 'logger'>;
 
 /** Expires the sessions whose time has come, by the wall clock or by their test clock. */
 export function expireSessions(needs: Needs): Job {
+  let place: DuePlace | undefined;
+  const expireByWallClock = async (signal: AbortSignal): Promise<boolean> => {
+    for (let page = 0; page < PAGES && !signal.aborted; page++) {
+      const { due, last } = await dueSessions(needs.database, needs.clock.now(), BATCH, place);
+      place = last;
+      if (await expireAll(needs, due, signal)) return last !== undefined;
+      if (last === undefined) return false;
+    }
+    return false;
+  };
   return {
     name: testClocksJob,
     // A session lives 30 minutes at least, so that a run always learns of it before it is due; a test clock that moves wakes the job. What was due
     // while it was being charged is found by this.
     everyMs: 15_000,
     async run(signal) {
-      const byWallClock = await expireAll(needs, await dueSessions(needs.database, needs.clock.now(), BATCH), signal);
-      const byTestClocks = await expireAll(needs, await dueSessionsOnClocks(needs.database, BATCH), signal);
+      const byWallClock = await expireByWallClock(signal);
+      const onClocks = await dueSessionsOnClocks(needs.database, BATCH);
+      const byTestClocks = (await expireAll(needs, onClocks, signal)) && onClocks.length === BATCH;
       await settleClocks(needs);
       return byWallClock || byTestClocks || { dueInMs: await nextDueInMs(needs) };
     },
@@ -32,7 +52,7 @@ async function nextDueInMs({ database, clock }: Needs): Promise<number | undefin
   return next && next.getTime() - now.getTime();
 }
 
-// Whether there may be more: a full batch of which at least one expired. What was skipped is due again, and no reason to go round at once.
+// Whether any expired. What was skipped is due again, and no reason to go round at once.
 async function expireAll(needs: Needs, due: readonly DueSession[], signal: AbortSignal): Promise<boolean> {
   let expired = 0;
   for (const { scope, sessionId } of due) {
@@ -44,7 +64,7 @@ async function expireAll(needs: Needs, due: readonly DueSession[], signal: Abort
       needs.logger.error({ err: error, sessionId }, 'a due session could not be expired');
     }
   }
-  return due.length === BATCH && expired > 0;
+  return expired > 0;
 }
 
 async function settleClocks({ database }: Needs): Promise<void> {

@@ -6,10 +6,31 @@ export interface DueSession {
   readonly sessionId: string;
 }
 
-/** Open sessions whose time has come by the wall clock: ids only, at most `most`, those that are due longest first. */
-export async function dueSessions(db: Db, at: Date, most: number): Promise<DueSession[]> {
-  return (await db.rows(selectDue, null, [at, most])).map(dueSessionOf);
+/** Where a page of due sessions ends, and the next one begins. */
+export interface DuePlace {
+  readonly expiresAt: Date;
+  readonly sessionId: string;
 }
+
+/**
+ * A page of the open sessions whose time has come by the wall clock, those that are due longest first, after a place. Those that are being
+ * charged are left out; `last` is undefined when there are no more.
+ */
+export async function dueSessions(
+  db: Db,
+  at: Date,
+  most: number,
+  after: DuePlace = beforeAll,
+): Promise<{ due: DueSession[]; last: DuePlace | undefined }> {
+  const rows = await db.rows(selectDue, null, [at, most, after.expiresAt, after.sessionId]);
+  const last = rows.length < most ? undefined : rows.at(-1);
+  return {
+    due: rows.filter(({ charging }) => !charging).map(dueSessionOf),
+    last: last && { expiresAt: last.expires_at, sessionId: last.id },
+  };
+}
+
+const beforeAll: DuePlace = { expiresAt: new Date(0), sessionId: '' };
 
 /** Open sessions whose time has come by their customer's test clock. */
 export async function dueSessionsOnClocks(db: Db, most: number): Promise<DueSession[]> {
@@ -31,9 +52,9 @@ function dueSessionOf(row: DueRow): DueSession {
   return { scope: { accountId: row.account_id, testMode: row.test_mode }, sessionId: row.id };
 }
 
-const selectDue = unscoped<DueRow>(
+const selectDue = unscoped<DueRow & { readonly expires_at: Date; readonly charging: boolean }>(
   'sessions.due',
-  'select account_id, test_mode, id from checkout.due_sessions($1, $2)',
+  'select account_id, test_mode, id, expires_at, charging from checkout.due_sessions_after($1, $2, $3, $4)',
 );
 
 const selectDueOnClocks = unscoped<DueRow>(

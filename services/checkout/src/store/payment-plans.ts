@@ -3,6 +3,9 @@ import { type Cents, centsFromInt64 } from '@eligo/values';
 
 export type PlanState = 'running' | 'awaiting_second_card' | 'awaiting_capture' | 'releasing' | 'done' | 'failed';
 
+/** What a plan is found by: its session leads its key. */
+type PlanKey = Pick<PaymentPlan, 'id' | 'sessionId'>;
+
 /** What a shopper's cards are to pay for a session, and which attempts do it. */
 export interface PaymentPlan {
   readonly id: string;
@@ -134,7 +137,7 @@ const save = scoped<PlanRow>(
      release_at = $9, acting_at = $10, holds_only = $11, next_check_at = now(),
      lease_until = case when $12::integer = 0 then now() else clock_timestamp() + $12 * interval '1 millisecond' end,
      confirm_until = coalesce(clock_timestamp() + $13::double precision * interval '1 millisecond', p.confirm_until)
-   where p.account_id = $1 and p.test_mode = $2 and p.id = $3 and p.epoch = $4
+   where p.account_id = $1 and p.test_mode = $2 and p.session_id = $14 and p.id = $3 and p.epoch = $4
    returning ${columns}`,
 );
 
@@ -161,6 +164,7 @@ export async function savePlan(
     plan.holdsOnly,
     leaseMs,
     confirmMs,
+    plan.sessionId,
   ]);
   if (row === undefined) throw new PlanTakenOver(plan.id);
   return fromRow(row);
@@ -178,17 +182,18 @@ const postpone = scoped(
   'checkout.payment_plan_postpone',
   `update checkout.payment_plans p set lease_until = now(), tries = tries + 1,
      next_check_at = now() + least($5::integer * power(2, least(p.tries, 20)), $6) * interval '1 millisecond'
-   where p.account_id = $1 and p.test_mode = $2 and p.id = $3 and p.epoch = $4 and p.state in ('running', 'releasing')`,
+   where p.account_id = $1 and p.test_mode = $2 and p.session_id = $7 and p.id = $3 and p.epoch = $4
+     and p.state in ('running', 'releasing')`,
 );
 
 /** Gives the lease back; the sweeper looks again later and later, until something of the plan is settled. */
 export async function postponePlan(
   tx: Tx,
   scope: Scope,
-  plan: Pick<PaymentPlan, 'id' | 'epoch'>,
+  plan: Pick<PaymentPlan, 'id' | 'sessionId' | 'epoch'>,
   delay: { readonly firstMs: number; readonly mostMs: number },
 ): Promise<void> {
-  await tx.execute(postpone, scope, [plan.id, plan.epoch, delay.firstMs, delay.mostMs]);
+  await tx.execute(postpone, scope, [plan.id, plan.epoch, delay.firstMs, delay.mostMs, plan.sessionId]);
 }
 
 const wake = scoped(
@@ -227,12 +232,12 @@ export async function releaseRunningPlan(tx: Tx, scope: Scope, sessionId: string
 const end = scoped(
   'checkout.payment_plan_end',
   `update checkout.payment_plans set state = 'failed', epoch = epoch + 1
-   where account_id = $1 and test_mode = $2 and id = $3 and state not in ('done', 'failed')`,
+   where account_id = $1 and test_mode = $2 and session_id = $4 and id = $3 and state not in ('done', 'failed')`,
 );
 
 /** Ends a plan that nobody works on; whoever still thinks that it does is fenced off. */
-export async function endPlan(tx: Tx, scope: Scope, planId: string): Promise<void> {
-  await tx.execute(end, scope, [planId]);
+export async function endPlan(tx: Tx, scope: Scope, plan: PlanKey): Promise<void> {
+  await tx.execute(end, scope, [plan.id, plan.sessionId]);
 }
 
 const parts = scoped<{
@@ -263,12 +268,12 @@ const parts = scoped<{
      and ho.payment_intent_id = h.payment_intent_id and ho.status in ('pending', 'done')
    left join checkout.intent_operations oo on oo.account_id = o.account_id and oo.test_mode = o.test_mode
      and oo.payment_intent_id = o.payment_intent_id and oo.status in ('pending', 'done')
-   where p.account_id = $1 and p.test_mode = $2 and p.id = $3`,
+   where p.account_id = $1 and p.test_mode = $2 and p.session_id = $4 and p.id = $3`,
 );
 
 /** The statuses of a plan's attempts and of what is to be done to their holds. */
 export type PlanParts = NonNullable<Awaited<ReturnType<typeof loadPlanParts>>>;
 
-export async function loadPlanParts(db: Db, scope: Scope, planId: string) {
-  return db.row(parts, scope, [planId]);
+export async function loadPlanParts(db: Db, scope: Scope, plan: PlanKey) {
+  return db.row(parts, scope, [plan.id, plan.sessionId]);
 }

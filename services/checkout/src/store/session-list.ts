@@ -1,4 +1,13 @@
-import { type Db, type Page, readPage, type Scope, sqlBuilder, streamPage } from '@eligo/postgres';
+import {
+  type Db,
+  type Page,
+  type PageSource,
+  readPage,
+  type Scope,
+  scopedTable,
+  sqlBuilder,
+  streamPage,
+} from '@eligo/postgres';
 import type { Session } from '../domain/session.ts';
 import { type SessionRow, sessionColumns, sessionOfRow } from './sessions.ts';
 
@@ -32,12 +41,7 @@ export async function* streamSessions(
   page: Page,
   filter: SessionFilter,
 ): AsyncGenerator<Session, boolean> {
-  const source = {
-    table,
-    id: 'id',
-    columns: [sqlBuilder.raw(sessionColumns('sessions'))],
-    filter: filterBy(scope, filter),
-  };
+  const source = { ...sourceOf(scope, filter), columns: [sqlBuilder.raw(sessionColumns('sessions'))] };
   if (page.limit <= CHUNK_ROWS) {
     const { rows, hasMore } = await readPage<SessionRow>(db, scope, source, page);
     for (const row of rows) yield sessionOfRow(row);
@@ -54,11 +58,35 @@ export async function* streamSessions(
   }
   if (count < page.limit) return false;
   const next = page.endingBefore === undefined ? { startingAfter: last } : { endingBefore: first };
-  const beyond = await readPage(db, scope, { ...source, columns: ['sessions.id'] }, { limit: 1, ...next });
+  const beyond = await readPage(
+    db,
+    scope,
+    { ...source, columns: [sqlBuilder.raw('sessions.id')] },
+    { limit: 1, ...next },
+  );
   return beyond.rows.length > 0;
 }
 
-const table = 'checkout.sessions';
+const sessions = { table: 'checkout.sessions', id: 'id' };
+
+// The sessions of a selling plan are read from its own table, in the order of their ids, each then looked up: a join of the two tables reads the whole
+// account for a plan that few sessions have.
+function sourceOf(scope: Scope, filter: SessionFilter): Omit<PageSource, 'columns'> {
+  const { sellingPlan } = filter;
+  const narrow = filterBy(scope, filter);
+  if (sellingPlan === undefined) return { ...sessions, filter: narrow };
+  return {
+    ...{ table: 'checkout.session_selling_plans', id: 'session_id', records: sessions },
+    filter: (query) => {
+      query.where('checkout.session_selling_plans.selling_plan_id', sellingPlan).joinRaw(lookUpSession);
+      narrow(query);
+    },
+  };
+}
+
+const lookUpSession = `cross join lateral (
+  select * from checkout.sessions s where s.account_id = session_selling_plans.account_id
+    and s.test_mode = session_selling_plans.test_mode and s.id = session_selling_plans.session_id offset 0) sessions`;
 
 function filterBy(scope: Scope, filter: SessionFilter) {
   return (query: ReturnType<typeof sqlBuilder>): void => {
@@ -83,19 +111,11 @@ function filterBy(scope: Scope, filter: SessionFilter) {
     }
     if (filter.paymentIntentId !== undefined) {
       // One intent has one session: compared as a value, it is looked up first.
-      query.where('sessions.id', '=', relatedTo(scope, 'checkout.payment_intents', 'id', filter.paymentIntentId));
-    }
-    if (filter.sellingPlan !== undefined) {
-      query.whereIn(
-        'sessions.id',
-        relatedTo(scope, 'checkout.session_selling_plans', 'selling_plan_id', filter.sellingPlan),
-      );
+      query.where('sessions.id', '=', sessionOfIntent(scope, filter.paymentIntentId));
     }
   };
 }
 
-function relatedTo(scope: Scope, relation: string, column: string, value: string) {
-  return sqlBuilder(relation)
-    .select('session_id')
-    .where({ account_id: scope.accountId, test_mode: scope.testMode, [column]: value });
+function sessionOfIntent(scope: Scope, intentId: string) {
+  return scopedTable(scope, 'checkout.payment_intents').select('session_id').where('id', intentId);
 }

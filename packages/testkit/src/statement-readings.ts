@@ -1,0 +1,97 @@
+import pg from 'pg';
+import type { TestDatabase } from './test-database.ts';
+
+/** What the dearest run of a statement has read. */
+export interface Reading {
+  /** The statement's text as it was sent, or as a function or a foreign key runs it. */
+  readonly text: string;
+  readonly runs: number;
+  /** Rows that its scans returned, and those that they read and dropped. */
+  readonly rows: number;
+  /** Pages that it looked at, in memory or not. */
+  readonly pages: number;
+  /** The plan of the run that read the most rows, for whoever asks why. */
+  readonly plan: PlanNode;
+}
+
+/** A step of a plan, as `explain (analyze, buffers, format json)` has it. */
+export interface PlanNode {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Index Name'?: string;
+  readonly 'Index Cond'?: string;
+  readonly Filter?: string;
+  readonly 'Actual Rows'?: number;
+  readonly 'Actual Loops'?: number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly 'Rows Removed by Index Recheck'?: number;
+  readonly 'Shared Hit Blocks'?: number;
+  readonly 'Shared Read Blocks'?: number;
+  readonly Plans?: readonly PlanNode[];
+}
+
+/**
+ * Has the server tell of every statement that this process's connections to the database, opened from now on, run, with the plan that it ran by: as
+ * the service's own role, with the values and the kind of plan that the service has. It also tells of what runs inside: functions, triggers, foreign
+ * keys. Answers a map that fills, by the statement's text.
+ */
+export async function readStatements(
+  test: TestDatabase,
+  { sequentialScans = true }: { sequentialScans?: boolean } = {},
+): Promise<ReadonlyMap<string, Reading>> {
+  const settings = {
+    session_preload_libraries: 'auto_explain',
+    enable_seqscan: sequentialScans ? 'on' : 'off',
+    'auto_explain.log_min_duration': '0',
+    'auto_explain.log_nested_statements': 'on',
+    'auto_explain.log_analyze': 'on',
+    'auto_explain.log_buffers': 'on',
+    'auto_explain.log_timing': 'off',
+    'auto_explain.log_format': 'json',
+    'auto_explain.log_level': 'notice',
+    'auto_explain.log_parameter_max_length': '0',
+  };
+  // The settings of a library have no type until it is loaded.
+  const sets = Object.entries(settings).map(([name, value]) => `alter database ${test.name} set ${name} = '${value}'`);
+  await test.admin(`load 'auto_explain'; ${sets.join('; ')}`);
+  const readings = new Map<string, Reading>();
+  listeners.set(test.name, (text) => note(readings, text));
+  return readings;
+}
+
+// By database. Plans come as notices, and whoever opens a connection here is deep inside what is tested.
+const listeners = new Map<string, (notice: string) => void>();
+
+const connect = pg.Client.prototype.connect;
+pg.Client.prototype.connect = function (this: pg.Client, ...whenDone: Parameters<typeof connect>) {
+  this.on('notice', ({ message }) => listeners.get(this.database ?? '')?.(message ?? ''));
+  return connect.apply(this, whenDone);
+} as typeof connect;
+
+function note(readings: Map<string, Reading>, notice: string): void {
+  const start = notice.indexOf('plan:\n');
+  if (!notice.startsWith('duration:') || start < 0) return;
+  const { 'Query Text': text, Plan: plan } = JSON.parse(notice.slice(start + 'plan:\n'.length)) as {
+    'Query Text': string;
+    Plan: PlanNode;
+  };
+  const before = readings.get(text);
+  const rows = rowsRead(plan);
+  const pages = (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0);
+  readings.set(text, {
+    text,
+    runs: (before?.runs ?? 0) + 1,
+    rows: Math.max(rows, before?.rows ?? 0),
+    pages: Math.max(pages, before?.pages ?? 0),
+    plan: before === undefined || rows > before.rows ? plan : before.plan,
+  });
+}
+
+// A bitmap of an index has rows of its own: entries that were read.
+function rowsRead(node: PlanNode): number {
+  const isScan = /^(Seq|Index|Index Only|Bitmap Heap|Bitmap Index|Tid|Tid Range|Sample) Scan$/.test(node['Node Type']);
+  const each =
+    (node['Actual Rows'] ?? 0) + (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
+  const own = isScan ? Math.round(each * (node['Actual Loops'] ?? 0)) : 0;
+  return own + (node.Plans ?? []).reduce((sum, inner) => sum + rowsRead(inner), 0);
+}

@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import { fillTables, seededEvents, seededId, seededKeys, seededRows, type TestDatabase } from '@eligo/testkit';
+
+/** The hash of what was sent under every seeded key. */
+export const keyHash = createHash('sha256').update('k').digest();
+
+/** Fills every table with `each` records of the account and a fifth of them of others, as the superuser and without triggers. */
+export async function seedCheckout(test: TestDatabase, each: number): Promise<void> {
+  await fillTables(test, 'checkout', statements(each));
+}
+
+function statements(each: number): string[] {
+  const scope = 'account_id, test_mode';
+  const many = seededRows(each);
+  return [
+    `test_clocks (${scope}, id, frozen_time, unsettled) select account, true, 'fclk_' || id, at, n % ${each / 10} = 0 ${many}`,
+    `customers (${scope}, id, first_name, last_name, email, test_clock_id, created_at, updated_at, processor_customer_id)
+     select account, true, 'fcus_' || id, 'Jo', 'Doe ' || n, 'c' || n || '@example.com', case when n % 10 = 0 then 'fclk_' || id end, at, at,
+       'cus_' || id ${many}`,
+    `payment_methods (${scope}, id, customer_id, processor_payment_method_id, processor_customer_id, off_session, brand, country, exp_month,
+       exp_year, funding, last4, hsa_fsa, created_at)
+     select account, true, 'fpm_' || id, 'fcus_' || owner, 'pm_' || id, 'cus_' || id, true, 'visa', 'US', 1, 2040, 'debit', '4242', n % 2 = 0, at ${many}`,
+    `sessions (${scope}, id, status, mode, capture_method, customer_id, customer_email, test_clock_id, payment_method_id, client_reference_id,
+       amount_subtotal_cents, amount_discount_cents, amount_tax_cents, amount_shipping_cents, amount_fee_cents, amount_total_cents,
+       amount_eligible_cents, amount_iias_cents, amount_prescription_cents, amount_vision_cents, amount_service_cents,
+       amount_received_cents, letter_required, fee_count, discount_count, expires_at, created_at, payment_intent_ids, dispute_ids, subscription_id)
+     select account, true, 'fcs_' || id, (array['complete','complete','complete','open','expired','complete','paid','canceled','complete','open'])[1 + n % 10],
+       case when n % 4 = 0 then 'subscription' else 'payment' end, 'automatic', 'fcus_' || owner, case when heavy then 'c1' else 'c' || n end || '@example.com',
+       case when n % 10 = 9 then 'fclk_' || lpad((n - 9)::text, 26, '0') end, 'fpm_' || id, case when heavy then 'ref' else 'ref ' || n end,
+       1000, 0, 0, 0, 10, 1010, 505, 505, 0, 0, 0, 0, false, 1, 1,
+       case when n % 20 = 3 then now() - interval '1 hour' - n * interval '1 second' else now() + interval '1 day' end, at, array['fpi_' || id],
+       case when n % 50 = 0 then array['fdp_' || id] else '{}' end,
+       case when heavy then '${seededId('fsub', 1)}' when n % 4 = 0 then 'fsub_' || id end ${many}`,
+    `session_lines (${scope}, session_id, id, position, price_id, product_id, quantity, unit_amount_cents, amount_subtotal_cents,
+       amount_discount_cents, amount_tax_cents, amount_shipping_cents, amount_fee_cents, amount_total_cents, amount_eligible_cents,
+       eligibility_class, eligibility_rule, eligibility_rule_version, rationale, payment_intent_id)
+     select account, true, 'fcs_' || id, 'fli_' || lpad((n * 2 + p)::text, 26, '0'), p, 'fprice_' || id, 'fprod_' || id, 1, 500, 500, 0, 0, 0, 5, 505,
+       505 * (1 - p), case when p = 0 then 'auto_substantiation' end, 'product', '', '', 'fpi_' || id ${many} cross join generate_series(0, 1) p`,
+    `eligibility_records (${scope}, id, session_id, eligible_cents, food_policy, created_at)
+     select account, true, 'felig_' || id, 'fcs_' || id, 505, false, at ${many}`,
+    `session_fees (${scope}, session_id, id, position, amount_cents, applied)
+     select account, true, 'fcs_' || id, 'ffee_' || id, 0, 10, true ${many}`,
+    `session_discounts (${scope}, session_id, id, position, coupon_id, coupon, amount_cents)
+     select account, true, 'fcs_' || id, 'fdi_' || id, 0, 'fcoup_' || id, '{}', 0 ${many}`,
+    `session_selling_plans (${scope}, selling_plan_id, session_id)
+     select account, true, case when heavy then 'plan' else 'plan ' || n end, 'fcs_' || id ${many}`,
+    `session_keys (${scope}, key, request_hash, session_id, created_at) select account, true, 'key ' || n, sha256('k'), 'fcs_' || id,
+       now() - case when n % 20 = 0 then 31 else 2 end * interval '1 day' ${many}`,
+    `payment_intents (${scope}, id, session_id, customer_id, payment_method_id, leg, capture_method, status, amount_cents, amount_received_cents,
+       latest_charge_id, created_at)
+     select account, true, 'fpi_' || id, 'fcs_' || id, 'fcus_' || owner, 'fpm_' || id, 'health', 'automatic',
+       case when n % 10 = 0 then 'processing' else 'succeeded' end, 505, case when n % 10 = 0 then 0 else 505 end, 'fch_' || id, at ${many}`,
+    `charges (${scope}, id, payment_intent_id, payment_method_id, status, amount_cents, amount_captured_cents, processor_charge_id, created_at)
+     select account, true, 'fch_' || id, 'fpi_' || id, 'fpm_' || id, 'succeeded', 505, 505, 'ch_' || id, at ${many}`,
+    // In doubt: a tenth, half of it due. Among them, later, those that were never sent.
+    `charge_attempts (${scope}, id, purpose, subject_id, leg, driver, eligibility_record_id, payment_intent_id, customer_id, payment_method_id,
+       processor_payment_method_id, off_session, capture_method, amount_cents, status, lease_until, next_check_at, processor_intent_id, acting_at)
+     select account, true, 'fatt_' || id, 'session', 'fcs_' || id, 'health', 'confirm', 'felig_' || id, 'fpi_' || id, 'fcus_' || owner, 'fpm_' || id, 'pm_' || id,
+       true, case when n % 3 = 0 then 'manual' else 'automatic' end, 505,
+       case n % 20 when 0 then 'unknown' when 1 then 'unknown' when 2 then 'created' when 3 then 'unknown' when 4 then 'released' when 5 then 'declined' else 'succeeded' end,
+       now() - interval '2 hours',
+       case n % 20 when 0 then now() + interval '1 hour' when 2 then now() - interval '1 minute' else now() - interval '1 hour' end, 'pi_' || id, at ${many}`,
+    `ledger_entries (${scope}, id, debit_account, credit_account, amount_cents, kind, payment_intent_id, source_id, created_at)
+     select account, true, 'fltx_' || id, 'processor_balance', 'customer_receipts', 505, 'capture', 'fpi_' || id, 'fch_' || id, at ${many}`,
+    `payment_locks (${scope}, kind, id, attempt_id, lease_until)
+     select account, true, 'customer', 'fcus_' || id, 'fatt_' || id, now() - interval '1 day' ${many}`,
+    `payment_plans (${scope}, session_id, id, state, other_payment_method_id, health_attempt_id, release_at, lease_until, next_check_at, acting_at)
+     select account, true, 'fcs_' || id, 'fplan_' || id,
+       (array['done','done','done','failed','done','running','running','awaiting_second_card','awaiting_capture','releasing'])[1 + n % 10],
+       'fpm_' || id, 'fatt_' || id, case when n % 20 = 7 then now() - interval '1 hour' else now() + interval '1 hour' end,
+       now() - interval '1 hour', case when n % 20 = 15 then now() + interval '1 hour' else now() - interval '1 hour' end, at ${many}`,
+    `intent_operations (${scope}, id, payment_intent_id, attempt_id, processor_intent_id, kind, amount_cents, status, next_check_at, lease_until, acting_at)
+     select account, true, 'fiop_' || id, 'fpi_' || id, 'fatt_' || id, 'pi_' || id, 'capture', 505, case when n % 10 = 0 then 'pending' else 'done' end,
+       case when n % 20 = 0 then now() + interval '1 hour' else now() - interval '1 hour' end, now() - interval '1 hour', at ${many}`,
+    `refund_reservations (${scope}, refund_id, session_id, payment_intent_id, amount_cents, acting_at)
+     select account, true, 'fre_' || id, 'fcs_' || id, 'fpi_' || id, 50, at ${many}`,
+    `refund_reservation_parts (${scope}, refund_id, payment_intent_id, amount_cents) select account, true, 'fre_' || id, 'fpi_' || id, 50 ${many}`,
+    `refund_reservation_lines (${scope}, refund_id, line_id, payment_intent_id, amount_cents)
+     select account, true, 'fre_' || id, 'fli_' || lpad((n * 2)::text, 26, '0'), 'fpi_' || id, 50 ${many}`,
+    `refund_claims (${scope}, refund_id, claim) select account, true, 'fre_' || id, 'reserved' ${many}`,
+    `setup_intents (${scope}, id, status, customer_id, payment_method_id, session_id, created_at)
+     select account, true, 'fseti_' || id, 'succeeded', 'fcus_' || owner, 'fpm_' || id, 'fcs_' || id, at ${many}`,
+    `catalog_tasks (${scope}, session_id, kind, due_at) select account, true, 'fcs_' || id, 'finalize',
+       now() + case when n % 20 = 0 then -1 else 1 end * interval '1 hour' ${many}`,
+    seededKeys(each, 'confirm'),
+    ...seededEvents(each),
+  ];
+}
