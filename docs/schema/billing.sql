@@ -280,6 +280,41 @@ $function$;
 alter function advancing_test_clocks(most integer) owner to eligo_finder;
 grant execute on function advancing_test_clocks(most integer) to eligo_billing;
 
+CREATE OR REPLACE FUNCTION billing.clocks_that_end_subscriptions(at timestamp with time zone, most integer, after_account text, after_mode boolean, after_clock text)
+ RETURNS TABLE(account_id text, test_mode boolean, id text, ends_until timestamp with time zone, is_due boolean)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+  with recursive clock as (
+    (select s.account_id, s.test_mode, s.test_clock_id, least(s.cancel_at, case when s.cancel_at_period_end then s.current_period_end end) as ends_at
+       from subscriptions s
+      where s.status in ('trialing', 'active', 'past_due', 'paused', 'unpaid') and (s.cancel_at is not null or s.cancel_at_period_end)
+        and s.test_clock_id is not null
+        and (s.account_id, s.test_mode, s.test_clock_id) > (after_account, after_mode, after_clock)
+      order by s.account_id, s.test_mode, s.test_clock_id, least(s.cancel_at, case when s.cancel_at_period_end then s.current_period_end end) limit 1)
+    union all
+    select n.account_id, n.test_mode, n.test_clock_id, n.ends_at
+      from clock c
+      cross join lateral (
+        select s.account_id, s.test_mode, s.test_clock_id, least(s.cancel_at, case when s.cancel_at_period_end then s.current_period_end end) as ends_at
+          from subscriptions s
+         where s.status in ('trialing', 'active', 'past_due', 'paused', 'unpaid') and (s.cancel_at is not null or s.cancel_at_period_end)
+           and s.test_clock_id is not null
+           and (s.account_id, s.test_mode, s.test_clock_id) > (c.account_id, c.test_mode, c.test_clock_id)
+         order by s.account_id, s.test_mode, s.test_clock_id, least(s.cancel_at, case when s.cancel_at_period_end then s.current_period_end end) limit 1
+      ) n
+  )
+  select c.account_id, c.test_mode, c.test_clock_id, t.time, c.ends_at <= t.time
+    from (select * from clock limit most) c
+    cross join lateral (
+      select case when k.deleted_at is null then k.frozen_time else at end as time from test_clocks k
+       where k.account_id = c.account_id and k.test_mode = c.test_mode and k.id = c.test_clock_id offset 0
+    ) t
+$function$;
+alter function clocks_that_end_subscriptions(at timestamp with time zone, most integer, after_account text, after_mode boolean, after_clock text) owner to eligo_finder;
+grant execute on function clocks_that_end_subscriptions(at timestamp with time zone, most integer, after_account text, after_mode boolean, after_clock text) to eligo_billing;
+
 CREATE OR REPLACE FUNCTION billing.due_cancellations(at timestamp with time zone, most integer)
  RETURNS TABLE(account_id text, test_mode boolean, id text)
  LANGUAGE sql
@@ -306,6 +341,21 @@ AS $function$
 $function$;
 alter function due_cancellations(at timestamp with time zone, most integer) owner to eligo_finder;
 grant execute on function due_cancellations(at timestamp with time zone, most integer) to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.ending_by_the_wall_clock(at timestamp with time zone, most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, id text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+  select s.account_id, s.test_mode, s.id from subscriptions s
+   where s.status in ('trialing', 'active', 'past_due', 'paused', 'unpaid') and (s.cancel_at is not null or s.cancel_at_period_end)
+     and s.test_clock_id is null
+     and least(s.cancel_at, case when s.cancel_at_period_end then s.current_period_end end) <= at
+   order by least(s.cancel_at, case when s.cancel_at_period_end then s.current_period_end end) limit most
+$function$;
+alter function ending_by_the_wall_clock(at timestamp with time zone, most integer) owner to eligo_finder;
+grant execute on function ending_by_the_wall_clock(at timestamp with time zone, most integer) to eligo_billing;
 
 CREATE OR REPLACE FUNCTION billing.follow_published_mark()
  RETURNS trigger

@@ -29,8 +29,8 @@ export interface Sold {
   readonly sessionId: string;
 }
 
-export async function machine(options: { connections?: number } = {}): Promise<Machine> {
-  const test = await testDatabase(billingService);
+export async function machine(options: { connections?: number; place?: TestDatabase } = {}): Promise<Machine> {
+  const test = options.place ?? (await testDatabase(billingService));
   const database = test.open('billing', options.connections === undefined ? {} : { max: options.connections });
   let now = start;
   const work: Work = {

@@ -60,7 +60,7 @@ export async function finishAdvance(
 ): Promise<void> {
   await mirror(work, call, clock, false);
   let isMore = true;
-  while (isMore) isMore = await runDueOnClock(work, scope, clock, call.signal);
+  while (isMore) isMore = await runDueOnClock(work, scope, clock.id, clock.frozenTime, call.signal);
   // What is left is done by the job, which then says that the clock is ready.
   call.signal?.throwIfAborted();
   await withTx(work.database, scope, async (tx) => {

@@ -2,25 +2,44 @@ import { type Scope, unscoped } from '@eligo/postgres';
 import type { Job } from '@eligo/service';
 import { cancelDueJob, cancelIfDue } from '../actions/cancel-subscription.ts';
 import { dueOnClock } from '../store/subscriptions.ts';
-import type { TestClock } from '../store/test-clocks.ts';
 import type { Work } from '../work.ts';
 
 const mostAtOnce = 50;
+// Test clocks looked at in a run, some three index entries each; the next run goes on behind the last, and begins anew after all of them. A clock that
+// moves ends what is due by it itself: this finds who lived on one that was deleted, or came to one that was past their end already.
+const clocksAtOnce = 500;
 
-const due = unscoped<{ account_id: string; test_mode: boolean; id: string }>(
-  'subscriptions.due_cancellations',
-  'select account_id, test_mode, id from due_cancellations($1, $2)',
+interface FoundRow {
+  readonly account_id: string;
+  readonly test_mode: boolean;
+  readonly id: string;
+}
+
+const dueByWallClock = unscoped<FoundRow>(
+  'subscriptions.ending_by_the_wall_clock',
+  'select account_id, test_mode, id from ending_by_the_wall_clock($1, $2)',
 );
+
+const endingClocks = unscoped<FoundRow & { readonly ends_until: Date; readonly is_due: boolean }>(
+  'subscriptions.clocks_that_end_them',
+  'select account_id, test_mode, id, ends_until, is_due from clocks_that_end_subscriptions($1, $2, $3, $4, $5)',
+);
+
+/** The last clock that was looked at; undefined before the first. */
+export interface ClockPlace {
+  clock?: { readonly accountId: string; readonly testMode: boolean; readonly id: string };
+}
 
 const next = unscoped<{ at: Date | null }>('subscriptions.next_cancellation', 'select next_cancellation($1) as at');
 
 /** Ends subscriptions when they are due. */
 export function cancelDue(work: Work): Job {
+  const place: ClockPlace = {};
   return {
     name: cancelDueJob,
     // A cancellation wakes the job for its time; this finds who lived on a test clock that was deleted.
     everyMs: 15_000,
-    run: async (signal) => (await runDueCancellations(work, signal)) || { dueInMs: await nextInMs(work) },
+    run: async (signal) => (await runDueCancellations(work, signal, place)) || { dueInMs: await nextInMs(work) },
   };
 }
 
@@ -31,23 +50,49 @@ async function nextInMs({ database, clock }: Work): Promise<number | undefined> 
 }
 
 /** Ends the subscriptions whose period or date of cancellation has come. True when there may be more. */
-export async function runDueCancellations(work: Work, signal?: AbortSignal): Promise<boolean> {
-  const rows = await work.database.rows(due, null, [work.clock.now(), mostAtOnce]);
-  return endAll(
+export async function runDueCancellations(work: Work, signal?: AbortSignal, place: ClockPlace = {}): Promise<boolean> {
+  const rows = await work.database.rows(dueByWallClock, null, [work.clock.now(), mostAtOnce]);
+  const isMore = await endAll(
     work,
-    rows.map((row) => ({ scope: { accountId: row.account_id, testMode: row.test_mode }, id: row.id })),
+    rows.map((row) => ({ scope: scopeOf(row), id: row.id })),
     signal,
   );
+  return (await endOnClocks(work, place, signal)) || isMore;
 }
 
-/** The same for those that live on a test clock. */
+async function endOnClocks(work: Work, place: ClockPlace, signal: AbortSignal | undefined): Promise<boolean> {
+  const { accountId, testMode, id } = place.clock ?? { accountId: '', testMode: false, id: '' };
+  const clocks = await work.database.rows(endingClocks, null, [
+    ...[work.clock.now(), clocksAtOnce],
+    ...[accountId, testMode, id],
+  ]);
+  let isMore = false;
+  for (const clock of clocks) {
+    if (signal?.aborted) return false;
+    if (clock.is_due && (await runDueOnClock(work, scopeOf(clock), clock.id, clock.ends_until, signal))) isMore = true;
+  }
+  const last = clocks.length < clocksAtOnce ? undefined : clocks.at(-1);
+  // Those of which more is due are looked at again first.
+  if (!isMore) {
+    if (last === undefined) delete place.clock;
+    else place.clock = { ...scopeOf(last), id: last.id };
+  }
+  return isMore;
+}
+
+function scopeOf(row: FoundRow): Scope {
+  return { accountId: row.account_id, testMode: row.test_mode };
+}
+
+/** The same for those that live on a test clock and end by this time. */
 export async function runDueOnClock(
   work: Work,
   scope: Scope,
-  clock: TestClock,
+  clockId: string,
+  until: Date,
   signal?: AbortSignal,
 ): Promise<boolean> {
-  const ids = await dueOnClock(work.database, scope, clock.id, clock.frozenTime, mostAtOnce);
+  const ids = await dueOnClock(work.database, scope, clockId, until, mostAtOnce);
   return endAll(
     work,
     ids.map((id) => ({ scope, id })),

@@ -1,0 +1,82 @@
+import { withTx } from '@eligo/postgres';
+import type { Call } from '@eligo/rpc';
+import {
+  growths,
+  type Readings,
+  readInSmallAndLarge,
+  seededAccount,
+  seededId,
+  statementsNotRun,
+  type TestDatabase,
+} from '@eligo/testkit';
+import { beforeAll, expect, test } from 'vitest';
+import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
+import { advanceTestClock, createTestClock, removeTestClock } from '../src/actions/test-clocks.ts';
+import { cancelDue, runDueCancellations } from '../src/jobs/cancel-due.ts';
+import { finishClocks } from '../src/jobs/finish-clocks.ts';
+import { billingService } from '../src/service.ts';
+import { findInvoices, listInvoices } from '../src/store/invoices.ts';
+import { findSubscription, findSubscriptions, listSubscriptions } from '../src/store/subscriptions.ts';
+import { moveTestClock } from '../src/store/test-clocks.ts';
+import { seedBilling } from './growth-seed.ts';
+import { type Machine, machine, sell, start } from './machine.ts';
+
+let read: { small: Readings; large: Readings };
+beforeAll(async () => {
+  read = await readInSmallAndLarge({ service: billingService, seed: seedBilling, run });
+}, 240_000);
+
+test('every statement of the store is run on the large account', () => {
+  // Billing keeps no idempotency keys.
+  expect(statementsNotRun(read.large).filter((name) => !name.startsWith('idempotency.'))).toEqual([]);
+});
+
+test('no statement reads more in an account of 100,000 of each record than in one of 1,000', () => {
+  expect(growths(read.small, read.large, longPages)).toEqual([]);
+});
+
+const longPages = [
+  // Five hundred clocks: of each its first subscription and its time, and the step to the next.
+  { statement: /clocks_that_end_them|with recursive clock/, rows: 2_100 },
+];
+
+const scope = { accountId: seededAccount, testMode: true };
+
+async function run(place: TestDatabase): Promise<void> {
+  const on = await machine({ place });
+  const { database, work } = on;
+  const call = { scope } as Call;
+  const clock = await createTestClock(work, call, { frozenTime: start, name: null });
+  const { subscriptionId, invoiceId } = await sell(on, scope, { testClockId: clock.id, cancelAtPeriodEnd: true });
+  const now = { atPeriodEnd: false, refund: 'full', refundAmountCents: null } as const;
+  await cancelSubscription(work, scope, (await sell(on, scope)).subscriptionId, now);
+  await advanceTestClock(work, call, clock.id, new Date('2026-06-01'));
+  await withTx(database, scope, (tx) => moveTestClock(tx, scope, clock.id, new Date('2026-06-02'), 'advancing'));
+  await finishClocks({ ...work, callerFor: () => ({}) as never }, new AbortController().signal);
+  await runDueCancellations(work);
+  await removeTestClock(work, call, clock.id);
+  await cancelDue(work).run(new AbortController().signal);
+  // Before anything was due, the job looks for when something will be.
+  on.at('2020-01-01');
+  await cancelDue(work).run(new AbortController().signal);
+  await findSubscription(database, scope, seededId('fsub', 1));
+  await findSubscriptions(database, scope, [subscriptionId, seededId('fsub', 1)]);
+  await findInvoices(database, scope, [invoiceId, seededId('fin', 1)]);
+  await runLists(on);
+}
+
+async function runLists({ database }: Machine): Promise<void> {
+  const sides = [{}, { startingAfter: 100 }, { endingBefore: 100 }];
+  for (const side of sides) {
+    const page = (prefix: string) => ({
+      limit: 10,
+      ...Object.fromEntries(Object.entries(side).map(([name, number]) => [name, seededId(prefix, number)])),
+    });
+    for (const filter of [{}, { customerId: seededId('fcus', 1) }, { status: 'active' }]) {
+      await listSubscriptions(database, scope, page('fsub'), filter);
+    }
+    for (const filter of [{}, { customerId: seededId('fcus', 1) }, { subscriptionId: seededId('fsub', 1) }]) {
+      await listInvoices(database, scope, page('fin'), { ids: [], ...filter });
+    }
+  }
+}
