@@ -1,4 +1,4 @@
-import type { TestDatabase } from '@eligo/testkit';
+import { fillTables, seededEvents, type TestDatabase } from '@eligo/testkit';
 
 /** How much to make: accounts in test mode, and prices, products and so on of each. */
 export interface Seed {
@@ -11,46 +11,31 @@ export function seededAccount(number: number): string {
   return `facct_${String(number).padStart(26, '0')}`;
 }
 
+/** Fills every table with `each` records of the seeded account and of another. */
+export async function seedWithoutTriggers(place: TestDatabase, each: number): Promise<void> {
+  await fillTables(place, 'catalog', [
+    ...insertsOf({ accounts: 2, each }),
+    `price_metadata (account_id, test_mode, key, value, listing, price_id)
+     select account, true, pair.key, pair.value, 'active', 'fprice_' || id from ${rowsOf(2, each)}
+     cross join lateral (values ('size', 's' || n % 10), ('color', 'c' || n % 7), ('sku', 'k' || n), ('shop', 'one')) pair (key, value)`,
+    `product_metadata (account_id, test_mode, key, value, product_id)
+     select account, true, pair.key, pair.value, 'fprod_' || id from ${rowsOf(2, each)}
+     cross join lateral (values ('brand', 'b' || n % 5), ('line', 'l' || n % 3)) pair (key, value)`,
+    ...seededEvents(each),
+  ]);
+}
+
+function rowsOf(accounts: number, each: number): string {
+  return `(select 'facct_' || lpad(a::text, 26, '0') as account, a from generate_series(1, ${accounts}) a) accounts
+    cross join lateral (select n, lpad(n::text, 26, '0') as id from generate_series(1, ${each}) n order by n) numbers`;
+}
+
 /**
  * Fills every table by a few statements, as the superuser. Products and prices of an account are as many as asked for, one price to a
  * product; every price has four metadata pairs, of which `size` takes 10 values and `color` 7.
  */
-export async function seed(place: TestDatabase, { accounts, each }: Seed): Promise<void> {
-  const rows = `from (select 'facct_' || lpad(a::text, 26, '0') as account, a from generate_series(1, ${accounts}) a) accounts
-    cross join lateral (select n, lpad(n::text, 26, '0') as id from generate_series(1, ${each}) n order by n) numbers`;
-  const inserts = [
-    `insert into shipping_rates (account_id, test_mode, shipping_rate_id, display_name, amount_cents, created_at)
-     select account, true, 'fshr_' || id, 'Ground', 500, now() ${rows}`,
-    `insert into products (account_id, test_mode, product_id, name, client_reference_id, hsa_fsa_eligibility, metadata, created_at, updated_at)
-     select account, true, 'fprod_' || id, 'Product ' || n, 'ref ' || n, case n % 2 when 0 then 'auto_substantiation' end,
-       jsonb_build_object('brand', 'b' || n % 5, 'line', 'l' || n % 3), now(), now() ${rows}`,
-    `insert into prices (account_id, test_mode, price_id, product_id, product_active, product_eligibility_key, unit_amount_cents, lookup_key,
-       metadata, created_at, updated_at)
-     select account, true, 'fprice_' || id, 'fprod_' || id, true, case n % 2 when 0 then 'auto_substantiation' else '' end, n % 10000,
-       'sku-' || n, jsonb_build_object('size', 's' || n % 10, 'color', 'c' || n % 7, 'sku', 'k' || n, 'shop', 'one'), now(), now() ${rows}`,
-    `insert into component_names (test_mode, name_hash, component_id, created_at)
-     select true, sha256(id::bytea), 'fcomp_' || id, now() from generate_series(1, ${each * 10}) n
-     cross join lateral (select lpad(n::text, 26, '0') as id) named`,
-    `insert into component_nutrition (account_id, test_mode, component_nutrition_id, component_id, name, shared, client_reference_id,
-       created_at, updated_at)
-     select account, true, 'fcn_' || id, 'fcomp_' || id, 'Component ' || n, a > 1, 'ref ' || n, now(), now() ${rows}`,
-    `insert into coupons (account_id, test_mode, coupon_id, percent_off_basis_points, duration, created_at)
-     select account, true, 'fcoup_' || id, 1000, 'once', now() ${rows}`,
-    `insert into promo_codes (account_id, test_mode, promo_code_id, code, code_key, coupon_id, customer_id, created_at)
-     select account, true, 'fpromo_' || id, 'CODE' || n, 'code' || n, 'fcoup_' || id, 'fcus_' || id, now() ${rows}`,
-    `insert into inline_lines (account_id, test_mode, session_id, line_index, price_id, product_id, product_made, created_at)
-     select account, true, 'fcs_' || id, 0, 'fprice_' || id, 'fprod_' || id, true, now() ${rows}`,
-    `insert into inline_coupons (account_id, test_mode, session_id, discount_index, coupon_id, created_at)
-     select account, true, 'fcs_' || id, 0, 'fcoup_' || id, now() ${rows}`,
-    `insert into redemptions (account_id, test_mode, session_id, state, coupon_ids, promo_code_ids)
-     select account, true, 'fcs_' || id, 'reserved', array['fcoup_' || id], '{}' ${rows}`,
-    `insert into food_policies (account_id, test_mode, version, effective_at, thresholds)
-     select account, true, n, now() + n * interval '1 hour', '{"eligible_class": "service", "categories": {}}' ${rows}`,
-    `insert into product_code_versions (version, source, effective_at, imported_at, rows_total, rows_added, rows_changed, rows_removed)
-     select n, 'seed', now() + n * interval '1 hour', now(), 0, 0, 0, 0 from generate_series(1, ${each * 10}) n`,
-    `insert into product_codes (gtin, version_from, hsa_fsa_eligibility)
-     select lpad(n::text, 14, '0'), 1, 'vision' from generate_series(1, ${accounts * each}) n`,
-  ];
+export async function seed(place: TestDatabase, wanted: Seed): Promise<void> {
+  const inserts = insertsOf(wanted).map((text) => `insert into ${text}`);
   // Statistics and visibility are made here and then left alone, so that a plan is the same in every run.
   const tables = await place.admin<{ name: string }>(
     "select tablename as name from pg_tables where schemaname = 'catalog'",
@@ -58,4 +43,42 @@ export async function seed(place: TestDatabase, { accounts, each }: Seed): Promi
   for (const { name } of tables) await place.admin(`alter table catalog.${name} set (autovacuum_enabled = off)`);
   await place.admin(`set search_path = catalog; ${inserts.join('; ')}; reset search_path`);
   for (const { name } of tables) await place.admin(`vacuum (analyze) catalog.${name}`);
+}
+
+/** The inserts that fill the tables, as `<table> (<columns>) select …`; the tables of metadata pairs are filled by their triggers. */
+function insertsOf({ accounts, each }: Seed): string[] {
+  const rows = `from ${rowsOf(accounts, each)}`;
+  return [
+    `shipping_rates (account_id, test_mode, shipping_rate_id, display_name, amount_cents, created_at)
+     select account, true, 'fshr_' || id, 'Ground', 500, now() ${rows}`,
+    `products (account_id, test_mode, product_id, name, client_reference_id, hsa_fsa_eligibility, metadata, created_at, updated_at)
+     select account, true, 'fprod_' || id, 'Product ' || n, 'ref ' || n, case n % 2 when 0 then 'auto_substantiation' end,
+       jsonb_build_object('brand', 'b' || n % 5, 'line', 'l' || n % 3), now(), now() ${rows}`,
+    `prices (account_id, test_mode, price_id, product_id, product_active, product_eligibility_key, unit_amount_cents, lookup_key,
+       metadata, created_at, updated_at)
+     select account, true, 'fprice_' || id, 'fprod_' || id, true, case n % 2 when 0 then 'auto_substantiation' else '' end, n % 10000,
+       'sku-' || n, jsonb_build_object('size', 's' || n % 10, 'color', 'c' || n % 7, 'sku', 'k' || n, 'shop', 'one'), now(), now() ${rows}`,
+    `component_names (test_mode, name_hash, component_id, created_at)
+     select true, sha256(id::bytea), 'fcomp_' || id, now() from generate_series(1, ${Math.min(each * 10, 100_000)}) n
+     cross join lateral (select lpad(n::text, 26, '0') as id) named`,
+    `component_nutrition (account_id, test_mode, component_nutrition_id, component_id, name, shared, client_reference_id,
+       created_at, updated_at)
+     select account, true, 'fcn_' || id, 'fcomp_' || id, 'Component ' || n, a > 1, 'ref ' || n, now(), now() ${rows}`,
+    `coupons (account_id, test_mode, coupon_id, percent_off_basis_points, duration, created_at)
+     select account, true, 'fcoup_' || id, 1000, 'once', now() ${rows}`,
+    `promo_codes (account_id, test_mode, promo_code_id, code, code_key, coupon_id, customer_id, created_at)
+     select account, true, 'fpromo_' || id, 'CODE' || n, 'code' || n, 'fcoup_' || id, 'fcus_' || id, now() ${rows}`,
+    `inline_lines (account_id, test_mode, session_id, line_index, price_id, product_id, product_made, created_at)
+     select account, true, 'fcs_' || id, 0, 'fprice_' || id, 'fprod_' || id, true, now() ${rows}`,
+    `inline_coupons (account_id, test_mode, session_id, discount_index, coupon_id, created_at)
+     select account, true, 'fcs_' || id, 0, 'fcoup_' || id, now() ${rows}`,
+    `redemptions (account_id, test_mode, session_id, state, coupon_ids, promo_code_ids)
+     select account, true, 'fcs_' || id, 'reserved', array['fcoup_' || id], '{}' ${rows}`,
+    `food_policies (account_id, test_mode, version, effective_at, thresholds)
+     select account, true, n, now() + n * interval '1 hour', '{"eligible_class": "service", "categories": {}}' ${rows}`,
+    `product_code_versions (version, source, effective_at, imported_at, rows_total, rows_added, rows_changed, rows_removed)
+     select n, 'seed', now() + n * interval '1 hour', now(), 0, 0, 0, 0 from generate_series(1, ${Math.min(each * 10, 100_000)}) n`,
+    `product_codes (gtin, version_from, hsa_fsa_eligibility)
+     select lpad(n::text, 14, '0'), 1, 'vision' from generate_series(1, ${accounts * each}) n`,
+  ];
 }

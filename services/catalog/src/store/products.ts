@@ -151,7 +151,8 @@ function productListShape({ active, clientReferenceId, metadata }: ProductFilter
     ...(rest.length === 0 ? {} : { rest: pairArrays(rest, parameter) }),
     // What a list of products is filtered by besides is not in the pairs.
     onId: (id: string) =>
-      `exists (select from products r where ${ofScope} and r.product_id = ${id} and ${conditions.join(' and ')})`,
+      // Asked of each candidate: as a join it would read the account's products from its end of the list to the cursor.
+      `exists (select from products r where ${ofScope} and r.product_id = ${id} and ${conditions.join(' and ')} offset 0)`,
     finder: { name: 'find_products_by_pairs', besides: state },
   };
   return { ...list, name: names.join('.'), ...byPairs(filter) };

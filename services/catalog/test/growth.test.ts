@@ -1,0 +1,87 @@
+import {
+  growths,
+  probeStatements,
+  type Readings,
+  readInSmallAndLarge,
+  seededAccount,
+  seededId,
+  type TestDatabase,
+} from '@eligo/testkit';
+import { beforeAll, expect, test } from 'vitest';
+import { catalogService } from '../src/service.ts';
+import { findAbandonedCoupons } from '../src/store/abandoned-coupons.ts';
+import { findAbandonedLines } from '../src/store/abandoned-lines.ts';
+import { findCartRecords, findPricesForProducts } from '../src/store/carts.ts';
+import { listComponents } from '../src/store/components.ts';
+import { listCoupons } from '../src/store/coupons.ts';
+import { listPrices } from '../src/store/price-list.ts';
+import { listProducts } from '../src/store/products.ts';
+import { listPromoCodes } from '../src/store/promo-codes.ts';
+import { listShippingRates } from '../src/store/shipping-rates.ts';
+import { seedWithoutTriggers } from './seed.ts';
+
+let read: { small: Readings; large: Readings };
+let refused: string[];
+beforeAll(async () => {
+  read = await readInSmallAndLarge({ service: catalogService, seed: seedWithoutTriggers, run });
+}, 240_000);
+
+test('every statement is run, but for those that write by key what the database refuses of made-up values', () => {
+  const inserts = ['component_names', 'components', 'coupons', 'prices', 'products', 'promo_codes'];
+  const redemptions = ['claim', 'settle', 'uncount_coupons', 'uncount_promo_codes'];
+  const known = [
+    ...inserts.map((table) => `${table}.insert`),
+    'prices.update',
+    ...redemptions.map((name) => `redemptions.${name}`),
+  ];
+  expect(refused).toEqual(known.sort());
+});
+
+test('no statement reads more in an account of 100,000 of each record than in one of 1,000', () => {
+  expect(growths(read.small, read.large)).toEqual([]);
+});
+
+// An import reads its own staging tables and the whole current list, which belongs to no account: that is its work.
+const ofAccounts = /^(?!product_codes\.(import_lock|stage|compare|close|open)|events\.|service_|idempotency\.|test\.)/;
+
+async function run(place: TestDatabase): Promise<void> {
+  const database = place.open('catalog', { statementTimeoutMs: 30_000 });
+  const scope = { accountId: seededAccount, testMode: true };
+  const nobody = { startingAfter: undefined, endingBefore: undefined };
+  for (const side of [{}, { startingAfter: 501 }, { endingBefore: 501 }]) {
+    const page = (prefix: string) => ({
+      ...{ limit: 10, offset: 0, ...nobody },
+      ...Object.fromEntries(Object.entries(side).map(([name, number]) => [name, seededId(prefix, number)])),
+    });
+    for (const metadata of [{}, { shop: 'one' }, { size: 's1' }, { sku: 'k501' }]) {
+      for (const productId of [undefined, seededId('fprod', 501)]) {
+        for (const lookupKeys of [[], ['sku-501']])
+          await listPrices(database, scope, page('fprice'), { active: true, productId, lookupKeys, metadata });
+      }
+    }
+    for (const metadata of [{}, { brand: 'b1' }]) {
+      for (const active of [undefined, true]) {
+        for (const clientReferenceId of [undefined, 'ref 501'])
+          await listProducts(database, scope, page('fprod'), { active, clientReferenceId, metadata });
+      }
+    }
+    for (const active of [undefined, true]) await listShippingRates(database, scope, page('fshr'), active);
+    for (const reference of [undefined, 'ref 501']) await listComponents(database, scope, page('fcn'), reference);
+    await listCoupons(database, scope, page('fcoup'));
+    for (let bits = 0; bits < 16; bits++) {
+      await listPromoCodes(database, scope, page('fpromo'), {
+        codeKey: bits & 1 ? 'code501' : undefined,
+        couponId: bits & 2 ? seededId('fcoup', 501) : undefined,
+        customerId: bits & 4 ? seededId('fcus', 501) : undefined,
+        active: bits & 8 ? true : undefined,
+      });
+    }
+  }
+  const ids = (prefix: string) => [1, 501, 901].map((number) => seededId(prefix, number));
+  const shippingRateId = seededId('fshr', 1);
+  await findCartRecords(database, scope, { priceIds: ids('fprice'), ownIds: ids('fprice'), shippingRateId });
+  await findPricesForProducts(database, scope, ids('fprod'));
+  await findAbandonedCoupons(database, new Date(), 10);
+  await findAbandonedLines(database, new Date(), 10);
+  refused = await probeStatements(place, 'catalog', ofAccounts);
+}
