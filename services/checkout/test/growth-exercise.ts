@@ -46,6 +46,7 @@ import { abandonLateAttempt, endConfirmTime } from '../src/store/late-attempts.t
 import { findIntent, findIntents, listIntents, unbillIntents } from '../src/store/payment-intents.ts';
 import * as paymentMethods from '../src/store/payment-methods.ts';
 import { claimPlan, releaseHeldPlan, releaseRunningPlan } from '../src/store/payment-plans.ts';
+import { advanceRenewalNote } from '../src/store/renewal-notes.ts';
 import { pruneSessionKeys } from '../src/store/session-keys.ts';
 import { loadSessionLines } from '../src/store/session-lines.ts';
 import { type SessionFilter, streamSessions } from '../src/store/session-list.ts';
@@ -245,6 +246,7 @@ async function runRare(world: ChargingWorld): Promise<void> {
     await releaseHeldPlan(tx, scope, seededId('fcs', 8));
     await releaseRunningPlan(tx, scope, seededId('fcs', 6));
     await unbillIntents(tx, scope, seededId('fcs', 20));
+    await advanceRenewalNote(tx, scope, seededId('fcs', 4), seededId('fsub', 4), 2n);
     await takeNextTry(tx, scope, seededId('fseti', 1), 0);
     await claimKey(tx, scope, use, leaseMs);
     await releaseKeyOfAttempt(tx, scope, seededId('fatt', 60));

@@ -82,6 +82,7 @@ function statements(each: number): string[] {
      select account, true, 'fseti_' || id, 'succeeded', 'fcus_' || owner, 'fpm_' || id, 'fcs_' || id, at ${many}`,
     `catalog_tasks (${scope}, session_id, kind, due_at) select account, true, 'fcs_' || id, 'finalize',
        now() + case when n % 20 = 0 then -1 else 1 end * interval '1 hour' ${many}`,
+    `renewal_notes (${scope}, session_id, subscription_id, subscription_seq) select account, true, 'fcs_' || id, 'fsub_' || id, 1 ${many}`,
     seededKeys(each, 'confirm'),
     ...seededEvents(each),
   ];
