@@ -62,19 +62,7 @@ create table charge_attempts (
   confirm_until timestamp with time zone default (now() + '00:03:00'::interval) not null,
   operation_id text collate "C",
   constraint charge_attempts_pkey PRIMARY KEY (account_id, test_mode, id),
-  constraint charge_attempts_account_id_test_mode_payment_intent_id_fkey FOREIGN KEY (account_id, test_mode, payment_intent_id) REFERENCES payment_intents(account_id, test_mode, id),
-  constraint charge_attempts_amount_cents_check CHECK (((amount_cents >= 50) AND (amount_cents <= '9007199254740991'::bigint))),
-  constraint charge_attempts_capture_method_check CHECK ((capture_method = ANY (ARRAY['automatic'::text, 'manual'::text]))),
-  constraint charge_attempts_driver_check CHECK ((driver = ANY (ARRAY['confirm'::text, 'page'::text, 'invoice'::text]))),
-  constraint charge_attempts_healthcare_within_amount CHECK (((((iias_cents + prescription_cents) + vision_cents) + service_cents) <= amount_cents)),
-  constraint charge_attempts_iias_cents_check CHECK ((iias_cents >= 0)),
-  constraint charge_attempts_leg_check CHECK ((leg = ANY (ARRAY['health'::text, 'other'::text]))),
-  constraint charge_attempts_prescription_cents_check CHECK ((prescription_cents >= 0)),
-  constraint charge_attempts_purpose_check CHECK ((purpose = ANY (ARRAY['session'::text, 'invoice'::text]))),
-  constraint charge_attempts_sent_has_intent CHECK (((status = ANY (ARRAY['created'::text, 'abandoned'::text, 'declined'::text, 'failed'::text])) OR (processor_intent_id IS NOT NULL))),
-  constraint charge_attempts_service_cents_check CHECK ((service_cents >= 0)),
-  constraint charge_attempts_status_check CHECK ((status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text, 'succeeded'::text, 'declined'::text, 'failed'::text, 'abandoned'::text, 'released'::text]))),
-  constraint charge_attempts_vision_cents_check CHECK ((vision_cents >= 0))
+  constraint charge_attempts_account_id_test_mode_payment_intent_id_fkey FOREIGN KEY (account_id, test_mode, payment_intent_id) REFERENCES payment_intents(account_id, test_mode, id)
 );
 alter table charge_attempts enable row level security;
 alter table charge_attempts force row level security;
@@ -87,9 +75,7 @@ CREATE UNIQUE INDEX charge_attempts_by_processor_intent ON checkout.charge_attem
 CREATE UNIQUE INDEX charge_attempts_one_live ON checkout.charge_attempts USING btree (account_id, test_mode, purpose, subject_id, leg) WHERE (status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text, 'succeeded'::text]));
 CREATE UNIQUE INDEX charge_attempts_one_per_eligibility_record ON checkout.charge_attempts USING btree (account_id, test_mode, eligibility_record_id) WHERE ((status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text, 'succeeded'::text])) AND (eligibility_record_id IS NOT NULL));
 CREATE INDEX charge_attempts_unsettled_by_status ON checkout.charge_attempts USING btree (status, next_check_at) WHERE (status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text]));
-CREATE TRIGGER charge_attempts_states BEFORE UPDATE OF status ON checkout.charge_attempts FOR EACH ROW EXECUTE FUNCTION keep_charge_attempt_terminal();
-CREATE TRIGGER guard_charges_within_session BEFORE INSERT ON checkout.charge_attempts FOR EACH ROW WHEN ((new.purpose = 'session'::text)) EXECUTE FUNCTION guard_charges_within_session();
-CREATE TRIGGER keep_confirm_until BEFORE UPDATE OF confirm_until ON checkout.charge_attempts FOR EACH ROW WHEN ((new.confirm_until > old.confirm_until)) EXECUTE FUNCTION keep_confirm_until();
+CREATE TRIGGER guard_charge_attempt BEFORE INSERT OR UPDATE ON checkout.charge_attempts FOR EACH ROW EXECUTE FUNCTION guard_charge_attempt();
 grant delete, insert, select, update on charge_attempts to eligo_checkout;
 grant select on charge_attempts to eligo_finder;
 
@@ -110,13 +96,7 @@ create table charges (
   disputed boolean default false not null,
   created_at timestamp(3) with time zone not null,
   constraint charges_pkey PRIMARY KEY (account_id, test_mode, id),
-  constraint charges_account_id_test_mode_payment_intent_id_fkey FOREIGN KEY (account_id, test_mode, payment_intent_id) REFERENCES payment_intents(account_id, test_mode, id),
-  constraint charges_amount_captured_cents_check CHECK ((amount_captured_cents >= 0)),
-  constraint charges_amount_cents_check CHECK ((amount_cents > 0)),
-  constraint charges_amount_refunded_cents_check CHECK ((amount_refunded_cents >= 0)),
-  constraint charges_captured_within_amount CHECK ((amount_captured_cents <= amount_cents)),
-  constraint charges_refunded_within_captured CHECK ((amount_refunded_cents <= amount_captured_cents)),
-  constraint charges_status_check CHECK ((status = ANY (ARRAY['succeeded'::text, 'pending'::text, 'failed'::text])))
+  constraint charges_account_id_test_mode_payment_intent_id_fkey FOREIGN KEY (account_id, test_mode, payment_intent_id) REFERENCES payment_intents(account_id, test_mode, id)
 );
 alter table charges enable row level security;
 alter table charges force row level security;
@@ -124,6 +104,7 @@ create policy own_rows on charges for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE INDEX charges_by_payment_intent ON checkout.charges USING btree (account_id, test_mode, payment_intent_id, id DESC);
 CREATE UNIQUE INDEX charges_by_processor ON checkout.charges USING btree (account_id, test_mode, processor_charge_id) WHERE ((processor_charge_id IS NOT NULL) AND (status <> 'failed'::text));
+CREATE TRIGGER guard_charge BEFORE INSERT OR UPDATE ON checkout.charges FOR EACH ROW EXECUTE FUNCTION guard_charge();
 grant delete, insert, select, update on charges to eligo_checkout;
 
 create table customers (
@@ -208,12 +189,7 @@ create table idempotency_keys (
   body bytea,
   created_at timestamp(3) with time zone default now() not null,
   finished_at timestamp(3) with time zone,
-  constraint idempotency_keys_pkey PRIMARY KEY (account_id, test_mode, endpoint, key),
-  constraint finished_has_answer CHECK ((((state = 'finished'::text) = (status IS NOT NULL)) AND ((state = 'finished'::text) = (body IS NOT NULL)))),
-  constraint idempotency_keys_key_check CHECK (((octet_length(key) >= 1) AND (octet_length(key) <= 255))),
-  constraint idempotency_keys_request_hash_check CHECK ((octet_length(request_hash) = 32)),
-  constraint idempotency_keys_state_check CHECK ((state = ANY (ARRAY['in_progress'::text, 'finished'::text]))),
-  constraint idempotency_keys_status_check CHECK (((status >= 200) AND (status <= 599)))
+  constraint idempotency_keys_pkey PRIMARY KEY (account_id, test_mode, endpoint, key)
 );
 alter table idempotency_keys enable row level security;
 alter table idempotency_keys force row level security;
@@ -227,6 +203,7 @@ create policy scope on idempotency_keys for all to eligo_checkout
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE INDEX idempotency_keys_attempt ON checkout.idempotency_keys USING btree (account_id, test_mode, attempt_id) WHERE (attempt_id IS NOT NULL);
 CREATE INDEX idempotency_keys_created ON checkout.idempotency_keys USING btree (created_at);
+CREATE TRIGGER guard_idempotency_key BEFORE INSERT OR UPDATE ON checkout.idempotency_keys FOR EACH ROW EXECUTE FUNCTION guard_idempotency_key();
 grant delete, insert, select, update on idempotency_keys to eligo_checkout;
 grant delete, select on idempotency_keys to eligo_finder;
 
@@ -410,18 +387,7 @@ create table payment_intents (
   latest_charge_id text collate "C",
   metadata jsonb default '{}'::jsonb not null,
   created_at timestamp(3) with time zone not null,
-  constraint payment_intents_pkey PRIMARY KEY (account_id, test_mode, id),
-  constraint payment_intents_amount_capturable_cents_check CHECK ((amount_capturable_cents >= 0)),
-  constraint payment_intents_amount_cents_check CHECK (((amount_cents >= 50) AND (amount_cents <= '9007199254740991'::bigint))),
-  constraint payment_intents_amount_received_cents_check CHECK ((amount_received_cents >= 0)),
-  constraint payment_intents_amount_refunded_cents_check CHECK ((amount_refunded_cents >= 0)),
-  constraint payment_intents_capture_method_check CHECK ((capture_method = ANY (ARRAY['automatic'::text, 'manual'::text]))),
-  constraint payment_intents_has_subject CHECK (((session_id IS NOT NULL) OR (invoice_id IS NOT NULL))),
-  constraint payment_intents_leg_check CHECK ((leg = ANY (ARRAY['health'::text, 'other'::text]))),
-  constraint payment_intents_received_when_succeeded CHECK (((amount_received_cents > 0) = (status = 'succeeded'::text))),
-  constraint payment_intents_received_within_amount CHECK (((amount_received_cents + amount_capturable_cents) <= amount_cents)),
-  constraint payment_intents_refunded_within_received CHECK ((amount_refunded_cents <= amount_received_cents)),
-  constraint payment_intents_status_check CHECK ((status = ANY (ARRAY['requires_payment_method'::text, 'requires_action'::text, 'processing'::text, 'requires_capture'::text, 'succeeded'::text, 'canceled'::text])))
+  constraint payment_intents_pkey PRIMARY KEY (account_id, test_mode, id)
 );
 alter table payment_intents enable row level security;
 alter table payment_intents force row level security;
@@ -429,7 +395,7 @@ create policy own_rows on payment_intents for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE INDEX payment_intents_by_customer ON checkout.payment_intents USING btree (account_id, test_mode, customer_id, id DESC) WHERE (customer_id IS NOT NULL);
 CREATE INDEX payment_intents_by_session ON checkout.payment_intents USING btree (account_id, test_mode, session_id, id DESC) WHERE (session_id IS NOT NULL);
-CREATE TRIGGER guard_payment_intent BEFORE UPDATE OF status ON checkout.payment_intents FOR EACH ROW EXECUTE FUNCTION guard_payment_intent();
+CREATE TRIGGER guard_payment_intent BEFORE INSERT OR UPDATE ON checkout.payment_intents FOR EACH ROW EXECUTE FUNCTION guard_payment_intent();
 grant delete, insert, select, update on payment_intents to eligo_checkout;
 
 create table payment_locks (
@@ -595,6 +561,23 @@ CREATE CONSTRAINT TRIGGER check_refund_sums AFTER INSERT ON checkout.refund_rese
 CREATE TRIGGER guard_refund_reservation BEFORE INSERT OR UPDATE ON checkout.refund_reservations FOR EACH ROW EXECUTE FUNCTION guard_refund_reservation();
 grant delete, insert, select, update on refund_reservations to eligo_checkout;
 
+create table renewal_notes (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  session_id text collate "C" not null,
+  subscription_id text collate "C" not null,
+  subscription_seq bigint not null,
+  constraint renewal_notes_pkey PRIMARY KEY (account_id, test_mode, session_id),
+  constraint renewal_notes_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id),
+  constraint renewal_notes_subscription_seq_check CHECK ((subscription_seq > 0))
+);
+alter table renewal_notes enable row level security;
+alter table renewal_notes force row level security;
+create policy account_scope on renewal_notes for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE TRIGGER check_renewal_note BEFORE UPDATE ON checkout.renewal_notes FOR EACH ROW EXECUTE FUNCTION check_renewal_note();
+grant insert, select, update on renewal_notes to eligo_checkout;
+
 create table session_discounts (
   account_id text collate "C" not null,
   test_mode boolean not null,
@@ -698,31 +681,14 @@ create table session_lines (
   payment_intent_id text collate "C",
   constraint session_lines_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint session_lines_account_id_test_mode_session_id_position_key UNIQUE (account_id, test_mode, session_id, "position"),
-  constraint session_lines_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id),
-  constraint eligible_line_has_a_class CHECK (((amount_eligible_cents = 0) OR ((eligibility_class IS NOT NULL) AND (eligibility_class <> 'not_eligible'::text)))),
-  constraint line_captured_within_total CHECK (((amount_captured_cents >= 0) AND (amount_captured_cents <= amount_total_cents))),
-  constraint line_is_eligible_whole_or_not_at_all CHECK (((amount_eligible_cents = 0) OR (amount_eligible_cents = amount_total_cents))),
-  constraint line_refunded_within_captured CHECK (((amount_refunded_cents >= 0) AND (amount_refunded_cents <= amount_captured_cents))),
-  constraint line_subtotal_is_price_times_quantity CHECK ((amount_subtotal_cents = (unit_amount_cents * quantity))),
-  constraint line_total_is_the_sum_of_its_parts CHECK ((amount_total_cents = ((((amount_subtotal_cents - amount_discount_cents) + amount_tax_cents) + amount_shipping_cents) + amount_fee_cents))),
-  constraint no_line_below_zero CHECK (((amount_discount_cents >= 0) AND (amount_discount_cents <= amount_subtotal_cents))),
-  constraint recurring_is_whole CHECK (((recurring_interval IS NULL) = (recurring_interval_count IS NULL))),
-  constraint session_lines_amount_fee_cents_check CHECK ((amount_fee_cents >= 0)),
-  constraint session_lines_amount_shipping_cents_check CHECK ((amount_shipping_cents >= 0)),
-  constraint session_lines_amount_tax_cents_check CHECK ((amount_tax_cents >= 0)),
-  constraint session_lines_position_check CHECK (("position" >= 0)),
-  constraint session_lines_quantity_check CHECK ((quantity >= 1)),
-  constraint session_lines_recurring_interval_check CHECK ((recurring_interval = ANY (ARRAY['day'::text, 'week'::text, 'month'::text, 'year'::text]))),
-  constraint session_lines_recurring_interval_count_check CHECK ((recurring_interval_count >= 1)),
-  constraint session_lines_recurring_trial_days_check CHECK ((recurring_trial_days >= 0)),
-  constraint session_lines_unit_amount_cents_check CHECK ((unit_amount_cents >= 0))
+  constraint session_lines_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id)
 );
 alter table session_lines enable row level security;
 alter table session_lines force row level security;
 create policy own_rows on session_lines for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE TRIGGER check_written_with_session AFTER INSERT ON checkout.session_lines REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION check_written_with_session();
-CREATE TRIGGER guard_session_line BEFORE UPDATE ON checkout.session_lines FOR EACH ROW EXECUTE FUNCTION guard_session_line();
+CREATE TRIGGER guard_session_line BEFORE INSERT OR UPDATE ON checkout.session_lines FOR EACH ROW EXECUTE FUNCTION guard_session_line();
 CREATE TRIGGER refuse_delete BEFORE DELETE ON checkout.session_lines FOR EACH ROW EXECUTE FUNCTION refuse_delete();
 grant delete, insert, select, update on session_lines to eligo_checkout;
 
@@ -799,30 +765,7 @@ create table sessions (
   refunded_shipping_cents bigint default 0 not null,
   refunded_discount_cents bigint default 0 not null,
   constraint sessions_pkey PRIMARY KEY (account_id, test_mode, id),
-  constraint sessions_account_id_test_mode_customer_id_fkey FOREIGN KEY (account_id, test_mode, customer_id) REFERENCES customers(account_id, test_mode, id),
-  constraint buckets_within_eligible CHECK (((((amount_iias_cents + amount_prescription_cents) + amount_vision_cents) + amount_service_cents) <= amount_eligible_cents)),
-  constraint disputed_within_received CHECK (((amount_disputed_cents >= 0) AND (amount_disputed_cents <= amount_received_cents))),
-  constraint eligible_within_total CHECK (((amount_eligible_cents >= 0) AND (amount_eligible_cents <= amount_total_cents))),
-  constraint received_within_total CHECK (((amount_received_cents >= 0) AND (amount_received_cents <= amount_total_cents))),
-  constraint refunded_within_received CHECK (((amount_refunded_cents >= 0) AND (amount_refunded_cents <= amount_received_cents))),
-  constraint sessions_amount_fee_cents_check CHECK ((amount_fee_cents >= 0)),
-  constraint sessions_amount_iias_cents_check CHECK ((amount_iias_cents >= 0)),
-  constraint sessions_amount_prescription_cents_check CHECK ((amount_prescription_cents >= 0)),
-  constraint sessions_amount_service_cents_check CHECK ((amount_service_cents >= 0)),
-  constraint sessions_amount_shipping_cents_check CHECK ((amount_shipping_cents >= 0)),
-  constraint sessions_amount_subtotal_cents_check CHECK ((amount_subtotal_cents >= 0)),
-  constraint sessions_amount_tax_cents_check CHECK ((amount_tax_cents >= 0)),
-  constraint sessions_amount_vision_cents_check CHECK ((amount_vision_cents >= 0)),
-  constraint sessions_capture_method_check CHECK ((capture_method = ANY (ARRAY['automatic'::text, 'manual'::text]))),
-  constraint sessions_captured_components CHECK ((((captured_tax_cents >= 0) AND (captured_tax_cents <= amount_tax_cents)) AND ((captured_shipping_cents >= 0) AND (captured_shipping_cents <= amount_shipping_cents)) AND ((captured_discount_cents >= 0) AND (captured_discount_cents <= amount_discount_cents)))),
-  constraint sessions_check CHECK (((amount_discount_cents >= 0) AND (amount_discount_cents <= amount_subtotal_cents))),
-  constraint sessions_letter_fee_cents_check CHECK ((letter_fee_cents >= 0)),
-  constraint sessions_mode_check CHECK ((mode = ANY (ARRAY['payment'::text, 'subscription'::text, 'off_session'::text, 'setup'::text, 'reimbursement'::text]))),
-  constraint sessions_refunded_discount CHECK (((refunded_discount_cents >= 0) AND (refunded_discount_cents <= captured_discount_cents))),
-  constraint sessions_refunded_shipping CHECK (((refunded_shipping_cents >= 0) AND (refunded_shipping_cents <= captured_shipping_cents))),
-  constraint sessions_refunded_tax CHECK (((refunded_tax_cents >= 0) AND (refunded_tax_cents <= captured_tax_cents))),
-  constraint sessions_status_check CHECK ((status = ANY (ARRAY['open'::text, 'paid'::text, 'complete'::text, 'canceled'::text, 'expired'::text]))),
-  constraint total_is_the_sum_of_its_parts CHECK ((amount_total_cents = ((((amount_subtotal_cents - amount_discount_cents) + amount_tax_cents) + amount_shipping_cents) + amount_fee_cents)))
+  constraint sessions_account_id_test_mode_customer_id_fkey FOREIGN KEY (account_id, test_mode, customer_id) REFERENCES customers(account_id, test_mode, id)
 );
 alter table sessions enable row level security;
 alter table sessions force row level security;
@@ -842,7 +785,7 @@ CREATE INDEX sessions_due ON checkout.sessions USING btree (expires_at) WHERE ((
 CREATE INDEX sessions_due_by_clock ON checkout.sessions USING btree (account_id, test_mode, test_clock_id, expires_at) WHERE ((status = 'open'::text) AND (test_clock_id IS NOT NULL));
 CREATE CONSTRAINT TRIGGER check_session_money AFTER UPDATE OF amount_received_cents, amount_refunded_cents ON checkout.sessions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.amount_received_cents IS DISTINCT FROM new.amount_received_cents) OR (old.amount_refunded_cents IS DISTINCT FROM new.amount_refunded_cents))) EXECUTE FUNCTION check_session_money();
 CREATE CONSTRAINT TRIGGER check_session_sums AFTER INSERT ON checkout.sessions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_session_sums();
-CREATE TRIGGER guard_session BEFORE UPDATE ON checkout.sessions FOR EACH ROW EXECUTE FUNCTION guard_session();
+CREATE TRIGGER guard_session BEFORE INSERT OR UPDATE ON checkout.sessions FOR EACH ROW EXECUTE FUNCTION guard_session();
 CREATE TRIGGER refuse_delete BEFORE DELETE ON checkout.sessions FOR EACH ROW EXECUTE FUNCTION refuse_delete();
 grant delete, insert, select, update on sessions to eligo_checkout;
 grant select on sessions to eligo_finder;
@@ -931,6 +874,20 @@ begin
 end $function$;
 alter function check_refund_sums() owner to eligo_owner;
 grant execute on function check_refund_sums() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.check_renewal_note()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if new.subscription_id <> old.subscription_id or new.subscription_seq <= old.subscription_seq then
+    raise exception 'a renewal is told by an event after the last one of its subscription'
+      using errcode = 'check_violation', constraint = 'renewals_are_told_in_order';
+  end if;
+  return new;
+end $function$;
+alter function check_renewal_note() owner to eligo_owner;
+grant execute on function check_renewal_note() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.check_session_money()
  RETURNS trigger
@@ -1163,31 +1120,100 @@ AS $function$
 alter function follow_published_mark() owner to eligo_owner;
 grant execute on function follow_published_mark() to eligo_checkout;
 
-CREATE OR REPLACE FUNCTION checkout.guard_charges_within_session()
+CREATE OR REPLACE FUNCTION checkout.guard_charge()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
 declare
+  broken text := case
+    when not (new.status in ('succeeded', 'pending', 'failed')) then 'charges_status_check'
+    when not (new.amount_cents > 0) then 'charges_amount_cents_check'
+    when not (new.amount_captured_cents >= 0) then 'charges_amount_captured_cents_check'
+    when not (new.amount_refunded_cents >= 0) then 'charges_amount_refunded_cents_check'
+    when not (new.amount_captured_cents <= new.amount_cents) then 'charges_captured_within_amount'
+    when not (new.amount_refunded_cents <= new.amount_captured_cents) then 'charges_refunded_within_captured'
+  end;
+begin
+  if broken is not null then
+    raise exception 'charge % violates %', new.id, broken using errcode = 'check_violation', constraint = broken;
+  end if;
+  return new;
+end $function$;
+alter function guard_charge() owner to eligo_owner;
+grant execute on function guard_charge() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.guard_charge_attempt()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  broken text;
   total bigint;
   eligible bigint;
   charged bigint;
 begin
-  select s.amount_total_cents, s.amount_eligible_cents into total, eligible from checkout.sessions s
-   where s.account_id = new.account_id and s.test_mode = new.test_mode and s.id = new.subject_id;
-  if total is null then
-    return new;
+  if tg_op = 'UPDATE' then
+    if new.status <> old.status then
+      -- The moves of domain/charge-attempt.ts. An attempt that was sent is abandoned only once its time is over and with the code that says so.
+      if not (
+        (old.status = 'created' and new.status in ('sending', 'abandoned', 'declined', 'failed')) or
+        (old.status = 'sending' and new.status in ('succeeded', 'declined', 'failed', 'unknown')) or
+        (old.status = 'unknown' and new.status in ('sending', 'succeeded', 'declined', 'failed')) or
+        (old.status in ('sending', 'unknown') and new.status = 'abandoned'
+          and new.failure_code is not null and new.confirm_until <= clock_timestamp()) or
+        (old.status = 'succeeded' and new.status = 'released')
+      ) then
+        raise exception 'charge attempt % cannot go from % to %', old.id, old.status, new.status using errcode = 'check_violation';
+      end if;
+      -- Twenty minutes bound every window that the service may be configured with.
+      if new.status = 'sending' and least(new.confirm_until, new.created_at + interval '20 minutes') <= clock_timestamp() then
+        raise exception 'charge attempt % can no longer be confirmed', old.id
+          using errcode = 'check_violation', constraint = 'confirmed_in_time';
+      end if;
+    end if;
+    if new.confirm_until > old.confirm_until then
+      raise exception 'the time to confirm % does not grow', old.id
+        using errcode = 'check_violation', constraint = 'confirm_until_only_shrinks';
+    end if;
+  elsif new.purpose = 'session' then
+    -- The charges and holds of a session never exceed it, however a confirm and the page meet: their legs differ, so no unique index keeps them
+    -- apart. Whoever begins an attempt holds the session's row, so two cannot both find room.
+    select s.amount_total_cents, s.amount_eligible_cents, coalesce((
+        select sum(a.amount_cents) from checkout.charge_attempts a
+         where a.account_id = new.account_id and a.test_mode = new.test_mode and a.purpose = 'session'
+           and a.subject_id = new.subject_id and a.status in ('created', 'sending', 'unknown', 'succeeded')), 0)
+      into total, eligible, charged
+      from checkout.sessions s
+     where s.account_id = new.account_id and s.test_mode = new.test_mode and s.id = new.subject_id;
+    if charged + new.amount_cents > total or (new.leg = 'health' and new.amount_cents > eligible) then
+      raise exception 'more would be charged than session % comes to', new.subject_id
+        using errcode = 'check_violation', constraint = 'charges_within_session';
+    end if;
   end if;
-  select coalesce(sum(a.amount_cents), 0) into charged from checkout.charge_attempts a
-   where a.account_id = new.account_id and a.test_mode = new.test_mode and a.purpose = 'session' and a.subject_id = new.subject_id
-     and a.status in ('created', 'sending', 'unknown', 'succeeded');
-  if charged + new.amount_cents > total or (new.leg = 'health' and new.amount_cents > eligible) then
-    raise exception 'more would be charged than session % comes to', new.subject_id
-      using errcode = 'check_violation', constraint = 'charges_within_session';
+  broken := case
+    when not (new.purpose in ('session', 'invoice')) then 'charge_attempts_purpose_check'
+    when not (new.leg in ('health', 'other')) then 'charge_attempts_leg_check'
+    when not (new.driver in ('confirm', 'page', 'invoice')) then 'charge_attempts_driver_check'
+    when not (new.capture_method in ('automatic', 'manual')) then 'charge_attempts_capture_method_check'
+    when not (new.amount_cents between 50 and 9007199254740991) then 'charge_attempts_amount_cents_check'
+    when not (new.status in ('created', 'sending', 'unknown', 'succeeded', 'declined', 'failed', 'abandoned', 'released'))
+      then 'charge_attempts_status_check'
+    when not (new.iias_cents >= 0) then 'charge_attempts_iias_cents_check'
+    when not (new.prescription_cents >= 0) then 'charge_attempts_prescription_cents_check'
+    when not (new.vision_cents >= 0) then 'charge_attempts_vision_cents_check'
+    when not (new.service_cents >= 0) then 'charge_attempts_service_cents_check'
+    when not (new.status in ('created', 'abandoned', 'declined', 'failed') or new.processor_intent_id is not null)
+      then 'charge_attempts_sent_has_intent'
+    when not (new.iias_cents + new.prescription_cents + new.vision_cents + new.service_cents <= new.amount_cents)
+      then 'charge_attempts_healthcare_within_amount'
+  end;
+  if broken is not null then
+    raise exception 'charge attempt % violates %', new.id, broken using errcode = 'check_violation', constraint = broken;
   end if;
   return new;
 end $function$;
-alter function guard_charges_within_session() owner to eligo_owner;
-grant execute on function guard_charges_within_session() to eligo_checkout;
+alter function guard_charge_attempt() owner to eligo_owner;
+grant execute on function guard_charge_attempt() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.guard_ended()
  RETURNS trigger
@@ -1200,16 +1226,59 @@ end $function$;
 alter function guard_ended() owner to eligo_owner;
 grant execute on function guard_ended() to eligo_checkout;
 
+CREATE OR REPLACE FUNCTION checkout.guard_idempotency_key()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  broken text := case
+    when not (octet_length(new.key) between 1 and 255) then 'idempotency_keys_key_check'
+    when not (octet_length(new.request_hash) = 32) then 'idempotency_keys_request_hash_check'
+    when not (new.state in ('in_progress', 'finished')) then 'idempotency_keys_state_check'
+    when not (new.status between 200 and 599) then 'idempotency_keys_status_check'
+    when not ((new.state = 'finished') = (new.status is not null) and (new.state = 'finished') = (new.body is not null))
+      then 'finished_has_answer'
+  end;
+begin
+  if broken is not null then
+    raise exception 'an idempotency key violates %', broken using errcode = 'check_violation', constraint = broken;
+  end if;
+  return new;
+end $function$;
+alter function guard_idempotency_key() owner to eligo_owner;
+grant execute on function guard_idempotency_key() to eligo_checkout;
+
 CREATE OR REPLACE FUNCTION checkout.guard_payment_intent()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
+declare
+  broken text;
 begin
-  if new.status <> old.status and (
+  -- The moves of domain/payment-intent.ts: a captured or canceled intent stays so, and a hold ends in one of the two.
+  if tg_op = 'UPDATE' and new.status <> old.status and (
     old.status in ('succeeded', 'canceled') or (old.status = 'requires_capture' and new.status not in ('succeeded', 'canceled'))
   ) then
     raise exception 'a payment intent does not move from % to %', old.status, new.status
       using errcode = 'check_violation', constraint = 'payment_intent_state_table';
+  end if;
+  broken := case
+    when not (new.leg in ('health', 'other')) then 'payment_intents_leg_check'
+    when not (new.capture_method in ('automatic', 'manual')) then 'payment_intents_capture_method_check'
+    when not (new.status in ('requires_payment_method', 'requires_action', 'processing', 'requires_capture', 'succeeded',
+      'canceled')) then 'payment_intents_status_check'
+    when not (new.amount_cents between 50 and 9007199254740991) then 'payment_intents_amount_cents_check'
+    when not (new.amount_capturable_cents >= 0) then 'payment_intents_amount_capturable_cents_check'
+    when not (new.amount_received_cents >= 0) then 'payment_intents_amount_received_cents_check'
+    when not (new.amount_refunded_cents >= 0) then 'payment_intents_amount_refunded_cents_check'
+    when not (new.session_id is not null or new.invoice_id is not null) then 'payment_intents_has_subject'
+    when not (new.amount_received_cents + new.amount_capturable_cents <= new.amount_cents)
+      then 'payment_intents_received_within_amount'
+    when not (new.amount_refunded_cents <= new.amount_received_cents) then 'payment_intents_refunded_within_received'
+    when not ((new.amount_received_cents > 0) = (new.status = 'succeeded')) then 'payment_intents_received_when_succeeded'
+  end;
+  if broken is not null then
+    raise exception 'payment intent % violates %', new.id, broken using errcode = 'check_violation', constraint = broken;
   end if;
   return new;
 end $function$;
@@ -1259,23 +1328,63 @@ CREATE OR REPLACE FUNCTION checkout.guard_session()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
+declare
+  broken text;
 begin
-  if new.status <> old.status and (old.status, new.status) not in (
-    ('open', 'paid'), ('open', 'complete'), ('open', 'canceled'), ('open', 'expired'),
-    ('paid', 'complete'), ('paid', 'canceled')
-  ) then
-    raise exception 'a session does not move from % to %', old.status, new.status
-      using errcode = 'check_violation', constraint = 'session_state_table';
+  if tg_op = 'UPDATE' then
+    -- The moves are those of domain/session-states.ts; a test tries every pair in both.
+    if new.status <> old.status and (old.status, new.status) not in (
+      ('open', 'paid'), ('open', 'complete'), ('open', 'canceled'), ('open', 'expired'),
+      ('paid', 'complete'), ('paid', 'canceled')
+    ) then
+      raise exception 'a session does not move from % to %', old.status, new.status
+        using errcode = 'check_violation', constraint = 'session_state_table';
+    end if;
+    if (new.mode, new.amount_subtotal_cents, new.amount_discount_cents, new.amount_tax_cents, new.amount_shipping_cents,
+        new.amount_fee_cents, new.amount_total_cents, new.amount_eligible_cents, new.amount_iias_cents,
+        new.amount_prescription_cents, new.amount_vision_cents, new.amount_service_cents)
+       is distinct from
+       (old.mode, old.amount_subtotal_cents, old.amount_discount_cents, old.amount_tax_cents, old.amount_shipping_cents,
+        old.amount_fee_cents, old.amount_total_cents, old.amount_eligible_cents, old.amount_iias_cents,
+        old.amount_prescription_cents, old.amount_vision_cents, old.amount_service_cents) then
+      raise exception 'a session''s split does not change'
+        using errcode = 'check_violation', constraint = 'session_split_is_final';
+    end if;
+  else
+    broken := case
+      when not (new.status in ('open', 'paid', 'complete', 'canceled', 'expired')) then 'sessions_status_check'
+      when not (new.mode in ('payment', 'subscription', 'off_session', 'setup', 'reimbursement')) then 'sessions_mode_check'
+      when not (new.amount_subtotal_cents >= 0) then 'sessions_amount_subtotal_cents_check'
+      when not (new.amount_discount_cents between 0 and new.amount_subtotal_cents) then 'sessions_check'
+      when not (new.amount_tax_cents >= 0) then 'sessions_amount_tax_cents_check'
+      when not (new.amount_shipping_cents >= 0) then 'sessions_amount_shipping_cents_check'
+      when not (new.amount_fee_cents >= 0) then 'sessions_amount_fee_cents_check'
+      when not (new.amount_iias_cents >= 0) then 'sessions_amount_iias_cents_check'
+      when not (new.amount_prescription_cents >= 0) then 'sessions_amount_prescription_cents_check'
+      when not (new.amount_vision_cents >= 0) then 'sessions_amount_vision_cents_check'
+      when not (new.amount_service_cents >= 0) then 'sessions_amount_service_cents_check'
+      when not (new.amount_total_cents = new.amount_subtotal_cents - new.amount_discount_cents + new.amount_tax_cents
+        + new.amount_shipping_cents + new.amount_fee_cents) then 'total_is_the_sum_of_its_parts'
+      when not (new.amount_eligible_cents between 0 and new.amount_total_cents) then 'eligible_within_total'
+      when not (new.amount_iias_cents + new.amount_prescription_cents + new.amount_vision_cents
+        + new.amount_service_cents <= new.amount_eligible_cents) then 'buckets_within_eligible'
+    end;
   end if;
-  if (new.mode, new.amount_subtotal_cents, new.amount_discount_cents, new.amount_tax_cents, new.amount_shipping_cents,
-      new.amount_fee_cents, new.amount_total_cents, new.amount_eligible_cents, new.amount_iias_cents,
-      new.amount_prescription_cents, new.amount_vision_cents, new.amount_service_cents)
-     is distinct from
-     (old.mode, old.amount_subtotal_cents, old.amount_discount_cents, old.amount_tax_cents, old.amount_shipping_cents,
-      old.amount_fee_cents, old.amount_total_cents, old.amount_eligible_cents, old.amount_iias_cents,
-      old.amount_prescription_cents, old.amount_vision_cents, old.amount_service_cents) then
-    raise exception 'a session''s split does not change'
-      using errcode = 'check_violation', constraint = 'session_split_is_final';
+  broken := coalesce(broken, case
+    when not (new.capture_method in ('automatic', 'manual')) then 'sessions_capture_method_check'
+    when not (new.letter_fee_cents >= 0) then 'sessions_letter_fee_cents_check'
+    when not (new.amount_received_cents between 0 and new.amount_total_cents) then 'received_within_total'
+    when not (new.amount_refunded_cents between 0 and new.amount_received_cents) then 'refunded_within_received'
+    when not (new.amount_disputed_cents between 0 and new.amount_received_cents) then 'disputed_within_received'
+    when not (new.captured_tax_cents between 0 and new.amount_tax_cents
+      and new.captured_shipping_cents between 0 and new.amount_shipping_cents
+      and new.captured_discount_cents between 0 and new.amount_discount_cents) then 'sessions_captured_components'
+    when not (new.refunded_tax_cents between 0 and new.captured_tax_cents) then 'sessions_refunded_tax'
+    when not (new.refunded_shipping_cents between 0 and new.captured_shipping_cents) then 'sessions_refunded_shipping'
+    when not (new.refunded_discount_cents between 0 and new.captured_discount_cents) then 'sessions_refunded_discount'
+  end);
+  if broken is not null then
+    raise exception 'session % violates %', new.id, broken using errcode = 'check_violation', constraint = broken;
   end if;
   return new;
 end $function$;
@@ -1286,16 +1395,50 @@ CREATE OR REPLACE FUNCTION checkout.guard_session_line()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
+declare
+  broken text;
 begin
-  if (new.session_id, new.id, new.position, new.price_id, new.product_id, new.quantity, new.unit_amount_cents,
-      new.amount_subtotal_cents, new.amount_discount_cents, new.amount_tax_cents, new.amount_shipping_cents,
-      new.amount_fee_cents, new.amount_total_cents, new.amount_eligible_cents, new.eligibility_class)
-     is distinct from
-     (old.session_id, old.id, old.position, old.price_id, old.product_id, old.quantity, old.unit_amount_cents,
-      old.amount_subtotal_cents, old.amount_discount_cents, old.amount_tax_cents, old.amount_shipping_cents,
-      old.amount_fee_cents, old.amount_total_cents, old.amount_eligible_cents, old.eligibility_class) then
-    raise exception 'a line''s split does not change'
-      using errcode = 'check_violation', constraint = 'session_split_is_final';
+  if tg_op = 'UPDATE' then
+    if (new.session_id, new.id, new.position, new.price_id, new.product_id, new.quantity, new.unit_amount_cents,
+        new.amount_subtotal_cents, new.amount_discount_cents, new.amount_tax_cents, new.amount_shipping_cents,
+        new.amount_fee_cents, new.amount_total_cents, new.amount_eligible_cents, new.eligibility_class,
+        new.recurring_interval, new.recurring_interval_count, new.recurring_trial_days)
+       is distinct from
+       (old.session_id, old.id, old.position, old.price_id, old.product_id, old.quantity, old.unit_amount_cents,
+        old.amount_subtotal_cents, old.amount_discount_cents, old.amount_tax_cents, old.amount_shipping_cents,
+        old.amount_fee_cents, old.amount_total_cents, old.amount_eligible_cents, old.eligibility_class,
+        old.recurring_interval, old.recurring_interval_count, old.recurring_trial_days) then
+      raise exception 'a line''s split does not change'
+        using errcode = 'check_violation', constraint = 'session_split_is_final';
+    end if;
+  else
+    broken := case
+      when not (new.position >= 0) then 'session_lines_position_check'
+      when not (new.quantity >= 1) then 'session_lines_quantity_check'
+      when not (new.unit_amount_cents >= 0) then 'session_lines_unit_amount_cents_check'
+      when not (new.amount_tax_cents >= 0) then 'session_lines_amount_tax_cents_check'
+      when not (new.amount_shipping_cents >= 0) then 'session_lines_amount_shipping_cents_check'
+      when not (new.amount_fee_cents >= 0) then 'session_lines_amount_fee_cents_check'
+      when not (new.recurring_interval in ('day', 'week', 'month', 'year')) then 'session_lines_recurring_interval_check'
+      when not (new.recurring_interval_count >= 1) then 'session_lines_recurring_interval_count_check'
+      when not (new.recurring_trial_days >= 0) then 'session_lines_recurring_trial_days_check'
+      when not ((new.recurring_interval is null) = (new.recurring_interval_count is null)) then 'recurring_is_whole'
+      when not (new.amount_subtotal_cents = new.unit_amount_cents * new.quantity)
+        then 'line_subtotal_is_price_times_quantity'
+      when not (new.amount_discount_cents between 0 and new.amount_subtotal_cents) then 'no_line_below_zero'
+      when not (new.amount_total_cents = new.amount_subtotal_cents - new.amount_discount_cents + new.amount_tax_cents
+        + new.amount_shipping_cents + new.amount_fee_cents) then 'line_total_is_the_sum_of_its_parts'
+      when not (new.amount_eligible_cents in (0, new.amount_total_cents)) then 'line_is_eligible_whole_or_not_at_all'
+      when not (new.amount_eligible_cents = 0
+        or (new.eligibility_class is not null and new.eligibility_class <> 'not_eligible')) then 'eligible_line_has_a_class'
+    end;
+  end if;
+  broken := coalesce(broken, case
+    when not (new.amount_captured_cents between 0 and new.amount_total_cents) then 'line_captured_within_total'
+    when not (new.amount_refunded_cents between 0 and new.amount_captured_cents) then 'line_refunded_within_captured'
+  end);
+  if broken is not null then
+    raise exception 'line % violates %', new.id, broken using errcode = 'check_violation', constraint = broken;
   end if;
   return new;
 end $function$;
@@ -1316,42 +1459,6 @@ AS $function$
 $function$;
 alter function is_charging(in_account text, in_test_mode boolean, session text) owner to eligo_finder;
 grant execute on function is_charging(in_account text, in_test_mode boolean, session text) to eligo_checkout;
-
-CREATE OR REPLACE FUNCTION checkout.keep_charge_attempt_terminal()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-begin
-  if old.status <> new.status and not (
-    (old.status = 'created' and new.status in ('sending', 'abandoned', 'declined', 'failed')) or
-    (old.status = 'sending' and new.status in ('succeeded', 'declined', 'failed', 'unknown')) or
-    (old.status = 'unknown' and new.status in ('sending', 'succeeded', 'declined', 'failed')) or
-    (old.status in ('sending', 'unknown') and new.status = 'abandoned'
-      and new.failure_code is not null and new.confirm_until <= clock_timestamp()) or
-    (old.status = 'succeeded' and new.status = 'released')
-  ) then
-    raise exception 'charge attempt % cannot go from % to %', old.id, old.status, new.status using errcode = 'check_violation';
-  end if;
-  -- Twenty minutes bound every window that the service may be configured with.
-  if new.status = 'sending' and least(new.confirm_until, new.created_at + interval '20 minutes') <= clock_timestamp() then
-    raise exception 'charge attempt % can no longer be confirmed', old.id
-      using errcode = 'check_violation', constraint = 'confirmed_in_time';
-  end if;
-  return new;
-end $function$;
-alter function keep_charge_attempt_terminal() owner to eligo_owner;
-grant execute on function keep_charge_attempt_terminal() to eligo_checkout;
-
-CREATE OR REPLACE FUNCTION checkout.keep_confirm_until()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-begin
-  raise exception 'the time to confirm % does not grow', old.id
-    using errcode = 'check_violation', constraint = 'confirm_until_only_shrinks';
-end $function$;
-alter function keep_confirm_until() owner to eligo_owner;
-grant execute on function keep_confirm_until() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.next_catalog_task()
  RETURNS timestamp with time zone
@@ -1437,8 +1544,6 @@ CREATE OR REPLACE FUNCTION checkout.prune_idempotency_keys(batch integer)
  LANGUAGE sql
  SECURITY DEFINER
  SET search_path TO 'checkout', 'pg_temp'
- SET enable_hashjoin TO 'off'
- SET enable_mergejoin TO 'off'
 AS $function$
     with old as (
       select account_id, test_mode, endpoint, key from idempotency_keys
