@@ -1,6 +1,5 @@
-import type pg from 'pg';
 import type { PoolClient } from 'pg';
-import { answerTimeoutMs, type Database } from './database.ts';
+import type { Database } from './database.ts';
 import {
   CommitRefused,
   CommitUnknown,
@@ -12,7 +11,7 @@ import {
 import { insideTransaction, runMarked, type TransactionMark } from './inside-transaction.ts';
 import type { Scope } from './scope.ts';
 import type { ScopedStatement } from './statement.ts';
-import { sendCommit, Tx } from './tx.ts';
+import { commitBehind, Tx } from './tx.ts';
 
 /** Bounds of one transaction, where the connection's own are not right. Times are in milliseconds. */
 export interface TxOptions {
@@ -57,28 +56,11 @@ export async function writeOne<Row>(
   statement: ScopedStatement<Row>,
   values: readonly unknown[],
 ): Promise<Row[]> {
-  if (insideTransaction()) throw new Error('a transaction inside a transaction');
-  const client = await database.checkOut();
-  let isKnown = false;
-  try {
-    const text = { name: statement.name, text: statement.text, values: [scope.accountId, scope.testMode, ...values] };
-    // Without BEGIN the statement finds no account in its settings: row-level security lets it write nothing.
-    const steps = await Promise.allSettled([
-      client.query(beginning(client, scope, {})),
-      client.query({ ...text, query_timeout: answerTimeoutMs(database.options) } as pg.QueryConfig),
-      sendCommit(client),
-    ]);
-    isKnown = steps.every((step) => step.status === 'fulfilled' || !isLost(step.reason));
-    const [begun, written] = steps;
-    const failed = steps.find((step) => step.status === 'rejected');
-    if (written.status === 'rejected' && begun.status === 'fulfilled') throw written.reason;
-    if (failed !== undefined) throw failed.reason;
-    return written.status === 'fulfilled' ? (written.value.rows as Row[]) : [];
-  } catch (error) {
-    throw translateError(error);
-  } finally {
-    client.release(!isKnown);
-  }
+  return withTx(database, scope, (tx) => {
+    const written = tx.rows(statement, scope, values);
+    commitBehind(tx);
+    return written;
+  });
 }
 
 function isLost(error: unknown): boolean {

@@ -36,7 +36,7 @@ export function growths(small: Readings, large: Readings, longPages: readonly Lo
     const [rows, pages] = [before?.rows ?? 0, before?.pages ?? 0];
     const name = names.get(text) ?? text.replace(/\s+/g, ' ').trim();
     const most = longPages.find(({ statement }) => statement.test(name))?.rows;
-    if (after.rows <= (most ?? 2 * rows + 20) && after.pages <= 2 * Math.max(pages, most ?? 0) + 20 + after.rows)
+    if (after.rows <= (most ?? 2 * rows + 20) && after.pages <= 2 * Math.max(pages, most ?? 0) + 50 + after.rows)
       continue;
     found.push(
       `${name}: ${rows} rows and ${pages} pages, ${after.rows} and ${after.pages}\n  ${stepsOf(after.plan).join('\n  ')}`,

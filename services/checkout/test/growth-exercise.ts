@@ -3,6 +3,7 @@ import {
   findKey,
   finishKeyOfAttempt,
   type KeyUse,
+  linkAttempt,
   pruneKeys,
   releaseKeyOfAttempt,
   unlinkAttempt,
@@ -44,8 +45,11 @@ import { dueSessions, dueSessionsOnClocks, nextDueSession } from '../src/store/d
 import { claimOperation, claimOperationOfIntent, findDecision } from '../src/store/intent-operations.ts';
 import { abandonLateAttempt, endConfirmTime } from '../src/store/late-attempts.ts';
 import { findIntent, findIntents, listIntents, unbillIntents } from '../src/store/payment-intents.ts';
+import { arePaymentLocksHeld } from '../src/store/payment-locks.ts';
 import * as paymentMethods from '../src/store/payment-methods.ts';
 import { claimPlan, releaseHeldPlan, releaseRunningPlan } from '../src/store/payment-plans.ts';
+import { lockPaidCard } from '../src/store/refund-facts.ts';
+import { closeRefundId } from '../src/store/refund-reservations.ts';
 import { advanceRenewalNote } from '../src/store/renewal-notes.ts';
 import { pruneSessionKeys } from '../src/store/session-keys.ts';
 import { loadSessionLines } from '../src/store/session-lines.ts';
@@ -212,6 +216,8 @@ async function payWithTrouble(world: ChargingWorld): Promise<void> {
   await world.fault({ call: 'payment_intents.capture', kind: 'drop_before', times: 1 });
   await pay(world, lost, [hsa, credit]);
   await world.cancelAtProcessor(lost, 'health');
+  const ready = await world.card('hsa');
+  await world.confirm(await world.mixedSession(ready), ready);
   for (const call of ['payment_intents.create', 'payment_intents.confirm']) {
     const card = await world.card('hsa');
     const session = await world.mixedSession(card);
@@ -232,7 +238,11 @@ async function runRare(world: ChargingWorld): Promise<void> {
   const card = await world.card('hsa');
   const setUp = await world.session({ mode: 'setup', lines: [], customerId: card.customerId });
   await pay(world, setUp, [card]);
+  await arePaymentLocksHeld(database, scope, { customerId: seededId('fcus', 1), paymentMethodId: seededId('fpm', 1) });
   await withTx(database, scope, async (tx) => {
+    await lockPaidCard(tx, scope, seededId('fpi', 1));
+    await closeRefundId(tx, scope, seededId('fre', 1));
+    await linkAttempt(tx, scope, use, seededId('fatt', 1));
     await claimAttempt(tx, scope, seededId('fatt', 21), leaseMs);
     await postponeAttempt(tx, scope, { id: seededId('fatt', 21), epoch: 2 }, 1_000);
     await lockAttempt(tx, scope, seededId('fatt', 22));

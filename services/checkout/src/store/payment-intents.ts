@@ -55,11 +55,6 @@ const byIds = scoped<IntentRow>(
   'checkout.payment_intents_by_ids',
   `select ${intentColumns} from checkout.payment_intents i where i.account_id = $1 and i.test_mode = $2 and i.id = any($3::text[]) order by i.id`,
 );
-const byIdsLocked = scoped<IntentRow>(
-  'checkout.payment_intents_locked',
-  `select ${intentColumns} from checkout.payment_intents i
-   where i.account_id = $1 and i.test_mode = $2 and i.id = any($3::text[]) order by i.id for update`,
-);
 const byId = scoped<IntentRow>(
   'checkout.payment_intent',
   `select ${intentColumns} from checkout.payment_intents i where i.account_id = $1 and i.test_mode = $2 and i.id = $3`,
@@ -74,11 +69,6 @@ export async function findIntent(db: Db, scope: Scope, id: string): Promise<Paym
 /** The intents with these ids, in the order of their ids; what is not there is left out. */
 export async function findIntents(db: Db, scope: Scope, ids: readonly string[]): Promise<PaymentIntent[]> {
   return (await db.rows(byIds, scope, [ids])).map(intentOfRow);
-}
-
-/** The same, locked in the order of their ids, so that two refunds cannot wait for each other. */
-export async function lockIntents(tx: Tx, scope: Scope, ids: readonly string[]): Promise<PaymentIntent[]> {
-  return (await tx.rows(byIdsLocked, scope, [ids])).map(intentOfRow);
 }
 
 /** A page of payment intents, newest first, of one customer or one session if asked. */
