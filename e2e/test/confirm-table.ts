@@ -171,7 +171,8 @@ export function describeConfirmTable(topology: Topology): void {
         await idOf(newSession(api, shop, { customer })),
         await idOf(newSession(api, shop, { customer })),
       ];
-      const fault = { call: 'payment_intents.confirm', kind: 'slow', delay_ms: 3_000, times: 1 };
+      // Behind one such charge a second of the same length would end too late to be answered.
+      const fault = { call: 'payment_intents.confirm', kind: 'slow', delay_ms: 4_500, times: 1 };
       await eligo.sandbox('POST', '/sandbox/faults', { fault });
       const both = [1, 2].map(() => confirm(api, id, card, { key: 'slow' }));
       const busy = await Promise.race(both);

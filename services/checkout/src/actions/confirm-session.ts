@@ -82,24 +82,29 @@ export async function confirmSession(
     otherRequest: 'refuse',
   };
   await refuseWhileProcessorIsDown(charging, scope, request.sessionId, use);
-  const known = await answerOfBusyCard(charging, scope, request, use);
+  const { turns } = charging;
+  const keyInUse = JSON.stringify([scope.accountId, scope.testMode, use.endpoint, use.key]);
+  const isInUse = turns.keysInUse.has(keyInUse);
+  const isBusy = request.paymentMethodId !== null && turns.isBusy(scope, request.paymentMethodId);
+  const known = isInUse || isBusy ? await answerOfKey(charging, scope, use) : undefined;
   if (known !== undefined) return known;
-  const turn = charging.turns.enter(scope, request.paymentMethodId, charging.budgets);
+  // Neither request has claimed the key yet.
+  if (isInUse) throw inUse();
+  turns.keysInUse.add(keyInUse);
   try {
-    return await confirmInTurn(charging, scope, request, use, turn);
+    const turn = turns.enter(scope, request.paymentMethodId, charging.budgets);
+    try {
+      return await confirmInTurn(charging, scope, request, use, turn);
+    } finally {
+      turn.leave();
+    }
   } finally {
-    turn.leave();
+    turns.keysInUse.delete(keyInUse);
   }
 }
 
 // A key that has its answer, or is in use, waits for nobody.
-async function answerOfBusyCard(
-  charging: Charging,
-  scope: Scope,
-  { paymentMethodId }: ConfirmRequest,
-  use: KeyUse,
-): Promise<ConfirmSessionResponse | undefined> {
-  if (paymentMethodId === null || !charging.turns.isBusy(scope, paymentMethodId)) return undefined;
+async function answerOfKey(charging: Charging, scope: Scope, use: KeyUse): Promise<ConfirmSessionResponse | undefined> {
   const known = await findKey(charging.database, scope, use);
   if (known?.outcome === 'finished') return replayAnswer(known.answer, true);
   if (known?.outcome === 'other_request') throw new Failure('idempotency_key_reused');

@@ -36,6 +36,8 @@ export interface PaymentTurn {
 
 /** The lines of one process; across processes the leases of the locks decide. */
 export interface PaymentTurns {
+  /** Keys whose requests this process works on, so that a second request with one is refused also before the first has claimed it. */
+  readonly keysInUse: Set<string>;
   /** Whether a payment with the card is under way or waits. */
   isBusy(scope: Scope, paymentMethodId: string): boolean;
   /** Joins the line of a card, if it is known. Throws `NotItsTurn` when the line is full, or too long to be answered in time. */
@@ -155,6 +157,7 @@ export function openPaymentTurns(): PaymentTurns {
 
   const lineOf = (scope: Scope, kind: 'customer' | 'payment_method', id: string) =>
     `${scope.accountId} ${scope.testMode} ${kind} ${id}`;
+    keysInUse: new Set(),
 
   return {
     isBusy: (scope, paymentMethodId) => lines.has(lineOf(scope, 'payment_method', paymentMethodId)),
