@@ -84,22 +84,42 @@ export async function confirmSession(
   await refuseWhileProcessorIsDown(charging, scope, request.sessionId, use);
   const { turns } = charging;
   const keyInUse = JSON.stringify([scope.accountId, scope.testMode, use.endpoint, use.key]);
-  const isInUse = turns.keysInUse.has(keyInUse);
-  const isBusy = request.paymentMethodId !== null && turns.isBusy(scope, request.paymentMethodId);
-  const known = isInUse || isBusy ? await answerOfKey(charging, scope, use) : undefined;
-  if (known !== undefined) return known;
-  // Neither request has claimed the key yet.
-  if (isInUse) throw inUse();
+  if (turns.keysInUse.has(keyInUse)) {
+    const known = await answerOfKey(charging, scope, use);
+    if (known !== undefined) return known;
+    // Neither request has claimed the key yet.
+    throw inUse();
+  }
   turns.keysInUse.add(keyInUse);
   try {
-    const turn = turns.enter(scope, request.paymentMethodId, charging.budgets);
-    try {
-      return await confirmInTurn(charging, scope, request, use, turn);
-    } finally {
-      turn.leave();
-    }
+    return await confirmInLine(charging, scope, request, use);
   } finally {
     turns.keysInUse.delete(keyInUse);
+  }
+}
+
+// The place in the line is taken before the key is looked up, so that the order is that in which the requests came.
+async function confirmInLine(
+  charging: Charging,
+  scope: Scope,
+  request: ConfirmRequest,
+  use: KeyUse,
+): Promise<ConfirmSessionResponse> {
+  const { turns, budgets } = charging;
+  const isBusy = request.paymentMethodId !== null && turns.isBusy(scope, request.paymentMethodId);
+  let turn: PaymentTurn;
+  try {
+    turn = turns.enter(scope, request.paymentMethodId, budgets);
+  } catch (error) {
+    const known = await answerOfKey(charging, scope, use);
+    if (known !== undefined) return known;
+    throw error;
+  }
+  try {
+    const known = isBusy ? await answerOfKey(charging, scope, use) : undefined;
+    return known ?? (await confirmInTurn(charging, scope, request, use, turn));
+  } finally {
+    turn.leave();
   }
 }
 

@@ -157,9 +157,8 @@ export function openPaymentTurns(): PaymentTurns {
 
   const lineOf = (scope: Scope, kind: 'customer' | 'payment_method', id: string) =>
     `${scope.accountId} ${scope.testMode} ${kind} ${id}`;
-    keysInUse: new Set(),
-
   return {
+    keysInUse: new Set(),
     isBusy: (scope, paymentMethodId) => lines.has(lineOf(scope, 'payment_method', paymentMethodId)),
     enter(scope, paymentMethodId, { answerMs, settleMs }) {
       const account = `${scope.accountId} ${scope.testMode}`;
