@@ -1544,6 +1544,8 @@ CREATE OR REPLACE FUNCTION checkout.prune_idempotency_keys(batch integer)
  LANGUAGE sql
  SECURITY DEFINER
  SET search_path TO 'checkout', 'pg_temp'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
 AS $function$
     with old as (
       select account_id, test_mode, endpoint, key from idempotency_keys

@@ -696,6 +696,8 @@ CREATE OR REPLACE FUNCTION refunds.prune_idempotency_keys(batch integer)
  LANGUAGE sql
  SECURITY DEFINER
  SET search_path TO 'refunds', 'pg_temp'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
 AS $function$
     with old as (
       select account_id, test_mode, endpoint, key from idempotency_keys
