@@ -2,7 +2,8 @@ import { migrationSource, unscoped } from '@eligo/postgres';
 import { afterAll, expect, it } from 'vitest';
 import { type TestDatabase, testDatabase } from '../src/index.ts';
 
-const schema = { name: 'alpha', migrations: [migrationSource('things', new URL('./migrations', import.meta.url))] };
+// Roles belong to the server of the run: no other test may make one of this name with another password.
+const schema = { name: 'testkit', migrations: [migrationSource('things', new URL('./migrations', import.meta.url))] };
 const databases: TestDatabase[] = [];
 
 afterAll(async () => {
@@ -18,9 +19,9 @@ async function open(): Promise<TestDatabase> {
 it('gives each caller a migrated database of its own, also when many ask at once', async () => {
   const opened = await Promise.all([open(), open(), open()]);
   expect(new Set(opened.map(({ name }) => name)).size).toBe(3);
-  await opened[0]?.admin(`insert into alpha.things values ('facct_a', true, 'x')`);
+  await opened[0]?.admin(`insert into testkit.things values ('facct_a', true, 'x')`);
   const counts = await Promise.all(
-    opened.map((database) => database.admin('select count(*)::int as n from alpha.things')),
+    opened.map((database) => database.admin('select count(*)::int as n from testkit.things')),
   );
   expect(counts.map(([row]) => row?.n)).toEqual([1, 0, 0]);
 });
@@ -31,5 +32,5 @@ it("opens the database as the schema's own role, which finds its tables by their
     'who_am_i',
     'select current_user as role, count(*) as n from things',
   );
-  await expect(database.open().row(whoAmI, null)).resolves.toEqual({ role: 'eligo_alpha', n: 0n });
+  await expect(database.open().row(whoAmI, null)).resolves.toEqual({ role: 'eligo_testkit', n: 0n });
 });
