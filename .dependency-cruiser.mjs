@@ -1,7 +1,7 @@
 // The layers, as ARCHITECTURE.md draws them. `npm run check` holds them.
 const services = '^services/[^/]+/';
 const tests = '(\\.test\\.ts$|/test/|/checks/|^e2e/)';
-const boots = '^(packages/(stack|testkit)|bench|cli|e2e)/';
+const boots = '^(stack|testkit|bench|cli|e2e)/';
 const packaged = (name) => `(^|/)node_modules/${name}/`;
 
 /** @type {import('dependency-cruiser').IConfiguration} */
@@ -23,11 +23,18 @@ export default {
       to: { pathNot: ['^services/$1/src/domain/', '^packages/(values|failures)/', '^crypto$', packaged('ipaddr.js')] },
     },
     {
-      name: 'only-what-boots-imports-services',
-      comment: 'The stack, the test kit, the bench and the command line put services together; nobody else may.',
+      name: 'packages-import-no-service',
+      comment: 'Only the stack, the test kit, the bench, the command line and the end-to-end tests import services.',
       severity: 'error',
-      from: { path: '^(packages|sandbox|proto|scripts)/', pathNot: boots },
+      from: { path: '^(packages|sandbox|proto|scripts)/' },
       to: { path: '^(services|gateway)/' },
+    },
+    {
+      name: 'nothing-imports-scripts',
+      comment: 'Scripts run the repository; code that a script shares with a component belongs in a package.',
+      severity: 'error',
+      from: { pathNot: '^scripts/' },
+      to: { path: '^scripts/' },
     },
     {
       name: 'gateway-imports-no-service',
@@ -47,15 +54,15 @@ export default {
       name: 'nothing-below-imports-what-boots-it',
       comment: 'A service does not know what it is started by; its tests may use the test kit.',
       severity: 'error',
-      from: { path: '^(services|gateway|sandbox|packages)/', pathNot: [boots, tests] },
+      from: { path: '^(services|gateway|sandbox|packages)/', pathNot: tests },
       to: { path: boots },
     },
     {
       name: 'tests-use-the-testkit-only',
       comment: 'A test of a service is given its constellation by the test kit.',
       severity: 'error',
-      from: { path: '^(services|gateway|packages)/', pathNot: boots },
-      to: { path: '^(packages/stack|bench|cli|e2e)/' },
+      from: { path: '^(services|gateway|sandbox|packages)/' },
+      to: { path: '^(stack|bench|cli|e2e)/' },
     },
     {
       name: 'store-is-the-bottom-room',
@@ -70,7 +77,7 @@ export default {
       severity: 'error',
       from: {
         path: '^(services/(catalog|checkout|billing|refunds)|packages|sandbox)/',
-        pathNot: ['^packages/contract/', boots, tests],
+        pathNot: ['^packages/contract/', tests],
       },
       to: { path: '^packages/contract/' },
     },
@@ -93,7 +100,7 @@ export default {
       comment: 'The public contract is schemas and rendering; it knows neither database nor transport.',
       severity: 'error',
       from: { path: '^packages/contract/', pathNot: tests },
-      to: { path: '^packages/(rpc|postgres|events|processor|service|stack|testkit)/' },
+      to: { path: '^packages/(rpc|postgres|events|processes|processor|service)/' },
     },
     {
       name: 'postgres-drivers-in-one-place',
@@ -101,7 +108,7 @@ export default {
       severity: 'error',
       from: {
         path: '^(packages|services|gateway|sandbox|cli)/',
-        pathNot: ['^packages/(postgres|stack|testkit)/', tests],
+        pathNot: ['^packages/postgres/', tests],
       },
       to: { path: [packaged('pg'), packaged('knex')] },
     },
@@ -112,7 +119,7 @@ export default {
       severity: 'error',
       from: {
         path: '^(packages|services|gateway|sandbox|cli)/',
-        pathNot: ['^packages/(events|stack|testkit)/', tests],
+        pathNot: ['^packages/events/', tests],
       },
       to: { path: packaged('nats') },
     },
@@ -120,15 +127,25 @@ export default {
       name: 'processor-sdk-in-one-place',
       comment: 'The processor is reached through packages/processor.',
       severity: 'error',
-      from: { path: '^(packages|services|gateway|sandbox|cli)/', pathNot: ['^packages/processor/', tests] },
+      from: {
+        path: '^(packages|services|gateway|sandbox|stack|testkit|cli)/',
+        pathNot: ['^packages/processor/', tests],
+      },
       to: { path: packaged('stripe') },
     },
     {
       name: 'grpc-in-one-place',
       comment: 'Which stack carries a call is the business of packages/rpc.',
       severity: 'error',
-      from: { path: '^(packages|services|gateway|sandbox|cli)/', pathNot: ['^packages/rpc/', tests] },
+      from: { path: '^(packages|services|gateway|sandbox|stack|testkit|cli)/', pathNot: ['^packages/rpc/', tests] },
       to: { path: [packaged('@grpc/grpc-js'), packaged('@connectrpc/connect-node')] },
+    },
+    {
+      name: 'processes-depend-on-nothing',
+      comment: 'The bootstrap imports them before anything is installed.',
+      severity: 'error',
+      from: { path: '^packages/processes/', pathNot: tests },
+      to: { pathNot: '^packages/processes/', dependencyTypesNot: ['core'] },
     },
     {
       name: 'no-test-in-production',

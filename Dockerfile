@@ -14,11 +14,10 @@ COPY packages/events/package.json packages/events/
 COPY packages/failures/package.json packages/failures/
 COPY packages/ports/package.json packages/ports/
 COPY packages/postgres/package.json packages/postgres/
+COPY packages/processes/package.json packages/processes/
 COPY packages/processor/package.json packages/processor/
 COPY packages/rpc/package.json packages/rpc/
 COPY packages/service/package.json packages/service/
-COPY packages/stack/package.json packages/stack/
-COPY packages/testkit/package.json packages/testkit/
 COPY packages/values/package.json packages/values/
 COPY services/billing/package.json services/billing/
 COPY services/catalog/package.json services/catalog/
@@ -27,6 +26,8 @@ COPY services/refunds/package.json services/refunds/
 COPY services/webhooks/package.json services/webhooks/
 COPY gateway/package.json gateway/
 COPY sandbox/package.json sandbox/
+COPY stack/package.json stack/
+COPY testkit/package.json testkit/
 COPY cli/package.json cli/
 COPY e2e/package.json e2e/
 COPY bench/package.json bench/
@@ -49,8 +50,8 @@ COPY packages/ packages/
 COPY services/ services/
 COPY gateway/ gateway/
 COPY sandbox/ sandbox/
+COPY stack/ stack/
 COPY cli/ cli/
-COPY scripts/ scripts/
 COPY deploy/ deploy/
 USER node
 

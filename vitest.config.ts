@@ -9,10 +9,9 @@ const projects = {
   rpc: 'packages/rpc',
   postgres: 'packages/postgres',
   events: 'packages/events',
+  processes: 'packages/processes',
   processor: 'packages/processor',
   service: 'packages/service',
-  stack: 'packages/stack',
-  testkit: 'packages/testkit',
   gateway: 'gateway',
   catalog: 'services/catalog',
   checkout: 'services/checkout',
@@ -20,6 +19,8 @@ const projects = {
   refunds: 'services/refunds',
   webhooks: 'services/webhooks',
   sandbox: 'sandbox',
+  stack: 'stack',
+  testkit: 'testkit',
   cli: 'cli',
   e2e: 'e2e',
   bench: 'bench',
@@ -27,9 +28,20 @@ const projects = {
 };
 
 /** These know neither a database nor a bus, or bring their own: the servers of the run are not started for them. */
-const pure = new Set(['values', 'failures', 'contract', 'ports', 'rpc', 'processor', 'scripts', 'sandbox', 'bench']);
+const pure = new Set([
+  'values',
+  'failures',
+  'contract',
+  'ports',
+  'rpc',
+  'processes',
+  'processor',
+  'scripts',
+  'sandbox',
+  'bench',
+]);
 
-const globalSetup = join(import.meta.dirname, 'packages/testkit/src/global-setup.ts');
+const globalSetup = join(import.meta.dirname, 'testkit/src/global-setup.ts');
 
 export default defineConfig({
   test: {

@@ -11,7 +11,7 @@ import { pinnedNode, runOnPinnedNode } from './bootstrap/run.mjs';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 const commands = {
-  start: 'packages/stack/src/main.ts',
+  start: 'stack/src/main.ts',
   test: 'scripts/test.ts',
   check: 'scripts/check.ts',
   bench: 'bench/src/main.ts',

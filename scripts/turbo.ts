@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { watchParents } from './bootstrap/parents.mjs';
+import { watchParents } from '@eligo/processes/parents';
 
 /** The repository's root folder. */
 export const root = join(import.meta.dirname, '..');

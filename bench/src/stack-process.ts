@@ -56,7 +56,7 @@ export async function startStackProcess(options: StackProcessOptions): Promise<S
   const logPath = join(home.logs, 'stack.log');
   const runFolder = join(home.root, 'bench');
   mkdirSync(runFolder, { recursive: true, mode: 0o700 });
-  const main = nodeChildArguments(join(repositoryRoot, 'packages', 'stack', 'src', 'main.ts'));
+  const main = nodeChildArguments(join(repositoryRoot, 'stack', 'src', 'main.ts'));
   const preload = options.preload === undefined ? [] : ['--import', pathToFileURL(options.preload).href];
   const startedAt = performance.now();
   const child = await startChild({

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { withLock } from './lock.mjs';
+import { withLock } from '../../packages/processes/src/lock.mjs';
 
 /** `buf generate` when it is needed, by one process at a time; what is there is replaced in one step. */
 export async function generateCode(root) {

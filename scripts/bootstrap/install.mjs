@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { withLock } from './lock.mjs';
+import { withLock } from '../../packages/processes/src/lock.mjs';
 
 /** `npm ci` when it is needed, by one process at a time. */
 export async function installPackages(root) {
@@ -24,7 +24,7 @@ export async function installPackages(root) {
 
 /**
  * npm's own record of what it installed, written as its last step, is the stamp: every package of the lock file must
- * be in it with the same version, but for optional ones that are for another platform.
+ * be in it with the same version, and every link to a workspace with the same folder, but for optional ones that are for another platform.
  */
 export function isInstalled(root) {
   const stamp = join(root, 'node_modules', '.package-lock.json');
@@ -34,7 +34,12 @@ export function isInstalled(root) {
   return Object.entries(wanted).every(([path, entry]) => {
     if (!path.startsWith('node_modules/') && !path.includes('/node_modules/')) return true;
     const found = present[path];
-    if (found) return found.version === entry.version && found.link === entry.link;
+    if (found)
+      return (
+        found.version === entry.version &&
+        found.link === entry.link &&
+        (!entry.link || found.resolved === entry.resolved)
+      );
     return entry.optional === true && !isMadeForThisPlatform(entry);
   });
 }

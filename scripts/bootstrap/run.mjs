@@ -4,7 +4,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { constants } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { ancestry } from './parents.mjs';
+import { ancestry } from '../../packages/processes/src/parents.mjs';
 
 const oldestMajor = 24;
 

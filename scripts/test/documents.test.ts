@@ -12,7 +12,7 @@ const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclu
 const files = listed.split('\n').filter((path) => path !== '' && existsSync(join(root, path)));
 const documents = files.filter((path) => path.endsWith('.md'));
 const sources = files.filter((path) =>
-  /^(?:packages|services|gateway|sandbox|cli)\/.*\bsrc\/.*(?<!\.test)\.ts$/.test(path),
+  /^(?:packages|services|gateway|sandbox|stack|cli)\/.*\bsrc\/.*(?<!\.test)\.ts$/.test(path),
 );
 const code = sources.map(read).join('\n');
 
@@ -27,7 +27,9 @@ it.each(documents)('%s leads to what is there: files, headings, paths', (documen
   });
   expect(missing).toEqual([]);
   const named = [
-    ...text.matchAll(/`((?:packages|services|gateway|sandbox|cli|e2e|bench|scripts|deploy|docs|proto)\/[\w./*-]+)`/g),
+    ...text.matchAll(
+      /`((?:packages|services|gateway|sandbox|stack|testkit|cli|e2e|bench|scripts|deploy|docs|proto)\/[\w./*-]+)`/g,
+    ),
   ];
   const paths = named.map(([, path = '']) => path).filter((path) => !path.startsWith('proto/gen'));
   expect(paths.filter((path) => globSync(path, { cwd: root }).length === 0)).toEqual([]);
@@ -40,7 +42,7 @@ it('docs/configuration.md names every variable that the code reads, and no other
   const inside =
     /^(?:ELIGO_PARENTS|ELIGO_BENCH_STATEMENTS|ELIGO_CHECKOUT|NATS_PASSWORD|ADMIN_NATS_PASSWORD|DATABASE_PASSWORD)$/;
   const inCode = new Set((code.match(variable) ?? []).filter((name) => !inside.test(name)));
-  const inTests = new Set(['packages/testkit', 'e2e'].flatMap(sourcesOf).join('\n').match(variable) ?? []);
+  const inTests = new Set(['testkit', 'e2e'].flatMap(sourcesOf).join('\n').match(variable) ?? []);
   const told = new Set(page.match(variable));
   expect([...inCode].filter((name) => !told.has(name)).sort()).toEqual([]);
   expect([...told].filter((name) => !inCode.has(name) && !inTests.has(name)).sort()).toEqual([]);

@@ -17,6 +17,7 @@ afterEach(() => {
 interface Entry {
   version?: string;
   link?: boolean;
+  resolved?: string;
   optional?: boolean;
   os?: string[];
   cpu?: string[];
@@ -42,6 +43,12 @@ it('is installed when every package is there in its version, workspaces as links
 
 it('is not installed when the lock file has moved on, or names one more', () => {
   given({ 'node_modules/koa': { version: '3.4.0' } }, { 'node_modules/koa': { version: '3.3.0' } });
+  expect(isInstalled(folder)).toBe(false);
+});
+
+it('is not installed when a workspace has moved to another folder', () => {
+  const link = { link: true, resolved: 'packages/stack' };
+  given({ 'node_modules/@eligo/stack': { ...link, resolved: 'stack' } }, { 'node_modules/@eligo/stack': link });
   expect(isInstalled(folder)).toBe(false);
 });
 

@@ -4,7 +4,7 @@ import { repositoryRoot } from '@eligo/stack';
 
 /** What a test run needs of the repository. */
 const parts = [
-  ...['proto', 'packages', 'gateway', 'services', 'sandbox', 'cli', 'e2e', 'bench', 'scripts'],
+  ...['proto', 'packages', 'gateway', 'services', 'sandbox', 'stack', 'testkit', 'cli', 'e2e', 'bench', 'scripts'],
   ...['package.json', 'tsconfig.json', 'vitest.config.ts'],
 ];
 

@@ -80,7 +80,7 @@ async function startStackProcess(home: Home, stackHome: Home, variables: Variabl
   const child = await startChild({
     name: 'all-in-one',
     command: process.execPath,
-    args: nodeChildArguments(join(repositoryRoot, 'packages', 'stack', 'src', 'main.ts')),
+    args: nodeChildArguments(join(repositoryRoot, 'stack', 'src', 'main.ts')),
     environment: variables,
     logPath: join(home.logs, 'all-in-one.log'),
     runFolder: home.run,

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { isAlive, processIdentity } from '../../../../scripts/bootstrap/processes.mjs';
+import { isAlive, processIdentity } from '@eligo/processes/processes';
 import { writePrivateFile } from '../home.ts';
 
 /** How a kind of process is told to stop at once but in order, and how to end it when it does not. */

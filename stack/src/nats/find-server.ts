@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { withLock } from '../../../../scripts/bootstrap/lock.mjs';
+import { withLock } from '@eligo/processes/lock';
 import { fetchFromDebian } from './from-debian.ts';
 import { fetchRelease } from './from-release.ts';
 

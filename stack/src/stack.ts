@@ -1,7 +1,7 @@
 import { createWriteStream } from 'node:fs';
 import { gatewayHost, gatewayUrl } from '@eligo/gateway/address';
 import { freePorts } from '@eligo/ports';
-import { tryLock } from '../../../scripts/bootstrap/lock.mjs';
+import { tryLock } from '@eligo/processes/lock';
 import { recoverOrphans } from './children/record.ts';
 import { type ComponentName, componentNames, perComponent } from './components.ts';
 import { componentVariables, type Variables } from './environment.ts';

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { tryLock } from '@eligo/processes/lock';
 import { type Home, homeAt, makeHome, recoverOrphans, removeHome, repositoryRoot } from '@eligo/stack';
-import { tryLock } from '../../../scripts/bootstrap/lock.mjs';
 
 /** All homes of test runs: in the clone, so that nothing is left elsewhere when the clone is removed. */
 const folder = join(repositoryRoot, '.eligo', 'tests');

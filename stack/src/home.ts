@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The repository's root folder. */
-export const repositoryRoot = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
+export const repositoryRoot = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
 /** The folders of one stack's state; removing `root` starts afresh. */
 export interface Home {

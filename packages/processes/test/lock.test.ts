@@ -3,10 +3,8 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { tryLock, withLock } from '../bootstrap/lock.mjs';
-import { root } from '../turbo.ts';
+import { tryLock, withLock } from '../src/lock.mjs';
 
 let folder: string;
 let path: string;
@@ -47,7 +45,7 @@ it('does not count a lock that was cut short by a crash', () => {
 it('lets one process in at a time when several ask at once over a dead one’s lock', async () => {
   writeFileSync(path, JSON.stringify({ pid: 4_194_303, identity: 'gone', nonce: 'x' }));
   const log = join(folder, 'log');
-  const module = pathToFileURL(join(root, 'scripts', 'bootstrap', 'lock.mjs')).href;
+  const module = new URL('../src/lock.mjs', import.meta.url).href;
   const code = `
     import { appendFileSync } from 'node:fs';
     import { withLock } from ${JSON.stringify(module)};

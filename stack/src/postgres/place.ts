@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { isAlive, processIdentity } from '../../../../scripts/bootstrap/processes.mjs';
+import { isAlive, processIdentity } from '@eligo/processes/processes';
 import { postgresSignals, stopProcess } from '../children/record.ts';
 import { type Home, readJsonFile, writePrivateFile } from '../home.ts';
 import { mayEnter, type RunUser } from './user.ts';

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { gatewayHost } from '@eligo/gateway/address';
 import { isFree } from '@eligo/ports';
-import { watchParents } from '../../../scripts/bootstrap/parents.mjs';
+import { watchParents } from '@eligo/processes/parents';
 import { defaultHomePath } from './home.ts';
 import { Processes } from './processes.ts';
 import { readyText } from './ready-text.ts';

@@ -1,12 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { expect, it } from 'vitest';
-import { commandOf, isAlive, parentOf, processIdentity } from '../bootstrap/processes.mjs';
-import { root } from '../turbo.ts';
+import { commandOf, isAlive, parentOf, processIdentity } from '../src/processes.mjs';
 
-const parents = pathToFileURL(join(root, 'scripts', 'bootstrap', 'parents.mjs')).href;
+const parents = new URL('../src/parents.mjs', import.meta.url).href;
 
 async function identityOf(child: ChildProcess): Promise<{ pid: number; identity: string }> {
   await once(child, 'spawn');

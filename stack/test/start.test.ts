@@ -4,9 +4,9 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '@eligo/ports';
+import { commandOf, parentOf, processIdentity } from '@eligo/processes/processes';
 import { waitUntil } from '@eligo/testkit';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { commandOf, parentOf, processIdentity } from '../../../scripts/bootstrap/processes.mjs';
 import { homeAt, repositoryRoot } from '../src/home.ts';
 import { removeHome } from '../src/postgres/remove.ts';
 import { readStackFile, type StackFile } from '../src/stack-file.ts';

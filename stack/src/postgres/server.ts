@@ -3,7 +3,7 @@ import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, wr
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { freePort } from '@eligo/ports';
-import { processIdentity } from '../../../../scripts/bootstrap/processes.mjs';
+import { processIdentity } from '@eligo/processes/processes';
 import { type Child, lastLogLines, startChild } from '../children/child.ts';
 import { postgresSignals, stopProcess } from '../children/record.ts';
 import { type Supervised, supervise } from '../children/supervise.ts';
