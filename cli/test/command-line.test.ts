@@ -40,7 +40,7 @@ async function json(...args: string[]): Promise<Record<string, unknown>> {
 
 const listPrices = async (key: unknown) => (await constellation.api(String(key)).get('/v1/prices')).status;
 
-it('creates an account with keys of both modes that work at once', async () => {
+it('creates an account with keys of both modes that work at once [D2.6]', async () => {
   const made = await json('accounts', 'create', '--name', 'Shop', '--feature', 'food_eligibility');
   expect(made).toEqual({
     account: expect.stringMatching(/^facct_/),

@@ -41,7 +41,7 @@ describe('the catalog, by public requests that arrive at once', () => {
     expect(record((await api.get(path)).body, 'promo_code').times_redeemed).toBe(10);
   });
 
-  it('makes an inline product once when its session is created by twenty requests under one key', async () => {
+  it('makes an inline product once when its session is created by twenty requests under one key [D14.47]', async () => {
     const name = `Inline ${newId('request')}`;
     const line_items = [{ price_data: { product_data: { name }, unit_amount: 700 }, quantity: 1 }];
     const key = { 'idempotency-key': newId('request') };

@@ -29,7 +29,7 @@ export function describeConfirmTable(topology: Topology): void {
     const idOf = async (session: Promise<Json> | Json) => text(await session, 'checkout_session_id');
     const refused = (status: number, code: string) => ({ status, body: { code, detail: expect.any(String) } });
 
-    it('400 idempotency_key_required', async () => {
+    it('400 idempotency_key_required [CONF-1, LIM-3, ERR-5]', async () => {
       const id = await idOf(newSession(api, shop, { customer }));
       const answer = await api.post(`/v1/checkout/sessions/${id}/confirm`, {
         checkout_session: { payment_method: card },
@@ -37,25 +37,25 @@ export function describeConfirmTable(topology: Topology): void {
       expect(answer).toMatchObject(refused(400, 'idempotency_key_required'));
     });
 
-    it('400 checkout_session_already_processed', async () => {
+    it('400 checkout_session_already_processed [SESS-3, ERR-5]', async () => {
       const id = await idOf(newSession(api, shop, { customer }));
       expect((await confirm(api, id, card)).status).toBe(200);
       expect(await confirm(api, id, card)).toMatchObject(refused(400, 'checkout_session_already_processed'));
     });
 
-    it('400 checkout_session_expired', async () => {
+    it('400 checkout_session_expired [SESS-3, ERR-5]', async () => {
       const id = await idOf(newSession(api, shop, { customer }));
       await api.ok('POST', `/v1/test_helpers/checkout/sessions/${id}/expire`);
       expect(await confirm(api, id, card)).toMatchObject(refused(400, 'checkout_session_expired'));
     });
 
-    it('400 checkout_session_canceled', async () => {
+    it('400 checkout_session_canceled [SESS-3, ERR-5]', async () => {
       const id = await idOf(newSession(api, shop, { customer }));
       await api.ok('POST', `/v1/checkout/sessions/${id}/cancel`);
       expect(await confirm(api, id, card)).toMatchObject(refused(400, 'checkout_session_canceled'));
     });
 
-    it('404 checkout_session_not_found', async () => {
+    it('404 checkout_session_not_found [ERR-6]', async () => {
       const unknown = await confirm(api, newId('checkout_session'), card);
       expect(unknown).toMatchObject(refused(404, 'checkout_session_not_found'));
       const live = await confirm(eligo.api(eligo.liveApiKey), await idOf(newSession(api, shop, { customer })), card);
@@ -63,14 +63,14 @@ export function describeConfirmTable(topology: Topology): void {
       expect((await confirm(api, 'fcs_1', card)).text).toBe(unknown.text);
     });
 
-    it('404 payment_method_not_found', async () => {
+    it('404 payment_method_not_found [ERR-6]', async () => {
       const id = await idOf(newSession(api, shop, { customer }));
       for (const absent of [newId('payment_method'), newId('customer'), 'fpm_unknown', '']) {
         expect(await confirm(api, id, absent)).toMatchObject(refused(404, 'payment_method_not_found'));
       }
     });
 
-    it('404 customer_not_found when the customer was deleted since creation', async () => {
+    it('404 customer_not_found when the customer was deleted since creation [STATE-3, ERR-6]', async () => {
       const leaving = await newCustomer(api);
       const theirs = await newCard(api, leaving, 'hsa');
       const id = await idOf(newSession(api, shop, { customer: leaving }));
@@ -78,12 +78,12 @@ export function describeConfirmTable(topology: Topology): void {
       expect(await confirm(api, id, theirs)).toMatchObject(refused(404, 'customer_not_found'));
     });
 
-    it('404 eligibility_record_not_found for a session without lines', async () => {
+    it('404 eligibility_record_not_found for a session without lines [STATE-3, ERR-6]', async () => {
       const id = await idOf(make(api, '/v1/checkout/sessions', 'checkout_session', { mode: 'setup', customer }));
       expect(await confirm(api, id, card)).toMatchObject(refused(404, 'eligibility_record_not_found'));
     });
 
-    it('404 food_eligibility_not_enabled once the account has lost the feature', async () => {
+    it('404 food_eligibility_not_enabled once the account has lost the feature [STATE-3, ERR-6]', async () => {
       const made = await runCli(eligo, ['accounts', 'create', '--name', 'Grocer', '--feature', 'food_eligibility']);
       const grocer = eligo.api(text(made, 'test_api_key'));
       const component = await make(grocer, '/v1/product_components', 'product_component', {
@@ -112,7 +112,7 @@ export function describeConfirmTable(topology: Topology): void {
       });
     });
 
-    it('409 eligibility_record_already_charged while the page holds the health card’s part', async () => {
+    it('409 eligibility_record_already_charged while the page holds the health card’s part [STATE-3, ERR-7]', async () => {
       const id = await idOf(newSession(api, shop, { customer }));
       const body = { checkout_session: { payment_method: card } };
       const page = record(
@@ -123,14 +123,14 @@ export function describeConfirmTable(topology: Topology): void {
       expect(await confirm(api, id, card)).toMatchObject(refused(409, 'eligibility_record_already_charged'));
     });
 
-    it('409 idempotency_key_reused', async () => {
+    it('409 idempotency_key_reused [ERR-7]', async () => {
       const id = await idOf(newSession(api, shop, { customer }));
       await confirm(api, id, card, { key: 'once' });
       const answer = await confirm(api, id, card, { key: 'once', query: '?expand=customer' });
       expect(answer).toMatchObject(refused(409, 'idempotency_key_reused'));
     });
 
-    it('422 manual_capture_not_supported, before money moves', async () => {
+    it('422 manual_capture_not_supported, before money moves [CONF-4, ERR-8, D13.5]', async () => {
       const id = await idOf(newSession(api, shop, { customer }));
       const answer = await confirm(api, id, card, { body: { capture_method: 'manual' } });
       expect(answer).toMatchObject(refused(422, 'manual_capture_not_supported'));
@@ -138,7 +138,7 @@ export function describeConfirmTable(topology: Topology): void {
       expect(nowhere).toMatchObject(refused(422, 'manual_capture_not_supported'));
     });
 
-    it('422 payment_method_not_off_session', async () => {
+    it('422 payment_method_not_off_session [ERR-8]', async () => {
       const id = await idOf(newSession(api, shop, { customer }));
       const onSession = await newCard(api, customer, 'hsa', { off_session: false });
       expect(await confirm(api, id, onSession)).toMatchObject(refused(422, 'payment_method_not_off_session'));
@@ -148,7 +148,7 @@ export function describeConfirmTable(topology: Topology): void {
       ['declined', 'card_declined', 'generic_decline'],
       ['insufficient_funds', 'card_declined', 'insufficient_funds'],
       ['authentication_required', 'authentication_required', 'authentication_required'],
-    ])('402 for the card %s, and the same again for its key', async (name, code, declineCode) => {
+    ])('402 for the card %s, and the same again for its key [ERR-10]', async (name, code, declineCode) => {
       const id = await idOf(newSession(api, shop, { customer }));
       const refusing = await newCard(api, customer, name);
       const first = await confirm(api, id, refusing, { key: `decline-${name}` });
@@ -156,7 +156,7 @@ export function describeConfirmTable(topology: Topology): void {
       expect((await confirm(api, id, refusing, { key: `decline-${name}` })).text).toBe(first.text);
     });
 
-    it('200 with payment_intent null when nothing that can be charged is eligible', async () => {
+    it('200 with payment_intent null when nothing that can be charged is eligible [CONF-3]', async () => {
       const line_items = [{ price: shop.otherPriceId, quantity: 1 }];
       const id = await idOf(newSession(api, shop, { customer, line_items }));
       const answer = await confirm(api, id, card);
@@ -166,7 +166,7 @@ export function describeConfirmTable(topology: Topology): void {
       });
     });
 
-    it('503 idempotency_key_in_use and lock_timeout while a charge is under way', async () => {
+    it('503 idempotency_key_in_use and lock_timeout while a charge is under way [STATE-2, ERR-9]', async () => {
       const [id, another] = [
         await idOf(newSession(api, shop, { customer })),
         await idOf(newSession(api, shop, { customer })),

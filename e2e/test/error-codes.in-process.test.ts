@@ -60,33 +60,33 @@ describe('error codes, each as the answer to a public request', () => {
   };
 
   describe('any request', () => {
-    it('401 unauthorized', async () => {
+    it('401 unauthorized [ERR-3]', async () => {
       expect(await eligo.api('fsk_test_nonsense').get('/v1/prices')).toMatchObject(coded(401, 'unauthorized'));
     });
 
-    it('403 insufficient_scope', async () => {
+    it('403 insufficient_scope [ERR-3]', async () => {
       const scopeless = await keyWith('--scopes', 'files_read');
       expect(await scopeless.get('/v1/prices')).toMatchObject(coded(403, 'insufficient_scope'));
     });
 
-    it('403 test_mode_required', async () => {
+    it('403 test_mode_required [AUTH-2, GEN-2, RUN-2]', async () => {
       const live = eligo.api(eligo.liveApiKey);
       const answer = await live.get(`/v1/test_helpers/test_clocks/${newId('test_clock')}`);
       expect(answer).toMatchObject(coded(403, 'test_mode_required'));
     });
 
-    it('429 rate_limited', async () => {
+    it('429 rate_limited [ERR-3]', async () => {
       const limited = await keyWith('--rate-limit', '1');
       const answers = await Promise.all(Array.from({ length: 20 }, () => limited.get('/v1/prices')));
       expect(answers.find(({ status }) => status === 429)).toMatchObject(coded(429, 'rate_limited'));
     });
 
-    it('404 not_found and 405 method_not_allowed', async () => {
+    it('404 not_found and 405 method_not_allowed [ERR-1]', async () => {
       expect(await api.get('/v1/nothing')).toMatchObject(coded(404, 'not_found'));
       expect(await api.delete('/v1/prices')).toMatchObject(coded(405, 'method_not_allowed'));
     });
 
-    it('400 invalid_json, 413 payload_too_large and 415 unsupported_media_type', async () => {
+    it('400 invalid_json, 413 payload_too_large and 415 unsupported_media_type [API-2]', async () => {
       expect(await api.post('/v1/prices', '{"price":')).toMatchObject(coded(400, 'invalid_json'));
       const large = `{"price":{"description":"${'x'.repeat(1_100_000)}"}}`;
       expect(await api.post('/v1/prices', large)).toMatchObject(coded(413, 'payload_too_large'));
@@ -94,7 +94,7 @@ describe('error codes, each as the answer to a public request', () => {
       expect(await api.post('/v1/prices', 'price=1', form)).toMatchObject(coded(415, 'unsupported_media_type'));
     });
 
-    it('422 validation_error as the list of what is wrong, a card number among it', async () => {
+    it('422 validation_error as the list of what is wrong, a card number among it [ERR-2]', async () => {
       const empty = await api.post('/v1/shipping_rates', { shipping_rate: { display_name: 'Ground' } });
       expect(empty).toMatchObject(listed('missing', 'shipping_rate', 'amount'));
       const number = await api.post('/v1/customers', { customer: { employer: '4242 4242 4242 4242' } });
@@ -120,13 +120,13 @@ describe('error codes, each as the answer to a public request', () => {
       ['webhook_not_found', 'webhooks', 'webhook_endpoint'],
       ['event_not_found', 'events', 'event'],
       ['test_clock_not_found', 'test_helpers/test_clocks', 'test_clock'],
-    ] as const)('404 %s', async (code, path, kind) => {
+    ] as const)('404 %s [ERR-1, ERR-3]', async (code, path, kind) => {
       expect(await api.get(`/v1/${path}/${newId(kind)}`)).toMatchObject(coded(404, code));
     });
   });
 
   describe('the catalog', () => {
-    it('409 component_already_registered and client_reference_id_in_use', async () => {
+    it('409 component_already_registered and client_reference_id_in_use [ERR-4]', async () => {
       const name = `Oats ${newId('request')}`;
       const register = (fields: Json) => api.post('/v1/product_components', { product_component: fields });
       expect((await register({ name, client_reference_id: name })).status).toBe(200);
@@ -185,7 +185,7 @@ describe('error codes, each as the answer to a public request', () => {
       expect(answer).toMatchObject(coded(400, 'checkout_session_not_open'));
     });
 
-    it('409 payment_method_in_use, and conflict once it is used up', async () => {
+    it('409 payment_method_in_use, and conflict once it is used up [D14.5]', async () => {
       const another = await newCustomer(api);
       const method = await newCard(api, customer, 'credit');
       const attach = () => api.post(`/v1/payment_methods/${method}/attach`, { payment_method: { customer: another } });
@@ -194,7 +194,7 @@ describe('error codes, each as the answer to a public request', () => {
       expect(await attach()).toMatchObject(coded(409, 'conflict'));
     });
 
-    it('503 processor_not_configured for a live charge, before anything is written', async () => {
+    it('503 processor_not_configured for a live charge, before anything is written [D6.4]', async () => {
       const live = eligo.api(eligo.liveApiKey);
       const product_data = { name: 'Scale', hsa_fsa_eligibility: 'auto_substantiation' };
       const price = text(await make(live, '/v1/prices', 'price', { product_data, unit_amount: 4_999 }), 'price_id');
@@ -206,7 +206,7 @@ describe('error codes, each as the answer to a public request', () => {
   });
 
   describe('refunds', () => {
-    it('422 checkout_session_not_captured', async () => {
+    it('422 checkout_session_not_captured [SREF-2]', async () => {
       const id = await idOf(newSession(api, shop, { customer }));
       expect(await refund(id, { amount: 100 })).toMatchObject(coded(422, 'checkout_session_not_captured'));
     });
@@ -220,7 +220,7 @@ describe('error codes, each as the answer to a public request', () => {
       expect(allocated).toMatchObject(coded(403, 'payment_method_allocation_not_enabled'));
     });
 
-    it('422 payment_intent_not_succeeded', async () => {
+    it('422 payment_intent_not_succeeded [REF-4]', async () => {
       const declined = await newCard(api, customer, 'declined', { off_session: true });
       const id = await idOf(newSession(api, shop, { customer }));
       expect((await confirm(api, id, declined)).status).toBe(402);

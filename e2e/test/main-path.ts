@@ -45,7 +45,7 @@ export function describeMainPath(topology: Topology): void {
       expect(method).toMatchObject({ customer, card: { hsa_fsa: true, last4: '0072' } });
     });
 
-    it('creates a session whose totals and split are right to the cent, and reads it back with its lines', async () => {
+    it('creates a session whose totals and split are right to the cent, and reads it back with its lines [SESS-5]', async () => {
       const api = eligo.api();
       session = await newSession(api, shop, { customer });
       const id = text(session, 'checkout_session_id');
@@ -86,7 +86,7 @@ export function describeMainPath(topology: Topology): void {
       expect(other).toMatchObject({ status: 409, body: { code: 'idempotency_key_reused' } });
     });
 
-    it('refunds part of it by line, to the card that paid', async () => {
+    it('refunds part of it by line, to the card that paid [SREF-1]', async () => {
       const api = eligo.api();
       const id = text(session, 'checkout_session_id');
       const answer = await api.post(`/v1/checkout/sessions/${id}/refund`, {
@@ -108,7 +108,7 @@ export function describeMainPath(topology: Topology): void {
       expect(given).toMatchObject([{ amount: 1_000 }]);
     });
 
-    it('starts a subscription through a completed session, and cancels it', async () => {
+    it('starts a subscription through a completed session, and cancels it [SUB-5]', async () => {
       const api = eligo.api();
       const monthly = await make(api, '/v1/prices', 'price', {
         product: shop.eligibleProductId,
@@ -146,7 +146,7 @@ export function describeMainPath(topology: Topology): void {
       expect(again).toMatchObject({ status: 409, body: { code: 'subscription_not_cancelable' } });
     });
 
-    it('delivers each event once, signed, with the record as REST renders it', async () => {
+    it('delivers each event once, signed, with the record as REST renders it [EVT-1]', async () => {
       const api = eligo.api();
       const id = text(session, 'checkout_session_id');
       const completed = await receiver.next(

@@ -58,7 +58,7 @@ export function describeProbes(topology: Topology): void {
       expect((await probeAnswers(await seededAnew())).problems).toEqual([]);
     });
 
-    it('puts the metadata of an update in the place of what was there, and empties it by {} and []', async () => {
+    it('puts the metadata of an update in the place of what was there, and empties it by {} and [] [D4.6]', async () => {
       const { problems, requests } = await probeMetadata(await seededAnew());
       expect(problems).toEqual([]);
       expect(requests).toBeGreaterThanOrEqual(9 * 8);

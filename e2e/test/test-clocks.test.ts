@@ -23,7 +23,7 @@ describe('a customer on a test clock', () => {
   const advance = (clock: string, time: string) =>
     api.post(`/v1/test_helpers/test_clocks/${clock}/advance`, { test_clock: { frozen_time: time } });
 
-  it('has sessions that expire by that clock', async () => {
+  it('has sessions that expire by that clock [RUN-5]', async () => {
     const clock = await clockAt('2027-01-01T00:00:00Z');
     const customer = await newCustomer(api, { test_clock: clock });
     const card = await newCard(api, customer, 'hsa');
@@ -66,7 +66,7 @@ describe('a customer on a test clock', () => {
     expect(await read()).toMatchObject({ status: 'canceled', canceled_at: '2027-02-28T00:00:00.000Z' });
   });
 
-  it('goes forward only', async () => {
+  it('goes forward only [RUN-5]', async () => {
     const clock = await clockAt('2027-01-01T00:00:00Z');
     expect(await advance(clock, '2026-12-31T23:59:59Z')).toMatchObject({
       status: 422,

@@ -50,13 +50,13 @@ describe('the format of keys', () => {
 });
 
 describe('accounts', () => {
-  test('an account is made, and nobody is told of what nobody acts on', async () => {
+  test('an account is made, and nobody is told of what nobody acts on [D14.46]', async () => {
     const account = await createAccount(database, { name: ' A shop ', features: ['food_eligibility'] });
     expect(account).toMatchObject({ name: 'A shop', features: ['food_eligibility'], organization_id: null });
     expect(await databases.admin('select type from gateway.outbox')).toEqual([]);
   });
 
-  test('features are added and removed; each change has a version of its own', async () => {
+  test('features are added and removed; each change has a version of its own [D2.4]', async () => {
     const { account_id: id } = await createAccount(database, { name: 'A shop' });
     const added = await updateAccount(database, id, { addFeatures: ['food_eligibility', 'refund_payment_methods'] });
     expect(added.features).toEqual(['food_eligibility', 'refund_payment_methods']);
@@ -78,7 +78,7 @@ describe('accounts', () => {
     expect(await databases.admin('select count(*) from gateway.accounts')).toEqual(before);
   });
 
-  test('an organization has at most 100 accounts, also when many join at once', async () => {
+  test('an organization has at most 100 accounts, also when many join at once [D14.62]', async () => {
     const { organization_id: organizationId } = await createOrganization(database, { name: 'A group' });
     await databases.admin(
       `insert into gateway.accounts (account_id, name, organization_id)
@@ -97,7 +97,7 @@ describe('accounts', () => {
     await createAccount(database, { name: 'In its place', organizationId });
   });
 
-  test('an account belongs to at most one organization, and can leave it', async () => {
+  test('an account belongs to at most one organization, and can leave it [D2.3]', async () => {
     const { organization_id } = await createOrganization(database, { name: 'A group' });
     const { account_id } = await createAccount(database, { name: 'x', organizationId: organization_id });
     expect((await updateAccount(database, account_id, { name: 'y' })).organization_id).toBe(organization_id);
@@ -106,7 +106,7 @@ describe('accounts', () => {
 });
 
 describe('keys', () => {
-  test('a key is shown once: only its hash and its last four characters are kept', async () => {
+  test('a key is shown once: only its hash and its last four characters are kept [D2.1]', async () => {
     const { account_id: accountId } = await createAccount(database, { name: 'x' });
     const issued = await createKey(database, { accountId, testMode: true, scopes: ['files:read', 'prices_write'] });
     expect(issued).toMatchObject({ mode: 'test', scopes: ['files_read', 'prices_write'], rate_limit: null });
@@ -125,7 +125,7 @@ describe('keys', () => {
     await expect(createKey(database, { accountId: 'facct_x', testMode: true })).rejects.toThrow('account_not_found');
   });
 
-  test('rolling gives a second live key with the same rights; the first ends after the overlap', async () => {
+  test('rolling gives a second live key with the same rights; the first ends after the overlap [D2.1]', async () => {
     const { account_id: accountId } = await createAccount(database, { name: 'x' });
     const first = await createKey(database, { accountId, testMode: false, scopes: ['prices_read'], rateLimit: 7 });
     const second = await rollKey(database, first.key_id, { overlapMs: 60_000 });

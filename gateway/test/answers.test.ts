@@ -21,7 +21,7 @@ const methods = () => stack.peers.seen.map(({ method }) => method);
 const lastRequest = () => stack.peers.seen.at(-1)?.request as Record<string, unknown>;
 
 describe('expansion', () => {
-  test('makes one batch call per record type, whatever the number of rows', async () => {
+  test('makes one batch call per record type, whatever the number of rows [GEN-8, D3.7]', async () => {
     const { subscription, invoice } = stack.peers.samples;
     stack.peers.answer('listSubscriptions', () => ({
       subscriptions: Array.from({ length: 50 }, () => ({
@@ -49,7 +49,7 @@ describe('expansion', () => {
     expect(answer.body.has_more).toBe(false);
   });
 
-  test('takes expand_<type>=true, and combines it with a list', async () => {
+  test('takes expand_<type>=true, and combines it with a list [GEN-8, GEN-9]', async () => {
     const { checkout_session: session } = stack.peers.samples;
     const url = `/v1/checkout/sessions/${session.checkoutSessionId}`;
     const { body } = await stack.api.get(`${url}?expand_customer=true&expand=subscription&expand_nothing=true`);
@@ -60,14 +60,14 @@ describe('expansion', () => {
     });
   });
 
-  test('shows the identifier of what is not found', async () => {
+  test('shows the identifier of what is not found [GEN-10]', async () => {
     stack.peers.answer('batchGetCustomers', () => ({ customers: [] }));
     const { checkout_session: session } = stack.peers.samples;
     const { body } = await stack.api.get(`/v1/checkout/sessions/${session.checkoutSessionId}?expand=customer`);
     expect(body.checkout_session).toMatchObject({ customer: session.customerId });
   });
 
-  test('of unknown keys gives the same bytes as none', async () => {
+  test('of unknown keys gives the same bytes as none [GEN-11, ERR-12, D3.7]', async () => {
     const { subscription } = stack.peers.samples;
     const plain = await stack.api.get(`/v1/subscriptions/${subscription.subscriptionId}`);
     const odd = await stack.api.get(`/v1/subscriptions/${subscription.subscriptionId}?expand=moon,,toString`);
@@ -91,7 +91,7 @@ describe('a confirm', () => {
       { idempotencyKey: 'k' },
     );
 
-  test('answers with the payment intent expanded, in one hop', async () => {
+  test('answers with the payment intent expanded, in one hop [CONF-1]', async () => {
     const { body } = await confirm();
     expect(body.checkout_session).toMatchObject({
       payment_intent: { status: 'succeeded', payment_method: expect.any(String) },
@@ -125,7 +125,7 @@ describe('a confirm', () => {
 });
 
 describe('bodies as partners send them', () => {
-  test('a session with everything reaches checkout whole', async () => {
+  test('a session with everything reaches checkout whole [VER-4, D4.2, D4.4]', async () => {
     const { price, product, customer, coupon } = stack.peers.samples;
     const answer = await stack.api.post(
       '/v1/checkout/sessions',
@@ -208,7 +208,7 @@ describe('bodies as partners send them', () => {
     expect(lastRequest().customerEmail).toBeUndefined();
   });
 
-  test('a fetched price posted back changes nothing but what may change', async () => {
+  test('a fetched price posted back changes nothing but what may change [D1.2, D1.8]', async () => {
     const { price } = stack.peers.samples;
     const fetched = await stack.api.get(`/v1/prices/${price.priceId}`);
     const answer = await stack.api.post(`/v1/prices/${price.priceId}`, fetched.body);
@@ -217,7 +217,7 @@ describe('bodies as partners send them', () => {
     expect(lastRequest().unitAmountCents).toBeUndefined();
   });
 
-  test('a bad reference in a body is a 422 whose first entry names it', async () => {
+  test('a bad reference in a body is a 422 whose first entry names it [ERR-2]', async () => {
     const answer = await stack.api.post('/v1/checkout/sessions', {
       checkout_session: {
         line_items: [{ price: stack.peers.samples.price.priceId }, { price: 'x<script>' }],
@@ -233,7 +233,7 @@ describe('bodies as partners send them', () => {
     ]);
   });
 
-  test('a product that the body names and that is not there is a 422 at its place', async () => {
+  test('a product that the body names and that is not there is a 422 at its place [D1.9]', async () => {
     const id = newId('product');
     const answer = await stack.api.patch('/v1/products', { product: { product_id: id, name: 'x' } });
     expect(answer.body.detail).toEqual([
@@ -241,7 +241,7 @@ describe('bodies as partners send them', () => {
     ]);
   });
 
-  test('the helper that completes a session takes its fields with an envelope and without', async () => {
+  test('the helper that completes a session takes its fields with an envelope and without [RUN-3]', async () => {
     const url = `/v1/test_helpers/checkout/sessions/${stack.peers.samples.checkout_session.checkoutSessionId}/complete`;
     const cards = { payment_method: 'hsa', second_payment_method: 'credit' };
     for (const body of [{ checkout_session: cards }, cards]) {
@@ -253,7 +253,7 @@ describe('bodies as partners send them', () => {
     expect((await stack.api.post(url, { card: 'hsa' })).status).toBe(422);
   });
 
-  test('a refund is refused without its envelope rather than taken for a refund of everything', async () => {
+  test('a refund is refused without its envelope rather than taken for a refund of everything [REF-3]', async () => {
     const url = `/v1/checkout/sessions/${stack.peers.samples.checkout_session.checkoutSessionId}/refund`;
     expect((await stack.api.post(url, { amount: 100 })).status).toBe(422);
     expect((await stack.api.post(url)).status).toBe(200);
@@ -261,7 +261,7 @@ describe('bodies as partners send them', () => {
     expect((await stack.api.post(url, { checkout_session: null })).status).toBe(200);
   });
 
-  test('a refund allocated to payment methods needs the feature', async () => {
+  test('a refund allocated to payment methods needs the feature [SREF-4]', async () => {
     const { checkout_session: session, payment_method } = stack.peers.samples;
     const answer = await stack.api.post(`/v1/checkout/sessions/${session.checkoutSessionId}/refund`, {
       checkout_session: { payment_methods: [{ payment_method_id: payment_method.paymentMethodId, amount: 1 }] },
@@ -271,7 +271,7 @@ describe('bodies as partners send them', () => {
     expect(methods()).toEqual([]);
   });
 
-  test('an empty body is JSON for a client that cannot bear less: DELETE answers the record', async () => {
+  test('an empty body is JSON for a client that cannot bear less: DELETE answers the record [API-2, D1.3]', async () => {
     const { coupon, webhook } = stack.peers.samples;
     const deleted = await stack.api.delete(`/v1/coupons/${coupon.couponId}`);
     expect(deleted.body).toMatchObject({ coupon: { coupon_id: coupon.couponId } });

@@ -14,7 +14,7 @@ afterEach(() => stack.peers.restore());
 afterAll(() => stack?.stop());
 
 describe('a bad reference in a body is a 422 at its place', () => {
-  test('the customer of a promo code, whom another service keeps, and nothing is made', async () => {
+  test('the customer of a promo code, whom another service keeps, and nothing is made [D14.35]', async () => {
     const { customer, coupon } = stack.peers.samples;
     const create = (customerId: string) =>
       stack.api.post('/v1/promo_codes', {

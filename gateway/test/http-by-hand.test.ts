@@ -40,7 +40,7 @@ describe('HTTP by hand', () => {
       'POST /v1/prices HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
       400,
     ],
-  ])('%s is refused in the contract’s shape', async (_what, bytes, status) => {
+  ])('%s is refused in the contract’s shape [ERR-1, D14.60]', async (_what, bytes, status) => {
     const text = await exchange(bytes);
     expect(text).toContain(`HTTP/1.1 ${status} `);
     expect(JSON.parse(text.slice(text.indexOf('\r\n\r\n')))).toMatchObject({ code: expect.any(String) });

@@ -52,7 +52,7 @@ async function newKey(account: { organizationId?: string; expiresAt?: Date } = {
 }
 
 describe('a change', () => {
-  test('of a key makes that key be forgotten at once, and no other', async () => {
+  test('of a key makes that key be forgotten at once, and no other [D14.46]', async () => {
     const [revoked, other] = [await newKey(), await newKey()];
     await find(revoked.apiKey);
     const kept = await find(other.apiKey);

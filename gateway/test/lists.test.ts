@@ -29,7 +29,7 @@ describe('a page', () => {
   const kinds = Object.keys(idPrefixes) as IdKind[];
 
   test.each(lists.map((route) => [route.id, route] as const))(
-    'of %s is asked of its owner as it was asked for, and its cursor is of one kind',
+    'of %s is asked of its owner as it was asked for, and its cursor is of one kind [SUB-4]',
     async (_id, route) => {
       const taken = kinds.filter((kind) => route.query?.safeParse({ starting_after: newId(kind) }).success);
       expect(taken).toHaveLength(1);
@@ -47,7 +47,7 @@ describe('a page', () => {
     },
   );
 
-  test('says whether there are more, as its owner does', async () => {
+  test('says whether there are more, as its owner does [INV-4, D3.6]', async () => {
     const { price, invoice, subscription } = stack.peers.samples;
     for (const hasMore of [true, false]) {
       stack.peers.answer('listPrices', () => ({ prices: [price], hasMore }));
@@ -81,7 +81,7 @@ describe('a list of sessions', () => {
     });
   }
 
-  test.each([0, 1, 99, 100, 101, 250, 2_345])('of %i is whole, in order, and read in slices', async (count) => {
+  test.each([0, 1, 99, 100, 101, 250, 2_345])('of %i is whole, in order, and read in slices [D3.3]', async (count) => {
     const all = sessions(count);
     serve(all);
     const answer = await stack.api.get('/v1/checkout/sessions?limit=9007199254740991');

@@ -13,7 +13,7 @@ afterEach(() => stack.peers.restore());
 afterAll(() => stack?.stop());
 
 describe('the public pages', () => {
-  test('need no key: the description, health and readiness', async () => {
+  test('need no key: the description, health and readiness [D10.6]', async () => {
     const page = (at: string) => fetch(stack.url + at);
     expect(await (await page('/v1/openapi.json')).json()).toMatchObject({ openapi: '3.1.0' });
     expect(await (await page('/healthz')).json()).toEqual({ status: 'ok' });
@@ -26,7 +26,7 @@ describe('the public pages', () => {
     expect(wrong.headers.get('allow')).toBe('GET, HEAD');
   });
 
-  test('say when a peer is gone', async () => {
+  test('say when a peer is gone [D10.6]', async () => {
     const gateway = await stack.another();
     stack.peers.answer('listInvoices', () => {
       throw new ConnectError('gone', Code.Unavailable);

@@ -16,7 +16,7 @@ describe('metadata[key]=value', () => {
     ['metadata[5]=a&metadata[80123456789012345]=b', { 5: 'a', '80123456789012345': 'b' }],
     ['metadata[7]=a&metadata[sku]=b', { 7: 'a', sku: 'b' }],
     ['metadata[a.b]=c&metadata[a%5Bb%5D]=d', { 'a.b': 'c', 'a[b]': 'd' }],
-  ])('%s filters on the pairs that were set, also under a key of digits', (query, pairs) => {
+  ])('%s filters on the pairs that were set, also under a key of digits [PRICE-13, D14.55]', (query, pairs) => {
     expect(list(query)?.data).toMatchObject({ metadata: pairs });
   });
 
@@ -40,7 +40,7 @@ describe('lookup_keys', () => {
     'lookup_keys[3]=a&lookup_keys[900]=b',
   ])('%s are two keys', (query) => expect(list(query)?.data).toMatchObject({ lookup_keys: ['a', 'b'] }));
 
-  test.each([11, 150])('%i of them are refused at their name', (count) => {
+  test.each([11, 150])('%i of them are refused at their name [PRICE-12]', (count) => {
     const query = Array.from({ length: count }, (_, at) => `lookup_keys[${at}]=k`).join('&');
     expect(refused(query)).toEqual([
       { loc: ['query', 'lookup_keys'], msg: `Must have at most ${limits.lookupKeys} entries`, type: 'too_big' },

@@ -34,23 +34,23 @@ beforeAll(async () => {
 
 afterAll(() => stack?.stop());
 
-test('every route refuses a missing, malformed and unknown key by one 401', async () => {
+test('every route refuses a missing, malformed and unknown key by one 401 [AUTH-1, API-3, API-4, AUTH-5, D2.1]', async () => {
   expect((await probeAuthentication(target)).problems).toEqual([]);
 });
 
-test('every route refuses a key without its scope, and test helpers a live key, by 403', async () => {
+test('every route refuses a key without its scope, and test helpers a live key, by 403 [API-4, AUTH-5]', async () => {
   expect((await probeScopes(target)).problems).toEqual([]);
 });
 
-test('every route answers the owner of a record and refuses everybody else by byte-equal 404s', async () => {
+test('every route answers the owner of a record and refuses everybody else by byte-equal 404s [GEN-1, AUTH-2, GEN-2, API-4, D14.23]', async () => {
   expect((await probeForeignRecords(target)).problems).toEqual([]);
 });
 
-test('every answer parses with its schema, strictly, with and without expansion', async () => {
+test('every answer parses with its schema, strictly, with and without expansion [API-2, RATE-5, PRICE-6, RATE-6, COMP-10, GEN-10]', async () => {
   expect((await probeAnswers(target, () => true)).problems).toEqual([]);
 });
 
-test('no bad input of the corpus gives a 5xx on any route, and every refusal has the shape of the contract', async () => {
+test('no bad input of the corpus gives a 5xx on any route, and every refusal has the shape of the contract [API-4, GEN-13]', async () => {
   const { problems, requests } = await probeBadInput(target);
   expect(problems).toEqual([]);
   expect(requests).toBeGreaterThan(2_000);

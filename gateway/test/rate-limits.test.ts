@@ -14,16 +14,19 @@ afterAll(() => stack?.stop());
 const path = () => `/v1/prices/${stack.peers.samples.price.priceId}`;
 
 describe('the limiter', () => {
-  test.each([1, 25, 100, 333])('lets %i a second through over a minute, and four seconds of it at once', (rate) => {
-    const limiter = new RateLimiter();
-    const burst = Array.from({ length: rate * 5 }, () => limiter.take('k', rate, 1_000)).filter(
-      ({ allowed }) => allowed,
-    );
-    expect(burst).toHaveLength(rate * 4);
-    let passed = 0;
-    for (let ms = 1_001; ms <= 61_000; ms += 1) if (limiter.take('k', rate, ms).allowed) passed += 1;
-    expect(Math.abs(passed - rate * 60)).toBeLessThanOrEqual(rate * 60 * 0.05);
-  });
+  test.each([1, 25, 100, 333])(
+    'lets %i a second through over a minute, and four seconds of it at once [D10.1, D13.10]',
+    (rate) => {
+      const limiter = new RateLimiter();
+      const burst = Array.from({ length: rate * 5 }, () => limiter.take('k', rate, 1_000)).filter(
+        ({ allowed }) => allowed,
+      );
+      expect(burst).toHaveLength(rate * 4);
+      let passed = 0;
+      for (let ms = 1_001; ms <= 61_000; ms += 1) if (limiter.take('k', rate, ms).allowed) passed += 1;
+      expect(Math.abs(passed - rate * 60)).toBeLessThanOrEqual(rate * 60 * 0.05);
+    },
+  );
 
   test('says when a refused request may come again, and is right', () => {
     const limiter = new RateLimiter();
@@ -62,11 +65,11 @@ describe('an address is counted with those of the same subscriber', () => {
     ['::1', '0:0:0:0::/64'],
     ['1::3:4:5:6:7:8', '1:0:3:4::/64'],
     ['unknown', 'unknown'],
-  ])('%s in %s', (address, network) => expect(clientNetwork(address)).toBe(network));
+  ])('%s in %s [D10.1]', (address, network) => expect(clientNetwork(address)).toBe(network));
 });
 
 describe('rate limits', () => {
-  test('let a burst of four seconds through and then the rate; the headers say how much is left', async () => {
+  test('let a burst of four seconds through and then the rate; the headers say how much is left [ERR-3, D10.1]', async () => {
     const api = await stack.newApi({ rateLimit: 5 });
     const startedAt = performance.now();
     const answers = await Promise.all(Array.from({ length: 60 }, () => api.get(path())));
@@ -109,14 +112,14 @@ describe('rate limits', () => {
     }
   });
 
-  test('go before scope, path and body', async () => {
+  test('go before scope, path and body [API-4, D13.5]', async () => {
     const api = await stack.newApi({ rateLimit: 1, scopes: ['files_read'] });
     const answers = await Promise.all(Array.from({ length: 8 }, () => api.post('/v1/prices', 'not json')));
     expect(answers.map(({ status }) => status)).toContain(429);
     expect(answers.map(({ status }) => status)).toContain(403);
   });
 
-  test('bound failed authentications by address, and leave good keys alone', async () => {
+  test('bound failed authentications by address, and leave good keys alone [ERR-3, D10.1]', async () => {
     const gateway = await stack.another({ ELIGO_RATE_LIMIT_FAILED_AUTH: '2' });
     const ask = async (key: string) =>
       (await fetch(gateway.url + path(), { headers: { authorization: `Bearer ${key}` } })).status;

@@ -20,7 +20,7 @@ afterAll(() => stack?.stop());
 const path = () => `/v1/prices/${stack.peers.samples.price.priceId}`;
 
 describe('every answer', () => {
-  test('carries a request id, security headers and no CORS headers', async () => {
+  test('carries a request id, security headers and no CORS headers [D10.3]', async () => {
     for (const answer of [await stack.api.get(path()), await stack.api.get('/nothing')]) {
       expect(answer.headers.get('request-id')).toMatch(/^freq_[0-9a-z]{26}$/);
       expect(Object.fromEntries(answer.headers)).toMatchObject(securityHeaders);
@@ -29,7 +29,7 @@ describe('every answer', () => {
     }
   });
 
-  test('is JSON, and the body of a read is the same for HEAD but for the body', async () => {
+  test('is JSON, and the body of a read is the same for HEAD but for the body [API-2, D1.3]', async () => {
     const head = await fetch(stack.url + path(), {
       method: 'HEAD',
       headers: { authorization: `Bearer ${stack.api.key}` },
@@ -38,7 +38,7 @@ describe('every answer', () => {
     expect(await head.text()).toBe('');
   });
 
-  test('its request id travels to the peers with the caller', async () => {
+  test('its request id travels to the peers with the caller [AUTH-2]', async () => {
     stack.peers.seen.length = 0;
     const answer = await stack.api.get(path());
     const [seen] = stack.peers.seen;
@@ -68,7 +68,7 @@ describe('a browser that asks whether it may', () => {
 });
 
 describe('keys', () => {
-  test('are refused when they are expired, as unknown ones are', async () => {
+  test('are refused when they are expired, as unknown ones are [AUTH-5, D2.1]', async () => {
     const expired = await stack.newApi({ expiresAt: new Date(Date.now() - 1_000) });
     const answer = await expired.get(path());
     expect(answer.status).toBe(401);
@@ -76,7 +76,7 @@ describe('keys', () => {
     expect(answer.text).toBe(await fetch(stack.url + path()).then((reply) => reply.text()));
   });
 
-  test('with a wrong check make no query', async () => {
+  test('with a wrong check make no query [AUTH-1, D2.1]', async () => {
     const key = stack.api.key.slice(0, -1) + (stack.api.key.endsWith('0') ? '1' : '0');
     const count = async () => {
       const [row] = await stack.databases.admin<{ xacts: bigint }>(
@@ -93,7 +93,7 @@ describe('keys', () => {
     expect(Number(await count()) - Number(before)).toBeLessThan(10);
   });
 
-  test('that are revoked end on every gateway within 5 s', async () => {
+  test('that are revoked end on every gateway within 5 s [AUTH-5, D2.1]', async () => {
     const second = await stack.another();
     const api = await stack.newApi();
     const ask = async (url: string) =>
@@ -114,7 +114,7 @@ describe('keys', () => {
     expect((await old.get(path())).status).toBe(200);
   });
 
-  test('take a scope with a colon for the one with an underscore', async () => {
+  test('take a scope with a colon for the one with an underscore [D2.2]', async () => {
     const api = await stack.newApi({ scopes: ['prices:read'] });
     expect((await api.get(path())).status).toBe(200);
     // Whoever is refused is told which scope is missing.
@@ -151,7 +151,7 @@ describe('keys', () => {
 });
 
 describe('the order of refusals', () => {
-  test('a path that names nothing goes before a body that is wrong', async () => {
+  test('a path that names nothing goes before a body that is wrong [ERR-3, D13.5]', async () => {
     const answer = await stack.api.patch(`/v1/products/${newId('product')}`, { product: { name: 5 } });
     expect(answer.body).toMatchObject({ code: 'product_not_found' });
     const malformed = await stack.api.patch(`/v1/products/${newId('product')}`, '{');
@@ -173,7 +173,7 @@ describe('the order of refusals', () => {
     expect(answer.body).toMatchObject({ code: 'price_not_found' });
   });
 
-  test('a confirm judges its header and body before it looks for the session', async () => {
+  test('a confirm judges its header and body before it looks for the session [STATE-2, D13.5]', async () => {
     const confirm = `/v1/checkout/sessions/${newId('checkout_session')}/confirm`;
     expect((await stack.api.post(confirm, { checkout_session: {} })).body).toMatchObject({
       code: 'idempotency_key_required',
@@ -187,7 +187,7 @@ describe('the order of refusals', () => {
     expect((await stack.api.post(confirm, { checkout_session: {} }, key)).status).toBe(404);
   });
 
-  test('a confirm does so too when its path is no identifier, and leaves that to the service', async () => {
+  test('a confirm does so too when its path is no identifier, and leaves that to the service [D14.59]', async () => {
     const confirm = '/v1/checkout/sessions/fcs_1/confirm';
     expect((await stack.api.post(confirm, { checkout_session: {} })).body).toMatchObject({
       code: 'idempotency_key_required',
@@ -209,7 +209,7 @@ describe('the order of refusals', () => {
     expect((await stack.api.get('/v1/prices?lookup_keys[]=__proto__')).status).toBe(200);
   });
 
-  test('what is wrong with body and query is told in one list', async () => {
+  test('what is wrong with body and query is told in one list [ERR-2]', async () => {
     const answer = await stack.api.post('/v1/shipping_rates', { shipping_rate: { amount: -1 } });
     expect(answer.body.detail).toEqual([
       { loc: ['body', 'shipping_rate', 'display_name'], msg: 'Field required', type: 'missing' },
@@ -243,7 +243,7 @@ describe('the idempotency key', () => {
     expect(await refundOf(newId('checkout_session'))).not.toBe(await refundOf(newId('checkout_session')));
   });
 
-  test('is ignored on catalog and webhook routes, whatever it holds', async () => {
+  test('is ignored on catalog and webhook routes, whatever it holds [D1.1]', async () => {
     const headers = { 'idempotency-key': 'with space' };
     expect(
       (await stack.api.post('/v1/webhooks', { webhook: { url: 'https://a.example', events: ['*'] } }, { headers }))
@@ -253,7 +253,7 @@ describe('the idempotency key', () => {
 });
 
 describe('what the peers say', () => {
-  test('a refusal crosses as it is', async () => {
+  test('a refusal crosses as it is [ERR-1]', async () => {
     stack.peers.answer('getPrice', () => {
       throw new Failure('card_declined', { declineCode: 'generic_decline' });
     });
@@ -282,7 +282,7 @@ describe('what the peers say', () => {
     expect(answer.headers.get('retry-after')).toBeNull();
   });
 
-  test('anything else is a 500 without its text, and is logged', async () => {
+  test('anything else is a 500 without its text, and is logged [ERR-1]', async () => {
     stack.peers.answer('getPrice', () => {
       throw new Error('secret inner text');
     });
@@ -318,7 +318,7 @@ describe('what the peers say', () => {
 describe('the deprecated endpoint', () => {
   const body = () => ({ refund: { payment_intent_id: stack.peers.samples.payment_intent.paymentIntentId } });
 
-  test('says that it is, until when, and what replaces it', async () => {
+  test('says that it is, until when, and what replaces it [VER-3, D10.5]', async () => {
     const answer = await stack.api.post('/v1/refunds', body());
     expect(answer.status).toBe(200);
     expect(answer.headers.get('deprecation')).toMatch(/^@\d+$/);
@@ -326,7 +326,7 @@ describe('the deprecated endpoint', () => {
     expect(answer.headers.get('link')).toContain('rel="successor-version"');
   });
 
-  test('can be turned off, and is then gone', async () => {
+  test('can be turned off, and is then gone [D10.5]', async () => {
     const gateway = await stack.another({ ELIGO_DEPRECATED_ENDPOINTS: 'off' });
     const reply = await fetch(`${gateway.url}/v1/refunds`, {
       method: 'POST',
@@ -355,7 +355,7 @@ describe('a body that is too large', () => {
     expect(reply.headers.get('connection')).toBe('close');
   });
 
-  test('is refused while it arrives when it announces none', async () => {
+  test('is refused while it arrives when it announces none [D10.2]', async () => {
     const chunk = new TextEncoder().encode('x'.repeat(100_000));
     let sent = 0;
     const body = new ReadableStream<Uint8Array>({
@@ -370,7 +370,7 @@ describe('a body that is too large', () => {
     expect(await reply.json()).toMatchObject({ code: 'payload_too_large' });
   });
 
-  test('is accepted up to the limit', async () => {
+  test('is accepted up to the limit [D10.2]', async () => {
     const padding = 'x'.repeat(limits.bodyBytes - 30);
     expect((await send(`{"customer":{},"b":"${padding}"}`)).status).toBe(200);
   });

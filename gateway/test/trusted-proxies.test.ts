@@ -30,7 +30,7 @@ describe('the client of a request', () => {
     ['is the proxy that does not know', '10.0.0.1', 'unknown', '10.0.0.1'],
     ['is the proxy that says nothing', '10.0.0.1', '', '10.0.0.1'],
     ['is the proxy behind which there is nonsense', '10.0.0.1', `${client}, 10.999.1.1, 10.1.1.1`, '10.1.1.1'],
-  ])('%s: %s, %s', (_what, peer, forwardedFor, expected) =>
+  ])('%s: %s, %s [D10.1]', (_what, peer, forwardedFor, expected) =>
     expect(proxies.clientOf(peer, forwardedFor)).toBe(expected),
   );
 
@@ -78,14 +78,14 @@ describe('failed authentications', () => {
   const fail = async (url: string, forwardedFor: string) =>
     (await fetch(`${url}/v1/prices`, { headers: { 'x-forwarded-for': forwardedFor } })).status;
 
-  test('are counted for each client behind a trusted proxy, however it spells what it claims', async () => {
+  test('are counted for each client behind a trusted proxy, however it spells what it claims [D10.1]', async () => {
     const { url } = await stack.another({ ELIGO_TRUSTED_PROXIES: '127.0.0.0/8' });
     for (let i = 0; i < 4; i += 1) expect(await fail(url, `198.51.100.${i}, ${client}`)).toBe(401);
     expect(await fail(url, client)).toBe(429);
     expect(await fail(url, other)).toBe(401);
   });
 
-  test('are counted for the peer where no proxy is trusted, whatever it sends', async () => {
+  test('are counted for the peer where no proxy is trusted, whatever it sends [D10.1]', async () => {
     for (let i = 0; i < 4; i += 1) expect(await fail(stack.url, `198.51.100.${i}`)).toBe(401);
     expect(await fail(stack.url, other)).toBe(429);
   });

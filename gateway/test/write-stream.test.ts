@@ -13,7 +13,7 @@ function responseTo(method: string) {
   return { stream, response: response as unknown as ServerResponse };
 }
 
-test('a streamed answer is made as fast as its client reads, and arrives whole', async () => {
+test('a streamed answer is made as fast as its client reads, and arrives whole [D3.3]', async () => {
   let made = 0;
   async function* pieces() {
     for (; made < 1_000; made += 1) yield 'x'.repeat(10_000);

@@ -3,7 +3,7 @@ import { testCards } from '../src/index.ts';
 import { chargesOf, newIntent, newSandbox, sdk, sender } from './support.ts';
 
 describe('cards', () => {
-  test('every number passes Luhn and is a token of its own', () => {
+  test('every number passes Luhn and is a token of its own [CARD-1]', () => {
     for (const { number } of testCards) {
       const sum = [...number]
         .reverse()
@@ -23,7 +23,7 @@ describe('cards', () => {
     ['5555555555554444', 'credit', 'Mastercard Credit'],
     ['4000051230000072', 'debit', 'Visa Healthcare HSA'],
     ['4000051230000080', 'prepaid', 'Visa Healthcare FSA'],
-  ])('%s is charged; it says what kind of card it is', async (number, funding, description) => {
+  ])('%s is charged; it says what kind of card it is [CARD-1]', async (number, funding, description) => {
     const stripe = sdk((await newSandbox()).url);
     const method = await stripe.paymentMethods.create({
       type: 'card',

@@ -7,7 +7,7 @@ async function charged(stripe: Sender): Promise<number> {
 }
 
 describe('faults', () => {
-  test('drop_before: the connection breaks, nothing was done or stored', async () => {
+  test('drop_before: the connection breaks, nothing was done or stored [RUN-7]', async () => {
     const stripe = sender((await newSandbox()).url);
     const id = await newIntent(stripe);
     await arm(stripe, { call: 'payment_intents.confirm', kind: 'drop_before', times: 1 });
@@ -17,7 +17,7 @@ describe('faults', () => {
     expect([again.status, again.replayed]).toEqual([200, false]);
   });
 
-  test('drop_after: the connection breaks, it was done, and its answer is there to be replayed', async () => {
+  test('drop_after: the connection breaks, it was done, and its answer is there to be replayed [RUN-7]', async () => {
     const stripe = sender((await newSandbox()).url);
     const id = await newIntent(stripe);
     await arm(stripe, { call: 'payment_intents.confirm', kind: 'drop_after', times: 1 });
@@ -27,7 +27,7 @@ describe('faults', () => {
     expect([again.status, again.replayed, again.json.status]).toEqual([200, true, 'succeeded']);
   });
 
-  test('late: the connection breaks at once, and the orphan is carried out after its delay', async () => {
+  test('late: the connection breaks at once, and the orphan is carried out after its delay [RUN-7]', async () => {
     const stripe = sender((await newSandbox()).url);
     const id = await newIntent(stripe);
     await arm(stripe, { call: 'payment_intents.confirm', kind: 'late', delay_ms: 300, times: 1 });
@@ -49,7 +49,7 @@ describe('faults', () => {
     expect((await stripe.get(`/v1/refunds?payment_intent=${id}`)).json.data).toHaveLength(1);
   });
 
-  test('in_progress: a 409 as if the key were in use, and nothing is done', async () => {
+  test('in_progress: a 409 as if the key were in use, and nothing is done [RUN-7]', async () => {
     const stripe = sender((await newSandbox()).url);
     const id = await newIntent(stripe);
     await arm(stripe, { call: 'payment_intents.confirm', kind: 'in_progress', times: 1 });

@@ -1,56 +1,32 @@
-// Every sentence of the interface about the catalog and the edge rules has its place in contract, code and test, and every error code its test.
-// `--write` writes the pages.
-import { readFileSync, writeFileSync } from 'node:fs';
+// Every rule of docs/spec is cited by a test, or trace.md says why not; every declared error code is named by a test of a public request.
+// `--write` writes docs/spec/error-codes.md; for each identifier among the arguments the tests that cite it are printed.
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { gapsIn } from '../trace/coverage.ts';
-import { codeFlaws, codesPage } from '../trace/error-codes.ts';
-import { tracePage } from '../trace/page.ts';
-import { sections, untraced } from '../trace/sections.ts';
-import { sentencesBySection } from '../trace/sentences.ts';
-import { flawsOf, missingCitations } from '../trace/verify.ts';
+import { codesPage, untestedCodes } from '../error-codes.ts';
+import { citationsIn, rulesIn, type TestName, traceFindings, untestedIn } from '../trace.ts';
 import { root } from '../turbo.ts';
 
-const folder = join(root, 'docs/spec');
-const documents = ['interface.md', 'decisions.md'];
-const texts = new Map(documents.map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
-const sentences = new Map([...texts].map(([name, text]) => [name, sentencesBySection(text)]));
-const pages = { 'trace.md': tracePage(sections, untraced), 'error-codes.md': codesPage() };
-
-const findings = [
-  ...headingsWithoutPlace(),
-  ...sections.flatMap((section) => gapsIn(section, sentences.get(section.document)?.get(section.heading) ?? [])),
-  ...sections.flatMap((section) => section.rules.flatMap(flawsOf)),
-  ...[...texts].flatMap(([name, text]) =>
-    missingCitations(text).map((file) => `${name} cites ${file}, which is not there`),
-  ),
-  ...codeFlaws(),
+const asked = process.argv.slice(2);
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const tests = globSync(['**/*.test.ts', 'e2e/test/*.ts'], { cwd: root, exclude: ['**/node_modules', '.eligo'] }).sort();
+const rules = [
+  ...rulesIn({ text: read('docs/spec/interface.md'), isNumbered: false }),
+  ...rulesIn({ text: read('docs/spec/decisions.md'), isNumbered: true }),
 ];
-const write = process.argv.includes('--write');
-for (const [name, text] of Object.entries(pages)) {
-  if (write) writeFileSync(join(folder, name), text);
-  else if (readIfThere(join(folder, name)) !== text)
-    findings.push(`docs/spec/${name} is old: \`npm run trace\` writes it`);
+const untested = untestedIn(read('docs/spec/trace.md'));
+const citations = new Map<string, TestName[]>();
+for (const file of new Set(tests)) {
+  for (const [id, titles] of citationsIn(file, read(file)))
+    citations.set(id, [...(citations.get(id) ?? []), ...titles]);
 }
+
+const publicTests = tests.filter((file) => /^(?:e2e|gateway)\/test\//.test(file));
+const findings = [...traceFindings({ rules, citations, untested }), ...untestedCodes(publicTests.map(read))];
+const page = 'docs/spec/error-codes.md';
+if (asked.includes('--write')) writeFileSync(join(root, page), codesPage());
+else if (read(page) !== codesPage()) findings.push(`${page} is old: \`npm run trace\` writes it`);
+
+for (const { file, title } of asked.flatMap((id) => citations.get(id) ?? [])) console.log(`${file}: ${title}`);
 for (const finding of findings) console.error(finding);
-console.log(`${sections.flatMap((section) => section.rules).length} rules read, ${findings.length} findings`);
+console.log(`${rules.length} rules, ${untested.length} of them shown by no test, ${findings.length} findings`);
 process.exitCode = findings.length === 0 ? 0 : 1;
-
-// A section that is added to the interface is traced, or someone says why not.
-function headingsWithoutPlace(): string[] {
-  const known = new Set([
-    ...sections.filter(({ document }) => document === 'interface.md').map(({ heading }) => heading),
-    ...untraced.map(([heading]) => heading),
-  ]);
-  return [...(sentences.get('interface.md') ?? new Map<string, string[]>())]
-    .filter(([heading, said]) => said.length > 0 && !known.has(heading))
-    .map(([heading]) => `interface.md, ${heading}: neither traced nor named as untraced`);
-}
-
-function readIfThere(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
-  }
-}

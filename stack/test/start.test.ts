@@ -76,7 +76,7 @@ async function listRates({ gateway, test_api_key: key }: StackFile): Promise<num
   return (await fetch(`${gateway}/v1/shipping_rates`, { headers: { authorization: `Bearer ${key}` } })).status;
 }
 
-it('says where it is and with which keys, and writes stack.json for its owner alone', async () => {
+it('says where it is and with which keys, and writes stack.json for its owner alone [RUN-1]', async () => {
   const run = npmStart();
   const file = await ready(run);
   expect(file).toMatchObject({

@@ -162,7 +162,7 @@ function refusals(route: Route): Schema {
   );
 }
 
-// What any endpoint may answer, whatever its parts (interface, Errors 3), also when something is down.
+// What any endpoint may answer, whatever its parts (ERR-3), also when something is down.
 const anywhere: readonly FailureCode[] = [
   'not_found',
   'conflict',

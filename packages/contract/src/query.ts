@@ -92,7 +92,7 @@ export function queryList<Item extends z.ZodType<unknown, string>>(item: Item, m
     .pipe(z.array(item).max(max));
 }
 
-/** `metadata[key]=value`; several combine with AND (interface, Prices, list rule 6). */
+/** `metadata[key]=value`; several combine with AND (PRICE-13). */
 export const metadataFilter = z.record(
   z.string().max(limits.metadataKeyLength),
   z.string().max(limits.metadataValueLength),

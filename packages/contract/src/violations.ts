@@ -7,7 +7,7 @@ import { locOf } from './screen.ts';
 const maxViolations = 50;
 
 /**
- * What is wrong with a body or a query, as the entries of a 422 (interface, Errors 2). Messages never hold what was sent, except an identifier
+ * What is wrong with a body or a query, as the entries of a 422 (ERR-2). Messages never hold what was sent, except an identifier
  * that is well formed (decisions 1.9).
  */
 export function violationsOf(

@@ -23,7 +23,7 @@ describe('times', () => {
     ['2026-01-02T03:04:05 02:00', '2026-01-02T01:04:05.000Z'],
     ['2026-01-02T03:04:05-0230', '2026-01-02T05:34:05.000Z'],
     ['1767323045', '2026-01-02T03:04:05.000Z'],
-  ])('%s is %s', (given, iso) => {
+  ])('%s is %s [GEN-5, D3.4]', (given, iso) => {
     expect(new Date(parseTime(given) ?? Number.NaN).toISOString()).toBe(iso);
   });
 
@@ -38,14 +38,14 @@ describe('times', () => {
     '99999999999999',
     '-1',
     '1e9',
-  ])('%s is no time', (given) => expect(parseTime(given)).toBeUndefined());
+  ])('%s is no time [GEN-5]', (given) => expect(parseTime(given)).toBeUndefined());
 
   test.each(['0001-01-01T00:00:00+00:01', '9999-12-31T23:59:59-00:01'])(
     '%s leaves the years of four digits by its zone, and is no time',
     (given) => expect(parseTime(given)).toBeUndefined(),
   );
 
-  test('Unix seconds must be whole', () => {
+  test('Unix seconds must be whole [GEN-5]', () => {
     expect(parseTime(1.5)).toBeUndefined();
     expect(parseTime(Number.POSITIVE_INFINITY)).toBeUndefined();
     expect(parseTime(0)).toBe(0);
@@ -71,7 +71,7 @@ describe('card numbers', () => {
     '340000000000009',
     '5100000000000008',
     '2720000000000005',
-  ])('%s is one', (number) => expect(isCardNumber(number)).toBe(true));
+  ])('%s is one [D10.4]', (number) => expect(isCardNumber(number)).toBe(true));
 
   test.each([
     ['a GTIN', '00036000291452'],
@@ -80,9 +80,9 @@ describe('card numbers', () => {
     ['the right digits at a length that the issuer does not have', '42424242424242426'],
     ['text', 'fourty-two'],
     ['an id', 'fprice_01kdy9q2twabcdefghjkmnpqrs'],
-  ])('%s is none', (_what, number) => expect(isCardNumber(number)).toBe(false));
+  ])('%s is none [D10.4]', (_what, number) => expect(isCardNumber(number)).toBe(false));
 
-  test('they are refused in any field, in keys and in metadata, but not in product codes, phones and ids', () => {
+  test('they are refused in any field, in keys and in metadata, but not in product codes, phones and ids [ERR-2, D10.4]', () => {
     const pan = '4242424242424242';
     expect(screen({ price: { description: pan } }, 'body')?.type).toBe('card_number_not_allowed');
     expect(screen({ price: { metadata: { gtin: pan } } }, 'body')?.type).toBe('card_number_not_allowed');
@@ -111,7 +111,7 @@ describe('what no request may hold', () => {
     ['a name that would change the prototype', JSON.parse('{"a":{"__proto__":1}}'), ['body', 'a']],
   ])('%s', (_what, body, loc) => expect(screen(body, 'body')?.loc).toEqual(loc));
 
-  test('more depth than the limit, without exhausting the stack', () => {
+  test('more depth than the limit, without exhausting the stack [D10.2]', () => {
     const deep = JSON.parse(`${'['.repeat(5_000)}${']'.repeat(5_000)}`);
     expect(screen(deep, 'body')?.type).toBe('too_deep');
   });
@@ -121,7 +121,7 @@ describe('what no request may hold', () => {
   });
 });
 
-describe('what to expand', () => {
+describe('what to expand [SUB-8]', () => {
   const { expansion } = routes.subscriptions.list;
 
   test.each([
@@ -149,7 +149,7 @@ describe('tolerance', () => {
   });
   const tolerate = toleranceOf(schema);
 
-  test('null counts as absent, at every depth', () => {
+  test('null counts as absent, at every depth [D1.2]', () => {
     expect(tolerate({ name: null, inner: { a: null }, items: [{ b: null }], metadata: { k: null, l: 'm' } })).toEqual({
       inner: {},
       items: [{}],
@@ -157,11 +157,11 @@ describe('tolerance', () => {
     });
   });
 
-  test('[] stands for an empty object where an object is meant, and for itself where a list is', () => {
+  test('[] stands for an empty object where an object is meant, and for itself where a list is [GEN-6, D1.2]', () => {
     expect(tolerate({ metadata: [], inner: [], items: [] })).toEqual({ metadata: {}, inner: {}, items: [] });
   });
 
-  test('[] is absent where an empty object would be refused', () => {
+  test('[] is absent where an empty object would be refused [D14.26]', () => {
     const needy = toleranceOf(z.object({ recurring: z.object({ interval: z.string() }).optional() }));
     expect(needy({ recurring: [] })).toEqual({});
     expect(needy({ recurring: {} })).toEqual({ recurring: {} });
@@ -170,7 +170,7 @@ describe('tolerance', () => {
     expect(tolerated).toEqual({ metadata: {} });
   });
 
-  test('a record that was fetched expanded stands for its identifier', () => {
+  test('a record that was fetched expanded stands for its identifier [D14.26]', () => {
     const product_id = 'fprod_01kdy9q2twabcdefghjkmnpqrs';
     const component_id = 'fcomp_01kdy9q2twabcdefghjkmnpqrs';
     const price = toleranceOf(routes.prices.create.body?.schema as z.ZodType);
@@ -185,11 +185,11 @@ describe('tolerance', () => {
     expect(tolerate({ blank: { email: '' }, name: '' })).toEqual({ blank: {}, name: '' });
   });
 
-  test('unknown fields are dropped', () => {
+  test('unknown fields are dropped [D1.2]', () => {
     expect(tolerate({ nope: 1, inner: { also: 2 } })).toEqual({ inner: {} });
   });
 
-  test('nothing that it is given makes it throw', () => {
+  test('nothing that it is given makes it throw [D13.5]', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => void schema.safeParse(tolerate(value))),
       { numRuns: 2_000 },
@@ -198,7 +198,7 @@ describe('tolerance', () => {
 });
 
 describe('violations', () => {
-  test('a bad reference names itself by its code, and echoes only what is an id of ours', () => {
+  test('a bad reference names itself by its code, and echoes only what is an id of ours [ERR-2, D1.9]', () => {
     const schema = z.object({ line_items: z.array(z.object({ price: reference('price') })) });
     const customer = 'fcus_01kdy9q2twabcdefghjkmnpqrs';
     const sent = { line_items: [{ price: 'no such <thing>' }, { price: customer }] };
@@ -288,7 +288,7 @@ describe('bounds', () => {
     expect(text(2).safeParse('abc').success).toBe(false);
   });
 
-  test('metadata: 50 keys of 40 characters, values of 500, strings only', () => {
+  test('metadata: 50 keys of 40 characters, values of 500, strings only [GEN-6, D4.6]', () => {
     const full = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`${i}`.padEnd(40, 'k'), 'v'.repeat(500)]));
     expect(metadata.safeParse(full).success).toBe(true);
     expect(metadata.safeParse({ ...full, one_more: 'x' }).success).toBe(false);
@@ -298,7 +298,7 @@ describe('bounds', () => {
   });
 
   test.each([1.5, -1, 2 ** 53, Number.POSITIVE_INFINITY, '100', {}, [], limits.amountCents + 1])(
-    'an amount of %s is refused',
+    'an amount of %s is refused [GEN-3]',
     (amount) => {
       const schema = routes.shippingRates.create.body?.schema;
       expect(schema?.safeParse({ display_name: 'x', amount }).success).toBe(false);
@@ -318,16 +318,16 @@ describe('bounds', () => {
   test.each([
     ['1', 1],
     ['100', 100],
-  ])('limit=%s', (given, limit) => {
+  ])('limit=%s [LIM-1]', (given, limit) => {
     expect(routes.prices.list.query?.parse({ limit: given })).toMatchObject({ limit });
   });
 
   test.each(['0', '101', '-1', '1e3', 'abc', '', ' 1', '1.0', '99999999999999999999', '0x10'])(
-    'limit=%s is refused',
+    'limit=%s is refused [LIM-1, GEN-13]',
     (limit) => expect(routes.prices.list.query?.safeParse({ limit }).success).toBe(false),
   );
 
-  test('a list of sessions takes any limit that is a safe integer', () => {
+  test('a list of sessions takes any limit that is a safe integer [SESS-4]', () => {
     const schema = routes.checkoutSessions.list.query;
     expect(schema?.parse({ limit: '9007199254740991' })).toMatchObject({ limit: Number.MAX_SAFE_INTEGER });
     expect(schema?.safeParse({ limit: '9007199254740992' }).success).toBe(false);
@@ -340,7 +340,7 @@ describe('bounds', () => {
     ['false', false],
     ['0', false],
     ['False', false],
-  ])('active=%s is a boolean as some language writes it', (active, meant) => {
+  ])('active=%s is a boolean as some language writes it [D14.26]', (active, meant) => {
     expect(routes.prices.list.query?.parse({ active })).toMatchObject({ active: meant });
     expect(expandKeysOf({ expand_product: active }, routes.prices.list.expansion).has('product')).toBe(meant);
   });
@@ -359,7 +359,7 @@ describe('bounds', () => {
       expect(judge(figure)).toBe(false);
   });
 
-  test('one nutrient can be cleared by its name', () => {
+  test('one nutrient can be cleared by its name [D14.25]', () => {
     const schema = routes.productComponents.update.body?.schema;
     expect(schema?.safeParse({ clear: ['nutrition.sodium_mg', 'category'] }).success).toBe(true);
     expect(schema?.safeParse({ clear: ['nutrition.salt'] }).success).toBe(false);
@@ -382,13 +382,13 @@ describe('bounds', () => {
     expect(schema?.safeParse({ subscription_data: { trial_period_days: 0 } }).success).toBe(true);
   });
 
-  test('both cursors at once are refused at the second', () => {
+  test('both cursors at once are refused at the second [GEN-12, D3.2]', () => {
     const id = 'fprice_01kdy9q2twabcdefghjkmnpqrs';
     const result = routes.prices.list.query?.safeParse({ starting_after: id, ending_before: id });
     expect(result?.error?.issues[0]?.path).toEqual(['ending_before']);
   });
 
-  test('arrays in a query: brackets, indexes or the name repeated', () => {
+  test('arrays in a query: brackets, indexes or the name repeated [LIM-2, PRICE-12, D13.6]', () => {
     const parse = (lookup_keys: unknown) => routes.prices.list.query?.safeParse({ lookup_keys });
     expect(parse('a')?.data).toMatchObject({ lookup_keys: ['a'] });
     expect(parse(['a', 'b'])?.data).toMatchObject({ lookup_keys: ['a', 'b'] });

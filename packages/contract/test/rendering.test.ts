@@ -13,7 +13,7 @@ describe.each(names)('%s', (name) => {
   const { render, schema } = records[name];
   const message = samples[name] as never;
 
-  test('a message with every field set renders to its schema, strictly', () => {
+  test('a message with every field set renders to its schema, strictly [REC-1, PRICE-2, RATE-2, COMP-3, VER-4, D4.1]', () => {
     expect(schema.parse(render(message))).toEqual(render(message));
   });
 
@@ -21,7 +21,7 @@ describe.each(names)('%s', (name) => {
     expect(JSON.stringify(render(message))).toBe(JSON.stringify(render(message, noExpansion)));
   });
 
-  test('every field stands, null where there is no value', () => {
+  test('every field stands, null where there is no value [COMP-3]', () => {
     for (const value of Object.values(render(message))) expect(value).not.toBeUndefined();
   });
 });
@@ -32,7 +32,7 @@ test('a record with nothing optional set renders to its schema', () => {
 });
 
 test.each(['{CHECKOUT_SESSION_ID}', '%7BCHECKOUT_SESSION_ID%7D', '%7bCHECKOUT_SESSION_ID%7d'])(
-  '%s in success_url becomes the id of the session',
+  '%s in success_url becomes the id of the session [D1.7]',
   (place) => {
     const message = { ...samples.checkout_session, successUrl: `https://shop.example/ok?a=${place}&b=${place}` };
     const { checkout_session_id: id, success_url: url } = records.checkout_session.render(message);
@@ -40,27 +40,27 @@ test.each(['{CHECKOUT_SESSION_ID}', '%7BCHECKOUT_SESSION_ID%7D', '%7bCHECKOUT_SE
   },
 );
 
-test('a session carries Unix seconds, truncated, and everything else ISO 8601', () => {
+test('a session carries Unix seconds, truncated, and everything else ISO 8601 [GEN-5]', () => {
   const session = records.checkout_session.render(samples.checkout_session);
   expect(session.created_at).toBe(1_767_323_045);
   expect(session.expires_at).toBe(1_767_323_046);
   expect(records.customer.render(samples.customer).created_at).toBe('2026-01-02T03:04:05.678Z');
 });
 
-test('a promo code reports a whole percent and what its coupon applies to', () => {
+test('a promo code reports a whole percent and what its coupon applies to [VER-4, API-6]', () => {
   const { coupon } = records.promo_code.render(samples.promo_code) as { coupon: Record<string, unknown> };
   expect(coupon.percent_off).toBe(30);
   expect(coupon.applies_to).toEqual({ products: [samples.product.productId], prices: [samples.price.priceId] });
 });
 
-test('an expanded record stands in place of its id, and parses with the schema', () => {
+test('an expanded record stands in place of its id, and parses with the schema [GEN-10]', () => {
   const found = new Map([['customer' as const, new Map([[samples.customer.customerId, { customer_id: 'x' }]])]]);
   const session = records.checkout_session.render(samples.checkout_session, expansionOf(new Set(['customer']), found));
   expect(session.customer).toEqual({ customer_id: 'x' });
   expect(session.invoice).toBe(samples.invoice.invoiceId);
 });
 
-test('discounts show their coupon whole only when both keys are asked for', () => {
+test('discounts show their coupon whole only when both keys are asked for [SUB-8]', () => {
   const of = (...keys: string[]) => {
     const expansion = expansionOf(new Set(keys), new Map());
     const rendered = records.subscription.render(samples.subscription, expansion);
@@ -71,7 +71,7 @@ test('discounts show their coupon whole only when both keys are asked for', () =
   expect(of('discounts', 'coupons')).toMatchObject({ coupon_id: samples.coupon.couponId, percent_off: 30 });
 });
 
-test('an event holds the record exactly as REST renders it', () => {
+test('an event holds the record exactly as REST renders it [HOOK-1]', () => {
   const body = renderEvent(samples.internalEvent);
   expect(body).toEqual({
     event_id: samples.internalEvent.eventId,

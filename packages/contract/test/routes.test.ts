@@ -11,26 +11,26 @@ test('every route has an id and a place of its own', () => {
 });
 
 describe.each(allRoutes.map((route) => [route.id, route] as const))('%s', (_id, route) => {
-  test('names a scope that keys can carry and codes that exist', () => {
+  test('names a scope that keys can carry and codes that exist [D10.3]', () => {
     expect(scopes).toContain(route.scope);
     expect(codesOf(route).every(isFailureCode)).toBe(true);
     expect(route.violations.every(isFailureCode)).toBe(true);
   });
 
-  test('is under /v1; a test helper takes test keys only, and nothing else does', () => {
+  test('is under /v1; a test helper takes test keys only, and nothing else does [VER-1]', () => {
     expect(route.path.startsWith('/v1/')).toBe(true);
     expect(route.testOnly).toBe(route.path.startsWith('/v1/test_helpers/'));
   });
 });
 
-test('scopes are read and write of each resource; a colon is accepted', () => {
+test('scopes are read and write of each resource; a colon is accepted [AUTH-3, D2.2]', () => {
   expect(scopeOf('prices_write')).toBe('prices_write');
   expect(scopeOf('files:read')).toBe('files_read');
   expect(scopeOf('prices_delete')).toBeUndefined();
   expect(scopeOf('')).toBeUndefined();
 });
 
-test('the deprecated endpoint says since when, until when and what replaces it', () => {
+test('the deprecated endpoint says since when, until when and what replaces it [VER-3]', () => {
   expect(allRoutes.filter(({ deprecation }) => deprecation !== undefined).map(({ id }) => id)).toEqual([
     'refunds.create',
   ]);
@@ -39,7 +39,7 @@ test('the deprecated endpoint says since when, until when and what replaces it',
 describe('the OpenAPI description', () => {
   const description = openapi();
 
-  test('describes every route once', () => {
+  test('describes every route once [API-1]', () => {
     const operations = Object.values(description.paths as Record<string, object>).flatMap((path) => Object.keys(path));
     expect(operations).toHaveLength(allRoutes.length);
   });
@@ -62,14 +62,14 @@ describe('the OpenAPI description', () => {
     expect(text).not.toContain('$defs');
   });
 
-  test('is valid to an independent linter', async () => {
+  test('is valid to an independent linter [API-1]', async () => {
     const config = await createConfig({ extends: ['recommended'] });
     const source = JSON.stringify(description);
     const problems = await lintFromString({ source, absoluteRef: '/openapi.json', config });
     expect(problems.filter(({ severity }) => severity === 'error').map(({ message }) => message)).toEqual([]);
   });
 
-  test('is the committed one; `npm run -w @eligo/contract openapi` writes it', async () => {
+  test('is the committed one; `npm run -w @eligo/contract openapi` writes it [API-1]', async () => {
     const committed = await readFile(new URL('../../../docs/openapi.json', import.meta.url), 'utf8');
     expect(JSON.parse(committed)).toEqual(JSON.parse(JSON.stringify(description)));
   });

@@ -8,23 +8,23 @@ const samples = sampleMessages();
 const names = Object.keys(records) as RecordName[];
 
 describe('every record', () => {
-  test.each(names.filter((name) => name !== 'line_item'))('%s says in which mode it was made', (name) => {
+  test.each(names.filter((name) => name !== 'line_item'))('%s says in which mode it was made [GEN-2]', (name) => {
     expect(records[name].render(samples[name] as never)).toMatchObject({ test_mode: expect.any(Boolean) });
   });
 
-  test.each(names)('%s has a time of creation in ISO 8601, but for a session’s', (name) => {
+  test.each(names)('%s has a time of creation in ISO 8601, but for a session’s [GEN-5]', (name) => {
     const { created_at } = records[name].render(samples[name] as never);
     if (name === 'checkout_session') expect(created_at).toBe(1_767_323_045);
     else if (created_at !== undefined) expect(created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
 });
 
-test('a session’s renewal is in Unix seconds', () => {
+test('a session’s renewal is in Unix seconds [GEN-5]', () => {
   const session = { ...samples.checkout_session, renewalAsOfMs: 1_767_323_045_999n };
   expect(records.checkout_session.render(session).renewal_as_of).toBe(1_767_323_045);
 });
 
-test('an answer stands under the name of its record; a list stands under the plural, and says whether there are more', () => {
+test('an answer stands under the name of its record; a list stands under the plural, and says whether there are more [GEN-4]', () => {
   const singles = new Set(names.map((name) => records[name].name));
   const plurals = new Set(names.map((name) => records[name].plural));
   for (const route of allRoutes) {
@@ -35,13 +35,13 @@ test('an answer stands under the name of its record; a list stands under the plu
   }
 });
 
-test('a list shows the plural with has_more wherever a page can be asked for', () => {
+test('a list shows the plural with has_more wherever a page can be asked for [GEN-4, D3.6]', () => {
   for (const route of allRoutes.filter(({ query }) => query !== undefined)) {
     expect(Object.keys((route.response as z.ZodObject).shape), route.id).toContain('has_more');
   }
 });
 
-test('every list takes limit, offset and both cursors: 10 at once by default, 20 invoices, and at most 100', () => {
+test('every list takes limit, offset and both cursors: 10 at once by default, 20 invoices, and at most 100 [LIM-1, INV-3, GEN-13, PRICE-14]', () => {
   for (const { id, query } of allRoutes) {
     if (query === undefined) continue;
     expect(query.parse({}), id).toMatchObject({ limit: id === 'invoices.list' ? 20 : 10, offset: 0 });
@@ -54,7 +54,7 @@ test('every list takes limit, offset and both cursors: 10 at once by default, 20
   }
 });
 
-test('an expansion holds for one answer: the next shows the identifier again', () => {
+test('an expansion holds for one answer: the next shows the identifier again [GEN-9]', () => {
   const { customer, promo_code: code } = samples;
   const message = { ...code, customerId: customer.customerId };
   const found = new Map([['customer' as const, new Map([[customer.customerId, { customer_id: 'x' }]])]]);
@@ -67,7 +67,7 @@ describe('a price', () => {
   const schema = routes.prices.create.body?.schema ?? z.never();
   const price = { unit_amount: 100 };
 
-  test('takes product or product_data, and not both', () => {
+  test('takes product or product_data, and not both [PRICE-3]', () => {
     const product = newId('product');
     const product_data = { name: 'Scale' };
     expect(schema.safeParse({ ...price, product }).success).toBe(true);
@@ -82,14 +82,14 @@ describe('a price', () => {
   });
 });
 
-test('coupons take a percent of more than 0, at most 100, with two decimals at most', () => {
+test('coupons take a percent of more than 0, at most 100, with two decimals at most [API-6]', () => {
   const schema = routes.coupons.create.body?.schema ?? z.never();
   for (const percent_off of [30, 0.01, 12.5, 100]) expect(schema.safeParse({ percent_off }).success).toBe(true);
   for (const percent_off of [0, -1, 100.01, 12.345, '30'])
     expect(schema.safeParse({ percent_off }).success).toBe(false);
 });
 
-test('a custom refund of a subscription needs a positive amount', () => {
+test('a custom refund of a subscription needs a positive amount [ERR-11]', () => {
   const schema = routes.subscriptions.cancel.body?.schema ?? z.never();
   expect(schema.safeParse({ refund: 'custom', refund_amount: 1 }).success).toBe(true);
   for (const refund_amount of [undefined, 0, -1]) {
@@ -97,13 +97,13 @@ test('a custom refund of a subscription needs a positive amount', () => {
   }
 });
 
-test('a session refund takes an amount or lines, and an empty list of lines as none', () => {
+test('a session refund takes an amount or lines, and an empty list of lines as none [SREF-2, D14.41]', () => {
   const schema = routes.checkoutSessions.refund.body?.schema ?? z.never();
   const line = { price: newId('price'), amount_to_refund: 5 };
   expect(schema.safeParse({ amount: 5, line_items: [], payment_methods: [] }).success).toBe(true);
   expect(schema.safeParse({ amount: 5, line_items: [line] }).success).toBe(false);
 });
 
-test('the description is of version 0.1.0', () => {
+test('the description is of version 0.1.0 [VER-1]', () => {
   expect(openapi().info).toMatchObject({ version: '0.1.0' });
 });

@@ -60,7 +60,7 @@ export class Failure extends Error {
   }
 }
 
-/** The public body of a Failure (interface, Errors 1 and 2). */
+/** The public body of a Failure (ERR-1, ERR-2). */
 export type FailureBody =
   | { readonly code: string; readonly detail: string; readonly decline_code?: string }
   | { readonly detail: readonly Violation[] };

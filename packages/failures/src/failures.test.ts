@@ -84,7 +84,7 @@ describe('the failure table', () => {
     for (const record of recordNames) expect(failureTable[`${record}_not_found`].status).toBe(404);
   });
 
-  test.each(codes)('%s says what happened and what to do, in sentences', (code) => {
+  test.each(codes)('%s says what happened and what to do, in sentences [D10.3]', (code) => {
     const { detail, remedy } = failureTable[code];
     for (const text of [detail, remedy]) expect(text).toMatch(/^[A-Za-z].*\.$/);
     expect(code).toMatch(/^[a-z][a-z_]*$/);
@@ -100,7 +100,7 @@ describe('the failure table', () => {
 });
 
 describe('a Failure', () => {
-  test('is answered with its code, what happened and what to do about it', () => {
+  test('is answered with its code, what happened and what to do about it [D14.28]', () => {
     expect(failureAnswer(new Failure('price_not_found'))).toEqual({
       status: 404,
       headers: {},
@@ -130,7 +130,7 @@ describe('a Failure', () => {
     });
   });
 
-  test('of a field is a list and has no code', () => {
+  test('of a field is a list and has no code [D13.5]', () => {
     const failure = Failure.invalid(['body', 'price', 'unit_amount'], 'int_type', 'must be whole cents');
     expect(failureAnswer(failure)).toEqual({
       status: 422,
@@ -146,14 +146,14 @@ describe('an entry of a 422', () => {
     return 'code' in body ? undefined : body.detail;
   };
 
-  test('that is a code alone says what happened and what to do about it', () => {
+  test('that is a code alone says what happened and what to do about it [D14.56]', () => {
     const { detail, remedy } = failureTable.promo_code_invalid;
     expect(told('promo_code_invalid', 'promo_code_invalid')).toEqual([
       { loc: ['body', 'x'], msg: `promo_code_invalid: ${detail} ${remedy}`, type: 'promo_code_invalid' },
     ]);
   });
 
-  test('that names a record, or has words of its own, stays as it is', () => {
+  test('that names a record, or has words of its own, stays as it is [D14.56]', () => {
     const named = 'price_not_found: fprice_01kdy9q2twabcdefghjkmnpqrs';
     expect(told('price_not_found', named)).toMatchObject([{ msg: named }]);
     expect(told('missing', 'missing')).toMatchObject([{ msg: 'missing' }]);

@@ -57,7 +57,7 @@ describe('a key', () => {
     expect(await findKey(database, scope, use)).toEqual({ outcome: 'finished', answer, attemptId: undefined });
   });
 
-  test('is in use for every request while one is in flight; another request is refused once it is not', async () => {
+  test('is in use for every request while one is in flight; another request is refused once it is not [D14.42]', async () => {
     count += 1;
     const use = useOf({ a: 1 });
     await claim(use);

@@ -88,7 +88,7 @@ describe('one account or mode against another', () => {
     expect(await single.rows(all, null)).toEqual([]);
   });
 
-  test('only rows of the account and mode are seen, whatever the statement asks for', async () => {
+  test('only rows of the account and mode are seen, whatever the statement asks for [GEN-1, D2.5]', async () => {
     const database = on.open();
     expect(await withTx(database, mine, (tx) => tx.rows(all, null))).toEqual([{ thing_id: 'facct_a_true' }]);
     expect(await withTx(database, mine, (tx) => tx.rows(others, null))).toEqual([]);

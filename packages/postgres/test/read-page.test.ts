@@ -62,7 +62,7 @@ const page = fc
   );
 
 describe('a page', () => {
-  test('is the rows next to its cursor, newest first, and says whether there are more', async () => {
+  test('is the rows next to its cursor, newest first, and says whether there are more [GEN-12, D3.2]', async () => {
     await fc.assert(
       fc.asyncProperty(page, async (wanted) => {
         const { rows, hasMore } = await readPage<{ thing_id: string }>(database, scope, source, wanted);
@@ -108,7 +108,7 @@ describe('a page', () => {
   });
 
   test.each(['starting_after', 'ending_before'] as const)(
-    'with %s of nobody, or of another account, is a 422 at its place',
+    'with %s of nobody, or of another account, is a 422 at its place [GEN-12, D3.2]',
     async (name) => {
       for (const id of ['nobody', 't15x', '']) {
         const wanted: Page = {
@@ -122,7 +122,7 @@ describe('a page', () => {
     },
   );
 
-  test('with both cursors is a 422', async () => {
+  test('with both cursors is a 422 [GEN-12, D3.2]', async () => {
     const both = { limit: 3, startingAfter: 't01', endingBefore: 't03' };
     await expect(readPage(database, scope, source, both)).rejects.toMatchObject({ status: 422 });
   });

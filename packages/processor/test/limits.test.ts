@@ -327,7 +327,7 @@ describe('which processor', () => {
     expect(() => processors.of({ accountId: 'facct_third', testMode: false })).toThrow(Failure);
   });
 
-  test('each account and mode has an account of its own at the sandbox', async () => {
+  test('each account and mode has an account of its own at the sandbox [D6.4, D14.10]', async () => {
     const bench = await newBench();
     const id = await charged(bench);
     const other = bench.processors.of({ ...scope, accountId: 'facct_other' });
@@ -353,7 +353,7 @@ describe('health care', () => {
     );
   });
 
-  test('it never exceeds the tender: cut to it, in proportion, to the cent', () => {
+  test('it never exceeds the tender: cut to it, in proportion, to the cent [D4.7]', () => {
     expect(healthcareMetadata(amounts, 333)).toEqual({
       healthcare_total: '333',
       healthcare_iias: '233',
@@ -362,7 +362,7 @@ describe('health care', () => {
     });
   });
 
-  test('without a description it is not known whether a card is a health card', () => {
+  test('without a description it is not known whether a card is a health card [D14.8]', () => {
     const card = { brand: 'visa', country: 'US', exp_month: 1, exp_year: 2040, funding: 'debit', last4: '0072' };
     expect(cardFacts(card as Stripe.PaymentMethod.Card).hsaFsa).toBeNull();
   });

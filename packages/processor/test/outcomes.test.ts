@@ -155,7 +155,7 @@ describe('payment methods', () => {
     ['credit', false],
     ['debit', false],
     ['mastercard', false],
-  ] as const)('%s: hsa_fsa is %s', async (card, hsaFsa) => {
+  ] as const)('%s: hsa_fsa is %s [D14.8]', async (card, hsaFsa) => {
     const bench = await newBench();
     const made = await bench.bank.createPaymentMethod({ card, billing: { name: 'A B' } }, newKey());
     expect(made).toMatchObject({ kind: 'found', card: { hsaFsa }, billing: { name: 'A B' } });

@@ -219,7 +219,7 @@ describe.each(topologies)('%s: a unary call', (topology) => {
     await ended.promise;
   });
 
-  test('carries a refusal of a thousand fields, by as many as anyone is told of', async () => {
+  test('carries a refusal of a thousand fields, by as many as anyone is told of [D14.58]', async () => {
     const type = 'product_component_not_found';
     const violations = Array.from({ length: 1_000 }, (_, at) => ({
       loc: ['body', 'checkout_session', 'line_items', String(at), 'price_data', 'product_data', 'components', '99'],

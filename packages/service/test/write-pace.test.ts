@@ -56,7 +56,7 @@ describe('new writes', () => {
     expect(look).toHaveBeenCalledTimes(1);
   });
 
-  test('are spread over time when events fall behind, and nobody waits for more than a second', async () => {
+  test('are spread over time when events fall behind, and nobody waits for more than a second [D14.64]', async () => {
     const { pace, progress } = await behind(20);
     const waits: number[] = [];
     const refusals: unknown[] = [];

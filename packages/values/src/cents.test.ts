@@ -6,7 +6,7 @@ const amount = fc.integer({ min: -1_000_000_000, max: 1_000_000_000 });
 const weights = fc.array(fc.integer({ min: 0, max: 1_000_000_000 }), { minLength: 1, maxLength: 100 });
 
 describe('allocate by the largest remainder', () => {
-  test('parts sum to the whole', () => {
+  test('parts sum to the whole [D6.1]', () => {
     fc.assert(
       fc.property(amount, weights, (total, w) => sumCents(allocate(cents(total), w)) === total),
       { numRuns: 5_000 },

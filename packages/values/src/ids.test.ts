@@ -3,18 +3,18 @@ import { describe, expect, test } from 'vitest';
 import { type IdKind, idBodies, idKindOf, idPrefixes, isId, newId } from './ids.ts';
 
 describe('newId', () => {
-  test('is the prefix and 26 lowercase base32 characters', () => {
+  test('is the prefix and 26 lowercase base32 characters [GEN-7, D3.1]', () => {
     for (const kind of Object.keys(idPrefixes) as IdKind[]) {
       expect(newId(kind)).toMatch(new RegExp(`^${idPrefixes[kind]}_[0-9a-hjkmnp-tv-z]{26}$`));
     }
   });
 
-  test('strictly increases within the process', () => {
+  test('strictly increases within the process [GEN-7]', () => {
     const ids = Array.from({ length: 50_000 }, () => newId('price'));
     for (let i = 1; i < ids.length; i++) expect((ids[i] ?? '') > (ids[i - 1] ?? '')).toBe(true);
   });
 
-  test('prefixes are those of the interface', () => {
+  test('prefixes are those of the interface [GEN-7]', () => {
     expect(idPrefixes).toMatchObject({
       account: 'facct',
       shipping_rate: 'fshr',
@@ -51,7 +51,7 @@ describe('newId', () => {
 });
 
 describe('idBodies', () => {
-  test('increases whatever the clock does, and by more than one', () => {
+  test('increases whatever the clock does, and by more than one [D3.1]', () => {
     fc.assert(
       fc.property(
         fc.array(
@@ -94,7 +94,7 @@ describe('idBodies', () => {
 });
 
 describe('isId', () => {
-  test('holds for an identifier of the kind and for nothing else', () => {
+  test('holds for an identifier of the kind and for nothing else [D3.1]', () => {
     const id = newId('price');
     expect(isId('price', id)).toBe(true);
     expect(isId('product', id)).toBe(false);

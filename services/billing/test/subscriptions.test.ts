@@ -28,7 +28,7 @@ const cancel = (id: string, parts: Partial<Parameters<typeof cancelSubscription>
   cancelSubscription(on.work, scope, id, { atPeriodEnd: false, refund: 'none', refundAmountCents: null, ...parts });
 
 describe('starting a subscription', () => {
-  it('makes it and its paid first invoice under the session’s ids, once, with its events', async () => {
+  it('makes it and its paid first invoice under the session’s ids, once, with its events [D14.19]', async () => {
     const { subscriptionId, invoiceId, sessionId } = await sell(on, scope);
     const subscription = await findSubscription(on.database, scope, subscriptionId);
     expect(subscription).toMatchObject({ status: 'active', latestInvoiceId: invoiceId, checkoutSessionId: sessionId });
@@ -55,7 +55,7 @@ describe('starting a subscription', () => {
 });
 
 describe('canceling a subscription', () => {
-  it('asks for the refund by a command under an operation id, in the same transaction', async () => {
+  it('asks for the refund by a command under an operation id, in the same transaction [SUB-2]', async () => {
     const { subscriptionId } = await sell(on, scope);
     await cancel(subscriptionId, { refund: 'full' });
     expect((await events(subscriptionId)).map(({ type }) => type)).toEqual([
@@ -72,7 +72,7 @@ describe('canceling a subscription', () => {
     expect((await events(subscriptionId)).filter(({ type }) => type === 'command.refund')).toHaveLength(1);
   });
 
-  it('ends at the end of the period when asked to, and not before', async () => {
+  it('ends at the end of the period when asked to, and not before [SUB-3, EVT-4]', async () => {
     const { subscriptionId } = await sell(on, scope);
     await cancel(subscriptionId, { atPeriodEnd: true });
     on.at('2026-04-30T23:59:59.999Z');
@@ -94,7 +94,7 @@ describe('canceling a subscription', () => {
 });
 
 describe('what the database alone refuses', () => {
-  it('moves that are not in the state table, in every pair', async () => {
+  it('moves that are not in the state table, in every pair [STATE-1]', async () => {
     const { subscriptionId } = await sell(on, scope);
     for (const from of subscriptionStates.states) {
       for (const to of subscriptionStates.states) {

@@ -36,7 +36,7 @@ async function countsOf({ accountId }: Shop, tables = tablesOfLines): Promise<nu
 }
 
 describe('what a line made of a session that never came to be', () => {
-  it('is removed after forty-five days, whole, and not before', async () => {
+  it('is removed after forty-five days, whole, and not before [D14.47]', async () => {
     const shop = on.account();
     await resolve(shop, newId('checkout_session'), inline);
     expect(await countsOf(shop)).toEqual([1, 1, 1, 2]);
@@ -92,7 +92,7 @@ describe('a coupon of a session that never came to be', () => {
   };
   const couponsOf = (shop: Shop) => countsOf(shop, tablesOfCoupons);
 
-  it('is removed after forty-five days and not before, and is made again by the same session', async () => {
+  it('is removed after forty-five days and not before, and is made again by the same session [D14.47]', async () => {
     const shop = on.account();
     const sessionId = newId('checkout_session');
     const first = await bring(shop, sessionId);
@@ -130,7 +130,7 @@ describe('a coupon of a session that never came to be', () => {
     ]).toContainEqual(await couponsOf(late));
   });
 
-  it('stays when it was ever counted, whatever became of that', async () => {
+  it('stays when it was ever counted, whatever became of that [D14.47]', async () => {
     const shop = on.account();
     for (const end of ['reserved', 'released', 'final']) {
       const sessionId = newId('checkout_session');

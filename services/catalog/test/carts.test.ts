@@ -67,7 +67,7 @@ describe('a cart', () => {
     expect(statements).toHaveLength(1);
   });
 
-  it('names every bad reference at its place, and echoes only ids of ours', async () => {
+  it('names every bad reference at its place, and echoes only ids of ours [D1.9, D13.7]', async () => {
     const shop = on.account();
     const productId = await makeProduct(shop);
     const archived = await makePrice(shop, productId, { active: false });
@@ -107,7 +107,7 @@ describe('a cart', () => {
     expect(await refusalOf(items)).toEqual([['body.subscription.items.0.price', 'price_not_found']]);
   });
 
-  it('takes a product’s one active price; none or several are price_required', async () => {
+  it('takes a product’s one active price; none or several are price_required [D13.3]', async () => {
     const shop = on.account();
     const productId = await makeProduct(shop);
     const place = 'body.checkout_session.line_items.0.product';
@@ -262,7 +262,7 @@ describe('a cart’s discount', () => {
     expect(await refusalOf(spread)).toEqual([['body.promo_code.coupon_id', 'coupon_not_found']]);
   });
 
-  it('that cannot be used is refused at its place', async () => {
+  it('that cannot be used is refused at its place [D14.14]', async () => {
     const shop = on.account();
     const productId = await makeProduct(shop);
     const lines = [ofPrice(await makePrice(shop, productId))];

@@ -14,7 +14,7 @@ afterAll(() => on.close());
 const newName = () => `name ${newId('product')}`;
 
 describe('nutrition', () => {
-  it('as served is converted to per 100 g exactly, with six decimals, half rounded up', async () => {
+  it('as served is converted to per 100 g exactly, with six decimals, half rounded up [COMP-4, COMP-5]', async () => {
     const shop = on.account();
     const register = (nutrition: object, servingSizeG: string) =>
       on.gateway.createComponent({ name: newName(), nutritionBasis: 'as_served', servingSizeG, nutrition }, shop);
@@ -38,14 +38,14 @@ describe('nutrition', () => {
     expect(again.nutrition).toEqual(made.nutrition);
   });
 
-  it('is rounded to six decimals, half up, also what a language printed with an exponent', async () => {
+  it('is rounded to six decimals, half up, also what a language printed with an exponent [D14.25]', async () => {
     const shop = on.account();
     const nutrition = { calories: '33.333333333333336', sodiumMg: '1e-7', fiberG: '5e-324', proteinG: '0.0000005' };
     const made = await on.gateway.createComponent({ name: newName(), nutrition }, shop);
     expect(made.nutrition).toMatchObject({ calories: '33.333333', sodiumMg: '0', fiberG: '0', proteinG: '0.000001' });
   });
 
-  it('as served comes back within the rounding when it is converted again', () => {
+  it('as served comes back within the rounding when it is converted again [COMP-5]', () => {
     const decimal = (most: number) => fc.integer({ min: 1, max: most }).map((n) => ({ units: BigInt(n), scale: 2 }));
     const hundred = { units: 100n, scale: 0 };
     fc.assert(
@@ -60,7 +60,7 @@ describe('nutrition', () => {
     );
   });
 
-  it('as served needs a serving size, and figures that are numbers', async () => {
+  it('as served needs a serving size, and figures that are numbers [COMP-2, COMP-5]', async () => {
     const shop = on.account();
     const register = (fields: object) => on.gateway.createComponent({ name: newName(), ...fields }, shop);
     const path = 'body.product_component';
@@ -78,7 +78,7 @@ describe('nutrition', () => {
 });
 
 describe('a component’s name', () => {
-  it('is one for all accounts, whatever its case and form, each with nutrition of its own', async () => {
+  it('is one for all accounts, whatever its case and form, each with nutrition of its own [COMP-1, COMP-6, D14.20]', async () => {
     const [first, second] = [on.account(), on.account()];
     const base = newId('product');
     const made = await on.gateway.createComponent(
@@ -102,7 +102,7 @@ describe('a component’s name', () => {
     expect((await on.gateway.getComponent({ id: made.componentId }, first)).shared).toBe(false);
   });
 
-  it('is another in the other mode', async () => {
+  it('is another in the other mode [COMP-6]', async () => {
     const shop = on.account();
     const live = on.account({ accountId: shop.accountId, testMode: false });
     const name = newName();
@@ -114,7 +114,7 @@ describe('a component’s name', () => {
     expect(real.shared).toBe(false);
   });
 
-  it('registered by fifty accounts at once gets one component_id, and one of them made it', async () => {
+  it('registered by fifty accounts at once gets one component_id, and one of them made it [COMP-6]', async () => {
     const name = newName();
     const made = await Promise.all(
       Array.from({ length: 50 }, () => on.gateway.createComponent({ name }, on.account())),
@@ -123,7 +123,7 @@ describe('a component’s name', () => {
     expect(made.filter(({ shared }) => !shared)).toHaveLength(1);
   });
 
-  it('tells nobody who else registered it', async () => {
+  it('tells nobody who else registered it [COMP-6, D14.20]', async () => {
     const made = await on.gateway.createComponent({ name: newName() }, on.account());
     const stranger = on.account();
     expect(await refusalOf(on.gateway.getComponent({ id: made.componentId }, stranger))).toBe(
@@ -135,7 +135,7 @@ describe('a component’s name', () => {
     expect((await on.gateway.listComponents({}, stranger)).components).toEqual([]);
   });
 
-  it('registered twice by one account is the first 409', async () => {
+  it('registered twice by one account is the first 409 [ERR-4, COMP-8]', async () => {
     const shop = on.account();
     const name = newName();
     await on.gateway.createComponent({ name }, shop);
@@ -162,7 +162,7 @@ describe('a component’s client_reference_id', () => {
     expect(await refusalOf(on.gateway.createComponent(again, shop))).toBe('component_already_registered');
   });
 
-  it('on a different component is the second 409, by POST and by PATCH; other accounts and the other mode may reuse it', async () => {
+  it('on a different component is the second 409, by POST and by PATCH; other accounts and the other mode may reuse it [COMP-7, COMP-8]', async () => {
     const shop = on.account();
     await on.gateway.createComponent({ name: newName(), clientReferenceId: 'r' }, shop);
     const name = newName();
@@ -180,7 +180,7 @@ describe('a component’s client_reference_id', () => {
     }
   });
 
-  it('looks a component up', async () => {
+  it('looks a component up [COMP-9]', async () => {
     const shop = on.account();
     const made = await on.gateway.createComponent({ name: newName(), clientReferenceId: 'mine' }, shop);
     await on.gateway.createComponent({ name: newName() }, shop);
@@ -190,7 +190,7 @@ describe('a component’s client_reference_id', () => {
 });
 
 describe('PATCH of a component', () => {
-  it('changes only what is supplied, one nutrient by itself, and resets what is cleared', async () => {
+  it('changes only what is supplied, one nutrient by itself, and resets what is cleared [COMP-1, END-1, COMP-10]', async () => {
     const shop = on.account();
     const made = await on.gateway.createComponent(
       {
@@ -263,7 +263,7 @@ describe('PATCH of a component', () => {
     }
   });
 
-  it('is listed by its component_nutrition_id, which is the cursor', async () => {
+  it('is listed by its component_nutrition_id, which is the cursor [END-1, COMP-9]', async () => {
     const shop = on.account();
     const made = [];
     for (let i = 0; i < 3; i++) made.unshift(await on.gateway.createComponent({ name: newName() }, shop));

@@ -105,7 +105,7 @@ const violations: readonly (readonly [constraint: string, change: string])[] = [
 ];
 
 describe('every check of a table', () => {
-  it.each(violations)('%s refuses: %s', async (constraint, change) => {
+  it.each(violations)('%s refuses: %s [COMP-2]', async (constraint, change) => {
     // Without the triggers, of which many would refuse it first.
     const alone = on.place.admin(`set local session_replication_role = replica; update catalog.${change}`);
     await expect(alone).rejects.toThrow(new RegExp(`violates check constraint "${constraint}"`));

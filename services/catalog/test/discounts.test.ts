@@ -19,7 +19,7 @@ async function promoCode(shop: Shop, fields: object = {}, couponFields: object =
 }
 
 describe('a coupon', () => {
-  it('takes an amount or a percentage off, for once by default, and is read back whole', async () => {
+  it('takes an amount or a percentage off, for once by default, and is read back whole [END-1, REC-1, API-6]', async () => {
     const shop = on.account();
     const made = await coupon(shop, { name: 'Thirty', metadata: { a: '1' }, maxRedemptions: 5 });
     expect(made).toMatchObject({ duration: 'once', timesRedeemed: 0, valid: true, percentOffBasisPoints: 3000 });
@@ -32,7 +32,7 @@ describe('a coupon', () => {
     expect((await on.gateway.listCoupons({}, shop)).coupons).toEqual([amount, made]);
   });
 
-  it('that contradicts itself is refused at the field', async () => {
+  it('that contradicts itself is refused at the field [D14.27]', async () => {
     const shop = on.account();
     const cases = [
       [{ percentOffBasisPoints: undefined }, 'amount_off', 'invalid_value'],
@@ -52,7 +52,7 @@ describe('a coupon', () => {
     }
   });
 
-  it('that was deleted takes no redemption, but stays readable', async () => {
+  it('that was deleted takes no redemption, but stays readable [END-1]', async () => {
     const shop = on.account();
     const { couponId } = await coupon(shop);
     const deleted = await on.gateway.deleteCoupon({ id: couponId }, shop);
@@ -71,7 +71,7 @@ describe('a coupon', () => {
 });
 
 describe('a promo code', () => {
-  it('shows its coupon populated, and is found by code, coupon, customer and state', async () => {
+  it('shows its coupon populated, and is found by code, coupon, customer and state [END-1, REC-1]', async () => {
     const shop = on.account();
     const customerId = newId('customer');
     const made = await promoCode(
@@ -101,7 +101,7 @@ describe('a promo code', () => {
     expect(await refusalOf(on.gateway.updatePromoCode({ id: newId('promo_code') }, shop))).toBe('promo_code_not_found');
   });
 
-  it('is unique among active ones, case-insensitively, per account and mode', async () => {
+  it('is unique among active ones, case-insensitively, per account and mode [REC-1]', async () => {
     const shop = on.account();
     const { couponId } = await coupon(shop);
     const first = await on.gateway.createPromoCode({ couponId, code: 'Straße10' }, shop);
@@ -146,7 +146,7 @@ describe('a redemption', () => {
     expect([after.timesRedeemed, after.coupon?.timesRedeemed]).toEqual([10, 10]);
   });
 
-  it('that comes too late names what is used up at the discounts, and a code whose coupon is used up as that code', async () => {
+  it('that comes too late names what is used up at the discounts, and a code whose coupon is used up as that code [D14.56]', async () => {
     const shop = on.account();
     const fresh = await promoCode(shop);
     const code = await promoCode(shop, {}, { maxRedemptions: 1 });
@@ -173,7 +173,7 @@ describe('a redemption', () => {
     ]);
   });
 
-  it('counts a coupon once for a session, however often it is listed and whatever is repeated', async () => {
+  it('counts a coupon once for a session, however often it is listed and whatever is repeated [D14.13]', async () => {
     const shop = on.account();
     const code = await promoCode(shop, {}, { maxRedemptions: 5 });
     const couponId = code.coupon?.couponId ?? '';
@@ -222,7 +222,7 @@ describe('a redemption', () => {
     expect(await counts()).toEqual([1, 1]);
   });
 
-  it('that arrives after its own release counts nothing', async () => {
+  it('that arrives after its own release counts nothing [D14.13]', async () => {
     const shop = on.account();
     const { couponId } = await coupon(shop, { maxRedemptions: 1 });
     const sessionId = newId('checkout_session');

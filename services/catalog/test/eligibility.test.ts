@@ -41,7 +41,7 @@ async function makeFood(shop: Shop, nutrition: object, category?: string): Promi
 const lean = { addedSugarG: '5', sodiumMg: '600', saturatedFatG: '5', transFatG: '0.5' };
 
 describe('eligibility is decided', () => {
-  it('by the price first, then the product, the product-code list and the food policy, and else by nothing', async () => {
+  it('by the price first, then the product, the product-code list and the food policy, and else by nothing [API-5, D4.1, D14.21]', async () => {
     const shop = on.account({ features: ['food_eligibility'] });
     const component = await on.gateway.createComponent({ name: newId('product'), nutrition: lean }, shop);
     const facts = { upcCode: listed, components: [component.componentId] };
@@ -73,7 +73,7 @@ describe('eligibility is decided', () => {
     );
   });
 
-  it('by the code that a product refers to where its own is not on the list', async () => {
+  it('by the code that a product refers to where its own is not on the list [API-5]', async () => {
     const shop = on.account();
     const productId = await makeProduct(shop, { gtin: '96385074', upcCode: 'our own 17', referenceGtin: reference });
     expect((await evaluate(shop, ofProduct(productId)))[0]?.decision).toMatchObject({ hsaFsaEligibility: 'service' });
@@ -81,7 +81,7 @@ describe('eligibility is decided', () => {
     expect((await evaluate(shop, ofProduct(both)))[0]?.decision).toMatchObject({ hsaFsaEligibility: 'prescription' });
   });
 
-  it('alike for a question and for a cart', async () => {
+  it('alike for a question and for a cart [API-5]', async () => {
     const shop = on.account();
     const priceId = await makePrice(shop, await makeProduct(shop, { upcCode: listed }));
     const cart = await on.checkout.resolveCart(
@@ -93,7 +93,7 @@ describe('eligibility is decided', () => {
 });
 
 describe('the eligible amount', () => {
-  it('is the whole of an eligible item, nothing of another, and absent where nothing says what it costs', async () => {
+  it('is the whole of an eligible item, nothing of another, and absent where nothing says what it costs [END-1, API-5, D4.1]', async () => {
     const shop = on.account();
     const eligible = await makeProduct(shop, { hsaFsaEligibility: 'letter_of_medical_necessity' });
     const not = await makeProduct(shop, { hsaFsaEligibility: 'not_eligible' });
@@ -120,7 +120,7 @@ describe('the eligible amount', () => {
     ]);
   });
 
-  it('of another account’s record is not found at its place', async () => {
+  it('of another account’s record is not found at its place [END-1]', async () => {
     const shop = on.account();
     const price = await makePrice(shop, await makeProduct(shop, {}));
     const stranger = on.account({ siblingAccountIds: [shop.accountId] });
@@ -132,14 +132,14 @@ describe('the eligible amount', () => {
 });
 
 describe('the food policy', () => {
-  it('is off unless the account has food_eligibility', async () => {
+  it('is off unless the account has food_eligibility [FOOD-3, API-5]', async () => {
     const shop = on.account();
     const answer = (await evaluate(shop, ofProduct(await makeFood(shop, lean))))[0]?.decision;
     expect(answer).toMatchObject({ rule: 'none' });
     expect(answer?.rationale).toContain('not enabled');
   });
 
-  it('passes a product when every component is within every threshold, exactly', async () => {
+  it('passes a product when every component is within every threshold, exactly [FOOD-2, API-5, D14.9]', async () => {
     const shop = on.account({ features: ['food_eligibility'] });
     const over = { ...lean, sodiumMg: '600.000001' };
     const { sodiumMg: _unknown, ...unsaid } = lean;
@@ -170,7 +170,7 @@ describe('the food policy', () => {
     expect(answers[0]?.decision?.rationale).toBe('A component of the product is not known.');
   });
 
-  it('of an account goes before the default, by category, and its versions answer as of their time', async () => {
+  it('of an account goes before the default, by category, and its versions answer as of their time [FOOD-1, API-5]', async () => {
     const shop = on.account({ features: ['food_eligibility'] });
     const scope = { accountId: shop.accountId, testMode: true };
     const base = await makeFood(shop, { calories: '100' }, 'base');
@@ -203,13 +203,13 @@ describe('the food policy', () => {
     );
   });
 
-  it('never changes in place', async () => {
+  it('never changes in place [FOOD-1]', async () => {
     await expect(on.place.admin("update catalog.food_policies set thresholds = thresholds || '{}'")).rejects.toThrow(
       /never changes/,
     );
   });
 
-  it('takes effect when it is made at the earliest', async () => {
+  it('takes effect when it is made at the earliest [D14.48]', async () => {
     const scope = { accountId: newId('account'), testMode: true };
     const before = Date.now();
     const policy = { eligible_class: 'service', categories: {} } as const;
@@ -244,7 +244,7 @@ describe('an answer that was given', () => {
   const importList = (lines: AsyncIterable<string> | readonly string[]) =>
     importProductCodes({ database: on.database, source: lines as never, name: 'test' });
 
-  it('stays as of its moment, also when the next list was being read then', async () => {
+  it('stays as of its moment, also when the next list was being read then [D14.48]', async () => {
     const shop = on.account();
     const question = { item: { case: 'upcCode', value: listed } } as const;
     const [reading, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

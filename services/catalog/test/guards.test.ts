@@ -88,7 +88,7 @@ describe('row-level security', () => {
     ]);
   });
 
-  it('alone shows a statement that forgets the account nothing of another, and nothing without a context', async () => {
+  it('alone shows a statement that forgets the account nothing of another, and nothing without a context [GEN-1]', async () => {
     const countIn = async (table: string, accountId: string, testMode: string) => {
       const context = "select set_config('eligo.account_id', $1, false), set_config('eligo.test_mode', $2, false)";
       await session.query(context, [accountId, testMode]);

@@ -19,7 +19,7 @@ async function listed(shop: Shop, request: object = {}): Promise<string[]> {
 }
 
 describe('GET /v1/prices', () => {
-  it('rule 1: is sorted by price id descending', async () => {
+  it('rule 1: is sorted by price id descending [PRICE-8]', async () => {
     const shop = on.account();
     const productId = await makeProduct(shop);
     const ids: string[] = [];
@@ -27,7 +27,7 @@ describe('GET /v1/prices', () => {
     expect(await listed(shop)).toEqual([...ids].sort().reverse());
   });
 
-  it('rule 2: holds only active prices by default, archived ones with active=false', async () => {
+  it('rule 2: holds only active prices by default, archived ones with active=false [PRICE-9]', async () => {
     const shop = on.account();
     const productId = await makeProduct(shop);
     const kept = await makePrice(shop, productId);
@@ -38,7 +38,7 @@ describe('GET /v1/prices', () => {
     expect(await listed(shop, { active: false })).toEqual([archived]);
   });
 
-  it('rule 3: is filtered to one product', async () => {
+  it('rule 3: is filtered to one product [PRICE-10]', async () => {
     const shop = on.account();
     const [a, b] = [await makeProduct(shop), await makeProduct(shop)];
     const ofA = await makePrice(shop, a);
@@ -46,7 +46,7 @@ describe('GET /v1/prices', () => {
     expect(await listed(shop, { productId: a })).toEqual([ofA]);
   });
 
-  it('rule 4: omits a price whose product is archived, even if the price is active, by every filter', async () => {
+  it('rule 4: omits a price whose product is archived, even if the price is active, by every filter [PRICE-11]', async () => {
     const shop = on.account();
     const productId = await makeProduct(shop);
     const hidden = await makePrice(shop, productId, { lookupKey: 'h', metadata: { a: '1', b: '2' } });
@@ -67,7 +67,7 @@ describe('GET /v1/prices', () => {
     expect(await listed(shop, { metadata: { a: '1', b: '2' } })).toEqual([hidden]);
   });
 
-  it('rule 4: holds for a price that is made while its product is being archived', async () => {
+  it('rule 4: holds for a price that is made while its product is being archived [PRICE-11]', async () => {
     const shop = on.account();
     for (let round = 0; round < 10; round++) {
       const productId = await makeProduct(shop);
@@ -80,7 +80,7 @@ describe('GET /v1/prices', () => {
     }
   });
 
-  it('rule 5: matches any of the lookup keys against the price’s own', async () => {
+  it('rule 5: matches any of the lookup keys against the price’s own [LIM-2, PRICE-12]', async () => {
     const shop = on.account();
     const productId = await makeProduct(shop);
     const a = await makePrice(shop, productId, { lookupKey: 'a' });
@@ -90,7 +90,7 @@ describe('GET /v1/prices', () => {
     expect(await listed(shop, { lookupKeys: ['b'] })).toEqual([]);
   });
 
-  it('rule 6: combines metadata pairs with AND, independently of lookup keys', async () => {
+  it('rule 6: combines metadata pairs with AND, independently of lookup keys [PRICE-13]', async () => {
     const shop = on.account();
     const productId = await makeProduct(shop);
     const all = { a: '1', b: '2', c: '3', d: '4', e: '5' };
@@ -118,7 +118,7 @@ describe('GET /v1/prices', () => {
     }
   });
 
-  it('rule 6: follows metadata as it changes', async () => {
+  it('rule 6: follows metadata as it changes [PRICE-13]', async () => {
     const shop = on.account();
     const id = await makePrice(shop, await makeProduct(shop), { metadata: { a: '1', b: '2' } });
     await on.gateway.updatePrice({ id, metadata: { entries: { a: '1', c: '3' } } }, shop);
@@ -131,7 +131,7 @@ describe('GET /v1/prices', () => {
     expect(await listed(shop, { metadata: { a: '1' }, active: false })).toEqual([]);
   });
 
-  it('rule 7: pages by limit, offset and both cursors, with every filter, and expands the product', async () => {
+  it('rule 7: pages by limit, offset and both cursors, with every filter, and expands the product [GEN-12, PRICE-14]', async () => {
     const shop = on.account();
     const productId = await makeProduct(shop);
     const ids: string[] = [];
@@ -164,7 +164,7 @@ describe('GET /v1/prices', () => {
     expect(prices.every((price) => price.product?.productId === productId)).toBe(true);
   });
 
-  it('rule 6: finds the same by pairs that are rare and by pairs that are frequent, whichever is named first', async () => {
+  it('rule 6: finds the same by pairs that are rare and by pairs that are frequent, whichever is named first [PRICE-13]', async () => {
     const shop = on.account();
     const productId = await makeProduct(shop);
     const count = 700;

@@ -20,7 +20,7 @@ async function price(shop: Shop, productId: string, fields: object = {}) {
 }
 
 describe('a price', () => {
-  it('is one-time unless recurring is included', async () => {
+  it('is one-time unless recurring is included [PRICE-1, PRICE-4, D4.2]', async () => {
     const shop = on.account();
     const id = await product(shop);
     expect((await price(shop, id)).recurring).toBeUndefined();
@@ -34,7 +34,7 @@ describe('a price', () => {
     expect(await refusalOf(bad)).toEqual([['body.price.recurring.interval', 'invalid_value']]);
   });
 
-  it('is owned by its account and read back whole, its product inlined when that is asked for', async () => {
+  it('is owned by its account and read back whole, its product inlined when that is asked for [PRICE-1, PRICE-2]', async () => {
     const shop = on.account();
     const productId = await product(shop, { metadata: { brand: 'x' } });
     const made = await price(shop, productId, { description: 'Each', metadata: { a: '1' }, lookupKey: 'sku-1' });
@@ -49,7 +49,7 @@ describe('a price', () => {
     expect(expanded.product).toMatchObject({ productId, metadata: { brand: 'x' } });
   });
 
-  it('takes the product of product_data along, both or neither', async () => {
+  it('takes the product of product_data along, both or neither [PRICE-1]', async () => {
     const shop = on.account();
     const owner = { case: 'productData', value: { name: 'Inline', upcCode: '036000291452' } } as const;
     const made = await on.gateway.createPrice({ unitAmountCents: 5n, owner, lookupKey: 'inline' }, shop);
@@ -60,7 +60,7 @@ describe('a price', () => {
     expect((await on.gateway.listProducts({}, shop)).products).toHaveLength(1);
   });
 
-  it('needs a product, of the caller', async () => {
+  it('needs a product, of the caller [PRICE-3]', async () => {
     const shop = on.account();
     const nobody = on.gateway.createPrice({ unitAmountCents: 5n }, shop);
     expect(await refusalOf(nobody)).toEqual([['body.price.product', 'missing']]);
@@ -70,7 +70,7 @@ describe('a price', () => {
     }
   });
 
-  it('that is sent back whole goes on following its product, until it is given a class of its own', async () => {
+  it('that is sent back whole goes on following its product, until it is given a class of its own [D14.24]', async () => {
     const shop = on.account();
     const productId = await product(shop, { hsaFsaEligibility: 'vision' });
     const { priceId: id, hsaFsaEligibility: shown } = await price(shop, productId);
@@ -88,7 +88,7 @@ describe('a price', () => {
     expect((await on.gateway.getPrice({ id }, shop)).hsaFsaEligibility).toBe('prescription');
   });
 
-  it('takes on the class of its product where its own is unset, also when the product changes later', async () => {
+  it('takes on the class of its product where its own is unset, also when the product changes later [PRICE-5, D13.7]', async () => {
     const shop = on.account();
     const productId = await product(shop);
     const plain = await price(shop, productId);
@@ -107,7 +107,7 @@ describe('a price', () => {
     expect(await classes()).toEqual([undefined, undefined]);
   });
 
-  it('changes only what is supplied, and never its amount, recurrence or product', async () => {
+  it('changes only what is supplied, and never its amount, recurrence or product [END-1, PRICE-6]', async () => {
     const shop = on.account();
     const made = await price(shop, await product(shop), { description: 'a', metadata: { k: 'v' }, lookupKey: 'keep' });
     const updated = await on.gateway.updatePrice({ id: made.priceId, active: false }, shop);
@@ -120,7 +120,7 @@ describe('a price', () => {
     expect(await refusalOf(on.gateway.updatePrice({ id: newId('price'), active: true }, shop))).toBe('price_not_found');
   });
 
-  it('with an amount below zero or beyond the safe integers is refused, and the table refuses it too', async () => {
+  it('with an amount below zero or beyond the safe integers is refused, and the table refuses it too [GEN-3]', async () => {
     const shop = on.account();
     const id = await product(shop);
     for (const unitAmountCents of [-1n, 2n ** 53n]) {
@@ -135,7 +135,7 @@ describe('a price', () => {
 });
 
 describe('a lookup key', () => {
-  it('moves from a price of the same product', async () => {
+  it('moves from a price of the same product [D13.7]', async () => {
     const shop = on.account();
     const id = await product(shop);
     const first = await price(shop, id, { lookupKey: 'k' });
@@ -144,7 +144,7 @@ describe('a lookup key', () => {
     expect((await on.gateway.getPrice({ id: first.priceId }, shop)).lookupKey).toBeUndefined();
   });
 
-  it('that is empty is none, also for two prices and in place of one that was set', async () => {
+  it('that is empty is none, also for two prices and in place of one that was set [D14.55]', async () => {
     const shop = on.account();
     const id = await product(shop);
     const keyed = await price(shop, id, { lookupKey: 'k' });
@@ -154,7 +154,7 @@ describe('a lookup key', () => {
     expect((await on.gateway.updatePrice({ id: keyed.priceId, lookupKey: '' }, shop)).lookupKey).toBeUndefined();
   });
 
-  it('held by another product stays there, also when that is archived', async () => {
+  it('held by another product stays there, also when that is archived [D13.7]', async () => {
     const shop = on.account();
     const holder = await price(shop, await product(shop), { lookupKey: 'k', active: false });
     const other = await product(shop);
@@ -166,7 +166,7 @@ describe('a lookup key', () => {
     expect((await on.gateway.getPrice({ id: holder.priceId }, shop)).lookupKey).toBe('k');
   });
 
-  it('moves with transfer_lookup_key, by POST and by PATCH, from whichever price holds it', async () => {
+  it('moves with transfer_lookup_key, by POST and by PATCH, from whichever price holds it [PRICE-1, D13.7]', async () => {
     const shop = on.account();
     const first = await price(shop, await product(shop), { lookupKey: 'k' });
     const second = await price(shop, await product(shop), { lookupKey: 'k', transferLookupKey: true });
@@ -183,7 +183,7 @@ describe('a lookup key', () => {
     }
   });
 
-  it('transferred by twenty at once ends with one holder and no failure', async () => {
+  it('transferred by twenty at once ends with one holder and no failure [PRICE-1]', async () => {
     const shop = on.account();
     const ids = await Promise.all(Array.from({ length: 20 }, () => product(shop)));
     await Promise.all(ids.map((id) => price(shop, id, { lookupKey: 'hot', transferLookupKey: true })));
@@ -234,7 +234,7 @@ describe('a lookup key that moves', () => {
     expect((await on.gateway.getPrice({ id: priceId }, shop)).lookupKey).toBeUndefined();
   });
 
-  it('is held by one price at every moment, also for those who look while twenty move it', async () => {
+  it('is held by one price at every moment, also for those who look while twenty move it [PRICE-1]', async () => {
     const shop = on.account();
     const ids = await Promise.all(Array.from({ length: 20 }, () => product(shop)));
     await price(shop, ids[0] ?? '', { lookupKey: 'hot' });
@@ -255,7 +255,7 @@ describe('a lookup key that moves', () => {
 });
 
 describe('an organization', () => {
-  it('reads a sibling’s single price, with its product when expanded, and nothing else of it', async () => {
+  it('reads a sibling’s single price, with its product when expanded, and nothing else of it [PRICE-7, D2.3]', async () => {
     const shop = on.account();
     const productId = await product(shop);
     const made = await price(shop, productId, { lookupKey: 'shared' });
@@ -281,7 +281,7 @@ describe('an organization', () => {
     expect(await refusalOf(sold)).toEqual([['body.checkout_session.line_items.0.price', 'price_not_found']]);
   });
 
-  it('has two worlds: a sibling’s price of the other mode is not there', async () => {
+  it('has two worlds: a sibling’s price of the other mode is not there [PRICE-7]', async () => {
     const shop = on.account({ testMode: false });
     const made = await price(shop, await product(shop));
     const sibling = on.account({ siblingAccountIds: [shop.accountId] });

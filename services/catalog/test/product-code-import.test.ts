@@ -32,7 +32,7 @@ async function classOf(code: string): Promise<{ class: string | undefined; versi
 }
 
 describe('a product code', () => {
-  it('is a GTIN of 8, 12, 13 or 14 digits with a right check digit, whatever stands between them', () => {
+  it('is a GTIN of 8, 12, 13 or 14 digits with a right check digit, whatever stands between them [API-5]', () => {
     expect(gtin14('036000291452')).toBe('00036000291452');
     expect(gtin14('4006381333931')).toBe('04006381333931');
     expect(gtin14('0 36000-29145 2')).toBe('00036000291452');
@@ -62,7 +62,7 @@ describe('a product code', () => {
     for (const [short, long] of forms) expect([short, gtin14OfUpc(short)]).toEqual([short, `00${long}`]);
   });
 
-  it('of a product is tried before the one that it refers to; what does not check is left out', () => {
+  it('of a product is tried before the one that it refers to; what does not check is left out [D14.21]', () => {
     const product = { upcCode: '036000291452', gtin: 'broken', referenceGtin: '4006381333931' };
     expect(lookupCodes(product)).toEqual(['00036000291452', '04006381333931']);
     const whole = { ...product, gtin: '96385074' };
@@ -94,7 +94,7 @@ describe('the import of a product-code list', () => {
   const header = 'code,hsa_fsa_eligibility,effective_from,effective_to,label';
   const [a, b, c, d] = [upc(1), upc(2), upc(3), upc(4)];
 
-  it('makes versions, of which a re-import changes only what changed', async () => {
+  it('makes versions, of which a re-import changes only what changed [API-5]', async () => {
     const first = await importList([
       header,
       `${a},auto_substantiation,,,"Plasters, 20"`,
@@ -114,7 +114,7 @@ describe('the import of a product-code list', () => {
     expect(await classOf(c)).toEqual({ class: undefined, version: '' });
   });
 
-  it('keeps the versions, so that a question as of then has the answer of then', async () => {
+  it('keeps the versions, so that a question as of then has the answer of then [API-5]', async () => {
     const versions = await on.place.admin<{ version: number; effective_at: Date }>(
       'select version, effective_at from catalog.product_code_versions order by version',
     );
@@ -127,7 +127,7 @@ describe('the import of a product-code list', () => {
     expect(await classOf(a)).toEqual({ class: undefined, version: '' });
   });
 
-  it('never takes effect before it is made, nor before the version before it', async () => {
+  it('never takes effect before it is made, nor before the version before it [D14.57]', async () => {
     const later = new Date(Date.now() + 3_600_000);
     const dated = [header, `${a},vision,2026-01-01,2199-06-01,`, `${a},prescription,2199-06-01,,`];
     const future = await importList(dated, { effectiveAt: later });
@@ -166,13 +166,13 @@ describe('the import of a product-code list', () => {
     expect(made.rejections.map(({ line }) => line)).toEqual([2, 3, 4, 5, 6]);
   });
 
-  it('rejects a line that a stray quote has joined with the next ones, and says so', async () => {
+  it('rejects a line that a stray quote has joined with the next ones, and says so [D14.49]', async () => {
     const made = await importList([header, `${d},vision,,,`, `${a},vision,,,5" tape`, `${b},vision,,,6" tape`]);
     expect(made).toMatchObject({ total: 1, rejected: 1 });
     expect(made.rejections).toEqual([{ line: 3, reason: 'it has more fields than the first line' }]);
   });
 
-  it('reads eight digits as a GTIN-8 under gtin, and under another name as a UPC-E if they check as one', async () => {
+  it('reads eight digits as a GTIN-8 under gtin, and under another name as a UPC-E if they check as one [D14.49]', async () => {
     const both = '10000007';
     expect([gtin14(both), gtin14OfUpc(both)]).toEqual(['00000010000007', '00100000000007']);
     const gtins = async () =>
@@ -185,7 +185,7 @@ describe('the import of a product-code list', () => {
     expect(await gtins()).toEqual(['00100000000007']);
   });
 
-  it('that cannot be read leaves the list as it was', async () => {
+  it('that cannot be read leaves the list as it was [D14.34]', async () => {
     const before = await on.place.admin('select count(*) from catalog.product_codes where version_to is null');
     await expect(importList([])).rejects.toThrow('the list is empty');
     await expect(importList(['name,price', 'a,b'])).rejects.toThrow('must name the columns');
@@ -232,7 +232,7 @@ describe('the import of a product-code list', () => {
 });
 
 describe('a question about a bare code', () => {
-  it('with a wrong check digit is refused at its place', async () => {
+  it('with a wrong check digit is refused at its place [END-1]', async () => {
     const items = [{ item: { case: 'gtin', value: '036000291453' } } as const];
     expect(await refusalOf(on.gateway.evaluateEligibility({ items }, on.account()))).toEqual([
       ['body.items.0.gtin', 'product_code_invalid'],

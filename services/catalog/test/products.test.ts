@@ -27,7 +27,7 @@ const whole = {
 };
 
 describe('a product', () => {
-  it('keeps every field, and says why it has its class', async () => {
+  it('keeps every field, and says why it has its class [PRICE-1, REC-1, API-5]', async () => {
     const shop = on.account();
     const made = await on.gateway.createProduct({ product: whole }, shop);
     expect(made).toMatchObject({
@@ -42,7 +42,7 @@ describe('a product', () => {
     ]);
   });
 
-  it('changes only what is supplied, and what is cleared is reset', async () => {
+  it('changes only what is supplied, and what is cleared is reset [END-1, API-5]', async () => {
     const shop = on.account();
     const made = await on.gateway.createProduct({ product: whole }, shop);
     const renamed = await on.gateway.updateProduct({ id: made.productId, name: 'Plaster' }, shop);
@@ -90,7 +90,7 @@ describe('a product', () => {
     }
   });
 
-  it('appends product.updated in the transaction of the change, and for nothing else', async () => {
+  it('appends product.updated in the transaction of the change, and for nothing else [API-5]', async () => {
     const shop = on.account();
     const made = await on.gateway.createProduct({ product: whole }, shop);
     await on.gateway.updateProduct({ id: made.productId, name: 'Plaster' }, shop);
@@ -105,7 +105,7 @@ describe('a product', () => {
     expect(object.value).toMatchObject({ productId: made.productId, name: 'Plaster' });
   });
 
-  it('takes components that the account has registered, and no others', async () => {
+  it('takes components that the account has registered, and no others [API-5]', async () => {
     const shop = on.account();
     const { componentId } = await on.gateway.createComponent({ name: `oats ${newId('product')}` }, shop);
     const made = await on.gateway.createProduct({ product: { name: 'Bar', components: [componentId] } }, shop);
@@ -117,7 +117,7 @@ describe('a product', () => {
     }
   });
 
-  it('is listed by state, by reference and by metadata', async () => {
+  it('is listed by state, by reference and by metadata [API-5]', async () => {
     const shop = on.account();
     const make = async (product: object) => (await on.gateway.createProduct({ product }, shop)).productId;
     const a = await make({ clientReferenceId: 'r', metadata: { x: '1', y: '2' } });

@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => on.close());
 
 describe('a shipping rate', () => {
-  it('is active at first, and read back whole', async () => {
+  it('is active at first, and read back whole [RATE-1, RATE-2, RATE-5, RATE-6]', async () => {
     const shop = on.account();
     const made = await on.gateway.createShippingRate(
       { displayName: 'Ground', amountCents: 599n, metadata: { zone: 'a' } },
@@ -19,7 +19,7 @@ describe('a shipping rate', () => {
     expect(await on.gateway.getShippingRate({ id: made.shippingRateId }, shop)).toEqual(made);
   });
 
-  it('is archived and revived by PUT, which overwrites metadata and clears it when it is left out', async () => {
+  it('is archived and revived by PUT, which overwrites metadata and clears it when it is left out [RATE-3, RATE-7]', async () => {
     const shop = on.account();
     const { shippingRateId: id } = await on.gateway.createShippingRate(
       { displayName: 'Air', amountCents: 0n, metadata: { a: '1' } },
@@ -31,14 +31,14 @@ describe('a shipping rate', () => {
     expect(await on.gateway.updateShippingRate({ id, active: true }, shop)).toMatchObject({ active: true });
   });
 
-  it('never changes its name or amount, whoever asks', async () => {
+  it('never changes its name or amount, whoever asks [RATE-2]', async () => {
     const shop = on.account();
     await on.gateway.createShippingRate({ displayName: 'Fixed', amountCents: 1n }, shop);
     const change = on.place.admin('update catalog.shipping_rates set amount_cents = 2');
     await expect(change).rejects.toThrow(/never changes/);
   });
 
-  it('is listed most recent first, by state, and by cursor', async () => {
+  it('is listed most recent first, by state, and by cursor [RATE-4]', async () => {
     const shop = on.account();
     const ids: string[] = [];
     for (let i = 0; i < 5; i++) {
@@ -59,7 +59,7 @@ describe('a shipping rate', () => {
     expect(await list({ page: { limit: 2n, offset: 3 } })).toEqual({ ids: [3, 4], hasMore: false });
   });
 
-  it('of another account or mode does not exist, also as a cursor', async () => {
+  it('of another account or mode does not exist, also as a cursor [RATE-4]', async () => {
     const shop = on.account();
     const { shippingRateId: id } = await on.gateway.createShippingRate({ displayName: 'x', amountCents: 1n }, shop);
     const live = on.account({ accountId: shop.accountId, testMode: false });
@@ -75,7 +75,7 @@ describe('a shipping rate', () => {
     expect(await refusalOf(unknown)).toEqual([['query.ending_before', 'cursor_not_found']]);
   });
 
-  it('with a negative amount is refused', async () => {
+  it('with a negative amount is refused [RATE-2]', async () => {
     const made = on.gateway.createShippingRate({ displayName: 'x', amountCents: -1n }, on.account());
     expect(await refusalOf(made)).toEqual([['body.shipping_rate.amount', 'amount_out_of_range']]);
   });

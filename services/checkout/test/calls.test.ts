@@ -48,7 +48,7 @@ describe('payment methods', () => {
     ['declined', { funding: 'credit', last4: '0002' }],
   ];
   for (const [card, facts] of cards) {
-    test(`from the ${card} test card, attached to a customer`, async () => {
+    test(`from the ${card} test card, attached to a customer [RUN-2]`, async () => {
       const { customerId } = await machine.checkout.createCustomer({}, machine.as());
       const made = await machine.checkout.createTestPaymentMethod({ customerId, card }, machine.as());
       expect(made).toMatchObject({ customerId, type: 'card', offSession: true, testMode: true, card: facts });
@@ -76,7 +76,7 @@ describe('payment methods', () => {
     expect(rows).toHaveLength(1);
   });
 
-  test('are attached once, to one customer, and detached for good', async () => {
+  test('are attached once, to one customer, and detached for good [D14.5]', async () => {
     const { checkout } = machine;
     const [a, b] = await Promise.all([
       checkout.createCustomer({}, machine.as()),
@@ -124,7 +124,7 @@ describe('payment methods', () => {
 });
 
 describe('sessions', () => {
-  test('hold everything that they were created with', async () => {
+  test('hold everything that they were created with [END-2]', async () => {
     const given = sessionMessage({
       lines: [line({ unitAmount: 2000, class: 'vision', visitType: 'eye care' })],
       cancelUrl: 'https://shop.example/cancel',
@@ -181,7 +181,7 @@ describe('sessions', () => {
     ]);
   });
 
-  test('list their lines in the order of the cart, page by page', async () => {
+  test('list their lines in the order of the cart, page by page [SESS-5]', async () => {
     const lines = [1, 2, 3].map((n) => line({ unitAmount: n * 100, class: 'vision' }));
     const { checkoutSessionId: sessionId } = await machine.checkout.createSession(
       sessionMessage({ lines }),

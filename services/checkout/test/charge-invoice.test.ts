@@ -53,7 +53,7 @@ describe("billing's operation", () => {
     ['invoice', { invoiceId: newId('invoice') }],
     ['leg', { leg: 'other' as const }],
   ])(
-    'stands for one charge: the same id with another %s is refused, whatever became of the first',
+    'stands for one charge: the same id with another %s is refused, whatever became of the first [D14.32]',
     async (_, other) => {
       const charge = await newCharge();
       await world.fault({ call: 'payment_intents.confirm', kind: 'drop_after', times: 1 });
@@ -75,7 +75,7 @@ describe("billing's operation", () => {
     expect(await attemptOf(charge)).toBeUndefined();
   });
 
-  it('is never given up by the sweeper, and goes on whenever it is asked again', async () => {
+  it('is never given up by the sweeper, and goes on whenever it is asked again [D14.32]', async () => {
     const charge = await newCharge();
     await world.fault({ call: 'payment_intents.create', kind: 'drop_before', times: 1 });
     expect((await ask(charge)).outcome).toBe('unknown');
@@ -104,7 +104,7 @@ describe("billing's operation", () => {
     expect(await ask(charge)).toMatchObject({ outcome: 'succeeded' });
   });
 
-  it('is charged anew under the same id when its charge did not set out in time: an outage is no decline', async () => {
+  it('is charged anew under the same id when its charge did not set out in time: an outage is no decline [D14.32]', async () => {
     for (const call of ['payment_intents.create', 'payment_intents.confirm']) {
       const charge = await newCharge();
       await world.fault({ call, kind: 'drop_before', times: 1 });

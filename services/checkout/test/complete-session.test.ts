@@ -39,7 +39,7 @@ async function sweepAll(): Promise<void> {
 }
 
 describe('the checkout page with two cards', () => {
-  it('puts the eligible part on the health card and the rest on the other, and completes', async () => {
+  it('puts the eligible part on the health card and the rest on the other, and completes [RUN-3]', async () => {
     const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
     const session = await world.mixedSession(hsa);
     const paid = await pay(session, hsa, credit);
@@ -65,7 +65,7 @@ describe('the checkout page with two cards', () => {
     expect(await pay(session, hsa, credit)).toMatchObject({ status: 'complete', amountReceivedCents: 10_000 });
   });
 
-  it('holds the eligible part and asks for a second card when a health card comes alone', async () => {
+  it('holds the eligible part and asks for a second card when a health card comes alone [D13.4]', async () => {
     const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
     const session = await world.mixedSession(hsa);
     const waiting = await pay(session, hsa);
@@ -80,7 +80,7 @@ describe('the checkout page with two cards', () => {
     expect(await byAmount(session)).toHaveLength(2);
   });
 
-  it('lets that hold go after an hour', async () => {
+  it('lets that hold go after an hour [D13.4]', async () => {
     const hsa = await world.card('hsa');
     const session = await world.mixedSession(hsa);
     await pay(session, hsa);
@@ -131,7 +131,7 @@ describe('the checkout page with two cards', () => {
     expect(await world.charges(confirmed)).toEqual([]);
   });
 
-  it('only holds both cards when the second one comes later, too: nothing is captured that waits for a letter or for the shop', async () => {
+  it('only holds both cards when the second one comes later, too: nothing is captured that waits for a letter or for the shop [D14.50]', async () => {
     const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
     const letter = await world.session({
       lines: [line({ unitAmount: 4_000, class: 'letter_of_medical_necessity' }), line({ unitAmount: 6_000 })],

@@ -22,7 +22,7 @@ afterAll(() => world.close());
 const refusal = (code: string) => expect.objectContaining({ code });
 
 describe('a confirm that charges', () => {
-  it('charges exactly the eligible part, once, and completes the session', async () => {
+  it('charges exactly the eligible part, once, and completes the session [CONF-2, D1.7]', async () => {
     const card = await world.card('hsa');
     const session = await world.mixedSession(card);
     const answer = await world.confirm(session, card);
@@ -45,7 +45,7 @@ describe('a confirm that charges', () => {
     expect(lines.map((one) => one.amountCapturedCents)).toEqual([4_000, 0]);
   });
 
-  it('charges what was split at creation, whatever the catalog says since', async () => {
+  it('charges what was split at creation, whatever the catalog says since [CONF-2]', async () => {
     const card = await world.card('hsa');
     const session = await world.session({
       lines: [line({ unitAmount: 1_000, class: 'vision' })],
@@ -73,7 +73,7 @@ describe('a confirm that charges', () => {
     );
   });
 
-  it('charges nothing below 50 cents: 200, complete, payment_intent null', async () => {
+  it('charges nothing below 50 cents: 200, complete, payment_intent null [CONF-3, LIM-3]', async () => {
     const card = await world.card('hsa');
     const session = await world.session({
       lines: [line({ unitAmount: 49, class: 'vision' }), line({ unitAmount: 500 })],
@@ -94,7 +94,7 @@ describe('a confirm that charges', () => {
     expect((await world.confirm(session, card)).session?.amountReceivedCents).toBe(50n);
   });
 
-  it('only holds the money while a letter is pending', async () => {
+  it('only holds the money while a letter is pending [D14.1]', async () => {
     const card = await world.card('hsa');
     const session = await world.session({
       lines: [line({ unitAmount: 3_000, class: 'letter_of_medical_necessity' })],
@@ -108,7 +108,7 @@ describe('a confirm that charges', () => {
 });
 
 describe('a charge that the processor calls malformed', () => {
-  it('is a decline to the partner, and an error in the log that names the attempt and nothing of the card', async () => {
+  it('is a decline to the partner, and an error in the log that names the attempt and nothing of the card [D14.18]', async () => {
     const card = await world.card('hsa');
     const session = await world.mixedSession(card);
     await world.test.admin(
@@ -152,7 +152,7 @@ describe('the same key', () => {
     );
   });
 
-  it('replays a decline, which is terminal for the key and not for the session', async () => {
+  it('replays a decline, which is terminal for the key and not for the session [CONF-5]', async () => {
     const declined = await world.card('declined');
     const session = await world.mixedSession(declined);
     for (const _ of [1, 2]) {
@@ -227,7 +227,7 @@ describe('every refusal', () => {
     await expect(world.confirm(session, card)).rejects.toThrow(refusal('eligibility_record_already_charged'));
   });
 
-  it('404 payment_method_not_found for an unknown card and for another customer’s', async () => {
+  it('404 payment_method_not_found for an unknown card and for another customer’s [D14.17]', async () => {
     const [card, stranger] = await Promise.all([world.card('hsa'), world.card('hsa')]);
     const session = await world.mixedSession(card);
     const unknown = { ...card, id: newId('payment_method') };
@@ -317,15 +317,18 @@ describe('at once', () => {
 describe('an outcome that nobody knows', () => {
   const faults = ['error_before', 'error_after', 'drop_before', 'drop_after', 'in_progress'];
 
-  it.each(faults)('%s on the confirmation converges to one charge by a retry with the same key', async (kind) => {
-    const card = await world.card('hsa');
-    const session = await world.mixedSession(card);
-    await world.fault({ call: 'payment_intents.confirm', kind, times: 1 });
-    await expect(world.confirm(session, card, { key: kind })).rejects.toThrow(refusal('idempotency_key_in_use'));
-    await world.lapseLeases();
-    expect((await world.confirm(session, card, { key: kind })).session?.status).toBe('complete');
-    expect(await world.charges(session)).toHaveLength(1);
-  });
+  it.each(faults)(
+    '%s on the confirmation converges to one charge by a retry with the same key [CONF-5]',
+    async (kind) => {
+      const card = await world.card('hsa');
+      const session = await world.mixedSession(card);
+      await world.fault({ call: 'payment_intents.confirm', kind, times: 1 });
+      await expect(world.confirm(session, card, { key: kind })).rejects.toThrow(refusal('idempotency_key_in_use'));
+      await world.lapseLeases();
+      expect((await world.confirm(session, card, { key: kind })).session?.status).toBe('complete');
+      expect(await world.charges(session)).toHaveLength(1);
+    },
+  );
 
   it.each([...faults, 'late'])(
     '%s on the confirmation converges to one charge by the sweeper when the client gives up',

@@ -19,7 +19,7 @@ const hash = (n: number) => new Uint8Array(32).fill(n);
 const DAY = 86_400_000;
 
 describe('the stored split', () => {
-  test('amount_total is items - discounts + shipping + tax + fees, and the session read back is the one answered', async () => {
+  test('amount_total is items - discounts + shipping + tax + fees, and the session read back is the one answered [D1.5]', async () => {
     const session = await world.session({
       lines: [
         line({ unitAmount: 1999, class: 'auto_substantiation', quantity: 2 }),
@@ -71,14 +71,14 @@ describe('the stored split', () => {
     expect(session.amountTotalCents).toBe(0);
   });
 
-  test('a letter is needed when a line asks for one, and its fee is pending', async () => {
+  test('a letter is needed when a line asks for one, and its fee is pending [D4.5]', async () => {
     const session = await world.session({ lines: [line({ unitAmount: 700, class: 'letter_of_medical_necessity' })] });
     expect(session.letterRequired).toBe(true);
     expect(session.letterFeeStatus).toBe('pending');
     expect(session.amountEligibleCents).toBe(700);
   });
 
-  test('visit_type is the one label that the products share', async () => {
+  test('visit_type is the one label that the products share [D4.4]', async () => {
     const same = [line({ unitAmount: 1, visitType: 'dermatology' }), line({ unitAmount: 1, visitType: 'dermatology' })];
     expect((await world.session({ lines: same })).visitType).toBe('dermatology');
     expect((await world.session({ lines: [...same, line({ unitAmount: 1 })] })).visitType).toBeNull();
@@ -97,7 +97,7 @@ describe('the stored split', () => {
 });
 
 describe('idempotency of the creation (decisions 1.1)', () => {
-  test('the same key and body answers with the same session while it is open', async () => {
+  test('the same key and body answers with the same session while it is open [D14.11]', async () => {
     const idempotency = { key: 'k1', requestHash: hash(1) };
     const first = await world.session({ idempotency });
     const again = await world.session({ idempotency });
@@ -181,12 +181,12 @@ describe('references and times', () => {
     ],
   ];
   for (const [what, parts, field, type] of incomplete) {
-    test(`${what} is a 422 at ${field}`, async () => {
+    test(`${what} is a 422 at ${field} [END-2]`, async () => {
       await expectViolation(world.session(parts), ['body', 'checkout_session', field], type);
     });
   }
 
-  test('a total that no card can pay is a 422 that names the limit, whatever it is made of', async () => {
+  test('a total that no card can pay is a 422 that names the limit, whatever it is made of [D14.63]', async () => {
     const mostly = [line({ unitAmount: 49_999_999, quantity: 2 })];
     expect((await world.session({ lines: mostly, taxAmountCents: 1n })).amountTotalCents).toBe(99_999_999);
     const loc = ['body', 'checkout_session', 'line_items'];
@@ -205,7 +205,7 @@ describe('references and times', () => {
     expect((await world.session(halved)).amountTotalCents).toBe(99_999_999);
   });
 
-  test('a subscription needs a recurring price, an amount lines', async () => {
+  test('a subscription needs a recurring price, an amount lines [END-2, D14.15]', async () => {
     const loc = ['body', 'checkout_session'];
     await expectViolation(world.session({ mode: 'subscription' }), [...loc, 'line_items'], 'recurring_price_required');
     const customerId = await newCustomer();
@@ -213,7 +213,7 @@ describe('references and times', () => {
     await expectViolation(taxed, [...loc, 'tax_rate'], 'line_items_required');
   });
 
-  test('a subscription that begins with a trial sells nothing that is paid once: it would never be charged', async () => {
+  test('a subscription that begins with a trial sells nothing that is paid once: it would never be charged [D14.51]', async () => {
     const sold = {
       mode: 'subscription',
       lines: [line({ unitAmount: 1000, recurring: true }), line({ unitAmount: 500 })],
@@ -232,7 +232,7 @@ describe('references and times', () => {
     );
   });
 
-  test('expires_at lies 30 minutes to 7 days ahead; 24 hours when it is not given', async () => {
+  test('expires_at lies 30 minutes to 7 days ahead; 24 hours when it is not given [END-2]', async () => {
     expect((await world.session()).expiresAt).toEqual(new Date(start.getTime() + DAY));
     const at = (ms: number) => ({ expiresAtMs: BigInt(start.getTime() + ms) });
     expect((await world.session(at(7 * DAY))).expiresAt).toEqual(new Date(start.getTime() + 7 * DAY));
@@ -262,7 +262,7 @@ describe('the catalog', () => {
     expect(world.catalog.calls.slice(before).map(({ name }) => name)).toEqual(['resolveCart']);
   });
 
-  test('gives no coupons of more than 1 MiB in all to one session, and then none is redeemed', async () => {
+  test('gives no coupons of more than 1 MiB in all to one session, and then none is redeemed [D14.54]', async () => {
     const metadata = { note: 'x'.repeat(30_000) };
     const value = JSON.stringify({ couponId: 'fcoup_a', duration: 'once', percentOffBasisPoints: 1, metadata });
     const large = (count: number) =>

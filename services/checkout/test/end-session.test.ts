@@ -21,7 +21,7 @@ const HOUR = 3_600_000;
 const never = new AbortController().signal;
 
 describe('expire and cancel', () => {
-  test('an open session expires, and the event carries it as it then is', async () => {
+  test('an open session expires, and the event carries it as it then is [EVT-2, SESS-5]', async () => {
     const { id } = await world.session();
     const ended = await expireSession(world.resources, world.scope, id);
     expect(ended).toMatchObject({ status: 'expired', endedAt: start });
@@ -29,7 +29,7 @@ describe('expire and cancel', () => {
     expect(await reload(id)).toEqual(ended);
   });
 
-  test('a canceled session is announced by the same event', async () => {
+  test('a canceled session is announced by the same event [EVT-2, SESS-5]', async () => {
     const { id } = await world.session();
     await cancelSession(world.resources, world.scope, id);
     expect(await eventsOf(id)).toMatchObject([{ type: 'checkout.session.expired', status: 'canceled' }]);
@@ -64,7 +64,7 @@ describe('expire and cancel', () => {
     });
   });
 
-  test('not while a charge is under way: 503, and nothing is written', async () => {
+  test('not while a charge is under way: 503, and nothing is written [D14.16]', async () => {
     const { id } = await world.session();
     await liveAttempt(id);
     await expect(cancelSession(world.resources, world.scope, id)).rejects.toMatchObject({ code: 'lock_timeout' });
@@ -75,7 +75,7 @@ describe('expire and cancel', () => {
 });
 
 describe('the job that expires due sessions', () => {
-  test('expires what is due, leaves what is not, and skips what is being charged', async () => {
+  test('expires what is due, leaves what is not, and skips what is being charged [D14.16]', async () => {
     const due = await world.session();
     const charged = await world.session();
     await liveAttempt(charged.id);
@@ -148,7 +148,7 @@ describe('redemptions at the catalog', () => {
   const job = () =>
     settleCatalogTasks(world.resources, (() => ({})) as unknown as Parameters<typeof settleCatalogTasks>[1]);
 
-  test('are given back when the session ends, also when the catalog is away at first', async () => {
+  test('are given back when the session ends, also when the catalog is away at first [D14.12]', async () => {
     const { id } = await world.session({ discounts });
     await expireSession(world.resources, world.scope, id);
     world.catalog.failNext('releaseRedemption', new Error('away'));
@@ -177,7 +177,7 @@ describe('redemptions at the catalog', () => {
   });
 });
 
-test('an update changes metadata, reference and storefront details, and nothing else', async () => {
+test('an update changes metadata, reference and storefront details, and nothing else [SESS-5, D4.3]', async () => {
   const session = await world.session({ metadata: { a: '1' } });
   const change = {
     metadata: { b: '2' },

@@ -28,7 +28,7 @@ describe('the card of a session whose card is used again', () => {
     ['a set-up', { mode: 'setup', lines: [] }],
     ['a subscription', { mode: 'subscription', lines: recurring }],
     ['a payment with setup_future_use', { lines: once, setupFutureUse: 'on_session' }],
-  ] as const)('is kept for the customer of %s', async (_name, parts) => {
+  ] as const)('is kept for the customer of %s [D14.36]', async (_name, parts) => {
     const session = await world.session({ ...parts, lines: [...parts.lines], customerId });
     expect(await cardKeeper(world.charging, world.scope, session.id, 'credit')).toBe(customerId);
   });
@@ -39,7 +39,7 @@ describe('the card of a session whose card is used again', () => {
     expect(await cardKeeper(world.charging, world.scope, guest.id, 'credit')).toBeNull();
   });
 
-  it('makes a customer of who subscribes without one, once, by what the shop said of them', async () => {
+  it('makes a customer of who subscribes without one, once, by what the shop said of them [D14.36]', async () => {
     const session = await world.session({
       ...{ mode: 'subscription', lines: recurring, customerEmail: 'ada@example.com', defaults: { firstName: 'Ada' } },
     });

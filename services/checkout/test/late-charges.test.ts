@@ -102,7 +102,7 @@ function failingAfterFence() {
 }
 
 describe.each(Object.entries(ways))('a charge that did not set out in time because of %s', (name, unsent) => {
-  it('is canceled at the processor, and its key charges a new intent', async () => {
+  it('is canceled at the processor, and its key charges a new intent [D14.30]', async () => {
     const begun = await begin();
     const { session, card } = begun;
     await unsent(begun, name);
@@ -135,7 +135,7 @@ describe.each(Object.entries(ways))('a charge that did not set out in time becau
     expect(await captured(session)).toBe(1);
   });
 
-  it('is never charged when the session has ended meanwhile: its key says so, and the session expires', async () => {
+  it('is never charged when the session has ended meanwhile: its key says so, and the session expires [D14.30]', async () => {
     const begun = await begin();
     const { session, card } = begun;
     await unsent(begun, `${name}, ended`);
@@ -194,7 +194,7 @@ describe('a charge that came too late', () => {
     expect(await captured(session)).toBe(1);
   });
 
-  it('ends with its session’s time on a test clock that is moved', async () => {
+  it('ends with its session’s time on a test clock that is moved [D14.30]', async () => {
     const clock = newId('test_clock');
     const move = (time: Date) =>
       withTx(world.database, world.scope, (tx) => mirrorTestClock(tx, world.scope, clock, time, null));
@@ -285,7 +285,7 @@ describe('a charge that came too late', () => {
     expect((await world.confirm(session, card, { key: 'held' })).session?.status).toBe('paid');
   });
 
-  it('is declined when the card had said no', async () => {
+  it('is declined when the card had said no [D14.30]', async () => {
     const begun = await begin('insufficient_funds');
     await lost(begun, 'declined', 'drop_after');
     await comeTooLate(begun.session);
@@ -313,7 +313,7 @@ describe('a charge that came too late', () => {
   });
 
   it.each(['drop_before', 'drop_after', 'error_before', 'error_after'])(
-    'stays unknown until its cancellation is answered: %s',
+    'stays unknown until its cancellation is answered: %s [D14.30]',
     async (kind) => {
       const begun = await begin();
       await lost(begun, `cancel ${kind}`);

@@ -81,7 +81,7 @@ describe('a payment on the page that did not go through in time', () => {
   it.each([
     ['was never sent', 'payment_intents.create'],
     ['was lost on its way', 'payment_intents.confirm'],
-  ])('charges nothing when its first card’s charge %s, and the shopper may pay again', async (_, call) => {
+  ])('charges nothing when its first card’s charge %s, and the shopper may pay again [D14.30]', async (_, call) => {
     const { session, cards } = await begun(call, 'drop_before');
     await comeTooLate(session);
     await sweep();
@@ -145,7 +145,7 @@ describe('a payment on the page that did not go through in time', () => {
     expect(await reload(session)).toMatchObject({ status: 'complete', amountReceivedCents: 10_000 });
   });
 
-  it('is given back whole when its session’s time is over by then', async () => {
+  it('is given back whole when its session’s time is over by then [D14.30]', async () => {
     const { session } = await begun('payment_intents.confirm', 'drop_after', 1);
     world.clock.set(new Date(session.expiresAt.getTime() + 1));
     await sweep();

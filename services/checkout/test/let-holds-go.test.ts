@@ -35,7 +35,7 @@ const statuses = async (session: Session) =>
   (await findIntents(world.database, world.scope, session.paymentIntentIds)).map((intent) => intent.status);
 
 describe('the holds of a canceled session', () => {
-  it('are let go before the answer, at the processor and in the records', async () => {
+  it('are let go before the answer, at the processor and in the records [D14.39]', async () => {
     const session = await canceledWithTwoHolds();
     await letHoldsGo(world.charging, world.scope, session);
     expect(await statuses(session)).toEqual(['canceled', 'canceled']);
@@ -64,7 +64,7 @@ describe('the holds of a canceled session', () => {
     });
   });
 
-  it('are left to the sweeper when the processor does not answer, and do not fail the cancellation', async () => {
+  it('are left to the sweeper when the processor does not answer, and do not fail the cancellation [D14.39]', async () => {
     const session = await canceledWithTwoHolds();
     await world.fault({ call: 'payment_intents.cancel', kind: 'drop_before', times: 2 });
     await letHoldsGo(world.charging, world.scope, session);

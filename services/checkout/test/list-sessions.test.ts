@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 describe('a page', () => {
-  test('is newest first, and says whether there are more', async () => {
+  test('is newest first, and says whether there are more [SESS-4]', async () => {
     expect(await read({ limit: 3 })).toEqual([idsAt(0, 1, 2), true]);
     expect(await read({ limit: 5 })).toEqual([idsAt(0, 1, 2, 3, 4), false]);
     expect(await read({ limit: 10 })).toEqual([idsAt(0, 1, 2, 3, 4), false]);
@@ -39,7 +39,7 @@ describe('a page', () => {
     expect(await read({ limit: 2, offset: 3 })).toEqual([idsAt(3, 4), false]);
   });
 
-  test('of any length holds all there are', async () => {
+  test('of any length holds all there are [SESS-4]', async () => {
     expect(await read({ limit: 2 ** 52 })).toEqual([idsAt(0, 1, 2, 3, 4), false]);
     expect(await read({ limit: 2 ** 52, startingAfter: sessions[1]?.id })).toEqual([idsAt(2, 3, 4), false]);
     expect(await read({ limit: 2 ** 52, endingBefore: sessions[3]?.id })).toEqual([idsAt(0, 1, 2), false]);
@@ -56,7 +56,7 @@ describe('a page', () => {
   });
 });
 
-describe('a filter', () => {
+describe('a filter [SESS-4, D1.6, D3.5]', () => {
   const cases: [string, SessionFilter, number[]][] = [
     ['client_reference_id', { clientReferenceId: 'odd' }, [1, 3]],
     ['customer_email', { customerEmail: 'shopper2@example.com' }, [2]],

@@ -62,7 +62,7 @@ async function paidByTheOtherCard(): Promise<Session> {
 }
 
 describe('a hold that is gone when the other card has paid', () => {
-  it('ends the session as canceled, says so, and has what was received given back, once', async () => {
+  it('ends the session as canceled, says so, and has what was received given back, once [D14.29]', async () => {
     const session = await paidByTheOtherCard();
     expect(await reload(session)).toMatchObject({ status: 'open', amountReceivedCents: 6_000 });
     await world.cancelAtProcessor(session, 'health');

@@ -88,7 +88,7 @@ describe('an attempt that the processor turns away is asked again after its Retr
   });
 });
 
-it('of many attempts at a processor that turns four calls in ten away, each charges once, and no check counts', async () => {
+it('of many attempts at a processor that turns four calls in ten away, each charges once, and no check counts [D14.52]', async () => {
   const cards = await Promise.all(Array.from({ length: 12 }, () => world.card('hsa')));
   const sessions = await Promise.all(cards.map((card) => world.mixedSession(card)));
   await world.fault({ call: '*', kind: 'rate_limited', delay_ms: 1_000, ...{ rate: 0.4 } });

@@ -70,7 +70,7 @@ async function begunPayment(): Promise<Session> {
 }
 
 describe('a payment on the page while the processor is down', () => {
-  it('is gone on with by the same attempt once it is back, and nothing is told meanwhile', async () => {
+  it('is gone on with by the same attempt once it is back, and nothing is told meanwhile [D14.31]', async () => {
     const session = await begunPayment();
     const [begun] = await attemptsOf(session);
     for (let round = 0; round < 5; round++) await sweep(down());
@@ -97,7 +97,7 @@ describe('a payment on the page while the processor is down', () => {
     expect((await reload(session))?.status).toBe('complete');
   });
 
-  it('is looked at later and later, up to half a minute, and at once when something of it is settled', async () => {
+  it('is looked at later and later, up to half a minute, and at once when something of it is settled [D14.31]', async () => {
     const session = await begunPayment();
     const waits: number[] = [Number((await planOf(session))?.seconds)];
     for (let round = 0; round < 6; round++) {
@@ -120,7 +120,7 @@ describe('a payment on the page while the processor is down', () => {
     );
   });
 
-  it('is refused before anything is written, but not where nothing is to be charged', async () => {
+  it('is refused before anything is written, but not where nothing is to be charged [D14.31]', async () => {
     const [hsa, credit] = await twoCards();
     const session = await world.mixedSession(hsa);
     await expect(pay(session, [hsa, credit], down())).rejects.toMatchObject({
@@ -141,7 +141,7 @@ describe('a payment on the page while the processor is down', () => {
     expect(await pay(session, [credit])).toMatchObject({ status: 'complete' });
   });
 
-  it('ends with its session: what was not sent is given up, and never charged later', async () => {
+  it('ends with its session: what was not sent is given up, and never charged later [D14.31]', async () => {
     const session = await begunPayment();
     await world.lapseLeases();
     expect((await cancelSession(world.resources, world.scope, session.id)).status).toBe('canceled');
@@ -271,7 +271,7 @@ describe('a charge that was begun and never sent', () => {
     return { session, card };
   }
 
-  it('is never started by the sweeper: it is given up, and its key begins anew', async () => {
+  it('is never started by the sweeper: it is given up, and its key begins anew [D14.31]', async () => {
     const { session, card } = await unsent('given up');
     await world.lapseLeases();
     await sweepCharges(world.charging);

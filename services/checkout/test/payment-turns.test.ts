@@ -51,7 +51,7 @@ async function confirmAll(sessions: Session[], cardOf: (index: number) => Paymen
 
 describe('confirms of different sessions with one card, all at once', () => {
   it.each([16, 64])(
-    '%i of them are all answered 200 within their time, in the order in which they came',
+    '%i of them are all answered 200 within their time, in the order in which they came [D1.4]',
     async (count) => {
       const card = await world.card('hsa');
       const sessions = await sessionsOf(card, count);
@@ -166,7 +166,7 @@ describe('the lines', () => {
     enter(turns, 'modest', 'card');
   });
 
-  it('tell at once whoever cannot be answered in time', async () => {
+  it('tell at once whoever cannot be answered in time [D1.4]', async () => {
     const turns = openPaymentTurns();
     const others = Array.from({ length: 20 }, () => enter(turns, 'a', 'card'));
     const last = enter(turns, 'a', 'card');

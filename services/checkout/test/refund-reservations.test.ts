@@ -44,7 +44,7 @@ const reserve = (
   });
 
 describe('taking a refund out of what remains', () => {
-  it('gives each card back what it paid, lowers the rest, and says so in one event', async () => {
+  it('gives each card back what it paid, lowers the rest, and says so in one event [EVT-1, SREF-5]', async () => {
     const session = await paidSession();
     const reserved = await reserve(session);
     expect(reserved.cards.map((card) => card.amountCents).sort()).toEqual([4_000, 6_000]);
@@ -82,7 +82,7 @@ describe('taking a refund out of what remains', () => {
     expect((await loadSession(world.database, world.scope, session.id))?.amountRefundedCents).toBe(0);
   });
 
-  it('never gives back more than was captured, in 200 refunds at once', async () => {
+  it('never gives back more than was captured, in 200 refunds at once [D6.5]', async () => {
     const session = await paidSession();
     const answers = await Promise.allSettled(
       Array.from({ length: 200 }, () => reserve(session, { amount: cents(100) })),
@@ -93,7 +93,7 @@ describe('taking a refund out of what remains', () => {
     expect(given).toBeLessThanOrEqual(100);
   });
 
-  it('gives a failed card’s part back to the rest, once', async () => {
+  it('gives a failed card’s part back to the rest, once [D6.5]', async () => {
     const session = await paidSession();
     const refundId = newId('refund');
     const { cards } = await reserve(session, {}, refundId);
@@ -124,7 +124,7 @@ describe('taking a refund out of what remains', () => {
     expect([...taxAfter, await refundedTax()]).toEqual([1_000, 1_000, 0]);
   });
 
-  it('closes an id that nothing is reserved under: a reservation that comes later is refused', async () => {
+  it('closes an id that nothing is reserved under: a reservation that comes later is refused [D14.43]', async () => {
     const session = await paidSession();
     const refundId = newId('refund');
     for (const keepReserved of [true, false]) {
@@ -216,7 +216,7 @@ describe('taking a refund out of what remains', () => {
     await expect(reserve(unpaid)).rejects.toMatchObject({ code: 'checkout_session_not_captured' });
   });
 
-  it('keeps the ledger balanced with the records', async () => {
+  it('keeps the ledger balanced with the records [D6.6]', async () => {
     const session = await paidSession();
     const refundId = newId('refund');
     await reserve(session, { amount: cents(700) }, refundId);

@@ -40,7 +40,7 @@ async function renewalAfter(
   return (await loadSession(world.database, world.scope, sessionId))?.renewalAsOf?.getTime();
 }
 
-it('a session shows when the subscription that it sold renews next, and nothing once it does not', async () => {
+it('a session shows when the subscription that it sold renews next, and nothing once it does not [D14.38]', async () => {
   const { id } = await world.session();
   expect(await renewalAfter(id, { status: 'active' })).toBe(monthEnd);
   expect(await renewalAfter(id, { status: 'active', cancelAtPeriodEnd: true })).toBeUndefined();

@@ -14,7 +14,7 @@ afterAll(() => world.close());
 describe('the state table', () => {
   for (const from of sessionStates.states) {
     for (const to of sessionStates.states.filter((state) => state !== from)) {
-      test(`${from} to ${to} is ${sessionStates.canMove(from, to) ? 'allowed' : 'refused'} by code and trigger alike`, async () => {
+      test(`${from} to ${to} is ${sessionStates.canMove(from, to) ? 'allowed' : 'refused'} by code and trigger alike [STATE-1]`, async () => {
         const { id } = await world.session();
         await world.test.admin('alter table checkout.sessions disable trigger guard_session');
         await world.test.admin('update checkout.sessions set status = $2 where id = $1', [id, from]);
@@ -202,7 +202,7 @@ describe('money', () => {
     await expect(copyLine(id)).rejects.toMatchObject({ constraint: 'session_split_is_final' });
   });
 
-  test('refuses, at commit, a session whose lines do not sum to it', async () => {
+  test('refuses, at commit, a session whose lines do not sum to it [D6.1]', async () => {
     const { id } = await world.session({
       lines: [line({ unitAmount: 100, class: 'vision' }), line({ unitAmount: 200 })],
     });

@@ -97,7 +97,7 @@ describe('a customer and their card at the processor', () => {
 
 describe('a card that is set up', () => {
   it.each(['setup_intents.create', 'setup_intents.confirm'])(
-    'does not wait a day for an error of %s that the processor has stored: the next request moves on to a new key',
+    'does not wait a day for an error of %s that the processor has stored: the next request moves on to a new key [D14.33]',
     async (call) => {
       const { session, card } = await setupSession();
       const { charging, keys } = noted();
@@ -110,7 +110,7 @@ describe('a card that is set up', () => {
   );
 
   it.each(['drop_before', 'drop_after', 'in_progress'])(
-    'is asked for again under the same key when nobody knows what became of it: %s',
+    'is asked for again under the same key when nobody knows what became of it: %s [D14.33]',
     async (kind) => {
       const { session, card } = await setupSession();
       const { charging, keys } = noted();

@@ -30,7 +30,7 @@ const sell = (card: PaymentMethod & { customerId: string }, subscriptionData: ob
   });
 
 describe('a session that sells a subscription', () => {
-  it('says when the subscription renews: at the end of its first period, or of its trial', async () => {
+  it('says when the subscription renews: at the end of its first period, or of its trial [D14.38]', async () => {
     const card = await world.card('hsa');
     const [monthly, trial] = [await sell(card), await sell(card, { trialPeriodDays: 14 })];
     const month = new Date(start);
@@ -41,7 +41,7 @@ describe('a session that sells a subscription', () => {
     expect(messageOf(world.scope, paid).renewalAsOfMs).toBe(BigInt(start.getTime() + 14 * day));
   });
 
-  it('says nothing of a renewal that will not be', async () => {
+  it('says nothing of a renewal that will not be [D14.38]', async () => {
     const card = await world.card('hsa');
     const atPeriodEnd = await sell(card, { cancelAtPeriodEnd: true });
     const earlier = await sell(card, { cancelAtMs: BigInt(start.getTime() + day) });
@@ -49,7 +49,7 @@ describe('a session that sells a subscription', () => {
     expect((await pay(earlier, card)).renewalAsOf).toBeNull();
   });
 
-  it('names a subscription and an invoice only when there are such: not after a declined card', async () => {
+  it('names a subscription and an invoice only when there are such: not after a declined card [D14.37]', async () => {
     const [declined, hsa] = [await world.card('declined'), await world.card('hsa')];
     const session = await sell(declined);
     const open = messageOf(world.scope, await pay(session, declined));
@@ -58,7 +58,7 @@ describe('a session that sells a subscription', () => {
     expect(complete).toMatchObject({ status: 'complete', subscriptionId: expect.any(String) });
   });
 
-  it('is named as an invoice by the intent that has paid it, and not by one that was declined', async () => {
+  it('is named as an invoice by the intent that has paid it, and not by one that was declined [D14.37]', async () => {
     const [declined, hsa] = [await world.card('declined'), await world.card('hsa')];
     const session = await sell(declined);
     await pay(session, declined);

@@ -33,7 +33,7 @@ async function waitsUntilLookedAt(session: Session, card: PaymentMethod, differs
   expect(left).toEqual([{ status: 'unknown', intent: 'processing' }]);
 }
 
-describe('a charge that is not what was asked for is nobody’s success: it waits, and is told as an error', () => {
+describe('a charge that is not what was asked for is nobody’s success: it waits, and is told as an error [D14.53]', () => {
   it.each([
     ['another amount', { amountCents: 3_999 }],
     ['a part of the money', { amountReceivedCents: 3_999 }],
@@ -73,7 +73,7 @@ describe('a processor that refuses us and not the card has decided nothing', () 
   });
 });
 
-describe('a hold that is not what was asked for', () => {
+describe('a hold that is not what was asked for [D14.53]', () => {
   it.each([
     ['of a part of the money', { amountCapturableCents: 2_999 }],
     ['already captured', { kind: 'succeeded', amountReceivedCents: 3_000, amountCapturableCents: 0 }],

@@ -45,7 +45,7 @@ describe('the database holds the state tables', () => {
     ['refunds', 'guard_refund', refundStates],
     ['refund_items', 'guard_refund_item', itemStates],
     ['refund_attempts', 'guard_refund_attempt', attemptStates],
-  ] as const)('the guard of %s allows exactly the moves of the domain', async (name, trigger, table) => {
+  ] as const)('the guard of %s allows exactly the moves of the domain [STATE-1]', async (name, trigger, table) => {
     const states: readonly string[] = table.states;
     const canMove = table.canMove as (from: string, to: string) => boolean;
     for (const from of states) {
@@ -75,7 +75,7 @@ describe('the database holds the money', () => {
     await expect(book(entry('m1', 'refunds', 5, `'refunds_payable'`))).rejects.toThrow(/duplicate key/);
   });
 
-  it('refuses sides that are booked one by one and do not balance', async () => {
+  it('refuses sides that are booked one by one and do not balance [D6.6]', async () => {
     await expect(
       place.admin(
         `insert into refunds.ledger_entries values ${entry('t1', 'refunds', 5)}, ${entry('t1', 'refunds_payable', -4)}`,

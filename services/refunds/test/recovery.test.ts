@@ -87,7 +87,7 @@ describe('a checkout whose answer was lost', () => {
 describe('a reservation that is lost on its way', () => {
   const reservedOf = (session: PaidSession) => on.checkout.refundedOf(session.cards[0]?.paymentIntentId ?? '');
 
-  it('takes nothing out of the rest when it comes in after the refund was refused', async () => {
+  it('takes nothing out of the rest when it comes in after the refund was refused [D14.43]', async () => {
     const scope = someScope();
     const session = await on.paid(scope, { hsa: 2_000 });
     const request = { sessionId: session.id, instruction: { amountCents: 600n }, idempotency: under('k') };
@@ -107,7 +107,7 @@ describe('a reservation that is lost on its way', () => {
     expect(reservedOf(session)).toBe(0n);
   });
 
-  it('is the refund after all when it comes in before the refusal is final', async () => {
+  it('is the refund after all when it comes in before the refusal is final [D14.43]', async () => {
     const scope = someScope();
     const session = await on.paid(scope, { hsa: 2_000 });
     const methods = [{ paymentMethodId: session.cards[0]?.paymentMethodId ?? '', amountCents: 600n }];
@@ -222,7 +222,7 @@ describe('a processor that has a refund of another amount', () => {
 });
 
 describe('a refund that does not go through', () => {
-  it('is refused by the processor: the rest grows again, and nothing is owed', async () => {
+  it('is refused by the processor: the rest grows again, and nothing is owed [D6.5]', async () => {
     const scope = someScope();
     const session = await on.paid(scope, { hsa: 2_000 });
     // Checkout believes in more than the processor has: the refusal is definite.
@@ -243,7 +243,7 @@ describe('a refund that does not go through', () => {
     expect(movements).toEqual([{ sum: '0' }]);
   });
 
-  it('is sent back by the bank after it went through, which a later look finds out', async () => {
+  it('is sent back by the bank after it went through, which a later look finds out [D14.6]', async () => {
     const scope = someScope();
     const session = await on.paid(scope, { refund_fails: 2_000 });
     const { refund } = await on.refunds.refundSession({ sessionId: session.id }, on.as(scope));
@@ -254,7 +254,7 @@ describe('a refund that does not go through', () => {
     expect(await books(on, scope)).toMatchObject({ refunds: 0, refunds_payable: 0 });
   });
 
-  it('goes through for less when one card of two does not take its part', async () => {
+  it('goes through for less when one card of two does not take its part [D14.7]', async () => {
     const scope = someScope();
     const session = await on.paid(scope, { hsa: 1_500, refund_fails: 400 });
     const { refund } = await on.refunds.refundSession({ sessionId: session.id }, on.as(scope));
@@ -284,7 +284,7 @@ describe('a refund that does not go through', () => {
 });
 
 describe('the helper that settles a refund', () => {
-  it('makes a pending one go through', async () => {
+  it('makes a pending one go through [RUN-4]', async () => {
     const scope = someScope();
     const session = await on.paid(scope, { refund_pending: 2_000 });
     const { refund } = await on.refunds.refundSession({ sessionId: session.id }, on.as(scope));
@@ -295,7 +295,7 @@ describe('the helper that settles a refund', () => {
     expect(await eventsOf(on, id)).toEqual(['refund.created', 'refund.updated']);
   });
 
-  it.each(['refund_pending', 'hsa'] as const)('makes one fail that was paid by %s', async (card) => {
+  it.each(['refund_pending', 'hsa'] as const)('makes one fail that was paid by %s [RUN-4]', async (card) => {
     const scope = someScope();
     const session = await on.paid(scope, { [card]: 2_000 });
     const { refund } = await on.refunds.refundSession({ sessionId: session.id }, on.as(scope));
@@ -321,7 +321,7 @@ describe('the helper that settles a refund', () => {
 });
 
 describe('live mode without a processor', () => {
-  it('is refused before anything is written, after what is wrong with the request itself', async () => {
+  it('is refused before anything is written, after what is wrong with the request itself [D14.44]', async () => {
     const scope = { ...someScope(), testMode: false };
     const session = await on.paid({ ...scope, testMode: true }, { hsa: 2_000 });
     const ask = (sessionId: string, amountCents: bigint) =>

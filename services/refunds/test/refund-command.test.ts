@@ -36,7 +36,7 @@ const command = (scope: { accountId: string; testMode: boolean }, sessionId: str
   });
 
 describe("billing's word that money is to be returned", () => {
-  it('is carried out once per operation id, however often it comes', async () => {
+  it('is carried out once per operation id, however often it comes [D14.4]', async () => {
     const scope = someScope();
     const session = await on.paid(scope, { hsa: 2_000 });
     const woken: DueWork[] = [];

@@ -8,7 +8,7 @@ beforeAll(async () => {
 afterAll(() => on.close());
 
 describe('refunding a session', () => {
-  it('answers a pending refund and the session, and then gives the money back once', async () => {
+  it('answers a pending refund and the session, and then gives the money back once [REF-2, EVT-3]', async () => {
     const scope = someScope();
     const session = await on.paid(scope, { hsa: 4_000 });
     const answer = await on.refunds.refundSession(
@@ -37,7 +37,7 @@ describe('refunding a session', () => {
     expect(await books(on, scope)).toEqual({ refunds: 1_500, refunds_payable: 0, processor_balance: -1_500 });
   });
 
-  it('gives each card its part of a split session', async () => {
+  it('gives each card its part of a split session [SREF-3, D13.8]', async () => {
     const scope = someScope();
     const session = await on.paid(scope, { hsa: 3_000, credit: 1_200 });
     const { refund } = await on.refunds.refundSession({ sessionId: session.id }, on.as(scope));
@@ -191,13 +191,14 @@ describe('an Idempotency-Key on a session refund', () => {
 });
 
 describe('POST /v1/refunds', () => {
-  it('refunds the whole of a payment intent when no amount is given', async () => {
+  it('refunds the whole of a payment intent when no amount is given [REF-3, REF-4, REF-5]', async () => {
     const scope = someScope();
     const session = await on.paid(scope, { hsa: 2_000, credit: 900 });
     const paymentIntentId = session.cards[1]?.paymentIntentId ?? '';
     const refund = await on.refunds.createRefund({ paymentIntentId, reason: 'duplicate' }, on.as(scope));
     expect(refund).toMatchObject({ amountCents: 900n, reason: 'duplicate', paymentIntentId, status: 'pending' });
     await untilStatus(on, scope, refund.refundId, 'succeeded');
+    expect(await eventsOf(on, refund.refundId)).toEqual(['refund.created', 'refund.updated']);
   });
 
   it('names the body when nobody knows the payment intent', async () => {
@@ -253,7 +254,7 @@ describe('a refund', () => {
     expect(replaced).toMatchObject({ metadata: { b: '2' }, reason: 'damaged' });
   });
 
-  it('is previewed without anything being kept', async () => {
+  it('is previewed without anything being kept [SREF-6]', async () => {
     const scope = someScope();
     const session = await on.paid(scope, { hsa: 2_000, credit: 500 });
     const request = { sessionId: session.id, instruction: { amountCents: 2_100n } };

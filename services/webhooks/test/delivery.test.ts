@@ -33,7 +33,7 @@ const verify = (secret: string, at: number) => {
 };
 
 describe('a delivered event', () => {
-  it('is sent once, signed, with the body of the event', async () => {
+  it('is sent once, signed, with the body of the event [HOOK-1]', async () => {
     const scope = someScope();
     const { secret } = await on.endpoint(scope, shop.url, ['refund.created']);
     const event = refundEvent(scope);
@@ -53,7 +53,7 @@ describe('a delivered event', () => {
     expect(await rowsOf(on, 'attempts', scope)).toEqual([]);
   });
 
-  it('goes to every endpoint of its account and mode that wants its type, and to no other', async () => {
+  it('goes to every endpoint of its account and mode that wants its type, and to no other [D1.11]', async () => {
     const [scope, other] = [someScope(), someScope()];
     const live = { ...scope, testMode: false };
     const paths = async (where: typeof scope, path: string, events: string[]) =>
@@ -82,7 +82,7 @@ describe('a delivered event', () => {
 });
 
 describe('during a roll', () => {
-  it('verifies with the old secret alone, which signs first, and with the new one', async () => {
+  it('verifies with the old secret alone, which signs first, and with the new one [D1.11]', async () => {
     const scope = someScope();
     const { webhookId, secret: old } = await on.endpoint(scope, shop.url);
     const { signingSecret: fresh } = await rollSecret(on.webhooks, scope, webhookId);

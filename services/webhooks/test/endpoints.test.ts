@@ -46,7 +46,7 @@ const as = (scope: Scope) => ({ caller: gateway.callerFor(scope) });
 const ids = (list: { webhooks: { webhookId: string }[] }) => list.webhooks.map(({ webhookId }) => webhookId);
 
 describe('an endpoint', () => {
-  it('beyond the thousandth of an account and mode is refused, until one is deleted', async () => {
+  it('beyond the thousandth of an account and mode is refused, until one is deleted [D14.61]', async () => {
     const scope = someScope();
     await on.admin(
       `insert into webhooks.endpoints (account_id, test_mode, id, url, events, status, created_at)
@@ -76,7 +76,7 @@ describe('an endpoint', () => {
     expect(listed.map(({ signingSecret }) => signingSecret)).toEqual([undefined]);
   });
 
-  it('may have the URL of another, and wants every type when none is named', async () => {
+  it('may have the URL of another, and wants every type when none is named [D13.9]', async () => {
     const scope = someScope();
     const one = await webhooks.createEndpoint({ url: shop.url }, as(scope));
     const two = await webhooks.createEndpoint({ url: shop.url, events: ['*', 'refund.created'] }, as(scope));
@@ -84,7 +84,7 @@ describe('an endpoint', () => {
     expect(ids(await webhooks.listEndpoints({}, as(scope)))).toEqual([two.webhookId, one.webhookId]);
   });
 
-  it('keeps well-formed types that Eligo does not emit, each once', async () => {
+  it('keeps well-formed types that Eligo does not emit, each once [D14.22]', async () => {
     const events = ['partner.updated', 'refund.created', 'refund.created'];
     const made = await webhooks.createEndpoint({ url: shop.url, events }, as(someScope()));
     expect(made.events).toEqual(['partner.updated', 'refund.created']);

@@ -21,7 +21,7 @@ describe("an endpoint's health", () => {
     expect(health).toMatchObject({ openUntil: null, failingSince: start });
   });
 
-  it('is given up after five days without one success, counted from the first failure', () => {
+  it('is given up after five days without one success, counted from the first failure [HOOK-1]', () => {
     const failing = healthAfter(healthy, 1, start);
     const later = (ms: number) => new Date(start.getTime() + ms);
     expect(isGivenUp(healthAfter(failing, 1, later(disableAfterMs - 1)), later(disableAfterMs - 1))).toBe(false);

@@ -82,7 +82,7 @@ describe('a webhook cannot reach inside', () => {
     expect(literals.length + names.length + Object.keys(resolved).length).toBeGreaterThanOrEqual(60);
   });
 
-  it.each([...literals, ...names, ...Object.keys(resolved)])('refuses %s before connecting', async (host) => {
+  it.each([...literals, ...names, ...Object.keys(resolved)])('refuses %s before connecting [HOOK-1]', async (host) => {
     const poster = posterWith({ ...resolved, 'ip6-localhost': ['::1'] });
     for (const scheme of ['https', 'http']) {
       const url = `${scheme}://${host}:${port}/`;

@@ -328,7 +328,7 @@ describe('asking for an event again', () => {
     expect(await rowsOf(on, 'events', scope)).toEqual([]);
   });
 
-  it('works for a receiver that was disabled and is enabled again by an update', async () => {
+  it('works for a receiver that was disabled and is enabled again by an update [D13.9]', async () => {
     const scope = someScope();
     const { webhookId } = await on.endpoint(scope, shop.url);
     shop.answerWith((_request, response) => void response.writeHead(410).end());

@@ -5,7 +5,7 @@ import { attemptDelaysMs, nextDelayMs, retryAfterMs } from '../src/domain/schedu
 const now = new Date('2026-03-01T12:00:00.000Z');
 
 describe('the schedule of attempts', () => {
-  it('is at once, 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h', () => {
+  it('is at once, 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h [HOOK-1]', () => {
     const seconds = attemptDelaysMs.map((ms) => ms / 1000);
     expect(seconds).toEqual([0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400]);
   });

@@ -12,7 +12,7 @@ describe('signatures (Standard Webhooks 1.0.0)', () => {
     );
   });
 
-  it('verifies with the reference library for any JSON body, under each key of a roll, the old one first', () => {
+  it('verifies with the reference library for any JSON body, under each key of a roll, the old one first [HOOK-1]', () => {
     const [old, fresh] = [newSigningSecret(), newSigningSecret()];
     fc.assert(
       fc.property(fc.json(), (json) => {

@@ -52,14 +52,14 @@ describe('a subscription from a completed session', () => {
     expect(invoice).toMatchObject({ status: 'paid', totalCents: 3_000, amountPaidCents: 3_000, paidAt: start });
   });
 
-  it('is trialing when it begins with a trial, with an invoice of 0', () => {
+  it('is trialing when it begins with a trial, with an invoice of 0 [D14.19]', () => {
     const trial = newSubscription({ ...sold, trialDays: 14 });
     expect(trial.subscription).toMatchObject({ status: 'trialing', trialStart: start });
     expect(trial.subscription.trialEnd?.toISOString()).toBe('2026-04-15T00:00:00.000Z');
     expect(trial.invoice).toMatchObject({ status: 'paid', totalCents: 0, paymentIntentId: null });
   });
 
-  it('leaves lines that are paid once out of its items', () => {
+  it('leaves lines that are paid once out of its items [D14.19]', () => {
     const [recurring] = sold.lines;
     if (recurring === undefined) throw new Error('a recurring line');
     const once = { ...recurring, priceId: newId('price'), recurring: null };
@@ -68,11 +68,11 @@ describe('a subscription from a completed session', () => {
 });
 
 describe('canceling a subscription', () => {
-  it('ends it now, with no refund unless one is asked for', () => {
+  it('ends it now, with no refund unless one is asked for [SUB-2]', () => {
     expect(cancel({})).toMatchObject({ subscription: { status: 'canceled', canceledAt: start }, refundCents: 0 });
   });
 
-  it('leaves it as it is until the end of its period when asked to', () => {
+  it('leaves it as it is until the end of its period when asked to [SUB-3]', () => {
     expect(cancel({ atPeriodEnd: true }).subscription).toMatchObject({
       status: 'active',
       cancelAtPeriodEnd: true,
@@ -80,7 +80,7 @@ describe('canceling a subscription', () => {
     });
   });
 
-  it('refunds all that the latest invoice was paid with', () => {
+  it('refunds all that the latest invoice was paid with [SUB-6]', () => {
     expect(cancel({ refund: 'full' }).refundCents).toBe(3_000);
   });
 
@@ -90,11 +90,11 @@ describe('canceling a subscription', () => {
     ['2026-04-21T12:00:00.000Z', 950],
     ['2026-05-01T00:00:00.000Z', 0],
     ['2026-06-01T00:00:00.000Z', 0],
-  ])('refunds what is unused at %s, rounded down', (at, amount) => {
+  ])('refunds what is unused at %s, rounded down [SUB-6, D14.3]', (at, amount) => {
     expect(cancel({ refund: 'prorated' }, new Date(at)).refundCents).toBe(amount);
   });
 
-  it.each([null, 0, -1])('refuses a custom refund of %s at refund_amount', (amount) => {
+  it.each([null, 0, -1])('refuses a custom refund of %s at refund_amount [SUB-6]', (amount) => {
     const custom = { refund: 'custom' as const, refundAmountCents: amount === null ? null : cents(amount) };
     expect(() => cancel(custom)).toThrow(
       expect.objectContaining({
@@ -109,7 +109,7 @@ describe('canceling a subscription', () => {
     );
   });
 
-  it('refuses a refund together with an end that is still to come', () => {
+  it('refuses a refund together with an end that is still to come [D14.2]', () => {
     expect(() => cancel({ atPeriodEnd: true, refund: 'full' })).toThrow(
       expect.objectContaining({ violations: [expect.objectContaining({ loc: ['body', 'subscription', 'refund'] })] }),
     );

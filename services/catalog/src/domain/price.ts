@@ -67,7 +67,7 @@ export type MutablePriceFields = Pick<Price, 'active' | 'description' | 'lookupK
 
 const clearablePriceFields = ['description', 'lookup_key', 'hsa_fsa_eligibility', 'metadata'] as const;
 
-/** The price's own class or, where that is unset, its product's (interface, Price rules). */
+/** The price's own class or, where that is unset, its product's (PRICE-5). */
 export function effectiveEligibility(price: Price): EligibilityClass | null {
   return price.hsaFsaEligibility ?? (price.productEligibilityKey === '' ? null : price.productEligibilityKey);
 }

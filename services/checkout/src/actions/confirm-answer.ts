@@ -40,7 +40,7 @@ export function refusalAnswer(failure: Failure): StoredAnswer {
   return { status: failure.status, body: Buffer.from(toBinary(FailureDetailSchema, failureToDetail(failure))) };
 }
 
-/** The answer to a decline: terminal, 402 (interface, Errors 5). */
+/** The answer to a decline: terminal, 402 (ERR-10). */
 export function confirmRefusal(verdict: Exclude<ProcessorVerdict, { kind: 'succeeded' }>): StoredAnswer {
   return refusalAnswer(declineFailure(verdict));
 }

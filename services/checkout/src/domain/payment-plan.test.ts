@@ -21,11 +21,11 @@ describe('dividing a session between a shopper’s cards', () => {
     });
   });
 
-  it('puts an eligible part under 50 cents wholly on the other card', () => {
+  it('puts an eligible part under 50 cents wholly on the other card [D6.3]', () => {
     expect(planPayment(of(1_000, 49), [hsa, credit])).toMatchObject({ healthCents: 0, otherCents: 1_000 });
   });
 
-  it('puts the whole session on the other card when the rest is under 50 cents', () => {
+  it('puts the whole session on the other card when the rest is under 50 cents [D6.3]', () => {
     expect(planPayment(of(1_000, 951), [hsa, credit])).toMatchObject({ healthCents: 0, otherCents: 1_000 });
   });
 
@@ -50,7 +50,7 @@ describe('dividing a session between a shopper’s cards', () => {
     });
   });
 
-  it('only holds what is on a health card while a letter is pending', () => {
+  it('only holds what is on a health card while a letter is pending [D6.2]', () => {
     expect(planPayment(of(1_000, 600, true), [hsa, credit])).toMatchObject({ holdsOnly: true });
   });
 
@@ -72,7 +72,7 @@ describe('dividing a session between a shopper’s cards', () => {
     expect(() => planPayment(of(49, 49), [hsa])).toThrow(expect.objectContaining({ code: 'checkout_amount_too_low' }));
   });
 
-  it('never puts anything ineligible on a health card, and sums to the total, for any cart', () => {
+  it('never puts anything ineligible on a health card, and sums to the total, for any cart [D6.3]', () => {
     const cart = fc.nat(1_000_000).chain((total) => fc.tuple(fc.constant(total), fc.nat(total), fc.boolean()));
     const cards = fc.subarray([hsa, credit], { minLength: 1 });
     fc.assert(
@@ -107,14 +107,14 @@ describe('the next step of a payment on two cards', () => {
     otherRelease: undefined,
   };
 
-  it('authorizes the health card, charges the other, captures the hold, and is done', () => {
+  it('authorizes the health card, charges the other, captures the hold, and is done [D6.2]', () => {
     expect(nextStep(begun)).toBe('authorize_health');
     expect(nextStep({ ...begun, health: 'succeeded' })).toBe('pay_other');
     expect(nextStep({ ...begun, health: 'succeeded', other: 'succeeded' })).toBe('capture_health');
     expect(nextStep({ ...begun, health: 'succeeded', other: 'succeeded', healthCapture: 'done' })).toBe('complete');
   });
 
-  it('lets the health card go when the other is declined, and only then fails', () => {
+  it('lets the health card go when the other is declined, and only then fails [D6.2]', () => {
     expect(nextStep({ ...begun, health: 'succeeded', other: 'declined' })).toBe('release_health');
     expect(nextStep({ ...begun, health: 'succeeded', other: 'declined', healthRelease: 'pending' })).toBe(
       'wait_for_processor',

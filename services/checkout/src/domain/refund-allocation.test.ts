@@ -38,7 +38,7 @@ function session(lines: ReturnType<typeof line>[]): RefundableSession {
 describe('allocating a refund', () => {
   const split = session([line('a', 'health', 1_000), line('b', 'other', 3_000), line('c', 'health', 500)]);
 
-  it('gives all that remains back to the cards that paid it when nothing is asked for', () => {
+  it('gives all that remains back to the cards that paid it when nothing is asked for [SREF-2]', () => {
     const all = allocateRefund(split, nothing);
     expect(all.amount).toBe(4_500);
     expect(all.cards).toEqual([
@@ -47,7 +47,7 @@ describe('allocating a refund', () => {
     ]);
   });
 
-  it('takes the rest of one card for its part, and the components with the last of it', () => {
+  it('takes the rest of one card for its part, and the components with the last of it [D14.45]', () => {
     const both = session([line('a', 'health', 1_000, 0, { tax: 80 }), line('b', 'other', 3_000, 0, { tax: 240 })]);
     const [health, other] = both.cards;
     const lines = both.lines.map((one) => (one.id === 'a' ? one : { ...one, paymentIntentId: null }));
@@ -89,7 +89,7 @@ describe('allocating a refund', () => {
     expect(one.lines).toEqual([{ lineId: 'b', paymentIntentId: 'other', amount: 700 }]);
   });
 
-  it('moves what exceeds a line to other lines of the same card', () => {
+  it('moves what exceeds a line to other lines of the same card [D1.10]', () => {
     const more = allocateRefund(split, { ...nothing, entries: [{ priceId: 'price_a', amount: cents(1_200) }] });
     expect(more.lines).toEqual([
       { lineId: 'a', paymentIntentId: 'health', amount: 1_000 },
@@ -97,7 +97,7 @@ describe('allocating a refund', () => {
     ]);
   });
 
-  it('never takes from one card what exceeds the other', () => {
+  it('never takes from one card what exceeds the other [D1.10]', () => {
     const entries = [{ priceId: 'price_a', amount: cents(1_501) }];
     expect(() => allocateRefund(split, { ...nothing, entries })).toThrow(
       expect.objectContaining({ code: 'refund_amount_exceeds_remaining' }),
@@ -130,7 +130,7 @@ describe('allocating a refund', () => {
     ]);
   });
 
-  it('adds up entries of one price, takes 0 as legal and nets a negative one', () => {
+  it('adds up entries of one price, takes 0 as legal and nets a negative one [D1.10]', () => {
     const entries = [
       { priceId: 'price_b', amount: cents(500) },
       { priceId: 'price_b', amount: cents(300) },
@@ -140,7 +140,7 @@ describe('allocating a refund', () => {
     expect(allocateRefund(split, { ...nothing, entries }).amount).toBe(700);
   });
 
-  it('adds tax to the lines and takes the discount away, within what was captured of each', () => {
+  it('adds tax to the lines and takes the discount away, within what was captured of each [SREF-1, D13.1]', () => {
     const taxed = session([line('a', 'health', 1_100, 0, { tax: 100 })]);
     const entries = [{ priceId: 'price_a', amount: cents(500) }];
     expect(allocateRefund(taxed, { ...nothing, entries, tax: cents(50) })).toMatchObject({ amount: 550, tax: 50 });
@@ -158,7 +158,7 @@ describe('allocating a refund', () => {
     );
   });
 
-  it('takes components alone for the refund', () => {
+  it('takes components alone for the refund [D13.1]', () => {
     const taxed = session([line('a', 'health', 1_100, 0, { tax: 100 })]);
     expect(allocateRefund(taxed, { ...nothing, tax: cents(100) })).toMatchObject({ amount: 100, tax: 100 });
   });
@@ -216,7 +216,7 @@ describe('allocating a refund', () => {
     expect(cards).toEqual([{ paymentIntentId: 'health', amount: 100 }]);
   });
 
-  it('gives back what remains where at most an amount is asked for', () => {
+  it('gives back what remains where at most an amount is asked for [D14.40]', () => {
     expect(allocateRefund(split, { ...nothing, amount: cents(300), atMost: true }).amount).toBe(300);
     expect(allocateRefund(split, { ...nothing, amount: cents(9_999), atMost: true }).amount).toBe(4_500);
     const empty = session([{ ...line('a', 'health', 1_000), refundedCents: cents(1_000) }]);
@@ -225,7 +225,7 @@ describe('allocating a refund', () => {
     );
   });
 
-  it('takes payment_methods alone for the refund, and never the whole of what remains', () => {
+  it('takes payment_methods alone for the refund, and never the whole of what remains [D14.41]', () => {
     const methods = [{ paymentMethodId: 'card_other', amount: cents(100) }];
     expect(allocateRefund(split, { ...nothing, methods })).toMatchObject({
       amount: 100,

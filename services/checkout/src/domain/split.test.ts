@@ -7,7 +7,7 @@ import { type Cart, type CartDiscount, type PricedLine, type Split, splitCart } 
 const c = cents;
 
 describe('discounts (decisions 13)', () => {
-  test('a percentage is rounded half a cent up on the sum, and spread by the largest remainder', () => {
+  test('a percentage is rounded half a cent up on the sum, and spread by the largest remainder [D13.2]', () => {
     const split = splitCart(cart({ lines: [line(333), line(333), line(333)], discounts: [percent(10)] }));
     // 99.9 cents, so 100: one line takes the odd cent.
     expect(split.discountCents).toEqual([100]);
@@ -15,19 +15,19 @@ describe('discounts (decisions 13)', () => {
     expect(splitCart(cart({ lines: [line(5)], discounts: [percent(10)] })).discountCents).toEqual([1]);
   });
 
-  test('restricted ones come first, whatever the order listed, each on what the earlier ones left', () => {
+  test('restricted ones come first, whatever the order listed, each on what the earlier ones left [D6.1]', () => {
     const lines = [line(1000, { productId: 'a' }), line(1000, { productId: 'b' })];
     const split = splitCart(cart({ lines, discounts: [percent(50), { ...percent(50), products: ['a'] }] }));
     expect(split.discountCents).toEqual([750, 500]);
     expect(split.lines.map((l) => l.discountCents)).toEqual([750, 500]);
   });
 
-  test('the same coupon may be listed several times', () => {
+  test('the same coupon may be listed several times [D1.5]', () => {
     const split = splitCart(cart({ lines: [line(1000)], discounts: [percent(10), percent(10)] }));
     expect(split.discountCents).toEqual([100, 90]);
   });
 
-  test('no line goes below zero: an amount takes at most what is left', () => {
+  test('no line goes below zero: an amount takes at most what is left [D1.5]', () => {
     const split = splitCart(cart({ lines: [line(300), line(200)], discounts: [amount(400), amount(400)] }));
     expect(split.discountCents).toEqual([400, 100]);
     expect(split.total.totalCents).toBe(0);
@@ -41,14 +41,14 @@ describe('discounts (decisions 13)', () => {
 });
 
 describe('shipping, tax and fees (decisions 6)', () => {
-  test('each fee is spread by itself over the net amounts', () => {
+  test('each fee is spread by itself over the net amounts [SESS-2]', () => {
     const lines = [line(100, { eligibilityClass: 'vision' }), line(100)];
     const split = splitCart(cart({ lines, feeCents: [c(1), c(1), c(1)] }));
     expect(split.lines.map((l) => l.feeCents)).toEqual([3, 0]);
     expect(split.total.eligibleCents).toBe(103);
   });
 
-  test('zero-priced lines share a tax evenly', () => {
+  test('zero-priced lines share a tax evenly [D1.5]', () => {
     const split = splitCart(cart({ lines: [line(0), line(0), line(0)], taxCents: c(10) }));
     expect(split.lines.map((l) => l.taxCents)).toEqual([4, 3, 3]);
   });
@@ -65,7 +65,7 @@ describe('shipping, tax and fees (decisions 6)', () => {
 });
 
 describe('eligibility', () => {
-  test('a letter line counts in the eligible amount and in no bucket', () => {
+  test('a letter line counts in the eligible amount and in no bucket [D13.2]', () => {
     const split = splitCart(
       cart({
         lines: [
@@ -104,7 +104,7 @@ test('amounts that cannot be counted exactly are a 422 at the line', () => {
   }
 });
 
-test('parts sum to wholes, no line is below zero, and the buckets are disjoint parts of the eligible amount: 100,000 carts', () => {
+test('parts sum to wholes, no line is below zero, and the buckets are disjoint parts of the eligible amount: 100,000 carts [D4.7]', () => {
   fc.assert(
     fc.property(anyCart(), (given) => {
       expectWhole(given, splitCart(given));
