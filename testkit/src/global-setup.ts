@@ -35,6 +35,19 @@ async function provideNatsServer(): Promise<void> {
   process.env.PATH = `${dirname(program)}${delimiter}${process.env.PATH ?? ''}`;
 }
 
+/**
+ * The server does not wait for the disk. Every commit still writes its log to the operating system before it answers, so killing the server loses
+ * nothing; only a crash of the machine would, and the data is removed after the run. The memory is for tests that fill tables with 100,000 rows: sorts
+ * for an index stay in it, as does most of a table. Workers beside a sort would only take a processor from the other test.
+ */
+const settings = {
+  fsync: 'off',
+  full_page_writes: 'off',
+  shared_buffers: '512MB',
+  maintenance_work_mem: '256MB',
+  max_parallel_maintenance_workers: '0',
+};
+
 async function startServers(): Promise<() => Promise<void>> {
   await provideNatsServer();
   const needed = { postgres: !process.env.ELIGO_TEST_POSTGRES_URL, nats: !process.env.ELIGO_TEST_NATS_URL };
@@ -43,7 +56,9 @@ async function startServers(): Promise<() => Promise<void>> {
   const home = testHome('run');
   const tell = (text: string) => console.error(`test servers: ${text}`);
   const [postgres, nats] = await Promise.all([
-    needed.postgres ? startPostgres(home, { password: randomBytes(16).toString('hex'), onTrouble: tell }) : undefined,
+    needed.postgres
+      ? startPostgres(home, { password: randomBytes(16).toString('hex'), onTrouble: tell, settings })
+      : undefined,
     needed.nats ? startNats(home, { configuration: openNatsConfiguration, onNews: tell, onTrouble: tell }) : undefined,
   ]);
   if (postgres) process.env.ELIGO_TEST_POSTGRES_URL = postgres.url;

@@ -18,12 +18,12 @@ import { listPrices } from '../src/store/price-list.ts';
 import { listProducts } from '../src/store/products.ts';
 import { listPromoCodes } from '../src/store/promo-codes.ts';
 import { listShippingRates } from '../src/store/shipping-rates.ts';
-import { seedWithoutTriggers } from './seed.ts';
+import { seedCatalog } from './growth-seed.ts';
 
 let read: { small: Readings; large: Readings };
 let refused: string[];
 beforeAll(async () => {
-  read = await readInSmallAndLarge({ service: catalogService, seed: seedWithoutTriggers, run });
+  read = await readInSmallAndLarge({ service: catalogService, seed: seedCatalog, run });
 }, 240_000);
 
 test('every statement is run, but for those that write by key what the database refuses of made-up values', () => {

@@ -45,7 +45,13 @@ const settings = {
 /** Starts the embedded Postgres on a free port of the loopback interface, and starts it again if it dies. */
 export async function startPostgres(
   home: Home,
-  options: { password: string; onTrouble: (text: string) => void; onRestarted?: (child: Child) => void },
+  options: {
+    password: string;
+    onTrouble: (text: string) => void;
+    onRestarted?: (child: Child) => void;
+    /** Settings of its own, over those that every embedded server has. */
+    settings?: Readonly<Record<string, string>>;
+  },
 ): Promise<PostgresServer> {
   const user = postgresUser();
   const place = await choosePlace(home, user);
@@ -69,7 +75,7 @@ export async function startPostgres(
         String(port),
         '-c',
         `unix_socket_directories=${socketFolder ?? ''}`,
-        ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+        ...Object.entries({ ...settings, ...options.settings }).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
       ],
       environment: { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' },
       folder: '/',
