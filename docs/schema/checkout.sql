@@ -1471,6 +1471,38 @@ $function$;
 alter function next_catalog_task() owner to eligo_finder;
 grant execute on function next_catalog_task() to eligo_checkout;
 
+CREATE OR REPLACE FUNCTION checkout.next_charge_work()
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  select least(
+    (select least(min(greatest(d.next_check_at, d.lease_until)), case when count(*) = 100 then max(d.next_check_at) end) from (
+      select a.next_check_at, a.lease_until from checkout.charge_attempts a
+       where a.status = 'sending' order by a.next_check_at limit 100) d),
+    (select least(min(greatest(d.next_check_at, d.lease_until)), case when count(*) = 100 then max(d.next_check_at) end) from (
+      select a.next_check_at, a.lease_until from checkout.charge_attempts a
+       where a.status = 'unknown' order by a.next_check_at limit 100) d),
+    (select least(min(greatest(d.next_check_at, d.lease_until + interval '60 seconds')),
+        case when count(*) = 100 then max(d.next_check_at) end) from (
+      select a.next_check_at, a.lease_until from checkout.charge_attempts a
+       where a.status = 'created' and a.driver <> 'invoice' and not (a.driver = 'page' and exists (
+         select from checkout.payment_plans p
+          where p.account_id = a.account_id and p.test_mode = a.test_mode and p.session_id = a.subject_id
+            and p.state in ('running', 'releasing')))
+       order by a.next_check_at limit 100) d),
+    (select least(min(greatest(d.next_check_at, d.lease_until)), case when count(*) = 100 then max(d.next_check_at) end) from (
+      select o.next_check_at, o.lease_until from checkout.intent_operations o
+       where o.status = 'pending' order by o.next_check_at limit 100) d),
+    (select least(min(greatest(d.next_check_at, d.lease_until)), case when count(*) = 100 then max(d.next_check_at) end) from (
+      select p.next_check_at, p.lease_until from checkout.payment_plans p
+       where p.state in ('running', 'releasing') order by p.next_check_at limit 100) d),
+    (select p.release_at from checkout.payment_plans p where p.state = 'awaiting_second_card' order by p.release_at limit 1))
+$function$;
+alter function next_charge_work() owner to eligo_finder;
+grant execute on function next_charge_work() to eligo_checkout;
+
 CREATE OR REPLACE FUNCTION checkout.next_due_session(after timestamp with time zone)
  RETURNS timestamp with time zone
  LANGUAGE sql

@@ -100,7 +100,7 @@ export const bugs: readonly Bug[] = [
     edits: [
       {
         file: 'services/checkout/src/service.ts',
-        find: "        { name: 'sweep-charges', everyMs: 1_000, run: (signal) => sweepCharges(charging, signal) },\n",
+        find: '        sweepDueCharges(charging),\n',
         replace: '',
       },
     ],

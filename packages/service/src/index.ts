@@ -36,4 +36,4 @@ export type { ServicePorts } from './running-service.ts';
 export { isCardNumber, scrub } from './scrub.ts';
 export { traceWork, type WorkKind } from './trace-work.ts';
 export { openTracing, type Tracing } from './tracing.ts';
-export { wakeJobAfterCommit } from './wake-job.ts';
+export { wakeJobAfterCommit, wakeJobsOf } from './wake-job.ts';

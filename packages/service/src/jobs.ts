@@ -107,7 +107,8 @@ class JobRunner {
   #schedule(at: number): void {
     clearTimeout(this.#timer);
     this.#nextAt = at;
-    this.#timer = setTimeout(() => void this.#loop(), Math.max(0, at - performance.now()));
+    // A timer drops fractions, and a run that starts early finds nothing due.
+    this.#timer = setTimeout(() => void this.#loop(), Math.ceil(Math.max(0, at - performance.now())));
   }
 
   async #loop(): Promise<void> {

@@ -14,7 +14,7 @@ import { renewals } from './consumers/renewals.ts';
 import { expireSessions } from './jobs/expire-sessions.ts';
 import { pruneOldRows } from './jobs/prune.ts';
 import { settleCatalogTasks } from './jobs/settle-catalog-tasks.ts';
-import { sweepCharges } from './jobs/sweep-charges.ts';
+import { sweepDueCharges } from './jobs/sweep-charges.ts';
 import type { Resources } from './resources.ts';
 import { chargingHandlers, type TestCards } from './rpc/charging.ts';
 import { customerHandlers } from './rpc/customers.ts';
@@ -59,7 +59,7 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
       ],
       consumers: [renewals],
       jobs: [
-        { name: 'sweep-charges', everyMs: 1_000, run: (signal) => sweepCharges(charging, signal) },
+        sweepDueCharges(charging),
         expireSessions(resources),
         settleCatalogTasks(resources, context.callerFor),
         pruneOldRows(database),

@@ -30,7 +30,7 @@ import {
   postponeCatalogTask,
 } from '../src/store/catalog-tasks.ts';
 import { abandonAttempt, claimAttempt, lockAttempt, postponeAttempt } from '../src/store/charge-attempts.ts';
-import { countChargeWork, dueChargeWork } from '../src/store/charge-work.ts';
+import { countChargeWork, dueChargeWork, nextChargeWorkInMs } from '../src/store/charge-work.ts';
 import { listCharges } from '../src/store/charges.ts';
 import { readCreationFacts } from '../src/store/creation-facts.ts';
 import {
@@ -275,6 +275,7 @@ async function runJobs({ database }: ChargingWorld): Promise<void> {
   await dueCatalogTasks(database, 10);
   await nextCatalogTaskInMs(database);
   await dueChargeWork(database, 10);
+  await nextChargeWorkInMs(database);
   await countChargeWork(database, 0);
   await withTx(database, null, (tx) => pruneSessionKeys(tx, 10));
   await withTx(database, null, (tx) => pruneKeys(tx, 10));

@@ -1,4 +1,5 @@
 import { type Scope, withTx } from '@eligo/postgres';
+import type { Job } from '@eligo/service';
 import { driveAttempt } from '../actions/drive-attempt.ts';
 import { drivePlan } from '../actions/drive-plan.ts';
 import { finishHold } from '../actions/finish-hold.ts';
@@ -7,7 +8,7 @@ import { takeOverAttempt } from '../actions/take-over-attempt.ts';
 import type { Charging } from '../charging.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
 import { findAttempt } from '../store/charge-attempts.ts';
-import { type DueWork, dueChargeWork } from '../store/charge-work.ts';
+import { type DueWork, dueChargeWork, nextChargeWorkInMs, sweepChargesJob } from '../store/charge-work.ts';
 import { claimOperation } from '../store/intent-operations.ts';
 import { claimPlan, lockLivePlan, savePlan } from '../store/payment-plans.ts';
 import { lockSession } from '../store/sessions.ts';
@@ -17,6 +18,20 @@ import { timeOnClock } from '../store/test-clocks.ts';
 const mostPerKind = 20;
 // At the same time: a processor that answers slowly must not make the sweep as slow as the sum of its answers.
 const atOnce = 8;
+
+// What another process gave back and did not live to sweep is found this late at the most.
+const longestPauseMs = 15_000;
+
+/** Sweeps when charge work falls due. At least once per lease it looks for leases that were taken since, and sleeps until the first of them ends. */
+export function sweepDueCharges(charging: Charging): Job {
+  return {
+    name: sweepChargesJob,
+    everyMs: Math.min(longestPauseMs, charging.budgets.leaseMs),
+    async run(signal) {
+      return (await sweepCharges(charging, signal)) || { dueInMs: await nextChargeWorkInMs(charging.database) };
+    },
+  };
+}
 
 /**
  * Goes on with what no process is working on any more: attempts whose outcome nobody knows, holds to capture or let go, plans in the middle.

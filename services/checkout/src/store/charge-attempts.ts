@@ -1,6 +1,7 @@
 import { type Database, type Db, type Scope, scoped, type Tx, writeOne } from '@eligo/postgres';
 import { centsFromInt64 } from '@eligo/values';
 import type { AttemptDriver, AttemptStatus, ChargeAttempt, Leg } from '../domain/charge-attempt.ts';
+import { wakeSweepAfterCommit } from './charge-work.ts';
 import { locksWanted, lockText } from './payment-locks.ts';
 
 interface AttemptRow {
@@ -292,6 +293,7 @@ export async function recordUnknown(
   attempt: Pick<ChargeAttempt, 'id' | 'epoch'>,
   nextCheckMs: number,
 ): Promise<void> {
+  wakeSweepAfterCommit(tx, nextCheckMs);
   await tx.execute(markUnknown, scope, [attempt.id, attempt.epoch, nextCheckMs]);
 }
 
@@ -308,6 +310,7 @@ export async function postponeAttempt(
   attempt: Pick<ChargeAttempt, 'id' | 'epoch'>,
   nextCheckMs: number,
 ): Promise<void> {
+  wakeSweepAfterCommit(tx, nextCheckMs);
   await tx.execute(postpone, scope, [attempt.id, attempt.epoch, nextCheckMs]);
 }
 

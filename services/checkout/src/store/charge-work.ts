@@ -1,4 +1,19 @@
-import { type Db, type Scope, unscoped } from '@eligo/postgres';
+import { type Db, type Scope, type Tx, unscoped } from '@eligo/postgres';
+import { wakeJobAfterCommit } from '@eligo/service';
+
+/** The job that finishes charge work. */
+export const sweepChargesJob = 'sweep-charges';
+
+// Whoever gives work back usually goes on with it at once, and a burst of commits takes one sweep.
+const soonestMs = 1_000;
+
+/**
+ * Has the sweep run when the work that this transaction gives back falls due. A transaction that takes a lease need not call it: the sweep looks
+ * at least once per lease, and then knows when the lease ends.
+ */
+export function wakeSweepAfterCommit(tx: Tx, inMs = 0): void {
+  wakeJobAfterCommit(tx, sweepChargesJob, Math.max(inMs, soonestMs));
+}
 
 /** A piece of charge work that no process is working on any more, in any account. */
 export interface DueWork {
@@ -20,6 +35,16 @@ export async function dueChargeWork(db: Db, mostPerKind: number): Promise<DueWor
     id,
     scope: { accountId: account_id, testMode: test_mode },
   }));
+}
+
+const next = unscoped<{ due_in_ms: number | null }>(
+  'checkout.next_charge_work',
+  'select extract(epoch from checkout.next_charge_work() - clock_timestamp())::float8 * 1000 as due_in_ms',
+);
+
+/** How long until charge work falls due, negative when some is; undefined when none waits and nobody holds a lease. */
+export async function nextChargeWorkInMs(db: Db): Promise<number | undefined> {
+  return (await db.row(next, null))?.due_in_ms ?? undefined;
 }
 
 const waiting = unscoped<{ attempts_in_doubt: bigint; plans: bigint; holds: bigint }>(

@@ -1,5 +1,6 @@
 import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { type Cents, centsFromInt64 } from '@eligo/values';
+import { wakeSweepAfterCommit } from './charge-work.ts';
 
 /** What must still be done to an authorized intent at the processor; driven until it is done. */
 export interface IntentOperation {
@@ -54,12 +55,13 @@ const insert = scoped<OperationRow>(
    returning ${columns}`,
 );
 
-/** Decides what becomes of a hold, under a lease; undefined when that was decided before, or there is no hold. */
+/** Decides what becomes of a hold, under a lease, or with `leaseMs` 0 for the sweep; undefined when that was decided before, or there is no hold. */
 export async function insertOperation(
   tx: Tx,
   scope: Scope,
   operation: { attemptId: string; id: string; kind: 'capture' | 'cancel'; at: Date; leaseMs: number },
 ): Promise<IntentOperation | undefined> {
+  if (operation.leaseMs === 0) wakeSweepAfterCommit(tx);
   const row = await tx.row(insert, scope, [
     operation.attemptId,
     operation.id,
@@ -151,5 +153,6 @@ export async function postponeOperation(
   operation: Pick<IntentOperation, 'id' | 'epoch'>,
   { delayMs, asked }: { readonly delayMs: number; readonly asked: boolean },
 ): Promise<void> {
+  wakeSweepAfterCommit(tx, delayMs);
   await tx.execute(postpone, scope, [operation.id, operation.epoch, delayMs, asked ? 1 : 0]);
 }

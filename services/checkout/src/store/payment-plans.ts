@@ -1,5 +1,6 @@
 import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { type Cents, centsFromInt64 } from '@eligo/values';
+import { wakeSweepAfterCommit } from './charge-work.ts';
 
 export type PlanState = 'running' | 'awaiting_second_card' | 'awaiting_capture' | 'releasing' | 'done' | 'failed';
 
@@ -193,6 +194,7 @@ export async function postponePlan(
   plan: Pick<PaymentPlan, 'id' | 'sessionId' | 'epoch'>,
   delay: { readonly firstMs: number; readonly mostMs: number },
 ): Promise<void> {
+  wakeSweepAfterCommit(tx, delay.firstMs);
   await tx.execute(postpone, scope, [plan.id, plan.epoch, delay.firstMs, delay.mostMs, plan.sessionId]);
 }
 
@@ -204,6 +206,7 @@ const wake = scoped(
 
 /** Something of the session's plan was settled: it can go on at once. The caller holds the session's row. */
 export async function wakePlan(tx: Tx, scope: Scope, sessionId: string): Promise<void> {
+  wakeSweepAfterCommit(tx);
   await tx.execute(wake, scope, [sessionId]);
 }
 
@@ -215,7 +218,9 @@ const releaseHeld = scoped(
 
 /** One of the holds that a plan waits to capture is gone: what else it holds is to be let go. False when the session has no such plan. */
 export async function releaseHeldPlan(tx: Tx, scope: Scope, sessionId: string): Promise<boolean> {
-  return (await tx.execute(releaseHeld, scope, [sessionId])) === 1;
+  const isReleased = (await tx.execute(releaseHeld, scope, [sessionId])) === 1;
+  if (isReleased) wakeSweepAfterCommit(tx);
+  return isReleased;
 }
 
 const releaseRunning = scoped(
@@ -226,6 +231,7 @@ const releaseRunning = scoped(
 
 /** The session of a plan has ended: what the plan holds is let go, and what it has received goes back. The caller holds the session's row. */
 export async function releaseRunningPlan(tx: Tx, scope: Scope, sessionId: string): Promise<void> {
+  wakeSweepAfterCommit(tx);
   await tx.execute(releaseRunning, scope, [sessionId]);
 }
 

@@ -1,0 +1,260 @@
+import { withTx } from '@eligo/postgres';
+import {
+  armFailpoint,
+  prepareJobs,
+  type RunningJobs,
+  turnFailpointsOff,
+  turnFailpointsOn,
+  wakeJobsOf,
+} from '@eligo/service';
+import { waitUntil } from '@eligo/testkit';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { completeSession } from '../src/actions/complete-session.ts';
+import { cancelSession } from '../src/actions/end-session.ts';
+import type { Charging } from '../src/charging.ts';
+import type { PaymentMethod } from '../src/domain/payment-method.ts';
+import type { Session } from '../src/domain/session.ts';
+import { sweepCharges, sweepDueCharges } from '../src/jobs/sweep-charges.ts';
+import { dueChargeWork, nextChargeWorkInMs, sweepChargesJob } from '../src/store/charge-work.ts';
+import { releaseHeldPlan, releaseRunningPlan, wakePlan } from '../src/store/payment-plans.ts';
+import { loadSession } from '../src/store/sessions.ts';
+import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
+
+let world: ChargingWorld;
+let wakes: { readonly job: string; readonly at: number }[] = [];
+beforeAll(async () => {
+  // Leases as long as in production: what is found here within seconds is found by a wake.
+  world = await openChargingWorld({ leaseMs: 30_000 });
+});
+beforeEach(() => {
+  wakes = [];
+  const wake = (job: string, inMs = 0) => void wakes.push({ job, at: performance.now() + inMs });
+  wakeJobsOf(world.database, { wake } as RunningJobs);
+});
+afterEach(async () => {
+  turnFailpointsOff();
+  await world.clearFaults();
+  await world.test.admin('truncate checkout.payment_locks');
+  for (let round = 0; round < 5; round++) await sweep();
+  expect(await nextChargeWorkInMs(world.database)).toBeUndefined();
+});
+afterAll(() => world.close());
+
+const down = () => world.chargingWith(() => ({ isDown: () => true }));
+const twoCards = () => Promise.all([world.card('hsa'), world.card('credit')]);
+const pay = (session: Session, cards: PaymentMethod[], charging: Charging = world.charging) =>
+  completeSession(charging, world.scope, {
+    sessionId: session.id,
+    paymentMethodIds: cards.map((card) => card.id),
+    shippingDetails: null,
+  });
+
+async function sweep(charging: Charging = world.charging): Promise<void> {
+  await world.lapseLeases();
+  await sweepCharges(charging);
+}
+
+async function lostConfirm(): Promise<Session> {
+  const card = await world.card('hsa');
+  const session = await world.mixedSession(card);
+  await world.fault({ call: 'payment_intents.confirm', kind: 'drop_after', times: 1 });
+  await expect(world.confirm(session, card)).rejects.toMatchObject({ code: 'idempotency_key_in_use' });
+  return session;
+}
+
+async function failedConfirm(): Promise<void> {
+  const card = await world.card('hsa');
+  const session = await world.mixedSession(card);
+  turnFailpointsOn();
+  armFailpoint('charge.fence_passed', { action: 'error' });
+  await expect(world.confirm(session, card)).rejects.toThrow();
+}
+
+async function begunPage(): Promise<Session> {
+  const [hsa, credit] = await twoCards();
+  const session = await world.mixedSession(hsa);
+  await world.fault({ call: 'payment_intents.create', kind: 'drop_before', times: 1 });
+  expect((await pay(session, [hsa, credit])).status).toBe('open');
+  return session;
+}
+
+async function heldByTwoCards(): Promise<Session> {
+  const [hsa, credit] = await twoCards();
+  const session = await world.mixedSession(hsa, { captureMethod: 'manual' });
+  await pay(session, [hsa, credit]);
+  return session;
+}
+
+async function canceledHolds(): Promise<void> {
+  const session = await heldByTwoCards();
+  wakes = [];
+  await cancelSession(world.resources, world.scope, session.id);
+}
+
+describe('the sweep', () => {
+  it.each<[string, () => Promise<unknown>]>([
+    ['a confirm whose outcome is unknown', lostConfirm],
+    ['a confirm that failed in between', failedConfirm],
+    [
+      'an attempt while the processor is down',
+      async () => {
+        await lostConfirm();
+        wakes = [];
+        await sweep(down());
+      },
+    ],
+    ['a payment on the page', begunPage],
+    [
+      'a payment on the page while the processor is down',
+      async () => {
+        await begunPage();
+        wakes = [];
+        await sweep(down());
+      },
+    ],
+    ['holds to void', canceledHolds],
+    [
+      'holds to void while the processor is down',
+      async () => {
+        await canceledHolds();
+        wakes = [];
+        await sweep(down());
+      },
+    ],
+    [
+      'a plan that a lost hold ends',
+      async () => {
+        const session = await heldByTwoCards();
+        wakes = [];
+        await withTx(world.database, world.scope, (tx) => releaseHeldPlan(tx, world.scope, session.id));
+      },
+    ],
+    [
+      'a plan whose session has ended',
+      async () => {
+        const session = await begunPage();
+        wakes = [];
+        await withTx(world.database, world.scope, (tx) => releaseRunningPlan(tx, world.scope, session.id));
+      },
+    ],
+    [
+      'a plan of which something is settled',
+      async () => {
+        const session = await begunPage();
+        wakes = [];
+        await withTx(world.database, world.scope, (tx) => wakePlan(tx, world.scope, session.id));
+      },
+    ],
+  ])('is woken for %s when that falls due', async (_, act) => {
+    await act();
+    const dueInMs = (await nextChargeWorkInMs(world.database)) ?? expect.fail('nothing waits');
+    expect(dueInMs).toBeLessThan(15_000);
+    const earliest = Math.min(...wakes.filter(({ job }) => job === sweepChargesJob).map(({ at }) => at));
+    // A sweep comes a second after the commit at the earliest.
+    expect(earliest - performance.now()).toBeLessThanOrEqual(Math.max(dueInMs, 0) + 1_000);
+  });
+
+  it('settles a lost confirm by its wake, long before its next look', async () => {
+    const job = sweepDueCharges(world.charging);
+    expect(job.everyMs).toBe(15_000);
+    const jobs = prepareJobs([job], { logger: world.charging.logger });
+    wakeJobsOf(world.database, jobs);
+    expect(await jobs.runOnce(sweepChargesJob)).toEqual({ dueInMs: undefined });
+    jobs.start();
+    try {
+      const session = await lostConfirm();
+      const isComplete = async () =>
+        (await loadSession(world.database, world.scope, session.id))?.status === 'complete';
+      await waitUntil(isComplete, { withinMs: 10_000, what: 'the charge settled' });
+    } finally {
+      await jobs.stop();
+    }
+  });
+});
+
+describe('the time of the next charge work', () => {
+  const move = (table: string, sets: string) => world.test.admin(`update checkout.${table} set ${sets}`);
+  const next = async () => Math.round(((await nextChargeWorkInMs(world.database)) ?? Number.NaN) / 1_000);
+  const due = async () => (await dueChargeWork(world.database, 10)).map(({ kind }) => kind);
+
+  it.each([
+    ['charge_attempts', lostConfirm, 'attempt'],
+    ['payment_plans', begunPage, 'plan'],
+    ['intent_operations', canceledHolds, 'operation'],
+  ] as const)('is the later of next check and lease of %s', async (table, act, kind) => {
+    await act();
+    await world.test.admin(
+      "update checkout.charge_attempts set next_check_at = now() + interval '1 hour' where status in ('created', 'unknown')",
+    );
+    const only = {
+      charge_attempts: "status = 'unknown'",
+      payment_plans: "state = 'running'",
+      intent_operations: "status = 'pending'",
+    };
+    for (const [check, lease, expected] of [
+      ['100 seconds', '-1 second', 100],
+      ['-1 second', '100 seconds', 100],
+      ['50 seconds', '100 seconds', 100],
+    ] as const) {
+      await move(
+        table,
+        `next_check_at = now() + interval '${check}', lease_until = now() + interval '${lease}' where ${only[table]}`,
+      );
+      expect(await next()).toBe(expected);
+      expect(await due()).not.toContain(kind);
+    }
+    await move(
+      table,
+      `next_check_at = now() - interval '3 seconds', lease_until = now() - interval '1 second' where ${only[table]}`,
+    );
+    expect(await next()).toBe(-1);
+    expect(await due()).toContain(kind);
+  });
+
+  it('is a minute after the lease of an attempt that was never sent', async () => {
+    const card = await world.card('hsa');
+    const session = await world.mixedSession(card);
+    turnFailpointsOn();
+    armFailpoint('confirm.claimed', { action: 'error' });
+    await expect(world.confirm(session, card)).rejects.toThrow();
+    await move(
+      'charge_attempts',
+      "next_check_at = now(), lease_until = now() + interval '5 seconds' where status = 'created'",
+    );
+    expect(await next()).toBe(65);
+    // An invoice's attempt waits for billing to ask again.
+    const asInvoice = (driver: string) => move('charge_attempts', `driver = '${driver}' where status = 'created'`);
+    await world.test.admin('alter table checkout.charge_attempts disable trigger user');
+    await asInvoice('invoice');
+    expect(await nextChargeWorkInMs(world.database)).toBeUndefined();
+    await asInvoice('confirm');
+    await world.test.admin('alter table checkout.charge_attempts enable trigger user');
+  });
+
+  it('is when the wait for a second card ends', async () => {
+    const [hsa] = await twoCards();
+    const session = await world.mixedSession(hsa);
+    expect((await pay(session, [hsa])).nextAction).not.toBeNull();
+    await move('payment_plans', "release_at = now() + interval '200 seconds' where state = 'awaiting_second_card'");
+    expect(await next()).toBe(200);
+    await move('payment_plans', "release_at = now() - interval '1 second' where state = 'awaiting_second_card'");
+    expect(await next()).toBe(-1);
+    expect(await due()).toEqual(['lapsed']);
+  });
+
+  it('is never too late, however many leases are live: what is behind a hundred of them counts by its next check', async () => {
+    await lostConfirm();
+    await world.test.admin(`do $$ begin
+      set local session_replication_role = 'replica';
+      insert into checkout.charge_attempts
+        select (jsonb_populate_record(a, jsonb_build_object('id', 'copy ' || n, 'subject_id', 'copy ' || n, 'payment_intent_id', 'copy ' || n, 'eligibility_record_id', null, 'processor_intent_id', 'copy ' || n,
+          'next_check_at', now() + make_interval(secs => n), 'lease_until', now() + case when n <= 100 then interval '1 hour' else '0' end))).*
+        from checkout.charge_attempts a, generate_series(1, 101) n where a.status = 'unknown';
+      update checkout.charge_attempts set next_check_at = now() + interval '1 day' where status = 'unknown' and id not like 'copy %';
+    end $$`);
+    expect(await next()).toBe(100);
+    await move('charge_attempts', "next_check_at = now() + interval '2 days' where id = 'copy 100'");
+    expect(await next()).toBe(101);
+    await world.test.admin("delete from checkout.charge_attempts where id like 'copy %'");
+  });
+});
