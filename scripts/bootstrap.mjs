@@ -28,9 +28,9 @@ async function main() {
   const [name = '', ...args] = process.argv.slice(2);
   const script = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (!script && name !== 'node')
-    throw new Error(`usage: node scripts/bootstrap.mjs ${Object.keys(commands).join('|')} [arguments]`);
+    throw new Error(`Usage: node scripts/bootstrap.mjs ${Object.keys(commands).join('|')} [arguments]`);
   if (Number(process.versions.node.split('.')[0]) < 20) {
-    throw new Error(`Eligo needs Node 20 or newer to set itself up; this is ${process.version}.`);
+    throw new Error(`Eligo needs Node 20 or newer for setup; this is ${process.version}.`);
   }
   await installPackages(root);
   await generateCode(root);

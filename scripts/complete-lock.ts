@@ -36,8 +36,7 @@ function entryFor({ name, version }: Gap, dev: boolean): LockEntry {
   const words = name.split(/[-/]/);
   const system = words.map((word) => systems[word]).find(Boolean);
   const processor = words.map((word) => processors[word]).find(Boolean);
-  if (!system || !processor || !/^\d/.test(version))
-    throw new Error(`${name} ${version} names no platform that is known`);
+  if (!system || !processor || !/^\d/.test(version)) throw new Error(`${name} ${version} has no known platform`);
   const libc = words.includes('musl') ? ['musl'] : words.includes('gnu') ? ['glibc'] : undefined;
   return {
     version,

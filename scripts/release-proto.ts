@@ -7,9 +7,9 @@ import { baseline, breakingChanges, lint, writeImage } from './checks/buf.ts';
 const findings = [...lint('proto'), ...(existsSync(baseline) ? breakingChanges('proto') : [])];
 if (findings.length > 0 && !process.argv.includes('--break')) {
   for (const finding of findings) console.error(finding);
-  console.error('The baseline was not moved: this would break services that run.');
+  console.error('Baseline unchanged: the new contract would break running services.');
   process.exitCode = 1;
 } else {
   writeImage('proto', baseline);
-  console.log('The baseline is now what proto/ says. Commit proto/baseline.binpb with the release.');
+  console.log('Baseline updated from proto/. Commit proto/baseline.binpb with the release.');
 }

@@ -3,13 +3,12 @@ import type { Observer } from './app.ts';
 
 /** Counts every request by route and status, and logs what nobody expected. Never what was sent. */
 export function openObserver(metrics: Metrics, logger: Logger): Observer {
-  const requests = metrics.histogram('http_request_seconds', 'Requests answered, by route and status', [
-    'route',
-    'status',
-  ]);
-  const unexpected = metrics.counter('http_unexpected_total', 'Requests that failed in a way that nobody expected', [
-    'route',
-  ]);
+  const requests = metrics.histogram('http_request_seconds', 'HTTP requests by route and status', ['route', 'status']);
+  const unexpected = metrics.counter(
+    'http_unexpected_total',
+    'HTTP requests that failed with an unexpected error, by route',
+    ['route'],
+  );
   // Finding a line of the histogram by its labels costs more than adding to it.
   const lines = new Map<string, ReturnType<typeof requests.labels>>();
   const lineOf = (route: string, status: number) => {
@@ -24,11 +23,12 @@ export function openObserver(metrics: Metrics, logger: Logger): Observer {
   return {
     answered({ routeId, requestId }, status, durationMs) {
       lineOf(routeId, status).observe(durationMs / 1_000);
-      if (logger.isLevelEnabled('debug')) logger.debug({ requestId, route: routeId, status, durationMs }, 'answered');
+      if (logger.isLevelEnabled('debug'))
+        logger.debug({ requestId, route: routeId, status, durationMs }, 'Request completed');
     },
     unexpected(error, { routeId, requestId }) {
       unexpected.inc({ route: routeId });
-      logger.error({ err: error, requestId, route: routeId }, 'a request failed unexpectedly');
+      logger.error({ err: error, requestId, route: routeId }, 'Request failed with an unexpected error');
     },
   };
 }

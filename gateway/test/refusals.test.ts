@@ -290,7 +290,7 @@ describe('what the peers say', () => {
     expect(answer.status).toBe(500);
     expect(answer.text).not.toContain('secret');
     expect(Object.keys(answer.body)).toEqual(['code', 'detail']);
-    expect(stack.log.some((line) => line.includes('a request failed unexpectedly'))).toBe(true);
+    expect(stack.log.some((line) => line.includes('Request failed with an unexpected error'))).toBe(true);
   });
 
   test('a peer that cannot be reached or is too late is a 503 that says when to come again', async () => {

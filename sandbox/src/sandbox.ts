@@ -51,7 +51,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const deliverer = startDeliverer(deliveries, records, write);
   const faults = openFaults();
   const onBug = (error: unknown): void => {
-    options.logger?.error({ error: error instanceof Error ? error.stack : String(error) }, 'sandbox: a call failed');
+    options.logger?.error({ error: error instanceof Error ? error.stack : String(error) }, 'sandbox: call failed');
   };
 
   function openCall(account: string, requestId: string, idempotencyKey: string | null, id: string, nowMs: number) {

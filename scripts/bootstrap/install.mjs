@@ -13,8 +13,7 @@ export async function installPackages(root) {
       if (isInstalled(root)) return;
       process.stderr.write('eligo: installing the packages of package-lock.json\n');
       await npmCi(root);
-      if (!isInstalled(root))
-        throw new Error('npm ci ended well, yet node_modules is not what package-lock.json says.');
+      if (!isInstalled(root)) throw new Error('npm ci succeeded, but node_modules does not match package-lock.json.');
     },
     {
       onWait: (holder) => process.stderr.write(`eligo: waiting for process ${holder}, which is installing packages\n`),
@@ -69,7 +68,7 @@ function npmCi(root) {
       env: process.env,
       stdio: ['ignore', process.stderr.fd, process.stderr.fd],
     });
-    child.once('error', (error) => reject(new Error(`npm could not be started: ${error.message}`)));
+    child.once('error', (error) => reject(new Error(`Failed to start npm: ${error.message}`)));
     child.once('exit', (code, signal) => {
       if (code === 0) resolve();
       else reject(new Error(`npm ci failed (${signal ?? `exit code ${code}`}).`));

@@ -19,8 +19,8 @@ export async function runOnPinnedNode(root, script, args) {
   }
   if (Number(process.versions.node.split('.')[0]) < oldestMajor) {
     throw new Error(
-      `Eligo runs on Node ${oldestMajor} or newer, brings none for ${process.platform}-${process.arch}, and this is ` +
-        `${process.version}: please install Node ${oldestMajor}.`,
+      `Eligo runs on Node ${oldestMajor} or newer, ships none for ${process.platform}-${process.arch}, and this is ` +
+        `${process.version}; install Node ${oldestMajor}.`,
     );
   }
   process.env.ELIGO_PARENTS = ancestry();

@@ -9,16 +9,16 @@ interface Ban {
 const bans: Ban[] = [
   {
     pattern: /\.commit\(|\bknex\.transaction\(/,
-    why: 'withTx is the only way to a transaction: others hide a COMMIT that failed',
+    why: 'use withTx for transactions; other calls hide a failed COMMIT',
     except: /^packages\/postgres\//,
   },
   {
     pattern: /@ts-(?:ig{1}nore|nocheck|expect-error)|bio{1}me-ignore lint|eslint-dis{1}able/,
-    why: 'errors are mended, not suppressed',
+    why: 'fix the error instead of suppressing it',
   },
-  { pattern: /\b(?:TO{1}DO|FIX{1}ME)\b/, why: 'what is to be done stands in an issue' },
-  { pattern: /\b(?:it|test|describe)\.(?:skip|only|todo)\b/, why: 'a test runs, or does not exist' },
-  { pattern: /\bcatch\s*(?:\([^)]*\))?\s*\{\s*\}/, why: 'an error that may be ignored says why' },
+  { pattern: /\b(?:TO{1}DO|FIX{1}ME)\b/, why: 'open an issue instead of leaving a note' },
+  { pattern: /\b(?:it|test|describe)\.(?:skip|only|todo)\b/, why: 'run the test or delete it' },
+  { pattern: /\bcatch\s*(?:\([^)]*\))?\s*\{\s*\}/, why: 'say why the error may be ignored' },
 ];
 
 const longestFileLines = 400;
@@ -32,7 +32,9 @@ export function bannedIn(file: string, text: string): string[] {
       .map((ban) => `${file}:${index + 1}: ${ban.why}`),
   );
   if (lines.length > longestFileLines + 1) {
-    found.push(`${file}: ${lines.length - 1} lines; above ${longestFileLines} a file answers more than one question`);
+    found.push(
+      `${file}: ${lines.length - 1} lines; a file may have at most ${longestFileLines}, so split it by question`,
+    );
   }
   return found;
 }

@@ -2,6 +2,6 @@
 import { gapsOf, readLock } from './lock-file.ts';
 
 const gaps = gapsOf(readLock());
-for (const { by, name } of gaps) console.error(`package-lock.json does not have ${name}, which ${by} names`);
-console.log(gaps.length === 0 ? 'the lock file is complete' : 'npm run lock:complete adds what is missing');
+for (const { by, name } of gaps) console.error(`package-lock.json lacks ${name}, which ${by} requires`);
+console.log(gaps.length === 0 ? 'The lock file is complete' : 'run npm run lock:complete to add the missing packages');
 process.exitCode = gaps.length === 0 ? 0 : 1;

@@ -19,7 +19,7 @@ const files = execFileSync(
 
 const found = files.flatMap((file) => bannedIn(file, readIfThere(join(root, file))));
 for (const line of found) console.error(line);
-console.log(`${files.length} files read, ${found.length} findings`);
+console.log(`${files.length} files checked, ${found.length} findings`);
 process.exitCode = found.length === 0 ? 0 : 1;
 
 // git also lists what was removed a moment ago.

@@ -26,7 +26,7 @@ export async function startAllInOne(options: {
   const servers = new Map<string, RpcServer>();
   const transportTo: TransportTo = (callee) => {
     const server = servers.get(callee);
-    if (!server) throw new Error(`calls go down only: ${callee} is not there yet`);
+    if (!server) throw new Error(`Component ${callee} is not started yet; calls go down only`);
     return inProcessTransport(server, { encode: options.encode });
   };
   for (const name of [...serviceNames, 'gateway'] as const) {

@@ -15,12 +15,12 @@ export async function becameHealthy(child: Child, url: string, lastWords: () => 
     if (Date.now() > deadline) {
       await child.stop(1_000);
       throw new Error(
-        `${child.name} is not ready after ${healthyWithinMs / 1000} s (${seen}). Its log ends:\n${lastWords()}`,
+        `${child.name} is not ready after ${healthyWithinMs / 1000} s (${seen}). The end of its log:\n${lastWords()}`,
       );
     }
     await pause(25);
   }
-  throw new Error(`${child.name} ended while starting (${await child.ended}). Its log ends:\n${lastWords()}`);
+  throw new Error(`${child.name} exited during startup (${await child.ended}). The end of its log:\n${lastWords()}`);
 }
 
 // By node:http, since loading what fetch stands on would cost the supervisor more memory than all its own code.
@@ -34,7 +34,7 @@ function look(url: string): Promise<string> {
       answer.once('error', (error) => resolve(error.message));
       answer.once('end', () => resolve(answer.statusCode === 200 ? '200' : `${answer.statusCode} ${words}`));
     });
-    request.once('timeout', () => request.destroy(new Error('no answer in time')));
+    request.once('timeout', () => request.destroy(new Error('no response in time')));
     request.once('error', (error) => resolve(error.message));
   });
 }

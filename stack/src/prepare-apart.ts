@@ -39,7 +39,7 @@ export function startPreparer(): Preparer {
 }
 
 async function answerOf(child: ChildProcess): Promise<Prepared> {
-  const gone = once(child, 'exit').then(() => ({ trouble: 'the process that prepares the database ended' }));
+  const gone = once(child, 'exit').then(() => ({ trouble: 'The process that prepares the database exited' }));
   const answered = once(child, 'message').then(([answer]) => answer as Prepared);
   return await Promise.race([answered, gone]);
 }

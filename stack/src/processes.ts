@@ -52,7 +52,7 @@ export class Processes {
   /** Sends a signal to a part that is a process of its own. */
   kill(name: string, signal: NodeJS.Signals): void {
     const part = this.#parts.find((candidate) => candidate.name === name);
-    if (!part) throw new Error(`nothing named ${name} runs`);
+    if (!part) throw new Error(`No running process is named ${name}`);
     part.kill(signal);
   }
 
@@ -79,6 +79,6 @@ export class Processes {
         troubles.push(error);
       }
     }
-    if (troubles.length > 0) throw new AggregateError(troubles, 'some parts did not stop in order');
+    if (troubles.length > 0) throw new AggregateError(troubles, 'Some processes did not stop cleanly');
   }
 }

@@ -28,7 +28,7 @@ export function readyText(stack: Stack, options: { split: boolean; live: Variabl
 }
 
 function liveProcessor(environment: Variables): string {
-  if (environment.STRIPE_SECRET_KEY) return 'live mode charges by Stripe';
-  if (environment.ELIGO_LIVE_PROCESSOR === 'sandbox') return 'live mode charges here too: no real money moves';
+  if (environment.STRIPE_SECRET_KEY) return 'live mode charges through Stripe';
+  if (environment.ELIGO_LIVE_PROCESSOR === 'sandbox') return 'live mode also charges here; no real money moves';
   return 'live mode has no processor';
 }

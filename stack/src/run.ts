@@ -15,15 +15,16 @@ export async function runStack(args: string[]): Promise<void> {
   const { values } = parseArgs({ args, options: { split: { type: 'boolean', default: false } } });
   const port = readPort(process.env.PORT);
   const host = gatewayHost(process.env);
-  if (!(await isFree(port, host))) return fail(`port ${port} is taken; choose another: PORT=8081 npm start`);
+  if (!(await isFree(port, host)))
+    return fail(`Port ${port} is in use; choose another, for example PORT=8081 npm start`);
 
   const giveUp = new AbortController();
   const processes = new Processes();
   let stack: Stack | undefined;
   const stopping = onStop({
     inOrder: async () => {
-      say('\nStopping (Ctrl-C again to stop at once) …');
-      giveUp.abort(new Error('stopped while starting'));
+      say('\nStopping (press Ctrl-C again to stop immediately) …');
+      giveUp.abort(new Error('Stopped during startup'));
       await stack?.stop();
     },
     atOnce: () => {
@@ -45,7 +46,7 @@ export async function runStack(args: string[]): Promise<void> {
         // Each component says so; the first ends them all.
         if (process.exitCode === 1) return;
         process.exitCode = 1;
-        say(`eligo: a component cannot go on: ${text}`);
+        say(`eligo: a component failed: ${text}`);
         stopping.stop();
       },
     });

@@ -49,6 +49,6 @@ async function makeDemoAccount(database: Database): Promise<DemoAccount> {
   const [test, live] = await Promise.all(
     [true, false].map((testMode) => createKey(database, { accountId, testMode, rateLimit: unlimited })),
   );
-  if (!test || !live) throw new Error('a key of the demo account was not made');
+  if (!test || !live) throw new Error('A key of the demo account was not created');
   return { account: accountId, testApiKey: test.api_key, liveApiKey: live.api_key };
 }

@@ -69,7 +69,7 @@ export interface Stack {
 export async function startStack(options: StackOptions): Promise<Stack> {
   const home = makeHome(options.home);
   const lock = tryLock(`${home.run}/stack.lock`);
-  if (!lock.release) throw new Error(`a stack runs in ${home.root} already (process ${lock.holder}).`);
+  if (!lock.release) throw new Error(`A stack is already running in ${home.root} (process ${lock.holder}).`);
   const processes = options.processes ?? new Processes();
   processes.addWork(async () => lock.release());
   try {
@@ -85,7 +85,7 @@ async function bringUp(home: Home, options: StackOptions, processes: Processes):
   const environment = options.environment ?? {};
   const onTrouble = options.onTrouble ?? (() => undefined);
   const left = await recoverOrphans(home.run);
-  if (left.length > 0) options.onNews?.(`stopped what an earlier run had left: ${left.join(', ')}`);
+  if (left.length > 0) options.onNews?.(`stopped processes left by an earlier run: ${left.join(', ')}`);
   const secrets = secretsOf(home);
   const { longestRestartDelayMs, onNews = () => undefined } = options;
   const context = { home, secrets, environment, processes, onNews, onTrouble, longestRestartDelayMs };

@@ -46,7 +46,9 @@ it('puts the program of an archive in place when the archive is what it should b
 
 it('unpacks nothing of an archive that is not', async () => {
   const path = join(folder, 'placed');
-  await expect(fetchRelease(path, url, { file, sha256: '0'.repeat(64) })).rejects.toThrow('is not what it should be');
+  await expect(fetchRelease(path, url, { file, sha256: '0'.repeat(64) })).rejects.toThrow(
+    'unexpected SHA-256 checksum',
+  );
   expect(existsSync(path)).toBe(false);
 });
 

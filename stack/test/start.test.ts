@@ -110,7 +110,7 @@ it('refuses a second start in the same home, in words', async () => {
   port = await freePort();
   const second = npmStart();
   expect((await once(second.npm, 'exit'))[0]).toBe(1);
-  expect(second.said()).toContain(`a stack runs in ${home.root} already`);
+  expect(second.said()).toContain(`A stack is already running in ${home.root}`);
   port = used;
 });
 
@@ -150,7 +150,7 @@ it('ends when NATS has shut its components out for good, so that whoever supervi
   process.kill(file.processes.find(({ name }) => name === 'nats')?.pid ?? 0, 'SIGKILL');
   await waitUntil(() => run.npm.exitCode !== null, { withinMs: 60_000, what: 'the end of the stack' });
   expect(run.npm.exitCode).toBe(1);
-  expect(run.said()).toContain('a component cannot go on');
+  expect(run.said()).toContain('a component failed');
   await waitUntil(() => file.processes.every(isGone), { withinMs: 60_000, what: 'the end of every process' });
 });
 

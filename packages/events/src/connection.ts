@@ -38,7 +38,7 @@ export async function connectNats({
   const [first] = servers;
   if (first === undefined) throw new Error('no NATS server is named');
   // The client says nothing while it waits, and nothing else of the component is up yet to be asked.
-  const waiting = setInterval(() => logger.warn({ service }, 'NATS cannot be reached: waiting for it'), tellEveryMs);
+  const waiting = setInterval(() => logger.warn({ service }, 'NATS is unreachable; waiting'), tellEveryMs);
   const nats = await connect({
     servers: servers.map(({ hostname, port }) => `${hostname}:${port || '4222'}`),
     ...(first.username === ''
@@ -62,18 +62,18 @@ export async function connectNats({
     for await (const { type, data } of nats.status()) {
       if (type === Events.Disconnect) {
         connected = false;
-        logger.warn({ service }, 'NATS is disconnected');
+        logger.warn({ service }, 'NATS disconnected');
       } else if (type === Events.Reconnect) {
         connected = true;
         incarnation += 1;
-        logger.info({ service }, 'NATS is connected again');
+        logger.info({ service }, 'NATS reconnected');
       } else if (type === Events.Error) {
-        logger.error({ service, error: String(data).slice(0, 200) }, 'NATS reports an error');
+        logger.error({ service, error: String(data).slice(0, 200) }, 'NATS reported an error');
       }
     }
   };
   watch().catch((error: unknown) =>
-    logger.error({ service, error: errorLabel(error) }, 'NATS is not watched any more'),
+    logger.error({ service, error: errorLabel(error) }, 'Stopped watching the NATS connection after an error'),
   );
   let closing: Promise<void> | undefined;
   return {
@@ -100,7 +100,7 @@ async function drain(nats: NatsConnection, connected: boolean, logger: EventLogg
     if (connected) await nats.drain();
     else await nats.close();
   } catch (error) {
-    logger.warn({ error: errorLabel(error) }, 'NATS did not drain');
+    logger.warn({ error: errorLabel(error) }, 'NATS connection did not drain in time');
     await nats.close();
   }
 }

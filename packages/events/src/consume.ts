@@ -74,7 +74,7 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
       try {
         await takeAll();
       } catch (error) {
-        logger.warn({ service, consumer, from, error: errorLabel(error) }, 'a consumer begins anew');
+        logger.warn({ service, consumer, from, error: errorLabel(error) }, 'Consumer failed; restarting it');
       }
       if (!stopping) await waker.wait(RETRY_MS);
     }

@@ -3,7 +3,7 @@ import { type Event, EventSchema } from '@eligo/proto/events/v1/events';
 import type { JsMsg } from 'nats';
 import type { ConsumeOptions } from './consumer-definition.ts';
 import { FailureCounter } from './failure-counter.ts';
-import { eachOf, type HandleEvents, handleTogether, putAside } from './inbox.ts';
+import { deadLetter, eachOf, type HandleEvents, handleTogether } from './inbox.ts';
 import { errorLabel } from './logger.ts';
 import { typeOfSubject } from './names.ts';
 import { isTransientFailure } from './transient-failure.ts';
@@ -14,7 +14,7 @@ export interface DeliveryCounts {
   /** Delivered again after they had been dealt with. */
   readonly repeated: number;
   readonly failed: number;
-  readonly putAside: number;
+  readonly deadLettered: number;
 }
 
 /**
@@ -25,7 +25,7 @@ export class Deliveries {
   readonly #options: ConsumeOptions;
   readonly #waiting: Delivery[] = [];
   readonly #running = new Map<string, Promise<void>>();
-  readonly #counts = { handled: 0, repeated: 0, failed: 0, putAside: 0 };
+  readonly #counts = { handled: 0, repeated: 0, failed: 0, deadLettered: 0 };
   readonly #failures = new FailureCounter();
   #isBeginning = false;
 
@@ -138,19 +138,19 @@ export class Deliveries {
       deliveryCount,
       error: errorLabel(error),
     };
-    logger.warn(fields, 'an event was not dealt with');
+    logger.warn(fields, 'Consumer failed to handle an event');
     // A database that is slow or away is no fault of the event's.
     const isAtFault = !isTransientFailure(error);
     if (isAtFault && this.#failures.add(event.eventId) >= maxDeliveries) {
       try {
-        await putAside(database, consumer, event, errorLabel(error), deliveryCount);
-        this.#counts.putAside += 1;
+        await deadLetter(database, consumer, event, errorLabel(error), deliveryCount);
+        this.#counts.deadLettered += 1;
         this.#failures.forget(event.eventId);
-        logger.error(fields, 'an event was put aside');
+        logger.error(fields, 'Event moved to dead letters');
         this.#answer(() => message.term());
         return;
       } catch (failure) {
-        logger.warn({ ...fields, error: errorLabel(failure) }, 'an event could not be put aside');
+        logger.warn({ ...fields, error: errorLabel(failure) }, 'Failed to move an event to dead letters; will retry');
       }
     }
     this.#answer(() => message.nak(retryDelayMs(deliveryCount)));
@@ -162,7 +162,10 @@ export class Deliveries {
     try {
       send();
     } catch (error) {
-      logger.warn({ service, consumer, error: errorLabel(error) }, 'the server was not told what became of an event');
+      logger.warn(
+        { service, consumer, error: errorLabel(error) },
+        'Failed to acknowledge an event; the server will redeliver it',
+      );
     }
   }
 
@@ -172,7 +175,10 @@ export class Deliveries {
       return fromBinary(EventSchema, message.data);
     } catch (error) {
       // The outbox still has it; giving it out again would change nothing.
-      logger.error({ service, consumer, seq: message.seq, error: errorLabel(error) }, 'an event cannot be decoded');
+      logger.error(
+        { service, consumer, seq: message.seq, error: errorLabel(error) },
+        'Event cannot be decoded; discarded',
+      );
       this.#answer(() => message.term());
       return undefined;
     }

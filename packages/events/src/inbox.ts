@@ -52,8 +52,8 @@ export async function noteInInbox(tx: Tx, consumer: string, eventIds: readonly s
   return new Set((await tx.rows(note, null, [consumer, eventIds])).map(({ event_id }) => event_id));
 }
 
-/** Puts an event aside that a consumer cannot deal with; true when it was not put aside before. */
-export async function putAside(
+/** Dead-letters an event that a consumer cannot handle. Returns true when it was not a dead letter before. */
+export async function deadLetter(
   database: Database,
   consumer: string,
   event: Event,

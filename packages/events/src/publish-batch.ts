@@ -55,14 +55,14 @@ async function publish(
       timeout: 5_000,
     });
     if (ack.duplicate && (await eventIdAt(connection, service, ack.seq)) !== row.event_id) {
-      logger.warn({ service, eventId: row.event_id }, 'the stream calls an event a duplicate that it does not hold');
+      logger.warn({ service, eventId: row.event_id }, 'Stream reported a duplicate for an event that it does not hold');
       return undefined;
     }
     return { eventId: row.event_id, streamSeq: ack.seq, duplicate: ack.duplicate };
   } catch (error) {
     logger.warn(
       { service, eventId: row.event_id, error: errorLabel(error) },
-      'an event was not acknowledged; it is sent again',
+      'Stream did not acknowledge an event; will retry',
     );
     return undefined;
   }

@@ -21,7 +21,7 @@ export function startRedriver(options: ConsumeOptions): { stop(): Promise<void> 
       try {
         isPostponed = await redriveRequested(options, () => stopping);
       } catch (error) {
-        logger.warn({ service, consumer, error: errorLabel(error) }, 'dead letters could not be looked at');
+        logger.warn({ service, consumer, error: errorLabel(error) }, 'Failed to read dead letters; will retry');
       }
       const pollMs = options.redrivePollMs ?? POLL_MS;
       if (!stopping) await waker.wait(isPostponed ? Math.min(pollMs, RETRY_MS) : pollMs);
@@ -67,9 +67,9 @@ async function redriveOne(options: ConsumeOptions, eventId: string): Promise<boo
     const run = async (): Promise<void> => void (await redrive(database, consumer, eventId, handle));
     if (around === undefined) await run();
     else await around(event, run);
-    logger.info(fields, 'a dead letter was dealt with');
+    logger.info(fields, 'Redrive of a dead letter succeeded');
   } catch (error) {
-    logger.warn({ ...fields, error: errorLabel(error) }, 'a dead letter was not dealt with');
+    logger.warn({ ...fields, error: errorLabel(error) }, 'Redrive of a dead letter failed');
     // A database that is slow or away is no fault of the event's.
     if (isTransientFailure(error)) return false;
     await noteFailedRedrive(database, consumer, eventId, errorLabel(error));

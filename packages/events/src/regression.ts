@@ -87,7 +87,7 @@ export function regressionDetector(
     await beginRepair(database, { stream, how, keptSeq, consumers, created: createdNow });
     if (createdNow !== undefined) created = createdNow;
     lastSeq = await lastPosition(database);
-    logger.error({ service, how, kept: keptSeq, consumers }, 'the stream has lost events; they are published again');
+    logger.error({ service, how, kept: keptSeq, consumers }, 'Stream lost events; republishing them from the outbox');
     return true;
   }
 
@@ -104,8 +104,8 @@ export async function inspectOrReport(
   try {
     return await detector.inspect(isFirst);
   } catch (error) {
-    if (error instanceof StreamRefused) logger.error({ service }, `nothing is published: ${error.message}`);
-    else logger.warn({ service, error: errorLabel(error) }, 'the stream could not be inspected');
+    if (error instanceof StreamRefused) logger.error({ service }, `Publishing is blocked: ${error.message}`);
+    else logger.warn({ service, error: errorLabel(error) }, 'Failed to inspect the stream; will retry');
     return undefined;
   }
 }

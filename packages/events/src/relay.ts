@@ -48,7 +48,7 @@ export function startRelay(options: RelayOptions): Relay {
       try {
         await leadOnce();
       } catch (error) {
-        logger.warn({ service, error: errorLabel(error) }, 'the relay lost its session and begins anew');
+        logger.warn({ service, error: errorLabel(error) }, 'Relay lost its database session; restarting it');
       }
       if (!stopping) await waker.wait(RETRY_MS);
     }

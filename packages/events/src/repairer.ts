@@ -48,7 +48,7 @@ export class Repairer {
     } catch (error) {
       // New events go on being published meanwhile.
       const { service, logger } = this.#options;
-      logger.warn({ service, error: errorLabel(error) }, 'the repair of the stream pauses');
+      logger.warn({ service, error: errorLabel(error) }, 'Stream repair failed; will retry');
       return this.#pause(RETRY_MS);
     }
   }
@@ -59,7 +59,7 @@ export class Repairer {
     const slice = await readSlice(database, repair);
     if (slice.lastEventId === undefined) {
       await finishRepair(database, repair);
-      logger.info({ service }, 'the repair of the stream is finished');
+      logger.info({ service }, 'Stream repair finished');
       await this.look();
       return this.#repair && 0;
     }

@@ -58,14 +58,14 @@ export async function applySettings(
   if (fixed.length > 0) {
     const words = fixed.map(({ setting, is, value }) => `${setting} is ${shown(is)} and must be ${shown(value)}`);
     throw new StreamRefused(
-      `the stream ${wanted.name} was made otherwise and cannot be changed: ${words.join(', ')}. Delete it (nats stream rm ${wanted.name}): ` +
-        'it is made anew and filled from the outbox',
+      `stream ${wanted.name} has settings that cannot be changed: ${words.join(', ')}. Delete it (nats stream rm ${wanted.name}); ` +
+        'Eligo recreates it from the outbox',
     );
   }
   // Some servers take the number and keep one copy all the same.
   if (wanted.num_replicas > 1 && found.cluster === undefined) {
     throw new StreamRefused(
-      `the stream ${wanted.name} cannot have ${wanted.num_replicas} replicas: the server is in no cluster. Set ELIGO_STREAM_REPLICAS to 1, or run a cluster`,
+      `stream ${wanted.name} cannot have ${wanted.num_replicas} replicas because the server is not in a cluster. Set ELIGO_STREAM_REPLICAS to 1, or run a cluster`,
     );
   }
   const names = differing.map(({ setting }) => setting);
@@ -74,12 +74,12 @@ export async function applySettings(
   } catch (error) {
     const words = differing.map(({ setting, is, value }) => `${setting} from ${shown(is)} to ${shown(value)}`);
     throw new StreamRefused(
-      `the server did not change the stream ${wanted.name} (${words.join(', ')}): ${errorLabel(error)}. May this service's NATS user update ` +
-        'its stream, and does the cluster have as many servers as there are to be replicas?',
+      `the server rejected the update of stream ${wanted.name} (${words.join(', ')}): ${errorLabel(error)}. Check that the NATS user ` +
+        'may update the stream and that the cluster has enough servers for the replicas',
       { cause: error },
     );
   }
-  logger.info({ service, changed: names.join(',') }, 'the settings of the stream were changed');
+  logger.info({ service, changed: names.join(',') }, 'Stream settings updated');
   return names;
 }
 

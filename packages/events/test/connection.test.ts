@@ -12,7 +12,7 @@ test('a component that waits for NATS at its start says so, and connects when it
       error: () => undefined,
     };
     const connecting = connectNats({ url: server.url, service: 'alpha', logger, tellEveryMs: 20 });
-    expect(await told.promise).toBe('NATS cannot be reached: waiting for it');
+    expect(await told.promise).toBe('NATS is unreachable; waiting');
     await server.start();
     const connection = await connecting;
     expect(connection.isConnected()).toBe(true);

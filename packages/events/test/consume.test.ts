@@ -164,7 +164,7 @@ test('after twenty deliveries an event is put aside, the others go on, and it ca
     { consumer: 'effects', eventId: poison, deliveries: 20, error: 'TypeError' },
   ]);
   expect(await on.effects()).toEqual({ events: 5, effects: 5 });
-  expect(consumer.stats()).toMatchObject({ failed: 20, putAside: 1 });
+  expect(consumer.stats()).toMatchObject({ failed: 20, deadLettered: 1 });
   expect(JSON.stringify(on.logger.lines)).not.toContain('John Doe');
 
   const handled: Event[] = [];

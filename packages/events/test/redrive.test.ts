@@ -43,7 +43,7 @@ async function brokenConsumer(state: { mended: boolean }) {
   });
 }
 
-async function putAside(count: number): Promise<string[]> {
+async function makeDeadLetters(count: number): Promise<string[]> {
   const ids = await appendSome(on.alpha, count);
   await until(async () => (await countDeadLetters(on.beta)) === count);
   return ids;
@@ -53,7 +53,7 @@ test('a dead letter that is asked for is dealt with once by the running consumer
   const state = { mended: false };
   await brokenConsumer(state);
   await brokenConsumer(state);
-  const ids = await putAside(5);
+  const ids = await makeDeadLetters(5);
   state.mended = true;
   expect(await requestRedrive(on.beta, { eventId: ids[0] })).toBe(1);
   await until(async () => (await countDeadLetters(on.beta)) === 4);
@@ -68,7 +68,7 @@ test('a dead letter that is asked for is dealt with once by the running consumer
 test('one that fails again stays, with what it failed of, and is not tried again by itself', async () => {
   const state = { mended: false };
   await brokenConsumer(state);
-  const [id] = await putAside(1);
+  const [id] = await makeDeadLetters(1);
   expect(await listDeadLetters(on.beta)).toMatchObject([{ eventId: id, redrives: 0, redriveAt: null }]);
   await requestRedrive(on.beta, { consumer: 'effects' });
   await until(async () => (await listDeadLetters(on.beta))[0]?.redrives === 1);
@@ -81,7 +81,7 @@ test('one that fails again stays, with what it failed of, and is not tried again
 test('one that the consumer has dealt with in the meantime is only removed', async () => {
   const state = { mended: false };
   await brokenConsumer(state);
-  const [id] = await putAside(1);
+  const [id] = await makeDeadLetters(1);
   await on.database.admin("insert into beta.inbox (consumer, event_id) values ('effects', $1)", [id]);
   state.mended = true;
   await requestRedrive(on.beta);
@@ -92,7 +92,7 @@ test('one that the consumer has dealt with in the meantime is only removed', asy
 test('is dealt with while NATS is away', async () => {
   const state = { mended: false };
   await brokenConsumer(state);
-  await putAside(1);
+  await makeDeadLetters(1);
   await nats.kill();
   state.mended = true;
   await requestRedrive(on.beta);
@@ -136,7 +136,7 @@ test('a request of another process wakes the process whose relay leads', async (
   });
   const relay = await on.relay({ database: on.beta, service: 'beta', connection: await on.connect('beta') });
   await until(() => relay.isLeading());
-  await putAside(2);
+  await makeDeadLetters(2);
   isMended = true;
   await requestRedrive(on.database.open('beta'));
   // Without the request's NOTIFY the next look is 30 seconds away.
@@ -151,7 +151,7 @@ test('a request of the same process wakes it without NOTIFY', async () => {
     maxDeliveries: 2,
     handle: async () => (isMended ? undefined : Promise.reject(new TypeError('no'))),
   });
-  await putAside(1);
+  await makeDeadLetters(1);
   isMended = true;
   await requestRedrive(on.beta);
   await until(async () => (await countDeadLetters(on.beta)) === 0);

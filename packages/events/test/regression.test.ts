@@ -91,7 +91,7 @@ test.each(['messages', 'everything'] as const)(
     await until(async () => (await on.effects()).events === 1_100);
     await until(async () => (await unpublished()) === 0);
     expect(await on.effects()).toEqual({ events: 1_100, effects: 1_100 });
-    expect(on.logger.lines.filter(({ message }) => message.includes('has lost events'))).toHaveLength(1);
+    expect(on.logger.lines.filter(({ message }) => message.includes('Stream lost events'))).toHaveLength(1);
   },
 );
 

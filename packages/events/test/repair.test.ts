@@ -116,7 +116,7 @@ test(
     expect(repair).toMatchObject({ how: 'missing', keptSeq: -1, progress: 1, finishedAt: expect.any(Date) });
     expect(repair?.events).toBeGreaterThanOrEqual(rowsOfOutbox);
     await until(async () => (await inboxRows()) === rowsOfOutbox + added, 120_000);
-    expect(consumer.stats()).toMatchObject({ handled: rowsOfOutbox + added, failed: 0, putAside: 0 });
+    expect(consumer.stats()).toMatchObject({ handled: rowsOfOutbox + added, failed: 0, deadLettered: 0 });
     expect(waits.length).toBeGreaterThan(3);
     expect(Math.max(...waits)).toBeLessThan(5_000);
     if (rowsOfOutbox > 100_000) report(begun, waits, undefined);

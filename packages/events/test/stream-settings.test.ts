@@ -39,7 +39,7 @@ test.each<[string, StreamUpdateConfig]>([
   await appendSome(on.alpha, 3);
   await until(async () => (await on.effects()).events === 3);
   expect((await manager.streams.info('ELIGO_ALPHA')).config).toMatchObject(streamSettings('alpha'));
-  expect(says('the settings of the stream were changed')).toBe(true);
+  expect(says('Stream settings updated')).toBe(true);
 });
 
 test('a stream that is as it should be is left alone', async () => {

@@ -48,7 +48,7 @@ test('an event that waits for a lock is never put aside, however often it fails'
   }
   await until(async () => (await on.effects()).events === 4);
   expect(await on.effects()).toEqual({ events: 4, effects: 4 });
-  expect(consumer.stats()).toMatchObject({ handled: 4, putAside: 0 });
+  expect(consumer.stats()).toMatchObject({ handled: 4, deadLettered: 0 });
 });
 
 test('an event whose statement runs into its timeout is not put aside', async () => {
@@ -66,7 +66,7 @@ test('an event whose statement runs into its timeout is not put aside', async ()
   await until(() => consumer.stats().failed > 6);
   isSlow = false;
   await until(async () => (await on.effects()).events === 1);
-  expect(consumer.stats()).toMatchObject({ handled: 1, putAside: 0 });
+  expect(consumer.stats()).toMatchObject({ handled: 1, deadLettered: 0 });
 });
 
 test.each(['40P01', '40001', '53100', '53300', '57P01', '57P03', '08006'])(
@@ -85,7 +85,7 @@ test.each(['40P01', '40001', '53100', '53300', '57P01', '57P03', '08006'])(
     await appendSome(on.alpha, 1);
     await until(async () => (await countDeadLetters(on.beta)) === 1);
     expect(ownFailures).toBe(3);
-    expect(consumer.stats()).toMatchObject({ failed: 9, putAside: 1 });
+    expect(consumer.stats()).toMatchObject({ failed: 9, deadLettered: 1 });
     expect(await listDeadLetters(on.beta)).toMatchObject([{ error: 'TypeError', deliveries: 9 }]);
   },
 );

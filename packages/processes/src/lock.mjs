@@ -48,7 +48,7 @@ export async function withLock(path, work, { waitingMs = 900_000, onWait = () =>
     }
     if (!said) onWait(lock.holder);
     said = true;
-    if (Date.now() > deadline) throw new Error(`process ${lock.holder} has held ${path} for too long`);
+    if (Date.now() > deadline) throw new Error(`Process ${lock.holder} has held ${path} for too long`);
     await new Promise((wake) => setTimeout(wake, 150));
   }
 }

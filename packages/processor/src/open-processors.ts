@@ -93,8 +93,8 @@ function openLive(
   sandbox: Target | undefined,
 ): Target | undefined {
   const { ELIGO_LIVE_PROCESSOR: choice, STRIPE_SECRET_KEY: secretKey } = environment;
-  if (choice && choice !== 'sandbox') throw new Error('ELIGO_LIVE_PROCESSOR can only be "sandbox"');
-  if (choice && secretKey) throw new Error('ELIGO_LIVE_PROCESSOR and STRIPE_SECRET_KEY exclude each other');
+  if (choice && choice !== 'sandbox') throw new Error('ELIGO_LIVE_PROCESSOR must be "sandbox" or unset');
+  if (choice && secretKey) throw new Error('Set either ELIGO_LIVE_PROCESSOR or STRIPE_SECRET_KEY, not both');
   if (choice) return sandbox;
   if (!secretKey) return undefined;
   checkLiveKey(secretKey);

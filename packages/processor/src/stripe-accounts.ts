@@ -9,11 +9,11 @@ const own = 'self';
 export function checkLiveKey(secretKey: string): void {
   if (/^(sk|rk)_(org_)?test_/.test(secretKey)) {
     throw new Error(
-      'STRIPE_SECRET_KEY is a test key, and live mode would charge nobody: set a key that begins with sk_live_ or rk_live_, or ' +
-        'ELIGO_LIVE_PROCESSOR=sandbox without STRIPE_SECRET_KEY to try live mode out',
+      'STRIPE_SECRET_KEY is a test key; live mode needs a key that begins with sk_live_ or rk_live_. To try live mode without Stripe, set ' +
+        'ELIGO_LIVE_PROCESSOR=sandbox and leave STRIPE_SECRET_KEY unset',
     );
   }
-  if (/^pk_/.test(secretKey)) throw new Error('STRIPE_SECRET_KEY is a publishable key: set a secret or restricted one');
+  if (/^pk_/.test(secretKey)) throw new Error('STRIPE_SECRET_KEY is a publishable key; set a secret or restricted key');
 }
 
 /**

@@ -26,7 +26,7 @@ export async function answerFailpoints(
     .map((part) => decodeURIComponent(part));
   if (name === '') return sendJson(response, 200, listFailpoints());
   if (!listFailpoints().some((one) => one.name === name))
-    return sendJson(response, 404, { detail: 'no such failpoint' });
+    return sendJson(response, 404, { detail: 'No such failpoint' });
   if (request.method === 'PUT') {
     const arming = readArming(await readBody(request));
     if (arming === undefined)

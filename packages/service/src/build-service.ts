@@ -68,7 +68,8 @@ export async function buildService<Settings>(
   const settings = composition.settings?.(environment) as Settings;
   environment.assertSound();
   const { identity, keyring } = common;
-  if (identity === undefined || keyring === undefined) throw new Error('the environment was found sound but is not');
+  if (identity === undefined || keyring === undefined)
+    throw new Error('The environment passed validation but cannot be read');
   if (common.failpoints) turnFailpointsOn(common.armedFailpoint);
 
   const logger = parts.logger ?? createLogger({ service: name, level: common.logLevel });
@@ -150,7 +151,7 @@ function openOwnDatabase(name: string, settings: ServiceSettings, logger: Logger
     applicationName: `eligo ${name}`,
     schema: name,
     max: settings.databaseConnections,
-    onError: (error, where) => logger.warn({ err: error }, `the database failed: ${where}`),
+    onError: (error, where) => logger.warn({ err: error }, `Database error: ${where}`),
   });
 }
 

@@ -9,7 +9,7 @@ export class EnvironmentProblems extends Error {
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {
-    super(`the environment cannot be used:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);
+    super(`Invalid environment:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);
     this.name = 'EnvironmentProblems';
     this.problems = problems;
   }
@@ -131,7 +131,7 @@ export class EnvironmentReader {
     try {
       return parse(JSON.parse(text));
     } catch {
-      this.problem(`${name} is not the JSON that is expected`);
+      this.problem(`${name} is not valid JSON of the expected shape`);
       return fallback;
     }
   }
@@ -153,16 +153,16 @@ export class EnvironmentReader {
 
   #refuseGuessable(name: string, value: string): void {
     if (this.stage !== 'production') return;
-    if (isGuessable(value)) this.problem(`${name} is a secret that anybody would guess, which production refuses`);
+    if (isGuessable(value)) this.problem(`${name} is a known default secret; production requires one of your own`);
     else if (value.length < shortestSecret) this.problem(`${name} is shorter than ${shortestSecret} characters`);
   }
 
   #refuseGuessablePassword(name: string, url: URL): void {
     if (this.stage !== 'production') return;
     const password = decodeURIComponent(url.password);
-    if (password === '') this.problem(`${name} carries no password`);
+    if (password === '') this.problem(`${name} has no password`);
     else if (isGuessable(password) || password === decodeURIComponent(url.username)) {
-      this.problem(`${name} carries a password that anybody would guess, which production refuses`);
+      this.problem(`${name} has a known default password; production requires one of your own`);
     }
   }
 }

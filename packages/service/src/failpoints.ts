@@ -69,7 +69,7 @@ export function turnFailpointsOff(): void {
 
 /** Arms a failpoint for one firing, after `skip` passes. Throws for a name that nobody declared. */
 export function armFailpoint(name: string, arming: { action: FailpointAction; skip?: number }): void {
-  if (!on) throw new Error('failpoints are off');
+  if (!on) throw new Error('Failpoints are off');
   find(name).armed = { action: arming.action, skip: arming.skip ?? 0 };
 }
 
@@ -133,6 +133,6 @@ function hold(point: Failpoint): Promise<void> {
 
 function find(name: string): Failpoint {
   const point = declared.get(name);
-  if (point === undefined) throw new Error(`no failpoint ${name} is declared`);
+  if (point === undefined) throw new Error(`No failpoint is named ${name}`);
   return point;
 }

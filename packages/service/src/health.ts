@@ -25,7 +25,7 @@ export async function checkReadiness(checks: ReadinessChecks): Promise<Readiness
 export async function within<Result>(ms: number, work: () => Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`not done after ${ms} ms`)), ms);
+    timer = setTimeout(() => reject(new Error(`timed out after ${ms} ms`)), ms);
   });
   try {
     return await Promise.race([work(), late]);

@@ -42,10 +42,10 @@ export interface RunningJobs {
 /** Prepares the jobs of a service; nothing runs before `start`. */
 export function prepareJobs(jobs: readonly Job[], options: JobOptions): RunningJobs {
   const runners = new Map(jobs.map((job) => [job.name, new JobRunner(job, options)]));
-  if (runners.size !== jobs.length) throw new Error('two jobs have the same name');
+  if (runners.size !== jobs.length) throw new Error('Two jobs have the same name');
   const find = (name: string) => {
     const runner = runners.get(name);
-    if (runner === undefined) throw new Error(`there is no job ${name}`);
+    if (runner === undefined) throw new Error(`No job is named ${name}`);
     return runner;
   };
   return {
@@ -118,8 +118,7 @@ class JobRunner {
     try {
       result = await this.runOnce();
     } catch (error) {
-      if (!this.#stopping.signal.aborted)
-        this.#options.logger.error({ err: error, job: this.#job.name }, 'a job failed');
+      if (!this.#stopping.signal.aborted) this.#options.logger.error({ err: error, job: this.#job.name }, 'Job failed');
     }
     this.#running = false;
     if (this.#started) this.#schedule(Math.min(this.#nextAt, performance.now() + pauseMs(result, this.#job.everyMs)));

@@ -17,7 +17,7 @@ const tagBytes = 16;
 export function openKeyring(text: string): Keyring {
   const keys = readKeys(text);
   const [first] = keys;
-  if (first === undefined) throw new Error('the keyring is empty');
+  if (first === undefined) throw new Error('The keyring is empty');
   const [sealingId, sealingKey] = first;
   return {
     seal(plaintext, associatedData) {
@@ -30,7 +30,7 @@ export function openKeyring(text: string): Keyring {
     open(sealed, associatedData) {
       const { id, body } = takeApart(sealed);
       const key = keys.get(id);
-      if (key === undefined) throw new Error(`the keyring has no key ${id}`);
+      if (key === undefined) throw new Error(`The keyring has no key ${id}`);
       const decipher = createDecipheriv('aes-256-gcm', key, body.subarray(0, ivBytes), { authTagLength: tagBytes });
       decipher.setAAD(boundTo(id, associatedData));
       decipher.setAuthTag(body.subarray(body.length - tagBytes));
@@ -38,7 +38,7 @@ export function openKeyring(text: string): Keyring {
         const opened = decipher.update(body.subarray(ivBytes, body.length - tagBytes));
         return Buffer.concat([opened, decipher.final()]).toString('utf8');
       } catch {
-        throw new Error('a sealed value was changed, or belongs elsewhere');
+        throw new Error('The sealed value was modified or belongs to another account, mode or purpose');
       }
     },
     isStale: (sealed) => takeApart(sealed).id !== sealingId,
@@ -55,9 +55,9 @@ function readKeys(text: string): Map<string, Buffer> {
     const id = entry.slice(0, colon);
     const key = Buffer.from(entry.slice(colon + 1), 'base64');
     // The text of an entry is never repeated: it is a key.
-    if (colon < 0 || !idSyntax.test(id)) throw new Error('the keyring must be id:base64key,…');
-    if (key.length !== 32) throw new Error(`key ${id} of the keyring is not 32 bytes in base64`);
-    if (keys.has(id)) throw new Error(`key ${id} is on the keyring twice`);
+    if (colon < 0 || !idSyntax.test(id)) throw new Error('The keyring must be id:base64key,…');
+    if (key.length !== 32) throw new Error(`Keyring key ${id} must be 32 bytes in base64`);
+    if (keys.has(id)) throw new Error(`Keyring key ${id} appears twice`);
     keys.set(id, key);
   }
   return keys;
@@ -67,7 +67,7 @@ function takeApart(sealed: string): { id: string; body: Buffer } {
   const [mark, id, text, ...rest] = sealed.split('.');
   const body = Buffer.from(text ?? '', 'base64url');
   if (mark !== version || id === undefined || rest.length > 0 || body.length < ivBytes + tagBytes) {
-    throw new Error('this is not a sealed value');
+    throw new Error('The value is not sealed');
   }
   return { id, body };
 }

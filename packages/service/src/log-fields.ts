@@ -74,6 +74,7 @@ const allowedNames = new Set([
   'pid',
   'port',
   'problem',
+  'processor',
   'ready',
   'reason',
   'route',

@@ -49,10 +49,12 @@ export function createMetrics(service: string): Metrics {
   const histogram: Metrics['histogram'] = (name, help, labels, buckets = secondsBuckets) =>
     new Histogram({ name: `eligo_${name}`, help, labelNames: labels, buckets: [...buckets], registers });
 
-  const calls = histogram('rpc_server_seconds', 'Calls served, by method, caller and code', ['method', 'from', 'code']);
-  const inFlight = new Gauge({ name: 'eligo_rpc_in_flight', help: 'Calls being served', registers });
-  const runs = histogram('job_seconds', 'Runs of jobs, by job and whether they ended well', ['job', 'ok']);
-  const unexpected = counter('unexpected_errors_total', 'Errors that nobody expected', ['method']);
+  const calls = histogram('rpc_server_seconds', 'RPC calls by method, caller and code', ['method', 'from', 'code']);
+  const inFlight = new Gauge({ name: 'eligo_rpc_in_flight', help: 'RPC calls in flight', registers });
+  const runs = histogram('job_seconds', 'Job runs by job and success', ['job', 'ok']);
+  const unexpected = counter('unexpected_errors_total', 'RPC calls that failed with an unexpected error, by method', [
+    'method',
+  ]);
 
   const gauge: Metrics['gauge'] = (name, help, read) => {
     const made: Gauge = new Gauge({
@@ -107,23 +109,25 @@ export function createMetrics(service: string): Metrics {
       },
       unexpected(error, { method, requestId, from }) {
         unexpected.inc({ method: method.name });
-        logger.error({ err: error, method: method.name, from, requestId }, 'a call failed unexpectedly');
+        logger.error({ err: error, method: method.name, from, requestId }, 'Call failed with an unexpected error');
       },
     }),
     jobObserver: {
       ran: (job, { ok, durationMs }) => runs.observe({ job, ok: String(ok) }, durationMs / 1_000),
     },
     watchPace(look) {
-      const heldBack = counter('writes_held_back_total', 'New writes that had to wait because events were behind', [
-        'outcome',
-      ]);
+      const heldBack = counter(
+        'writes_held_back_total',
+        'Writes delayed or refused because event processing is behind',
+        ['outcome'],
+      );
       const pace = new WritePace({
         look,
         onHeldBack: (_waitedMs, isAdmitted) => heldBack.inc({ outcome: isAdmitted ? 'admitted' : 'refused' }),
       });
       gauge(
         'events_behind_seconds',
-        'How long the oldest event has waited to be given to its consumers, under load',
+        'Age of the oldest event not yet delivered to its consumers; 0 while few writes arrive',
         () => {
           return pace.stats().behindMs / 1_000;
         },
@@ -131,9 +135,9 @@ export function createMetrics(service: string): Metrics {
       return pace;
     },
     watchPool(database) {
-      gauge('pool_connections', 'Connections of the pool', () => database.stats().total);
-      gauge('pool_idle', 'Connections of the pool that wait for work', () => database.stats().idle);
-      gauge('pool_waiting', 'Work that waits for a connection', () => database.stats().waiting);
+      gauge('pool_connections', 'Connections in the pool', () => database.stats().total);
+      gauge('pool_idle', 'Idle connections in the pool', () => database.stats().idle);
+      gauge('pool_waiting', 'Callers waiting for a connection', () => database.stats().waiting);
     },
     // Merging registries would lose the labels that each gives to all of its lines; no name is in both.
     page: async () => `${await processMetrics().metrics()}\n${await registry.metrics()}`,

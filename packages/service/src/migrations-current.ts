@@ -12,7 +12,7 @@ export function migrationsCurrent(database: Database, sources: readonly Migratio
     if (current) return;
     const applied = new Set((await database.rows(appliedMigrations, null)).map(({ id }) => id));
     const missing = (await readMigrations(sources)).filter(({ id }) => !applied.has(id));
-    if (missing.length > 0) throw new Error(`${missing.length} migrations are missing`);
+    if (missing.length > 0) throw new Error(`${missing.length} migrations have not been applied`);
     current = true;
   };
 }

@@ -28,28 +28,28 @@ export const connectNatsEvents: ConnectEvents = async (options) => {
   watchLag(metrics, consumers);
   return {
     async check() {
-      if (!connection.isConnected()) throw new Error('NATS is disconnected');
+      if (!connection.isConnected()) throw new Error('NATS disconnected');
     },
     startRelay(database) {
       const lag = keptFor(scrapeMs, () => outboxLag(database));
       metrics.gauge(
         'outbox_waiting',
-        'Events that are not published yet, counted up to 100,000',
+        'Events not yet published, counted up to 100,000',
         async () => (await lag()).waiting,
       );
-      metrics.gauge('outbox_oldest_seconds', 'Age of the oldest event that is not published yet', async () => {
+      metrics.gauge('outbox_oldest_seconds', 'Age of the oldest event not yet published', async () => {
         return (await lag()).oldestMs / 1_000;
       });
       const repair = keptFor(scrapeMs, () => currentRepair(database));
-      metrics.gauge('outbox_repair_events', 'Events that the repair under way has published again', async () => {
+      metrics.gauge('outbox_repair_events', 'Events republished by the stream repair in progress', async () => {
         return (await repair())?.events ?? 0;
       });
       metrics.gauge(
         'outbox_repair_remaining_seconds',
-        'Time span of events that the repair under way still has to publish',
+        'Time span of the events that the stream repair in progress has yet to republish',
         async () => ((await repair())?.remainingMs ?? 0) / 1_000,
       );
-      metrics.gauge('dead_letters', 'Events that were put aside', () => countDeadLetters(database));
+      metrics.gauge('dead_letters', 'Dead-lettered events not yet redriven', () => countDeadLetters(database));
       return startRelay({ database, service, connection, logger, stream: { replicas: streamReplicas } });
     },
     watchProgress: (database) => watchProgress(database, connection, service),
@@ -68,9 +68,9 @@ export const connectNatsEvents: ConnectEvents = async (options) => {
 };
 
 function watchConsumers(metrics: Metrics, consumers: ReadonlyMap<string, RunningConsumer>): void {
-  for (const what of ['handled', 'repeated', 'failed', 'putAside'] as const) {
-    const name = what === 'putAside' ? 'put_aside' : what;
-    metrics.gauges(`events_${name}`, `Deliveries ${name.replace('_', ' ')} since the start`, 'consumer', () =>
+  for (const what of ['handled', 'repeated', 'failed', 'deadLettered'] as const) {
+    const name = what === 'deadLettered' ? 'dead_lettered' : what;
+    metrics.gauges(`events_${name}`, `Events ${name.replace('_', '-')} since startup`, 'consumer', () =>
       [...consumers].map(([consumer, running]) => [consumer, running.stats()[what]] as const),
     );
   }
@@ -88,8 +88,8 @@ function watchLag(metrics: Metrics, consumers: ReadonlyMap<string, RunningConsum
     metrics.gaugeTable(name, help, ['consumer', 'from'], async () =>
       (await read()).map((lag) => [{ consumer: lag.consumer, from: lag.from }, lag[what]] as const),
     );
-  table('consumer_pending', 'Events that the stream holds and the consumer was not given yet', 'pending');
-  table('consumer_unacknowledged', 'Events that the consumer was given and has not dealt with', 'unacknowledged');
+  table('consumer_pending', 'Events in the stream not yet delivered to the consumer', 'pending');
+  table('consumer_unacknowledged', 'Events delivered to the consumer and not yet acknowledged', 'unacknowledged');
 }
 
 /** What one scrape asks for twice is looked up once. */

@@ -43,7 +43,7 @@ export class OtlpJsonExporter implements SpanExporter {
       signal: AbortSignal.timeout(sendTimeoutMs),
     });
     await response.body?.cancel();
-    if (!response.ok) throw new Error(`the collector answered ${response.status}`);
+    if (!response.ok) throw new Error(`the collector returned ${response.status}`);
   }
 }
 

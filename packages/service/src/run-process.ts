@@ -20,7 +20,7 @@ export async function runProcess(
   start: (fatal: (error: unknown) => void) => Promise<Runnable>,
 ): Promise<void> {
   const fatal = (error: unknown) => {
-    logger.fatal({ err: error }, 'ended by an error');
+    logger.fatal({ err: error }, 'Terminated by an uncaught error');
     process.exit(1);
   };
   process.on('uncaughtException', fatal);
@@ -31,7 +31,7 @@ export async function runProcess(
   const stop = async (signal: NodeJS.Signals) => {
     if (stopping) process.exit(1);
     stopping = true;
-    logger.info({ signal }, 'told to stop');
+    logger.info({ signal }, 'Received a termination signal');
     try {
       if (running !== undefined) await within(stopWaitMs, running.stop);
       process.exit(0);

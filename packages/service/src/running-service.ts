@@ -48,7 +48,7 @@ export class RunningService {
     }
     jobs.start();
     const ports = { adminPort: this.#admin.port, grpcPort: this.#grpc?.port };
-    logger.info({ ...ports, service: name, version: process.version }, 'started');
+    logger.info({ ...ports, service: name, version: process.version }, 'Started');
     return ports;
   }
 
@@ -69,7 +69,7 @@ export class RunningService {
 
   async #stop(): Promise<void> {
     const { server, jobs, built, events, peers, database, tracing, logger, pace } = this.#assembly;
-    logger.info({ inFlight: server.inFlight }, 'stopping');
+    logger.info({ inFlight: server.inFlight }, 'Stopping');
     pace.stop();
     // No new call, run or event; those under way end by themselves, all within the same wait.
     await Promise.all([
@@ -83,7 +83,7 @@ export class RunningService {
     await this.#step('postgres', closeWaitMs, () => database.close());
     await this.#step('admin', closeWaitMs, async () => this.#admin?.stop());
     await this.#step('traces', closeWaitMs, async () => tracing?.stop());
-    logger.info('stopped');
+    logger.info('Stopped');
   }
 
   // Clients are told by gRPC to go elsewhere before anything is refused: what they had sent by then is still answered.
@@ -98,7 +98,7 @@ export class RunningService {
     try {
       await within(waitMs, work);
     } catch (error) {
-      this.#assembly.logger.error({ err: error, step }, 'a step of stopping failed');
+      this.#assembly.logger.error({ err: error, step }, 'Shutdown step failed');
     }
   }
 }

@@ -25,7 +25,7 @@ export interface ServiceSettings {
 /** Reads the variables that every component has. `<NAME>_DATABASE_URL` carries the component's own role. */
 export function readServiceSettings(env: EnvironmentReader, name: string): ServiceSettings {
   const failpoints = env.flag('ELIGO_FAILPOINTS');
-  if (failpoints && env.stage === 'production') env.problem('ELIGO_FAILPOINTS may not be on in production');
+  if (failpoints && env.stage === 'production') env.problem('ELIGO_FAILPOINTS must be off in production');
   return {
     databaseUrl: env.secretUrl(`${name.toUpperCase()}_DATABASE_URL`),
     databaseConnections: env.integer('DATABASE_CONNECTIONS', { default: 10, min: 2, max: 200 }),

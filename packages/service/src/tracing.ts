@@ -30,7 +30,7 @@ export function openTracing(options: {
   if (endpoint === undefined) return undefined;
   followAsyncWork();
   const url = `${endpoint.replace(/\/$/, '')}/v1/traces`;
-  const exporter = new OtlpJsonExporter(url, (reason) => logger.warn({ reason }, 'traces could not be sent'));
+  const exporter = new OtlpJsonExporter(url, (reason) => logger.warn({ reason }, 'Failed to export traces'));
   const provider = new BasicTracerProvider({
     resource: resourceFromAttributes({ 'service.name': service, 'service.namespace': 'eligo' }),
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
@@ -42,7 +42,7 @@ export function openTracing(options: {
       try {
         await provider.shutdown();
       } catch {
-        logger.warn('the last traces were not sent');
+        logger.warn('Failed to export the last traces before shutdown');
       }
     },
   };

@@ -99,7 +99,7 @@ test('stopping is not ready, refuses calls, lets those under way end, and closes
   expect(await underWay).toMatchObject({ priceId: 'fprice_1' });
   await stopping;
   expect(stopped).toBe(true);
-  expect(log.lines().map(({ msg }) => msg)).toEqual(['started', 'stopping', 'stopped']);
+  expect(log.lines().map(({ msg }) => msg)).toEqual(['Started', 'Stopping', 'Stopped']);
   await expect(admin(adminPort, '/healthz')).rejects.toThrow();
 });
 

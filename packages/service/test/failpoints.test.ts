@@ -18,7 +18,7 @@ afterEach(() => turnFailpointsOff());
 test('while failpoints are off nothing happens, not even for a name that nobody declared', () => {
   turnFailpointsOff();
   expect(failpoint('no.such')).toBeUndefined();
-  expect(() => armFailpoint(first, { action: 'error' })).toThrow('failpoints are off');
+  expect(() => armFailpoint(first, { action: 'error' })).toThrow('Failpoints are off');
 });
 
 test('an armed failpoint fires once, after the passes to skip', async () => {

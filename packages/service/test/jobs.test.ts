@@ -162,7 +162,7 @@ test('a run that fails is told, counted, and does not end the job', async () => 
     ['sweep', false],
     ['sweep', true],
   ]);
-  expect(log.lines()).toContainEqual(expect.objectContaining({ msg: 'a job failed', job: 'sweep' }));
+  expect(log.lines()).toContainEqual(expect.objectContaining({ msg: 'Job failed', job: 'sweep' }));
 });
 
 test('stopping aborts the signal, waits for the run under way, and starts no other', async () => {

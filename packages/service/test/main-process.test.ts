@@ -11,17 +11,17 @@ afterEach(() => {
 
 test('SIGTERM stops in order and exits 0', async () => {
   const main = run('plain');
-  await main.saw('started');
+  await main.saw('Started');
   main.child.kill('SIGTERM');
   expect(await main.exit).toEqual({ code: 0, signal: null });
-  expect(main.output()).toContain('stopped');
+  expect(main.output()).toContain('Stopped');
 });
 
 test('a second signal does not wait', async () => {
   const main = run('hang');
-  await main.saw('started');
+  await main.saw('Started');
   main.child.kill('SIGINT');
-  await main.saw('stopped');
+  await main.saw('Stopped');
   main.child.kill('SIGINT');
   expect(await main.exit).toEqual({ code: 1, signal: null });
 });
@@ -30,7 +30,7 @@ test.each(['throw', 'reject', 'refuse'])('an error that nobody caught (%s) is lo
   const main = run(what);
   expect(await main.exit).toEqual({ code: 1, signal: null });
   expect(main.output()).toContain('"level":"fatal"');
-  expect(main.output()).toContain('ended by an error');
+  expect(main.output()).toContain('Terminated by an uncaught error');
   expect(main.output()).not.toContain('Margarethe');
 });
 
@@ -51,12 +51,12 @@ test('a service without its variables names them all and exits 1', async () => {
 test('a service with its variables runs, and ends with SIGTERM leaving nothing behind', async () => {
   const database = await serviceDatabase('catalog');
   const main = run('service', catalogEnvironment(database.url));
-  await main.saw('"msg":"started"');
+  await main.saw('"msg":"Started"');
   const port = /"adminPort":(\d+)/.exec(main.output())?.[1];
   expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
   main.child.kill('SIGTERM');
   expect(await main.exit).toEqual({ code: 0, signal: null });
-  expect(main.output()).toContain('"msg":"stopped"');
+  expect(main.output()).toContain('"msg":"Stopped"');
   await database.drop();
 });
 

@@ -17,14 +17,14 @@ if (what === 'service') {
 } else {
   await runProcess(logger, async () => {
     if (what === 'refuse') throw new Error('cannot start');
-    process.stdout.write('started\n');
+    process.stdout.write('Started\n');
     const beat = setInterval(() => undefined, 1_000);
     if (what === 'throw') setTimeout(() => JSON.parse('Margarethe'), 10);
     if (what === 'reject') setTimeout(() => void Promise.reject(new Error('nobody caught this')), 10);
     return {
       stop: () => {
         clearInterval(beat);
-        process.stdout.write('stopped\n');
+        process.stdout.write('Stopped\n');
         return what === 'hang' ? new Promise(() => undefined) : Promise.resolve();
       },
     };

@@ -34,6 +34,6 @@ function note(env: EnvironmentReader, check: () => void): void {
   try {
     check();
   } catch (error) {
-    env.problem(error instanceof Error ? error.message : 'the charge budgets do not fit each other');
+    env.problem(error instanceof Error ? error.message : 'The charge time budgets are inconsistent');
   }
 }

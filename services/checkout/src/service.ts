@@ -77,32 +77,31 @@ function watchChargeWork({ metrics, database }: ServiceContext<CheckoutSettings>
   const minutes = inDoubtAfterSeconds / 60;
   metrics.gauge(
     'charge_attempts_in_doubt',
-    `Charges sent of which nobody has known the outcome for ${minutes} minutes`,
+    `Charges with an unknown outcome for over ${minutes} minutes`,
     async () => (await waiting()).attemptsInDoubt,
   );
   metrics.gauge(
     'payment_plans_waiting',
-    'Payments of sessions that nobody works on and that are not settled',
+    'Checkout page payments that are unsettled and waiting to be resumed',
     async () => (await waiting()).plans,
   );
   metrics.gauge(
     'hold_operations_waiting',
-    `Holds that have been to be captured or let go for ${minutes} minutes`,
+    `Holds with a capture or void pending for over ${minutes} minutes`,
     async () => (await waiting()).holds,
   );
 }
 
 function openOwnProcessors({ settings, metrics, logger }: ServiceContext<CheckoutSettings>) {
-  const calls = metrics.histogram('processor_seconds', 'Calls to the processor, by call and outcome', [
-    'call',
-    'outcome',
-  ]);
+  const calls = metrics.histogram('processor_seconds', 'Processor calls by call and outcome', ['call', 'outcome']);
   const processors = settings.openProcessors({
     beforeCall: () => refuseInsideTransaction('a call to the processor'),
     onCall: ({ call, outcome, durationMs }) => calls.observe({ call, outcome }, durationMs / 1_000),
-    onBreaker: ({ open }) => logger.warn({ state: open ? 'down' : 'up' }, 'the processor was found to be'),
+    onBreaker: ({ processor, open }) =>
+      logger.warn({ processor }, `Processor circuit breaker ${open ? 'opened' : 'closed'}`),
   });
-  if (processors.processorOf('live') === 'sandbox') logger.warn('live charges go to the sandbox processor');
+  if (processors.processorOf('live') === 'sandbox')
+    logger.warn('Live mode charges the sandbox processor; no real money moves');
   return processors;
 }
 

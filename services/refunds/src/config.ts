@@ -37,7 +37,7 @@ function readBudgets(env: EnvironmentReader): Budgets {
   try {
     assertBudgets(budgets);
   } catch (error) {
-    env.problem(error instanceof Error ? error.message : 'the refund budgets do not fit each other');
+    env.problem(error instanceof Error ? error.message : 'The refund time budgets are inconsistent');
   }
   return budgets;
 }

@@ -29,22 +29,20 @@ export const refundsService: ServiceComposition<RefundsSettings> = {
   settings: readRefundsSettings,
   build(context) {
     const { database, logger, metrics, failpoint } = context;
-    const calls = metrics.histogram('processor_seconds', 'Calls to the processor, by call and outcome', [
-      'call',
-      'outcome',
-    ]);
-    metrics.gauge('refunds_in_doubt', 'Refunds that have not been settled for five minutes, and should have been', () =>
+    const calls = metrics.histogram('processor_seconds', 'Processor calls by call and outcome', ['call', 'outcome']);
+    metrics.gauge('refunds_in_doubt', 'Refunds with an unknown outcome or pending request for over 5 minutes', () =>
       countWorkInDoubt(database, inDoubtAfterSeconds),
     );
     const processors = openProcessors(context.settings.processors, {
       beforeCall: () => refuseInsideTransaction('a call to the processor'),
       onCall: ({ call, outcome, durationMs }) => calls.observe({ call, outcome }, durationMs / 1_000),
-      onBreaker: (change) => logger.warn(change, 'the processor changed between up and down'),
+      onBreaker: ({ processor, open }) =>
+        logger.warn({ processor }, `Processor circuit breaker ${open ? 'opened' : 'closed'}`),
     });
     const worker = new RefundWorker({
       database,
       drive: (work) => drive(refunds, work),
-      onError: (error, { kind }) => logger.error({ err: error, kind }, 'a refund could not be driven on'),
+      onError: (error, { kind }) => logger.error({ err: error, kind }, 'Refund processing failed; will retry'),
     });
     const refunds: Refunds = {
       ...{ database, processors, failpoint, budgets: context.settings.budgets },

@@ -213,7 +213,7 @@ describe('a processor that has a refund of another amount', () => {
       alert: (_fields: object, message: string) => void told.push(message),
     } as unknown as Refunds;
     await driveAttempt(refunds, scope, attempt?.id ?? '');
-    expect(told).toEqual(['the processor has a refund of another amount than was asked for']);
+    expect(told).toEqual(['Processor reports a refund amount that differs from the requested amount']);
     expect(await on.admin(unknownAttempts, [id])).toHaveLength(1);
     expect(await on.refunds.getRefund({ id }, on.as(scope))).toMatchObject({ status: 'pending' });
     await on.sweep();

@@ -22,8 +22,10 @@ export const webhooksService: ServiceComposition<WebhooksSettings> = {
   settings: readWebhooksSettings,
   build({ settings: { rules }, database, clock, keyring, logger, metrics, failpoint, traced, wake }) {
     const secrets = secretBox(keyring);
-    const attempts = metrics.counter('webhook_attempts_total', 'Webhook attempts, by outcome', ['outcome']);
-    const durations = metrics.histogram('webhook_attempt_seconds', 'How long webhook attempts took', ['outcome']);
+    const attempts = metrics.counter('webhook_attempts_total', 'Webhook delivery attempts by outcome', ['outcome']);
+    const durations = metrics.histogram('webhook_attempt_seconds', 'Duration of webhook delivery attempts', [
+      'outcome',
+    ]);
     const poster = openPoster({ rules, resolver: systemResolver() });
     const worker = new DeliveryWorker({
       database,

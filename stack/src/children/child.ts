@@ -58,7 +58,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
       child.once('error', reject);
     });
   } catch (error) {
-    throw new Error(`${options.name} could not be started: ${error instanceof Error ? error.message : error}`);
+    throw new Error(`Failed to start ${options.name}: ${error instanceof Error ? error.message : error}`);
   } finally {
     closeSync(log);
   }

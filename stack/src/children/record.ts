@@ -63,7 +63,7 @@ export async function stopProcess(pid: number, identity: string, signals: StopSi
     const deadline = Date.now() + graceMs;
     while (isAlive(pid, identity) && Date.now() < deadline) await pause(20);
   }
-  if (isAlive(pid, identity)) throw new Error(`process ${pid}, left from an earlier run, does not end`);
+  if (isAlive(pid, identity)) throw new Error(`Process ${pid}, left by an earlier run, does not exit`);
 }
 
 function parseRecord(path: string): ProcessRecord[] {

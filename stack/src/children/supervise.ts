@@ -40,7 +40,7 @@ export async function supervise(
       const how = await child.ended;
       if (stopping) return;
       if (Date.now() - startedAt > goodRunMs) delayMs = firstDelayMs;
-      hooks.onTrouble(`${child.name} ended (${how}); starting it again in ${delayMs} ms`);
+      hooks.onTrouble(`${child.name} exited (${how}); restarting it in ${delayMs} ms`);
       const next = await startAgain(delayMs);
       delayMs = Math.min(delayMs * 2, hooks.longestRestartDelayMs ?? longestDelayMs);
       if (!next) continue;

@@ -23,12 +23,13 @@ export async function findNatsServer(binFolder: string, onNews: (text: string) =
     if (isNewEnough(path)) return path;
     onNews('fetching nats-server');
     await fetchServer(path);
-    if (!isNewEnough(path)) throw new Error(`the nats-server that was fetched (${path}) does not run here; ${advice}`);
+    if (!isNewEnough(path))
+      throw new Error(`The downloaded nats-server (${path}) does not run on this machine; ${advice}`);
     return path;
   });
 }
 
-const advice = 'please install nats-server 2.9 or newer so that it is on the PATH, or set NATS_URL.';
+const advice = 'install nats-server 2.9 or newer on the PATH, or set NATS_URL.';
 
 async function fetchServer(path: string): Promise<void> {
   const troubles: string[] = [];
@@ -40,7 +41,7 @@ async function fetchServer(path: string): Promise<void> {
       troubles.push(error instanceof Error ? error.message : String(error));
     }
   }
-  throw new Error(`nats-server could not be fetched (${troubles.join('; ')}); ${advice}`);
+  throw new Error(`Failed to download nats-server (${troubles.join('; ')}); ${advice}`);
 }
 
 // One copy per user serves every home; a user without a folder for such things keeps it in the stack's home.

@@ -12,8 +12,7 @@ const commandTimeoutMs = 180_000;
  * apt checks the signatures in both cases.
  */
 export async function fetchFromDebian(path: string): Promise<void> {
-  if (!existsSync('/usr/bin/apt-get') || !existsSync('/usr/bin/dpkg-deb'))
-    throw new Error('this is no Debian or Ubuntu');
+  if (!existsSync('/usr/bin/apt-get') || !existsSync('/usr/bin/dpkg-deb')) throw new Error('not Debian or Ubuntu');
   const work = mkdtempSync(join(tmpdir(), 'eligo-apt-'));
   try {
     const own = privateOptions(work);
@@ -25,12 +24,12 @@ export async function fetchFromDebian(path: string): Promise<void> {
       await run('apt-get', [...own.all, 'download', 'nats-server'], work);
     }
     const archive = readdirSync(work).find((name) => name.endsWith('.deb'));
-    if (!archive) throw new Error('apt-get brought no package');
+    if (!archive) throw new Error('apt-get downloaded no package');
     await run('dpkg-deb', ['-x', join(work, archive), join(work, 'content')], work);
     const program = ['usr/sbin/nats-server', 'usr/bin/nats-server']
       .map((name) => join(work, 'content', name))
       .find((candidate) => existsSync(candidate));
-    if (!program) throw new Error('the package holds no nats-server');
+    if (!program) throw new Error('the package does not contain nats-server');
     putInPlace(program, path);
   } finally {
     rmSync(work, { recursive: true, force: true });

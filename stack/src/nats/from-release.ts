@@ -27,14 +27,14 @@ export async function fetchRelease(
   baseUrl = 'https://github.com/nats-io/nats-server/releases/download',
   known = archives[`${process.platform}-${process.arch}`],
 ): Promise<void> {
-  if (!known) throw new Error(`no release of nats-server is known here for ${process.platform}-${process.arch}`);
+  if (!known) throw new Error(`no nats-server release is listed for ${process.platform}-${process.arch}`);
   const answer = await fetch(`${baseUrl}/v${version}/${known.file}`, {
     signal: AbortSignal.timeout(downloadTimeoutMs),
   });
-  if (!answer.ok) throw new Error(`the vendor's release answers ${answer.status}`);
+  if (!answer.ok) throw new Error(`the vendor's release server returned ${answer.status}`);
   const bytes = Buffer.from(await answer.arrayBuffer());
   const sha256 = createHash('sha256').update(bytes).digest('hex');
-  if (sha256 !== known.sha256) throw new Error(`${known.file} is not what it should be (SHA-256 ${sha256})`);
+  if (sha256 !== known.sha256) throw new Error(`${known.file} has an unexpected SHA-256 checksum (${sha256})`);
   const work = mkdtempSync(join(tmpdir(), 'eligo-nats-'));
   try {
     const archive = join(work, known.file);

@@ -75,12 +75,12 @@ async function becameReady(child: Child, host: string, port: number, logPath: st
     if (Date.now() > deadline) {
       await child.stop(1_000);
       throw new Error(
-        `nats-server is not ready after ${readyWithinMs / 1000} s. Its log, ${logPath}, ends:\n${lastLogLines(logPath)}`,
+        `nats-server is not ready after ${readyWithinMs / 1000} s. The end of its log, ${logPath}:\n${lastLogLines(logPath)}`,
       );
     }
     await pause(10);
   }
-  throw new Error(`nats-server ended at once. Its log, ${logPath}, ends:\n${lastLogLines(logPath)}`);
+  throw new Error(`nats-server exited during startup. The end of its log, ${logPath}:\n${lastLogLines(logPath)}`);
 }
 
 function speaks(host: string, port: number): Promise<boolean> {

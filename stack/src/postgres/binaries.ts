@@ -47,7 +47,7 @@ function findPackage(): string {
     return dirname(dirname(wrapper.resolve(name)));
   } catch (error) {
     throw new Error(
-      `There is no embedded Postgres for ${process.platform}-${process.arch} (${name}): set DATABASE_URL to a Postgres 18 of yours.`,
+      `No embedded Postgres is available for ${process.platform}-${process.arch} (${name}); set DATABASE_URL to your own Postgres 18.`,
       { cause: error },
     );
   }

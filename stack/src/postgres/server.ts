@@ -178,10 +178,10 @@ async function becameReady(child: Child, data: string, logPath: string): Promise
     if (Date.now() > deadline) {
       await child.stop(1_000);
       throw new Error(
-        `Postgres is not ready after ${readyWithinMs / 1000} s. Its log, ${logPath}, ends:\n${lastLogLines(logPath)}`,
+        `Postgres is not ready after ${readyWithinMs / 1000} s. The end of its log, ${logPath}:\n${lastLogLines(logPath)}`,
       );
     }
     await pause(10);
   }
-  throw new Error(`Postgres ended at once. Its log, ${logPath}, ends:\n${lastLogLines(logPath)}`);
+  throw new Error(`Postgres exited during startup. The end of its log, ${logPath}:\n${lastLogLines(logPath)}`);
 }

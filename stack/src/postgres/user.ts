@@ -16,7 +16,7 @@ const ownSystemUser = 'eligo-postgres';
 export function postgresUser(): RunUser | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const found = lookUp('postgres') ?? lookUp(ownSystemUser) ?? addSystemUser() ?? lookUp('nobody');
-  if (!found) throw new Error('Postgres cannot run as root, and there is no other user: please add a user "postgres".');
+  if (!found) throw new Error('Postgres cannot run as root and no other user exists; add a user named "postgres".');
   return found;
 }
 

@@ -113,7 +113,10 @@ async function endAll(
       if (await cancelIfDue(work, scope, id)) ended += 1;
     } catch (error) {
       // One that fails must not keep those behind it from ending.
-      work.logger.error({ err: error, subscriptionId: id }, 'a due subscription could not be ended');
+      work.logger.error(
+        { err: error, subscriptionId: id },
+        'Failed to cancel a subscription at the end of its period; will retry',
+      );
     }
   }
   return found.length === mostAtOnce && ended > 0;

@@ -22,7 +22,7 @@ export async function finishClocks(work: Work, signal: AbortSignal): Promise<voi
     } catch (error) {
       if (signal.aborted) return;
       // One that fails must not keep those behind it from going on.
-      work.logger.error({ err: error, testClockId: row.id }, 'an advance could not be finished; it is tried again');
+      work.logger.error({ err: error, testClockId: row.id }, 'Failed to finish advancing a test clock; will retry');
     }
   }
 }

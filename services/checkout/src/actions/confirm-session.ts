@@ -178,7 +178,10 @@ async function driveOrRelease(
     try {
       await withTx(charging.database, scope, (tx) => releaseKey(tx, scope, use, epoch));
     } catch (cause) {
-      charging.logger.warn({ err: cause, attemptId: attempt.id }, 'a key stays in use until its lease lapses');
+      charging.logger.warn(
+        { err: cause, attemptId: attempt.id },
+        'Failed to release the lease of an idempotency key; it stays in use until the lease expires',
+      );
     }
     throw error;
   }

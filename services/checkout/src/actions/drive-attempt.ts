@@ -36,6 +36,9 @@ async function giveBack(charging: Charging, scope: Scope, attempt: ChargeAttempt
   try {
     await withTx(charging.database, scope, (tx) => recordUnknown(tx, scope, attempt, nextCheckDelayMs(attempt.checks)));
   } catch (error) {
-    charging.logger.warn({ err: error, attemptId: attempt.id }, 'an attempt stays leased until its lease lapses');
+    charging.logger.warn(
+      { err: error, attemptId: attempt.id },
+      'Failed to release the lease of a charge attempt; it stays leased until the lease expires',
+    );
   }
 }

@@ -40,7 +40,7 @@ export async function endLateAttempt(
       if (fate.refusal !== undefined) {
         charging.logger.error(
           { attemptId: attempt.id, paymentIntentId: attempt.paymentIntentId, code: fate.refusal },
-          'the processor refuses to cancel a charge that came too late; it is tried again',
+          'Processor refused to cancel an expired charge attempt; will retry',
         );
       }
       return undefined;

@@ -42,10 +42,12 @@ export async function finishHold(
   }
   if (fate.kind === 'unknown') {
     await postpone(charging, scope, operation, { delayMs: nextCheckDelayMs(operation.checks), asked: true });
-    if (fate.refusal !== undefined) report(charging, operation, fate.refusal, 'is refused; it is tried again');
+    if (fate.refusal !== undefined)
+      report(charging, operation, fate.refusal, 'Processor rejected a hold operation; will retry');
     return false;
   }
-  if (fate.kind === 'lost') report(charging, operation, fate.code, 'is gone: it cannot be captured any more');
+  if (fate.kind === 'lost')
+    report(charging, operation, fate.code, 'Capture failed: the hold expired or was canceled at the processor');
   await withTx(charging.database, scope, (tx) => record(tx, scope, operation, fate));
   await charging.failpoint('hold.recorded');
   return true;
@@ -170,8 +172,8 @@ async function followLoss(tx: Tx, scope: Scope, attempt: ChargeAttempt, session:
   if (attempt.driver === 'confirm') await endUnpaid(tx, scope, session, at);
 }
 
-// Told to an operator: for a hold that is gone this is the only place that says why.
-function report(charging: Charging, operation: IntentOperation, code: string, what: string): void {
+// For an operator: only this line says why a hold was lost.
+function report(charging: Charging, operation: IntentOperation, code: string, message: string): void {
   const { id: operationId, paymentIntentId, kind } = operation;
-  charging.logger.error({ operationId, paymentIntentId, kind, code }, `a hold ${what}`);
+  charging.logger.error({ operationId, paymentIntentId, kind, code }, message);
 }

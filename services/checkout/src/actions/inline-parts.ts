@@ -25,6 +25,9 @@ export async function activateInline(
   try {
     await catalog.activateInline({ sessionId }, call);
   } catch (error) {
-    logger.warn({ err: error, sessionId }, 'inline parts are left to their task');
+    logger.warn(
+      { err: error, sessionId },
+      'Failed to create inline products, prices and coupons; the catalog task will retry',
+    );
   }
 }

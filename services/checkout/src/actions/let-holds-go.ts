@@ -20,7 +20,7 @@ export async function letHoldsGo(charging: Charging, scope: Scope, session: Sess
         );
         if (operation !== undefined) await finishHold(charging, scope, operation, patienceMs);
       } catch (error) {
-        charging.logger.warn({ err: error, paymentIntentId }, 'a hold is left to the sweeper');
+        charging.logger.warn({ err: error, paymentIntentId }, 'Failed to void a hold; the sweeper will retry');
       }
     }),
   );

@@ -15,7 +15,7 @@ export async function runCatalogTask(
     await callCatalog({ database, catalog }, task, call);
   } catch (error) {
     const tries = await withTx(database, scope, (tx) => postponeCatalogTask(tx, task));
-    logger.warn({ err: error, sessionId, operation: kind, attempts: tries }, 'a task at the catalog is put off');
+    logger.warn({ err: error, sessionId, operation: kind, attempts: tries }, 'Catalog task failed; will retry');
     return;
   }
   await withTx(database, scope, (tx) => deleteCatalogTask(tx, scope, sessionId, kind));

@@ -100,7 +100,7 @@ async function record(
   if (verdict.kind === 'failed') {
     charging.logger.error(
       { attemptId: attempt.id, paymentIntentId: attempt.paymentIntentId, code: verdict.code },
-      'the processor refused a charge as malformed; it was not charged',
+      'Processor rejected a charge request as invalid; the card was not charged',
     );
   }
   return settled;

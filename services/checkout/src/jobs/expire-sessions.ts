@@ -61,7 +61,7 @@ async function expireAll(needs: Needs, due: readonly DueSession[], signal: Abort
       if (await expireIfDue(needs, scope, sessionId)) expired += 1;
     } catch (error) {
       // One that fails must not keep those behind it from expiring.
-      needs.logger.error({ err: error, sessionId }, 'a due session could not be expired');
+      needs.logger.error({ err: error, sessionId }, 'Failed to expire a checkout session; will retry');
     }
   }
   return expired > 0;

@@ -60,7 +60,7 @@ async function sweepOne(charging: Charging, item: DueWork): Promise<boolean> {
   } catch (error) {
     charging.logger.error(
       { err: error, kind: item.kind, id: item.id },
-      'a piece of charge work failed; it is tried again',
+      'Sweeper failed to process a charge, hold or payment plan; will retry',
     );
     return false;
   }

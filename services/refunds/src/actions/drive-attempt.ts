@@ -64,7 +64,10 @@ async function sendFenced(refunds: Refunds, scope: Scope, attempt: RefundAttempt
     case 'look_up':
       return lookUp(refunds, scope, attempt, outcome.kind === 'rejected' ? outcome.code : undefined);
     case 'alert':
-      refunds.alert({ attempt: attempt.attemptId, code: next.code }, 'the processor does not take our refunds');
+      refunds.alert(
+        { attempt: attempt.attemptId, code: next.code },
+        'Processor rejects refund requests; check its credentials and account',
+      );
       return settleUnknown(refunds, scope, attempt);
     case 'send_again':
       return settleUnknown(refunds, scope, attempt);
@@ -117,10 +120,7 @@ async function lookAgain(refunds: Refunds, scope: Scope, attempt: RefundAttempt)
     timeoutMs: refunds.budgets.processorMs,
   });
   if (outcome.kind === 'rejected') {
-    refunds.alert(
-      { attempt: attempt.attemptId, code: outcome.code },
-      'the processor does not tell of a refund that it had',
-    );
+    refunds.alert({ attempt: attempt.attemptId, code: outcome.code }, 'Processor no longer returns an accepted refund');
   }
   if (outcome.kind === 'not_now') return settleNotNow(refunds, scope, attempt, outcome);
   if (outcome.kind === 'unknown' || outcome.kind === 'rejected') return settleUnknown(refunds, scope, attempt);

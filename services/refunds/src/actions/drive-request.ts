@@ -14,6 +14,6 @@ export async function driveRequest(refunds: Refunds, scope: Scope, refundId: str
   } catch (error) {
     // Known, written down, and nobody waits for it.
     if (!(error instanceof Failure)) throw error;
-    refunds.alert({ refundId, code: error.code }, 'a requested refund did not go through');
+    refunds.alert({ refundId, code: error.code }, 'Refund request was refused');
   }
 }

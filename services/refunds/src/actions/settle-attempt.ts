@@ -23,7 +23,10 @@ export async function settleAccepted(
   pending?: Refund,
 ): Promise<void> {
   if (facts.amountCents !== attempt.amountCents) {
-    refunds.alert({ attempt: attempt.attemptId }, 'the processor has a refund of another amount than was asked for');
+    refunds.alert(
+      { attempt: attempt.attemptId },
+      'Processor reports a refund amount that differs from the requested amount',
+    );
     return settleUnknown(refunds, scope, attempt);
   }
   if (pending !== undefined && (await settledAtOnce(refunds, scope, attempt, facts, pending))) {
