@@ -39,7 +39,7 @@ export async function runCommandLine(args: string[], streams: Streams): Promise<
 // The help of one command, of those that begin alike, or of all.
 function explain(words: string[], { out, err }: Streams): number {
   const command = findCommand(words);
-  if (command) out(`usage: ${usageOf(command)}\n\n${command.summary}`);
+  if (command) out(`Usage: ${usageOf(command)}\n\n${command.summary}`);
   else if (words.length === 0) out(usage(commands));
   else if (alike(words).length > 0) out(usage(alike(words)));
   else {
@@ -50,8 +50,8 @@ function explain(words: string[], { out, err }: Streams): number {
 }
 
 function unknown(words: string[]): string {
-  if (alike(words).length > 0) return `which command of ${words[0]} is meant?\n${usage(alike(words))}`;
-  return `there is no command ${words.join(' ')}; npm run -s eligo -- help lists them.`;
+  if (alike(words).length > 0) return `"${words[0]}" needs a subcommand.\n${usage(alike(words))}`;
+  return `Unknown command "${words.join(' ')}". Run npm run -s eligo -- help for a list.`;
 }
 
 function alike([first = '']: string[]): readonly Command[] {
@@ -73,7 +73,7 @@ function read(command: Command, args: string[], say: (text: string) => void): Gi
   const wanted = command.words ?? [];
   if (positionals.length !== wanted.length) {
     throw new UsageError(
-      wanted.length === 0 ? `unexpected: ${positionals.join(' ')}` : `${wanted.join(' ')} is needed`,
+      wanted.length === 0 ? `Unexpected argument: ${positionals.join(' ')}` : `${wanted.join(' ')} is required`,
     );
   }
   const text = (name: string) => {
@@ -84,7 +84,7 @@ function read(command: Command, args: string[], say: (text: string) => void): Gi
     text,
     needed(name) {
       const value = text(name);
-      if (!value) throw new UsageError(`--${name} is needed`);
+      if (!value) throw new UsageError(`--${name} is required`);
       return value;
     },
     list: (name) => [values[name] ?? []].flat().filter((value) => typeof value === 'string'),
@@ -110,7 +110,7 @@ function wordsOf(error: unknown): string {
 
 function usage(shown: readonly Command[]): string {
   const lines = shown.map((command) => `  ${`${command.name} ${command.usage}`.trim()}\n      ${command.summary}`);
-  return ['usage: npm run -s eligo -- <command> [--json]', '', ...lines].join('\n');
+  return ['Usage: npm run -s eligo -- <command> [--json]', '', ...lines].join('\n');
 }
 
 function usageOf(command: Command): string {

@@ -14,7 +14,7 @@ export interface Consumption {
 export function componentsNamed(option: string, name: string | undefined): readonly ComponentName[] {
   if (name === undefined) return componentNames;
   const known = componentNames.filter((candidate) => candidate === name);
-  if (known.length === 0) throw new UsageError(`--${option} is one of ${componentNames.join(', ')}`);
+  if (known.length === 0) throw new UsageError(`--${option} must be one of ${componentNames.join(', ')}`);
   return known;
 }
 
@@ -30,6 +30,6 @@ export function consumptions(): Consumption[] {
 function typesOf(service: string, consumer: string): readonly string[] {
   const types = busConsumerTypes[`${service} ${consumer}`];
   if (types === 'public') return publicEventTypes;
-  if (types === undefined) throw new Error(`which events ${consumer} of ${service} takes is not known here`);
+  if (types === undefined) throw new Error(`Unknown consumer ${consumer} of ${service}`);
   return types;
 }

@@ -18,11 +18,11 @@ export function runningStack(): { home: Home; file: StackFile } {
   const file = readStackFile(home);
   if (!file) {
     throw new Error(
-      `no stack was started in ${home.root}: run npm start there first, or set the variables of one elsewhere.`,
+      `No stack has been started in ${home.root}. Run npm start there first, or set the variables of a stack elsewhere.`,
     );
   }
   if (!file.processes.some(({ pid }) => isAlive(pid))) {
-    throw new Error(`the stack of ${home.root} does not run: npm start starts it.`);
+    throw new Error(`The stack of ${home.root} is not running. Start it with npm start.`);
   }
   return { home, file };
 }

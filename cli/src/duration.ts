@@ -6,6 +6,6 @@ const unitsMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_60
 export function durationMs(text: string): number {
   const match = /^(\d{1,6})([smhd])$/.exec(text);
   const unitMs = unitsMs[match?.[2] ?? ''];
-  if (!match || unitMs === undefined) throw new UsageError(`${text} is no duration: 90s, 15m, 24h and 7d are`);
+  if (!match || unitMs === undefined) throw new UsageError(`Invalid duration "${text}"; use 90s, 15m, 24h or 7d`);
   return Number(match[1]) * unitMs;
 }

@@ -33,7 +33,7 @@ export async function startForwarder(target: string, onForwarded: (event: Forwar
     server.listen(0, '127.0.0.1', resolve);
   });
   const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the forwarder has no port');
+  if (address === null || typeof address === 'string') throw new Error('The forwarder has no port');
   return {
     url: `http://127.0.0.1:${address.port}/`,
     stop: () =>

@@ -26,10 +26,10 @@ export function apiClient(url: string, key: string): PublicApi {
         signal: AbortSignal.timeout(timeoutMs),
       });
       const answer = await request.catch((cause: unknown) => {
-        throw new Error(`${url} does not answer.`, { cause });
+        throw new Error(`${url} does not respond.`, { cause });
       });
       const text = await answer.text();
-      if (!answer.ok) throw new Error(`${method} ${path} was refused with ${answer.status}: ${text}`);
+      if (!answer.ok) throw new Error(`${method} ${path} returned ${answer.status}: ${text}`);
       return JSON.parse(text) as Json;
     },
   };
@@ -39,6 +39,6 @@ export function apiClient(url: string, key: string): PublicApi {
 export function field(answer: Json, envelope: string, name: string): string {
   const record = answer[envelope];
   const value = typeof record === 'object' && record !== null ? (record as Json)[name] : undefined;
-  if (typeof value !== 'string') throw new Error(`the answer has no ${envelope}.${name}`);
+  if (typeof value !== 'string') throw new Error(`The response has no ${envelope}.${name}`);
   return value;
 }

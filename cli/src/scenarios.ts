@@ -60,10 +60,10 @@ async function declineSession(api: PublicApi): Promise<Record<string, string>> {
   try {
     await confirm(api, session, paymentMethod);
   } catch (error) {
-    if (error instanceof Error && error.message.includes('was refused with 402')) return { customer, session };
+    if (error instanceof Error && error.message.includes('returned 402')) return { customer, session };
     throw error;
   }
-  throw new Error('the card that is always declined was not');
+  throw new Error('The test card that always declines was not declined');
 }
 
 async function refundSession(api: PublicApi): Promise<Record<string, string>> {

@@ -123,11 +123,11 @@ it('says what is wrong with a request in words, and exits with 2', async () => {
   await expect(eligo('keys', 'create', '--mode', 'test')).resolves.toMatchObject({
     code: 2,
     out: [],
-    err: [expect.stringContaining('--account is needed')],
+    err: [expect.stringContaining('--account is required')],
   });
   await expect(eligo('keys', 'revoke')).resolves.toMatchObject({
     code: 2,
-    err: [expect.stringContaining('KEY_ID is needed')],
+    err: [expect.stringContaining('KEY_ID is required')],
   });
   await expect(eligo('accounts', 'create', '--nome', 'x')).resolves.toMatchObject({ code: 2 });
   await expect(eligo('trigger', 'nothing.known')).resolves.toMatchObject({ code: 2 });
@@ -137,7 +137,7 @@ it('says what is wrong with a request in words, and exits with 2', async () => {
 it('says what was refused, and exits with 1', async () => {
   const unknown = await eligo('keys', 'create', '--account', 'facct_unknown', '--mode', 'test');
   expect(unknown).toMatchObject({ code: 1, out: [] });
-  expect(unknown.err.join()).toContain('no such account');
+  expect(unknown.err.join()).toContain('No such account');
 });
 
 it('imports a product-code list, changes nothing by the same list, and an item is then eligible by its code', async () => {
@@ -171,7 +171,7 @@ it('gives an account a food policy of its own', async () => {
   expect(await json('food-policies', 'set', file, ...account)).toEqual({ version: 1 });
   expect(await json('food-policies', 'set', file, ...account)).toEqual({ version: 2 });
   const unknown = await eligo('food-policies', 'set', file, '--account', 'facct_unknown', '--mode', 'test');
-  expect(unknown).toMatchObject({ code: 1, err: [expect.stringContaining('no such account')] });
+  expect(unknown).toMatchObject({ code: 1, err: [expect.stringContaining('No such account')] });
 });
 
 it('takes the list and the policy that its page shows', async () => {

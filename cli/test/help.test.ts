@@ -23,7 +23,7 @@ it.each([[['help', 'keys', 'roll']], [['keys', 'roll', '--help']], [['keys', 'ro
   async (args) => {
     expect(await eligo(...args)).toEqual({
       code: 0,
-      out: expect.stringMatching(/^usage: .*keys roll KEY_ID \[--overlap 24h\]\n\nIssues a successor/),
+      out: expect.stringMatching(/^Usage: .*keys roll KEY_ID \[--overlap 24h\]\n\nCreates a replacement key/),
       err: '',
     });
   },
@@ -40,7 +40,7 @@ it('says in one line that a command does not exist, and which ones there are of 
   expect(await eligo('acounts', 'list')).toEqual({
     code: 2,
     out: '',
-    err: 'eligo: there is no command acounts list; npm run -s eligo -- help lists them.',
+    err: 'eligo: Unknown command "acounts list". Run npm run -s eligo -- help for a list.',
   });
   expect(await eligo('keys')).toMatchObject({ code: 2, out: '', err: expect.stringContaining('keys revoke') });
   expect(await eligo('help', 'nothing')).toMatchObject({ code: 2, out: '' });
@@ -52,14 +52,14 @@ it('says in words that no stack was started, does not run, or does not answer', 
     vi.stubEnv('ELIGO_HOME', home);
     expect(await eligo('accounts', 'list')).toMatchObject({
       code: 1,
-      err: expect.stringContaining('no stack was started'),
+      err: expect.stringContaining('No stack has been started'),
     });
     // The highest pid that Linux gives is 4,194,304.
     writeFileSync(
       join(home, 'stack.json'),
       JSON.stringify({ processes: [{ name: 'gateway', pid: 4_194_305, admin: null }] }),
     );
-    expect(await eligo('ledger', 'check')).toMatchObject({ code: 1, err: expect.stringContaining('does not run') });
+    expect(await eligo('ledger', 'check')).toMatchObject({ code: 1, err: expect.stringContaining('is not running') });
     vi.stubEnv('ELIGO_URL', 'http://127.0.0.1:1');
     vi.stubEnv('ELIGO_API_KEY', 'fsk_test_x');
     expect(await eligo('trigger', 'customer.created')).toMatchObject({

@@ -110,7 +110,7 @@ describe('dead letters', () => {
   it('asked for wrongly are refused in words', async () => {
     await expect(eligo('dead-letters', 'redrive')).resolves.toMatchObject({
       code: 2,
-      err: [expect.stringContaining('--event EVENT_ID or --all is needed')],
+      err: [expect.stringContaining('--event EVENT_ID or --all is required')],
     });
     await expect(eligo('dead-letters', 'list', '--service', 'nobody')).resolves.toMatchObject({ code: 2 });
     await expect(eligo('dead-letters', 'list', '--limit', '0')).resolves.toMatchObject({ code: 2 });

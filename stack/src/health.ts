@@ -8,7 +8,7 @@ const healthyWithinMs = 60_000;
 /** Resolves when `url` answers 200, and rejects when the process ends or does not get there, with what its log says last. */
 export async function becameHealthy(child: Child, url: string, lastWords: () => string): Promise<void> {
   const deadline = Date.now() + healthyWithinMs;
-  let seen = 'no answer';
+  let seen = 'no response';
   while (!child.hasEnded()) {
     seen = await look(url);
     if (seen === '200') return;

@@ -14,7 +14,7 @@ export const accountCommands: readonly Command[] = [
   {
     name: 'accounts create',
     usage: '--name NAME [--feature FEATURE]… [--organization forg_…]',
-    summary: 'Creates an account with a test key and a live key, which are shown this once.',
+    summary: 'Creates an account with a test key and a live key. The keys are shown only once.',
     options: {
       name: { type: 'string' },
       feature: { type: 'string', multiple: true },
@@ -38,7 +38,7 @@ export const accountCommands: readonly Command[] = [
           `account   ${created.account}`,
           `test key  ${created.test_api_key}`,
           `live key  ${created.live_api_key}`,
-          'The keys are not shown again.',
+          'Save the keys now; they are not shown again.',
         ],
       };
     },
@@ -46,7 +46,7 @@ export const accountCommands: readonly Command[] = [
   {
     name: 'accounts update',
     usage: 'ACCOUNT [--name NAME] [--feature F]… [--no-feature F]… [--organization forg_…|none]',
-    summary: 'Changes an account; gateways and services work by it within seconds.',
+    summary: 'Updates an account. The change takes effect within seconds.',
     words: ['ACCOUNT'],
     options: {
       name: { type: 'string' },
@@ -80,7 +80,7 @@ export const accountCommands: readonly Command[] = [
   {
     name: 'organizations create',
     usage: '--name NAME',
-    summary: 'Creates an organization, whose accounts may read each other’s single prices.',
+    summary: 'Creates an organization. Its accounts can read each other’s prices by id.',
     options: { name: { type: 'string' } },
     async run(given) {
       const organization = await withAccounts((database) =>

@@ -14,7 +14,7 @@ export const catalogCommands: readonly Command[] = [
     name: 'product-codes import',
     usage: 'FILE [--name N] [--effective-at TIME]',
     summary:
-      'Makes a CSV (columns code and hsa_fsa_eligibility; also effective_from, effective_to, label) the next version of the product-code list.',
+      'Imports a CSV as the next version of the product-code list. Columns: code, hsa_fsa_eligibility; optional: effective_from, effective_to, label.',
     options: { name: { type: 'string' }, 'effective-at': { type: 'string' } },
     words: ['FILE'],
     async run({ words: [file = ''], text, say }) {
@@ -37,9 +37,11 @@ export const catalogCommands: readonly Command[] = [
       return {
         json: { version, is_new: isNew, effective_at: effective, total, added, changed, removed, rejected, rejections },
         lines: [
-          isNew ? `version ${version}: ${total} codes` : `nothing changed: version ${version} stays, ${total} codes`,
+          isNew
+            ? `version ${version}: ${total} codes`
+            : `no changes; version ${version} stays in effect, ${total} codes`,
           // A version never overtakes the one before it, which may have been given a later day.
-          ...(isLater ? [`takes effect at ${effective}; until then answers rely on the version before`] : []),
+          ...(isLater ? [`takes effect at ${effective}; until then the previous version applies`] : []),
           `${added} added, ${changed} changed, ${removed} removed, ${rejected} lines rejected`,
           ...rejections.slice(0, 10).map(({ line, reason }) => `  line ${line}: ${reason}`),
         ],
@@ -50,19 +52,19 @@ export const catalogCommands: readonly Command[] = [
     name: 'food-policies set',
     usage: 'FILE --account A --mode test|live',
     summary:
-      'Gives an account a food policy of its own from now on: JSON {eligible_class, categories: {"*": {added_sugar_g: "10", …}}}, per 100 g.',
+      'Sets an account’s own food policy, effective now. JSON: {eligible_class, categories: {"*": {added_sugar_g: "10", …}}}, limits per 100 g.',
     options: { account: { type: 'string' }, mode: { type: 'string' } },
     words: ['FILE'],
     async run({ words: [file = ''], needed }) {
       const mode = needed('mode');
-      if (mode !== 'test' && mode !== 'live') throw new UsageError('--mode is test or live');
+      if (mode !== 'test' && mode !== 'live') throw new UsageError('--mode must be test or live');
       const thresholds = JSON.parse(await readFile(file, 'utf8')) as FoodPolicy['thresholds'];
       const scope = { accountId: needed('account'), testMode: mode === 'test' };
       // The catalog knows no accounts: for one that is not there it would keep a policy that nobody is judged by.
       const accounts = await withAccounts(listAccounts);
-      if (!accounts.some((account) => account.account_id === scope.accountId)) throw new Error('no such account');
+      if (!accounts.some((account) => account.account_id === scope.accountId)) throw new Error('No such account');
       const version = await withCatalog((database) => setFoodPolicy(database, scope, thresholds, new Date()));
-      return { json: { version }, lines: [`version ${version} of the account's food policy is in force`] };
+      return { json: { version }, lines: [`version ${version} of the account's food policy is in effect`] };
     },
   },
 ];
@@ -70,7 +72,7 @@ export const catalogCommands: readonly Command[] = [
 function timeOf(text: string | undefined): Date | undefined {
   if (text === undefined) return undefined;
   const ms = parseTime(text);
-  if (ms === undefined) throw new UsageError('--effective-at is an ISO 8601 time');
+  if (ms === undefined) throw new UsageError('--effective-at must be an ISO 8601 time');
   return new Date(ms);
 }
 

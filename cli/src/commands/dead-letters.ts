@@ -12,7 +12,8 @@ export const deadLetterCommands: readonly Command[] = [
   {
     name: 'dead-letters list',
     usage: '[--service SERVICE] [--consumer CONSUMER] [--limit 100]',
-    summary: 'Lists events that a consumer failed to deal with twenty times, oldest first, per service.',
+    summary:
+      'Lists dead-lettered events (events that a consumer failed to handle twenty times), oldest first, per service.',
     options: { ...place, limit: { type: 'string', default: '100' } },
     async run(given) {
       const letters = await find(given, countOf(given.needed('limit')));
@@ -25,12 +26,13 @@ export const deadLetterCommands: readonly Command[] = [
   {
     name: 'dead-letters show',
     usage: 'EVENT_ID [--service SERVICE] [--consumer CONSUMER]',
-    summary: 'Shows what is known of a dead letter and of its event; the event’s contents stay where they are.',
+    summary:
+      'Shows a dead-lettered event: consumer, error, deliveries and the record it concerns. Never prints the event’s payload.',
     words: ['EVENT_ID'],
     options: place,
     async run(given) {
       const letters = await find(given, most, given.words[0]);
-      if (letters.length === 0) throw new Error('there is no such dead letter');
+      if (letters.length === 0) throw new Error('No such dead letter');
       const shown = await Promise.all(
         letters.map(async (letter) => ({ ...jsonOf(letter), ...(await eventOf(letter)) })),
       );
@@ -40,7 +42,7 @@ export const deadLetterCommands: readonly Command[] = [
   {
     name: 'dead-letters redrive',
     usage: '--event EVENT_ID | --all [--service SERVICE] [--consumer CONSUMER] [--wait 30s]',
-    summary: 'Has the running services deal with dead letters again, each once, and waits for what becomes of them.',
+    summary: 'Retries dead-lettered events once each in the running services and waits for the results.',
     options: {
       ...place,
       event: { type: 'string' },
@@ -49,10 +51,10 @@ export const deadLetterCommands: readonly Command[] = [
     },
     async run(given) {
       const eventId = given.text('event');
-      if ((eventId === undefined) === !given.flag('all')) throw new UsageError('--event EVENT_ID or --all is needed');
+      if ((eventId === undefined) === !given.flag('all')) throw new UsageError('--event EVENT_ID or --all is required');
       const waitMs = durationMs(given.needed('wait'));
       const asked = await find(given, most, eventId);
-      if (asked.length === 0 && eventId !== undefined) throw new Error('there is no such dead letter');
+      if (asked.length === 0 && eventId !== undefined) throw new Error('No such dead letter');
       await Promise.all(
         componentsNamed('service', given.text('service')).map((service) =>
           withComponent(service, (database) => requestRedrive(database, { consumer: given.text('consumer'), eventId })),
@@ -106,9 +108,9 @@ function outcomeOf(asked: readonly Letter[], { failed, waiting }: { failed: Lett
     json: { asked: asked.length, done, failed: failed.map(jsonOf), waiting: waiting.map(jsonOf) },
     lines: [
       ...failed.map((letter) => `failed again  ${lineOf(letter)}`),
-      ...waiting.map((letter) => `not taken yet  ${lineOf(letter)}`),
-      `${done} dealt with, ${failed.length} failed again, ${waiting.length} not taken yet`,
-      ...(waiting.length > 0 ? ['What is not taken yet is dealt with when its service runs.'] : []),
+      ...waiting.map((letter) => `pending  ${lineOf(letter)}`),
+      `${done} handled, ${failed.length} failed again, ${waiting.length} pending`,
+      ...(waiting.length > 0 ? ['Pending events are retried when their service runs.'] : []),
     ],
     failed: failed.length > 0 || waiting.length > 0,
   };
@@ -158,6 +160,6 @@ function linesOf(letter: object): string[] {
 
 function countOf(text: string): number {
   const count = Number(text);
-  if (!/^\d{1,5}$/.test(text) || count < 1 || count > most) throw new UsageError(`--limit is from 1 to ${most}`);
+  if (!/^\d{1,5}$/.test(text) || count < 1 || count > most) throw new UsageError(`--limit must be from 1 to ${most}`);
   return count;
 }

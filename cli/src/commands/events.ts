@@ -16,7 +16,7 @@ export const eventCommands: readonly Command[] = [
     name: 'events missing',
     usage: '[--from SERVICE] [--service SERVICE] [--hours 24]',
     summary:
-      'Finds events that were committed and that a consumer has neither dealt with nor put aside, as after a restore; exits with 1 when there are some. By DATABASE_URL, or in the running stack.',
+      'Finds committed events that a consumer has neither handled nor dead-lettered, for example after a restore. Exits with 1 if any are missing. Uses DATABASE_URL, or the running stack.',
     options: range,
     async run(given) {
       const missing = await findMissing(given);
@@ -27,12 +27,12 @@ export const eventCommands: readonly Command[] = [
     name: 'events republish',
     usage: '--missing [--hours 24] [--service SERVICE] [--from SERVICE] | --event EVENT_ID --from SERVICE',
     summary:
-      'Publishes events again from the outbox: those that a consumer misses, or one. Consumers that have dealt with them drop the repetition.',
+      'Republishes events from the outbox: all that a consumer is missing, or one. Consumers ignore events that they have already handled.',
     options: { ...range, missing: { type: 'boolean' }, event: { type: 'string' } },
     async run(given) {
       const eventId = given.text('event');
       if ((eventId === undefined) === !given.flag('missing')) {
-        throw new UsageError('--missing, or --event EVENT_ID with --from SERVICE, is needed');
+        throw new UsageError('--missing, or --event EVENT_ID with --from SERVICE, is required');
       }
       const wanted =
         eventId === undefined ? idsByProducer(await findMissing(given)) : new Map([[oneProducer(given), [eventId]]]);
@@ -44,10 +44,10 @@ export const eventCommands: readonly Command[] = [
         json: { republished: asked, too_recent: tooRecent, gone },
         lines: [
           ...tooRecent.map((id) => `too recent  ${id}`),
-          ...gone.map((id) => `not in the outbox  ${id}`),
-          `${asked.length} published again, ${tooRecent.length} too recent, ${gone.length} not in the outbox any more`,
+          ...gone.map((id) => `no longer in the outbox  ${id}`),
+          `${asked.length} republished, ${tooRecent.length} too recent, ${gone.length} no longer in the outbox`,
           ...(tooRecent.length > 0
-            ? ['NATS takes what was published within two minutes for a duplicate: try again.']
+            ? ['NATS drops events republished within two minutes as duplicates. Try again later.']
             : []),
         ],
         failed: tooRecent.length > 0 || gone.length > 0,
@@ -58,7 +58,7 @@ export const eventCommands: readonly Command[] = [
     name: 'events repairs',
     usage: '[--service SERVICE]',
     summary:
-      'Lists when a relay found that its stream had lost events, by what sign, how many it has published again, and how far a repair that is under way has come.',
+      'Lists stream repairs: when a relay detected lost events, how it detected them, how many events it has republished, and the progress.',
     options: { service: { type: 'string' } },
     async run(given) {
       const found = await Promise.all(
@@ -81,7 +81,7 @@ export const eventCommands: readonly Command[] = [
         lines: [
           ...repairs.map(
             (one) =>
-              `${one.found_at}  ${one.service}  ${one.how}  ${stateOf(one)}, ${one.events} events published again, ${one.consumers} consumers created anew`,
+              `${one.found_at}  ${one.service}  ${one.how}  ${stateOf(one)}, ${one.events} events republished, ${one.consumers} consumers recreated`,
           ),
           `${repairs.length} repairs`,
         ],
@@ -91,7 +91,7 @@ export const eventCommands: readonly Command[] = [
 ];
 
 function stateOf({ finished_at, progress }: { finished_at: string | null; progress: number }): string {
-  return finished_at === null ? `under way (${(progress * 100).toFixed(1)} %)` : `finished ${finished_at}`;
+  return finished_at === null ? `in progress (${(progress * 100).toFixed(1)} %)` : `finished ${finished_at}`;
 }
 
 interface Missing extends MissingEvent {
@@ -136,7 +136,7 @@ async function republish(from: ComponentName, ids: readonly string[]) {
 
 function oneProducer(given: Given): ComponentName {
   const [name] = componentsNamed('from', given.needed('from'));
-  if (name === undefined) throw new UsageError('--from is needed');
+  if (name === undefined) throw new UsageError('--from is required');
   return name;
 }
 
@@ -161,6 +161,6 @@ function linesOf(missing: readonly Missing[]): string[] {
 function hoursOf(text: string): number {
   // Beyond what the outbox keeps there is nothing to compare with.
   const hours = Number(text);
-  if (!/^\d{1,3}$/.test(text) || hours < 1 || hours > 336) throw new UsageError('--hours is from 1 to 336');
+  if (!/^\d{1,3}$/.test(text) || hours < 1 || hours > 336) throw new UsageError('--hours must be from 1 to 336');
   return hours;
 }

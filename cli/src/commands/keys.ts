@@ -8,7 +8,8 @@ export const keyCommands: readonly Command[] = [
   {
     name: 'keys create',
     usage: '--account ACCOUNT --mode test|live [--scopes a,b] [--rate-limit N]',
-    summary: 'Issues a key, shown this once. Without scopes it may do everything; a rate limit of 0 is none.',
+    summary:
+      'Creates an API key and shows it once. Without --scopes the key has every scope. --rate-limit 0 means no limit.',
     options: {
       account: { type: 'string' },
       mode: { type: 'string' },
@@ -32,7 +33,7 @@ export const keyCommands: readonly Command[] = [
   {
     name: 'keys list',
     usage: '--account ACCOUNT',
-    summary: 'Lists an account’s keys, oldest first, revoked ones too.',
+    summary: 'Lists an account’s keys, including revoked ones, oldest first.',
     options: { account: { type: 'string' } },
     async run(given) {
       const keys = await withAccounts((database) => listKeys(database, given.needed('account')));
@@ -42,7 +43,7 @@ export const keyCommands: readonly Command[] = [
   {
     name: 'keys revoke',
     usage: 'KEY_ID',
-    summary: 'Ends a key; it is refused everywhere within five seconds.',
+    summary: 'Revokes a key. Every gateway rejects it within five seconds.',
     words: ['KEY_ID'],
     options: {},
     async run(given) {
@@ -53,7 +54,7 @@ export const keyCommands: readonly Command[] = [
   {
     name: 'keys roll',
     usage: 'KEY_ID [--overlap 24h]',
-    summary: 'Issues a successor with the same rights; the old key works until the overlap is over.',
+    summary: 'Creates a replacement key with the same rights. The old key works until the overlap ends.',
     words: ['KEY_ID'],
     options: { overlap: { type: 'string', default: '24h' } },
     async run(given) {
@@ -66,7 +67,7 @@ export const keyCommands: readonly Command[] = [
 function issued(key: IssuedKey) {
   return {
     json: { key_id: key.key_id, api_key: key.api_key, mode: key.mode, scopes: key.scopes },
-    lines: [`key id  ${key.key_id}`, `key     ${key.api_key}`, 'The key is not shown again.'],
+    lines: [`key id  ${key.key_id}`, `key     ${key.api_key}`, 'Save the key now; it is not shown again.'],
   };
 }
 
@@ -78,11 +79,11 @@ function lineOf(key: KeyRecord): string {
 
 function modeOf(text: string): 'test' | 'live' {
   if (text === 'test' || text === 'live') return text;
-  throw new UsageError('--mode is test or live');
+  throw new UsageError('--mode must be test or live');
 }
 
 function wholeNumber(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (/^\d{1,6}$/.test(text)) return Number(text);
-  throw new UsageError('--rate-limit is a whole number of requests per second');
+  throw new UsageError('--rate-limit must be a whole number of requests per second');
 }

@@ -9,7 +9,7 @@ export const ledgerCommands: readonly Command[] = [
     name: 'ledger check',
     usage: '',
     summary:
-      'Compares records, ledger, events and the sandbox’s list to the cent: by DATABASE_URL, ELIGO_SANDBOX_URL and ELIGO_SANDBOX_KEY, or in the running stack.',
+      'Compares records, ledgers, events and the sandbox’s list to the cent. Uses DATABASE_URL, ELIGO_SANDBOX_URL and ELIGO_SANDBOX_KEY, or the running stack.',
     options: {},
     run: async () => outcomeOf(await lookTwice()),
   },
@@ -59,7 +59,7 @@ function place(): { databaseUrl: string; processor: Processor | undefined } {
 async function listOf({ url, key }: Processor): Promise<ProcessorList> {
   const read = async (noun: string) => {
     const answer = await fetch(new URL(`/sandbox/${noun}`, url), { headers: { authorization: `Bearer ${key}` } });
-    if (!answer.ok) throw new Error(`the sandbox answered ${answer.status} when asked for its ${noun}`);
+    if (!answer.ok) throw new Error(`The sandbox returned ${answer.status} for its ${noun}`);
     return ((await answer.json()) as { data: unknown[] }).data;
   };
   return { charges: await read('charges'), refunds: await read('refunds') };
@@ -75,7 +75,7 @@ function outcomeOf({ faults, compared }: { faults: Fault[]; compared: boolean })
     lines: [
       ...linesOf(wrong),
       ...linesOf(unsettled),
-      `${wrong.length} wrong, ${unsettled.length} unsettled${compared ? '' : '; no processor’s list to compare with was given'}`,
+      `${wrong.length} wrong, ${unsettled.length} unsettled${compared ? '' : '; not compared with a processor list'}`,
     ],
     failed: wrong.length > 0,
   };

@@ -15,7 +15,7 @@ export const migrateCommands: readonly Command[] = [
     name: 'migrate',
     usage: '[--service SERVICE] [--new-passwords]',
     summary:
-      'Provides roles and schemas and applies what migrations are missing: by DATABASE_URL and <SERVICE>_DATABASE_PASSWORD, or in the running stack.',
+      'Creates roles and schemas and applies pending migrations. Uses DATABASE_URL and <SERVICE>_DATABASE_PASSWORD, or the running stack.',
     options: { service: { type: 'string' }, 'new-passwords': { type: 'boolean' } },
     async run(given) {
       const service = given.text('service');
@@ -54,6 +54,6 @@ function target() {
 
 function componentNamed(name: string): ComponentName {
   const known = componentNames.find((candidate) => candidate === name);
-  if (!known) throw new UsageError(`--service is one of ${componentNames.join(', ')}`);
+  if (!known) throw new UsageError(`--service must be one of ${componentNames.join(', ')}`);
   return known;
 }

@@ -11,7 +11,7 @@ export const secretCommands: readonly Command[] = [
     name: 'secrets generate',
     usage: '',
     summary:
-      'Prints new secrets as the .env file that docker-compose.yml reads. Keep it: it opens what was sealed under it.',
+      'Prints new secrets as the .env file that docker-compose.yml reads. Keep the file; sealed values cannot be opened without it.',
     options: {},
     async run() {
       const variables = composeVariables(generateSecrets());
@@ -25,7 +25,7 @@ export const secretCommands: readonly Command[] = [
     name: 'secrets reseal',
     usage: '',
     summary:
-      'Seals what is kept sealed (webhook secrets) anew under the first key of ELIGO_KEYRING; after it the old keys may go. May be stopped and repeated. By DATABASE_URL and ELIGO_KEYRING, or in the running stack.',
+      'Reseals webhook secrets under the first key of ELIGO_KEYRING. Afterwards the old keys can be removed. Safe to stop and repeat. Uses DATABASE_URL and ELIGO_KEYRING, or the running stack.',
     options: {},
     async run({ say }) {
       const bar = progressBar(say);
@@ -40,8 +40,8 @@ export const secretCommands: readonly Command[] = [
       return {
         json: { total, resealed, current, changed_meanwhile: changed, unopened },
         lines: [
-          ...unopened.map((id) => `opens under no key of the ring  ${id}`),
-          `${total} secrets: ${resealed} sealed anew, ${current} were under the first key, ${changed} changed meanwhile, ${unopened.length} not opened`,
+          ...unopened.map((id) => `cannot be opened with any key of the keyring  ${id}`),
+          `${total} secrets: ${resealed} resealed, ${current} already under the first key, ${changed} changed meanwhile, ${unopened.length} not opened`,
         ],
         failed: unopened.length > 0,
       };

@@ -7,18 +7,18 @@ export const triggerCommands: readonly Command[] = [
   {
     name: 'trigger',
     usage: 'EVENT',
-    summary: `Causes an event by doing, in test mode and through the public interface, what it follows from: ${Object.keys(scenarios).join(', ')}.`,
+    summary: `Triggers an event in test mode by making the API calls that cause it. Events: ${Object.keys(scenarios).join(', ')}.`,
     words: ['EVENT'],
     options: {},
     async run(given) {
       const event = given.words[0] ?? '';
       const scenario = Object.hasOwn(scenarios, event) ? scenarios[event] : undefined;
       if (!scenario)
-        throw new UsageError(`no way to cause ${event} is known; known are ${Object.keys(scenarios).join(', ')}`);
+        throw new UsageError(`Cannot trigger "${event}"; choose one of ${Object.keys(scenarios).join(', ')}`);
       const made = await scenario(publicApi());
       return {
         json: { event, ...made },
-        lines: [`${event} was caused`, ...Object.entries(made).map(([name, id]) => `  ${name}  ${id}`)],
+        lines: [`Triggered ${event}`, ...Object.entries(made).map(([name, id]) => `  ${name}  ${id}`)],
       };
     },
   },

@@ -9,24 +9,23 @@ export const webhookCommands: readonly Command[] = [
   {
     name: 'webhooks listen',
     usage: '--forward-to URL [--events a,b]',
-    summary:
-      'Receives the account’s events here and passes each on to URL, until Ctrl-C. Needs a stack on this machine.',
+    summary: 'Forwards the account’s webhook events to URL until Ctrl-C. Requires a stack on this machine.',
     options: { 'forward-to': { type: 'string' }, events: { type: 'string', default: '*' } },
     async run(given) {
       const target = given.needed('forward-to');
-      if (!URL.canParse(target)) throw new UsageError('--forward-to is a URL');
+      if (!URL.canParse(target)) throw new UsageError('--forward-to must be a URL');
       const api = publicApi();
       const counts = { delivered: 0, refused: 0 };
       const forwarder = await startForwarder(target, ({ type, id, status }) => {
         counts[status !== undefined && status < 300 ? 'delivered' : 'refused'] += 1;
-        given.say(`${new Date().toISOString()}  ${type}  ${id}  ${status ?? 'no answer'}`);
+        given.say(`${new Date().toISOString()}  ${type}  ${id}  ${status ?? 'no response'}`);
       });
       try {
         const events = given.needed('events').split(',');
         const created = await api.send('POST', '/v1/webhooks', { webhook: { url: forwarder.url, events } });
         const webhookId = field(created, 'webhook', 'webhook_id');
         given.say(`Forwarding to ${target}. Signing secret: ${field(created, 'webhook', 'signing_secret')}`);
-        given.say('Ctrl-C ends it.');
+        given.say('Press Ctrl-C to stop.');
         await untilTold();
         await api.send('DELETE', `/v1/webhooks/${webhookId}`);
       } finally {
@@ -38,14 +37,14 @@ export const webhookCommands: readonly Command[] = [
   {
     name: 'webhooks replay',
     usage: 'EVENT_ID',
-    summary: 'Delivers an event again to every endpoint that subscribes to its type.',
+    summary: 'Redelivers an event to every endpoint that subscribes to its type.',
     words: ['EVENT_ID'],
     options: {},
     async run(given) {
       const eventId = given.words[0] ?? '';
       const answer = await publicApi().send('POST', `/v1/events/${encodeURIComponent(eventId)}/retry`);
       const type = field(answer, 'event', 'event_type');
-      return { json: { event_id: eventId, event_type: type }, lines: [`${eventId} (${type}) is delivered again`] };
+      return { json: { event_id: eventId, event_type: type }, lines: [`Redelivering ${eventId} (${type})`] };
     },
   },
 ];

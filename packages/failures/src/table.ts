@@ -49,7 +49,7 @@ function requestRows() {
     bad_request: row(
       400,
       'The request is not valid HTTP.',
-      'Send a request that HTTP/1.1 allows, with small headers and in time.',
+      'Send a valid HTTP/1.1 request with headers of at most 16 KiB, without long pauses.',
     ),
     invalid_json: row(400, 'The body is not valid JSON.', 'Send one JSON object, encoded as UTF-8.'),
     idempotency_key_required: row(
@@ -65,32 +65,28 @@ function requestRows() {
     insufficient_scope: row(
       403,
       'The API key does not have the scope that this endpoint needs.',
-      'Use a key that was issued with the scope, or without a list of scopes.',
+      'Use a key that has the scope, or a key without a list of scopes.',
     ),
     test_mode_required: row(403, 'This endpoint works with test keys only.', 'Use a test key.'),
-    not_found: row(
-      404,
-      'There is nothing at this address.',
-      'Check the method and the path against the documentation.',
-    ),
+    not_found: row(404, 'No endpoint exists at this path.', 'Check the method and the path against the documentation.'),
     method_not_allowed: row(
       405,
-      'This address does not take this method.',
+      'This endpoint does not support this method.',
       'Use one of the methods in the Allow header.',
     ),
     endpoint_removed: row(410, 'This endpoint has been removed.', 'Use the endpoint that replaces it.', 'never'),
     payload_too_large: row(413, 'The body is too large.', 'Keep the body within 1 MiB (1048576 bytes).'),
-    unsupported_media_type: row(415, 'The body is not of a supported type.', 'Send application/json.'),
-    validation_error: row(422, 'The request is not valid.', 'Correct the fields that the answer lists.'),
+    unsupported_media_type: row(415, 'The Content-Type of the body is not supported.', 'Send application/json.'),
+    validation_error: row(422, 'The request is not valid.', 'Correct the fields listed in the response.'),
     card_number_not_allowed: row(
       422,
       'Card numbers are not accepted in any field.',
-      'Send the identifier of a payment method; never a card number.',
+      'Send the identifier of a payment method instead of a card number.',
     ),
     idempotency_key_reused: row(
       409,
-      'This Idempotency-Key was used with another request.',
-      'Use a new key for a new request, and the same body when you retry one.',
+      'This Idempotency-Key was used with a different request.',
+      'Use a new key for a new request; retry a request with the same key and the same body.',
       'never',
     ),
     idempotency_key_in_use: row(
@@ -101,20 +97,20 @@ function requestRows() {
     ),
     lock_timeout: row(
       503,
-      'Another request holds what this one needs.',
+      'Another request holds a lock that this request needs.',
       'Send the same request again with the same key after the time in Retry-After.',
       'same_request',
     ),
     conflict: row(
       409,
-      'The record is not in a state that allows this.',
-      'Read the record again and decide by its present state.',
+      'The current state of the record does not allow this request.',
+      'Read the record again and check its current state.',
     ),
     rate_limited: row(429, 'Too many requests.', 'Wait for the time in Retry-After.', 'same_request'),
     internal: row(
       500,
       'Something went wrong on our side.',
-      'Send the same request again; report the Request-Id.',
+      'Send the same request again. If the error persists, report the Request-Id.',
       'same_request',
     ),
     service_unavailable: row(
@@ -125,8 +121,8 @@ function requestRows() {
     ),
     deadline_exceeded: row(
       503,
-      'The answer was not ready in time.',
-      'Send the same request again with the same key; what was begun is finished once.',
+      'The request did not finish in time.',
+      'Send the same request again with the same key; the operation is carried out only once.',
       'same_request',
     ),
     processor_not_configured: row(
@@ -174,7 +170,7 @@ function catalogRows() {
       'Another active promo code has this code.',
       'Use another code, or deactivate the other one.',
     ),
-    price_required: row(422, 'The product does not have exactly one active price.', 'Name the price.'),
+    price_required: row(422, 'The product does not have exactly one active price.', 'Send the price explicitly.'),
     promo_code_invalid: row(
       422,
       'This promo code cannot be used.',
@@ -206,7 +202,7 @@ function checkoutRows() {
     checkout_session_not_open: row(400, 'This checkout session is no longer open.', 'Create a new session.', 'never'),
     checkout_amount_too_low: row(
       400,
-      'The amount is below the least that can be charged.',
+      'The amount is below the minimum charge.',
       'Charge at least 50 cents, or nothing.',
     ),
     checkout_session_not_captured: row(
@@ -217,7 +213,7 @@ function checkoutRows() {
     checkout_session_not_capturable: row(
       409,
       'This checkout session has nothing to capture.',
-      'Capture a session that is paid and whose hold is still live.',
+      'Capture a session that is paid and whose hold has not expired.',
     ),
     eligibility_record_already_charged: row(
       409,
@@ -231,7 +227,7 @@ function checkoutRows() {
       'This payment method cannot be charged off-session.',
       'Use a payment method that was set up for off-session use.',
     ),
-    customer_required: row(422, 'A customer is required.', 'Name the customer.'),
+    customer_required: row(422, 'A customer is required.', 'Send a customer.'),
     payment_method_in_use: row(
       409,
       'This payment method belongs to another customer.',
@@ -239,8 +235,8 @@ function checkoutRows() {
     ),
     capture_amount_exceeds_authorized: row(
       422,
-      'More was asked for than is authorized.',
-      'Capture at most what is authorized and not yet captured.',
+      'The capture amount exceeds the authorized amount.',
+      'Capture at most the authorized amount that is not yet captured.',
     ),
     card_declined: row(402, 'The card was declined.', 'Use another card.', 'never'),
     authentication_required: row(
@@ -256,8 +252,8 @@ function refundRows() {
   return {
     refund_amount_exceeds_remaining: row(
       422,
-      'More was asked for than is left to refund.',
-      'Refund at most what was captured and not yet refunded.',
+      'The refund amount exceeds the remaining balance.',
+      'Refund at most the captured amount that is not yet refunded.',
     ),
     refund_amount_invalid: row(422, 'The refund amount is not valid.', 'Refund a positive number of cents.'),
     payment_intent_not_succeeded: row(
@@ -271,7 +267,7 @@ function refundRows() {
       'Leave payment_methods out, or ask the operator to enable the refund_payment_methods feature.',
     ),
     refund_not_pending: row(409, 'The refund is no longer pending.', 'Read the refund.', 'never'),
-    dispute_not_open: row(409, 'The dispute no longer takes evidence.', 'Read the dispute.', 'never'),
+    dispute_not_open: row(409, 'The dispute no longer accepts evidence.', 'Read the dispute.', 'never'),
   };
 }
 
@@ -279,7 +275,7 @@ function billingRows() {
   return {
     subscription_not_cancelable: row(
       409,
-      'This subscription cannot be canceled any more.',
+      'This subscription can no longer be canceled.',
       'Read the subscription.',
       'never',
     ),
@@ -298,12 +294,12 @@ function billingRows() {
       'Void an invoice that is open or uncollectible.',
       'never',
     ),
-    test_clock_cannot_go_back: row(422, 'A test clock only goes forward.', 'Advance it to a later time.'),
+    test_clock_cannot_go_back: row(422, 'A test clock can only move forward.', 'Advance it to a later time.'),
   };
 }
 
 function webhookRows() {
   return {
-    webhook_url_not_allowed: row(422, 'This URL cannot receive webhooks.', 'Use an https URL whose host is public.'),
+    webhook_url_not_allowed: row(422, 'This URL cannot receive webhooks.', 'Use an https URL with a public host.'),
   };
 }

@@ -41,7 +41,7 @@ export async function advanceTestClock(work: Work, call: Call, id: string, to: D
     if (clock === undefined) throw new Failure('test_clock_not_found');
     if (to < clock.frozenTime) {
       const loc = ['body', 'test_clock', 'frozen_time'];
-      throw Failure.invalid(loc, 'test_clock_cannot_go_back', 'A test clock only goes forward.');
+      throw Failure.invalid(loc, 'test_clock_cannot_go_back', 'A test clock can only move forward.');
     }
     await moveTestClock(tx, call.scope, id, to, 'advancing');
     return { ...clock, frozenTime: to };
