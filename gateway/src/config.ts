@@ -36,7 +36,9 @@ function readTrustedProxies(env: EnvironmentReader): TrustedProxies {
     return new TrustedProxies(networks.map((network) => network.trim()));
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    env.problem('ELIGO_TRUSTED_PROXIES must be addresses and networks (10.0.0.0/8, fd00::/8), separated by commas');
+    env.problem(
+      'ELIGO_TRUSTED_PROXIES must be a comma-separated list of addresses and networks (10.0.0.0/8, fd00::/8)',
+    );
     return new TrustedProxies([]);
   }
 }

@@ -36,22 +36,22 @@ export interface Incoming {
 /** Binds every route of the contract to its path. Throws when one has no handler, or a handler no route. */
 export function mount(routes: readonly Route[], bindings: readonly Binding[], peers: Peers): PathTable<Mounted> {
   const handlers = new Map(bindings.map(({ route, handle }) => [route, handle]));
-  if (handlers.size !== bindings.length) throw new Error('a route is bound twice');
+  if (handlers.size !== bindings.length) throw new Error('A route is bound twice');
   const table = new PathTable<Mounted>();
   for (const route of routes) {
     const handle = handlers.get(route);
-    if (handle === undefined) throw new Error(`${route.id} has no handler`);
+    if (handle === undefined) throw new Error(`Route ${route.id} has no handler`);
     handlers.delete(route);
     table.add(route.method, route.path, mounted(route, handle, peers));
   }
-  if (handlers.size > 0) throw new Error('a handler is bound to a route that is not in the contract');
+  if (handlers.size > 0) throw new Error('A handler is bound to a route that the contract does not declare');
   return table;
 }
 
 function mounted(route: Route, handle: Handler<unknown, unknown>, peers: Peers): Mounted {
   const intake = intakeOf(route);
   const [kind] = Object.values(route.params);
-  if (kind !== undefined && !canLookUp(kind)) throw new Error(`${route.id}: nothing says whether a ${kind} is there`);
+  if (kind !== undefined && !canLookUp(kind)) throw new Error(`Route ${route.id} has no presence check for a ${kind}`);
   const takesBody = route.method !== 'GET';
   const headers = deprecationHeaders(route);
 

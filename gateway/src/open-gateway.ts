@@ -25,7 +25,7 @@ export async function openGateway(parts: Omit<ServiceParts, 'grpc'>): Promise<Ga
   });
   const service = await buildService(composition, { ...parts, grpc: false });
   const made = built.parts;
-  if (made === undefined) throw new Error('the gateway was not built');
+  if (made === undefined) throw new Error('The gateway was not built');
   try {
     const { adminPort } = await service.start();
     await made.keys.listen();

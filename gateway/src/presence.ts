@@ -10,7 +10,7 @@ import type { Peers } from './peers.ts';
  */
 export async function assertPresent(peers: Peers, kind: IdKind, id: string, call: CallOptions): Promise<void> {
   const look = looks[kind];
-  if (look === undefined) throw new Error(`nothing says whether a ${kind} is there`);
+  if (look === undefined) throw new Error(`No presence check exists for a ${kind}`);
   if ((await look(peers, id, call)) === false) throw new Failure(notFoundCodeOf(kind));
 }
 

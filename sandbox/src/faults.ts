@@ -86,7 +86,8 @@ function readFault(given: unknown): Fault {
   }
   const rate = optionalNumber(fields.rate, 'rate', 0, 1);
   const times = optionalNumber(fields.times, 'times', 1, 1_000_000);
-  if (rate !== null && times !== null) throw invalidRequest('Give times or rate, not both.', { param: 'fault[rate]' });
+  if (rate !== null && times !== null)
+    throw invalidRequest('Send either times or rate, not both.', { param: 'fault[rate]' });
   return {
     call,
     kind,

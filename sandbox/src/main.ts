@@ -6,7 +6,7 @@ const missing = Object.entries({ ELIGO_SANDBOX_HOME, ELIGO_SANDBOX_KEY }).flatMa
   value ? [] : [name],
 );
 if (missing.length > 0 || ELIGO_SANDBOX_HOME === undefined || ELIGO_SANDBOX_KEY === undefined) {
-  write({ level: 'error', message: `the sandbox needs ${missing.join(' and ')}` });
+  write({ level: 'error', message: `The sandbox requires ${missing.join(' and ')}` });
   process.exit(1);
 }
 if (ELIGO_ENV === 'production' && ELIGO_SANDBOX_KEY.length < 24) {

@@ -151,7 +151,7 @@ async function closeServer(server: Server): Promise<void> {
 
 function urlOf(server: Server, host: string): string {
   const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the sandbox does not listen on a port');
+  if (address === null || typeof address === 'string') throw new Error('The sandbox is not listening on a port');
   const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
   return `http://${isIP(reachable) === 6 ? `[${reachable}]` : reachable}:${address.port}`;
 }

@@ -27,7 +27,7 @@ test('a write that comes after closing is refused, and closing twice is closing 
   const { db, commits, keep } = open();
   await keep(1);
   const closing = commits.close();
-  await expect(keep(2)).rejects.toThrow('the store is closed');
+  await expect(keep(2)).rejects.toThrow('The store is closed');
   await closing;
   await commits.close();
   db.close();

@@ -53,7 +53,7 @@ export async function startOwnProcess(options: {
   let child = await start(options.environment);
   const file = () => {
     const found = readStackFile(stackHome);
-    if (!found) throw new Error('the stack has written no stack.json');
+    if (!found) throw new Error('The stack wrote no stack.json');
     return found;
   };
   const first = file();
@@ -88,6 +88,6 @@ async function startStackProcess(home: Home, stackHome: Home, variables: Variabl
   });
   const isUp = () => readStackFile(stackHome)?.processes.some(({ pid }) => pid === child.pid) ?? false;
   await waitUntil(() => child.hasEnded() || isUp(), { withinMs: readyWithinMs, what: 'the stack' });
-  if (child.hasEnded()) throw new Error(`the stack ended: ${lastLogLines(join(home.logs, 'all-in-one.log'))}`);
+  if (child.hasEnded()) throw new Error(`The stack exited: ${lastLogLines(join(home.logs, 'all-in-one.log'))}`);
   return child;
 }

@@ -25,7 +25,7 @@ export async function waitUntil<Value>(
       trouble = error;
     }
     if (performance.now() >= deadline)
-      throw new Error(`${what} did not come within ${withinMs} ms`, { cause: trouble });
+      throw new Error(`Timed out after ${withinMs} ms waiting for: ${what}`, { cause: trouble });
     await new Promise((wake) => setTimeout(wake, everyMs));
   }
 }

@@ -12,7 +12,6 @@ export function checkName(name: string): string {
 /** Features that exist, each once, in a fixed order. */
 export function checkFeatures(features: readonly string[]): AccountFeature[] {
   const known = features.filter(isAccountFeature);
-  if (known.length !== features.length)
-    throw Failure.invalid(['features'], 'unknown_feature', 'There is no such feature');
+  if (known.length !== features.length) throw Failure.invalid(['features'], 'unknown_feature', 'No such feature');
   return [...new Set(known)].sort();
 }

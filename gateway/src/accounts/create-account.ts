@@ -19,7 +19,7 @@ export async function createAccount(database: Database, account: NewAccount): Pr
     if (account.organizationId !== undefined) await assertOrganization(tx, account.organizationId);
     const values = [newId('account'), name, account.organizationId ?? null, features];
     const row = await tx.row(insertAccount, null, values).catch(refuseFullOrganization);
-    if (row === undefined) throw new Error('an inserted account was not returned');
+    if (row === undefined) throw new Error('Inserting an account returned no row');
     return row;
   });
 }

@@ -70,7 +70,7 @@ export class KeyCache {
       // What changed before anybody listened was told to nobody.
       this.forget('');
     } catch (error) {
-      this.#database.report(error, 'listening for changes of keys');
+      this.#database.report(error, 'listening for key changes');
       if (this.#session === undefined) this.#listenAgain();
       else await this.#closeSession();
     }

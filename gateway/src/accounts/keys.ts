@@ -56,7 +56,7 @@ export async function rollKey(
     const old = await tx.row(lockKey, null, [keyId]);
     if (old === undefined) throw new Failure('api_key_not_found');
     if (old.rolled_at !== null) {
-      throw new Failure('conflict', { detail: 'The key was rolled before: roll its successor.' });
+      throw new Failure('conflict', { detail: 'The key was already rolled. Roll its replacement instead.' });
     }
     await tx.execute(endByRoll, null, [keyId, overlapMs]);
     return insertKey(tx, {
@@ -105,14 +105,14 @@ async function insertKey(db: Db, parts: KeyParts): Promise<IssuedKey> {
   const apiKey = newKey(parts.testMode);
   const values = [newId('api_key'), parts.accountId, parts.testMode, keyHash(apiKey), apiKey.slice(-4)];
   const row = await db.row(insert, null, [...values, parts.scopes, parts.rateLimit, parts.expiresAt]);
-  if (row === undefined) throw new Error('an inserted key was not returned');
+  if (row === undefined) throw new Error('Inserting an API key returned no row');
   return { ...toRecord(row), api_key: apiKey };
 }
 
 function checkScopes(scopes: readonly string[]): string[] {
   return [...new Set(scopes)].map((name) => {
     const scope = scopeOf(name);
-    if (scope === undefined) throw Failure.invalid(['scopes'], 'unknown_scope', 'There is no such scope');
+    if (scope === undefined) throw Failure.invalid(['scopes'], 'unknown_scope', 'No such scope');
     return scope;
   });
 }

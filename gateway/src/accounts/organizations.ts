@@ -23,7 +23,7 @@ export async function assertOrganization(db: Db, organizationId: string): Promis
 /** Throws an error of writing an account, as `conflict` when its organization has as many members as an organization can have. */
 export function refuseFullOrganization(error: unknown): never {
   if (!isCheckViolation(error, 'at_most_100_members')) throw error;
-  throw new Failure('conflict', { detail: 'The organization has 100 accounts, the most it can have.' });
+  throw new Failure('conflict', { detail: 'The organization already has the maximum of 100 accounts.' });
 }
 
 const insert = unscoped('organizations.insert', 'insert into organizations (organization_id, name) values ($1, $2)');

@@ -29,7 +29,7 @@ export async function updateAccount(database: Database, accountId: string, chang
     const organization = change.organizationId === undefined ? found.organization_id : change.organizationId;
     const name = change.name === undefined ? found.name : checkName(change.name);
     const row = await tx.row(update, null, [accountId, name, organization, features]).catch(refuseFullOrganization);
-    if (row === undefined) throw new Error('a locked account was not updated');
+    if (row === undefined) throw new Error('Updating a locked account changed no row');
     return row;
   });
 }

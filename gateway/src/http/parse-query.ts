@@ -26,7 +26,9 @@ export function parseQuery(text: string): Query {
     });
     return Array.isArray(query.metadata) ? { ...query, metadata: numbered('metadata', text) ?? query.metadata } : query;
   } catch (error) {
-    throw error instanceof Failure ? error : Failure.invalid(['query'], 'invalid_query', 'The query cannot be read');
+    throw error instanceof Failure
+      ? error
+      : Failure.invalid(['query'], 'invalid_query', 'The query string cannot be parsed');
   }
 }
 

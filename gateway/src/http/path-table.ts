@@ -16,7 +16,7 @@ export class PathTable<Target> {
   add(method: Method, path: string, target: Target): void {
     let node = this.#root;
     for (const segment of segmentsOf(path)) node = segment.startsWith('{') ? node.parameter() : node.literal(segment);
-    if (node.targets.has(method)) throw new Error(`${method} ${path} is bound twice`);
+    if (node.targets.has(method)) throw new Error(`Route ${method} ${path} is bound twice`);
     node.targets.set(method, target);
   }
 

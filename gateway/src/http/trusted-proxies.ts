@@ -44,7 +44,7 @@ function parseNetwork(text: string) {
   const longest = family === 'ipv4' ? 32 : 128;
   const prefix = length === undefined ? longest : /^\d{1,3}$/.test(length) ? Number(length) : Number.NaN;
   if (family === undefined || more.length > 0 || !(prefix >= 1 && prefix <= longest)) {
-    throw new RangeError('neither an address nor a network');
+    throw new RangeError('Not an address or a network');
   }
   return { address, family, prefix };
 }

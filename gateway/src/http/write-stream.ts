@@ -14,7 +14,7 @@ export async function writeStream(
 ): Promise<void> {
   const iterator = pieces[Symbol.asyncIterator]();
   const first = await iterator.next();
-  if (first.done === true) throw new Error('a streamed answer had nothing in it');
+  if (first.done === true) throw new Error('A streamed response was empty');
   let next = await iterator.next();
   if (next.done === true) {
     writeJson(response, 200, first.value, requestId, extra);

@@ -75,7 +75,7 @@ export function checkoutSessionBindings(peers: Peers, answers: Answers): Binding
 /** The payment intent always stands in the answer (interface, confirm); what else is expanded was stored with it, so that a replay is equal. */
 function confirmed(answer: ConfirmSessionResponse, asked: ReadonlySet<string>): JsonObject {
   const { session, paymentIntent, customer, paymentMethod } = answer;
-  if (session === undefined) throw new Error('a confirmation was answered without its session');
+  if (session === undefined) throw new Error('The confirm response has no session');
   const found = new Map<ExpandableKind, Map<string, JsonObject>>();
   if (customer !== undefined) {
     found.set('customer', new Map([[customer.customerId, records.customer.render(customer)]]));

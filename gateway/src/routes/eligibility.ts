@@ -10,7 +10,7 @@ export function eligibilityBindings({ catalog }: Peers): Binding[] {
     bind(routes.eligibility.evaluate, async (request) => {
       const asked = request.body.items.map(itemOf);
       const { items } = await catalog.evaluateEligibility({ items: asked }, request.call);
-      if (items.length !== asked.length) throw new Error('the catalog answered another number of items');
+      if (items.length !== asked.length) throw new Error('The catalog returned a different number of items');
       return {
         items: asked.flatMap((item, at) => {
           const evaluated = items[at];

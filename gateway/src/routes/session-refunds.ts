@@ -16,7 +16,7 @@ export function sessionRefundBindings({ refunds }: Peers, answers: Answers): Bin
     bind(refund, async (request) => {
       assertAllocationAllowed(request);
       const { session } = await refunds.refundSession(messageOf(request), moneyCall(request.call));
-      if (session === undefined) throw new Error('a refund was answered without its session');
+      if (session === undefined) throw new Error('The refund response has no session');
       return answers.one(request, 'checkout_session', session);
     }),
     bind(previewRefund, async (request) => {

@@ -102,7 +102,7 @@ const schemas = new Map<ExpandableKind, z.ZodType>();
 
 function expandableSchema(kind: ExpandableKind): z.ZodType {
   const schema = schemas.get(kind);
-  if (schema === undefined) throw new Error(`no record expands ${kind}`);
+  if (schema === undefined) throw new Error(`No record kind expands ${kind}`);
   return schema;
 }
 

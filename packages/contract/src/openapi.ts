@@ -81,7 +81,7 @@ function operation(route: Route): Schema {
 }
 
 function describe(route: Route): string {
-  const lines = [`Needs the scope \`${route.scope}\`.`];
+  const lines = [`Requires the scope \`${route.scope}\`.`];
   if (route.testOnly) lines.push('Test keys only.');
   if (route.deprecation !== undefined) {
     lines.push(`Use \`${route.deprecation.successor}\` instead; removed after ${route.deprecation.sunset}.`);
@@ -128,7 +128,7 @@ function headerParameters(route: Route): Schema[] {
       name: 'Idempotency-Key',
       in: 'header',
       required: route.idempotencyRequired,
-      description: 'The same on each retry of one attempt.',
+      description: 'Send the same value on each retry of a request.',
       schema: { type: 'string', minLength: 1, maxLength: limits.idempotencyKeyLength },
     },
   ];

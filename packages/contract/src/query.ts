@@ -21,7 +21,7 @@ export function listQuery<Filters extends z.ZodRawShape>(
     })
     .refine(hasOneCursor, {
       path: ['ending_before'],
-      error: 'starting_after and ending_before exclude each other',
+      error: 'Send either starting_after or ending_before, not both',
       params: { type: 'cursor_conflict' },
     });
 }
@@ -43,7 +43,7 @@ export function queryReference(kind: IdKind) {
 // A cursor of the wrong kind is refused as one that is not there is: nothing tells the two apart.
 function pageCursor(kind: IdKind) {
   return z.string().refine((text) => isId(kind, text), {
-    error: 'names no record of this list',
+    error: 'No such record in this list',
     params: { type: 'cursor_not_found' },
   });
 }

@@ -90,10 +90,12 @@ export function defineRoute<Query extends z.ZodType = z.ZodNever, Body extends z
   const params = input.params ?? {};
   const named = [...input.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
   for (const name of named)
-    if (params[name] === undefined) throw new Error(`${input.id}: {${name}} names no kind of record`);
-  if (Object.keys(params).length !== named.length) throw new Error(`${input.id}: a parameter is not in its path`);
-  if (input.method === 'GET' && input.body !== undefined) throw new Error(`${input.id}: a read takes no body`);
-  if (!/^[a-z_]+_(read|write)$/.test(input.scope)) throw new Error(`${input.id}: ${input.scope} is no scope`);
+    if (params[name] === undefined) throw new Error(`Route ${input.id}: parameter {${name}} has no record kind`);
+  if (Object.keys(params).length !== named.length)
+    throw new Error(`Route ${input.id}: a parameter is missing from the path`);
+  if (input.method === 'GET' && input.body !== undefined)
+    throw new Error(`Route ${input.id}: a read cannot have a body`);
+  if (!/^[a-z_]+_(read|write)$/.test(input.scope)) throw new Error(`Route ${input.id}: unknown scope ${input.scope}`);
   return {
     ...input,
     params,

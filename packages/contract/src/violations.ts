@@ -100,7 +100,7 @@ const queryTypeNames: Readonly<Record<string, string>> = {
   ...typeNames,
   object: 'of the form name[key]=value',
   record: 'of the form name[key]=value',
-  string: 'one value, given once',
+  string: 'a single value',
 };
 
 const countedNames: Readonly<Record<string, readonly [string, string]>> = {

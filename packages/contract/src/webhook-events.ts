@@ -73,7 +73,7 @@ function isPublicEventType(type: string): type is PublicEventType {
 export function renderEvent(event: Event): JsonObject | undefined {
   if (!isPublicEventType(event.type)) return undefined;
   const record = renderObject(event);
-  if (record === undefined) throw new Error(`an event of type ${event.type} carries no record`);
+  if (record === undefined) throw new Error(`Event type ${event.type} carries no record`);
   return {
     event_id: event.eventId,
     event_type: event.type,

@@ -112,7 +112,7 @@ function isOwnScope(tx: Tx, scope: Scope): boolean {
 
 // Without the transaction's BEGIN the statement finds no account in its settings and writes nothing.
 function assertAppended(written: number, expected: number): void {
-  if (written !== expected) throw new Error(`${written} of ${expected} events were appended`);
+  if (written !== expected) throw new Error(`Only ${written} of ${expected} events were appended`);
 }
 
 /** SQL for the number of an aggregate's last event; of one whose events are all pruned, a number that none of them had. */

@@ -36,7 +36,7 @@ export async function connectNats({
 }: ConnectOptions): Promise<EventConnection> {
   const servers = url.split(',').map((part) => new URL(part.trim()));
   const [first] = servers;
-  if (first === undefined) throw new Error('no NATS server is named');
+  if (first === undefined) throw new Error('NATS_URL names no server');
   // The client says nothing while it waits, and nothing else of the component is up yet to be asked.
   const waiting = setInterval(() => logger.warn({ service }, 'NATS is unreachable; waiting'), tellEveryMs);
   const nats = await connect({
@@ -85,7 +85,7 @@ export async function connectNats({
     isConnected: () => connected && !nats.isClosed(),
     closed: nats
       .closed()
-      .then((error) => (closing === undefined ? (error ?? new Error('the connection to NATS is closed')) : undefined)),
+      .then((error) => (closing === undefined ? (error ?? new Error('The NATS connection is closed')) : undefined)),
     close() {
       closing ??= drain(nats, connected, logger);
       return closing;

@@ -33,7 +33,9 @@ export function consume(options: ConsumeOptions): RunningConsumer {
   const producers = options.subscriptions.map(({ from }) => from);
   if (new Set(producers).size < producers.length) {
     // Both would be the same durable, each with its own filter.
-    throw new Error(`consumer ${options.consumer} subscribes twice to one service: name all types in one subscription`);
+    throw new Error(
+      `Consumer ${options.consumer} subscribes twice to one service; list all event types in one subscription`,
+    );
   }
   const deliveries = new Deliveries(options);
   const stops = options.subscriptions.map((subscription) => follow(options, subscription, deliveries));

@@ -30,7 +30,7 @@ export interface MissingEvent {
 export async function missingEvents(query: MissingQuery): Promise<MissingEvent[]> {
   const { url, from, service, consumer, types, hours = 24, graceSeconds = 300 } = query;
   for (const schema of [from, service])
-    if (!/^[a-z][a-z0-9_]*$/.test(schema)) throw new Error(`not a schema: ${schema}`);
+    if (!/^[a-z][a-z0-9_]*$/.test(schema)) throw new Error(`Not a schema name: ${schema}`);
   const database = openDatabase({ url, applicationName: 'missing events', max: 1, statementTimeoutMs: 300_000 });
   const find = unscoped<{ event_id: string; type: string; created_at: Date; is_published: boolean }>(
     `events.missing.${from}.${service}`,

@@ -103,6 +103,6 @@ function secret(password: string): string {
 }
 
 function quoted(text: string): string {
-  if (/["\\\n]/.test(text)) throw new Error('a NATS setting holds a quote, a backslash or a line break');
+  if (/["\\\n]/.test(text)) throw new Error('A NATS setting contains a quote, a backslash or a line break');
   return `"${text}"`;
 }

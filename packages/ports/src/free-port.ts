@@ -23,7 +23,8 @@ export interface PortRange {
 export async function freePorts(count: number, host = '127.0.0.1', range = lookedFor): Promise<number[]> {
   const found: number[] = [];
   for (let attempt = 0; found.length < count; attempt += 1) {
-    if (attempt === mostAttempts) throw new Error(`no ${count} free ports from ${range.lowest} to ${range.highest}`);
+    if (attempt === mostAttempts)
+      throw new Error(`No ${count} free ports between ${range.lowest} and ${range.highest}`);
     const port = randomInt(range.lowest, range.highest + 1);
     const reservation = await reserve(port, host);
     if (!reservation) continue;
@@ -36,7 +37,7 @@ export async function freePorts(count: number, host = '127.0.0.1', range = looke
 /** One port on which nobody listens, reserved as long as this process lives. */
 export async function freePort(host?: string): Promise<number> {
   const [port] = await freePorts(1, host);
-  if (port === undefined) throw new Error('no free port');
+  if (port === undefined) throw new Error('No free port');
   return port;
 }
 

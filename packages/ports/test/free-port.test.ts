@@ -18,13 +18,13 @@ it('passes over a port on which somebody listens', async () => {
   await once(server, 'listening');
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('no port');
-  await expect(freePorts(1, '127.0.0.1', only(address.port))).rejects.toThrow('no 1 free ports');
+  await expect(freePorts(1, '127.0.0.1', only(address.port))).rejects.toThrow('No 1 free ports');
   server.close();
 });
 
 it('finds a reserved port no second time, although nobody listens there yet', async () => {
   const port = await freePort();
-  await expect(freePorts(1, '127.0.0.1', only(port))).rejects.toThrow('no 1 free ports');
+  await expect(freePorts(1, '127.0.0.1', only(port))).rejects.toThrow('No 1 free ports');
 });
 
 it('passes over what another process has reserved, until that process has ended', async () => {
@@ -40,7 +40,7 @@ it('passes over what another process has reserved, until that process has ended'
   const ended = once(other, 'exit');
   const [said] = await once(other.stdout, 'data');
   const port = Number(said);
-  await expect(freePorts(1, '127.0.0.1', only(port))).rejects.toThrow('no 1 free ports');
+  await expect(freePorts(1, '127.0.0.1', only(port))).rejects.toThrow('No 1 free ports');
   other.stdin.end();
   expect(await ended).toEqual([0, null]);
   expect(await freePorts(1, '127.0.0.1', only(port))).toEqual([port]);

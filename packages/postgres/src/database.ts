@@ -124,8 +124,8 @@ export class Database implements Db {
 
   #run<Row>(statement: Statement<Row>, scope: Scope | null, values: readonly unknown[]): Promise<pg.QueryResult> {
     if (statement.kind === 'unscoped') return this.#send(statement.name, statement.text, [...values]);
-    if (scope === null) throw new Error(`statement ${statement.name} needs a scope`);
-    if (statement.read === undefined) throw new Error(`statement ${statement.name} writes: it needs a transaction`);
+    if (scope === null) throw new Error(`Statement ${statement.name} needs a scope`);
+    if (statement.read === undefined) throw new Error(`Statement ${statement.name} writes, so it needs a transaction`);
     return this.#send(statement.read.name, statement.read.text, [scope.accountId, scope.testMode, ...values]);
   }
 

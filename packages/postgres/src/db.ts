@@ -21,6 +21,6 @@ export interface Db {
 
 /** The one row of a result that holds at most one. */
 export function onlyRow<Row>(rows: Row[], name: string): Row | undefined {
-  if (rows.length > 1) throw new Error(`statement ${name} returned ${rows.length} rows instead of at most one`);
+  if (rows.length > 1) throw new Error(`Statement ${name} returned ${rows.length} rows; expected at most one`);
   return rows[0];
 }

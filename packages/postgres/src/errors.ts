@@ -4,7 +4,7 @@ import pg from 'pg';
 /** COMMIT was sent and its answer never came: the transaction may or may not have happened. */
 export class CommitUnknown extends Error {
   constructor(cause: unknown) {
-    super('the connection was lost while committing', { cause });
+    super('The connection was lost during COMMIT', { cause });
     this.name = 'CommitUnknown';
   }
 }

@@ -40,7 +40,7 @@ export async function claimedInstallation(
   const { installation } = claim;
   if (found !== undefined && installation !== undefined && found !== installation) {
     throw new AnotherInstallation(
-      `This database belongs to the installation of Eligo ${named(found)}; ELIGO_INSTALLATION says "${installation}".`,
+      `This database belongs to the Eligo installation ${named(found)}, but ELIGO_INSTALLATION is "${installation}".`,
     );
   }
   return { name: found ?? installation ?? claim.newInstallation ?? '', isRecorded: found !== undefined };
@@ -127,9 +127,9 @@ async function isRefused(url: string): Promise<boolean> {
 
 function foreignRoleText(role: string, isRecorded: boolean): string {
   const what = isRecorded
-    ? `This database belongs to another installation of Eligo, whose role ${role} has another password. Give this installation a database of its own.`
-    : `This Postgres server has the role ${role} of another installation of Eligo. Set ELIGO_INSTALLATION to a name of this installation's own.`;
-  return `${what} If the role is yours and its password is to change, run \`eligo migrate --new-passwords\`.`;
+    ? `This database belongs to another Eligo installation: its role ${role} has a different password. Use a separate database for this installation.`
+    : `This Postgres server already has the role ${role} of another Eligo installation. Set ELIGO_INSTALLATION to a unique name.`;
+  return `${what} If the role is yours and you want to change its password, run \`eligo migrate --new-passwords\`.`;
 }
 
 function named(installation: string): string {

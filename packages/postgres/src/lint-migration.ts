@@ -70,7 +70,7 @@ function clauseFinding(clause: string, migration: Migration): Finding | undefine
   if (/^rename (?!constraint\b)/.test(clause)) {
     return {
       rule: 'rename-before-contract',
-      message: 'add the new name, use it, and drop the old one in a contract phase',
+      message: 'add the new name, use it, and drop the old name in a contract phase',
     };
   }
   return undefined;
@@ -86,7 +86,7 @@ function addedColumn(clause: string): Finding | undefined {
     };
   }
   if (/\bnot null\b/.test(clause) && !/\bdefault\b/.test(clause)) {
-    return { rule: 'required-column', message: 'the running release does not fill it: give a default or allow null' };
+    return { rule: 'required-column', message: 'the running release does not fill it; set a default or allow null' };
   }
   return undefined;
 }
@@ -95,11 +95,11 @@ function changedColumn(clause: string): Finding | undefined {
   if (/\bset not null\b/.test(clause)) {
     return {
       rule: 'set-not-null',
-      message: 'it scans the table under an exclusive lock: validate a check constraint first',
+      message: 'it scans the table under an exclusive lock; validate a check constraint first',
     };
   }
   if (/\b(set data )?type\b/.test(clause)) {
-    return { rule: 'type-change-rewrites', message: 'it rewrites the table: add a new column and fill it' };
+    return { rule: 'type-change-rewrites', message: 'it rewrites the table; add a new column and fill it' };
   }
   return undefined;
 }
@@ -136,7 +136,7 @@ function statementFinding(bare: string, { migration, isFresh }: Surroundings): F
   if (heavy === null) return undefined;
   const table = /^(?:lock table|truncate(?: table)?) (?:only )?([\w."]+)/.exec(bare)?.[1];
   if (table !== undefined && isFresh(table)) return undefined;
-  return { rule: 'heavy-lock', message: `${heavy[1]} keeps everyone else off the table` };
+  return { rule: 'heavy-lock', message: `${heavy[1]} blocks all other access to the table` };
 }
 
 function createdIndex(isConcurrent: boolean, table: string, { migration, isFresh }: Surroundings): Finding | undefined {
@@ -145,7 +145,7 @@ function createdIndex(isConcurrent: boolean, table: string, { migration, isFresh
     return { rule: 'concurrently-in-transaction', message: 'give the file the header `-- eligo: no-transaction`' };
   }
   if (isFresh(table)) return undefined;
-  return { rule: 'index-locks-table', message: 'it blocks every write meanwhile: create it concurrently' };
+  return { rule: 'index-locks-table', message: 'it blocks all writes meanwhile; create it concurrently' };
 }
 
 /** The clauses of an ALTER TABLE, split at the commas between them; none for a table that is fresh, nor for another statement. */

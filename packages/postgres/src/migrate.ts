@@ -105,7 +105,7 @@ function pendingOf(migrations: readonly Migration[], history: ReadonlyMap<string
     if (applied !== migration.checksum) throw new Error(`${migration.id} has changed since it was applied`);
     const source = migration.id.slice(0, migration.id.indexOf('/') + 1);
     const skipped = pending.find(({ id }) => id.startsWith(source));
-    if (skipped !== undefined) throw new Error(`${skipped.id} comes before ${migration.id}, which is applied already`);
+    if (skipped !== undefined) throw new Error(`${skipped.id} sorts before ${migration.id}, which is already applied`);
   }
   return pending;
 }
@@ -132,7 +132,7 @@ async function applyInTransaction(client: pg.Client, migration: Migration, optio
     await client.query(named(client, migration.sql, options));
     await record(client, migration);
     const { command } = await client.query('commit');
-    if (command !== 'COMMIT') throw new Error(`COMMIT was answered with ${command}`);
+    if (command !== 'COMMIT') throw new Error(`COMMIT returned ${command}`);
   } catch (error) {
     await client.query('rollback');
     throw error;

@@ -60,7 +60,7 @@ export function cursorOf(page: Page): Cursor | undefined {
     throw Failure.invalid(
       ['query', 'ending_before'],
       'cursor_conflict',
-      'give starting_after or ending_before, not both',
+      'Send either starting_after or ending_before, not both',
     );
   }
   if (page.startingAfter !== undefined) return { name: 'starting_after', id: page.startingAfter };
@@ -95,6 +95,6 @@ export async function readWithCursor<Row extends object>(
     query.select(sqlBuilder.raw('exists (?) as cursor_is_known', [known])),
   );
   const isKnown = rows[0]?.cursor_is_known ?? (await db.query(scope, known)).length > 0;
-  if (!isKnown) throw Failure.invalid(['query', cursor.name], 'cursor_not_found', 'names no record of this list');
+  if (!isKnown) throw Failure.invalid(['query', cursor.name], 'cursor_not_found', 'No such record in this list');
   return rows.map(({ cursor_is_known: _, ...row }) => row as unknown as Row);
 }

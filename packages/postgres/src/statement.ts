@@ -29,10 +29,10 @@ export type Statement<Row> = ScopedStatement<Row> | UnscopedStatement<Row>;
  */
 export function scoped<Row>(name: string, text: string): ScopedStatement<Row> {
   if (!/\$1(?!\d)/.test(text) || !/\$2(?!\d)/.test(text)) {
-    throw new Error(`statement ${name} must compare account_id with $1 and test_mode with $2`);
+    throw new Error(`Statement ${name} must compare account_id with $1 and test_mode with $2`);
   }
   if (/\b(any|unnest)\(\$\d+\)/i.test(text))
-    throw new Error(`statement ${name} must say what its arrays are: $3::text[]`);
+    throw new Error(`Statement ${name} must cast its array parameters, for example $3::text[]`);
   const read = /^\s*(select|with)\b/i.test(text) ? readInOneTrip(text) : undefined;
   return declare<ScopedStatement<Row>>({
     kind: 'scoped',

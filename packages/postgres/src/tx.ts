@@ -109,14 +109,14 @@ export class Tx implements Db {
       this.#holdUntilBegun();
       return this.#send(statement.name, statement.text, [...values]);
     }
-    if (scope === null) throw new Error(`statement ${statement.name} needs a scope`);
+    if (scope === null) throw new Error(`Statement ${statement.name} needs a scope`);
     this.#checkScope(scope, statement.name);
     return this.#send(statement.name, statement.text, [scope.accountId, scope.testMode, ...values]);
   }
 
   #checkScope(scope: Scope, name: string): void {
     if (this.scope === null || !isSameScope(this.scope, scope)) {
-      throw new Error(`${name} names another account or mode than its transaction`);
+      throw new Error(`Statement ${name} has a different account or mode than its transaction`);
     }
   }
 
@@ -161,7 +161,7 @@ export async function sendCommit(client: PoolClient): Promise<void> {
     throw isConnectionLoss(error) ? new CommitUnknown(error) : error;
   }
   // The server answers COMMIT with ROLLBACK, and no error, when the transaction had failed.
-  if (tag !== 'COMMIT') throw new CommitRefused(`COMMIT was answered with ${tag}`);
+  if (tag !== 'COMMIT') throw new CommitRefused(`COMMIT returned ${tag}`);
 }
 
 /** Runs the function once the transaction has committed, and not otherwise. Its failure is reported and does not undo anything. */

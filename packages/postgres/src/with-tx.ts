@@ -140,7 +140,7 @@ function beginning(client: PoolClient, scope: Scope | null, options: TxOptions):
 
 function refuseHalfDone(tx: Tx): void {
   if (tx.unfinished > 0) throw new CommitRefused(`${tx.unfinished} statements were not awaited`);
-  if (tx.failure !== undefined) throw new CommitRefused('a statement failed and the failure was swallowed', tx.failure);
+  if (tx.failure !== undefined) throw new CommitRefused('A statement failed and its error was swallowed', tx.failure);
 }
 
 async function rollBack(client: PoolClient, because: unknown): Promise<boolean> {

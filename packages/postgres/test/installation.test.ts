@@ -45,7 +45,7 @@ test('a second installation of the same name is refused, in a database of its ow
   const before = await everyRole();
   await expect(set(two, installation, second)).rejects.toThrow(
     `This Postgres server has the role eligo_${installation}_owner of another installation of Eligo. ` +
-      "Set ELIGO_INSTALLATION to a name of this installation's own.",
+      'Set ELIGO_INSTALLATION to a unique name.',
   );
   expect(await everyRole()).toEqual(before);
   expect(await schemasOf(two)).toEqual([]);
@@ -59,9 +59,9 @@ test('a database that serves another installation is refused before anything is 
   const before = await everyRole();
   const byName = set(one, name('b'), second);
   await expect(byName).rejects.toBeInstanceOf(AnotherInstallation);
-  await expect(byName).rejects.toThrow(`This database belongs to the installation of Eligo "${installation}"`);
+  await expect(byName).rejects.toThrow(`This database belongs to the Eligo installation "${installation}"`);
   const byPassword = provisionRoles({ adminUrl: one, services, passwords: second, newInstallation: name('c') });
-  await expect(byPassword).rejects.toThrow('This database belongs to another installation of Eligo, whose role');
+  await expect(byPassword).rejects.toThrow('This database belongs to another Eligo installation: its role');
   expect(await everyRole()).toEqual(before);
   expect(await userOf(a.services.orders)).toBe(`eligo_${installation}_orders`);
 });

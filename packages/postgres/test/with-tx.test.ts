@@ -194,11 +194,11 @@ describe('withTx', () => {
     await expect(ended.row(sum, scope)).rejects.toThrow('has ended');
   });
 
-  test('refuses statements of another account or mode', async () => {
+  test('refuses statements of a different account or mode', async () => {
     const attempt = (other: typeof scope) => withTx(database, scope, (tx) => tx.row(sum, other));
-    await expect(attempt({ accountId: 'facct_b', testMode: true })).rejects.toThrow('another account or mode');
-    await expect(attempt({ accountId: 'facct_a', testMode: false })).rejects.toThrow('another account or mode');
-    await expect(withTx(database, null, (tx) => tx.row(sum, scope))).rejects.toThrow('another account or mode');
+    await expect(attempt({ accountId: 'facct_b', testMode: true })).rejects.toThrow('a different account or mode');
+    await expect(attempt({ accountId: 'facct_a', testMode: false })).rejects.toThrow('a different account or mode');
+    await expect(withTx(database, null, (tx) => tx.row(sum, scope))).rejects.toThrow('a different account or mode');
   });
 
   test('leaves neither context nor bounds on the connection', async () => {

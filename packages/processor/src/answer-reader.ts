@@ -28,13 +28,13 @@ export class AnswerReader {
   push(piece: Buffer): HttpAnswer | undefined {
     const bytes = this.#bytes === undefined ? piece : Buffer.concat([this.#bytes, piece]);
     this.#bytes = bytes;
-    if (bytes.length > maxAnswerBytes) throw new Error('the answer is too long');
+    if (bytes.length > maxAnswerBytes) throw new Error('The response is too long');
     this.#head ??= readHead(bytes);
     const head = this.#head;
     if (head === undefined) return undefined;
     const body = head.length === undefined ? readChunks(bytes, head.end) : readLength(bytes, head.end, head.length);
     if (body === undefined) return undefined;
-    if (body.end !== bytes.length) throw new Error('bytes behind the answer');
+    if (body.end !== bytes.length) throw new Error('Unexpected bytes after the response');
     return { status: head.status, headers: head.headers, body: body.text, keepMs: head.keepMs };
   }
 }
@@ -52,17 +52,17 @@ interface Head {
 function readHead(bytes: Buffer): Head | undefined {
   for (let start = 0; ; ) {
     const end = bytes.indexOf(endOfHead, start);
-    if ((end < 0 ? bytes.length : end) - start > maxHeadBytes) throw new Error('the head of the answer is too long');
+    if ((end < 0 ? bytes.length : end) - start > maxHeadBytes) throw new Error('The response head is too long');
     if (end < 0) {
       // What is no answer is not waited for.
       if (!protocolName.startsWith(bytes.toString('latin1', start, start + protocolName.length))) {
-        throw new Error('not an answer');
+        throw new Error('Not an HTTP response');
       }
       return undefined;
     }
     const [first = '', ...lines] = bytes.toString('latin1', start, end).split('\r\n');
     const [, minor, status] = statusLine.exec(first) ?? [];
-    if (status === undefined || status === '101') throw new Error('not an answer');
+    if (status === undefined || status === '101') throw new Error('Not an HTTP response');
     start = end + endOfHead.length;
     // An interim answer, such as 103 Early Hints: the one that counts comes behind it.
     if (status.startsWith('1')) continue;
@@ -82,7 +82,7 @@ function readHeaders(lines: readonly string[]): Record<string, string> {
   for (const line of lines) {
     const colon = line.indexOf(':');
     const name = line.slice(0, Math.max(colon, 0)).toLowerCase();
-    if (!headerName.test(name)) throw new Error('a line of the head that is no header');
+    if (!headerName.test(name)) throw new Error('Invalid header line in the response');
     const value = line.slice(colon + 1).trim();
     const known = headers[name];
     if (known === undefined || !Object.hasOwn(headers, name)) headers[name] = value;
@@ -95,10 +95,11 @@ function lengthOf(status: number, headers: Record<string, string>): number | und
   if (status === 204 || status === 304) return 0;
   const { 'transfer-encoding': encoding, 'content-length': length } = headers;
   if (encoding !== undefined) {
-    if (encoding.toLowerCase() !== 'chunked' || length !== undefined) throw new Error('an answer of unclear length');
+    if (encoding.toLowerCase() !== 'chunked' || length !== undefined)
+      throw new Error('The response has an ambiguous length');
     return undefined;
   }
-  if (length === undefined || !/^\d{1,9}$/.test(length)) throw new Error('an answer of unclear length');
+  if (length === undefined || !/^\d{1,9}$/.test(length)) throw new Error('The response has an ambiguous length');
   return Number(length);
 }
 
@@ -125,7 +126,7 @@ function readChunks(bytes: Buffer, start: number): Body | undefined {
     const lineEnd = bytes.indexOf('\r\n', at, 'latin1');
     if (lineEnd < 0) return undefined;
     const size = /^([\da-fA-F]{1,7})[ \t]*(?:;.*)?$/.exec(bytes.toString('latin1', at, lineEnd))?.[1];
-    if (size === undefined) throw new Error('not a chunk');
+    if (size === undefined) throw new Error('Invalid chunk in the response');
     const from = lineEnd + 2;
     const to = from + Number.parseInt(size, 16);
     if (to === from) {
@@ -133,7 +134,7 @@ function readChunks(bytes: Buffer, start: number): Body | undefined {
       return end === undefined ? undefined : { text: Buffer.concat(parts).toString(), end };
     }
     if (bytes.length < to + 2) return undefined;
-    if (bytes[to] !== 13 || bytes[to + 1] !== 10) throw new Error('a chunk of another length');
+    if (bytes[to] !== 13 || bytes[to + 1] !== 10) throw new Error('A chunk has an unexpected length');
     parts.push(bytes.subarray(from, to));
     at = to + 2;
   }

@@ -9,7 +9,7 @@ export class TransportError extends Error {
   readonly neverSent: boolean;
 
   constructor(reason: TransportError['reason'], neverSent: boolean) {
-    super(reason === 'timeout' ? 'no complete answer in time' : 'the connection failed');
+    super(reason === 'timeout' ? 'no complete response in time' : 'the connection failed');
     this.name = 'TransportError';
     this.reason = reason;
     this.neverSent = neverSent;

@@ -37,7 +37,7 @@ export function intentOutcome(intent: Stripe.PaymentIntent): IntentOutcome {
   switch (status) {
     case 'succeeded':
     case 'requires_capture':
-      if (chargeId === undefined) throw new RangeError('a charged intent without a charge');
+      if (chargeId === undefined) throw new RangeError('The processor returned a succeeded intent without a charge');
       return { kind: status, chargeId, ...facts };
     case 'requires_action':
     case 'processing':
@@ -51,7 +51,7 @@ export function intentOutcome(intent: Stripe.PaymentIntent): IntentOutcome {
       return { kind: 'declined', code: error.code ?? 'card_declined', declineCode: error.decline_code, chargeId };
     }
     default:
-      throw new RangeError('an intent in a state that Eligo does not know');
+      throw new RangeError('The processor returned an intent in an unknown state');
   }
 }
 
@@ -83,7 +83,7 @@ export function setupOutcome(setup: Stripe.SetupIntent): SetupOutcome {
       };
     }
     default:
-      throw new RangeError('a set-up in a state that Eligo does not know');
+      throw new RangeError('The processor returned a setup intent in an unknown state');
   }
 }
 
@@ -108,13 +108,13 @@ export function refundOutcome(refund: Stripe.Refund): RefundOutcome {
     case 'requires_action':
       return { kind: refund.status, ...facts };
     default:
-      throw new RangeError('a refund in a state that Eligo does not know');
+      throw new RangeError('The processor returned a refund in an unknown state');
   }
 }
 
 export function paymentMethodFacts(method: Stripe.PaymentMethod): PaymentMethodFacts {
   const { card } = method;
-  if (card === undefined) throw new RangeError('a payment method that is not a card');
+  if (card === undefined) throw new RangeError('The payment method is not a card');
   const { name, email, phone, address } = method.billing_details;
   return {
     paymentMethodId: method.id,

@@ -39,11 +39,11 @@ const unsafeInTarget = /[^\x21-\x7e]/;
 const unsafeInHeader = /[^\x20-\x7e]/;
 
 function requestHead(method: string, path: string, host: string, headers: object): string {
-  if (unsafeInTarget.test(path)) throw new Error('a request with a character that HTTP does not allow');
+  if (unsafeInTarget.test(path)) throw new Error('The request contains a character that HTTP does not allow');
   let head = `${method} ${path} HTTP/1.1\r\nHost: ${host}\r\n`;
   for (const [name, value] of Object.entries(headers)) {
     const text = String(value);
-    if (unsafeInHeader.test(text)) throw new Error('a request with a character that HTTP does not allow');
+    if (unsafeInHeader.test(text)) throw new Error('The request contains a character that HTTP does not allow');
     head += `${name}: ${text}\r\n`;
   }
   return `${head}\r\n`;
@@ -70,7 +70,7 @@ class Answer implements Stripe.HttpClientResponse {
   }
 
   toStream(): never {
-    throw new Error('answers are read whole');
+    throw new Error('Responses are read whole, not streamed');
   }
 
   async toJSON(): Promise<unknown> {

@@ -290,7 +290,7 @@ const maxAmountCents = 99_999_999;
 
 function intentParams(input: IntentInput): Stripe.PaymentIntentCreateParams {
   // Ours to have refused before there was an attempt. A refusal by the processor would be told as a decline of the card.
-  if (input.amountCents > maxAmountCents) throw new RangeError('an amount that the processor does not take');
+  if (input.amountCents > maxAmountCents) throw new RangeError('The processor does not accept this amount');
   return given<Stripe.PaymentIntentCreateParams>({
     amount: input.amountCents,
     currency: 'usd',
@@ -339,5 +339,5 @@ type MaybeGiven<Params> = { [Name in keyof Params]: Params[Name] | undefined };
 /** What goes between the quotes of a search: ids and names of ours, never a quote. */
 function plain(text: string): string {
   if (/^[\w.:-]{1,200}$/.test(text)) return text;
-  throw new RangeError('a search takes ids and names only');
+  throw new RangeError('A search accepts only ids and names');
 }

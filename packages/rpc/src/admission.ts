@@ -14,10 +14,10 @@ export interface Admission {
 export function admit(policy: MethodPolicy, metadata: CallMetadata, identity: Identity): Admission {
   const from = identity.verifyCredential(metadata['eligo-credential']);
   if (!policy.callers.has(from)) {
-    throw new ConnectError(`${from} may not call this method`, Code.PermissionDenied);
+    throw new ConnectError(`Component ${from} may not call this method`, Code.PermissionDenied);
   }
   const token = metadata['eligo-caller'];
   if (token !== undefined) return { from, caller: identity.verifyCaller(token, from) };
-  if (!policy.withoutContext) throw new ConnectError('the call carries no caller context', Code.Unauthenticated);
+  if (!policy.withoutContext) throw new ConnectError('The call has no caller context', Code.Unauthenticated);
   return { from, caller: noCaller };
 }

@@ -111,11 +111,11 @@ function nothing(): undefined {
 }
 
 export function deadlineExceeded(): ConnectError {
-  return new ConnectError('the call did not finish before its deadline', Code.DeadlineExceeded);
+  return new ConnectError('The call did not finish before its deadline', Code.DeadlineExceeded);
 }
 
 /** The end of a call whose caller has aborted it. */
 export function canceledBy(signal: AbortSignal): ConnectError {
   if (signal.reason instanceof ConnectError) return signal.reason;
-  return new ConnectError('the caller went away', Code.Canceled);
+  return new ConnectError('The caller disconnected', Code.Canceled);
 }

@@ -154,6 +154,6 @@ function headerOf(caller: Caller, call: CallOptions, span: OpenSpan | undefined)
 function callerToken(as: Identity, caller: CallerContext | undefined): string | undefined {
   if (caller === undefined || caller.accountId === '') return undefined;
   const token = as.tokenOf(caller);
-  if (token === undefined) throw new Error('the caller context was neither received nor issued by this component');
+  if (token === undefined) throw new Error('This component neither received nor issued the caller context');
   return token;
 }

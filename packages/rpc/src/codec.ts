@@ -18,7 +18,7 @@ export const maxMessageBytes = 128 * 1024 * 1024;
 export function encodeMessage<Desc extends DescMessage>(desc: Desc, message: MessageInitShape<Desc>): Uint8Array {
   const bytes = toBinary(desc, create(desc, message));
   if (bytes.length <= maxMessageBytes) return bytes;
-  throw new ConnectError(`a message of ${bytes.length} bytes is over the limit`, Code.ResourceExhausted);
+  throw new ConnectError(`A message of ${bytes.length} bytes exceeds the limit`, Code.ResourceExhausted);
 }
 
 export function decodeMessage<Desc extends DescMessage>(desc: Desc, bytes: Uint8Array): MessageShape<Desc> {

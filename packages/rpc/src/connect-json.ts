@@ -67,10 +67,10 @@ function admitOperator(
   operatorToken: string | undefined,
 ): Admission {
   if (!isBearer(requestHeader.get('authorization'), operatorToken)) {
-    throw new ConnectError("business calls on this port need the operator's token", Code.Unauthenticated);
+    throw new ConnectError("Business calls on this port require the operator's token", Code.Unauthenticated);
   }
   if (!policy.callers.has(operatorName) && !policy.callers.has('gateway')) {
-    throw new ConnectError('an operator may not call this method', Code.PermissionDenied);
+    throw new ConnectError('An operator may not call this method', Code.PermissionDenied);
   }
   const accountId = requestHeader.get(operatorHeaders.account);
   if (accountId !== null) {
@@ -78,7 +78,7 @@ function admitOperator(
     return { from: operatorName, caller: server.identity.callerFor({ accountId, testMode, keyId: operatorName }) };
   }
   if (!policy.withoutContext) {
-    throw new ConnectError(`name the account to work in by ${operatorHeaders.account}`, Code.InvalidArgument);
+    throw new ConnectError(`Set the account in the header ${operatorHeaders.account}`, Code.InvalidArgument);
   }
   return { from: operatorName, caller: noCaller };
 }

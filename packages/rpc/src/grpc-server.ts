@@ -95,7 +95,7 @@ function readRequest(method: DescMethod, bytes: Buffer): Message | ConnectError 
   try {
     return decodeMessage(method.input, bytes);
   } catch {
-    return new ConnectError('the request cannot be decoded', Code.InvalidArgument);
+    return new ConnectError('The request cannot be decoded', Code.InvalidArgument);
   }
 }
 
@@ -103,7 +103,7 @@ function incomingOf(call: ServerUnaryCall<Buffer, Buffer> | ServerWritableStream
   const cancellation = new Cancellation(timeoutOf(call.getDeadline()));
   // grpc-js says so at the end of every call, answered or not.
   call.once('cancelled', () => {
-    if (!cancellation.settled) cancellation.cancel(new ConnectError('the caller went away', Code.Canceled));
+    if (!cancellation.settled) cancellation.cancel(new ConnectError('The caller disconnected', Code.Canceled));
   });
   return { metadata: metadataBy((name) => firstText(call.metadata, name)), cancellation };
 }

@@ -82,7 +82,7 @@ export function openIdentity(options: {
     },
     tokenOf: (caller) => tokens.get(caller),
     verifyCredential(token) {
-      if (token === undefined) throw unauthenticated('the call carries no credential');
+      if (token === undefined) throw unauthenticated('The call has no credential');
       const now = nowMs(clock);
       const kept = seenCredentials.get(token, now);
       if (kept !== undefined) return kept;
@@ -100,7 +100,7 @@ export function openIdentity(options: {
       }
       // A component speaks for itself; only the gateway's word is carried on by others.
       if (caller.issuer !== 'gateway' && caller.issuer !== from) {
-        throw new ConnectError('the caller context was issued by another component', Code.PermissionDenied);
+        throw new ConnectError('The caller context was issued by another component', Code.PermissionDenied);
       }
       return caller;
     },
@@ -119,15 +119,15 @@ interface Credential {
 function checkCredential(token: string, self: string, keys: ReadonlyMap<string, KeyObject>, now: number): Credential {
   const opened = openToken(token);
   const credential = opened && readCredential(opened.payload);
-  if (opened === undefined || credential === undefined) throw unauthenticated('the credential cannot be read');
+  if (opened === undefined || credential === undefined) throw unauthenticated('The credential cannot be decoded');
   const key = keys.get(credential.iss);
   if (key === undefined || !isSignedBy('credential', opened, key)) {
-    throw unauthenticated('the credential is not signed by a known component');
+    throw unauthenticated('The credential is not signed by a known component');
   }
   if (credential.exp <= now || credential.exp > now + longestLifeMs)
-    throw unauthenticated('the credential has expired');
+    throw unauthenticated('The credential has expired');
   if (credential.aud !== self) {
-    throw new ConnectError('the credential is meant for another component', Code.PermissionDenied);
+    throw new ConnectError('The credential was issued for another component', Code.PermissionDenied);
   }
   return credential;
 }
@@ -135,13 +135,13 @@ function checkCredential(token: string, self: string, keys: ReadonlyMap<string, 
 function checkCaller(token: string, keys: ReadonlyMap<string, KeyObject>, now: number): CallerContext {
   const opened = openToken(token);
   const caller = opened && readCaller(opened.payload);
-  if (opened === undefined || caller === undefined) throw unauthenticated('the caller context cannot be read');
+  if (opened === undefined || caller === undefined) throw unauthenticated('The caller context cannot be decoded');
   const key = keys.get(caller.issuer);
   if (key === undefined || !isSignedBy('caller', opened, key)) {
-    throw unauthenticated('the caller context is not signed by its issuer');
+    throw unauthenticated('The caller context is not signed by its issuer');
   }
   const expiresAt = Number(caller.expiresAtMs);
-  if (expiresAt <= now || expiresAt > now + longestLifeMs) throw unauthenticated('the caller context has expired');
+  if (expiresAt <= now || expiresAt > now + longestLifeMs) throw unauthenticated('The caller context has expired');
   return freeze(caller);
 }
 

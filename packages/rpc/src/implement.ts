@@ -50,6 +50,6 @@ export function implement<Service extends DescService>(
     methods.set(method, handler as UnaryHandler | StreamHandler);
   }
   const [unknown] = given.keys();
-  if (unknown !== undefined) throw new Error(`${service.typeName} has no method ${unknown}`);
+  if (unknown !== undefined) throw new Error(`Service ${service.typeName} has no method ${unknown}`);
   return { service, methods };
 }

@@ -11,15 +11,15 @@ export interface MethodPolicy {
 /** The policy of a method. Throws when it declares none, so that a server with an unguarded method does not start. */
 export function policyOf(method: DescMethod): MethodPolicy {
   const name = `${method.parent.typeName}/${method.name}`;
-  if (!hasOption(method, policy)) throw new Error(`${name} does not declare who may call it`);
+  if (!hasOption(method, policy)) throw new Error(`Method ${name} does not declare its callers`);
   const declared = getOption(method, policy);
-  if (declared.callers.length === 0) throw new Error(`${name} may be called by nobody`);
+  if (declared.callers.length === 0) throw new Error(`Method ${name} declares no callers`);
   return { callers: new Set(declared.callers), withoutContext: declared.withoutContext };
 }
 
 /** The component that serves a service: `eligo.catalog.v1.CatalogService` is catalog's. */
 export function componentOf(service: DescService): string {
   const [root, component] = service.typeName.split('.');
-  if (root !== 'eligo' || component === undefined) throw new Error(`${service.typeName} belongs to no component`);
+  if (root !== 'eligo' || component === undefined) throw new Error(`No component owns ${service.typeName}`);
   return component;
 }

@@ -55,7 +55,7 @@ export class ServedCall {
   /** Runs a step of the handler under the call's request id and span. */
   run<Result>(step: (call: Call) => Result): Result {
     const call = this.#call;
-    if (call === undefined) throw new Error('the call is not open');
+    if (call === undefined) throw new Error('The call is closed');
     const span = this.#span;
     // In one process the caller's work mostly runs under the same request already.
     if (span === undefined && isCurrentRequest(call)) return step(call);

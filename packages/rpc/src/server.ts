@@ -64,9 +64,10 @@ export function rpcServer({ handlers, identity, observer, tracer, holdBack }: Rp
     });
   };
   const open = (served: ServedCall, method: DescMethod, { metadata, admission }: Incoming) => {
-    if (draining) throw new ConnectError('the component is stopping', Code.Unavailable);
+    if (draining) throw new ConnectError('The component is stopping', Code.Unavailable);
     const known = methods.get(method);
-    if (known?.handler === undefined) throw new ConnectError(`${method.name} is not implemented`, Code.Unimplemented);
+    if (known?.handler === undefined)
+      throw new ConnectError(`Method ${method.name} is not implemented`, Code.Unimplemented);
     served.open(admission ?? admit(known.policy, metadata, identity), metadata, tracer);
     return known.handler;
   };
@@ -123,7 +124,7 @@ function servedMethods(handlers: Handlers): ReadonlyMap<DescMethod, ServedMethod
   for (const { service, methods: implemented } of handlers) {
     for (const method of service.methods) {
       if (method.methodKind !== 'unary' && method.methodKind !== 'server_streaming') {
-        throw new Error(`${service.typeName}/${method.name}: streams of requests are not served`);
+        throw new Error(`${service.typeName}/${method.name}: client streaming is not supported`);
       }
       methods.set(method, { method, policy: policyOf(method), handler: implemented.get(method) });
     }

@@ -164,12 +164,12 @@ test('everything that a context says crosses', () => {
 
 test('a server with a method that declares no callers does not start', () => {
   const handlers = [implement(UnguardedService, {})];
-  expect(() => rpcServer({ handlers, identity: probe })).toThrow('does not declare who may call it');
+  expect(() => rpcServer({ handlers, identity: probe })).toThrow('does not declare its callers');
 });
 
 test('a server with a method that nobody may call does not start', () => {
   const handlers = [implement(UnreachableService, {})];
-  expect(() => rpcServer({ handlers, identity: probe })).toThrow('may be called by nobody');
+  expect(() => rpcServer({ handlers, identity: probe })).toThrow('declares no callers');
 });
 
 test('an implementation with a method that the service does not have is refused', () => {

@@ -5,14 +5,14 @@ export type Cents = number & { readonly [unit]: 'cents' };
 
 /** `n` as cents; throws a RangeError unless it is a safe integer. */
 export function cents(n: number): Cents {
-  if (!Number.isSafeInteger(n)) throw new RangeError(`not whole cents in a safe integer: ${n}`);
+  if (!Number.isSafeInteger(n)) throw new RangeError(`Not whole cents in a safe integer: ${n}`);
   return (n === 0 ? 0 : n) as Cents;
 }
 
 /** Cents from an int64 of the database or of a message; the one place where the safe range is checked. */
 export function centsFromInt64(value: bigint): Cents {
   if (value > BigInt(Number.MAX_SAFE_INTEGER) || value < BigInt(Number.MIN_SAFE_INTEGER)) {
-    throw new RangeError(`cents outside the safe integers: ${value}`);
+    throw new RangeError(`Cents outside the safe integers: ${value}`);
   }
   return Number(value) as Cents;
 }
@@ -28,7 +28,7 @@ export function sumCents(amounts: Iterable<Cents>): Cents {
 export function percentOf(amount: Cents, percent: number): Cents {
   const scaled = Math.round(percent * 10_000);
   if (!Number.isSafeInteger(scaled) || Math.abs(scaled / 10_000 - percent) > 1e-9) {
-    throw new RangeError(`a percentage has at most four decimals: ${percent}`);
+    throw new RangeError(`A percentage has at most four decimals: ${percent}`);
   }
   const product = BigInt(amount) * BigInt(scaled) * 2n + 1_000_000n;
   const floor = product / 2_000_000n - (product < 0n && product % 2_000_000n !== 0n ? 1n : 0n);
@@ -43,11 +43,11 @@ export function percentOf(amount: Cents, percent: number): Cents {
 export function allocate(total: Cents, weights: readonly number[]): Cents[] {
   for (const weight of weights) {
     if (!Number.isSafeInteger(weight) || weight < 0) {
-      throw new RangeError(`a weight is a non-negative safe integer: ${weight}`);
+      throw new RangeError(`A weight must be a non-negative safe integer: ${weight}`);
     }
   }
   if (weights.length === 0) {
-    if (total !== 0) throw new RangeError(`nothing to allocate ${total} cents to`);
+    if (total !== 0) throw new RangeError(`No weights to allocate ${total} cents to`);
     return [];
   }
   const sign = total < 0 ? -1 : 1;

@@ -15,7 +15,7 @@ export class IllegalMove extends Error {
   readonly to: string;
 
   constructor(from: string, to: string) {
-    super(`no move from ${from} to ${to}`);
+    super(`No transition from ${from} to ${to}`);
     this.name = 'IllegalMove';
     this.from = from;
     this.to = to;

@@ -17,7 +17,7 @@ export function openDispute(
   if (charge.status !== 'succeeded' || charge.amountCaptured === 0) {
     throw invalidRequest('Only a captured charge can be disputed.', { param: 'charge' });
   }
-  if (charge.disputed) throw invalidRequest('This charge is disputed already.', { param: 'charge' });
+  if (charge.disputed) throw invalidRequest('This charge is already disputed.', { param: 'charge' });
   const disputed = amount ?? charge.amountCaptured - charge.amountRefunded;
   if (disputed < 1 || disputed > charge.amountCaptured) {
     throw invalidRequest('The disputed amount may not exceed what was captured.', { param: 'amount' });

@@ -106,7 +106,7 @@ export function sandboxApp(parts: AppParts): RequestListener {
     const { request, response, method, path, headers } = exchange;
     const body = method === 'GET' ? '' : await readBody(request);
     if (headerOf(request, 'origin') !== '')
-      throw new Refusal(403, { type: 'invalid_request_error', message: 'Not for browsers.' });
+      throw new Refusal(403, { type: 'invalid_request_error', message: 'Requests from browsers are not allowed.' });
     const local = /^(::1|(::ffff:)?127\.)/.test(request.socket.remoteAddress ?? '');
     if (!local || headerOf(request, 'authorization') !== '') needSecretKey(request);
     const told = await parts.witness(method, path, parseQuery(exchange.query), readJson(body));
@@ -188,7 +188,7 @@ function readBody(request: IncomingMessage): Promise<string> {
     });
     request.once('end', () => resolve(chunks.length === 1 ? String(chunks[0]) : Buffer.concat(chunks).toString()));
     request.once('error', reject);
-    request.once('close', () => reject(new Error('the request was broken off')));
+    request.once('close', () => reject(new Error('The request was aborted')));
   });
 }
 

@@ -68,7 +68,7 @@ export function createWitness(parts: WitnessParts): Witness {
       case 'POST refunds :id fail': {
         const refund = need(records.locate('refund', id), 'refund', id);
         if (refund.status !== 'pending' && refund.status !== 'succeeded')
-          throw invalidRequest('This refund is over already.');
+          throw invalidRequest('This refund has already settled.');
         return JSON.stringify(
           shape('refund', await act(refund.account, (call) => failRefund(call, refund, 'unknown'))),
         );
@@ -76,7 +76,7 @@ export function createWitness(parts: WitnessParts): Witness {
       case 'POST refunds :id succeed': {
         const refund = need(records.locate('refund', id), 'refund', id);
         if (refund.status === 'succeeded') return JSON.stringify(shape('refund', refund));
-        if (refund.status !== 'pending') throw invalidRequest('This refund is over already.');
+        if (refund.status !== 'pending') throw invalidRequest('This refund has already settled.');
         return JSON.stringify(shape('refund', await act(refund.account, (call) => succeedRefund(call, refund))));
       }
       case 'POST disputes':
@@ -85,7 +85,7 @@ export function createWitness(parts: WitnessParts): Witness {
       case 'POST disputes :id lose': {
         const dispute = need(records.locate('dispute', id), 'dispute', id);
         if (dispute.status === 'won' || dispute.status === 'lost')
-          throw invalidRequest('This dispute is closed already.');
+          throw invalidRequest('This dispute is already closed.');
         const decided = await act(dispute.account, (call) =>
           decideDispute(call, dispute, verb === 'win' ? 'won' : 'lost'),
         );
@@ -94,7 +94,7 @@ export function createWitness(parts: WitnessParts): Witness {
       case 'POST authentications :id':
         return authenticate(id, fields.outcome !== 'failure');
       default:
-        throw new Refusal(404, { type: 'invalid_request_error', message: 'The sandbox has no such call.' });
+        throw new Refusal(404, { type: 'invalid_request_error', message: 'The sandbox has no such endpoint.' });
     }
   };
 
@@ -119,7 +119,7 @@ export function createWitness(parts: WitnessParts): Witness {
   async function authenticate(id: string, passed: boolean): Promise<string> {
     if (id.startsWith('seti_')) {
       const setup = need(records.locate('setup_intent', id), 'setup_intent', id);
-      if (setup.status !== 'requires_action') throw invalidRequest('Nothing waits for an authentication here.');
+      if (setup.status !== 'requires_action') throw invalidRequest('No payment is waiting for authentication.');
       const failed = { ...setup, status: 'requires_payment_method' as const, paymentMethod: null };
       const done = await act(setup.account, (call) => {
         if (passed) return confirmSetupIntent(call, setup, true);
@@ -130,7 +130,7 @@ export function createWitness(parts: WitnessParts): Witness {
       return JSON.stringify(shape('setup_intent', done));
     }
     const intent = need(records.locate('payment_intent', id), 'payment_intent', id);
-    if (intent.status !== 'requires_action') throw invalidRequest('Nothing waits for an authentication here.');
+    if (intent.status !== 'requires_action') throw invalidRequest('No payment is waiting for authentication.');
     const method = need(records.locate('payment_method', intent.paymentMethod ?? ''), 'payment_method', '');
     await act(intent.account, (call) => {
       if (passed) approve(call, intent, method);

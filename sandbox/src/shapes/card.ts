@@ -29,7 +29,7 @@ export function cardShape(name: string, expMonth: number, expYear: number): obje
 
 export function needCard(name: string): TestCard {
   const card = cardByName(name);
-  if (card === undefined) throw new Error(`a stored payment method names the card ${name}, which does not exist`);
+  if (card === undefined) throw new Error(`A stored payment method refers to the unknown card ${name}`);
   return card;
 }
 

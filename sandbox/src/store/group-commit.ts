@@ -105,7 +105,7 @@ export function groupCommit(db: DatabaseSync, logFile: string): GroupCommit {
   }
 
   return {
-    write: (job) => (closed === undefined ? enqueue(job) : Promise.reject(new Error('the store is closed'))),
+    write: (job) => (closed === undefined ? enqueue(job) : Promise.reject(new Error('The store is closed'))),
     durable: () =>
       new Promise((resolve, reject) => {
         if (broken !== undefined) reject(broken);

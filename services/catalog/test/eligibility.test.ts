@@ -167,7 +167,7 @@ describe('the food policy', () => {
     const inherited = await makeFood(shop, { ...lean, sodiumMg: '601' }, 'constructor');
     const answers = await evaluate(shop, ofProduct(productId), ofProduct(inherited));
     expect(answers.map(({ decision }) => decision?.hsaFsaEligibility)).toEqual(['not_eligible', 'not_eligible']);
-    expect(answers[0]?.decision?.rationale).toBe('A component of the product is not known.');
+    expect(answers[0]?.decision?.rationale).toBe('A component of the product is unknown.');
   });
 
   it('of an account goes before the default, by category, and its versions answer as of their time [FOOD-1, API-5]', async () => {

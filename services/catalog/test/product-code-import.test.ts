@@ -169,7 +169,7 @@ describe('the import of a product-code list', () => {
   it('rejects a line that a stray quote has joined with the next ones, and says so [D14.49]', async () => {
     const made = await importList([header, `${d},vision,,,`, `${a},vision,,,5" tape`, `${b},vision,,,6" tape`]);
     expect(made).toMatchObject({ total: 1, rejected: 1 });
-    expect(made.rejections).toEqual([{ line: 3, reason: 'it has more fields than the first line' }]);
+    expect(made.rejections).toEqual([{ line: 3, reason: 'the line has more fields than the first line' }]);
   });
 
   it('reads eight digits as a GTIN-8 under gtin, and under another name as a UPC-E if they check as one [D14.49]', async () => {
@@ -188,8 +188,8 @@ describe('the import of a product-code list', () => {
   it('that cannot be read leaves the list as it was [D14.34]', async () => {
     const before = await on.place.admin('select count(*) from catalog.product_codes where version_to is null');
     await expect(importList([])).rejects.toThrow('the list is empty');
-    await expect(importList(['name,price', 'a,b'])).rejects.toThrow('must name the columns');
-    await expect(importList([header])).rejects.toThrow('the list holds no code, so nothing was changed');
+    await expect(importList(['name,price', 'a,b'])).rejects.toThrow('must have the columns');
+    await expect(importList([header])).rejects.toThrow('the list contains no valid code, so nothing was changed');
     await expect(importList([header, '036000291453,vision,,,'])).rejects.toThrow(
       'nothing was changed; line 2: the code is not a UPC or GTIN with a right check digit',
     );
@@ -215,7 +215,7 @@ describe('the import of a product-code list', () => {
     }
     const first = importList([], { source: slow() });
     await begun.promise;
-    await expect(importList([header, `${d},vision,,,`])).rejects.toThrow('another import is under way');
+    await expect(importList([header, `${d},vision,,,`])).rejects.toThrow('another import is in progress');
     ended.resolve();
     expect((await first).total).toBe(1);
   }, 20_000);

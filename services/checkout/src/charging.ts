@@ -49,12 +49,12 @@ export const defaultBudgets: ChargeBudgets = {
 export function assertBudgets(budgets: ChargeBudgets): void {
   if (budgets.leaseMs <= budgets.callMs + budgets.marginMs) {
     throw new Error(
-      `the charge lease of ${budgets.leaseMs} ms must exceed the call of ${budgets.callMs} ms and its margin of ${budgets.marginMs} ms`,
+      `The charge lease (${budgets.leaseMs} ms) must exceed the call timeout (${budgets.callMs} ms) plus the margin (${budgets.marginMs} ms)`,
     );
   }
   if (budgets.confirmMs <= budgets.callMs || budgets.confirmMs > longestConfirmMs) {
     throw new Error(
-      `the time to confirm of ${budgets.confirmMs} ms must exceed the call of ${budgets.callMs} ms and be at most ${longestConfirmMs} ms`,
+      `The time to confirm (${budgets.confirmMs} ms) must exceed the call timeout (${budgets.callMs} ms) and be at most ${longestConfirmMs} ms`,
     );
   }
 }

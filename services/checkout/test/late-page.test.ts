@@ -53,7 +53,7 @@ async function comeTooLate({ id }: Session): Promise<void> {
     );
   }
 }
-const inTime = 'The payment did not go through in time, and no card was charged. Pay again.';
+const inTime = 'The payment timed out and no card was charged. Pay again.';
 
 interface Begun {
   readonly session: Session;

@@ -20,7 +20,9 @@ const answering = (differs: object) =>
   }));
 
 async function waitsUntilLookedAt(session: Session, card: PaymentMethod, differs: object): Promise<void> {
-  await expect(world.confirm(session, card, { key: 'k' }, answering(differs))).rejects.toThrow(/is not what attempt/);
+  await expect(world.confirm(session, card, { key: 'k' }, answering(differs))).rejects.toThrow(
+    /does not match charge attempt/,
+  );
   await world.lapseLeases();
   await sweepCharges(answering(differs));
   expect(await loadSession(world.database, world.scope, session.id)).toMatchObject({

@@ -14,7 +14,7 @@ export function readWebhooksSettings(env: EnvironmentReader): WebhooksSettings {
   const reach = env.oneOf('ELIGO_WEBHOOK_TARGETS', ['public', 'loopback'], 'public');
   const ports = env.text('ELIGO_WEBHOOK_PORTS', { default: '443' }).split(',').map(Number);
   if (!ports.every((port) => Number.isInteger(port) && port >= 1 && port <= 65_535)) {
-    env.problem('ELIGO_WEBHOOK_PORTS must be ports separated by commas');
+    env.problem('ELIGO_WEBHOOK_PORTS must be a comma-separated list of ports');
   }
   return { rules: { reach, ports } };
 }

@@ -109,7 +109,7 @@ describe('a delivery that is handed over as it is planned', () => {
     );
     await on.consume(event);
     await on.worker.idle();
-    expect(on.errors.splice(0)).toMatchObject([{ message: 'an endpoint without a secret' }]);
+    expect(on.errors.splice(0)).toMatchObject([{ message: 'An endpoint has no signing secret' }]);
     expect(await rowsOf(on, 'deliveries', scope)).toMatchObject([{ status: 'pending', next_attempt_at: null }]);
     await on.admin(
       `insert into webhooks.endpoint_secrets (account_id, test_mode, endpoint_id, generation, sealed) values ($1, $2, $3, 1, $4)`,

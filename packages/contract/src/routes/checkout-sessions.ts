@@ -50,7 +50,7 @@ const refundInstruction = z
   })
   .refine((refund) => refund.amount === undefined || (refund.line_items ?? []).length === 0, {
     path: ['line_items'],
-    error: 'amount and line_items exclude each other',
+    error: 'Send either amount or line_items, not both',
     params: { type: 'invalid_combination' },
   });
 
@@ -65,7 +65,7 @@ const refundReferences = ['price_not_found', 'product_not_found', 'payment_metho
 export const checkoutSessionRoutes = {
   list: defineRoute({
     id: 'checkout_sessions.list',
-    summary: 'List checkout sessions, newest first; a page may hold as many as there are',
+    summary: 'List checkout sessions, newest first, without a page limit',
     method: 'GET',
     path: '/v1/checkout/sessions',
     scope: 'checkout_sessions_read',
@@ -221,7 +221,7 @@ export const checkoutSessionRoutes = {
   }),
   previewRefund: defineRoute({
     id: 'checkout_sessions.preview_refund',
-    summary: "Show how a refund would be spread over the session's cards",
+    summary: "Show how a refund would be split over the session's cards",
     method: 'POST',
     path: `${path}/refund_allocation`,
     params,
@@ -251,7 +251,7 @@ export const checkoutSessionRoutes = {
   }),
   expire: defineRoute({
     id: 'checkout_sessions.expire',
-    summary: 'Let an open checkout session expire now',
+    summary: 'Expire an open checkout session',
     method: 'POST',
     path: `${path}/expire`,
     params,

@@ -71,7 +71,7 @@ export const couponRoutes = {
         .refine(hasOneReduction, oneReduction)
         .refine((coupon) => (coupon.duration === 'repeating') === (coupon.duration_in_months !== undefined), {
           path: ['duration_in_months'],
-          error: 'Required with duration repeating, and to be left out otherwise',
+          error: 'Required with duration repeating; otherwise leave it out',
           params: { type: 'invalid_combination' },
         }),
     },
@@ -90,7 +90,7 @@ export const couponRoutes = {
   }),
   delete: defineRoute({
     id: 'coupons.delete',
-    summary: 'Stop new redemptions of a coupon',
+    summary: 'Delete a coupon, which stops new redemptions',
     method: 'DELETE',
     path: '/v1/coupons/{id}',
     params,

@@ -21,7 +21,7 @@ const item = z
 export const eligibilityRoutes = {
   evaluate: defineRoute({
     id: 'eligibility.evaluate',
-    summary: 'Say what is eligible, by which rule, without a session',
+    summary: 'Evaluate the eligibility of items without a session',
     method: 'POST',
     path: '/v1/eligibility',
     scope: 'eligibility_read',

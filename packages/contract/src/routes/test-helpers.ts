@@ -28,7 +28,7 @@ const methodOrCard = z.union([z.enum(testCards), reference('payment_method')], {
 export const testHelperRoutes = {
   createPaymentMethod: defineRoute({
     id: 'test_helpers.create_payment_method',
-    summary: 'Make a payment method from a test card',
+    summary: 'Create a payment method from a test card',
     method: 'POST',
     path: '/v1/test_helpers/payment_methods',
     scope: 'payment_methods_write',
@@ -48,7 +48,7 @@ export const testHelperRoutes = {
   }),
   completeSession: defineRoute({
     id: 'test_helpers.complete_checkout_session',
-    summary: 'Do what a shopper does on the checkout page',
+    summary: 'Complete a session as a shopper does on the checkout page',
     method: 'POST',
     path: '/v1/test_helpers/checkout/sessions/{id}/complete',
     params: sessionParams,
@@ -82,7 +82,7 @@ export const testHelperRoutes = {
   }),
   expireSession: defineRoute({
     id: 'test_helpers.expire_checkout_session',
-    summary: 'Let a session expire now',
+    summary: 'Expire a session now',
     method: 'POST',
     path: '/v1/test_helpers/checkout/sessions/{id}/expire',
     params: sessionParams,
@@ -93,8 +93,8 @@ export const testHelperRoutes = {
     expansion: sessionExpansion,
     errors: ['checkout_session_not_open', 'lock_timeout'],
   }),
-  failRefund: settleRefund('fail', 'Let a pending refund fail'),
-  succeedRefund: settleRefund('succeed', 'Let a pending refund succeed'),
+  failRefund: settleRefund('fail', 'Make a pending refund fail'),
+  succeedRefund: settleRefund('succeed', 'Make a pending refund succeed'),
   createTestClock: defineRoute({
     id: 'test_clocks.create',
     summary: 'Create a test clock',

@@ -69,7 +69,7 @@ export const webhookRoutes = {
   }),
   roll: defineRoute({
     id: 'webhooks.roll',
-    summary: 'Make a new signing secret; the old one signs beside it for 24 hours',
+    summary: 'Roll the signing secret; the old secret also signs for 24 hours',
     method: 'POST',
     path: '/v1/webhooks/{id}/roll',
     params,
@@ -90,7 +90,7 @@ export const webhookRoutes = {
   }),
   listDeliveries: defineRoute({
     id: 'webhooks.list_deliveries',
-    summary: 'List the deliveries to a webhook endpoint, newest first',
+    summary: 'List the deliveries of a webhook endpoint, newest first',
     method: 'GET',
     path: '/v1/webhooks/{id}/deliveries',
     params,
@@ -124,7 +124,7 @@ export const eventRoutes = {
   }),
   retry: defineRoute({
     id: 'events.retry',
-    summary: 'Deliver an event again',
+    summary: 'Redeliver an event',
     method: 'POST',
     path: '/v1/events/{id}/retry',
     params: { id: 'event' },

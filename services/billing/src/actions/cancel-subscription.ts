@@ -72,7 +72,7 @@ async function requestRefund(
   at: Date,
 ): Promise<void> {
   const subject = subjectOf(invoice);
-  if (subject === undefined) throw new Error(`invoice ${invoice.id} was paid by nothing that can be refunded`);
+  if (subject === undefined) throw new Error(`Invoice ${invoice.id} has no payment that can be refunded`);
   await append(tx, {
     ...scope,
     type: 'command.refund',

@@ -23,7 +23,7 @@ export async function startSubscription(tx: Tx, scope: Scope, command: StartSubs
 
 function soldOf(command: StartSubscription): SoldSubscription {
   const { session, paymentIntent } = command;
-  if (session?.customerId === undefined) throw new Error(`the session of ${command.subscriptionId} has no customer`);
+  if (session?.customerId === undefined) throw new Error(`The session of ${command.subscriptionId} has no customer`);
   const data = session.subscriptionData;
   return {
     subscriptionId: command.subscriptionId,

@@ -36,7 +36,7 @@ export function decideCancellation(
       throw Failure.invalid(
         ['body', 'subscription', 'refund'],
         'value_error',
-        'A subscription that stays until the end of its period is not refunded; leave refund out or send none.',
+        'A subscription that is canceled at the end of its period is not refunded. Leave refund out, or send none.',
       );
     }
     return { subscription: { ...subscription, cancelAtPeriodEnd: true }, refundCents: cents(0) };
@@ -59,14 +59,14 @@ function refundOf(subscription: Subscription, paid: Cents, cancellation: Cancell
         throw Failure.invalid(
           ['body', 'subscription', 'refund_amount'],
           'refund_amount_invalid',
-          'A custom refund needs a positive refund_amount.',
+          'A custom refund requires a positive refund_amount.',
         );
       }
       if (amount > paid) {
         throw Failure.invalid(
           ['body', 'subscription', 'refund_amount'],
           'refund_amount_exceeds_remaining',
-          'refund_amount is more than the latest invoice was paid with.',
+          'refund_amount exceeds the amount paid on the latest invoice.',
         );
       }
       return amount;

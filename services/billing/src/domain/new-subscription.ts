@@ -43,7 +43,7 @@ export interface SoldSubscription {
 export function newSubscription(sold: SoldSubscription): { subscription: Subscription; invoice: Invoice } {
   const recurring = sold.lines.filter((line) => line.recurring !== null);
   const rhythm = recurring[0]?.recurring;
-  if (rhythm == null) throw new Error(`session ${sold.sessionId} sold a subscription without a recurring line`);
+  if (rhythm == null) throw new Error(`Session ${sold.sessionId} sold a subscription without a recurring line`);
   const trialDays = sold.trialDays ?? Math.max(0, ...recurring.map((line) => line.recurring?.trialDays ?? 0));
   const { trialEnd, end: periodEnd } = firstPeriod({ at: sold.at, rhythm, trialEnd: sold.trialEnd, trialDays });
   const subscription: Subscription = {

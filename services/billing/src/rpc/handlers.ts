@@ -121,6 +121,6 @@ function refundOf(text: string | undefined): CancellationRefund {
     case 'custom':
       return text;
     default:
-      throw Failure.invalid(['body', 'subscription', 'refund'], 'enum', 'must be none, full, prorated or custom');
+      throw Failure.invalid(['body', 'subscription', 'refund'], 'enum', 'Must be none, full, prorated or custom');
   }
 }

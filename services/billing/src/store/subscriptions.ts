@@ -104,7 +104,7 @@ export async function saveSubscription(
     after.cancelAt,
     after.canceledAt,
   ]);
-  if (written !== 1) throw new Error('a subscription was changed since it was read');
+  if (written !== 1) throw new Error('A subscription changed after it was read');
   return { ...after, version: before.version + 1n };
 }
 

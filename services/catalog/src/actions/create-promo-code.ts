@@ -24,7 +24,7 @@ export async function createPromoCode(
       const promoCodeId = newId('promo_code');
       await insertPromoCode(tx, scope, promoCodeId, fields, clock.now());
       const made = await findPromoCode(tx, scope, promoCodeId);
-      if (made === undefined) throw new Error('an inserted promo code was not found');
+      if (made === undefined) throw new Error('Inserting a promo code returned no row');
       return made;
     }),
   );

@@ -29,7 +29,7 @@ export function endRedemption(
     const redemption = await lockRedemption(tx, scope, sessionId);
     if (redemption === undefined || !states.canMove(redemption.state, to)) return;
     if ((await settleRedemption(tx, scope, sessionId, to)) !== 1)
-      throw new Error('a locked redemption moved by itself');
+      throw new Error('A locked redemption changed its state');
     if (to === 'released') await uncount(tx, scope, redemption);
   });
 }

@@ -41,7 +41,7 @@ export async function evaluateEligibility(
   );
   return questions.map((question, index) => {
     const decision = decisions[index];
-    if (decision === undefined) throw new Error('an item was not decided');
+    if (decision === undefined) throw new Error('An item has no eligibility decision');
     const unitAmount = question.unitAmountCents ?? loaded[index]?.unitAmountCents;
     return { decision, amountEligibleCents: amountOf(decision, unitAmount, question.quantity) };
   });
@@ -71,7 +71,7 @@ async function loadSubjects(
     if (item.kind === 'upc_code' || item.kind === 'gtin') {
       const code = item.kind === 'gtin' ? gtin14(item.code) : gtin14OfUpc(item.code);
       if (code === undefined)
-        throw Failure.invalid(loc, 'product_code_invalid', 'Must be a product code with a right check digit');
+        throw Failure.invalid(loc, 'product_code_invalid', 'Must be a product code with a valid check digit');
       const subject = { priceEligibility: null, productEligibility: null, codes: [code], componentIds: [] };
       return { subject, unitAmountCents: undefined };
     }

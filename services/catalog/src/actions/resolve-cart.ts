@@ -99,7 +99,7 @@ function refusedLine(
   const place = cart.places.line(index);
   if (line.kind === 'price') return violationsOf(badReference([...place, 'price'], 'price_not_found', line.priceId));
   if (line.kind === 'price_data') {
-    throw new Error(`line ${index} of session ${cart.sessionId} has no inline price`);
+    throw new Error(`Line ${index} of session ${cart.sessionId} has no inline price`);
   }
   const code = byProduct.has(line.productId) ? 'price_required' : 'product_not_found';
   return violationsOf(badReference([...place, 'product'], code, line.productId));
@@ -119,7 +119,7 @@ async function withEligibility(
   const decisions = await decideAll(database, asker, subjects, at);
   return lines.map((line, index) => {
     const eligibility = decisions[index];
-    if (eligibility === undefined) throw new Error('a line was not decided');
+    if (eligibility === undefined) throw new Error('A line has no eligibility decision');
     return { ...line, eligibility };
   });
 }

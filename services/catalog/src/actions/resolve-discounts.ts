@@ -91,7 +91,7 @@ function resolveDiscount(
     }
     case 'coupon_data': {
       const coupon = records.coupons.get(records.inlineIds.get(index) ?? '');
-      if (coupon === undefined) throw new Error(`discount ${index} of session ${cart.sessionId} has no inline coupon`);
+      if (coupon === undefined) throw new Error(`Discount ${index} of session ${cart.sessionId} has no inline coupon`);
       return { coupon, promoCodeId: undefined };
     }
     case 'promo_code_id': {

@@ -22,13 +22,14 @@ export function setFoodPolicy(
 function checkThresholds(thresholds: FoodPolicy['thresholds']): void {
   const { eligible_class, categories } = Object.fromEntries(entriesOf(thresholds, 'the food policy'));
   if (!foodClasses.some((known) => known === eligible_class))
-    throw new RangeError(`not a class that food can have: ${eligible_class}`);
+    throw new RangeError(`Not a class for food: ${eligible_class}`);
   for (const [category, limits] of entriesOf(categories, 'categories')) {
     for (const [nutrient, most] of entriesOf(limits, category)) {
-      if (!nutrients.includes(nutrient as Nutrient)) throw new RangeError(`not a nutrient: ${nutrient} of ${category}`);
+      if (!nutrients.includes(nutrient as Nutrient))
+        throw new RangeError(`Unknown nutrient ${nutrient} in category ${category}`);
       const limit = typeof most === 'string' ? parseDecimal(most) : undefined;
       if (limit === undefined || limit.units < 0n) {
-        throw new RangeError(`not a number in quotes, not negative: ${most} of ${category}`);
+        throw new RangeError(`Not a non-negative number in quotes: ${most} in category ${category}`);
       }
     }
   }
@@ -36,5 +37,5 @@ function checkThresholds(thresholds: FoodPolicy['thresholds']): void {
 
 function entriesOf(value: unknown, name: string): [string, unknown][] {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return Object.entries(value);
-  throw new RangeError(`not an object: ${name}`);
+  throw new RangeError(`Not an object: ${name}`);
 }

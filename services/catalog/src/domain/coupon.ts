@@ -55,14 +55,14 @@ export function appliesToSome(coupon: Coupon, lines: readonly { priceId: string;
 export function newCouponFields(input: CouponInput, loc: Loc): CouponFields {
   const { amountOffCents, percentOffBasisPoints } = input;
   if ((amountOffCents === null) === (percentOffBasisPoints === null)) {
-    throw Failure.invalid([...loc, 'amount_off'], 'invalid_value', 'Give either amount_off or percent_off');
+    throw Failure.invalid([...loc, 'amount_off'], 'invalid_value', 'Send either amount_off or percent_off');
   }
   if (amountOffCents !== null) checkAmount(amountOffCents, [...loc, 'amount_off']);
   if (percentOffBasisPoints !== null && (percentOffBasisPoints < 1 || percentOffBasisPoints > 10_000)) {
     throw Failure.invalid([...loc, 'percent_off'], 'out_of_range', 'Must be more than 0 and at most 100');
   }
   if (input.productIds.length > 0 && input.priceIds.length > 0) {
-    throw Failure.invalid([...loc, 'applies_to'], 'invalid_value', 'Give either products or prices');
+    throw Failure.invalid([...loc, 'applies_to'], 'invalid_value', 'Send either products or prices');
   }
   checkCount(input.maxRedemptions, [...loc, 'max_redemptions']);
   const duration = readDuration(input, loc);
@@ -84,7 +84,7 @@ function readDuration(input: CouponInput, loc: Loc): CouponDuration {
     throw Failure.invalid(
       [...loc, 'duration_in_months'],
       'invalid_value',
-      'Goes with the duration repeating, and only with it',
+      'Required with duration repeating; otherwise leave it out',
     );
   }
   return duration;

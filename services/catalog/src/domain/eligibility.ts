@@ -103,7 +103,7 @@ function byFoodPolicy(
   const verdict =
     found.length === componentIds.length
       ? judgeFood(foodPolicy, found)
-      : { passes: false, rationale: 'A component of the product is not known.' };
+      : { passes: false, rationale: 'A component of the product is unknown.' };
   return {
     eligibility: verdict.passes ? foodPolicy.thresholds.eligible_class : 'not_eligible',
     rule: 'food_policy',

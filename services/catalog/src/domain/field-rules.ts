@@ -13,7 +13,7 @@ export const indexedTextLength = 500;
 /** Whole cents that are not negative and that every reader can hold exactly. */
 export function checkAmount(amount: bigint, loc: Loc): bigint {
   if (amount < 0n || amount > BigInt(Number.MAX_SAFE_INTEGER)) {
-    throw Failure.invalid(loc, 'amount_out_of_range', 'Must be whole cents, not negative');
+    throw Failure.invalid(loc, 'amount_out_of_range', 'Must be a non-negative whole number of cents');
   }
   return amount;
 }
@@ -50,7 +50,7 @@ export function checkClear<Field extends string>(
   for (const [index, name] of clear.entries()) {
     const field = fields.find((candidate) => candidate === name);
     if (field === undefined)
-      throw Failure.invalid([...loc, String(index)], 'invalid_value', 'Is not a field that can be cleared');
+      throw Failure.invalid([...loc, String(index)], 'invalid_value', 'This field cannot be cleared');
     known.add(field);
   }
   return known;

@@ -58,9 +58,9 @@ function faultOf({ thresholds }: FoodPolicy, component: FoodComponent): string |
   if (own === undefined) return `The food policy has no thresholds for the component "${component.name}".`;
   for (const [nutrient, most] of Object.entries(own)) {
     const known = component.nutrition[nutrient as Nutrient];
-    if (known === null) return `${nutrient} of the component "${component.name}" is not known.`;
+    if (known === null) return `${nutrient} of the component "${component.name}" is unknown.`;
     const [amount, limit] = [parseDecimal(known), parseDecimal(most)];
-    if (amount === undefined || limit === undefined) throw new Error(`not a decimal number: ${known} or ${most}`);
+    if (amount === undefined || limit === undefined) throw new Error(`Not a decimal number: ${known} or ${most}`);
     if (!isAtMost(amount, limit)) {
       return `${nutrient} of the component "${component.name}" is ${known} per 100 g, over the threshold of ${most}.`;
     }

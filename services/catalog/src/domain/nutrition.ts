@@ -39,7 +39,7 @@ export function per100Grams(
   const isServed = readBasis(basis, [...loc, 'nutrition_basis']) === 'as_served';
   const names = nutrients.filter((name) => given[name] !== undefined);
   if (isServed && names.length > 0 && servingSizeG === null) {
-    throw Failure.invalid([...loc, 'serving_size_g'], 'missing', 'Is required for figures as served');
+    throw Failure.invalid([...loc, 'serving_size_g'], 'missing', 'Required with nutrition_basis as_served');
   }
   const serving = servingSizeG === null ? one : readServing(servingSizeG, [...loc, 'serving_size_g']);
   const stored: { [Name in Nutrient]?: string } = {};
@@ -71,13 +71,13 @@ function readBasis(basis: string | null, loc: Loc): NutritionBasis {
 function readFigure(text: string, loc: Loc): Decimal {
   const figure = parseDecimal(text);
   if (figure === undefined || figure.units < 0n)
-    throw Failure.invalid(loc, 'invalid_value', 'Must be a number, not negative');
+    throw Failure.invalid(loc, 'invalid_value', 'Must be a non-negative number');
   return figure;
 }
 
 function readServing(text: string, loc: Loc): Decimal {
   const serving = roundDecimal(readFigure(text, loc));
-  if (serving.units === 0n) throw Failure.invalid(loc, 'out_of_range', 'Must be more than zero');
+  if (serving.units === 0n) throw Failure.invalid(loc, 'out_of_range', 'Must be more than 0');
   return checkRange(serving, loc);
 }
 

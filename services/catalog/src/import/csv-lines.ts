@@ -17,7 +17,7 @@ export async function* csvRecords(source: AsyncIterable<Uint8Array | string>): A
     const end = wholeUntil(text);
     rest = text.slice(end);
     if (rest.length > longestRecord)
-      throw new RangeError(`line ${line}: a record of more than ${longestRecord} characters`);
+      throw new RangeError(`line ${line}: the record is longer than ${longestRecord} characters`);
     const records: CsvRecord[] = [];
     line = addRecords(text.slice(0, end), line, records);
     yield records;

@@ -25,20 +25,20 @@ export function rowReader(header: CsvRecord): RowReader {
   const to = columnOf('effective_to');
   const label = columnOf('label', 'description');
   if (code === -1 || eligibility === -1)
-    throw new RangeError('the first line must name the columns code and hsa_fsa_eligibility');
+    throw new RangeError('the first line must have the columns code and hsa_fsa_eligibility');
   const gtinOf = names[code] === 'gtin' ? gtin14 : gtin14OfUpc;
 
   return ({ line, fields }) => {
     // A quote inside a field that is not in quotes takes the lines after it along; what is told is better than what is lost.
     if (fields.slice(names.length).some((field) => field.trim() !== ''))
-      return 'it has more fields than the first line';
+      return 'the line has more fields than the first line';
     const gtin = gtinOf(fields[code]?.trim() ?? '');
-    if (gtin === undefined) return 'the code is not a UPC or GTIN with a right check digit';
+    if (gtin === undefined) return 'the code is not a UPC or GTIN with a valid check digit';
     const given = fields[eligibility]?.trim() ?? '';
     if (!isEligibilityClass(given)) return 'the class is not an eligibility class';
     const effectiveFrom = timeIn(fields[from]);
     const effectiveTo = timeIn(fields[to]);
-    if (effectiveFrom === undefined || effectiveTo === undefined) return 'a time is not ISO 8601';
+    if (effectiveFrom === undefined || effectiveTo === undefined) return 'a time is not in ISO 8601 format';
     if (effectiveFrom !== null && effectiveTo !== null && effectiveTo <= effectiveFrom) {
       return 'effective_to is not after effective_from';
     }

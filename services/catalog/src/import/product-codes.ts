@@ -55,7 +55,7 @@ export async function importProductCodes(options: ProductCodeImport): Promise<Pr
   } catch (error) {
     // The lock of the import is all that it waits for.
     if (!(error instanceof Failure) || error.code !== 'lock_timeout') throw error;
-    throw new Error('another import is under way; begin this one again when that has ended', { cause: error });
+    throw new Error('another import is in progress; start this import again when it has finished', { cause: error });
   }
 }
 
@@ -124,8 +124,9 @@ function readList({ source }: ProductCodeImport) {
       }
     }
     // A file without a line that counts is more likely a failed download, or another file, than a list that ends every code.
-    if (read === undefined) throw new RangeError('the list is empty: its first line must name the columns');
-    if (rows === 0) throw new RangeError(`the list holds no code, so nothing was changed${firstOf(rejections)}`);
+    if (read === undefined) throw new RangeError('the list is empty; its first line must have the column names');
+    if (rows === 0)
+      throw new RangeError(`the list contains no valid code, so nothing was changed${firstOf(rejections)}`);
     if (batch.length > 0) yield batch;
   }
 

@@ -90,7 +90,7 @@ function lineOf({ item }: CartLineMessage, place: Loc): CartLine {
     case 'priceData': {
       const { owner, unitAmountCents, recurring, hsaFsaEligibility } = item.value;
       if (owner.case === undefined) {
-        throw Failure.invalid([...place, 'price_data', 'product'], 'missing', 'Give product or product_data');
+        throw Failure.invalid([...place, 'price_data', 'product'], 'missing', 'Send product or product_data');
       }
       return {
         kind: 'price_data',
@@ -103,7 +103,7 @@ function lineOf({ item }: CartLineMessage, place: Loc): CartLine {
       };
     }
     default:
-      throw Failure.invalid([...place, 'price'], 'missing', 'Give price, product or price_data');
+      throw Failure.invalid([...place, 'price'], 'missing', 'Send price, product or price_data');
   }
 }
 
@@ -121,7 +121,7 @@ function discountOf({ source }: CartDiscountMessage, index: number, places: Cart
       throw Failure.invalid(
         places.discount(index),
         'missing',
-        'Give coupon_id, promo_code_id, promo_code or coupon_data',
+        'Send coupon_id, promo_code_id, promo_code or coupon_data',
       );
   }
 }

@@ -32,6 +32,6 @@ function questionOf({ item, quantity, unitAmountCents }: EligibilityItem, index:
     case 'gtin':
       return { item: { kind: 'gtin', code: item.value }, ...amounts };
     default:
-      throw Failure.invalid(['body', 'items', String(index)], 'missing', 'Give product, price, upc_code or gtin');
+      throw Failure.invalid(['body', 'items', String(index)], 'missing', 'Send product, price, upc_code or gtin');
   }
 }

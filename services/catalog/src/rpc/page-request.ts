@@ -11,7 +11,7 @@ export function pageRequestOf(page: Page | undefined): PageRequest {
     throw Failure.invalid(
       ['query', 'ending_before'],
       'cursor_conflict',
-      'give starting_after or ending_before, not both',
+      'Send either starting_after or ending_before, not both',
     );
   }
   return {

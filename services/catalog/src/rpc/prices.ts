@@ -17,7 +17,7 @@ export function priceHandlers(work: Work): Implementation<typeof CatalogService>
     async createPrice(request, call) {
       const { owner } = request;
       if (owner.case === undefined) {
-        throw Failure.invalid(['body', 'price', 'product'], 'missing', 'Give product or product_data');
+        throw Failure.invalid(['body', 'price', 'product'], 'missing', 'Send product or product_data');
       }
       const input = {
         description: request.description ?? null,

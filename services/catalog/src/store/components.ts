@@ -17,7 +17,7 @@ export async function claimComponentName(
   const made = await tx.row(insertName, null, [testMode, nameHash, newComponentId, at]);
   if (made !== undefined) return { componentId: made.componentId, isNew: true };
   const found = await tx.row(findName, null, [testMode, nameHash]);
-  if (found === undefined) throw new Error('a component name was neither made nor found');
+  if (found === undefined) throw new Error('A component name was neither inserted nor found');
   return { componentId: found.componentId, isNew: false };
 }
 

@@ -29,7 +29,7 @@ export async function insertCoupon(tx: Tx, scope: Scope, fields: CouponFields, m
     fields.metadata,
     made.at,
   ]);
-  if (coupon === undefined) throw new Error('an inserted coupon was not returned');
+  if (coupon === undefined) throw new Error('Inserting a coupon returned no row');
   return coupon;
 }
 

@@ -28,7 +28,7 @@ export async function insertFoodPolicy(
   effectiveAt: Date,
 ): Promise<number> {
   const row = await tx.row(insertPolicy, scope, [effectiveAt, thresholds]);
-  if (row === undefined) throw new Error('an inserted food policy was not returned');
+  if (row === undefined) throw new Error('Inserting a food policy returned no row');
   return row.version;
 }
 

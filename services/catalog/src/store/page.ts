@@ -71,7 +71,7 @@ export async function readPage<Row extends object>(
   const isKnown = rows[0]?.cursorKnown ?? (direction === 'first' || (await exists(db, scope, shape, cursor)));
   if (!isKnown) {
     const parameter = direction === 'after' ? 'starting_after' : 'ending_before';
-    throw Failure.invalid(['query', parameter], 'cursor_not_found', 'names no record of this list');
+    throw Failure.invalid(['query', parameter], 'cursor_not_found', 'No such record in this list');
   }
   const hasMore = rows.length > request.limit;
   const page = hasMore ? rows.slice(0, request.limit) : rows;

@@ -92,7 +92,7 @@ function amongNewestOrAll(filter: PairFilter, cut: Cut): string {
 function ledByRare(filter: PairFilter, { beyond, order }: Cut, leader: number): string {
   const { table, id, pairs } = filter;
   const pair = pairs[leader];
-  if (pair === undefined) throw new Error(`there is no pair ${leader}`);
+  if (pair === undefined) throw new Error(`No pair ${leader}`);
   const lookUps = pairs
     .filter((other) => other !== pair)
     .map(
@@ -108,7 +108,7 @@ function ledByRare(filter: PairFilter, { beyond, order }: Cut, leader: number): 
 function byOnePair(filter: PairFilter, { beyond, order, most }: Cut): string {
   const { table, id, pairs } = filter;
   const [pair] = pairs;
-  if (pair === undefined) throw new Error('a filter by pairs has a pair');
+  if (pair === undefined) throw new Error('A filter by pairs needs at least one pair');
   const condition = conditionOn(filter, `m.${id}`);
   const also = condition === undefined ? '' : ` and ${condition}`;
   return `select page.id from (select m.${id} as id from ${table} m where ${entriesOf(filter, 'm', pair)} and ${beyond(`m.${id}`)}${also}

@@ -36,7 +36,7 @@ export async function insertPrice(tx: Tx, scope: Scope, fields: PriceFields, mad
     fields.metadata,
     made.at,
   ]);
-  if (price === undefined) throw new Error('an inserted price was not returned');
+  if (price === undefined) throw new Error('Inserting a price returned no row');
   return price;
 }
 

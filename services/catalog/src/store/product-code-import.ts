@@ -48,7 +48,7 @@ export async function stageCodes(tx: Tx, codes: readonly StagedCode[]): Promise<
  */
 export async function publishStaged(tx: Tx, source: string, effectiveAt: Date | null): Promise<ImportedVersion> {
   const compared = await tx.row(compare, null);
-  if (compared === undefined) throw new Error('the comparison of a product-code list returned nothing');
+  if (compared === undefined) throw new Error('Comparing a product-code list returned no row');
   const { before, total, added, changed, removed } = compared;
   const isNew = added + changed + removed > 0;
   const version = isNew ? before + 1 : before;

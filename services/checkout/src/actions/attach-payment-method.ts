@@ -88,5 +88,5 @@ async function lockExisting(tx: Tx, scope: Scope, id: string): Promise<PaymentMe
 }
 
 function detachedBefore(): Failure {
-  return new Failure('conflict', { detail: 'A payment method that was detached cannot be used again.' });
+  return new Failure('conflict', { detail: 'A detached payment method cannot be used again.' });
 }

@@ -168,7 +168,7 @@ async function newPlan(
       ...session,
       nextAction: {
         type: 'provide_alternative_payment_method',
-        message: 'Nothing in this order can go on a health card. Use another card.',
+        message: 'Nothing in this order is eligible for a health card. Use another card.',
         ...(url === undefined ? {} : { url }),
       },
     });

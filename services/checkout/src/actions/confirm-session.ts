@@ -256,7 +256,8 @@ async function claim(
   }
   if (session.amountEligibleCents < minimumChargeCents) return completeUncharged(tx, scope, request, use, session, at);
   const { paymentMethod: card, eligibilityRecord } = facts;
-  if (card === undefined || eligibilityRecord === undefined) throw new Error('refusals come before the charge');
+  if (card === undefined || eligibilityRecord === undefined)
+    throw new Error('A refusal must be thrown before the charge');
   const { attempt, claimed } = await reserve(charging, tx, scope, turn, {
     attemptId,
     session,

@@ -122,7 +122,7 @@ function refuseBadReferences(terms: SessionTerms, facts: CreationFacts): void {
   const method = facts.paymentMethod;
   if (method === undefined) throw badReference(['payment_method'], 'payment_method', paymentMethodId);
   if (method.customerId !== null && method.customerId !== customerId) {
-    throw Failure.invalid([...body, 'payment_method'], 'payment_method_in_use', 'belongs to another customer');
+    throw Failure.invalid([...body, 'payment_method'], 'payment_method_in_use', 'Belongs to another customer');
   }
   if (mode === 'off_session' && !method.offSession) throw new Failure('payment_method_not_off_session');
 }
@@ -145,7 +145,7 @@ function refusePastTimes({ details }: SessionTerms, at: Date): void {
     ['trial_end', trialEndMs],
   ] as const) {
     if (time !== undefined && time <= at.getTime()) {
-      throw Failure.invalid([...body, 'subscription_data', field], 'value_error', 'must lie ahead');
+      throw Failure.invalid([...body, 'subscription_data', field], 'value_error', 'Must be in the future');
     }
   }
 }

@@ -28,7 +28,7 @@ export async function createTestPaymentMethod(
 ): Promise<PaymentMethod> {
   if (!scope.testMode) throw new Failure('test_mode_required');
   const { card } = request;
-  if (!isTestCardName(card)) throw Failure.invalid(request.cardLoc, 'enum', 'is not the name of a test card');
+  if (!isTestCardName(card)) throw Failure.invalid(request.cardLoc, 'enum', 'Not the name of a test card');
   const processor = resources.processors.of(scope);
   if (processor.testBank === undefined) throw new Failure('processor_not_configured');
   const customer = await customerOf(resources, scope, request.customerId);

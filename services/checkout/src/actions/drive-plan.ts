@@ -44,7 +44,7 @@ export async function drivePlan(
   try {
     for (let count = 0; count < mostSteps; count++) {
       const parts = await loadPlanParts(charging.database, scope, plan);
-      if (parts === undefined) throw new Error(`payment plan ${plan.id} is gone`);
+      if (parts === undefined) throw new Error(`Payment plan ${plan.id} not found`);
       const step = nextStep(progressOf(plan, parts));
       if (needsProcessor(step) && !canAsk(charging, scope, deadlineMs)) break;
       const next = await takeStep(charging, scope, plan, parts, step, deadlineMs);
@@ -116,7 +116,7 @@ async function takeStep(
           ...session,
           nextAction: {
             type: 'provide_second_payment_method',
-            message: 'A second payment method is needed for what is not eligible.',
+            message: 'A second payment method is required for the amount that is not eligible.',
             ...urlOf(session),
             eligibleAmountCents: plan.healthCents,
             ineligibleAmountCents: plan.otherCents,
@@ -200,7 +200,7 @@ async function endHold(
   kind: 'capture' | 'cancel',
   deadlineMs: number,
 ): Promise<PaymentPlan | undefined> {
-  if (attemptId === null) throw new Error(`payment plan ${plan.id} has no hold to ${kind}`);
+  if (attemptId === null) throw new Error(`Payment plan ${plan.id} has no hold to ${kind}`);
   const operation = await withTx(charging.database, scope, (tx) =>
     insertOperation(tx, scope, {
       attemptId,
@@ -225,7 +225,7 @@ async function conclude(
 ): Promise<undefined> {
   await withTx(charging.database, scope, async (tx) => {
     const session = await lockSession(tx, scope, plan.sessionId);
-    if (session === undefined) throw new Error(`session ${plan.sessionId} is gone`);
+    if (session === undefined) throw new Error(`Session ${plan.sessionId} not found`);
     const releaseAt =
       state === 'awaiting_second_card' ? new Date(charging.clock.now().getTime() + secondCardWaitMs) : null;
     await Promise.all([
@@ -246,7 +246,7 @@ function paymentFailed(parts: PlanParts, session: Session): NextAction {
   const errorCode = refusedOther ? parts.other_failure_code : parts.health_failure_code;
   const declineCode = refusedOther ? parts.other_decline_code : parts.health_decline_code;
   if (errorCode === null || errorCode === canceledLate) {
-    const message = 'The payment did not go through in time, and no card was charged. Pay again.';
+    const message = 'The payment timed out and no card was charged. Pay again.';
     return { type: 'payment_failed', ...(parts.time_over ? { message } : {}), ...urlOf(session) };
   }
   return {

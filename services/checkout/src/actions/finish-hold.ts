@@ -135,7 +135,7 @@ async function record(
 ) {
   const { actingAt: at, attemptId } = operation;
   const attempt = await findAttempt(tx, scope, attemptId);
-  if (attempt === undefined) throw new Error(`attempt ${attemptId} is gone`);
+  if (attempt === undefined) throw new Error(`Charge attempt ${attemptId} not found`);
   const session = attempt.purpose === 'session' ? await lockSession(tx, scope, attempt.subjectId) : undefined;
   const status = fate.kind === 'done' ? 'done' : 'failed';
   if (!(await settleOperation(tx, scope, operation.id, status, fate.kind === 'lost' ? fate.code : null))) return;

@@ -154,7 +154,7 @@ async function answerEarlier(
   { refunded, cards }: Subject,
 ): Promise<ReservedRefund> {
   const earlier = await findReservation(tx, scope, refundId);
-  if (earlier === undefined) throw new Error(`the reservation of ${refundId} is gone`);
+  if (earlier === undefined) throw new Error(`Reservation of refund ${refundId} not found`);
   if (earlier.parts.some((part) => part.released)) throw new Failure('conflict');
   const amounts = new Map(earlier.parts.map((part) => [part.paymentIntentId, part.amountCents]));
   return { cards: describe(cards, amounts), session: refunded?.session, at: earlier.actingAt };
@@ -203,7 +203,7 @@ function wholeAsLine(intent: PaymentIntent): RefundableLine {
 
 function refundedCard(cards: readonly PaidCard[], part: { paymentIntentId: string; amount: number }): PaidCard {
   const card = cards.find(({ intent }) => intent.id === part.paymentIntentId);
-  if (card === undefined) throw new Error('a refund on a card that has not paid');
+  if (card === undefined) throw new Error('A refund names a card that has not paid');
   const { intent, charge } = card;
   return {
     ...card,

@@ -66,7 +66,7 @@ function shippingOf({ shipping }: GivenCart, answer: ResolvedCartMessage | undef
     return { shippingCents: shipping.amountCents, shipping: { displayName: shipping.displayName } };
   }
   const rate = answer?.shippingRate;
-  if (rate === undefined) throw new Error('the catalog resolved a cart without its shipping rate');
+  if (rate === undefined) throw new Error('The catalog returned a cart without its shipping rate');
   return {
     shippingCents: centsFromInt64(rate.amountCents),
     shipping: { shippingRateId: rate.shippingRateId, displayName: rate.displayName },
@@ -75,7 +75,7 @@ function shippingOf({ shipping }: GivenCart, answer: ResolvedCartMessage | undef
 
 function resolvedLine(given: CartLineMessage, resolved: ResolvedLineMessage | undefined, index: number): ResolvedLine {
   if (resolved?.price === undefined || resolved.product === undefined || resolved.eligibility === undefined) {
-    throw new Error(`the catalog resolved a cart without its line ${index}`);
+    throw new Error(`The catalog returned a cart without line ${index}`);
   }
   const { price, product, eligibility } = resolved;
   return {
@@ -106,13 +106,13 @@ function quantityOf(quantity: bigint, index: number): number {
   throw Failure.invalid(
     ['body', 'checkout_session', 'line_items', String(index), 'quantity'],
     'value_error',
-    'must be a whole number of at least 1',
+    'Must be a whole number of at least 1',
   );
 }
 
 function resolvedDiscount(resolved: ResolvedDiscountMessage | undefined, index: number): ResolvedDiscount {
   const coupon = resolved?.coupon;
-  if (coupon === undefined) throw new Error(`the catalog resolved a cart without its discount ${index}`);
+  if (coupon === undefined) throw new Error(`The catalog returned a cart without discount ${index}`);
   return {
     couponId: coupon.couponId,
     promoCodeId: resolved?.promoCodeId ?? null,
@@ -126,7 +126,7 @@ function resolvedDiscount(resolved: ResolvedDiscountMessage | undefined, index: 
 function offOf(coupon: Coupon): ResolvedDiscount['off'] {
   if (coupon.amountOffCents !== undefined) return { amountCents: centsFromInt64(coupon.amountOffCents) };
   if (coupon.percentOffBasisPoints !== undefined) return { basisPoints: coupon.percentOffBasisPoints };
-  throw new Error('a coupon takes neither an amount nor a percentage off');
+  throw new Error('A coupon has neither amount_off nor percent_off');
 }
 
 /** As much as a body may hold: a session and its discounts must fit into one event with what is added to it later. */
@@ -140,6 +140,6 @@ function refuseLargeCoupons(discounts: readonly ResolvedDiscount[]): void {
   throw Failure.invalid(
     ['body', 'checkout_session', 'discounts'],
     'too_long',
-    'The coupons and what they apply to are too much for one session',
+    'The coupons and the records they apply to are too large for one session',
   );
 }

@@ -96,7 +96,7 @@ async function confirmOrRead(
 ): Promise<ProcessorVerdict | NotNow | undefined> {
   // The one that its row has, whoever made it: no other is ever confirmed.
   const { processorIntentId: intentId } = attempt;
-  if (intentId === null) throw new Error(`attempt ${attempt.id} passed its fence without an intent`);
+  if (intentId === null) throw new Error(`Charge attempt ${attempt.id} passed the fence without an intent`);
   if (attempt.sends > 1) {
     const known = await processor.retrieveIntent(intentId, { timeoutMs: remaining() });
     if (verdictOf(attempt, known) !== 'confirmable')
@@ -187,7 +187,7 @@ function assertSameCharge(
     answer.currency !== 'usd' ||
     answer.metadata.attempt !== attempt.id
   ) {
-    throw new Error(`the processor's intent ${answer.intentId} is not what attempt ${attempt.id} asked for`);
+    throw new Error(`Processor intent ${answer.intentId} does not match charge attempt ${attempt.id}`);
   }
 }
 

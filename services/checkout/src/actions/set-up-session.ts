@@ -24,7 +24,8 @@ export async function setUpSession(
   paymentMethodId: string | undefined,
 ): Promise<Session> {
   const loc = ['body', 'checkout_session', 'payment_method'];
-  if (paymentMethodId === undefined) throw Failure.invalid(loc, 'missing', 'A setup session needs a payment method.');
+  if (paymentMethodId === undefined)
+    throw Failure.invalid(loc, 'missing', 'A setup session requires a payment method.');
   const [card] = await findChargeableCards(charging.database, scope, [paymentMethodId]);
   if (card === undefined) {
     throw Failure.invalid(loc, 'payment_method_not_found', `payment_method_not_found: ${paymentMethodId}`);
@@ -55,7 +56,7 @@ export async function setUpSession(
     if (verdict.kind === 'declined') {
       const nextAction = {
         type: 'payment_failed' as const,
-        message: 'The card could not be set up.',
+        message: 'The card could not be saved.',
         errorCode: verdict.code,
       };
       return saveSession(tx, scope, session, { ...session, nextAction });

@@ -77,7 +77,7 @@ async function alreadySettled(
     findAttempt(tx, scope, attempt.id),
     findIntent(tx, scope, attempt.paymentIntentId),
   ]);
-  if (now === undefined || intent === undefined) throw new Error(`attempt ${attempt.id} is gone`);
+  if (now === undefined || intent === undefined) throw new Error(`Charge attempt ${attempt.id} not found`);
   return { attempt: now, intent, session };
 }
 
@@ -114,7 +114,7 @@ async function recordSuccess(
   session: Session | undefined,
   at: Date,
 ): Promise<SettledAttempt> {
-  if (attempt.processorIntentId === null) throw new Error(`attempt ${attempt.id} succeeded without an intent`);
+  if (attempt.processorIntentId === null) throw new Error(`Charge attempt ${attempt.id} succeeded without an intent`);
   const reported = { chargeId: newId('charge'), processorChargeId: verdict.chargeId, at };
   const intent = verdict.capturable
     ? await recordHold(tx, scope, attempt.paymentIntentId, reported, attempt.processorIntentId)

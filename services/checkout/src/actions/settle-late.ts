@@ -50,7 +50,7 @@ async function giveBackIfEnded(
   verdict: Success,
 ): Promise<SettledAttempt | undefined> {
   const session = await lockSession(tx, scope, attempt.subjectId);
-  if (session === undefined) throw new Error(`session ${attempt.subjectId} is gone`);
+  if (session === undefined) throw new Error(`Session ${attempt.subjectId} not found`);
   const now = await timeOnClock(tx, scope, charging.clock, session.testClockId);
   const refusal = refusalByStatus(session, now);
   // A session that is paid or complete has had its payment: one that does not fit is refused where it is recorded.
@@ -79,7 +79,7 @@ async function giveBack(
   now: Date,
 ): Promise<SettledAttempt> {
   const { actingAt: at, processorIntentId } = attempt;
-  if (processorIntentId === null) throw new Error(`attempt ${attempt.id} succeeded without an intent`);
+  if (processorIntentId === null) throw new Error(`Charge attempt ${attempt.id} succeeded without an intent`);
   const reported = { chargeId: newId('charge'), processorChargeId: verdict.chargeId, at };
   const intent = await recordCapture(
     tx,

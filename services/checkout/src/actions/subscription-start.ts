@@ -16,8 +16,7 @@ import { loadSessionLines } from '../store/session-lines.ts';
  */
 export async function appendSubscriptionStart(tx: Tx, scope: Scope, session: Session, at: Date): Promise<void> {
   const { subscriptionId, invoiceId } = session;
-  if (subscriptionId === null || invoiceId === null)
-    throw new Error(`session ${session.id} has no ids for its subscription`);
+  if (subscriptionId === null || invoiceId === null) throw new Error(`Session ${session.id} has no subscription ids`);
   const [lines, intents] = await Promise.all([
     loadSessionLines(tx, scope, session.id),
     findIntents(tx, scope, session.paymentIntentIds),

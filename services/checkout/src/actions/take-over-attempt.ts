@@ -20,7 +20,7 @@ export async function takeOverAttempt(
   const claimed = await claimAttempt(tx, scope, id, charging.budgets.leaseMs);
   if (claimed === undefined || claimed.confirmOver || claimed.purpose !== 'session') return claimed;
   const session = await loadSession(tx, scope, claimed.subjectId);
-  if (session === undefined) throw new Error(`session ${claimed.subjectId} is gone`);
+  if (session === undefined) throw new Error(`Session ${claimed.subjectId} not found`);
   const at = await timeOnClock(tx, scope, charging.clock, session.testClockId);
   if (refusalByStatus(session, at) === undefined) return claimed;
   await endConfirmTime(tx, scope, claimed);

@@ -72,7 +72,7 @@ export function requireTerms(terms: SessionTerms, lineCount: number): void {
   const violations: Violation[] = [];
   const refuse = (field: string, type: string, msg: string) => violations.push({ loc: [...body, field], msg, type });
   if (mode !== 'setup' && lineCount === 0) refuse('line_items', 'missing', 'Field required');
-  if (mode === 'setup' && lineCount > 0) refuse('line_items', 'not_allowed', 'A set-up has no lines');
+  if (mode === 'setup' && lineCount > 0) refuse('line_items', 'not_allowed', 'A setup session has no lines');
   const isOnPage = mode === 'payment' || mode === 'subscription';
   if (isOnPage && details.successUrl === undefined) refuse('success_url', 'missing', 'Field required');
   const needsCustomer = mode === 'setup' || (mode === 'off_session' && paymentMethodId !== null);
@@ -93,7 +93,7 @@ export function newSession(
     throw Failure.invalid(
       [...body, 'line_items'],
       'recurring_price_required',
-      'a subscription needs a recurring price',
+      'A subscription requires a recurring price',
     );
   }
   const split = splitCart({ ...cart, feeCents: cart.fees.map((fee) => fee.amountCents) });
@@ -158,7 +158,7 @@ function expiryOf(asked: Date | null, at: Date): Date {
   if (asked === null) return new Date(at.getTime() + 24 * 60 * MINUTE);
   const ahead = asked.getTime() - at.getTime();
   if (ahead < 29 * MINUTE || ahead > (7 * 24 * 60 + 1) * MINUTE) {
-    throw Failure.invalid([...body, 'expires_at'], 'value_error', 'must lie 30 minutes to 7 days ahead');
+    throw Failure.invalid([...body, 'expires_at'], 'value_error', 'Must be 30 minutes to 7 days in the future');
   }
   return asked;
 }
@@ -170,15 +170,14 @@ function refuseAmountsWithoutLines(cart: ResolvedCart): void {
     fees: cart.fees.reduce((sum, fee) => sum + fee.amountCents, 0),
   };
   for (const [field, amount] of Object.entries(others)) {
-    if (amount > 0)
-      throw Failure.invalid([...body, field], 'line_items_required', 'an amount needs lines to be spread over');
+    if (amount > 0) throw Failure.invalid([...body, field], 'line_items_required', 'An amount requires lines');
   }
 }
 
 // A card could never pay it, and each attempt would be told as a decline.
 function refuseTooLarge(totalCents: Cents): void {
   if (totalCents <= maximumChargeCents) return;
-  const msg = `The total is ${totalCents} and may be at most ${maximumChargeCents}`;
+  const msg = `The total is ${totalCents} and must be at most ${maximumChargeCents}`;
   throw Failure.invalid([...body, 'line_items'], 'amount_too_large', msg);
 }
 
@@ -190,7 +189,7 @@ function refuseNeverCharged(session: Session, lines: readonly SessionLine[], at:
   throw Failure.invalid(
     [...body, 'line_items', String(index), 'price'],
     'recurring_price_required',
-    'a subscription that begins with a trial sells nothing that is paid once',
+    'A subscription with a trial cannot include one-time prices',
   );
 }
 
@@ -238,7 +237,7 @@ function sessionDiscount(discount: ResolvedDiscount, amountCents: Cents): Sessio
 function sessionLines(sessionId: string, cart: ResolvedCart, split: Split): SessionLine[] {
   return cart.lines.map((line, position) => {
     const part = split.lines[position];
-    if (part === undefined) throw new RangeError(`no split for line ${position}`);
+    if (part === undefined) throw new RangeError(`No split for line ${position}`);
     return {
       id: newId('line_item'),
       sessionId,

@@ -101,7 +101,7 @@ function requireCountable({ entries, methods }: RefundInstruction): void {
   const taken = lines.filter((amount) => amount < 0);
   for (const amounts of [added, taken, methods.map((method) => method.amount)]) {
     if (Number.isSafeInteger(amounts.reduce((sum, amount) => sum + amount, 0))) continue;
-    throw new Failure('refund_amount_invalid', { detail: 'The amounts given add up to more than can be counted.' });
+    throw new Failure('refund_amount_invalid', { detail: 'The sum of the amounts is too large.' });
   }
 }
 
@@ -131,7 +131,7 @@ function componentsOf(session: RefundableSession, instruction: RefundInstruction
     if (components[name] < 0) throw new Failure('refund_amount_invalid');
     if (session.refunded[name] + components[name] > session.captured[name]) {
       throw new Failure('refund_amount_exceeds_remaining', {
-        detail: `amount_${name} is more than what was captured of it and not yet refunded.`,
+        detail: `amount_${name} exceeds its remaining balance.`,
       });
     }
   }
@@ -189,7 +189,7 @@ function fillEntries(
   const extra = components.tax + components.shipping - components.discount;
   const stated = groups.reduce((sum, group) => sum + group.amount, 0);
   if (instruction.amount !== undefined && instruction.amount !== stated + extra) {
-    throw new Failure('refund_amount_invalid', { detail: 'amount is not the sum of the lines and components given.' });
+    throw new Failure('refund_amount_invalid', { detail: 'amount must equal the sum of the lines and components.' });
   }
   requireWithin(stated + extra, remaining);
   const positive = groups.filter((group) => group.amount > 0);
@@ -236,10 +236,10 @@ function fillAmount(
 ): void {
   requireWithin(amount, remaining);
   if (components.tax + components.shipping > amount) {
-    throw new Failure('refund_amount_invalid', { detail: 'The components are more than the amount.' });
+    throw new Failure('refund_amount_invalid', { detail: 'The components exceed the amount.' });
   }
   if (instruction.methods.length > 0 && sumCents(instruction.methods.map((method) => method.amount)) !== amount) {
-    throw new Failure('refund_amount_invalid', { detail: 'payment_methods do not add up to the amount.' });
+    throw new Failure('refund_amount_invalid', { detail: 'payment_methods must add up to the amount.' });
   }
   const shares =
     instruction.methods.length > 0
@@ -304,7 +304,8 @@ function fillComponents(
 }
 
 function allocateRest(fills: LineFills, session: RefundableSession, remaining: Cents): RefundAllocation {
-  if (remaining === 0) throw new Failure('refund_amount_exceeds_remaining', { detail: 'Nothing is left to refund.' });
+  if (remaining === 0)
+    throw new Failure('refund_amount_exceeds_remaining', { detail: 'The session has no remaining balance to refund.' });
   fills.fillShares(session.lines.map((line) => ({ lines: [line], amount: restOfLine(line) })));
   // What is left of one card is not what is left of the session: its tax and shipping are on the other card's lines, too.
   const isAll = session.lines.every(
@@ -334,7 +335,7 @@ function finish(
     }
     const differs = allocation.cards.some((card) => stated.get(card.paymentIntentId) !== card.amount);
     if (differs || sumCents(instruction.methods.map((method) => method.amount)) !== allocation.amount) {
-      throw new Failure('refund_amount_invalid', { detail: 'payment_methods do not add up to what is refunded.' });
+      throw new Failure('refund_amount_invalid', { detail: 'payment_methods must add up to the refunded amount.' });
     }
   }
   return allocation;

@@ -160,12 +160,12 @@ function bounded(amount: number, place: readonly string[]): Cents {
   throw Failure.invalid(
     ['body', 'checkout_session', 'line_items', ...place],
     'amount_too_large',
-    'amounts are too large',
+    'Amounts are too large',
   );
 }
 
 function at<T>(list: readonly T[], index: number): T {
   const item = list[index];
-  if (item === undefined) throw new RangeError(`no item ${index}`);
+  if (item === undefined) throw new RangeError(`No item ${index}`);
   return item;
 }

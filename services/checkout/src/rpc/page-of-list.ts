@@ -11,7 +11,7 @@ export function pageOfList<Item extends { readonly id: string }>(
     throw Failure.invalid(
       ['query', 'ending_before'],
       'cursor_conflict',
-      'give starting_after or ending_before, not both',
+      'Send either starting_after or ending_before, not both',
     );
   }
   if (endingBefore !== undefined) {
@@ -25,6 +25,6 @@ export function pageOfList<Item extends { readonly id: string }>(
 
 function indexOf(list: readonly { readonly id: string }[], id: string, name: string): number {
   const index = list.findIndex((item) => item.id === id);
-  if (index === -1) throw Failure.invalid(['query', name], 'cursor_not_found', 'names no record of this list');
+  if (index === -1) throw Failure.invalid(['query', name], 'cursor_not_found', 'No such record in this list');
   return index;
 }

@@ -55,7 +55,7 @@ function termsOf(request: CreateSessionRequest): SessionTerms {
 
 function modeOf(mode: string): SessionMode {
   if (modes.has(mode)) return mode as SessionMode;
-  throw Failure.invalid(['body', 'checkout_session', 'mode'], 'enum', 'is not a mode of a checkout session');
+  throw Failure.invalid(['body', 'checkout_session', 'mode'], 'enum', 'Not a mode of a checkout session');
 }
 
 const modes: ReadonlySet<string> = new Set<SessionMode>([

@@ -23,7 +23,7 @@ export async function readCreationFacts(db: Db, scope: Scope, query: FactsQuery)
   const { customerId, paymentMethodId, key } = query;
   if (customerId === null && paymentMethodId === null && key === null) return noFacts;
   const row = await db.row(selectFacts, scope, [customerId, paymentMethodId, key]);
-  if (row === undefined) throw new Error('a select without a from clause returned no row');
+  if (row === undefined) throw new Error('A select without a from clause returned no row');
   return {
     customer:
       row.customer_id === null

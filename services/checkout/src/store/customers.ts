@@ -73,14 +73,14 @@ export async function saveCustomer(tx: Tx, scope: Scope, before: Customer, after
     after.updatedAt,
     after.deletedAt,
   ]);
-  if (written !== 1) throw new Error('a customer was changed since it was read');
+  if (written !== 1) throw new Error('A customer changed after it was read');
   return { ...after, version: before.version + 1n };
 }
 
 /** Notes the processor's customer once; returns the one that counts, which may be another call's. */
 export async function noteProcessorCustomer(tx: Tx, scope: Scope, id: string, processorId: string): Promise<string> {
   const row = await tx.row(noteProcessor, scope, [id, processorId]);
-  if (row === undefined) throw new Error('a customer went away');
+  if (row === undefined) throw new Error('A customer was deleted after it was read');
   return row.processor_customer_id;
 }
 

@@ -21,7 +21,7 @@ export async function insertSession(
   const values = sessionValues(session);
   const writes: Promise<number>[] = [];
   if (eligibility === undefined) {
-    if (lines.length > 0) throw new Error('a session with lines has an eligibility record');
+    if (lines.length > 0) throw new Error('A session with lines must have an eligibility record');
     writes.push(tx.execute(insertOne, scope, values));
   } else {
     const { id, eligibleCents, foodPolicy, policyVersion } = eligibility;

@@ -278,6 +278,6 @@ export async function moveRefunded(tx: Tx, scope: Scope, intentId: string, amoun
 }
 
 function required(row: IntentRow | undefined, id: string): PaymentIntent {
-  if (row === undefined) throw new Error(`payment intent ${id} is gone`);
+  if (row === undefined) throw new Error(`Payment intent ${id} not found`);
   return intentOfRow(row);
 }

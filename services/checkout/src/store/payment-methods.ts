@@ -75,7 +75,7 @@ export async function savePaymentMethodOwner(
     owner.processorCustomerId,
     owner.detachedAt,
   ]);
-  if (written !== 1) throw new Error('a payment method was changed since it was read');
+  if (written !== 1) throw new Error('A payment method changed after it was read');
   return { ...method, ...owner, version: method.version + 1n };
 }
 

@@ -174,7 +174,7 @@ export async function savePlan(
 /** Another process works on the plan now; what it does next is its own. */
 export class PlanTakenOver extends Error {
   constructor(id: string) {
-    super(`payment plan ${id} was taken over`);
+    super(`Another process took over payment plan ${id}`);
     this.name = 'PlanTakenOver';
   }
 }

@@ -47,7 +47,7 @@ export async function loadRefundStanding(
   subjectId: string | null,
 ): Promise<RefundStanding> {
   const row = await tx.row(standing, scope, [refundId, purpose, subjectId]);
-  if (row === undefined) throw new Error('a select without a row');
+  if (row === undefined) throw new Error('A select returned no row');
   return { isReserved: row.is_reserved, isClosed: row.is_closed, isCharging: row.is_charging };
 }
 

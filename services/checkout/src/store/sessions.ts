@@ -48,7 +48,7 @@ export async function saveSession(tx: Tx, scope: Scope, before: Session, after: 
     after.customerEmail,
     after.customerId,
   ]);
-  if (written !== 1) throw new Error('a session was changed since it was read');
+  if (written !== 1) throw new Error('A session changed after it was read');
   return { ...after, version: before.version + 1n };
 }
 

@@ -9,7 +9,7 @@ import type { Refunds } from './context.ts';
 /** Writes down a refund that another service decided, once per operation id; it is carried out after this transaction. */
 export async function acceptCommand(refunds: Refunds, tx: Tx, scope: Scope, command: RefundRequested): Promise<void> {
   const { subject, amountCents, operationId } = command;
-  if (subject.case === undefined || operationId === '') throw new Error('a refund command without a subject or an id');
+  if (subject.case === undefined || operationId === '') throw new Error('A refund command has no subject or no id');
   const refundId = newId('refund');
   // A part may have been given back before the decision, or on the way: then what remains is, and not nothing.
   const instruction = create(RefundInstructionSchema, amountCents === undefined ? {} : { amountCents, atMost: true });

@@ -48,11 +48,11 @@ export async function applyMove(
   at: Date,
 ): Promise<Refund> {
   const item = refund.items.find((part) => part.paymentIntentId === paymentIntentId);
-  if (item === undefined) throw new Error('a refund without the part that it was asked for');
+  if (item === undefined) throw new Error('A refund has no item for its attempt');
   // A part that stands where it stood may have got its reference since.
   const isNews = item.status === move.status && move.reference !== undefined && !isSame(item.reference, move.reference);
   if (!isNews && !itemStates.canMove(item.status, move.status)) return refund;
-  if (!(await moveItem(tx, scope, refund.refundId, item, move))) throw new Error('a part of a locked refund has moved');
+  if (!(await moveItem(tx, scope, refund.refundId, item, move))) throw new Error('An item of a locked refund changed');
   if (move.status === 'succeeded' && item.status !== 'succeeded') {
     await book(tx, scope, [causeOf(refund, item, 'refund_succeeded')], at);
   }

@@ -35,7 +35,7 @@ export function assertBudgets({ leaseMs, processorMs, checkoutMs, marginMs }: Bu
   const callMs = Math.max(processorMs, checkoutMs);
   if (leaseMs <= callMs + marginMs) {
     throw new Error(
-      `the refund lease of ${leaseMs} ms must exceed the call of ${callMs} ms and its margin of ${marginMs} ms`,
+      `The refund lease (${leaseMs} ms) must exceed the call timeout (${callMs} ms) plus the margin (${marginMs} ms)`,
     );
   }
 }

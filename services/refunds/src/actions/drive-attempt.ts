@@ -115,7 +115,7 @@ async function lookUp(
 // What the processor has may still move: it is pending, or the card's bank sends it back.
 async function lookAgain(refunds: Refunds, scope: Scope, attempt: RefundAttempt): Promise<void> {
   const { processorRefundId } = attempt;
-  if (processorRefundId === null) throw new Error('an accepted attempt without its refund at the processor');
+  if (processorRefundId === null) throw new Error('An accepted attempt has no processor refund id');
   const outcome = await processorOf(refunds, scope).retrieveRefund(processorRefundId, {
     timeoutMs: refunds.budgets.processorMs,
   });

@@ -40,7 +40,7 @@ export async function makePending(
   });
   if (wasMade) return refund;
   const known = await findRefund(refunds.database, scope, refund.refundId);
-  if (known === undefined) throw new Error('a refund was reserved after it had been refused');
+  if (known === undefined) throw new Error('A refund was reserved after it was refused');
   return known;
 }
 
@@ -53,7 +53,7 @@ function workOf(
 ): DueWork {
   const { refundId, items } = refund;
   const item = items[position];
-  if (item === undefined) throw new Error('an attempt without its part');
+  if (item === undefined) throw new Error('An attempt has no refund item');
   const { paymentIntentId, processorIntentId, amountCents } = item;
   const attempt: RefundAttempt = {
     ...{ attemptId, refundId, paymentIntentId, processorIntentId, amountCents },
@@ -65,7 +65,7 @@ function workOf(
 function pendingRefund(scope: Scope, requested: RequestedRefund, response: ReserveRefundResponse): Refund {
   const items = response.allocations.map(itemOf);
   const [first] = items;
-  if (first === undefined) throw new Error('a refund was reserved on no card');
+  if (first === undefined) throw new Error('A refund was reserved without a card');
   const { session } = response;
   return {
     refundId: requested.refundId,

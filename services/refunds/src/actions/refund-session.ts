@@ -56,7 +56,7 @@ async function finishEarlier(
   call: CallOptions,
 ): Promise<RefundSessionResponse> {
   const found = await findRefund(refunds.database, scope, refundId);
-  if (found === undefined) throw new Error('a key names a refund that is not there');
+  if (found === undefined) throw new Error('An idempotency key refers to a missing refund');
   const { checkoutSessionId } = found;
   const session =
     checkoutSessionId === null ? undefined : await refunds.checkout.getSession({ id: checkoutSessionId }, call);

@@ -30,7 +30,7 @@ export async function releaseItem(
   await refunds.failpoint('refund.after_release');
   await withTx(database, scope, async (tx) => {
     const refund = await lockRefund(tx, scope, refundId);
-    if (refund === undefined) throw new Error('a part without its refund');
+    if (refund === undefined) throw new Error('A refund item has no refund');
     await endFailedItem(tx, scope, refund, paymentIntentId, new Date());
   });
   await refunds.failpoint('refund.after_failure');

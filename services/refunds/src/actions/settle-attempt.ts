@@ -138,7 +138,7 @@ async function settle(
     scope,
     async (tx) => {
       const refund = await lockRefund(tx, scope, attempt.refundId);
-      if (refund === undefined) throw new Error('an attempt without its refund');
+      if (refund === undefined) throw new Error('An attempt has no refund');
       if (!(await moveOwn(tx))) return;
       const after = await applyMove(tx, scope, refund, attempt.paymentIntentId, move, attempt.now);
       wakeReleasing(refunds, tx, scope, after, attempt.paymentIntentId);

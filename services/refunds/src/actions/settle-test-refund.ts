@@ -37,7 +37,7 @@ export async function settleTestRefund(
 async function released(refunds: Refunds, scope: Scope, refundId: string): Promise<Refund> {
   for (let look = 0; look < mostLooks; look++) {
     const refund = await findRefund(refunds.database, scope, refundId);
-    if (refund === undefined) throw new Error('a refund is gone');
+    if (refund === undefined) throw new Error('Refund not found');
     const releasing = refund.items.filter(({ status }) => status === 'releasing');
     if (releasing.length === 0) return refund;
     for (const { paymentIntentId } of releasing) await releaseItem(refunds, scope, refundId, paymentIntentId);
@@ -66,7 +66,7 @@ async function decide(
   succeed: boolean,
 ): Promise<void> {
   const { processorRefundId, refundId, paymentIntentId } = attempt;
-  if (processorRefundId === null) throw new Error('an attempt that the processor does not know');
+  if (processorRefundId === null) throw new Error('The processor does not know the attempt');
   const said = await (succeed ? bank.succeedRefund(processorRefundId) : bank.failRefund(processorRefundId));
   const facts = said.kind === 'rejected' ? await whatIsThere(refunds, scope, processorRefundId) : said;
   if (facts.kind === 'not_now') {
@@ -77,7 +77,7 @@ async function decide(
   }
   await withTx(refunds.database, scope, async (tx) => {
     const refund = await lockRefund(tx, scope, refundId);
-    if (refund === undefined) throw new Error('an attempt without its refund');
+    if (refund === undefined) throw new Error('An attempt has no refund');
     await applyMove(tx, scope, refund, paymentIntentId, moveOf(facts), new Date());
   });
 }

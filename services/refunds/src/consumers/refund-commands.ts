@@ -11,7 +11,7 @@ export function refundCommands(refunds: Refunds): ConsumerDefinition {
       { from: 'checkout', types: ['command.refund'] },
     ],
     async handle(tx, event) {
-      if (event.object.case !== 'refundRequested') throw new Error('a refund command without its contents');
+      if (event.object.case !== 'refundRequested') throw new Error('A refund command has no payload');
       const { accountId, testMode } = event;
       await acceptCommand(refunds, tx, { accountId, testMode }, event.object.value);
     },

@@ -31,7 +31,7 @@ export function refundMethods(refunds: Refunds): Implementation<typeof RefundsSe
       const { features } = call.caller;
       const request = { subject, instruction, features, reason: reason ?? null, metadata, idempotency };
       const answer = await refund(refunds, call.scope, request, call);
-      if (answer.refund === undefined) throw new Error('a refund was answered without itself');
+      if (answer.refund === undefined) throw new Error('The refund response has no refund');
       return answer.refund;
     },
     async getRefund({ id }, { scope }) {

@@ -67,7 +67,7 @@ export async function saveRefund(tx: Tx, scope: Scope, before: Refund, after: Re
     after.reason,
     JSON.stringify(after.metadata),
   ]);
-  if (written !== 1) throw new Error('a refund that is locked has moved');
+  if (written !== 1) throw new Error('A locked refund changed');
 }
 
 interface RefundRow {

@@ -29,7 +29,7 @@ export async function createEndpoint(
   await withTx(database, scope, async (tx) => {
     if ((await countEndpoints(tx, scope, mostEndpoints)) >= mostEndpoints) {
       throw new Failure('conflict', {
-        detail: `The account has ${mostEndpoints} webhook endpoints. Delete one of them first.`,
+        detail: `The account already has the maximum of ${mostEndpoints} webhook endpoints. Delete one first.`,
       });
     }
     await Promise.all([

@@ -63,9 +63,9 @@ async function updateHealth(
     const after = healthAfter(health, unreachable, now);
     changed.set(webhookId, after);
     await saveHealth(tx, scope, webhookId, after);
-    if (own.some(({ gone }) => gone)) await disableEndpoint(tx, scope, webhookId, 'the receiver answered 410', now);
+    if (own.some(({ gone }) => gone)) await disableEndpoint(tx, scope, webhookId, 'the receiver returned 410', now);
     else if (isGivenUp(after, now)) {
-      await disableEndpoint(tx, scope, webhookId, 'the receiver has not answered with success for five days', now);
+      await disableEndpoint(tx, scope, webhookId, 'no successful delivery for five days', now);
     }
   }
   return changed;

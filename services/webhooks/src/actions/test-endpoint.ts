@@ -48,7 +48,7 @@ export function testEndpoint(
     const { eventId, type: eventType } = event;
     await planDeliveries(tx, scope, { eventId, eventType }, [{ deliveryId, webhookId }], now);
     const delivery = await findDelivery(tx, scope, webhookId, deliveryId);
-    if (delivery === undefined) throw new Error('a delivery that was planned is not there');
+    if (delivery === undefined) throw new Error('A planned delivery is missing');
     afterCommit(tx, () => webhooks.sender.wake(scope, [webhookId]));
     return delivery;
   });

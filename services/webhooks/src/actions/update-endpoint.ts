@@ -17,7 +17,7 @@ export function updateEndpoint(
     const url = change.url === undefined ? endpoint.url : endpointUrl(change.url, rules);
     const events = change.events === undefined ? endpoint.events : endpointEvents(change.events);
     const updated = await updateRow(tx, scope, webhookId, { url, events });
-    if (updated === undefined) throw new Error('an endpoint that is locked went away');
+    if (updated === undefined) throw new Error('A locked endpoint disappeared');
     return updated;
   });
 }

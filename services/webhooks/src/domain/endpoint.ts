@@ -31,11 +31,11 @@ export function endpointUrl(text: string, rules: TargetRules): string {
  */
 export function endpointEvents(types: readonly string[]): string[] {
   if (types.length > 200) {
-    throw Failure.invalid(['body', 'webhook', 'events'], 'too_long', 'at most 200 event types');
+    throw Failure.invalid(['body', 'webhook', 'events'], 'too_long', 'Must have at most 200 event types');
   }
   types.forEach((type, index) => {
     if (type !== '*' && !(type.length <= 100 && typeForm.test(type))) {
-      throw Failure.invalid(['body', 'webhook', 'events', String(index)], 'event_type_invalid', 'not an event type');
+      throw Failure.invalid(['body', 'webhook', 'events', String(index)], 'event_type_invalid', 'Not an event type');
     }
   });
   if (types.length === 0 || types.includes('*')) return ['*'];

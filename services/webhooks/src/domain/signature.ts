@@ -10,9 +10,9 @@ export function newSigningSecret(): string {
  * 64, which Standard Webhooks forbids.
  */
 export function signingKey(secret: string): KeyObject {
-  if (!secret.startsWith(secretPrefix)) throw new RangeError('a signing secret starts with whsec_');
+  if (!secret.startsWith(secretPrefix)) throw new RangeError('A signing secret must start with whsec_');
   const key = Buffer.from(secret.slice(secretPrefix.length), 'base64');
-  if (key.length < 24 || key.length > 64) throw new RangeError('a signing secret has 24 to 64 bytes');
+  if (key.length < 24 || key.length > 64) throw new RangeError('A signing secret must have 24 to 64 bytes');
   return createSecretKey(key);
 }
 

@@ -23,17 +23,17 @@ export class TargetRefused extends Error {
  * are known, at every attempt. The WHATWG parser has by then turned decimal, octal, hexadecimal and fullwidth spellings into plain addresses.
  */
 export function parseTarget(text: string, rules: TargetRules): URL {
-  if (text.length > 2048) throw new TargetRefused('the URL is longer than 2048 characters');
-  if (!URL.canParse(text)) throw new TargetRefused('not an absolute URL');
+  if (text.length > 2048) throw new TargetRefused('Must have at most 2048 characters');
+  if (!URL.canParse(text)) throw new TargetRefused('Must be an absolute URL');
   const url = new URL(text);
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && rules.reach === 'loopback')) {
-    throw new TargetRefused('the URL must use https');
+    throw new TargetRefused('Must use https');
   }
-  if (url.username !== '' || url.password !== '') throw new TargetRefused('the URL must not hold credentials');
+  if (url.username !== '' || url.password !== '') throw new TargetRefused('Must not contain credentials');
   if (rules.reach === 'public' && !rules.ports.includes(portOf(url)))
-    throw new TargetRefused('the port is not allowed');
+    throw new TargetRefused('Uses a port that is not allowed');
   const host = hostOf(url);
-  if (host === '') throw new TargetRefused('the URL has no host');
+  if (host === '') throw new TargetRefused('Must have a host');
   if (ipaddr.isValid(host)) checkAddresses([host], rules);
   else if (!isRemoteName(host) && !(rules.reach === 'loopback' && isLocalhost(host))) {
     throw new TargetRefused('the host is not public');

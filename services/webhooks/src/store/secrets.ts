@@ -91,7 +91,7 @@ export async function replaceSealed(
   { webhookId, generation, sealed }: SealedSecret,
   by: string,
 ): Promise<boolean> {
-  if (tx.scope === null) throw new Error('a secret belongs to an account');
+  if (tx.scope === null) throw new Error('A secret must belong to an account');
   return (await tx.execute(replace, tx.scope, [webhookId, generation, sealed, by])) === 1;
 }
 

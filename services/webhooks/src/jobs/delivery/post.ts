@@ -70,7 +70,7 @@ async function attempt(request: WebhookRequest, options: PosterOptions, agents: 
     });
   } catch (error) {
     if (error instanceof TargetRefused) return { kind: 'refused_target', reason: error.message };
-    if (deadline.isOver) return { kind: 'no_answer', reason: `no answer within ${timeoutMs} ms` };
+    if (deadline.isOver) return { kind: 'no_answer', reason: `no response within ${timeoutMs} ms` };
     return { kind: 'no_answer', reason: reasonOf(error) };
   } finally {
     deadline.end();
@@ -164,7 +164,7 @@ function exchange(
   });
 }
 
-const cutShort = new Error('the answer was cut short');
+const cutShort = new Error('the response was cut short');
 
 // The connection asks for the name's addresses here and nowhere else; an address literal asks for none and was checked as it stands.
 function pinnedTo(addresses: readonly string[]): LookupFunction {

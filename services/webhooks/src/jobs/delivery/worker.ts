@@ -283,10 +283,10 @@ export class DeliveryWorker implements Sender {
 
   async #post(scope: Scope, delivery: DeliveryInHand, at: Date): ReturnType<Poster['post']> {
     const keys = delivery.sealedSecrets.map((sealed) => this.#options.openKey(scope, sealed));
-    if (keys.length === 0) throw new Error('an endpoint without a secret');
+    if (keys.length === 0) throw new Error('An endpoint has no signing secret');
     const { eventId: id, url } = delivery;
     const body = delivery.body ?? (await findEvent(this.#options.database, scope, id))?.body;
-    if (body === undefined) throw new Error('a delivery of an event that is not kept any more');
+    if (body === undefined) throw new Error('The event of a delivery has been deleted');
     const traceparent = currentRequest()?.traceparent ?? delivery.traceparent;
     const timestampSeconds = Math.floor(at.getTime() / 1000);
     return this.#options.poster.post({
