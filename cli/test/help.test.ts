@@ -64,7 +64,7 @@ it('says in words that no stack was started, does not run, or does not answer', 
     vi.stubEnv('ELIGO_API_KEY', 'fsk_test_x');
     expect(await eligo('trigger', 'customer.created')).toMatchObject({
       code: 1,
-      err: 'eligo: http://127.0.0.1:1 does not answer.',
+      err: 'eligo: http://127.0.0.1:1 does not respond.',
     });
   } finally {
     vi.unstubAllEnvs();
