@@ -50,7 +50,7 @@ describe('lookup_keys', () => {
 
 test('a value of a query that is no such value is told by a type and words of its own', () => {
   expect(refused('active=perhaps&limit=1&limit=2')).toEqual([
-    { loc: ['query', 'limit'], msg: 'Must be one value, given once', type: 'invalid_type' },
+    { loc: ['query', 'limit'], msg: 'Must be a single value', type: 'invalid_type' },
     { loc: ['query', 'active'], msg: 'Must be true or false', type: 'invalid_value' },
   ]);
   expect(refused('lookup_keys[a]=b')).toMatchObject([{ loc: ['query', 'lookup_keys'], type: 'invalid_type' }]);
