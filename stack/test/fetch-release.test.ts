@@ -54,5 +54,5 @@ it('unpacks nothing of an archive that is not', async () => {
 
 it('says so when the vendor has no such release', async () => {
   const other = { file: 'other.tar.gz', sha256: sha256() };
-  await expect(fetchRelease(join(folder, 'placed'), url, other)).rejects.toThrow('answers 404');
+  await expect(fetchRelease(join(folder, 'placed'), url, other)).rejects.toThrow('returned 404');
 });

@@ -133,7 +133,7 @@ it('goes on with keys and data after everything was killed, and stops what that 
 
   const again = npmStart();
   const after = await ready(again);
-  expect(again.said()).toMatch(/stopped what an earlier run had left: .*postgres/);
+  expect(again.said()).toMatch(/stopped processes left by an earlier run: .*postgres/);
   expect(orphans.map(isGone)).toEqual([true, true]);
   expect(after.test_api_key).toBe(before.test_api_key);
   expect(await listRates(after)).toBe(200);
