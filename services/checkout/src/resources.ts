@@ -10,5 +10,5 @@ export interface Resources extends Pick<Charging, 'database' | 'clock' | 'logger
   /** Charges an off-session session with its payment method, unless that was begun before; answers with the session as it then is. */
   chargeSession(scope: Scope, session: Session, call: Call): Promise<Session>;
   /** Lets the holds of an ended session go, as far as that is quickly done. */
-  letHoldsGo(scope: Scope, session: Session): Promise<void>;
+  voidHolds(scope: Scope, session: Session): Promise<void>;
 }

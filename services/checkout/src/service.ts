@@ -6,8 +6,8 @@ import { implement } from '@eligo/rpc';
 import type { ServiceComposition, ServiceContext } from '@eligo/service';
 import { chargeAtOnce } from './actions/charge-at-once.ts';
 import { createTestPaymentMethod } from './actions/create-test-payment-method.ts';
-import { letHoldsGo } from './actions/let-holds-go.ts';
 import { openPaymentTurns } from './actions/payment-turn.ts';
+import { voidHolds } from './actions/void-holds.ts';
 import type { Charging } from './charging.ts';
 import { type CheckoutSettings, readCheckoutSettings } from './config.ts';
 import { renewals } from './consumers/renewals.ts';
@@ -45,7 +45,7 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
       ...charging,
       catalog: context.client(CatalogService),
       chargeSession: (scope, session) => chargeAtOnce(charging, scope, session),
-      letHoldsGo: (scope, session) => letHoldsGo(charging, scope, session),
+      voidHolds: (scope, session) => voidHolds(charging, scope, session),
     };
     return {
       handlers: [

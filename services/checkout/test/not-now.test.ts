@@ -4,7 +4,7 @@ import { completeSession } from '../src/actions/complete-session.ts';
 import { createCustomer } from '../src/actions/create-customer.ts';
 import { createTestPaymentMethod } from '../src/actions/create-test-payment-method.ts';
 import { cancelSession } from '../src/actions/end-session.ts';
-import { letHoldsGo } from '../src/actions/let-holds-go.ts';
+import { voidHolds } from '../src/actions/void-holds.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
@@ -130,7 +130,7 @@ describe('a hold that the processor does not take a decision on now', () => {
     await pay(session, [hsa, credit]);
     const canceled = await cancelSession(world.resources, world.scope, session.id);
     await turnAway('payment_intents.cancel', 2);
-    await letHoldsGo(world.charging, world.scope, canceled);
+    await voidHolds(world.charging, world.scope, canceled);
     expect(await operationsOf(session)).toEqual(Array(2).fill({ status: 'pending', checks: 0, seconds: 7 }));
     await world.lapseLeases();
     await sweepCharges(world.charging);

@@ -67,7 +67,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
     },
     catalog: catalog.client,
     chargeSession: async (_scope, session) => session,
-    letHoldsGo: async () => undefined,
+    voidHolds: async () => undefined,
   };
   return {
     ...{ test, database, scope, call, clock, catalog, resources },

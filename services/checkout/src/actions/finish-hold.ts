@@ -34,7 +34,7 @@ export async function finishHold(
     await postpone(charging, scope, operation, { delayMs: whileDownMs, asked: false });
     return false;
   }
-  const fate = await (operation.kind === 'capture' ? capture : letGo)(processor, operation, remaining);
+  const fate = await (operation.kind === 'capture' ? capture : voidHold)(processor, operation, remaining);
   await charging.failpoint('hold.processor_answered');
   if (fate.kind === 'not_now') {
     await postpone(charging, scope, operation, { delayMs: fate.retryAfterMs, asked: false });
@@ -104,7 +104,7 @@ function fateOfCapture(operation: IntentOperation, answer: IntentOutcome): Fate 
     : { kind: 'unknown', refusal: 'another_amount_captured' };
 }
 
-const letGo: Asking = async (processor, operation, remaining) => {
+const voidHold: Asking = async (processor, operation, remaining) => {
   const { processorIntentId: intentId } = operation;
   const key = `${operation.id}:${operation.checks}`;
   const answer = await processor.cancelIntent(intentId, { idempotencyKey: key, timeoutMs: remaining() });

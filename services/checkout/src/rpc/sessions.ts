@@ -54,13 +54,13 @@ export function sessionHandlers(resources: Resources): Implementation<typeof Che
 
     async cancelSession({ id }, { scope }) {
       const session = await cancelSession(resources, scope, id);
-      await resources.letHoldsGo(scope, session);
+      await resources.voidHolds(scope, session);
       return sessionMessage(scope, session);
     },
 
     async expireSession({ id }, { scope }) {
       const session = await expireSession(resources, scope, id);
-      await resources.letHoldsGo(scope, session);
+      await resources.voidHolds(scope, session);
       return sessionMessage(scope, session);
     },
   };

@@ -4,21 +4,21 @@ import type { Session } from '../domain/session.ts';
 import { claimOperationOfIntent } from '../store/intent-operations.ts';
 import { finishHold } from './finish-hold.ts';
 
-// The partner waits for the answer, and the sweeper goes on with what takes longer.
-const patienceMs = 2_000;
+// The partner waits for the response; the sweeper finishes what takes longer.
+const timeoutMs = 2_000;
 
 /**
- * Lets the holds of an ended session go at the processor, so that whoever reads its payment intents after the answer finds them canceled. Its
- * end has been committed and stands whatever becomes of this.
+ * Voids the holds of an ended session at the processor, so that a client that reads its payment intents after the response finds them canceled.
+ * The end of the session is already committed; it stands even if voiding fails.
  */
-export async function letHoldsGo(charging: Charging, scope: Scope, session: Session): Promise<void> {
+export async function voidHolds(charging: Charging, scope: Scope, session: Session): Promise<void> {
   await Promise.all(
     session.paymentIntentIds.map(async (paymentIntentId) => {
       try {
         const operation = await withTx(charging.database, scope, (tx) =>
           claimOperationOfIntent(tx, scope, paymentIntentId, charging.budgets.leaseMs),
         );
-        if (operation !== undefined) await finishHold(charging, scope, operation, patienceMs);
+        if (operation !== undefined) await finishHold(charging, scope, operation, timeoutMs);
       } catch (error) {
         charging.logger.warn({ err: error, paymentIntentId }, 'Failed to void a hold; the sweeper will retry');
       }

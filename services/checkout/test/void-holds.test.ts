@@ -4,7 +4,7 @@ import { newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { completeSession } from '../src/actions/complete-session.ts';
 import { cancelSession } from '../src/actions/end-session.ts';
-import { letHoldsGo } from '../src/actions/let-holds-go.ts';
+import { voidHolds } from '../src/actions/void-holds.ts';
 import type { Charging } from '../src/charging.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
@@ -37,7 +37,7 @@ const statuses = async (session: Session) =>
 describe('the holds of a canceled session', () => {
   it('are let go before the answer, at the processor and in the records [D14.39]', async () => {
     const session = await canceledWithTwoHolds();
-    await letHoldsGo(world.charging, world.scope, session);
+    await voidHolds(world.charging, world.scope, session);
     expect(await statuses(session)).toEqual(['canceled', 'canceled']);
     expect(await world.charges(session)).toMatchObject([{ amount_captured: 0 }, { amount_captured: 0 }]);
   });
@@ -67,7 +67,7 @@ describe('the holds of a canceled session', () => {
   it('are left to the sweeper when the processor does not answer, and do not fail the cancellation [D14.39]', async () => {
     const session = await canceledWithTwoHolds();
     await world.fault({ call: 'payment_intents.cancel', kind: 'drop_before', times: 2 });
-    await letHoldsGo(world.charging, world.scope, session);
+    await voidHolds(world.charging, world.scope, session);
     expect(await statuses(session)).toEqual(['requires_capture', 'requires_capture']);
     await world.clearFaults();
     await world.lapseLeases();
