@@ -6,7 +6,7 @@ import { lockSession, saveSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { appendSessionEvent } from './payment-events.ts';
 import { appendRedemptionsEnd } from './redemptions-end.ts';
-import { releaseHolds } from './release-holds.ts';
+import { scheduleVoids } from './schedule-voids.ts';
 
 type Needs = Pick<Resources, 'database' | 'clock'>;
 
@@ -82,7 +82,7 @@ async function endSession(
 ): Promise<Session | undefined> {
   const endedAt = await timeOnClock(tx, scope, clock, session.testClockId);
   const told = new Failure(status === 'expired' ? 'checkout_session_expired' : 'checkout_session_canceled');
-  if (!(await releaseHolds(tx, scope, session.id, endedAt, told))) return undefined;
+  if (!(await scheduleVoids(tx, scope, session.id, endedAt, told))) return undefined;
   const ended = await saveSession(tx, scope, session, { ...session, status, endedAt, nextAction: null });
   await appendRedemptionsEnd(tx, scope, ended, 'release');
   // A cancel is announced by the same event (decisions 7).

@@ -8,11 +8,11 @@ import { endPlan, lockLivePlan } from '../store/payment-plans.ts';
 import { giveUpAttempt } from './give-up-attempt.ts';
 
 /**
- * Prepares a session's end: every hold is to be let go, which the sweeper does at the processor, and what was begun and never sent is given up.
- * The key that began what is given up answers `ended` from then on. False when money is moving or has moved, and the session must not end now;
- * the caller then rolls back. The caller holds the session's row.
+ * Prepares the end of a session: schedules a void of every hold, which the sweeper performs at the processor, and abandons unsent attempts. From
+ * then on the key of an abandoned attempt answers `ended`. Returns false when money is moving or has moved and the session must not end now; the
+ * caller then rolls back. The caller holds the session's row.
  */
-export async function releaseHolds(
+export async function scheduleVoids(
   tx: Tx,
   scope: Scope,
   sessionId: string,
@@ -25,7 +25,7 @@ export async function releaseHolds(
   ]);
   if (live?.leaseLive && (live.plan.state === 'running' || live.plan.state === 'releasing')) return false;
   for (const attempt of attempts) {
-    // Nobody has sent it: its fence is not passed. And nobody will: giving it up takes its epoch.
+    // It has not passed its fence, so it was not sent; abandoning it takes its epoch, so it never will be.
     const isUnsent = attempt.status === 'created' && attempt.leaseDead;
     if (isUnsent && (await giveUpAttempt(tx, scope, attempt.id, { ended }))) continue;
     if (attempt.status !== 'succeeded' || attempt.captureMethod !== 'manual') return false;
@@ -36,7 +36,7 @@ export async function releaseHolds(
       at,
       leaseMs: 0,
     });
-    // What was decided before stays: that it is let go suits the end, that it is captured does not.
+    // An earlier decision stands: a void is compatible with the end of the session, a capture is not.
     if (operation === undefined && (await findDecision(tx, scope, attempt.paymentIntentId)) !== 'cancel') return false;
   }
   if (live !== undefined) {
