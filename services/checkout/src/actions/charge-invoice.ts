@@ -8,9 +8,9 @@ import { maximumChargeCents, minimumChargeCents } from '../domain/payment-plan.t
 import { claimAttempt, findAttemptOfOperation, liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
 import { findIntent } from '../store/payment-intents.ts';
 import { findChargeableCards } from '../store/session-payments.ts';
+import { abandonAttempt } from './abandon-attempt.ts';
 import { attemptAsCreated, beginAttempt } from './begin-attempt.ts';
 import { driveAttempt } from './drive-attempt.ts';
-import { giveUpAttempt } from './give-up-attempt.ts';
 
 /** What billing asks to be charged, once per operation id. */
 export interface InvoiceCharge {
@@ -84,7 +84,7 @@ async function claim(charging: Charging, tx: Tx, scope: Scope, charge: InvoiceCh
     // Another operation has taken this one's place.
     if (known !== undefined) return known;
     // An earlier try of this invoice that nobody has settled blocks the next one; one that was never sent makes way.
-    if (earlier.status !== 'created' || !(await giveUpAttempt(tx, scope, earlier.id))) return 'busy';
+    if (earlier.status !== 'created' || !(await abandonAttempt(tx, scope, earlier.id))) return 'busy';
   }
   const [card] = await findChargeableCards(tx, scope, [charge.paymentMethodId]);
   if (card === undefined) throw new Failure('payment_method_not_found');
@@ -123,7 +123,7 @@ async function claim(charging: Charging, tx: Tx, scope: Scope, charge: InvoiceCh
 async function cameTooLate(tx: Tx, scope: Scope, known: ChargeAttempt): Promise<boolean> {
   if (known.status === 'abandoned') return known.failureCode === canceledLate;
   if (known.status !== 'created' || !known.confirmOver) return false;
-  return giveUpAttempt(tx, scope, known.id, { failureCode: canceledLate });
+  return abandonAttempt(tx, scope, known.id, { failureCode: canceledLate });
 }
 
 // Which card and when is as it was first asked; a later call that names another card asks for the same money.

@@ -25,10 +25,10 @@ import { arePaymentLocksHeld, takePaymentLocks } from '../store/payment-locks.ts
 import { type ChargeableCard, loadChargeFacts } from '../store/session-payments.ts';
 import { loadSession, lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
+import { abandonAttempt } from './abandon-attempt.ts';
 import { attemptAsCreated, beginLockedAttempt, confirmTimeMs, healthcareOf } from './begin-attempt.ts';
 import { confirmAnswer, refusalAnswer, replayAnswer } from './confirm-answer.ts';
 import { driveAttempt } from './drive-attempt.ts';
-import { giveUpAttempt } from './give-up-attempt.ts';
 import { finishPaidSession } from './pay-session.ts';
 import { NotItsTurn, type PaymentTurn } from './payment-turn.ts';
 import type { SettledAttempt } from './settle-attempt.ts';
@@ -237,9 +237,9 @@ async function claim(
   const at =
     session === undefined ? charging.clock.now() : await timeOnClock(tx, scope, charging.clock, session.testClockId);
   const ended = session && refusalByStatus(session, at);
-  const givenUp = await giveUpUnsent(tx, scope, live, ended);
-  // Its own attempt came too late and was never sent: the key was taken from it, which raised the epoch.
-  const epoch = key.attemptId !== undefined && givenUp.includes(key.attemptId) ? key.epoch + 1 : key.epoch;
+  const abandoned = await abandonUnsent(tx, scope, live, ended);
+  // Abandoning the key's own unsent attempt freed the key, which raised its epoch.
+  const epoch = key.attemptId !== undefined && abandoned.includes(key.attemptId) ? key.epoch + 1 : key.epoch;
   const resumed = await resume(charging, tx, scope, key, turn);
   if (resumed !== undefined) return resumed;
 
@@ -252,7 +252,7 @@ async function claim(
   // Also before a session is completed uncharged: the page may be charging its other card at this moment.
   for (const attempt of live) {
     if (attempt.status !== 'created' || !attempt.leaseDead) throw contended();
-    await giveUpAttempt(tx, scope, attempt.id);
+    await abandonAttempt(tx, scope, attempt.id);
   }
   if (session.amountEligibleCents < minimumChargeCents) return completeUncharged(tx, scope, request, use, session, at);
   const { paymentMethod: card, eligibilityRecord } = facts;
@@ -296,19 +296,19 @@ async function resume(
   throw inUse();
 }
 
-// A session that takes no payment any more takes none that was begun before and not sent; nor is one sent whose time to confirm is over.
-async function giveUpUnsent(
+// Abandons unsent attempts of a session that no longer accepts payments, and those whose time to confirm is over.
+async function abandonUnsent(
   tx: Tx,
   scope: Scope,
   live: readonly ChargeAttempt[],
   ended: Failure | undefined,
 ): Promise<string[]> {
-  const givenUp: string[] = [];
+  const abandoned: string[] = [];
   for (const { id, status, leaseDead, confirmOver } of live) {
     const isUnsent = status === 'created' && leaseDead && (ended !== undefined || confirmOver);
-    if (isUnsent && (await giveUpAttempt(tx, scope, id, { ended }))) givenUp.push(id);
+    if (isUnsent && (await abandonAttempt(tx, scope, id, { ended }))) abandoned.push(id);
   }
-  return givenUp;
+  return abandoned;
 }
 
 function partiesOf({ customerId, paymentMethodId }: Pick<ChargeAttempt, 'customerId' | 'paymentMethodId'>) {

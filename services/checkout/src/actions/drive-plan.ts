@@ -17,10 +17,10 @@ import {
 } from '../store/payment-plans.ts';
 import { lockSession, saveSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
+import { abandonAttempt } from './abandon-attempt.ts';
 import { chargeLeg } from './charge-leg.ts';
 import { endUnpaid } from './end-unpaid.ts';
 import { finishHold } from './finish-hold.ts';
-import { giveUpAttempt } from './give-up-attempt.ts';
 import { finishPaidSession } from './pay-session.ts';
 
 // Authorize, charge, capture or release, finish: with a step to spare for each.
@@ -100,7 +100,7 @@ async function takeStep(
     case 'pay_other':
       return charge(charging, scope, plan, 'other', deadlineMs);
     case 'give_up_unsent':
-      return giveUpUnsent(charging, scope, plan);
+      return abandonUnsent(charging, scope, plan);
     case 'capture_health':
       return endHold(charging, scope, plan, plan.healthAttemptId, 'capture', deadlineMs);
     case 'release_health':
@@ -178,12 +178,12 @@ async function charge(
 }
 
 // What is to be let go and was never sent needs no processor.
-async function giveUpUnsent(charging: Charging, scope: Scope, plan: PaymentPlan): Promise<PaymentPlan | undefined> {
+async function abandonUnsent(charging: Charging, scope: Scope, plan: PaymentPlan): Promise<PaymentPlan | undefined> {
   const given = await withTx(charging.database, scope, async (tx) => {
     await lockSession(tx, scope, plan.sessionId);
     let count = 0;
     for (const id of [plan.healthAttemptId, plan.otherAttemptId]) {
-      if (id !== null && (await giveUpAttempt(tx, scope, id))) count += 1;
+      if (id !== null && (await abandonAttempt(tx, scope, id))) count += 1;
     }
     return count;
   });

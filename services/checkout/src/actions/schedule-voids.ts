@@ -5,7 +5,7 @@ import { liveAttempts } from '../store/charge-attempts.ts';
 import { findDecision, insertOperation } from '../store/intent-operations.ts';
 import { releasePaymentLocks } from '../store/payment-locks.ts';
 import { endPlan, lockLivePlan } from '../store/payment-plans.ts';
-import { giveUpAttempt } from './give-up-attempt.ts';
+import { abandonAttempt } from './abandon-attempt.ts';
 
 /**
  * Prepares the end of a session: schedules a void of every hold, which the sweeper performs at the processor, and abandons unsent attempts. From
@@ -27,7 +27,7 @@ export async function scheduleVoids(
   for (const attempt of attempts) {
     // It has not passed its fence, so it was not sent; abandoning it takes its epoch, so it never will be.
     const isUnsent = attempt.status === 'created' && attempt.leaseDead;
-    if (isUnsent && (await giveUpAttempt(tx, scope, attempt.id, { ended }))) continue;
+    if (isUnsent && (await abandonAttempt(tx, scope, attempt.id, { ended }))) continue;
     if (attempt.status !== 'succeeded' || attempt.captureMethod !== 'manual') return false;
     const operation = await insertOperation(tx, scope, {
       attemptId: attempt.id,

@@ -1,9 +1,9 @@
 import { type Scope, withTx } from '@eligo/postgres';
 import type { Job } from '@eligo/service';
+import { abandonAttempt } from '../actions/abandon-attempt.ts';
 import { driveAttempt } from '../actions/drive-attempt.ts';
 import { drivePlan } from '../actions/drive-plan.ts';
 import { finishHold } from '../actions/finish-hold.ts';
-import { giveUpAttempt } from '../actions/give-up-attempt.ts';
 import { takeOverAttempt } from '../actions/take-over-attempt.ts';
 import type { Charging } from '../charging.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
@@ -87,7 +87,7 @@ async function abandon(charging: Charging, scope: Scope, id: string): Promise<vo
     const attempt = await findAttempt(tx, scope, id);
     const session = attempt?.purpose === 'session' ? await lockSession(tx, scope, attempt.subjectId) : undefined;
     const at = await timeOnClock(tx, scope, charging.clock, session?.testClockId ?? null);
-    await giveUpAttempt(tx, scope, id, { ended: session && refusalByStatus(session, at) });
+    await abandonAttempt(tx, scope, id, { ended: session && refusalByStatus(session, at) });
   });
 }
 
