@@ -18,8 +18,8 @@ import {
 import { lockSession, saveSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { abandonAttempt } from './abandon-attempt.ts';
+import { cancelAndRefund } from './cancel-and-refund.ts';
 import { chargeLeg } from './charge-leg.ts';
-import { endUnpaid } from './end-unpaid.ts';
 import { finishHold } from './finish-hold.ts';
 import { finishPaidSession } from './pay-session.ts';
 
@@ -142,13 +142,13 @@ async function takeStep(
       });
     case 'refund':
       return conclude(charging, scope, plan, 'failed', async (tx, session) =>
-        endUnpaid(tx, scope, session, await timeOnClock(tx, scope, charging.clock, session.testClockId)),
+        cancelAndRefund(tx, scope, session, await timeOnClock(tx, scope, charging.clock, session.testClockId)),
       );
     case 'fail':
       return conclude(charging, scope, plan, 'failed', async (tx, session) => {
         // Its holds were all that it was paid with.
         if (session.status === 'paid') {
-          return endUnpaid(tx, scope, session, await timeOnClock(tx, scope, charging.clock, session.testClockId));
+          return cancelAndRefund(tx, scope, session, await timeOnClock(tx, scope, charging.clock, session.testClockId));
         }
         if (session.status !== 'open') return session;
         return saveSession(tx, scope, session, { ...session, nextAction: paymentFailed(parts, session) });

@@ -12,7 +12,7 @@ import { recordHeldCapture, recordRelease } from '../store/payment-intents.ts';
 import { releaseHeldPlan, wakePlan } from '../store/payment-plans.ts';
 import { recordEligibilityCharge } from '../store/session-payments.ts';
 import { lockSession } from '../store/sessions.ts';
-import { endUnpaid } from './end-unpaid.ts';
+import { cancelAndRefund } from './cancel-and-refund.ts';
 import { finishPaidSession, receiveForSession } from './pay-session.ts';
 import { appendChargeEvent, appendIntentEvent } from './payment-events.ts';
 
@@ -169,7 +169,7 @@ async function tellCapture(tx: Tx, scope: Scope, intent: PaymentIntent, at: Date
 // A plan that is under way finds out by itself; one that waits for a capture lets the rest go. A confirm's hold was all there was.
 async function followLoss(tx: Tx, scope: Scope, attempt: ChargeAttempt, session: Session, at: Date): Promise<void> {
   if (await releaseHeldPlan(tx, scope, session.id)) return;
-  if (attempt.driver === 'confirm') await endUnpaid(tx, scope, session, at);
+  if (attempt.driver === 'confirm') await cancelAndRefund(tx, scope, session, at);
 }
 
 // For an operator: only this line says why a hold was lost.

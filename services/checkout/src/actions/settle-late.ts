@@ -11,8 +11,8 @@ import { releaseRunningPlan } from '../store/payment-plans.ts';
 import { recordEligibilityCharge } from '../store/session-payments.ts';
 import { lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
+import { cancelAndRefund } from './cancel-and-refund.ts';
 import { refusalAnswer } from './confirm-answer.ts';
-import { endUnpaid } from './end-unpaid.ts';
 import { finishPaidSession, receiveForSession } from './pay-session.ts';
 import { appendChargeEvent, appendIntentEvent, newCharge } from './payment-events.ts';
 import { type SettledAttempt, settleAttempt } from './settle-attempt.ts';
@@ -96,6 +96,6 @@ async function giveBack(
     appendIntentEvent(tx, scope, 'payment_intent.succeeded', intent, at),
     recordEligibilityCharge(tx, scope, session.id, attempt.id),
   ]);
-  const ended = await endUnpaid(tx, scope, received, now);
+  const ended = await cancelAndRefund(tx, scope, received, now);
   return { attempt: { ...attempt, status: 'succeeded' }, intent, session: ended };
 }

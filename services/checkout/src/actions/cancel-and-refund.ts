@@ -9,12 +9,12 @@ import { appendSessionEvent } from './payment-events.ts';
 import { appendRedemptionsEnd } from './redemptions-end.ts';
 
 /**
- * Ends a session whose payment came apart after part of it was held or received: it is canceled, or has expired when it was open past its time at
- * `now`, which is told as every end without a purchase is, and what was received goes back to its card. The refund is a command in this
- * transaction, under an id of its own, so that it happens once and not without the end; refunds carries it out. The caller holds the session's
- * row. A session that has ended stays as it is, and what it received since goes back all the same; one that is complete keeps it.
+ * Ends a session whose payment failed after part of it was held or received, and refunds what it received. The session becomes `canceled`, or
+ * `expired` if it was open past its time at `now`, with the same events as every end without a purchase. The refund is a command in this
+ * transaction under its own operation id, so it happens exactly once; refunds carries it out. The caller holds the session's row. A session that has
+ * already ended keeps its status and is refunded; a complete session keeps its payment.
  */
-export async function endUnpaid(tx: Tx, scope: Scope, session: Session, now: Date): Promise<Session> {
+export async function cancelAndRefund(tx: Tx, scope: Scope, session: Session, now: Date): Promise<Session> {
   if (session.status === 'complete') return session;
   const ended = session.status === 'open' || session.status === 'paid' ? await end(tx, scope, session, now) : session;
   if (ended.amountReceivedCents > ended.amountRefundedCents) await requestRefund(tx, scope, ended, now);
@@ -33,7 +33,7 @@ async function end(tx: Tx, scope: Scope, session: Session, at: Date): Promise<Se
   return ended;
 }
 
-// Without an amount: all that is left, whatever the partner has given back by then.
+// Without an amount, refunds takes the remaining balance at that time.
 async function requestRefund(tx: Tx, scope: Scope, session: Session, at: Date): Promise<void> {
   await append(tx, {
     ...scope,
@@ -45,7 +45,7 @@ async function requestRefund(tx: Tx, scope: Scope, session: Session, at: Date): 
       value: create(RefundRequestedSchema, {
         operationId: `unpaid:${session.id}`,
         subject: { case: 'sessionId', value: session.id },
-        // The partner did not ask for it: its reason says why it is there.
+        // The partner did not request this refund; the reason tells why it exists.
         reason: 'payment_incomplete',
       }),
     },
