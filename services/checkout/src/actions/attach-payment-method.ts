@@ -7,9 +7,9 @@ import type { Resources } from '../resources.ts';
 import { findCustomer } from '../store/customers.ts';
 import { findPaymentMethod, lockPaymentMethod, savePaymentMethodOwner } from '../store/payment-methods.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
-import { pastStoredErrors } from './past-stored-errors.ts';
 import { ensureProcessorCustomer } from './processor-customer.ts';
 import { refusalOf } from './processor-refusal.ts';
+import { retryPastStored500 } from './retry-past-stored-500.ts';
 
 type Needs = Pick<Resources, 'database' | 'clock' | 'processors'>;
 
@@ -32,7 +32,7 @@ export async function attachPaymentMethod(
   const processorCustomerId = await ensureProcessorCustomer(resources, scope, customer);
   const processor = resources.processors.of(scope);
   // A method is attached once in its life: the processor takes no detached one back.
-  const attached = await pastStoredErrors(`${id}:attach:${customerId}`, (idempotencyKey) =>
+  const attached = await retryPastStored500(`${id}:attach:${customerId}`, (idempotencyKey) =>
     processor.attachPaymentMethod(method.processorPaymentMethodId, processorCustomerId, { idempotencyKey }),
   );
   if (attached.kind !== 'found' && !(await belongsTo(processor, method, processorCustomerId))) {
@@ -51,7 +51,7 @@ export async function detachPaymentMethod(resources: Needs, scope: Scope, id: st
   const method = await existing(resources, scope, id);
   if (method.customerId === null) return method;
   const processor = resources.processors.of(scope);
-  const detached = await pastStoredErrors(`${id}:detach`, (idempotencyKey) =>
+  const detached = await retryPastStored500(`${id}:detach`, (idempotencyKey) =>
     processor.detachPaymentMethod(method.processorPaymentMethodId, { idempotencyKey }),
   );
   if (detached.kind !== 'found' && !(await belongsTo(processor, method, undefined))) {

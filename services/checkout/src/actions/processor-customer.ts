@@ -4,8 +4,8 @@ import { type Scope, withTx } from '@eligo/postgres';
 import type { Customer } from '../domain/customer.ts';
 import type { Resources } from '../resources.ts';
 import { noteProcessorCustomer } from '../store/customers.ts';
-import { pastStoredErrors } from './past-stored-errors.ts';
 import { refusalOf } from './processor-refusal.ts';
+import { retryPastStored500 } from './retry-past-stored-500.ts';
 
 // Another call of ours makes the same customer at this moment: its answer is there within the time of one call.
 const MOST_TRIES = 20;
@@ -23,7 +23,7 @@ export async function ensureProcessorCustomer(
   if (customer.processorCustomerId !== null) return customer.processorCustomerId;
   const processor = processors.of(scope);
   const create = () =>
-    pastStoredErrors(`${customer.id}:create`, (idempotencyKey) =>
+    retryPastStored500(`${customer.id}:create`, (idempotencyKey) =>
       processor.createCustomer({ metadata: { customer: customer.id } }, { idempotencyKey }),
     );
   let made = await create();
