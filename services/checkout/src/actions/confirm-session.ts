@@ -164,7 +164,7 @@ async function confirmInTurn(
   return replayAnswer(stored.answer, false);
 }
 
-// What fails here leaves the attempt unknown and both leases given back, so that the same key can go on at once.
+// A failure here leaves the outcome unknown and releases both leases, so that a retry with the same key can continue at once.
 async function driveOrRelease(
   charging: Charging,
   scope: Scope,

@@ -8,9 +8,9 @@ import { type SettledAttempt, settleAttempt } from './settle-attempt.ts';
 import type { ClaimedCharge } from './settle-confirmed.ts';
 
 /**
- * Sends an attempt and settles what came of it, or cancels it once its time to confirm is over; undefined while nobody knows, when it was canceled
- * so, or when another process has taken over. If it fails itself, what
- * it has sent is unknown like a lost answer, and its lease is given back, so that a retry need not wait for it. The caller holds that lease.
+ * Sends an attempt and settles its outcome, or cancels it once its time to confirm is over. Returns undefined while the outcome is unknown, after
+ * such a cancellation, and when another process has taken over. If this fails, the outcome of what it sent is unknown, and it releases the lease so
+ * that a retry need not wait. The caller holds the lease.
  */
 export async function driveAttempt(
   charging: Charging,
@@ -26,13 +26,13 @@ export async function driveAttempt(
       ? await settleAttempt(charging, scope, sent.attempt, sent.verdict, claimed)
       : undefined;
   } catch (error) {
-    await giveBack(charging, scope, attempt);
+    await releaseLease(charging, scope, attempt);
     throw error;
   }
 }
 
-// For the holder of the epoch alone, and not once it is settled. What hinders it here is told by the error that brought us here.
-async function giveBack(charging: Charging, scope: Scope, attempt: ChargeAttempt): Promise<void> {
+// Only the holder of the epoch can release, and only before the attempt is settled. The caller throws the error that led here.
+async function releaseLease(charging: Charging, scope: Scope, attempt: ChargeAttempt): Promise<void> {
   try {
     await withTx(charging.database, scope, (tx) => recordUnknown(tx, scope, attempt, nextCheckDelayMs(attempt.checks)));
   } catch (error) {

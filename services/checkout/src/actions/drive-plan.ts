@@ -27,12 +27,12 @@ import { finishPaidSession } from './pay-session.ts';
 const mostSteps = 8;
 // A hold on the health card alone is let go after this (decisions 13).
 const secondCardWaitMs = 3_600_000;
-// A plan that cannot go on is looked at again after these times; what it waits for wakes it when it is settled here.
+// A waiting plan is checked again after these times; settling what it waits for wakes it.
 const waits = { firstMs: 1_000, mostMs: 30_000 };
 
 /**
- * Takes a shopper's payment as far as it goes now: until the session is paid, waits for something, or was refused. Each step is decided from
- * the stored rows alone. The caller holds the plan's lease; what is left open is given back to the sweeper.
+ * Advances a shopper's payment until the session is paid, the payment is refused, or it has to wait. The stored rows alone decide each step.
+ * The caller holds the plan's lease; if the plan is not finished, this releases the lease to the sweeper.
  */
 export async function drivePlan(
   charging: Charging,
@@ -51,10 +51,10 @@ export async function drivePlan(
       if (next === undefined) return;
       plan = next;
     }
-    await giveBack(charging, scope, plan);
+    await releaseLease(charging, scope, plan);
   } catch (error) {
     if (error instanceof PlanTakenOver) return;
-    await giveBack(charging, scope, plan);
+    await releaseLease(charging, scope, plan);
     throw error;
   }
 }
@@ -108,7 +108,7 @@ async function takeStep(
     case 'release_other':
       return endHold(charging, scope, plan, plan.otherAttemptId, 'cancel', deadlineMs);
     case 'wait_for_processor':
-      await giveBack(charging, scope, plan);
+      await releaseLease(charging, scope, plan);
       return undefined;
     case 'await_second_card':
       return conclude(charging, scope, plan, 'awaiting_second_card', (tx, session) =>
@@ -172,7 +172,7 @@ async function charge(
         savePlan(tx, scope, { ...plan, state: 'releasing' }, charging.budgets.leaseMs),
       );
     case 'wait':
-      await giveBack(charging, scope, charged.plan);
+      await releaseLease(charging, scope, charged.plan);
       return undefined;
   }
 }
@@ -188,7 +188,7 @@ async function abandonUnsent(charging: Charging, scope: Scope, plan: PaymentPlan
     return count;
   });
   if (given > 0) return plan;
-  await giveBack(charging, scope, plan);
+  await releaseLease(charging, scope, plan);
   return undefined;
 }
 
@@ -237,7 +237,7 @@ async function conclude(
   });
 }
 
-async function giveBack(charging: Charging, scope: Scope, plan: PaymentPlan): Promise<void> {
+async function releaseLease(charging: Charging, scope: Scope, plan: PaymentPlan): Promise<void> {
   await withTx(charging.database, scope, (tx) => postponePlan(tx, scope, plan, waits));
 }
 

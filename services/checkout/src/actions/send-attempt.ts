@@ -38,7 +38,7 @@ export async function sendAttempt(
     Math.min(remaining(), charging.budgets.callMs),
   );
   if (fenced === undefined) {
-    // For the holder of the epoch, whose lease or time to confirm has run out: it is given back, so that the next look need not wait for it.
+    // The lease or the time to confirm has run out. The holder of the epoch releases the lease, so that the next check need not wait for it.
     await withTx(charging.database, scope, (tx) => postponeAttempt(tx, scope, attempt, 0));
     return { kind: 'fenced' };
   }

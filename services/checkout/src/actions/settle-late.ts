@@ -20,9 +20,9 @@ import { type SettledAttempt, settleAttempt } from './settle-attempt.ts';
 type Success = Extract<ProcessorVerdict, { kind: 'succeeded' }>;
 
 /**
- * Settles an attempt that was found settled at the processor after its time was over. A success counts while the session takes payments. Once that
- * has ended, the partner may have sold again: the money is recorded and goes back, and the key is told how the session ended. A page's plan
- * gives everything back itself.
+ * Settles an attempt whose outcome at the processor became known after its time to confirm. A success counts while the session accepts payments. Once
+ * the session has ended, the partner may have sold the order again: the payment is recorded and refunded, and the key answers how the session
+ * ended. A page's plan refunds by itself.
  */
 export async function settleLate(
   charging: Charging,
@@ -31,18 +31,18 @@ export async function settleLate(
   verdict: ProcessorVerdict,
 ): Promise<SettledAttempt | undefined> {
   if (verdict.kind === 'succeeded' && attempt.purpose === 'session') {
-    const givenBack = await withTx(charging.database, scope, (tx) =>
-      giveBackIfEnded(charging, tx, scope, attempt, verdict),
+    const refunded = await withTx(charging.database, scope, (tx) =>
+      refundIfEnded(charging, tx, scope, attempt, verdict),
     );
-    if (givenBack !== undefined) {
+    if (refunded !== undefined) {
       await charging.failpoint('late.given_back');
-      return givenBack;
+      return refunded;
     }
   }
   return settleAttempt(charging, scope, attempt, verdict);
 }
 
-async function giveBackIfEnded(
+async function refundIfEnded(
   charging: Charging,
   tx: Tx,
   scope: Scope,
@@ -61,7 +61,7 @@ async function giveBackIfEnded(
   }
   const first = await markSettled(tx, scope, attempt.id, { status: 'succeeded', failureCode: null, declineCode: null });
   if (!first) return undefined;
-  const settled = await giveBack(tx, scope, attempt, verdict, session, now);
+  const settled = await captureAndRefund(tx, scope, attempt, verdict, session, now);
   await Promise.all([
     releasePaymentLocks(tx, scope, attempt.id),
     finishKeyOfAttempt(tx, scope, attempt.id, refusalAnswer(refusal)),
@@ -70,7 +70,7 @@ async function giveBackIfEnded(
   return settled;
 }
 
-async function giveBack(
+async function captureAndRefund(
   tx: Tx,
   scope: Scope,
   attempt: ChargeAttempt,

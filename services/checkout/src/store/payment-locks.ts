@@ -69,8 +69,8 @@ export async function arePaymentLocksHeld(
   return (await db.row(held, scope, [wanted.customerId, wanted.paymentMethodId]))?.held ?? false;
 }
 
-// In the same order: whoever takes them waits for a row that is being deleted, with the one before it in hand.
-const giveBack = scoped(
+// In the order in which they are taken: a process that takes them waits for a row being deleted while it holds the one before it.
+const release = scoped(
   'checkout.payment_locks_release',
   `with held as (
      select kind, id from checkout.payment_locks where account_id = $1 and test_mode = $2 and attempt_id = $3
@@ -82,5 +82,5 @@ const giveBack = scoped(
 
 /** Frees what an attempt held. */
 export async function releasePaymentLocks(tx: Tx, scope: Scope, attemptId: string): Promise<void> {
-  await tx.execute(giveBack, scope, [attemptId]);
+  await tx.execute(release, scope, [attemptId]);
 }
