@@ -51,7 +51,7 @@ it('two homes on one Postgres server run side by side, and a third is refused th
   expect([await answers(first), await answers(second)]).toEqual([200, 200]);
 
   await expect(start('third', databases[0])).rejects.toThrow(
-    /This database belongs to another installation of Eligo, whose role eligo_\w+_owner has another password\. .* Nothing was changed\./,
+    /This database belongs to another Eligo installation: its role eligo_\w+_owner has a different password\. .* Nothing was changed\./,
   );
   expect(await answers(first)).toBe(200);
 

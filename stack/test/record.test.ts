@@ -78,7 +78,7 @@ it('starts a process again that died, and records the new one', async () => {
   supervised.kill('SIGKILL');
   const second = await restarted.promise;
   expect(second).not.toBe(first);
-  expect(troubles).toEqual(['again ended (SIGKILL); starting it again in 100 ms']);
+  expect(troubles).toEqual(['again exited (SIGKILL); restarting it in 100 ms']);
   expect(readdirSync(folder)).toContain('again.json');
   await supervised.stop(1_000);
   expect(readdirSync(folder)).not.toContain('again.json');

@@ -44,7 +44,7 @@ test('a second installation of the same name is refused, in a database of its ow
   const a = await set(one, installation, first);
   const before = await everyRole();
   await expect(set(two, installation, second)).rejects.toThrow(
-    `This Postgres server has the role eligo_${installation}_owner of another installation of Eligo. ` +
+    `This Postgres server already has the role eligo_${installation}_owner of another Eligo installation. ` +
       'Set ELIGO_INSTALLATION to a unique name.',
   );
   expect(await everyRole()).toEqual(before);
@@ -99,7 +99,7 @@ test('an installation from before names keeps its roles, and others are refused 
   const adopted = await provisionRoles({ adminUrl: one, services, passwords, newInstallation: 'new' });
   expect(adopted).toMatchObject({ installation: '', services: a.services });
   expect(await run(one, 'select name from eligo.installation')).toEqual([{ name: '' }]);
-  await expect(set(one, 'shop', first)).rejects.toThrow('the installation of Eligo that has no name');
+  await expect(set(one, 'shop', first)).rejects.toThrow('the Eligo installation that has no name');
 });
 
 test('two that set up one new database at once leave it to one of them', async () => {

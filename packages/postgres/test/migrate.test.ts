@@ -84,7 +84,7 @@ test('a file that would come before one that is applied is refused', async () =>
   await files({ '0002_b.sql': 'create table b (x int);' });
   await run();
   await files({ '0001_a.sql': 'create table a (x int);' });
-  await expect(run()).rejects.toThrow('made/0001_a.sql comes before made/0002_b.sql');
+  await expect(run()).rejects.toThrow('made/0001_a.sql sorts before made/0002_b.sql');
 });
 
 test('an older release beside a newer schema applies nothing and says what it does not know', async () => {

@@ -40,7 +40,7 @@ test('everything that is wrong is reported at once, by name and never by value',
     'LOW must be a whole number from 2 to 5',
     'MODE must be one of a, b',
     'URL must be a URL',
-    'LIST is not the JSON that is expected',
+    'LIST is not valid JSON of the expected shape',
     'SECRET is missing',
     'something else',
   ]);

@@ -189,7 +189,7 @@ test('stopping aborts the signal, waits for the run under way, and starts no oth
 test('a job runs once when it is asked to, and its error reaches who asked', async () => {
   const jobs = prepare({ everyMs: 1, run: () => Promise.reject(new Error('no')) });
   await expect(jobs.runOnce('sweep')).rejects.toThrow('no');
-  expect(() => jobs.runOnce('other')).toThrow('there is no job other');
+  expect(() => jobs.runOnce('other')).toThrow('No job is named other');
 });
 
 function prepare(job: Omit<Job, 'name'>) {

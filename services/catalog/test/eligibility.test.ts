@@ -153,10 +153,10 @@ describe('the food policy', () => {
     expect(answers[1]?.decision?.rationale).toMatch(
       /sodium_mg of the component ".*" is 600\.000001 per 100 g, over the threshold of 600\./,
     );
-    expect(answers[2]?.decision?.rationale).toMatch(/sodium_mg .* is not known/);
+    expect(answers[2]?.decision?.rationale).toMatch(/sodium_mg .* is unknown/);
   });
 
-  it('fails a product with a component that is not known, and takes a category by its own name alone', async () => {
+  it('fails a product with a component that is unknown, and takes a category by its own name alone', async () => {
     const shop = on.account({ features: ['food_eligibility'] });
     const made = await on.gateway.createComponent({ name: newId('product'), nutrition: lean }, shop);
     const productId = await makeProduct(shop, { components: [made.componentId] });
@@ -225,14 +225,14 @@ describe('the food policy', () => {
     const scope = { accountId: newId('account'), testMode: true };
     const food = (categories: unknown, eligible_class = 'service') => ({ eligible_class, categories });
     const cases = [
-      [null, 'not an object: the food policy'],
-      [food({}, 'vision'), 'not a class that food can have: vision'],
-      [{ eligible_class: 'service' }, 'not an object: categories'],
-      [food({ base: ['sodium_mg'] }), 'not an object: base'],
-      [food({ '*': { salt: '1' } }), 'not a nutrient: salt of *'],
-      [food({ '*': { sodium_mg: 'little' } }), 'not a number in quotes, not negative: little of *'],
-      [food({ '*': { sodium_mg: 5 } }), 'not a number in quotes, not negative: 5 of *'],
-      [food({ '*': { sodium_mg: '-1' } }), 'not a number in quotes, not negative: -1 of *'],
+      [null, 'Not an object: the food policy'],
+      [food({}, 'vision'), 'Not a class for food: vision'],
+      [{ eligible_class: 'service' }, 'Not an object: categories'],
+      [food({ base: ['sodium_mg'] }), 'Not an object: base'],
+      [food({ '*': { salt: '1' } }), 'Unknown nutrient salt in category *'],
+      [food({ '*': { sodium_mg: 'little' } }), 'Not a non-negative number in quotes: little in category *'],
+      [food({ '*': { sodium_mg: 5 } }), 'Not a non-negative number in quotes: 5 in category *'],
+      [food({ '*': { sodium_mg: '-1' } }), 'Not a non-negative number in quotes: -1 in category *'],
     ] as const;
     for (const [policy, words] of cases) {
       expect(() => setFoodPolicy(on.database, scope, policy as never, new Date())).toThrow(new RangeError(words));

@@ -191,7 +191,7 @@ describe('the import of a product-code list', () => {
     await expect(importList(['name,price', 'a,b'])).rejects.toThrow('must have the columns');
     await expect(importList([header])).rejects.toThrow('the list contains no valid code, so nothing was changed');
     await expect(importList([header, '036000291453,vision,,,'])).rejects.toThrow(
-      'nothing was changed; line 2: the code is not a UPC or GTIN with a right check digit',
+      'nothing was changed; line 2: the code is not a UPC or GTIN with a valid check digit',
     );
     async function* binary() {
       yield Buffer.concat([Buffer.from(`${header}\n${d},vision,`), Buffer.from([0xff, 0xfe])]);

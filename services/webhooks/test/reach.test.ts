@@ -172,13 +172,13 @@ describe('an attempt', () => {
       response.on('close', () => clearInterval(drip));
     };
     const started = performance.now();
-    expect(await post({ timeoutMs: 300 })).toEqual({ kind: 'no_answer', reason: 'no answer within 300 ms' });
+    expect(await post({ timeoutMs: 300 })).toEqual({ kind: 'no_answer', reason: 'no response within 300 ms' });
     expect(performance.now() - started).toBeLessThan(1_000);
   });
 
   it('ends at its deadline though the receiver says nothing', async () => {
     answer = () => undefined;
-    expect(await post({ timeoutMs: 200 })).toEqual({ kind: 'no_answer', reason: 'no answer within 200 ms' });
+    expect(await post({ timeoutMs: 200 })).toEqual({ kind: 'no_answer', reason: 'no response within 200 ms' });
   });
 
   it('reads at most 64 kB of an answer, and takes its status', async () => {
