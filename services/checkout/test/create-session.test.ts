@@ -198,7 +198,7 @@ describe('references and times', () => {
     ]) {
       await expectViolation(world.session(parts), loc, 'amount_too_large');
       await expect(world.session(parts)).rejects.toMatchObject({
-        violations: [{ msg: expect.stringMatching(/^The total is \d+ and may be at most 99999999$/) }],
+        violations: [{ msg: expect.stringMatching(/^The total is \d+ and must be at most 99999999$/) }],
       });
     }
     const halved = { lines: [line({ unitAmount: 100_000_000 })], discounts: [couponData({ amountOffCents: 1n })] };
