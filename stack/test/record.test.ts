@@ -93,5 +93,5 @@ it('says so when a program cannot be started at all', async () => {
     logPath: join(folder, 'log'),
     runFolder: folder,
   });
-  await expect(start).rejects.toThrow('nothing could not be started');
+  await expect(start).rejects.toThrow('Failed to start nothing');
 });
