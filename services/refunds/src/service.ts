@@ -8,7 +8,7 @@ import { declareFailpoints, type ServiceComposition } from '@eligo/service';
 import { type Refunds, refundFailpoints } from './actions/context.ts';
 import { type RefundsSettings, readRefundsSettings } from './config.ts';
 import { refundCommands } from './consumers/refund-commands.ts';
-import { drive } from './jobs/drive.ts';
+import { carryOutWork } from './jobs/carry-out-work.ts';
 import { pruneOldKeys } from './jobs/prune-keys.ts';
 import { RefundWorker } from './jobs/refund-worker.ts';
 import { sweepRefunds } from './jobs/sweep-refunds.ts';
@@ -41,7 +41,7 @@ export const refundsService: ServiceComposition<RefundsSettings> = {
     });
     const worker = new RefundWorker({
       database,
-      drive: (work) => drive(refunds, work),
+      carryOut: (work) => carryOutWork(refunds, work),
       onError: (error, { kind }) => logger.error({ err: error, kind }, 'Refund processing failed; will retry'),
     });
     const refunds: Refunds = {

@@ -2,8 +2,8 @@ import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/servic
 import { waitUntil } from '@eligo/testkit';
 import { cents } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { carryOutAttempt } from '../src/actions/carry-out-attempt.ts';
 import { defaultBudgets, type Failpoint, type Refunds, refundFailpoints } from '../src/actions/context.ts';
-import { driveAttempt } from '../src/actions/drive-attempt.ts';
 import type { PaidSession } from './fake-checkout.ts';
 import { books, eventsOf, type Machine, machine, someScope, under, untilStatus } from './machine.ts';
 
@@ -212,7 +212,7 @@ describe('a processor that has a refund of another amount', () => {
       processors: { of: () => ({ isDown: () => false, createRefund: async () => other }) },
       alert: (_fields: object, message: string) => void told.push(message),
     } as unknown as Refunds;
-    await driveAttempt(refunds, scope, attempt?.id ?? '');
+    await carryOutAttempt(refunds, scope, attempt?.id ?? '');
     expect(told).toEqual(['Processor reports a refund amount that differs from the requested amount']);
     expect(await on.admin(unknownAttempts, [id])).toHaveLength(1);
     expect(await on.refunds.getRefund({ id }, on.as(scope))).toMatchObject({ status: 'pending' });

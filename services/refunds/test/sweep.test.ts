@@ -3,9 +3,9 @@ import { RefundInstructionSchema } from '@eligo/proto/checkout/v1/checkout';
 import { waitUntil } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { carryOutAttempt } from '../src/actions/carry-out-attempt.ts';
 import { defaultBudgets, type Refunds } from '../src/actions/context.ts';
-import { driveAttempt } from '../src/actions/drive-attempt.ts';
-import { drive } from '../src/jobs/drive.ts';
+import { carryOutWork } from '../src/jobs/carry-out-work.ts';
 import { RefundWorker } from '../src/jobs/refund-worker.ts';
 import { countWorkInDoubt, type DueWork } from '../src/store/due-work.ts';
 import { type Machine, machine, someScope, untilStatus } from './machine.ts';
@@ -40,19 +40,19 @@ it('a sweep sees each row of a backlog once, also when all of them fail, and put
   const { accountId } = someScope();
   await leaveBehind(accountId, 250);
   const { database } = on.service;
-  const driven: string[] = [];
+  const carriedOut: string[] = [];
   const worker = new RefundWorker({
     database,
-    async drive(work) {
-      driven.push(nameOf(work));
+    async carryOut(work) {
+      carriedOut.push(nameOf(work));
       // No more than this of a service is needed to fail.
-      await drive({ database } as Refunds, work);
+      await carryOutWork({ database } as Refunds, work);
     },
     onError: () => undefined,
   });
   await worker.sweep();
-  expect(new Set(driven).size).toBe(250);
-  expect(driven).toHaveLength(250);
+  expect(new Set(carriedOut).size).toBe(250);
+  expect(carriedOut).toHaveLength(250);
   expect((await requestsOf(accountId)).map(({ checks }) => checks)).toEqual(Array(250).fill(1));
   await on.admin('delete from refunds.refunds where account_id = $1', [accountId]);
 });
@@ -60,16 +60,16 @@ it('a sweep sees each row of a backlog once, also when all of them fail, and put
 it('a sweep goes on to what is behind a row that stays due', async () => {
   const { accountId } = someScope();
   await leaveBehind(accountId, 130);
-  const driven: string[] = [];
+  const carriedOut: string[] = [];
   const worker = new RefundWorker({
     database: on.service.database,
     // Neither done nor put off: the worst that a step can do.
-    drive: async (work) => void driven.push(nameOf(work)),
+    carryOut: async (work) => void carriedOut.push(nameOf(work)),
     onError: () => undefined,
   });
   await worker.sweep();
-  expect(new Set(driven).size).toBe(130);
-  expect(driven).toHaveLength(130);
+  expect(new Set(carriedOut).size).toBe(130);
+  expect(carriedOut).toHaveLength(130);
   await on.admin('delete from refunds.refunds where account_id = $1', [accountId]);
 });
 
@@ -77,14 +77,14 @@ it('a sweep that is told to stop begins nothing more and does not wait for what 
   const { accountId } = someScope();
   await leaveBehind(accountId, 40);
   const stopping = new AbortController();
-  const driven: string[] = [];
+  const carriedOut: string[] = [];
   const begun = Promise.withResolvers<void>();
   const worker = new RefundWorker({
     database: on.service.database,
     atOnce: 2,
-    async drive(work) {
-      driven.push(nameOf(work));
-      if (driven.length === 2) begun.resolve();
+    async carryOut(work) {
+      carriedOut.push(nameOf(work));
+      if (carriedOut.length === 2) begun.resolve();
       await new Promise((resolve) => stopping.signal.addEventListener('abort', resolve));
     },
     onError: () => undefined,
@@ -94,7 +94,7 @@ it('a sweep that is told to stop begins nothing more and does not wait for what 
   const stopped = worker.stop();
   stopping.abort();
   await Promise.all([sweeping, stopped]);
-  expect(driven).toHaveLength(2);
+  expect(carriedOut).toHaveLength(2);
   await on.admin('delete from refunds.refunds where account_id = $1', [accountId]);
 });
 
@@ -136,8 +136,8 @@ it('nothing is asked of a processor that is known to be down, and no check is co
     processors: { of: () => ({ isDown: () => true }) },
   } as unknown as Refunds;
   // By whoever has just made it, and by the sweeper.
-  await driveAttempt(down, scope, left.id, left.epoch);
-  await driveAttempt(down, scope, left.id);
+  await carryOutAttempt(down, scope, left.id, left.epoch);
+  await carryOutAttempt(down, scope, left.id);
   expect(await attempts()).toEqual([{ ...left, epoch: left.epoch + 1, seconds: '5' }]);
   await on.sweep();
   await untilStatus(on, scope, refund?.refundId ?? '', 'succeeded');

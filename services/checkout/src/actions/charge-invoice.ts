@@ -10,7 +10,7 @@ import { findIntent } from '../store/payment-intents.ts';
 import { findChargeableCards } from '../store/session-payments.ts';
 import { abandonAttempt } from './abandon-attempt.ts';
 import { attemptAsCreated, beginAttempt } from './begin-attempt.ts';
-import { driveAttempt } from './drive-attempt.ts';
+import { carryOutAttempt } from './carry-out-attempt.ts';
 
 /** What billing asks to be charged, once per operation id. */
 export interface InvoiceCharge {
@@ -55,7 +55,7 @@ export async function chargeInvoice(
   if (attempt.status !== 'created' && attempt.status !== 'sending' && attempt.status !== 'unknown') {
     return resultOf(attempt, await findIntent(charging.database, scope, attempt.paymentIntentId));
   }
-  const settled = await driveAttempt(charging, scope, attempt, deadlineMs);
+  const settled = await carryOutAttempt(charging, scope, attempt, deadlineMs);
   return settled === undefined ? unknown : resultOf(settled.attempt, settled.intent);
 }
 

@@ -10,7 +10,7 @@ import { type ChargeableCard, findChargeableCards } from '../store/session-payme
 import { lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { attemptAsCreated, beginAttempt, confirmTimeMs, healthcareOf } from './begin-attempt.ts';
-import { driveAttempt } from './drive-attempt.ts';
+import { carryOutAttempt } from './carry-out-attempt.ts';
 
 /** What became of charging one card of a plan: go on with the plan, look again later, or let go what it holds. */
 export type LegResult = { readonly kind: 'settled' | 'wait' | 'release'; readonly plan: PaymentPlan };
@@ -29,7 +29,7 @@ export async function chargeLeg(
   const begun = await withTx(charging.database, scope, (tx) => begin(charging, tx, scope, plan, leg));
   if (begun === 'wait' || begun === 'release') return { kind: begun, plan };
   await charging.failpoint('plan.attempt_begun');
-  const settled = await driveAttempt(charging, scope, begun.attempt, deadlineMs);
+  const settled = await carryOutAttempt(charging, scope, begun.attempt, deadlineMs);
   return { kind: settled === undefined ? 'wait' : 'settled', plan: begun.plan };
 }
 

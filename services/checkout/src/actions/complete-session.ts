@@ -15,7 +15,7 @@ import { findChargeableCards } from '../store/session-payments.ts';
 import { loadSession, lockSession, saveSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { confirmTimeMs } from './begin-attempt.ts';
-import { drivePlan } from './drive-plan.ts';
+import { carryOutPlan } from './carry-out-plan.ts';
 import { finishPaidSession } from './pay-session.ts';
 import { setUpSession } from './set-up-session.ts';
 
@@ -40,14 +40,14 @@ export async function completeSession(charging: Charging, scope: Scope, payment:
   });
   if (plan !== undefined) {
     await charging.failpoint('plan.reserved');
-    await drivePlan(charging, scope, plan, deadlineMs);
+    await carryOutPlan(charging, scope, plan, deadlineMs);
   }
   const session = await loadSession(charging.database, scope, payment.sessionId);
   if (session === undefined) throw new Failure('checkout_session_not_found');
   return session;
 }
 
-// The plan to drive, under a lease; undefined when the session needs no charge, or needs another card first.
+// The plan to carry out, under a lease; undefined if the session needs no charge, or first needs another card.
 async function reserve(
   charging: Charging,
   tx: Tx,

@@ -27,8 +27,8 @@ import { loadSession, lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { abandonAttempt } from './abandon-attempt.ts';
 import { attemptAsCreated, beginLockedAttempt, confirmTimeMs, healthcareOf } from './begin-attempt.ts';
+import { carryOutAttempt } from './carry-out-attempt.ts';
 import { confirmAnswer, refusalAnswer, replayAnswer } from './confirm-answer.ts';
-import { driveAttempt } from './drive-attempt.ts';
 import { finishPaidSession } from './pay-session.ts';
 import { NotItsTurn, type PaymentTurn } from './payment-turn.ts';
 import type { SettledAttempt } from './settle-attempt.ts';
@@ -152,7 +152,7 @@ async function confirmInTurn(
   await charging.failpoint('confirm.claimed');
 
   const callsEndMs = Math.min(performance.now() + callMs, turn.deadlineMs);
-  const settled = await driveOrRelease(charging, scope, use, claimed, callsEndMs);
+  const settled = await carryOutOrRelease(charging, scope, use, claimed, callsEndMs);
   if (settled === undefined) {
     await withTx(charging.database, scope, (tx) => releaseKey(tx, scope, use, claimed.epoch));
     await charging.failpoint('confirm.key_released');
@@ -165,7 +165,7 @@ async function confirmInTurn(
 }
 
 // A failure here leaves the outcome unknown and releases both leases, so that a retry with the same key can continue at once.
-async function driveOrRelease(
+async function carryOutOrRelease(
   charging: Charging,
   scope: Scope,
   use: KeyUse,
@@ -173,7 +173,7 @@ async function driveOrRelease(
   deadlineMs: number,
 ): Promise<SettledAttempt | undefined> {
   try {
-    return await driveAttempt(charging, scope, attempt, deadlineMs, claimed);
+    return await carryOutAttempt(charging, scope, attempt, deadlineMs, claimed);
   } catch (error) {
     try {
       await withTx(charging.database, scope, (tx) => releaseKey(tx, scope, use, epoch));

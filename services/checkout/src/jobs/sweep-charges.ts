@@ -1,8 +1,8 @@
 import { type Scope, withTx } from '@eligo/postgres';
 import type { Job } from '@eligo/service';
 import { abandonAttempt } from '../actions/abandon-attempt.ts';
-import { driveAttempt } from '../actions/drive-attempt.ts';
-import { drivePlan } from '../actions/drive-plan.ts';
+import { carryOutAttempt } from '../actions/carry-out-attempt.ts';
+import { carryOutPlan } from '../actions/carry-out-plan.ts';
 import { finishHold } from '../actions/finish-hold.ts';
 import { takeOverAttempt } from '../actions/take-over-attempt.ts';
 import type { Charging } from '../charging.ts';
@@ -78,7 +78,7 @@ async function resolveAttempt(charging: Charging, scope: Scope, id: string): Pro
   const attempt = await withTx(charging.database, scope, (tx) => takeOverAttempt(charging, tx, scope, id));
   if (attempt === undefined) return;
   await charging.failpoint('sweep.attempt_claimed');
-  await driveAttempt(charging, scope, attempt, performance.now() + charging.budgets.callMs);
+  await carryOutAttempt(charging, scope, attempt, performance.now() + charging.budgets.callMs);
 }
 
 async function abandon(charging: Charging, scope: Scope, id: string): Promise<void> {
@@ -100,7 +100,7 @@ async function resumeOperation(charging: Charging, scope: Scope, id: string): Pr
 async function resumePlan(charging: Charging, scope: Scope, sessionId: string): Promise<void> {
   const { leaseMs, callMs } = charging.budgets;
   const plan = await withTx(charging.database, scope, (tx) => claimPlan(tx, scope, sessionId, leaseMs));
-  if (plan !== undefined) await drivePlan(charging, scope, plan, performance.now() + callMs);
+  if (plan !== undefined) await carryOutPlan(charging, scope, plan, performance.now() + callMs);
 }
 
 // The second card did not come: the health card's hold is let go, and the session stays open.
@@ -112,5 +112,5 @@ async function releaseLapsed(charging: Charging, scope: Scope, sessionId: string
     if (live?.plan.state !== 'awaiting_second_card') return undefined;
     return savePlan(tx, scope, { ...live.plan, state: 'releasing', releaseAt: null }, leaseMs);
   });
-  if (plan !== undefined) await drivePlan(charging, scope, plan, performance.now() + callMs);
+  if (plan !== undefined) await carryOutPlan(charging, scope, plan, performance.now() + callMs);
 }

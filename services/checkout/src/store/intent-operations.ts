@@ -2,7 +2,7 @@ import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { type Cents, centsFromInt64 } from '@eligo/values';
 import { wakeSweepAfterCommit } from './charge-work.ts';
 
-/** What must still be done to an authorized intent at the processor; driven until it is done. */
+/** A pending capture or void of an authorized intent at the processor; retried until it is done. */
 export interface IntentOperation {
   readonly id: string;
   readonly paymentIntentId: string;

@@ -15,7 +15,7 @@ import { closeRefund, reserveRefund } from './reserve-refund.ts';
 type Held = RequestedRefund & { readonly checks?: number; readonly epoch?: number };
 
 /**
- * Takes a requested refund through checkout, whoever drives it: the request itself, a retry of it, or the sweeper. Throws the refusal, which
+ * Takes a requested refund through checkout, in the process of the request, of a retry or of the sweeper. Throws the refusal, which
  * is final and kept under the key; `lock_timeout`, after which nothing is left; or what made the outcome unknown, and then it is asked again.
  */
 export async function carryOutRequest(

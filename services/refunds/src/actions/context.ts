@@ -12,7 +12,7 @@ export interface Refunds {
   /** A call of this service's own on an account's behalf. */
   callFor(scope: Scope, features: readonly string[]): CallOptions;
   failpoint(name: Failpoint): Promise<void> | undefined;
-  /** Has this driven on now, without waiting for it. */
+  /** Starts this work now, without waiting for it. */
   wake(work: readonly DueWork[]): void;
   /** Told of what an operator should look at; never with a record's contents. */
   alert(fields: Readonly<Record<string, string | number>>, message: string): void;

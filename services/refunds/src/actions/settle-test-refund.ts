@@ -5,8 +5,8 @@ import type { Refund, RefundAttempt } from '../domain/refund.ts';
 import { attemptsOf } from '../store/refund-attempts.ts';
 import { findRefund, lockRefund } from '../store/refunds.ts';
 import { applyMove, moveOf } from './apply-facts.ts';
+import { carryOutAttempt } from './carry-out-attempt.ts';
 import type { Refunds } from './context.ts';
-import { driveAttempt } from './drive-attempt.ts';
 import { releaseItem } from './release-item.ts';
 
 /**
@@ -46,13 +46,13 @@ async function released(refunds: Refunds, scope: Scope, refundId: string): Promi
   throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
 }
 
-// The bank can only speak of what it was asked: attempts that are not there yet are driven on first.
+// The bank can only decide refunds that it has received, so this sends waiting attempts first.
 async function acceptedAttempts(refunds: Refunds, scope: Scope, refundId: string): Promise<RefundAttempt[]> {
   for (let look = 0; look < mostLooks; look++) {
     const attempts = (await attemptsOf(refunds.database, scope, refundId)).filter(({ status }) => status !== 'failed');
     const waiting = attempts.filter(({ processorRefundId }) => processorRefundId === null);
     if (waiting.length === 0) return attempts;
-    for (const { attemptId } of waiting) await driveAttempt(refunds, scope, attemptId);
+    for (const { attemptId } of waiting) await carryOutAttempt(refunds, scope, attemptId);
     if (look > 0) await new Promise((resolve) => setTimeout(resolve, pauseBetweenLooksMs));
   }
   throw new Failure('lock_timeout', { retryAfterSeconds: 1 });

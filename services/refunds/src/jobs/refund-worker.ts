@@ -4,7 +4,7 @@ import { type DuePlace, type DueWork, dueWork } from '../store/due-work.ts';
 /** What the worker needs. */
 export interface RefundWorkerOptions {
   readonly database: Database;
-  readonly drive: (work: DueWork) => Promise<void>;
+  readonly carryOut: (work: DueWork) => Promise<void>;
   readonly onError: (error: unknown, work: DueWork) => void;
   /** Steps under way at once (16): each waits for the processor or for checkout most of its time. */
   readonly atOnce?: number;
@@ -29,7 +29,7 @@ export class RefundWorker {
   }
 
   /**
-   * Finds what is due and drives it on, page by page and each row once, until there is no more, this was enough for one sweep, or it is told to
+   * Finds what is due and carries it out, page by page and each row once, until there is no more, this was enough for one sweep, or it is told to
    * stop. A page is begun when the one before is done, so that nothing piles up here; between two sweeps there is the job's pause.
    */
   async sweep(signal?: AbortSignal): Promise<void> {
@@ -76,7 +76,7 @@ export class RefundWorker {
 
   async #run(key: string, work: DueWork): Promise<void> {
     try {
-      await this.#options.drive(work);
+      await this.#options.carryOut(work);
     } catch (error) {
       this.#options.onError(error, work);
     }

@@ -7,7 +7,7 @@ import type { RefundWorker } from './refund-worker.ts';
 export function sweepRefunds(database: Database, worker: RefundWorker): Job {
   return {
     name: sweepRefundsJob,
-    // New work is driven on at once, and every pause wakes the sweep for its end; this finds what another process has left.
+    // New work starts at once, and every pause wakes the sweep when it ends; this poll finds work that another process left.
     everyMs: 15_000,
     async run(signal) {
       await worker.sweep(signal);

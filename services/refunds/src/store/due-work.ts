@@ -2,10 +2,10 @@ import { type Db, leaseFromNow, type Scope, scoped, type Tx, unscoped } from '@e
 import { wakeJobAfterCommit } from '@eligo/service';
 import type { Refund, RefundAttempt } from '../domain/refund.ts';
 
-/** The job that drives on what is due. Whoever puts something off wakes it for then. */
+/** The job that carries out due work. Code that postpones work wakes it for that time. */
 export const sweepRefundsJob = 'sweep-refunds';
 
-/** Something about a refund that is to be driven on. */
+/** A pending step of a refund. */
 export type DueWork =
   | { readonly kind: 'requested'; readonly scope: Scope; readonly refundId: string }
   | {
@@ -57,7 +57,7 @@ export async function countWorkInDoubt(db: Db, afterSeconds: number): Promise<nu
   return Number((await db.row(inDoubt, null, [afterSeconds]))?.work ?? 0n);
 }
 
-/** Puts off what is due and could not be driven on, the longer the more often; what was put off already, or is done, stays as it is. */
+/** Postpones due work that failed, with increasing backoff; work that is already postponed or done stays as it is. */
 export async function postponeWork(
   tx: Tx,
   work: DueWork,

@@ -1,16 +1,16 @@
 import { withTx } from '@eligo/postgres';
+import { carryOutAttempt, carryOutMadeAttempt } from '../actions/carry-out-attempt.ts';
 import type { Refunds } from '../actions/context.ts';
-import { driveAttempt, driveMadeAttempt } from '../actions/drive-attempt.ts';
-import { driveRequest } from '../actions/drive-request.ts';
 import { releaseItem } from '../actions/release-item.ts';
+import { resumeRequest } from '../actions/resume-request.ts';
 import { pauseAfterFailedLookMs, pausesWhileUnknownMs } from '../domain/pauses.ts';
 import { type DueWork, postponeWork } from '../store/due-work.ts';
 
 /**
- * Drives one thing a step on. Safe to be told twice, by two processes, and at any time. What fails in a way that nobody foresaw is put off,
- * the longer the more often, so that one bad row neither is tried every second nor stands before the others.
+ * Carries out one step of due work. Safe to call twice, in two processes, and at any time. Work that fails unexpectedly is postponed with increasing
+ * backoff, so that a bad row is neither tried every second nor blocks the others.
  */
-export async function drive(refunds: Refunds, work: DueWork): Promise<void> {
+export async function carryOutWork(refunds: Refunds, work: DueWork): Promise<void> {
   try {
     await step(refunds, work);
   } catch (error) {
@@ -23,11 +23,11 @@ export async function drive(refunds: Refunds, work: DueWork): Promise<void> {
 function step(refunds: Refunds, work: DueWork): Promise<void> {
   switch (work.kind) {
     case 'requested':
-      return driveRequest(refunds, work.scope, work.refundId);
+      return resumeRequest(refunds, work.scope, work.refundId);
     case 'attempt':
       return work.made === undefined
-        ? driveAttempt(refunds, work.scope, work.attemptId, work.epoch)
-        : driveMadeAttempt(refunds, work.scope, work.made);
+        ? carryOutAttempt(refunds, work.scope, work.attemptId, work.epoch)
+        : carryOutMadeAttempt(refunds, work.scope, work.made);
     case 'releasing':
       return releaseItem(refunds, work.scope, work.refundId, work.paymentIntentId);
   }

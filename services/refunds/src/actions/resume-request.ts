@@ -4,15 +4,15 @@ import { claimRequest } from '../store/requested-refunds.ts';
 import { carryOutRequest } from './carry-out-request.ts';
 import type { Refunds } from './context.ts';
 
-/** Carries out a request whose own process is gone, or that another service decided. A refusal ends it. */
-export async function driveRequest(refunds: Refunds, scope: Scope, refundId: string): Promise<void> {
+/** Carries out a request whose process died, or that another service decided. A refusal ends it. */
+export async function resumeRequest(refunds: Refunds, scope: Scope, refundId: string): Promise<void> {
   const { database, budgets } = refunds;
   const requested = await withTx(database, scope, (tx) => claimRequest(tx, scope, refundId, budgets.leaseMs));
   if (requested === undefined) return;
   try {
     await carryOutRequest(refunds, scope, requested, refunds.callFor(scope, requested.features));
   } catch (error) {
-    // Known, written down, and nobody waits for it.
+    // An expected refusal: it is stored, and no client waits for it.
     if (!(error instanceof Failure)) throw error;
     refunds.alert({ refundId, code: error.code }, 'Refund request was refused');
   }

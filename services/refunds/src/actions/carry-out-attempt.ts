@@ -9,10 +9,15 @@ import type { Refunds } from './context.ts';
 import { replaceAttempt, settleAccepted, settleFailed, settleNotNow, settleUnknown } from './settle-attempt.ts';
 
 /**
- * Drives one attempt a step on: asks the processor to give a card its part back, under the attempt's own key and with the same parameters each
- * time, or looks at what became of it. `epoch` is the claim of whoever made the attempt; without one it is claimed first.
+ * Carries out one step of an attempt: requests the refund of one card from the processor, under the attempt's own key and with the same parameters each
+ * time, or checks its outcome. `epoch` is the claim of the process that created the attempt; without one this claims the attempt first.
  */
-export async function driveAttempt(refunds: Refunds, scope: Scope, attemptId: string, epoch?: number): Promise<void> {
+export async function carryOutAttempt(
+  refunds: Refunds,
+  scope: Scope,
+  attemptId: string,
+  epoch?: number,
+): Promise<void> {
   const { database, budgets } = refunds;
   const attempt =
     epoch === undefined
@@ -29,13 +34,13 @@ export async function driveAttempt(refunds: Refunds, scope: Scope, attemptId: st
 }
 
 /**
- * The same for an attempt that this process has just written as sent, under a lease that outlives the call: writing it was the fence. An attempt
- * that has waited too long for its turn takes the fence again.
+ * The same for an attempt that this process has just stored as `sending`, under a lease that outlasts the call: storing it was the fence. An attempt
+ * that has waited too long for its turn passes the fence again.
  */
-export async function driveMadeAttempt(refunds: Refunds, scope: Scope, made: MadeAttempt): Promise<void> {
+export async function carryOutMadeAttempt(refunds: Refunds, scope: Scope, made: MadeAttempt): Promise<void> {
   const { attempt, refund, sendBefore } = made;
   const isFenced = performance.now() < sendBefore && !processorOf(refunds, scope).isDown();
-  if (!isFenced) return driveAttempt(refunds, scope, attempt.attemptId, attempt.epoch);
+  if (!isFenced) return carryOutAttempt(refunds, scope, attempt.attemptId, attempt.epoch);
   await sendFenced(refunds, scope, attempt, refund);
 }
 
@@ -49,7 +54,7 @@ async function send(refunds: Refunds, scope: Scope, attemptId: string, epoch: nu
   if (attempt !== undefined) await sendFenced(refunds, scope, attempt);
 }
 
-// `pending` is the refund as this process has made it pending, if it has.
+// `pending` is the refund as this process stored it when it became pending, if it did.
 async function sendFenced(refunds: Refunds, scope: Scope, attempt: RefundAttempt, pending?: Refund): Promise<void> {
   await refunds.failpoint('refund.after_fence');
   const outcome = await ask(refunds, scope, attempt);
@@ -74,7 +79,7 @@ async function sendFenced(refunds: Refunds, scope: Scope, attempt: RefundAttempt
   }
 }
 
-// The same bytes at every send: nothing that could change in between may be among them.
+// Every send has the same bytes, so it must not contain values that can change.
 function ask(refunds: Refunds, scope: Scope, attempt: RefundAttempt): Promise<RefundOutcome> {
   const { attemptId, refundId, processorIntentId, amountCents } = attempt;
   return processorOf(refunds, scope).createRefund(
@@ -84,8 +89,8 @@ function ask(refunds: Refunds, scope: Scope, attempt: RefundAttempt): Promise<Re
 }
 
 /**
- * Asks whether the processor has the refund, where its key can tell nothing more. When it has none, the attempt has failed if it was refused,
- * and is made anew under a new key if its key was used up or forgotten: no late request under the old one can do anything any more.
+ * Looks the refund up at the processor once its key is exhausted. If the processor has none, a refused attempt has failed. If the key was used up or
+ * forgotten, this creates a new attempt under a new key: a late request under the old key no longer has an effect.
  */
 async function lookUp(
   refunds: Refunds,
@@ -112,7 +117,7 @@ async function lookUp(
   }
 }
 
-// What the processor has may still move: it is pending, or the card's bank sends it back.
+// A refund at the processor can still change: it is pending, or the card's bank returns it.
 async function lookAgain(refunds: Refunds, scope: Scope, attempt: RefundAttempt): Promise<void> {
   const { processorRefundId } = attempt;
   if (processorRefundId === null) throw new Error('An accepted attempt has no processor refund id');

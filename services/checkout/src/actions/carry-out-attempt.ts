@@ -12,7 +12,7 @@ import type { ClaimedCharge } from './settle-confirmed.ts';
  * such a cancellation, and when another process has taken over. If this fails, the outcome of what it sent is unknown, and it releases the lease so
  * that a retry need not wait. The caller holds the lease.
  */
-export async function driveAttempt(
+export async function carryOutAttempt(
   charging: Charging,
   scope: Scope,
   attempt: ChargeAttempt,

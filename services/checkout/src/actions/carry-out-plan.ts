@@ -34,7 +34,7 @@ const waits = { firstMs: 1_000, mostMs: 30_000 };
  * Advances a shopper's payment until the session is paid, the payment is refused, or it has to wait. The stored rows alone decide each step.
  * The caller holds the plan's lease; if the plan is not finished, this releases the lease to the sweeper.
  */
-export async function drivePlan(
+export async function carryOutPlan(
   charging: Charging,
   scope: Scope,
   begun: PaymentPlan,
