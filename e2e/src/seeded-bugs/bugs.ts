@@ -23,7 +23,7 @@ const attempts = 'services/checkout/src/store/charge-attempts.ts';
 const migration = 'services/checkout/migrations/0010_charging.sql';
 const lockSession =
   "    const session = attempt.purpose === 'session' ? await lockSession(tx, scope, attempt.subjectId) : undefined;\n";
-const beginSettle = '  const settled = await withTx(charging.database, scope, async (tx) => {\n';
+const beginSettle = '  return withTx(charging.database, scope, async (tx) => {\n';
 
 // The text that is looked for is itself a template.
 const dollar = '$';
