@@ -42,7 +42,7 @@ export function gatewayDatabaseUrl(): string {
   return databaseUrlOf('gateway');
 }
 
-/** `<COMPONENT>_DATABASE_URL`; DATABASE_URL, for whoever may see all schemas; or the running stack's. */
+/** `<COMPONENT>_DATABASE_URL`; DATABASE_URL, for a role that may read all schemas; or the running stack's. */
 function databaseUrlOf(component: ComponentName): string {
   const given = process.env[`${component.toUpperCase()}_DATABASE_URL`] || process.env.DATABASE_URL;
   if (given) return given;

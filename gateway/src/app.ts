@@ -25,7 +25,7 @@ export interface AppParts {
 /** The HTTP application. Every answer is JSON, also every refusal; nothing internal is ever in one. */
 export function createApp(parts: AppParts): Koa {
   const app = new Koa();
-  // Koa would believe whoever sends X-Forwarded-For; where a client is counted is decided by trusted-proxies.ts.
+  // Koa would trust any client's X-Forwarded-For; trusted-proxies.ts decides the client's address.
   app.proxy = false;
   app.on('error', (error: unknown, context?: Context) => {
     const exchange = context?.state.exchange as Exchange | undefined;

@@ -1,7 +1,7 @@
 import type { Logger, Metrics } from '@eligo/service';
 import type { Observer } from './app.ts';
 
-/** Counts every request by route and status, and logs what nobody expected. Never what was sent. */
+/** Counts every request by route and status, and logs unexpected errors. Never logs request contents. */
 export function openObserver(metrics: Metrics, logger: Logger): Observer {
   const requests = metrics.histogram('http_request_seconds', 'HTTP requests by route and status', ['route', 'status']);
   const unexpected = metrics.counter(

@@ -4,7 +4,7 @@ import { checkReadiness, type Readiness, type ReadinessChecks } from '@eligo/ser
 import { newId } from '@eligo/values';
 import type { Peers } from './peers.ts';
 
-/** The page is public, so what it asks the peers is asked once a second at most, whoever looks. */
+/** The page is public, so it checks the peers at most once a second, however many clients ask. */
 const freshMs = 1_000;
 
 /** Whether everything that the gateway needs answers. */

@@ -80,7 +80,7 @@ function refuseTunnel(socket: Duplex): void {
 }
 
 function refuseByHand(socket: Duplex, status: string, failure: Failure): void {
-  // Whoever resets the connection now wants no answer.
+  // A client that resets the connection expects no answer.
   socket.on('error', () => socket.destroy());
   const body = JSON.stringify(failureAnswer(failure).body);
   const headers = [...jsonHeaders(newId('request'), Buffer.byteLength(body)), 'Connection', 'close'];

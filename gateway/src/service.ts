@@ -4,7 +4,7 @@ import type { ServiceComposition } from '@eligo/service';
 import { type GatewaySettings, readGatewaySettings } from './config.ts';
 import { buildGateway, type GatewayParts } from './gateway-parts.ts';
 
-/** The gateway as a component; whoever wants its port open starts it by `openGateway`. */
+/** The gateway as a component; `openGateway` also opens its public port. */
 export const gatewayService: ServiceComposition<GatewaySettings> = gatewayComposition(() => undefined);
 
 /** The composition, which tells what it was built into. */

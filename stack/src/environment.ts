@@ -36,7 +36,7 @@ const notInherited = new Set([
 ]);
 
 /**
- * The variables of one component: those of whoever starts the stack (log level, traces, limits, processors, failpoints),
+ * The variables of one component: those of the process that starts the stack (log level, traces, limits, processors, failpoints),
  * then the component's own. Each gets its own key, database role and NATS user, and nobody else's.
  */
 export function componentVariables(inherited: Variables, place: ComponentPlace, shared: SharedPlace): Variables {

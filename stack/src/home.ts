@@ -66,7 +66,7 @@ export function readJsonFile(path: string): unknown {
 
 const largestLogBytes = 32 * 1024 * 1024;
 
-/** The path of a log below the home; one that has grown large is put aside first, and only the last is kept. */
+/** The path of a log below the home; a large one is moved aside first, and only the last is kept. */
 export function logFile(home: Home, name: string): string {
   const path = join(home.logs, `${name}.log`);
   if (existsSync(path) && statSync(path).size > largestLogBytes) renameSync(path, `${path}.1`);

@@ -31,7 +31,7 @@ export interface StackOptions {
   readonly longestRestartDelayMs?: number;
   /** Gives up a start that is under way. */
   readonly signal?: AbortSignal;
-  /** Where what was started is kept, for whoever must end it before it is all up. */
+  /** Holds the started processes, for a caller that must stop them before startup is complete. */
   readonly processes?: Processes;
   /** Hears what happens, in a few words, and what goes wrong. */
   readonly onNews?: (text: string) => void;
@@ -46,7 +46,7 @@ export interface Stack {
   /** The gateway's address. */
   readonly url: string;
   readonly processor: { readonly url: string; readonly key: string };
-  /** Postgres as the superuser (or whoever DATABASE_URL names), and each component's own role. */
+  /** Postgres as the superuser (or the role in DATABASE_URL), and each component's own role. */
   readonly postgres: string;
   readonly databases: Readonly<Record<ComponentName, string>>;
   /** Whose the database's roles are; '' for the installation without a name. */

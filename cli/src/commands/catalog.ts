@@ -60,7 +60,7 @@ export const catalogCommands: readonly Command[] = [
       if (mode !== 'test' && mode !== 'live') throw new UsageError('--mode must be test or live');
       const thresholds = JSON.parse(await readFile(file, 'utf8')) as FoodPolicy['thresholds'];
       const scope = { accountId: needed('account'), testMode: mode === 'test' };
-      // The catalog knows no accounts: for one that is not there it would keep a policy that nobody is judged by.
+      // The catalog has no list of accounts: it would store an unused policy for an account that does not exist.
       const accounts = await withAccounts(listAccounts);
       if (!accounts.some((account) => account.account_id === scope.accountId)) throw new Error('No such account');
       const version = await withCatalog((database) => setFoodPolicy(database, scope, thresholds, new Date()));

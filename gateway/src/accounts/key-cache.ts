@@ -10,7 +10,7 @@ export interface ActiveKey extends FoundKey {
   readonly caller: CallerContext;
   /** The scopes as a set; undefined: all. */
   readonly allowed: ReadonlySet<string> | undefined;
-  /** By the process's own clock, which nobody sets back. */
+  /** By the process's monotonic clock. */
   readonly freshUntilMs: number;
 }
 
@@ -52,7 +52,7 @@ export class KeyCache {
     const asked = this.#asked.get(hash);
     if (asked !== undefined) return asked;
     const asking = this.#load(apiKey, hash).finally(() => {
-      // After a change meanwhile, whoever came later has asked anew.
+      // After a concurrent change, a later request has already looked the key up again.
       if (this.#asked.get(hash) === asking) this.#asked.delete(hash);
     });
     this.#asked.set(hash, asking);
@@ -67,7 +67,7 @@ export class KeyCache {
       // Whatever ends it, a refused LISTEN too, is followed by another.
       void session.closed.then(() => this.#listenAgain());
       await session.query(`listen ${channel}`);
-      // What changed before anybody listened was told to nobody.
+      // LISTEN misses changes from before it started.
       this.forget('');
     } catch (error) {
       this.#database.report(error, 'listening for key changes');

@@ -64,7 +64,7 @@ export function writeFailure(
   const list = [...extra];
   for (const [name, value] of Object.entries(headers)) list.push(name, value);
   if (status === 401) list.push('WWW-Authenticate', 'Bearer');
-  // Whoever is told to come again is told when.
+  // An answer that asks for a retry has Retry-After.
   const mayPass = status === 503 && failure.row.retry === 'same_request';
   if (mayPass && headers['Retry-After'] === undefined) list.push('Retry-After', '1');
   const text = JSON.stringify(body);

@@ -4,7 +4,7 @@ import { type HeaderList, streamHeaders, writeJson } from './write-answer.ts';
 
 /**
  * Writes an answer of unknown length, never faster than the client reads. A failure before the first piece is thrown and answered as such;
- * after it the connection is cut, so that nobody takes half a list for a whole one.
+ * after it the connection is cut, so that no client mistakes half a list for a whole one.
  */
 export async function writeStream(
   response: ServerResponse,

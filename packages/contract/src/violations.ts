@@ -3,7 +3,7 @@ import { idKindOf } from '@eligo/values';
 import type { z } from 'zod';
 import { locOf } from './screen.ts';
 
-/** At most this many entries, and no fault after them is looked at: whoever sends thousands learns enough from the first ones. */
+/** At most this many entries, and later faults are not examined: the first hundred are enough for a client. */
 const maxViolations = 50;
 
 /**

@@ -21,7 +21,7 @@ export interface EventConnection {
   /** Rises with each reconnect: what was known of the server before may no longer hold. */
   readonly incarnation: () => number;
   readonly isConnected: () => boolean;
-  /** Settles when the connection is closed for good; with an error when nobody asked for it, which is fatal to the process. */
+  /** Settles when the connection is closed for good; with an error if it was not closed on purpose, which is fatal to the process. */
   readonly closed: Promise<Error | undefined>;
   /** Sends what is pending and closes. */
   readonly close: () => Promise<void>;
@@ -96,7 +96,7 @@ export async function connectNats({
 async function drain(nats: NatsConnection, connected: boolean, logger: EventLogger): Promise<void> {
   if (nats.isClosed()) return;
   try {
-    // Without a server there is nobody to drain to.
+    // Without a server there is nothing to drain to.
     if (connected) await nats.drain();
     else await nats.close();
   } catch (error) {

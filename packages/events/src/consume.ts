@@ -25,8 +25,8 @@ export interface RunningConsumer {
 }
 
 /**
- * Takes events from durable pull consumers and deals with each once: note in the inbox and effect in one transaction, then the
- * acknowledgement. What fails is delivered again later; after twenty failures it becomes a dead letter, which is dealt with again when an
+ * Takes events from durable pull consumers and handles each once: inbox entry and effect in one transaction, then the
+ * acknowledgement. A failed event is redelivered later; after twenty failures it becomes a dead letter, which is handled again when an
  * operator asks for it. Waits for streams that do not exist yet, and begins again when its durable is recreated under it.
  */
 export function consume(options: ConsumeOptions): RunningConsumer {

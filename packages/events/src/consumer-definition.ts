@@ -16,7 +16,7 @@ export interface ConsumerDefinition {
   readonly consumer: string;
   readonly subscriptions: readonly Subscription[];
   readonly handle: HandleEvent;
-  /** Accounts whose events are dealt with at once in this process (8); those of one account and mode always in their order. */
+  /** Accounts whose events are handled concurrently in this process (8); events of one account and mode are always handled in order. */
   readonly concurrency?: number;
   /**
    * Handles several events of one account and mode in one transaction, in place of `handle` for each: for a consumer whose effect is one statement
@@ -31,11 +31,11 @@ export interface ConsumeOptions extends ConsumerDefinition {
   readonly connection: EventConnection;
   readonly service: string;
   readonly logger: EventLogger;
-  /** Failures after which an event is put aside (20). Failures of the database do not count. */
+  /** Failures after which an event becomes a dead letter (20). Database failures do not count. */
   readonly maxDeliveries?: number;
   /** The pause before an event that failed is delivered again, by the number of its deliveries. */
   readonly retryDelayMs?: (deliveries: number) => number;
-  /** How often it is looked for dead letters that are to be dealt with again, unless a request wakes it (30,000 ms). */
+  /** How often to poll for dead letters to redrive, unless a request wakes it (30,000 ms). */
   readonly redrivePollMs?: number;
   /** Runs around each handling: gives it the event's request id and trace. */
   readonly around?: (

@@ -15,9 +15,9 @@ export interface DeadLetter {
   readonly error: string;
   readonly deliveries: number;
   readonly createdAt: Date;
-  /** When it was asked to be dealt with again; null while nobody has, and after that has failed. */
+  /** When its redrive was requested; null without a request, and after a redrive failed. */
   readonly redriveAt: Date | null;
-  /** How often it was dealt with again, and failed. */
+  /** How many redrives failed. */
   readonly redrives: number;
 }
 
@@ -75,7 +75,7 @@ export async function requestedRedrives(database: Database, consumer: string, li
 
 /**
  * Gives a dead letter to its consumer's handler once more and, when that succeeds, removes it: handler, inbox and letter in one transaction, so
- * that it takes effect once, whoever else tries. Returns whether there was such a letter.
+ * that it takes effect once, even if other processes try. Returns whether the dead letter existed.
  */
 export async function redrive(
   database: Database,
@@ -92,7 +92,7 @@ export async function redrive(
   return true;
 }
 
-/** Writes down that a dead letter was dealt with again and failed; it waits until somebody asks anew. */
+/** Records a failed redrive; the dead letter waits for the next request. */
 export async function noteFailedRedrive(
   database: Database,
   consumer: string,

@@ -11,14 +11,14 @@ import { isTransientFailure } from './transient-failure.ts';
 /** What has become of the deliveries so far. */
 export interface DeliveryCounts {
   readonly handled: number;
-  /** Delivered again after they had been dealt with. */
+  /** Redelivered after they had been handled. */
   readonly repeated: number;
   readonly failed: number;
   readonly deadLettered: number;
 }
 
 /**
- * Works off deliveries. Those of one account and mode are dealt with in their order, and as many as have come meanwhile in one transaction: a
+ * Handles deliveries. Those of one account and mode are handled in order, and all that have arrived meanwhile in one transaction: a
  * commit costs more than the effect of an event. Several accounts are worked on at once.
  */
 export class Deliveries {
@@ -82,7 +82,7 @@ export class Deliveries {
     }
   }
 
-  // What has failed before is dealt with alone, so that it does not take others with it.
+  // An event that failed before is handled alone, so that it does not fail others.
   #takeBatch(lane: string): Delivery[] {
     const batch: Delivery[] = [];
     for (const delivery of this.#waiting) {
@@ -109,7 +109,7 @@ export class Deliveries {
         for (const delivery of batch) await this.#fail(delivery, error);
         return;
       }
-      // One of them is at fault: each is dealt with on its own.
+      // One of them fails: handle each on its own.
       for (const delivery of batch) await this.#dealWith([delivery]);
     }
   }

@@ -18,7 +18,7 @@ export class FailureCounter {
     return failures;
   }
 
-  /** Forgets an event that was handled or put aside. */
+  /** Forgets an event that was handled or dead-lettered. */
   forget(eventId: string): void {
     this.#failures.delete(eventId);
   }

@@ -8,7 +8,7 @@ export type HandleEvent = (tx: Tx, event: Event) => Promise<void>;
 /** The same for events of one account and mode, in their order. */
 export type HandleEvents = (tx: Tx, events: readonly Event[]) => Promise<void>;
 
-/** Deals with an event once, however often it is delivered: the note in the inbox and the effect commit together. False: it was done before. */
+/** Handles an event once, however often it is delivered: the inbox entry and the effect commit together. Returns false if it was handled before. */
 export async function handleOnce(
   database: Database,
   consumer: string,
@@ -47,7 +47,7 @@ export function eachOf(handle: HandleEvent): HandleEvents {
   };
 }
 
-/** Notes that a consumer deals with these events in this transaction; gives those that have not been dealt with. */
+/** Records that a consumer handles these events in this transaction; returns those that were not handled before. */
 export async function noteInInbox(tx: Tx, consumer: string, eventIds: readonly string[]): Promise<Set<string>> {
   return new Set((await tx.rows(note, null, [consumer, eventIds])).map(({ event_id }) => event_id));
 }

@@ -24,7 +24,7 @@ export interface MissingEvent {
 }
 
 /**
- * Events that were committed and that a consumer has neither dealt with nor put aside: none, unless something has gone wrong that the
+ * Committed events that a consumer has neither handled nor dead-lettered: none, unless something has gone wrong that the
  * detector does not know. Services cannot ask this, since none reads another's schema; an operator's command does.
  */
 export async function missingEvents(query: MissingQuery): Promise<MissingEvent[]> {

@@ -29,7 +29,7 @@ export function outboxValues(events: readonly NewEvent[]): unknown[] {
   return [eventIds, aggregateIds, positions, types, starts, lengths, payloads];
 }
 
-/** Wakes the relay once this transaction has committed; for whoever appends by `outboxInsert`. */
+/** Wakes the relay once this transaction has committed; for code that appends with `outboxInsert`. */
 export function wakeRelayAfterCommit(tx: Tx): void {
   afterCommit(tx, () => wakeRelay(tx.database));
 }

@@ -50,7 +50,7 @@ async function publish(
   try {
     const ack = await connection.jetstream.publish(subjectOf(service, row.test_mode, row.type), encodedEvent(row), {
       msgID: row.event_id,
-      // A stream that is missing is then an error, and not a message that nobody keeps.
+      // A missing stream is then an error, and not a lost message.
       expect: { streamName: streamOf(service) },
       timeout: 5_000,
     });

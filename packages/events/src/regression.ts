@@ -25,9 +25,9 @@ export interface RegressionDetector {
 
 /**
  * A JetStream directory may come back older than what was acknowledged from it (the server syncs every two minutes, and disks are restored).
- * Its consumers' positions may then lie beyond its end, and what is published next is given to nobody, without an error. The signs are: the
+ * Its consumers' positions may then lie beyond its end, and the next events are silently delivered to no consumer. The signs are: the
  * stream is missing, was created at another time, or ends before the last place that the outbox knows; or, when events were published before
- * anyone looked, a place that was taken before. The remedy: the durable consumers whose positions are lost begin anew where the stream was
+ * the next inspection, a position that was taken before. The remedy: the affected durable consumers are recreated where the stream was
  * cut, and everything that may be lost is published again, by a repair.
  */
 export function regressionDetector(

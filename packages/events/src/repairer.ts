@@ -18,7 +18,7 @@ export interface RepairerOptions {
 
 /**
  * Works off the repair of the stream that is under way, a slice of the outbox at a time, so that the relay publishes new events in between. How
- * far it has come stands in the database: whoever leads after a crash goes on from there.
+ * far it has come is stored in the database: the leader after a crash continues from there.
  */
 export class Repairer {
   readonly #options: RepairerOptions;

@@ -11,7 +11,7 @@ export interface Repair {
   readonly how: string;
   /** The last place of the stream that was taken for kept; -1 when nothing was. */
   readonly keptSeq: number;
-  /** Consumers that were created anew. */
+  /** Consumers that were recreated. */
   readonly consumers: number;
   /** Events published again so far. */
   readonly events: number;

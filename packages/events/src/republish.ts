@@ -2,7 +2,7 @@ import { type Database, unscoped, withTx } from '@eligo/postgres';
 import { wakeRelay } from './wake.ts';
 
 /**
- * Has events published again that the outbox still holds: every consumer is given them once more, and those that have dealt with them drop the
+ * Republishes events that the outbox still holds: every consumer receives them again, and those that have handled them drop the
  * repetition. What may have been published within the last minutes is left out: the server would take it for a duplicate. What is not published
  * yet is on its way and counts as asked for. Returns what was asked for, and what has to wait; what is in neither is not there any more.
  */

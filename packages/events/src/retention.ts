@@ -1,6 +1,6 @@
 import { type Database, unscoped } from '@eligo/postgres';
 
-/** For how many days events are kept after they were published, and their ids after they were dealt with. */
+/** How many days events are kept after publishing, and their ids after handling. */
 export interface Retention {
   /** At least 7; 14 by default. It bounds how old a JetStream directory may come back. */
   readonly outboxDays?: number;

@@ -27,7 +27,7 @@ export function streamSettings(service: string, { replicas = 1 }: StreamOptions 
     storage: StorageType.File,
     discard: DiscardPolicy.Old,
     max_age: nanos(STREAM_DAYS * 86_400_000),
-    // Age alone ends an event: a stream that was full would drop what nobody has had yet.
+    // Only age removes an event: a full stream would drop undelivered events.
     max_bytes: -1,
     max_msgs: -1,
     duplicate_window: nanos(120_000),

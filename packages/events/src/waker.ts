@@ -1,4 +1,4 @@
-/** Waits for a time or until woken, whichever comes first. A wake while nobody waits ends the next wait at once. */
+/** Waits for a time or until woken, whichever comes first. A wake without a waiter ends the next wait at once. */
 export class Waker {
   #woken = false;
   #end: (() => void) | undefined;
@@ -8,7 +8,7 @@ export class Waker {
     this.#end?.();
   }
 
-  /** Forgets a wake that nobody has waited for: what it told of is looked at now. */
+  /** Clears a pending wake, because the caller is about to look anyway. */
   reset(): void {
     this.#woken = false;
   }

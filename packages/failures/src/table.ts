@@ -13,7 +13,7 @@ export interface FailureRow {
   readonly retry: RetryAdvice;
   /** The public text; never internal. */
   readonly detail: string;
-  /** What whoever reads the error can do about it, in plain words. */
+  /** What the client can do about the error, in plain words. */
   readonly remedy: string;
 }
 

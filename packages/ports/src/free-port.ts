@@ -16,7 +16,7 @@ export interface PortRange {
 }
 
 /**
- * Ports on which nobody listens, all different. They are reserved as long as this process lives: whoever else looks for
+ * Distinct free ports. They are reserved as long as this process lives: another process that looks for
  * ports by this function, in any process, passes them over, also while what was to listen there is being started again.
  * A reservation is the UDP port of the same number, which nothing here uses and which the system takes back by itself.
  */
@@ -34,14 +34,14 @@ export async function freePorts(count: number, host = '127.0.0.1', range = looke
   return found;
 }
 
-/** One port on which nobody listens, reserved as long as this process lives. */
+/** One free port, reserved as long as this process lives. */
 export async function freePort(host?: string): Promise<number> {
   const [port] = await freePorts(1, host);
   if (port === undefined) throw new Error('No free port');
   return port;
 }
 
-/** Whether nobody listens on a port. */
+/** Whether a port is free. */
 export function isFree(port: number, host = '127.0.0.1'): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();

@@ -53,7 +53,7 @@ export class Database implements Db {
       max: options.max ?? 10,
       connectionTimeoutMillis: options.connectionWaitMs ?? 2_000,
       idleTimeoutMillis: 60_000,
-      // The plans and the memory of a connection are given back once an hour.
+      // A connection is replaced once an hour, to free its plans and memory.
       maxLifetimeSeconds: 3_600,
     });
     // Without a listener a dropped idle connection would end the process.

@@ -46,7 +46,7 @@ export function sqlState(error: unknown): string | undefined {
 }
 
 /**
- * What the caller is told of an error that is nobody's fault: a lock that was not had in time and a deadlock are `lock_timeout`, a statement
+ * The failure for a transient database error: a lock timeout and a deadlock are `lock_timeout`, a statement
  * that took too long and a server that cannot be reached are `service_unavailable`, both 503 and worth the same request again. Everything
  * else stays as it is.
  */

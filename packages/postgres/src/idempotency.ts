@@ -38,7 +38,7 @@ export type Claim =
       readonly epoch: number;
       /** What an earlier holder of the key began. */
       readonly attemptId: string | undefined;
-      /** Nobody used the key before, so it names the attempt that the claim named. */
+      /** The key is new, so it refers to the attempt of the claim. */
       readonly isNew: boolean;
     }
   | { readonly outcome: 'finished'; readonly answer: StoredAnswer; readonly attemptId: string | undefined }
@@ -104,7 +104,7 @@ export async function findKey(db: Db, scope: Scope, use: KeyUse): Promise<Claim 
   return held && standingOf(held, use);
 }
 
-// In the order in which a key is judged: in use, another request, the stored answer (decisions 7). Undefined when nobody works under it any more.
+// In the order in which a key is judged: in use, another request, the stored answer (decisions 7). Undefined when no process works under the key.
 function standingOf(held: KeyRow, { requestHash: hash }: KeyUse): Claim | undefined {
   const { status, body } = held;
   const finished = status !== null && body !== null;
@@ -119,12 +119,12 @@ export async function linkAttempt(tx: Tx, scope: Scope, use: KeyUse, attemptId: 
   await tx.execute(linkKey, scope, [endpointOf(use), use.key, attemptId]);
 }
 
-/** Takes an abandoned attempt from the key that began it, so that the key's next use begins anew. */
+/** Unlinks an abandoned attempt from the key that began it, so that the key's next use starts a new attempt. */
 export async function unlinkAttempt(tx: Tx, scope: Scope, attemptId: string): Promise<void> {
   await tx.execute(unlinkKeys, scope, [attemptId]);
 }
 
-/** The same for an attempt that was sent and certainly charged nothing: whoever had sent it under this key has ended, so the key is free at once. */
+/** The same for an attempt that was sent and certainly charged nothing: its sender has finished, so the key is free at once. */
 export async function releaseKeyOfAttempt(tx: Tx, scope: Scope, attemptId: string): Promise<void> {
   await tx.execute(releaseByAttempt, scope, [attemptId]);
 }
@@ -134,7 +134,7 @@ export async function finishKey(tx: Tx, scope: Scope, use: KeyUse, answer: Store
   return (await tx.execute(finishByKey, scope, [endpointOf(use), use.key, answer.status, answer.body])) === 1;
 }
 
-/** The same for whoever knows only what was begun, as a sweeper does. */
+/** The same for a caller that knows only the attempt, such as a sweeper. */
 export async function finishKeyOfAttempt(
   tx: Tx,
   scope: Scope,

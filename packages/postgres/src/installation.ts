@@ -3,7 +3,7 @@ import { sqlState } from './errors.ts';
 import { roleNames } from './role-names.ts';
 import { roleUrl } from './role-url.ts';
 
-/** Which installation of Eligo whoever sets a database up is. */
+/** The installation of Eligo that sets a database up. */
 export interface InstallationClaim {
   /** The name that the database's installation must have: ELIGO_INSTALLATION. Without one it is what the database says. */
   readonly installation?: string | undefined;

@@ -23,7 +23,7 @@ export type MigrationRule =
   | 'heavy-lock';
 
 /**
- * The findings of one migration. Tables that the file itself creates hold no rows and serve nobody, so anything may be done to them. Nothing
+ * The findings of one migration. Tables that the file itself creates are empty and unused, so anything may be done to them. Nothing
  * is dropped or renamed unless the header declares the contract phase: the release before this one, which still runs, must not read it.
  */
 export function lintMigration(migration: Migration): MigrationFinding[] {

@@ -8,7 +8,7 @@ import { splitStatements } from './sql-text.ts';
  * roles too, which have other names in an installation that has a name.
  */
 export interface MigrateOptions {
-  /** A connection as the schema's owner, or as whoever may `set role` to it. */
+  /** A connection as the schema's owner, or as a role that may `set role` to it. */
   readonly url: string;
   readonly schema: string;
   /** The service's own role: it may read and write the tables that the files make, unless they revoke it. */
@@ -57,7 +57,7 @@ export async function migrate(options: MigrateOptions): Promise<MigrateResult> {
     const known = new Set(migrations.map(({ id }) => id));
     return { applied: pending.map(({ id }) => id), ahead: [...history.keys()].filter((id) => !known.has(id)) };
   } finally {
-    // Closing the session also gives back the advisory lock.
+    // Closing the session also releases the advisory lock.
     await client.end();
   }
 }

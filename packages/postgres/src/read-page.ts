@@ -2,7 +2,7 @@ import type { Db } from './db.ts';
 import { cursorOf, listQuery, type Page, type PageSource, readWithCursor } from './page-query.ts';
 import type { Scope } from './scope.ts';
 
-/** Reads one page by keyset, newest first, and whether there are more rows in its direction. A cursor of nobody's is a 422 at its place. */
+/** Reads one page by keyset, newest first, and whether there are more rows in its direction. An unknown cursor is a 422 at its place. */
 export async function readPage<Row extends object>(
   db: Db,
   scope: Scope,

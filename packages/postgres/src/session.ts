@@ -5,7 +5,7 @@ import { translateError } from './errors.ts';
 /** A connection of its own, outside the pool: for what belongs to a session, that is LISTEN and session advisory locks. */
 export interface Session {
   query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>;
-  /** Settles when the connection is gone, whoever closed it. */
+  /** Settles when the connection is closed by either side. */
   readonly closed: Promise<void>;
   close(): Promise<void>;
 }

@@ -188,7 +188,7 @@ class Connection {
   #read(piece: Buffer): void {
     const exchange = this.#exchange;
     const answer = exchange === undefined ? undefined : this.#parse(piece);
-    // Bytes that nobody asked for, or that are no answer.
+    // Unexpected bytes, or bytes that are not a response.
     if (exchange === undefined || answer === 'malformed') {
       this.fail('connection');
       return;

@@ -26,7 +26,7 @@ export interface ProcessorOptions {
   readonly beforeCall?: () => void;
   /** Told of every call: for latency and outcome metrics. */
   readonly onCall?: (observation: CallObservation) => void;
-  /** Told when a processor is found to be down, or back. */
+  /** Called when a processor's circuit breaker opens or closes. */
   readonly onBreaker?: (change: { processor: 'sandbox' | 'stripe'; open: boolean }) => void;
   /** Total time of a call that brings no budget of its own. */
   readonly timeoutMs?: number;
@@ -166,5 +166,5 @@ async function isAlive(stripe: Stripe): Promise<boolean> {
 }
 
 function noop(): void {
-  // Nobody asked to be told.
+  // No callback was given.
 }

@@ -1,7 +1,7 @@
 import type { Cents } from '@eligo/values';
 
 /**
- * Why nobody knows what became of a call:
+ * Why the outcome of a call is unknown:
  * `timeout` (no complete answer within its time), `connection` (refused, reset or broken off), `server_error` (5xx),
  * `in_progress` (409: another request with this key is running), `rate_limited` (a 429 that the processor has stored under the key and
  * replays), `unreadable` (not what was expected),
@@ -17,7 +17,7 @@ export type UnknownReason =
   | 'breaker_open'
   | 'aborted';
 
-/** Nobody knows whether it was carried out. Never to be taken for a failure: read the record, or repeat under the same key. */
+/** The outcome is unknown. Never treat it as a failure: read the record, or retry with the same key. */
 export interface Unknown {
   readonly kind: 'unknown';
   readonly reason: UnknownReason;

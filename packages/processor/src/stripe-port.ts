@@ -121,7 +121,7 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
         (request) =>
           stripe.paymentIntents.capture(
             id,
-            // `final_capture=true` is Stripe's default, and is refused where several captures are not to be had.
+            // `final_capture=true` is Stripe's default, and is refused where multicapture is not available.
             given<Stripe.PaymentIntentCaptureParams>({
               amount_to_capture: input.amountCents,
               final_capture: input.finalCapture ? undefined : false,

@@ -10,7 +10,7 @@ export interface Admission {
   readonly caller: CallerContext;
 }
 
-/** Establishes who calls from what was presented, and refuses whoever the method's policy does not name. */
+/** Authenticates the caller by its credentials, and refuses callers that the method's policy does not name. */
 export function admit(policy: MethodPolicy, metadata: CallMetadata, identity: Identity): Admission {
   const from = identity.verifyCredential(metadata['eligo-credential']);
   if (!policy.callers.has(from)) {

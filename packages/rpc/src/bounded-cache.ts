@@ -1,4 +1,4 @@
-/** A map that holds at most `limit` entries and forgets the one that was used least recently. Entries past their expiry are not given back. */
+/** A map that holds at most `limit` entries and forgets the one that was used least recently. Expired entries are not returned. */
 export class BoundedCache<Value> {
   readonly #limit: number;
   readonly #entries = new Map<string, { value: Value; expiresAt: number }>();

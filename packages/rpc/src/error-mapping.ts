@@ -9,7 +9,7 @@ export function toWireError(error: unknown): ConnectError {
   return new ConnectError('', Code.Internal);
 }
 
-/** Whether an error is one that nobody expected and somebody should look at. */
+/** Whether an error is unexpected and needs attention. */
 export function isUnexpected(error: unknown): boolean {
   if (error instanceof Failure) return error.code === 'internal';
   return !(error instanceof ConnectError && isOfTheCall(error));

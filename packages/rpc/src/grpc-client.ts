@@ -131,7 +131,7 @@ async function* readStream<I extends DescMessage, O extends DescMessage>(
     metadataOf(header),
     { deadline: deadlineOf(timeoutMs) },
   );
-  // A cancelled call reports its end even when nobody reads it any more.
+  // A canceled call reports its end even when its reader is gone.
   call.on('error', nothing);
   const stopListening =
     parent &&
@@ -178,7 +178,7 @@ function deadlineOf(timeoutMs: number | undefined): number {
   return Date.now() + (timeoutMs ?? defaultTimeoutMs);
 }
 
-// grpc-js resolves names anew only for its own dns scheme, which a bare host:port gets.
+// grpc-js re-resolves names only for its own dns scheme, which a bare host:port gets.
 function targetOf(address: string): string {
   return address.replace(/^http:\/\//, '').replace(/\/$/, '');
 }

@@ -13,7 +13,7 @@ export interface ServerObserver {
   started?(method: DescMethod): void;
   /** `code` is undefined when the call was answered. */
   finished?(method: DescMethod, call: { from: string; code: Code | undefined; durationMs: number }): void;
-  /** An error that nobody expected; it left the component without its text. */
+  /** An unexpected error; it left the component without its text. */
   unexpected?(error: unknown, call: { method: DescMethod; requestId: string; from: string }): void;
 }
 
@@ -68,7 +68,7 @@ export class ServedCall {
     if (!this.#closed) this.#close(undefined);
   }
 
-  /** The call failed: gives back what may leave the component. What fails after the end is told, and changes nothing. */
+  /** The call failed: returns the error that may leave the component. A failure after the end is reported and changes nothing. */
   fail(error: unknown): ConnectError {
     const wire = this.#call === undefined && error instanceof ConnectError ? error : toWireError(error);
     if (isUnexpected(error) && wire !== error && !this.#isItsOwnAbort(error)) {

@@ -85,7 +85,7 @@ export class ServedStream<Out> implements AsyncIterator<Out, undefined> {
     void this.#cleanUp();
   }
 
-  // A generator that still awaits something runs its `finally` only after that, so nobody waits for it here but `return`.
+  // A generator that still awaits something runs its `finally` only after that, so only `return` waits for it here.
   async #cleanUp(): Promise<void> {
     const answers = this.#answers;
     this.#answers = undefined;

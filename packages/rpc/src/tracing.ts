@@ -17,7 +17,7 @@ export type { Tracer } from '@opentelemetry/api';
 export interface OpenSpan {
   readonly span: Span;
   readonly context: Context;
-  /** W3C trace context, for whoever is called under the span. */
+  /** W3C trace context, for calls made under the span. */
   readonly traceparent: string;
 }
 

@@ -12,7 +12,7 @@ const longestBody = 1_024;
 const actions: readonly FailpointAction[] = ['kill', 'error', 'pause'];
 
 /**
- * `GET /failpoints` lists them, `PUT /failpoints/<name>` with `{action, skip}` arms one, `DELETE` disarms it and lets go whoever waits there,
+ * `GET /failpoints` lists them, `PUT /failpoints/<name>` with `{action, skip}` arms one, `DELETE` disarms it and releases its waiters,
  * `GET /failpoints/<name>/reached` answers once a step is held there.
  */
 export async function answerFailpoints(

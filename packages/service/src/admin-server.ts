@@ -13,7 +13,7 @@ export interface AdminOptions {
   readonly port: number;
   readonly ready: () => Promise<Readiness>;
   readonly metrics: Metrics;
-  /** Serves its methods as Connect/JSON to whoever holds the operator's token; a component without methods leaves it out. */
+  /** Serves its methods as Connect/JSON to callers with the operator's token; a component without methods leaves it out. */
   readonly server?: RpcServer | undefined;
   readonly operatorToken?: string | undefined;
   /** Whether `/failpoints` is there. */

@@ -50,7 +50,7 @@ export interface Service {
   /** Opens its ports and starts its relay, consumers and jobs. */
   start(): Promise<ServicePorts>;
   ready(): Promise<Readiness>;
-  /** Is not ready from now on, and goes on with everything: the first step of stopping, for whoever has others to take before `stop`. */
+  /** Becomes not ready and continues to work: the first step of a shutdown, for callers that take other steps before `stop`. */
   leave(): void;
   /** Stops in order, each step for a bounded time. */
   stop(): Promise<void>;
@@ -155,7 +155,7 @@ function openOwnDatabase(name: string, settings: ServiceSettings, logger: Logger
   });
 }
 
-// Published events and ids of events that were dealt with are kept for weeks, not for ever.
+// Published events and ids of handled events are kept for weeks, not forever.
 function pruneJob(database: Database): Job {
   return {
     name: 'prune_events',

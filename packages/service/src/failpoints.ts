@@ -26,7 +26,7 @@ interface Failpoint {
   readonly watching: Set<() => void>;
 }
 
-/** A pause that nobody releases ends by itself: longer than any call, shorter than a test's patience. */
+/** A pause that is never released ends after this: longer than any call, shorter than a test's timeout. */
 const longestPauseMs = 60_000;
 
 const declared = new Map<string, Failpoint>();
@@ -60,20 +60,20 @@ export function turnFailpointsOn(armed?: string): void {
   armFailpoint(name, { action: 'kill', skip: Number.parseInt(skip, 10) || 0 });
 }
 
-/** Turns failpoints off, disarms them all and lets go whoever waits. */
+/** Turns failpoints off, disarms them all and releases their waiters. */
 export function turnFailpointsOff(): void {
   for (const name of declared.keys()) releaseFailpoint(name);
   on = false;
   armedAtStart = undefined;
 }
 
-/** Arms a failpoint for one firing, after `skip` passes. Throws for a name that nobody declared. */
+/** Arms a failpoint for one firing, after `skip` passes. Throws for an undeclared name. */
 export function armFailpoint(name: string, arming: { action: FailpointAction; skip?: number }): void {
   if (!on) throw new Error('Failpoints are off');
   find(name).armed = { action: arming.action, skip: arming.skip ?? 0 };
 }
 
-/** Disarms a failpoint and lets go whoever waits there. */
+/** Disarms a failpoint and releases its waiters. */
 export function releaseFailpoint(name: string): void {
   const point = find(name);
   point.armed = undefined;

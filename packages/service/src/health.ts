@@ -7,7 +7,7 @@ export interface Readiness {
   readonly checks: Readonly<Record<string, 'ok' | 'failed'>>;
 }
 
-/** A check that has not answered by then has failed: whoever probes waits only seconds. */
+/** A check that has not answered by then has failed: probes wait only seconds. */
 const checkTimeoutMs = 1_500;
 
 /** Runs all the checks at once. */
@@ -21,7 +21,7 @@ export async function checkReadiness(checks: ReadinessChecks): Promise<Readiness
   };
 }
 
-/** Rejects when `work` takes longer than `ms`. What it does afterwards is nobody's concern any more. */
+/** Rejects when `work` takes longer than `ms`. Its later outcome is ignored. */
 export async function within<Result>(ms: number, work: () => Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

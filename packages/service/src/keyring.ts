@@ -6,7 +6,7 @@ export interface Keyring {
   seal(plaintext: string, associatedData: string): string;
   /** Opens what was sealed for the same place. Throws when it was changed, moved, or sealed under a key that is not on the ring. */
   open(sealed: string, associatedData: string): string;
-  /** Whether a value is sealed under another key than the first, and should be sealed anew. */
+  /** Whether a value is sealed under another key than the first, and should be resealed. */
   isStale(sealed: string): boolean;
 }
 

@@ -47,7 +47,7 @@ export async function runProcess(
     collectStartGarbage();
   } catch (error) {
     if (!(error instanceof EnvironmentProblems)) return fatal(error);
-    // For whoever starts it, not for a log: names of variables and what is wrong with them, never values.
+    // For the operator who starts it, not for a log: names of variables and their problems, never values.
     process.stderr.write(`${error.message}\n`);
     process.exit(1);
   }

@@ -17,7 +17,7 @@ export interface ServiceSettings {
   readonly operatorToken: string | undefined;
   readonly failpoints: boolean;
   readonly armedFailpoint: string | undefined;
-  /** Undefined only while the environment has problems, and then nobody gets to see the settings. */
+  /** Undefined only if the environment has problems, and then no code receives the settings. */
   readonly identity: Identity | undefined;
   readonly keyring: Keyring | undefined;
 }

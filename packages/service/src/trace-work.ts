@@ -2,7 +2,7 @@ import { contextOfTraceparent, currentRequest, newRequestId, traceparentOf, with
 import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Tracing } from './tracing.ts';
 
-/** What the work answers: a request from outside, an event, or nobody. */
+/** What the work serves: an external request, an event, or nothing. */
 export type WorkKind = keyof typeof spanKinds;
 
 const spanKinds = { server: SpanKind.SERVER, consumer: SpanKind.CONSUMER, internal: SpanKind.INTERNAL } as const;

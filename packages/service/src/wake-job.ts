@@ -14,5 +14,5 @@ export function wakeJobsOf(database: Database, jobs: RunningJobs): void {
   jobsByDatabase.set(database, jobs);
 }
 
-// A test of an action has a database and no jobs: nobody is woken.
+// A test of an action has a database but no jobs to wake.
 const jobsByDatabase = new WeakMap<Database, RunningJobs>();

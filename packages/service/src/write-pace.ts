@@ -119,7 +119,7 @@ export class WritePace {
       }
       const next = own.shift();
       this.#waiting.delete(accountId);
-      // Whoever had its turn is asked last.
+      // An account that had its turn goes last.
       if (own.length > 0) this.#waiting.set(accountId, own);
       if (next === undefined) continue;
       this.#count -= 1;
@@ -156,7 +156,7 @@ export function nextPace(perSecond: number, admittedPerSecond: number, progress:
   }
   if (!isHeldBack) return perSecond;
   const faster = perSecond * 1.1 + 1;
-  // Nobody comes that often any more.
+  // Arrivals are no longer that frequent.
   return faster > 3 * admittedPerSecond + slowestPerSecond ? Number.POSITIVE_INFINITY : faster;
 }
 
@@ -187,6 +187,6 @@ const lookMs = 200;
 const fewestWrites = 10;
 // Of the nine seconds that a charge may take, the queue for a card and the processor need eight.
 const longestWaitMs = 1_000;
-// Whoever sends no more than this at once waits for less than the longest wait, and is never refused.
+// An account that sends no more than this at once waits for less than the longest wait, and is never refused.
 const slowestPerSecond = 20;
 const mostMissedMs = 50;

@@ -79,7 +79,7 @@ export interface IdSource {
 
 /**
  * A generator of identifier bodies. Within one millisecond, or when the clock steps back, the random part grows by a random step of up to
- * 2^56: a step of one would let whoever holds an identifier guess its neighbours.
+ * 2^56: a step of one would make neighboring identifiers guessable.
  */
 export function idBodies(source: IdSource): () => string {
   let lastMs = -1;

@@ -36,7 +36,7 @@ export async function fetchFromDebian(path: string): Promise<void> {
   }
 }
 
-/** Puts a program at `path` in one step, so that nobody ever starts half of one. */
+/** Puts a program at `path` in one step, so that no process ever starts half of one. */
 export function putInPlace(program: string, path: string): void {
   const draft = `${path}.${process.pid}`;
   copyFileSync(program, draft);

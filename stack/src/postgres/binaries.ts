@@ -88,7 +88,7 @@ function hasAccess(path: string, mode: number): boolean {
   }
 }
 
-// Two that start at once may both make the links: whoever comes second finds them made.
+// Two processes that start at once may both create the links: the second finds them created.
 function complete(folder: string): true {
   for (const { source, target } of linksOf(folder)) {
     const link = join(folder, target);

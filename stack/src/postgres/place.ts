@@ -15,7 +15,7 @@ export interface Place {
 /** For homes that the user who runs Postgres may not enter (root's own home folder is such a place). */
 export const outsideFolder = '/var/lib/eligo';
 
-/** A folder outside whose home has not been seen for so long belongs to nobody. */
+/** A folder whose home has not been seen for so long is abandoned. */
 const abandonedAfterMs = 7 * 24 * 3_600_000;
 
 interface Outside {

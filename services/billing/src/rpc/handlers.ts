@@ -13,7 +13,7 @@ import { findTestClock } from '../store/test-clocks.ts';
 import type { Work } from '../work.ts';
 import { invoiceMessage, subscriptionMessage, testClockMessage } from './messages.ts';
 
-// Another process may have made the record: then nobody here announces it, and the wait looks again after this.
+// Another process may have created the record; it is not announced here, so the wait polls after this.
 const pollMs = 200;
 
 /** Billing's calls. */

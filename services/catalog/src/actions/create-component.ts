@@ -32,7 +32,7 @@ export async function createComponent(
         componentId: named.componentId,
         componentNutritionId: newId('component_nutrition'),
         name,
-        // The caller has none of this name, so whoever made it is another account.
+        // The caller has no component of this name, so another account registered it.
         shared: !named.isNew,
         createdAt: at,
         updatedAt: at,

@@ -71,7 +71,7 @@ function importInOne(options: ProductCodeImport): Promise<ProductCodeImportResul
       for await (const batch of reading.batches()) {
         await stored;
         stored = stageCodes(tx, batch);
-        // Awaited at the next batch; until then a failure must not be taken for one that nobody handles.
+        // Awaited at the next batch; until then a failure must not count as unhandled.
         stored.catch(() => undefined);
         onProgress?.(reading.progress('reading'));
       }

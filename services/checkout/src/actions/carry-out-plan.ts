@@ -25,7 +25,7 @@ import { finishPaidSession } from './pay-session.ts';
 
 // Authorize, charge, capture or release, finish: with a step to spare for each.
 const mostSteps = 8;
-// A hold on the health card alone is let go after this (decisions 13).
+// A hold on the health card alone is voided after this (decisions 13).
 const secondCardWaitMs = 3_600_000;
 // A waiting plan is checked again after these times; settling what it waits for wakes it.
 const waits = { firstMs: 1_000, mostMs: 30_000 };
@@ -177,7 +177,7 @@ async function charge(
   }
 }
 
-// What is to be let go and was never sent needs no processor.
+// Releasing unsent attempts needs no processor.
 async function abandonUnsent(charging: Charging, scope: Scope, plan: PaymentPlan): Promise<PaymentPlan | undefined> {
   const given = await withTx(charging.database, scope, async (tx) => {
     await lockSession(tx, scope, plan.sessionId);

@@ -83,7 +83,7 @@ async function claim(charging: Charging, tx: Tx, scope: Scope, charge: InvoiceCh
   for (const earlier of live) {
     // Another operation has taken this one's place.
     if (known !== undefined) return known;
-    // An earlier try of this invoice that nobody has settled blocks the next one; one that was never sent makes way.
+    // An earlier unsettled attempt of this invoice blocks the next one; an unsent attempt is abandoned.
     if (earlier.status !== 'created' || !(await abandonAttempt(tx, scope, earlier.id))) return 'busy';
   }
   const [card] = await findChargeableCards(tx, scope, [charge.paymentMethodId]);
@@ -119,7 +119,7 @@ async function claim(charging: Charging, tx: Tx, scope: Scope, charge: InvoiceCh
   return attemptAsCreated(attempt);
 }
 
-// Nothing was charged, and nothing will be: the operation begins anew. An outage is no decline.
+// Nothing was charged, and nothing will be: the operation starts over. An outage is not a decline.
 async function cameTooLate(tx: Tx, scope: Scope, known: ChargeAttempt): Promise<boolean> {
   if (known.status === 'abandoned') return known.failureCode === canceledLate;
   if (known.status !== 'created' || !known.confirmOver) return false;

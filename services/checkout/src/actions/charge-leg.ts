@@ -12,7 +12,7 @@ import { timeOnClock } from '../store/test-clocks.ts';
 import { attemptAsCreated, beginAttempt, confirmTimeMs, healthcareOf } from './begin-attempt.ts';
 import { carryOutAttempt } from './carry-out-attempt.ts';
 
-/** What became of charging one card of a plan: go on with the plan, look again later, or let go what it holds. */
+/** The outcome of charging one card of a plan: continue the plan, check again later, or release what it holds. */
 export type LegResult = { readonly kind: 'settled' | 'wait' | 'release'; readonly plan: PaymentPlan };
 
 /**

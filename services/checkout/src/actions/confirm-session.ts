@@ -123,7 +123,7 @@ async function confirmInLine(
   }
 }
 
-// A key that has its answer, or is in use, waits for nobody.
+// A key that is finished or in use does not wait in line.
 async function answerOfKey(charging: Charging, scope: Scope, use: KeyUse): Promise<ConfirmSessionResponse | undefined> {
   const known = await findKey(charging.database, scope, use);
   if (known?.outcome === 'finished') return replayAnswer(known.answer, true);
@@ -284,7 +284,7 @@ async function resume(
   const { leaseMs } = charging.budgets;
   const claimed = await takeOverAttempt(charging, tx, scope, key.attemptId);
   if (claimed !== undefined) {
-    // Its locks have lapsed with its lease. What was sent is settled whoever holds them now; what was not waits for its turn again.
+    // Its locks have expired with its lease. A sent attempt is settled whichever process holds them now; an unsent one waits for its turn again.
     if (claimed.status === 'created' && !(await takeTurn(tx, scope, claimed, leaseMs, turn))) {
       throw new NotItsTurn(partiesOf(claimed));
     }

@@ -37,7 +37,7 @@ export async function createCustomer(
       requestHash: Buffer.from(key.requestHash),
       otherRequest: 'run_as_new',
     };
-    // The key is claimed and finished in one transaction: whoever else uses it waits for this one's end.
+    // The key is claimed and finished in one transaction: concurrent requests with the key wait for its end.
     const claim = await claimKey(tx, scope, use, 10_000);
     if (claim.outcome === 'finished') return fromBinary(CustomerSchema, claim.answer.body);
     if (claim.outcome !== 'claimed') throw new Failure('idempotency_key_in_use', { retryAfterSeconds: 1 });

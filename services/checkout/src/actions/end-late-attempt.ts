@@ -20,7 +20,7 @@ export async function endLateAttempt(
   deadlineMs: number,
 ): Promise<SettledAttempt | undefined> {
   const processor = charging.processors.of(scope);
-  // It was never sent: whoever comes next gives it up, which takes no processor.
+  // It was never sent: the next process abandons it, which needs no processor.
   if (attempt.processorIntentId === null) return postpone(charging, scope, attempt, 0);
   if (processor.isDown()) return postpone(charging, scope, attempt, whileDownMs);
   const fate = await cancel(processor, attempt, attempt.processorIntentId, deadlineMs);

@@ -19,7 +19,7 @@ export async function expireSession(needs: Needs, scope: Scope, id: string): Pro
   });
 }
 
-/** Cancels an open or paid session: its holds are let go. Never after a capture (decisions 7). */
+/** Cancels an open or paid session and voids its holds. Never after a capture (decisions 7). */
 export async function cancelSession(needs: Needs, scope: Scope, id: string): Promise<Session> {
   return withTx(needs.database, scope, async (tx) => {
     const session = await lockExisting(tx, scope, id);

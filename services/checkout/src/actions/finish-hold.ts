@@ -17,8 +17,8 @@ import { finishPaidSession, receiveForSession } from './pay-session.ts';
 import { appendChargeEvent, appendIntentEvent } from './payment-events.ts';
 
 /**
- * Captures a hold or lets it go at the processor and records it; a hold that is gone when it is to be captured is recorded as let go, and what
- * else its session has been paid with goes back. True when the operation is settled; false when nobody knows yet, and the sweeper goes on. The
+ * Captures or voids a hold at the processor and records it. A hold that is lost before its capture is recorded as voided, and what
+ * the session received from the other card is refunded. Returns true when the operation is settled; false while its outcome is unknown, which the sweeper resolves. The
  * caller holds the operation's lease, and no transaction.
  */
 export async function finishHold(
@@ -166,7 +166,7 @@ async function tellCapture(tx: Tx, scope: Scope, intent: PaymentIntent, at: Date
   ]);
 }
 
-// A plan that is under way finds out by itself; one that waits for a capture lets the rest go. A confirm's hold was all there was.
+// A running plan detects the loss by itself; a plan that waits for a capture voids its other hold. A confirm has only one hold.
 async function followLoss(tx: Tx, scope: Scope, attempt: ChargeAttempt, session: Session, at: Date): Promise<void> {
   if (await releaseHeldPlan(tx, scope, session.id)) return;
   if (attempt.driver === 'confirm') await cancelAndRefund(tx, scope, session, at);

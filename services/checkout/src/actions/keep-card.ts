@@ -25,7 +25,7 @@ export async function cardKeeper(
   return isKept ? session.customerId : null;
 }
 
-/** Gives a card that is nobody's to the customer whom it is kept for; the processor charges it later for that customer only. */
+/** Attaches a card without an owner to the customer it is kept for; the processor charges it later for that customer only. */
 export async function keepCard(charging: Charging, scope: Scope, id: string, customerId: string): Promise<void> {
   const method = await findPaymentMethod(charging.database, scope, id);
   if (method === undefined || method.customerId !== null || method.detachedAt !== null) return;

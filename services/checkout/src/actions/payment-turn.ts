@@ -48,14 +48,14 @@ export interface PaymentTurns {
   ): PaymentTurn;
 }
 
-// A card that answers within 20 ms serves four hundred in its time; behind a hundred others nobody is likely to be answered before the client gives up.
+// A card that answers within 20 ms serves four hundred in its time; behind a hundred others a request is unlikely to be answered before its client gives up.
 const mostInLine = 100;
 // An account may have a quarter of all places, so that none can take the others'. Each is a few hundred bytes.
 const mostOfAccount = 500;
 const mostInAll = 2_000;
 // What a charge is taken to last before one was seen, and at least: two calls and two commits.
 const leastChargeMs = 100;
-// How often whoever is first in line looks whether another process has let go.
+// How often the first in line checks whether another process has released the locks.
 const lookMs = { least: 15, most: 40 };
 // A process that has held a card for so long without a break leaves it free for longer than the others' longest look, or they would never see it
 // free: each of them has its turn after a quarter of a second of ours, or after one charge that takes longer.
@@ -124,7 +124,7 @@ export function openPaymentTurns(): PaymentTurns {
     return nowMs + Math.max(longestMs, leastChargeMs) > ticket.deadlineMs;
   }
 
-  // Also those at the end: whoever can no longer be answered in time is told at once.
+  // Also those at the end: a request that can no longer finish in time is refused at once.
   function wakeOthers({ lines: names }: Ticket): void {
     const others = new Set([...names].flatMap((name) => lines.get(name)?.tickets ?? []));
     for (const other of others) other.wake?.();

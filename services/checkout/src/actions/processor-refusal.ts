@@ -19,7 +19,7 @@ export function refusalOf(outcome: Declined | Rejected | NotNow | Unknown, rejec
   }
 }
 
-/** Whether the processor refuses us and not the card: a key of ours that is wrong or revoked is for an operator to mend, and final for nobody. */
+/** Whether the processor refuses Eligo and not the card: an operator must fix a wrong or revoked key, and the refusal is final for no attempt. */
 export function isOurOwnFault({ status, code }: Pick<Rejected, 'status' | 'code'>): boolean {
   return status === 401 || status === 403 || code === 'idempotency_error';
 }

@@ -3,7 +3,7 @@ import type { Session } from '../domain/session.ts';
 import { insertCatalogTask } from '../store/catalog-tasks.ts';
 
 /**
- * Notes that the session's redemptions are to be settled at the catalog: final when it completed, given back when it ended otherwise. A task and
+ * Notes that the session's redemptions are to be settled at the catalog: final if it completed, released if it ended otherwise. A task and
  * not a call, since no call is made inside a transaction and none may be lost. A session without discounts has none.
  */
 export async function appendRedemptionsEnd(

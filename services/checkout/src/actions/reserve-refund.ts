@@ -36,7 +36,7 @@ export interface RefundReservation {
   readonly preview: boolean;
 }
 
-/** What each card gives back, as the processor knows it. */
+/** What each card refunds, as the processor knows it. */
 export interface ReservedCard {
   readonly intent: PaymentIntent;
   readonly amountCents: number;
@@ -91,7 +91,7 @@ async function reserve(
   if (sessionId !== null && session === undefined) throw new Failure('checkout_session_not_found');
 
   if (standing.isReserved) return answerEarlier(tx, scope, refundId, subject);
-  // Nobody waits any more for a call that comes after its id was closed.
+  // No client waits for a call that comes after its id was closed.
   if (standing.isClosed && !reservation.preview) throw new Failure('conflict');
   // Only now: what was reserved while the account had the feature is answered all the same, or it would never be given back.
   if (instruction.methods.length > 0 && !reservation.features.includes('refund_payment_methods')) {
@@ -146,7 +146,7 @@ async function loadSubject(
   return { refunded, standing, cards, lines };
 }
 
-// What was given back, wholly or in part, has failed at the processor: nobody may be told to begin it.
+// A released reservation, in whole or in part, has failed at the processor: no caller may start it again.
 async function answerEarlier(
   tx: Tx,
   scope: Scope,

@@ -94,7 +94,7 @@ async function confirmOrRead(
   attempt: ChargeAttempt,
   remaining: () => number,
 ): Promise<ProcessorVerdict | NotNow | undefined> {
-  // The one that its row has, whoever made it: no other is ever confirmed.
+  // The intent of its row, whichever process created it: no other is ever confirmed.
   const { processorIntentId: intentId } = attempt;
   if (intentId === null) throw new Error(`Charge attempt ${attempt.id} passed the fence without an intent`);
   if (attempt.sends > 1) {
@@ -139,7 +139,7 @@ async function settleSafely(
 
 type ProcessorAnswer = Awaited<ReturnType<ProcessorPort['retrieveIntent']>>;
 
-/** What the processor's answer means for an attempt; undefined while nobody knows. Throws when it speaks of another charge. */
+/** What the processor's answer means for an attempt; undefined while the outcome is unknown. Throws when it is about another charge. */
 export function verdictOf(
   attempt: ChargeAttempt,
   answer: ProcessorAnswer,
@@ -172,7 +172,7 @@ export function verdictOf(
   }
 }
 
-// Another amount, another attempt's charge, a part of the money or a hold in place of a charge is nobody's success: it stays unsettled, loudly,
+// On any mismatch (another amount, another attempt's charge, a part of the money, a hold in place of a charge) leave the attempt unsettled and log an error,
 // until a person has looked.
 function assertSameCharge(
   attempt: ChargeAttempt,

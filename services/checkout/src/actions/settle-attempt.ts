@@ -26,7 +26,7 @@ export interface SettledAttempt {
 
 /**
  * Records what the processor said, in one transaction: attempt, intent, charge, ledger, session, locks, events, and the answer under the
- * request's key. A fact is recorded whoever learned it, and once: a second call finds it settled and changes nothing. `claimed` is what the
+ * request's key. A fact is recorded once, whichever process learned it: a second call finds it settled and changes nothing. `claimed` is what the
  * caller's own claim has read and written; with it a confirm that charged takes one round trip.
  */
 export async function settleAttempt(

@@ -12,7 +12,7 @@ import { loadSessionLines } from '../store/session-lines.ts';
 
 /**
  * Tells billing to make the subscription and the first invoice of a completed session, under the ids that the session carries since before it
- * was charged: whoever repeats the command makes nothing twice.
+ * was charged: repeating the command creates nothing twice.
  */
 export async function appendSubscriptionStart(tx: Tx, scope: Scope, session: Session, at: Date): Promise<void> {
   const { subscriptionId, invoiceId } = session;

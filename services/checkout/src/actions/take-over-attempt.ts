@@ -8,7 +8,7 @@ import { loadSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 
 /**
- * Takes an unsettled attempt over from whoever lost its lease; undefined when it is settled or still held. Its time to confirm ends here when its
+ * Takes an unsettled attempt over after its lease expired; undefined when it is settled or still leased. Its time to confirm ends here when its
  * session takes no payment any more by the session's own clock, which may be a test clock that was moved.
  */
 export async function takeOverAttempt(

@@ -1,6 +1,6 @@
 import { type Cents, cents, stateTable } from '@eligo/values';
 
-/** Where a try to move money stands. `unknown` is a state of its own: nobody has said yet whether the card was charged. */
+/** The state of an attempt to charge a card. `unknown` is a state of its own: it is not known whether the card was charged. */
 export type AttemptStatus =
   | 'created'
   | 'sending'
@@ -67,7 +67,7 @@ export interface ChargeAttempt {
 }
 
 /**
- * The moves of an attempt; a trigger on the table allows no others. A terminal one stays, but for a hold that is let go. What was sent is abandoned
+ * The moves of an attempt; a trigger on the table allows no others. A terminal state never changes, except that a hold may be voided. A sent attempt is abandoned
  * only when its time to confirm is over and its intent is canceled at the processor.
  */
 export const attemptStates = stateTable<AttemptStatus>({

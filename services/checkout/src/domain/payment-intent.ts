@@ -9,7 +9,7 @@ export type PaymentIntentStatus =
   | 'succeeded'
   | 'canceled';
 
-/** Its moves (decisions 7): what was received or let go stays so, and a hold ends in one of the two. `guard_payment_intent` holds the same. */
+/** Its transitions (decisions 7): received and voided are final, and a hold ends in one of the two. `guard_payment_intent` enforces the same. */
 export const paymentIntentStates: StateTable<PaymentIntentStatus> = stateTable<PaymentIntentStatus>({
   requires_payment_method: ['requires_action', 'processing', 'requires_capture', 'succeeded', 'canceled'],
   requires_action: ['requires_payment_method', 'processing', 'requires_capture', 'succeeded', 'canceled'],

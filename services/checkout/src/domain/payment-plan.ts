@@ -91,10 +91,10 @@ export interface PlanProgress {
   readonly otherCardKnown: boolean;
   readonly holdsOnly: boolean;
   readonly releasing: boolean;
-  /** No card may be charged any more: what was not sent is given up, and what is held is let go. */
+  /** No card may be charged any more: unsent attempts are abandoned, and holds are voided. */
   readonly timeOver: boolean;
   readonly health: AttemptStatus | undefined;
-  /** Only a hold needs to be captured or let go. */
+  /** Only a hold remains to be captured or voided. */
   readonly healthHeld: boolean;
   readonly healthCapture: 'pending' | 'done' | undefined;
   readonly healthRelease: 'pending' | 'done' | undefined;
@@ -129,7 +129,7 @@ export function needsProcessor(step: PlanStep): boolean {
  * and not sent is gone on with until the time to confirm is over. It depends on nothing but the stored rows, so that whoever comes after a crash goes on.
  */
 export function nextStep(plan: PlanProgress): PlanStep {
-  // Let go by nobody here: the hold lapsed, or was canceled at the processor.
+  // Not voided by Eligo: the hold expired, or was canceled at the processor.
   if (plan.releasing || plan.health === 'released') return releaseStep(plan);
   if (plan.healthCents > 0) {
     if (isToBegin(plan.health)) return plan.timeOver ? releaseStep(plan) : 'authorize_health';

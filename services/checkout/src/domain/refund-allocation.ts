@@ -14,7 +14,7 @@ export interface RefundableLine {
   readonly discountCents: Cents;
 }
 
-/** A card that paid: what it gave and what has been given back to it. */
+/** A card that paid: what it paid and what has been refunded to it. */
 export interface RefundableCard {
   readonly paymentIntentId: string;
   readonly paymentMethodId: string;
@@ -45,7 +45,7 @@ export interface RefundEntry {
 
 export interface RefundInstruction {
   readonly amount?: Cents | undefined;
-  /** What remains is given back when it is less than the amount. */
+  /** If the remaining balance is less than the amount, refund the remaining balance. */
   readonly atMost?: boolean;
   readonly entries: readonly RefundEntry[];
   readonly tax?: Cents | undefined;
@@ -64,7 +64,7 @@ const zero = cents(0);
 
 /**
  * Takes a refund apart into lines and cards. Money goes back to the card that paid it, each line is filled to what was captured for it less
- * what was refunded, an excess moves to other lines of the same card, and no card gives back more than it paid (decisions 1.10, 6 and 13).
+ * what was refunded, an excess moves to other lines of the same card, and no card refunds more than it paid (decisions 1.10, 6 and 13).
  * Throws `checkout_session_not_captured`, `refund_amount_invalid` or `refund_amount_exceeds_remaining`.
  */
 export function allocateRefund(session: RefundableSession, instruction: RefundInstruction): RefundAllocation {
@@ -143,7 +143,7 @@ function requireWithin(total: number, remaining: Cents): void {
   if (total > remaining) throw new Failure('refund_amount_exceeds_remaining');
 }
 
-// What each line gives back so far, never beyond its rest.
+// What each line refunds so far, never beyond its remaining balance.
 class LineFills {
   readonly amounts = new Map<string, number>();
   readonly lines: readonly RefundableLine[];

@@ -5,7 +5,7 @@ import { pruneSessionKeys } from '../store/session-keys.ts';
 
 const BATCH = 1_000;
 
-/** Deletes what nobody asks for any more: idempotency keys after 30 days, published events after their retention. */
+/** Deletes expired rows: idempotency keys after 30 days, published events after their retention. */
 export function pruneOldRows(database: Database): Job {
   return {
     name: 'prune',

@@ -5,7 +5,7 @@ import { catalogTasksJob, dueCatalogTasks, nextCatalogTaskInMs } from '../store/
 
 const BATCH = 50;
 
-/** Does what is still to be done at the catalog: redemptions final or given back, inline parts activated. */
+/** Makes the pending calls to the catalog: finalize or release redemptions, activate inline records. */
 export function settleCatalogTasks(
   resources: Pick<Resources, 'database' | 'catalog' | 'logger'>,
   callerFor: ServiceContext['callerFor'],

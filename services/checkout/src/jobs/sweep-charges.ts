@@ -34,8 +34,8 @@ export function sweepDueCharges(charging: Charging): Job {
 }
 
 /**
- * Goes on with what no process is working on any more: attempts whose outcome nobody knows, holds to capture or let go, plans in the middle.
- * What a confirm began and did not send it never starts: it gives it up. What was sent is confirmed again only while its time to confirm lasts, and
+ * Resumes work that no process is working on: attempts with an unknown outcome, holds to capture or void, unfinished plans.
+ * It never sends an attempt that a confirm claimed but did not send: it abandons it. A sent attempt is confirmed again only while its time to confirm lasts, and
  * canceled after that. A page's plan goes on as its shopper said, within the same time. Answers whether there may be more, as after an outage: it took all that it may of a kind, and what it did did not fail all through.
  */
 export async function sweepCharges(charging: Charging, signal?: AbortSignal): Promise<boolean> {
@@ -103,7 +103,7 @@ async function resumePlan(charging: Charging, scope: Scope, sessionId: string): 
   if (plan !== undefined) await carryOutPlan(charging, scope, plan, performance.now() + callMs);
 }
 
-// The second card did not come: the health card's hold is let go, and the session stays open.
+// The second card did not come: void the health card's hold and keep the session open.
 async function releaseLapsed(charging: Charging, scope: Scope, sessionId: string): Promise<void> {
   const { leaseMs, callMs } = charging.budgets;
   const plan = await withTx(charging.database, scope, async (tx) => {

@@ -232,7 +232,7 @@ export async function liveAttempts(
   return (await db.rows(liveBySubject, scope, [purpose, subjectId])).map(fromRow);
 }
 
-// The fence: nobody sends but the holder of a lease that outlives the call, and nobody once the time to confirm is over.
+// The fence: only the holder of a lease that outlasts the call may send, and only until the time to confirm is over.
 const fence = scoped<AttemptRow>(
   'checkout.charge_attempt_fence',
   `update checkout.charge_attempts
@@ -267,7 +267,7 @@ const claim = scoped<AttemptRow>(
    returning ${columns}`,
 );
 
-/** Takes an unsettled attempt over from whoever lost its lease; undefined when it is settled or still held. */
+/** Takes an unsettled attempt over after its lease expired; undefined when it is settled or still leased. */
 export async function claimAttempt(
   tx: Tx,
   scope: Scope,
@@ -286,7 +286,7 @@ const markUnknown = scoped(
    where account_id = $1 and test_mode = $2 and id = $3 and epoch = $4 and status in ('created', 'sending', 'unknown')`,
 );
 
-/** Nobody knows yet: gives the lease back and says when to look again. */
+/** The outcome is unknown: releases the lease and sets the next check. */
 export async function recordUnknown(
   tx: Tx,
   scope: Scope,
@@ -320,7 +320,7 @@ const settle = scoped(
    where account_id = $1 and test_mode = $2 and id = $3 and status in ('created', 'sending', 'unknown')`,
 );
 
-/** Records what the processor said. Not conditional on the epoch: a fact is a fact, whoever learned it. False when it was settled before. */
+/** Records the processor's answer. Not conditional on the epoch: a fact holds whichever process learned it. Returns false when it was settled before. */
 export async function settleAttempt(
   tx: Tx,
   scope: Scope,
@@ -357,7 +357,7 @@ const release = scoped(
    where account_id = $1 and test_mode = $2 and id = $3 and status = 'succeeded' and capture_method = 'manual'`,
 );
 
-/** A hold that was let go at the processor: its leg is free again. */
+/** A hold that was voided at the processor: its leg is free again. */
 export async function markReleased(tx: Tx, scope: Scope, id: string): Promise<void> {
   await tx.execute(release, scope, [id]);
 }

@@ -4,7 +4,7 @@ import { wakeJobAfterCommit } from '@eligo/service';
 /** The job that finishes charge work. */
 export const sweepChargesJob = 'sweep-charges';
 
-// Whoever gives work back usually goes on with it at once, and a burst of commits takes one sweep.
+// A process that releases work usually continues it at once, and a burst of commits takes one sweep.
 const soonestMs = 1_000;
 
 /**
@@ -42,7 +42,7 @@ const next = unscoped<{ due_in_ms: number | null }>(
   'select extract(epoch from checkout.next_charge_work() - clock_timestamp())::float8 * 1000 as due_in_ms',
 );
 
-/** How long until charge work falls due, negative when some is; undefined when none waits and nobody holds a lease. */
+/** How long until charge work falls due, negative when some is; undefined when none waits and no lease is held. */
 export async function nextChargeWorkInMs(db: Db): Promise<number | undefined> {
   return (await db.row(next, null))?.due_in_ms ?? undefined;
 }
@@ -52,7 +52,7 @@ const waiting = unscoped<{ attempts_in_doubt: bigint; plans: bigint; holds: bigi
   `select attempts_in_doubt, plans, holds from checkout.charge_work_waiting($1 * interval '1 second')`,
 );
 
-/** How much waits over all accounts: attempts sent and holds decided that many seconds ago and not settled, and plans that nobody works on. */
+/** How much waits over all accounts: attempts sent and holds decided that many seconds ago and not settled, and plans that no process works on. */
 export async function countChargeWork(
   db: Db,
   olderThanSeconds: number,

@@ -210,7 +210,7 @@ const release = scoped<IntentRow>(
    where i.account_id = $1 and i.test_mode = $2 and i.id = $3 returning ${intentColumns}`,
 );
 
-/** Records that a hold was let go, or that an attempt moved nothing and never will. */
+/** Records that a hold was voided, or that an attempt moved no money and never will. */
 export async function recordRelease(tx: Tx, scope: Scope, intentId: string): Promise<PaymentIntent> {
   return required(await tx.row(release, scope, [intentId]), intentId);
 }

@@ -121,7 +121,7 @@ const claim = scoped<PlanRow>(
    returning ${columns}`,
 );
 
-/** Takes a plan over from whoever lost its lease. */
+/** Takes a plan over after its lease expired. */
 export async function claimPlan(
   tx: Tx,
   scope: Scope,
@@ -216,7 +216,7 @@ const releaseHeld = scoped(
    where p.account_id = $1 and p.test_mode = $2 and p.session_id = $3 and p.state = 'awaiting_capture'`,
 );
 
-/** One of the holds that a plan waits to capture is gone: what else it holds is to be let go. False when the session has no such plan. */
+/** One of the holds that a plan waits to capture is lost: its other hold is to be voided. Returns false when the session has no such plan. */
 export async function releaseHeldPlan(tx: Tx, scope: Scope, sessionId: string): Promise<boolean> {
   const isReleased = (await tx.execute(releaseHeld, scope, [sessionId])) === 1;
   if (isReleased) wakeSweepAfterCommit(tx);
@@ -229,7 +229,7 @@ const releaseRunning = scoped(
    where p.account_id = $1 and p.test_mode = $2 and p.session_id = $3 and p.state = 'running'`,
 );
 
-/** The session of a plan has ended: what the plan holds is let go, and what it has received goes back. The caller holds the session's row. */
+/** The session of a plan has ended: the plan's holds are voided, and what it received is refunded. The caller holds the session's row. */
 export async function releaseRunningPlan(tx: Tx, scope: Scope, sessionId: string): Promise<void> {
   wakeSweepAfterCommit(tx);
   await tx.execute(releaseRunning, scope, [sessionId]);
@@ -241,7 +241,7 @@ const end = scoped(
    where account_id = $1 and test_mode = $2 and session_id = $4 and id = $3 and state not in ('done', 'failed')`,
 );
 
-/** Ends a plan that nobody works on; whoever still thinks that it does is fenced off. */
+/** Ends a plan that no process works on; a process that still believes it does is fenced off. */
 export async function endPlan(tx: Tx, scope: Scope, plan: PlanKey): Promise<void> {
   await tx.execute(end, scope, [plan.id, plan.sessionId]);
 }

@@ -64,7 +64,7 @@ const close = scoped(
   `insert into checkout.refund_claims (account_id, test_mode, refund_id, claim) values ($1, $2, $3, 'closed') on conflict do nothing`,
 );
 
-/** Closes a refund's id for good. Whoever comes second waits for a reservation that is being written, and finds it used: false. */
+/** Closes a refund's id for good. Waits for a reservation that is being written; returns false if the id is used. */
 export async function closeRefundId(tx: Tx, scope: Scope, refundId: string): Promise<boolean> {
   return (await tx.execute(close, scope, [refundId])) === 1;
 }

@@ -38,7 +38,7 @@ const chargeRecord = scoped(
    where account_id = $1 and test_mode = $2 and session_id = $3`,
 );
 
-/** Notes which attempt charged or holds the eligible part; null once a hold is let go. */
+/** Records which attempt charged or holds the eligible amount; null once a hold is voided. */
 export async function recordEligibilityCharge(
   tx: Tx,
   scope: Scope,

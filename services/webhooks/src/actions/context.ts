@@ -12,7 +12,7 @@ export interface Webhooks {
   readonly sender: Sender;
 }
 
-/** The sender of this process, as whoever plans deliveries sees it. */
+/** The sender of this process, as seen by the code that plans deliveries. */
 export interface Sender {
   /** The name in which it holds lanes, and for how long at a time. */
   readonly owner: string;

@@ -15,14 +15,14 @@ export interface ResealResult {
   readonly resealed: number;
   /** Under the first key already. */
   readonly current: number;
-  /** Changed or deleted while this ran: whoever did that sealed under a key of its own. */
+  /** Changed or deleted while this ran, and already sealed under a current key. */
   readonly changed: number;
   /** Endpoints whose secret opens under no key of the ring. */
   readonly unopened: readonly string[];
 }
 
 /**
- * Seals every webhook secret that is under another key anew under the first key of the ring. Each by itself and only if it is still what was
+ * Reseals every webhook secret that is under another key under the first key of the keyring. Each by itself and only if it is still what was
  * read, so that it may be stopped, repeated, and run beside the service, whose roll it never undoes. `database` is open as a role that
  * row-level security does not bind.
  */

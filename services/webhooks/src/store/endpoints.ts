@@ -18,7 +18,7 @@ export async function findEndpoint(db: Db, scope: Scope, webhookId: string): Pro
   return endpointOf(await db.row(select, scope, [webhookId]));
 }
 
-/** The same, and nobody else changes it until the transaction ends. */
+/** The same, locked until the transaction ends. */
 export async function lockEndpoint(tx: Tx, scope: Scope, webhookId: string): Promise<Endpoint | undefined> {
   return endpointOf(await tx.row(selectForUpdate, scope, [webhookId]));
 }
@@ -59,7 +59,7 @@ export async function holdDisabled(tx: Tx, scope: Scope, webhookId: string): Pro
   return (await tx.row(selectDisabled, scope, [webhookId])) !== undefined;
 }
 
-/** Takes the endpoint out of every list; its deliveries stay readable to nobody and are purged with their events. */
+/** Takes the endpoint out of every list; its deliveries are no longer readable and are purged with their events. */
 export async function deleteEndpoint(tx: Tx, scope: Scope, webhookId: string, at: Date): Promise<void> {
   await tx.execute(softDelete, scope, [webhookId, at]);
 }

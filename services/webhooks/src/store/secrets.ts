@@ -85,7 +85,7 @@ export async function readSecrets(db: Db, after: SealedSecret | undefined, most:
   }));
 }
 
-/** Puts a secret that was sealed anew in the place of what it was; false when that has changed since, or is gone. */
+/** Replaces a secret by its resealed value; returns false if the secret has changed since or was deleted. */
 export async function replaceSealed(
   tx: Tx,
   { webhookId, generation, sealed }: SealedSecret,

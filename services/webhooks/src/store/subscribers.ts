@@ -20,7 +20,7 @@ export interface FreeLane {
   readonly sealedSecrets: readonly string[];
 }
 
-/** A delivery that is planned: handed to this process's sender, or waiting for whoever sends to the endpoint. */
+/** A delivery that is planned: handed to this process's sender, or waiting for the process that sends to the endpoint. */
 export interface PlannedDelivery {
   readonly deliveryId: string;
   readonly webhookId: string;

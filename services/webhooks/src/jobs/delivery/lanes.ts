@@ -299,7 +299,7 @@ function put(lane: Lane, deliveries: readonly DeliveryInHand[]): number {
   return lane.inHand.size - before;
 }
 
-/** Whoever had its turn is asked last. */
+/** An account that had its turn goes last. */
 function toTheEnd<Key, Value>(map: Map<Key, Value>, key: Key, value: Value): void {
   map.delete(key);
   map.set(key, value);

@@ -23,7 +23,7 @@ export interface PosterOptions {
   readonly rules: TargetRules;
   readonly resolver: Resolver;
   readonly timeoutMs?: number;
-  /** How long a connection is kept that nobody uses. */
+  /** How long an idle connection is kept. */
   readonly idleMs?: number;
   readonly ca?: string;
 }

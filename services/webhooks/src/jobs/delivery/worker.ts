@@ -59,7 +59,7 @@ export class DeliveryWorker implements Sender {
   readonly #turnedAway = new Map<string, number>();
   // Lanes that were taken and not given up since.
   readonly #holding = new Map<string, HeldLane>();
-  // Whoever wakes the sender lends it no request: each attempt continues its own event's.
+  // A wake-up carries no request context: each attempt continues its own event's trace.
   readonly #onItsOwn = AsyncLocalStorage.snapshot();
   #stopped = false;
   #pumpIsDue = false;
@@ -90,7 +90,7 @@ export class DeliveryWorker implements Sender {
   }
 
   /**
-   * Looks for endpoints with waiting deliveries that are due: retries, what another process left, and what nobody woke this one for. Says in how
+   * Looks for endpoints with waiting deliveries that are due: retries, what another process left, and deliveries without a wake-up. Says in how
    * many milliseconds the next are due, as far as is known.
    */
   async sweep(): Promise<{ dueInMs: number | undefined }> {
@@ -170,7 +170,7 @@ export class DeliveryWorker implements Sender {
     if (deliveries.length > 0) this.#keepRenewing();
   }
 
-  // Lanes that were not given up with their last result: their endpoint was found to be down, or their results could not be recorded.
+  // Lanes that were not released with their last result: their endpoint is down, or their results could not be recorded.
   async #releaseIdle(): Promise<void> {
     const idle = [...this.#holding.values()].filter(({ scope, webhookId }) =>
       this.#lanes.releaseIdle(scope, webhookId),
@@ -359,7 +359,7 @@ const defaultLimits: LaneLimits = {
   total: 8_192,
   atOnce: 1_000,
 };
-// Renewed each second by whoever is alive, so it only says how long the endpoints of a process that died wait for another.
+// A live process renews it each second, so it only limits how long the endpoints of a dead process wait for another.
 const defaultLeaseMs = 5_000;
 const mostClaimsAtOnce = 4;
 const mostEndpointsInOneSweep = 5_000;
