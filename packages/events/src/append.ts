@@ -28,9 +28,8 @@ export interface NewEvent {
  * constraint refuses the second of two writers if one forgot the lock.
  */
 export async function append(tx: Tx, event: NewEvent): Promise<string> {
-  const eventId = newId('event');
-  const { type, aggregateId, accountId, testMode } = event;
-  const values = [eventId, aggregateId, type, encode(eventId, event)];
+  const { eventId, type, aggregateId, accountId, testMode, payload } = encodeEvent(event);
+  const values = [eventId, aggregateId, type, payload];
   const scope = { accountId, testMode };
   if (isOwnScope(tx, scope)) assertAppended(await tx.execute(insertOneOwn, scope, values), 1);
   else await tx.execute(insertOne, null, [...values, accountId, testMode]);
@@ -45,11 +44,15 @@ export async function append(tx: Tx, event: NewEvent): Promise<string> {
 export async function appendAll(tx: Tx, events: readonly NewEvent[]): Promise<void> {
   const [first, second] = events;
   if (first === undefined) return;
-  if (second === undefined) {
-    await append(tx, first);
-    return;
-  }
-  const { eventIds, aggregateIds, positions, types, starts, lengths, payloads } = encodedEvents(events);
+  if (second === undefined) await append(tx, first);
+  else await appendEncoded(tx, events.map(encodeEvent));
+}
+
+/** The same of events that were encoded before, in the context of the request that each belongs to. */
+export async function appendEncoded(tx: Tx, events: readonly EncodedEvent[]): Promise<void> {
+  const [first] = events;
+  if (first === undefined) return;
+  const { eventIds, aggregateIds, positions, types, starts, lengths, payloads } = columnsOf(events);
   const values = [eventIds, aggregateIds, positions, types, starts, lengths, payloads];
   const scope = { accountId: first.accountId, testMode: first.testMode };
   const isOwn = isOwnScope(tx, scope) && events.every((event) => isSameScope(event, scope));
@@ -62,10 +65,26 @@ export async function appendAll(tx: Tx, events: readonly NewEvent[]): Promise<vo
   afterCommit(tx, () => wakeRelay(tx.database));
 }
 
+/** An event with its id and its bytes, ready to be appended. */
+export interface EncodedEvent extends Pick<NewEvent, 'type' | 'aggregateId' | 'accountId' | 'testMode'> {
+  readonly eventId: string;
+  readonly payload: Buffer;
+}
+
+/** Gives an event its id and encodes it, with the request and the trace of the present context. */
+export function encodeEvent(event: NewEvent): EncodedEvent {
+  const { type, aggregateId, accountId, testMode } = event;
+  const eventId = newId('event');
+  return { type, aggregateId, accountId, testMode, eventId, payload: payloadOf(eventId, event) };
+}
+
 /** Events as columns of the outbox. All payloads are one value; `starts`, from 1, and `lengths` tell where each one is. */
 export function encodedEvents(events: readonly NewEvent[]) {
-  const eventIds = events.map(() => newId('event'));
-  const payloads = events.map((event, index) => encode(eventIds[index] ?? '', event));
+  return columnsOf(events.map(encodeEvent));
+}
+
+function columnsOf(events: readonly EncodedEvent[]) {
+  const payloads = events.map(({ payload }) => payload);
   const starts: number[] = [];
   const countOf = new Map<string, number>();
   const positions: number[] = [];
@@ -78,7 +97,7 @@ export function encodedEvents(events: readonly NewEvent[]) {
     positions.push(position);
   }
   return {
-    eventIds,
+    eventIds: events.map(({ eventId }) => eventId),
     aggregateIds: events.map(({ aggregateId }) => aggregateId),
     /** Of each event among those of its aggregate, from 1. */
     positions,
@@ -89,7 +108,7 @@ export function encodedEvents(events: readonly NewEvent[]) {
   };
 }
 
-function encode(eventId: string, { type, aggregateId, accountId, testMode, object, at }: NewEvent): Buffer {
+function payloadOf(eventId: string, { type, aggregateId, accountId, testMode, object, at }: NewEvent): Buffer {
   const payload = toBinary(
     EventSchema,
     create(EventSchema, {

@@ -1,4 +1,12 @@
-export { append, appendAll, type EventObject, type NewEvent } from './append.ts';
+export {
+  append,
+  appendAll,
+  appendEncoded,
+  type EncodedEvent,
+  type EventObject,
+  encodeEvent,
+  type NewEvent,
+} from './append.ts';
 export { type ConnectOptions, connectNats, type EventConnection } from './connection.ts';
 export { type ConsumerLag, consume, type RunningConsumer } from './consume.ts';
 export type { ConsumeOptions, ConsumerDefinition, Subscription } from './consumer-definition.ts';

@@ -68,6 +68,26 @@ export async function claimKey(
 }
 
 /**
+ * Claims keys that nobody has used, each linked to the attempt that its request begins, with one statement. False when one of them was used
+ * before: the caller rolls back and asks `claimKey` for each.
+ */
+export async function claimFreshKeys(
+  tx: Tx,
+  scope: Scope,
+  claims: readonly { readonly use: KeyUse; readonly attemptId: string }[],
+  leaseMs: number,
+): Promise<boolean> {
+  const claimed = await tx.execute(insertKeys, scope, [
+    claims.map(({ use }) => endpointOf(use)),
+    claims.map(({ use }) => use.key),
+    claims.map(({ use }) => use.requestHash.toString('hex')),
+    leaseMs,
+    claims.map(({ attemptId }) => attemptId),
+  ]);
+  return claimed === claims.length;
+}
+
+/**
  * SQL that claims a free key in the same statement as what the request begins: a part of a `with`, in a scoped statement, that has a row only
  * if the key was free. It takes `freshKeyValues` from parameter `$first` on. A key that was not free is asked for by `claimKey`.
  */
@@ -189,6 +209,14 @@ const insertKey = scoped(
   'idempotency.insert',
   `insert into idempotency_keys (account_id, test_mode, endpoint, key, request_hash, lease_until, attempt_id)
    values ($1, $2, $3, $4, $5, ${leaseFromNow('$6')}, $7) on conflict do nothing`,
+);
+// The arrays stand behind selects, so that one plan is kept for all of them (ADR 3).
+const insertKeys = scoped(
+  'idempotency.insert_several',
+  `insert into idempotency_keys (account_id, test_mode, endpoint, key, request_hash, lease_until, attempt_id)
+   select $1, $2, k.endpoint, k.key, decode(k.hash, 'hex'), ${leaseFromNow('$6')}, k.attempt_id
+   from unnest((select $3::text[]), (select $4::text[]), (select $5::text[]), (select $7::text[])) as k (endpoint, key, hash, attempt_id)
+   order by k.endpoint, k.key on conflict do nothing`,
 );
 const lockKey = scoped<KeyRow>('idempotency.lock', `select ${columns} from idempotency_keys where ${here} for update`);
 const readKey = scoped<KeyRow>('idempotency.read', `select ${columns} from idempotency_keys where ${here}`);

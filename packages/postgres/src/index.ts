@@ -12,8 +12,10 @@ export {
   sqlState,
 } from './errors.ts';
 export { type FullScan, fullScans } from './full-scans.ts';
+export { type GroupedWrites, openGroupedWrites } from './grouped-writes.ts';
 export {
   type Claim,
+  claimFreshKeys,
   claimKey,
   findKey,
   finishKey,
@@ -62,4 +64,4 @@ export {
 } from './statement.ts';
 export { streamPage } from './stream-page.ts';
 export { afterCommit, commitBehind, type Tx } from './tx.ts';
-export { type TxOptions, withTx, writeOne } from './with-tx.ts';
+export { type TxOptions, withTx } from './with-tx.ts';

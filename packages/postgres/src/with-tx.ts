@@ -10,8 +10,7 @@ import {
 } from './errors.ts';
 import { insideTransaction, runMarked, type TransactionMark } from './inside-transaction.ts';
 import type { Scope } from './scope.ts';
-import type { ScopedStatement } from './statement.ts';
-import { commitBehind, Tx } from './tx.ts';
+import { Tx } from './tx.ts';
 
 /** Bounds of one transaction, where the connection's own are not right. Times are in milliseconds. */
 export interface TxOptions {
@@ -44,23 +43,6 @@ export async function withTx<T>(
       await jitteredPause(attempt);
     }
   }
-}
-
-/**
- * Runs one statement of an account in a transaction of its own and returns its rows. BEGIN, the statement and COMMIT leave together, which saves
- * a round trip. Rejects as `withTx` does.
- */
-export async function writeOne<Row>(
-  database: Database,
-  scope: Scope,
-  statement: ScopedStatement<Row>,
-  values: readonly unknown[],
-): Promise<Row[]> {
-  return withTx(database, scope, (tx) => {
-    const written = tx.rows(statement, scope, values);
-    commitBehind(tx);
-    return written;
-  });
 }
 
 function isLost(error: unknown): boolean {

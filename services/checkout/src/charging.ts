@@ -1,8 +1,13 @@
-import type { Database } from '@eligo/postgres';
+import type { EncodedEvent } from '@eligo/events';
+import type { Database, GroupedWrites } from '@eligo/postgres';
 import type { Processors } from '@eligo/processor';
 import { declareFailpoints, type Logger } from '@eligo/service';
 import type { Clock } from '@eligo/values';
+import type { Claimed, GroupedClaim } from './actions/charge-claim.ts';
 import type { PaymentTurns } from './actions/payment-turn.ts';
+import type { ChargeAttempt } from './domain/charge-attempt.ts';
+import type { AttemptToSend } from './store/charge-attempts.ts';
+import type { ConfirmedCharge } from './store/settle-confirmed.ts';
 
 /** How long each part of a charge may take. An answer is due within the 9 s after which clients stop waiting (decisions 1.4). */
 export interface ChargeBudgets {
@@ -22,6 +27,21 @@ export interface ChargeBudgets {
   readonly confirmMs: number;
 }
 
+/** A confirm that charged, with the events that say so. */
+export interface SettlementWrite extends ConfirmedCharge {
+  readonly events: readonly EncodedEvent[];
+}
+
+/** The writes of confirms that are joined with those of other confirms of the same account and mode (ADR 20). */
+export interface ChargeGroups {
+  /** Answers the attempt as it is past the fence, or undefined when it may not be sent. */
+  readonly fences: GroupedWrites<AttemptToSend, ChargeAttempt | undefined>;
+  /** False, with nothing written, when the session has changed since its claim or the attempt is settled. */
+  readonly settlements: GroupedWrites<SettlementWrite, boolean>;
+  /** Answers what the claim ended in; throws what `claimCharge` throws. */
+  readonly claims: GroupedWrites<GroupedClaim, Claimed>;
+}
+
 /** What the actions that move money work with. */
 export interface Charging {
   readonly database: Database;
@@ -31,6 +51,7 @@ export interface Charging {
   readonly failpoint: (name: ChargeFailpoint) => Promise<void> | undefined;
   readonly budgets: ChargeBudgets;
   readonly turns: PaymentTurns;
+  readonly groups: ChargeGroups;
 }
 
 export const defaultBudgets: ChargeBudgets = {

@@ -5,6 +5,7 @@ import { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import { implement } from '@eligo/rpc';
 import type { ServiceComposition, ServiceContext } from '@eligo/service';
 import { chargeAtOnce } from './actions/charge-at-once.ts';
+import { openChargeGroups } from './actions/charge-groups.ts';
 import { createTestPaymentMethod } from './actions/create-test-payment-method.ts';
 import { openPaymentTurns } from './actions/payment-turn.ts';
 import { voidHolds } from './actions/void-holds.ts';
@@ -40,7 +41,8 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
     watchChargeWork(context);
     const { budgets } = settings;
     const turns = openPaymentTurns();
-    const charging: Charging = { database, processors, clock, logger, failpoint, budgets, turns };
+    const groups = openChargeGroups({ database, clock, failpoint, budgets });
+    const charging: Charging = { database, processors, clock, logger, failpoint, budgets, turns, groups };
     const resources: Resources = {
       ...charging,
       catalog: context.client(CatalogService),

@@ -9,11 +9,13 @@ import type { ConfirmSessionResponse, CreateSessionRequestSchema } from '@eligo/
 import { type Sandbox, startSandbox } from '@eligo/sandbox';
 import { failpoint } from '@eligo/service';
 import { waitUntil } from '@eligo/testkit';
-import { type ConfirmRequest, confirmSession } from '../src/actions/confirm-session.ts';
+import type { ConfirmRequest } from '../src/actions/charge-claim.ts';
+import { openChargeGroups } from '../src/actions/charge-groups.ts';
+import { confirmSession } from '../src/actions/confirm-session.ts';
 import { createCustomer } from '../src/actions/create-customer.ts';
 import { createTestPaymentMethod } from '../src/actions/create-test-payment-method.ts';
 import { openPaymentTurns } from '../src/actions/payment-turn.ts';
-import type { ChargeBudgets, Charging } from '../src/charging.ts';
+import type { ChargeBudgets, ChargeFailpoint, Charging } from '../src/charging.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
 import { line, openWorld, type World, type WorldOptions } from './world.ts';
@@ -85,11 +87,9 @@ export async function openChargingWorld(
   const home = await mkdtemp(join(tmpdir(), 'eligo-sandbox-'));
   const sandbox: Sandbox = await startSandbox({ home, host: '127.0.0.1', port: 0, secretKey });
   const processors = openProcessors({ ELIGO_SANDBOX_URL: sandbox.url, ELIGO_SANDBOX_KEY: secretKey });
-  const charging: Charging = {
+  const claiming = {
     ...world.resources,
-    processors,
-    turns: openPaymentTurns(),
-    failpoint: (name) => failpoint(name),
+    failpoint: (name: ChargeFailpoint) => failpoint(name),
     budgets: {
       lockMs: 1_000,
       answerMs: 3_000,
@@ -100,6 +100,12 @@ export async function openChargingWorld(
       confirmMs: 60_000,
       ...budgets,
     },
+  };
+  const charging: Charging = {
+    ...claiming,
+    processors,
+    turns: openPaymentTurns(),
+    groups: openChargeGroups(claiming),
   };
   const resources = { ...world.resources, processors };
   const ask = async (method: string, path: string, body?: unknown) => {

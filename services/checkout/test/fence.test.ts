@@ -1,7 +1,7 @@
 import { withTx } from '@eligo/postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChargeAttempt } from '../src/domain/charge-attempt.ts';
-import { claimAttempt, fenceAttempt, findAttempt } from '../src/store/charge-attempts.ts';
+import { claimAttempt, findAttempt } from '../src/store/charge-attempts.ts';
 import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
 
 let world: ChargingWorld;
@@ -30,7 +30,7 @@ async function claim(id: string, leaseMs: number): Promise<ChargeAttempt> {
 }
 
 const pass = (attempt: ChargeAttempt, callMs: number) =>
-  fenceAttempt(world.database, world.scope, attempt, 'pi_fenced', callMs);
+  world.charging.groups.fences.submit(world.scope, { attempt, processorIntentId: 'pi_fenced', callMs });
 const sends = async ({ id }: ChargeAttempt) => (await findAttempt(world.database, world.scope, id))?.sends;
 
 describe('the fence before a send', () => {

@@ -216,8 +216,10 @@ async function payWithTrouble(world: ChargingWorld): Promise<void> {
   await world.fault({ call: 'payment_intents.capture', kind: 'drop_before', times: 1 });
   await pay(world, lost, [hsa, credit]);
   await world.cancelAtProcessor(lost, 'health');
-  const ready = await world.card('hsa');
-  await world.confirm(await world.mixedSession(ready), ready);
+  // The first goes alone, and the others meanwhile together.
+  const ready = await Promise.all(Array.from({ length: 4 }, () => world.card('hsa')));
+  const sessions = await Promise.all(ready.map((card) => world.mixedSession(card)));
+  await Promise.all(ready.map((card, index) => world.confirm(sessions[index] as Session, card)));
   for (const call of ['payment_intents.create', 'payment_intents.confirm']) {
     const card = await world.card('hsa');
     const session = await world.mixedSession(card);

@@ -4,7 +4,7 @@ import type { ChargeBudgets } from '../charging.ts';
 import type { ChargeAttempt, HealthcareCents } from '../domain/charge-attempt.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
 import type { Session } from '../domain/session.ts';
-import { type IntentOwners, insertAttempt, insertLockedAttempt, type NewAttempt } from '../store/charge-attempts.ts';
+import { type IntentOwners, insertAttempt, insertLockedAttempts, type NewAttempt } from '../store/charge-attempts.ts';
 import { appendIntentEvent } from './payment-events.ts';
 
 /** Writes a new attempt with its payment intent, which it returns, and appends the event. Nothing is sent yet: it may still be abandoned. */
@@ -16,7 +16,7 @@ export async function beginAttempt(
 ): Promise<PaymentIntent> {
   const intent = newIntent(attempt, owners);
   await Promise.all([
-    insertAttempt(tx, scope, attempt, owners),
+    insertAttempt(tx, scope, { attempt, owners }),
     appendIntentEvent(tx, scope, 'payment_intent.created', intent, attempt.actingAt),
   ]);
   return intent;
@@ -31,13 +31,14 @@ export async function beginLockedAttempt(
 ): Promise<PaymentIntent | undefined> {
   const intent = newIntent(attempt, owners);
   const [isLocked] = await Promise.all([
-    insertLockedAttempt(tx, scope, attempt, owners),
+    insertLockedAttempts(tx, scope, [{ attempt, owners }]),
     appendIntentEvent(tx, scope, 'payment_intent.created', intent, attempt.actingAt),
   ]);
   return isLocked ? intent : undefined;
 }
 
-function newIntent(attempt: NewAttempt, owners: IntentOwners): PaymentIntent {
+/** The intent of a new attempt, as its row holds it. */
+export function newIntent(attempt: NewAttempt, owners: IntentOwners): PaymentIntent {
   return {
     id: attempt.paymentIntentId,
     ...owners,

@@ -2,10 +2,10 @@ import { type Scope, withTx } from '@eligo/postgres';
 import type { Charging } from '../charging.ts';
 import { type ChargeAttempt, nextCheckDelayMs } from '../domain/charge-attempt.ts';
 import { recordUnknown } from '../store/charge-attempts.ts';
+import type { ClaimedCharge } from './charge-claim.ts';
 import { endLateAttempt } from './end-late-attempt.ts';
 import { sendAttempt } from './send-attempt.ts';
 import { type SettledAttempt, settleAttempt } from './settle-attempt.ts';
-import type { ClaimedCharge } from './settle-confirmed.ts';
 
 /**
  * Sends an attempt and settles its outcome, or cancels it once its time to confirm is over. Returns undefined while the outcome is unknown, after

@@ -2,7 +2,7 @@ import { type Scope, withTx } from '@eligo/postgres';
 import type { NotNow, ProcessorPort } from '@eligo/processor';
 import type { Charging } from '../charging.ts';
 import { type ChargeAttempt, nextCheckDelayMs, type ProcessorVerdict, whileDownMs } from '../domain/charge-attempt.ts';
-import { fenceAttempt, postponeAttempt, recordUnknown } from '../store/charge-attempts.ts';
+import { postponeAttempt, recordUnknown } from '../store/charge-attempts.ts';
 import { isOurOwnFault } from './processor-refusal.ts';
 
 /** What became of a send: a verdict to settle, an unknown outcome, or a fence that was not passed. */
@@ -30,13 +30,11 @@ export async function sendAttempt(
   if (intent.kind !== 'created') return intent.kind === 'unknown' ? unknown(charging, scope, attempt) : intent;
   await charging.failpoint('charge.intent_created');
 
-  const fenced = await fenceAttempt(
-    charging.database,
-    scope,
+  const fenced = await charging.groups.fences.submit(scope, {
     attempt,
-    intent.intentId,
-    Math.min(remaining(), charging.budgets.callMs),
-  );
+    processorIntentId: intent.intentId,
+    callMs: Math.min(remaining(), charging.budgets.callMs),
+  });
   if (fenced === undefined) {
     // The lease or the time to confirm has run out. The holder of the epoch releases the lease, so that the next check need not wait for it.
     await withTx(charging.database, scope, (tx) => postponeAttempt(tx, scope, attempt, 0));

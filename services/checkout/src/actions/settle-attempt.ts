@@ -10,10 +10,11 @@ import { releasePaymentLocks } from '../store/payment-locks.ts';
 import { wakePlan } from '../store/payment-plans.ts';
 import { recordEligibilityCharge } from '../store/session-payments.ts';
 import { lockSession } from '../store/sessions.ts';
+import type { ClaimedCharge } from './charge-claim.ts';
 import { confirmAnswer, confirmRefusal } from './confirm-answer.ts';
 import { finishPaidSession, receiveForSession } from './pay-session.ts';
 import { appendChargeEvent, appendIntentEvent, newCharge } from './payment-events.ts';
-import { type ClaimedCharge, confirmedSession, settleConfirmed } from './settle-confirmed.ts';
+import { confirmedSession, settleConfirmed } from './settle-confirmed.ts';
 
 /** An attempt whose outcome is recorded, with its intent and, where it has one, its session as they are now. */
 export interface SettledAttempt {

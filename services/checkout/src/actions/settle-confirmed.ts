@@ -1,21 +1,14 @@
-import { appendAll, type NewEvent } from '@eligo/events';
-import { type Scope, type StoredAnswer, type Tx, withTx } from '@eligo/postgres';
+import { encodeEvent, type NewEvent } from '@eligo/events';
+import type { Scope, StoredAnswer } from '@eligo/postgres';
 import { cents, newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
 import type { ChargeAttempt, ProcessorVerdict } from '../domain/charge-attempt.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
 import type { Session } from '../domain/session.ts';
-import { settleConfirmed as writeSettled } from '../store/settle-confirmed.ts';
+import type { ClaimedCharge } from './charge-claim.ts';
 import { confirmAnswer } from './confirm-answer.ts';
 import { paidLines, receiveForSession } from './pay-session.ts';
 import { chargeEvent, intentEvent, newCharge, sessionEvent } from './payment-events.ts';
-import { appendRedemptionsEnd } from './redemptions-end.ts';
-
-/** What a confirm's claim has read and written: the session under its lock, and the intent of its attempt. */
-export interface ClaimedCharge {
-  readonly session: Session;
-  readonly intent: PaymentIntent;
-}
 
 /** A confirm that charged, as it is stored. */
 export interface SettledConfirm {
@@ -27,9 +20,9 @@ export interface SettledConfirm {
 }
 
 /**
- * Records the success of a confirm from what its claim has read, in one transaction and one round trip: attempt, intent, charge, ledger entry,
- * lines, session, locks, events, and the answer under the key. Undefined, with nothing written, when the session has changed since or the
- * attempt is settled.
+ * Records the success of a confirm from what its claim has read, in one transaction and one round trip, which it shares with other confirms that
+ * succeed at the same time: attempt, intent, charge, ledger entry, lines, session, locks, events, and the answer under the key. Undefined, with
+ * nothing written, when the session has changed since or the attempt is settled.
  */
 export async function settleConfirmed(
   charging: Charging,
@@ -38,28 +31,6 @@ export async function settleConfirmed(
   verdict: Extract<ProcessorVerdict, { kind: 'succeeded' }>,
   claimed: ClaimedCharge,
 ): Promise<SettledConfirm | undefined> {
-  try {
-    return await withTx(charging.database, scope, async (tx) => {
-      const settled = await write(tx, scope, attempt, verdict, claimed);
-      await charging.failpoint('charge.before_settle_commit');
-      return settled;
-    });
-  } catch (error) {
-    if (error instanceof ChangedSinceClaim) return undefined;
-    throw error;
-  }
-}
-
-/** Rolls the transaction back: what it wrote was based on a record that is out of date. */
-class ChangedSinceClaim extends Error {}
-
-async function write(
-  tx: Tx,
-  scope: Scope,
-  attempt: ChargeAttempt,
-  verdict: Extract<ProcessorVerdict, { kind: 'succeeded' }>,
-  claimed: ClaimedCharge,
-): Promise<SettledConfirm> {
   const at = attempt.actingAt;
   const held = verdict.capturable;
   const charge = { chargeId: newId('charge'), processorChargeId: verdict.chargeId, at };
@@ -73,27 +44,22 @@ async function write(
   };
   const before = claimed.session;
   const after = { ...confirmedSession(before, intent, held, at), version: before.version + 1n };
-  const answer = await confirmAnswer(tx, scope, after, intent, attempt.expand);
+  const answer = await confirmAnswer(charging.database, scope, after, intent, attempt.expand);
   const events: NewEvent[] = [chargeEvent(scope, 'charge.succeeded', newCharge(intent, charge.chargeId, at), at)];
   if (!held) events.push(intentEvent(scope, 'payment_intent.succeeded', intent, at));
-  const isComplete = after.status === 'complete';
-  if (isComplete) events.push(sessionEvent(scope, 'checkout.session.completed', after, at));
-  const [isWritten] = await Promise.all([
-    writeSettled(tx, scope, {
-      before,
-      after,
-      attempt,
-      intent,
-      charge,
-      ledgerEntryId: held ? null : newId('ledger_transaction'),
-      lines: paidLines(before, intent),
-      answer,
-    }),
-    appendAll(tx, events),
-    isComplete ? appendRedemptionsEnd(tx, scope, after, 'finalize') : undefined,
-  ]);
-  if (!isWritten) throw new ChangedSinceClaim();
-  return { attempt: { ...attempt, status: 'succeeded' }, intent, session: after, answer };
+  if (after.status === 'complete') events.push(sessionEvent(scope, 'checkout.session.completed', after, at));
+  const isWritten = await charging.groups.settlements.submit(scope, {
+    before,
+    after,
+    attempt,
+    intent,
+    charge,
+    ledgerEntryId: held ? null : newId('ledger_transaction'),
+    lines: paidLines(before, intent),
+    answer,
+    events: events.map(encodeEvent),
+  });
+  return isWritten ? { attempt: { ...attempt, status: 'succeeded' }, intent, session: after, answer } : undefined;
 }
 
 /** The session after its confirm has charged or held the eligible part. With a letter pending, the hold waits for the approval. */

@@ -12,7 +12,7 @@ import { timeOnClock } from '../store/test-clocks.ts';
  * session takes no payment any more by the session's own clock, which may be a test clock that was moved.
  */
 export async function takeOverAttempt(
-  charging: Charging,
+  charging: Pick<Charging, 'budgets' | 'clock'>,
   tx: Tx,
   scope: Scope,
   id: string,

@@ -1,4 +1,4 @@
-import { type Database, type Db, type Scope, scoped, type Tx, writeOne } from '@eligo/postgres';
+import { commitBehind, type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { centsFromInt64 } from '@eligo/values';
 import type { AttemptDriver, AttemptStatus, ChargeAttempt, Leg } from '../domain/charge-attempt.ts';
 import { wakeSweepAfterCommit } from './charge-work.ts';
@@ -97,25 +97,42 @@ export type NewAttempt = Omit<
   | 'confirmOver'
 > & { readonly leaseMs: number; readonly confirmMs: number };
 
-// The intent and its attempt in one statement: one cannot exist without the other.
+// The intents and their attempts in one statement: one cannot exist without the other. The limit is that of a group of confirms; without it the
+// planner expects a hundred rows of JSON.
+const begun = `begun as materialized (
+     select b.* from json_to_recordset($3::json) as b (
+       id text, intent_id text, session_id text, invoice_id text, subscription_id text, customer_id text, payment_method_id text,
+       leg text, capture_method text, amount_cents bigint, acting_at timestamptz, purpose text, subject_id text, driver text,
+       eligibility_record_id text, processor_payment_method_id text, processor_customer_id text, off_session boolean,
+       lease_ms float8, expand text[], iias_cents bigint, prescription_cents bigint, vision_cents bigint, service_cents bigint,
+       confirm_ms float8, operation_id text)
+     limit 16
+   )`;
 const insertBoth = `intent as (
      insert into checkout.payment_intents (account_id, test_mode, id, session_id, invoice_id, subscription_id, customer_id,
        payment_method_id, leg, capture_method, status, amount_cents, created_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'processing', $11, $12)
+     select $1, $2, intent_id, session_id, invoice_id, subscription_id, customer_id, payment_method_id, leg, capture_method,
+       'processing', amount_cents, acting_at
+     from begun
    ), attempt as (
      insert into checkout.charge_attempts (account_id, test_mode, id, purpose, subject_id, leg, driver, eligibility_record_id,
        payment_intent_id, customer_id, payment_method_id, processor_payment_method_id, processor_customer_id, off_session,
        capture_method, amount_cents, status, lease_until, acting_at, expand,
        iias_cents, prescription_cents, vision_cents, service_cents, confirm_until, operation_id)
-     values ($1, $2, $13, $14, $15, $9, $16, $17, $3, $7, $8, $18, $19, $20, $10, $11, 'created',
-       clock_timestamp() + $21 * interval '1 millisecond', $12, $22, $23, $24, $25, $26,
-       clock_timestamp() + $27 * interval '1 millisecond', $28)
+     select $1, $2, id, purpose, subject_id, leg, driver, eligibility_record_id, intent_id, customer_id, payment_method_id,
+       processor_payment_method_id, processor_customer_id, off_session, capture_method, amount_cents, 'created',
+       clock_timestamp() + lease_ms * interval '1 millisecond', acting_at, expand, iias_cents, prescription_cents, vision_cents,
+       service_cents, clock_timestamp() + confirm_ms * interval '1 millisecond', operation_id
+     from begun
    )`;
-const insert = scoped<{ written: true }>('checkout.charge_attempt_insert', `with ${insertBoth} select true as written`);
+const insert = scoped<{ written: true }>(
+  'checkout.charge_attempt_insert',
+  `with ${begun}, ${insertBoth} select true as written`,
+);
 const insertLocked = scoped<{ locks: bigint }>(
-  'checkout.charge_attempt_insert_locked',
-  `with locks as (
-     ${lockText({ attemptId: '$13', leaseMs: '$21', customerId: '$7', paymentMethodId: '$8' })}
+  'checkout.charge_attempts_insert_locked',
+  `with ${begun}, locks as (
+     ${lockText('begun')}
    ), ${insertBoth}
    select count(*) as locks from locks`,
 );
@@ -127,54 +144,56 @@ export interface IntentOwners {
   readonly subscriptionId: string | null;
 }
 
+/** A new attempt with the owners of its payment intent. */
+export interface BegunAttempt {
+  readonly attempt: NewAttempt;
+  readonly owners: IntentOwners;
+}
+
 /** Writes an attempt and its payment intent. The unique indexes refuse a second live one (23505, `charge_attempts_one_live`). */
-export async function insertAttempt(tx: Tx, scope: Scope, attempt: NewAttempt, owners: IntentOwners): Promise<void> {
-  await tx.row(insert, scope, valuesOf(attempt, owners));
+export async function insertAttempt(tx: Tx, scope: Scope, begins: BegunAttempt): Promise<void> {
+  await tx.row(insert, scope, [JSON.stringify([begunRow(begins)])]);
 }
 
 /**
- * The same, and takes the customer and the payment method for it, all with one statement. False when another live attempt holds one of them: the
- * caller rolls back, and nothing is left behind.
+ * The same for some attempts, at most 16, and takes the customer and the payment method of each, all with one statement. False when another live
+ * attempt holds one of them: the caller rolls back, and nothing is left behind.
  */
-export async function insertLockedAttempt(
-  tx: Tx,
-  scope: Scope,
-  attempt: NewAttempt,
-  owners: IntentOwners,
-): Promise<boolean> {
-  const row = await tx.row(insertLocked, scope, valuesOf(attempt, owners));
-  return Number(row?.locks) === locksWanted(attempt.customerId);
+export async function insertLockedAttempts(tx: Tx, scope: Scope, begins: readonly BegunAttempt[]): Promise<boolean> {
+  const row = await tx.row(insertLocked, scope, [JSON.stringify(begins.map(begunRow))]);
+  const wanted = begins.reduce((sum, { attempt }) => sum + locksWanted(attempt.customerId), 0);
+  return Number(row?.locks) === wanted;
 }
 
-function valuesOf(attempt: NewAttempt, owners: IntentOwners): unknown[] {
-  return [
-    attempt.paymentIntentId,
-    owners.sessionId,
-    owners.invoiceId,
-    owners.subscriptionId,
-    attempt.customerId,
-    attempt.paymentMethodId,
-    attempt.leg,
-    attempt.captureMethod,
-    attempt.amountCents,
-    attempt.actingAt,
-    attempt.id,
-    attempt.purpose,
-    attempt.subjectId,
-    attempt.driver,
-    attempt.eligibilityRecordId,
-    attempt.processorPaymentMethodId,
-    attempt.processorCustomerId,
-    attempt.offSession,
-    attempt.leaseMs,
-    attempt.expand,
-    attempt.healthcare.iiasCents,
-    attempt.healthcare.prescriptionCents,
-    attempt.healthcare.visionCents,
-    attempt.healthcare.serviceCents,
-    attempt.confirmMs,
-    attempt.operationId,
-  ];
+function begunRow({ attempt, owners }: BegunAttempt) {
+  return {
+    id: attempt.id,
+    intent_id: attempt.paymentIntentId,
+    session_id: owners.sessionId,
+    invoice_id: owners.invoiceId,
+    subscription_id: owners.subscriptionId,
+    customer_id: attempt.customerId,
+    payment_method_id: attempt.paymentMethodId,
+    leg: attempt.leg,
+    capture_method: attempt.captureMethod,
+    amount_cents: attempt.amountCents,
+    acting_at: attempt.actingAt,
+    purpose: attempt.purpose,
+    subject_id: attempt.subjectId,
+    driver: attempt.driver,
+    eligibility_record_id: attempt.eligibilityRecordId,
+    processor_payment_method_id: attempt.processorPaymentMethodId,
+    processor_customer_id: attempt.processorCustomerId,
+    off_session: attempt.offSession,
+    lease_ms: attempt.leaseMs,
+    expand: attempt.expand,
+    iias_cents: attempt.healthcare.iiasCents,
+    prescription_cents: attempt.healthcare.prescriptionCents,
+    vision_cents: attempt.healthcare.visionCents,
+    service_cents: attempt.healthcare.serviceCents,
+    confirm_ms: attempt.confirmMs,
+    operation_id: attempt.operationId,
+  };
 }
 
 const byId = scoped<AttemptRow>(
@@ -232,30 +251,46 @@ export async function liveAttempts(
   return (await db.rows(liveBySubject, scope, [purpose, subjectId])).map(fromRow);
 }
 
+/** An attempt that is about to be confirmed at the processor. */
+export interface AttemptToSend {
+  readonly attempt: Pick<ChargeAttempt, 'id' | 'epoch'>;
+  readonly processorIntentId: string;
+  /** What is left for the call; the lease must outlive it. */
+  readonly callMs: number;
+}
+
 // The fence: only the holder of a lease that outlasts the call may send, and only until the time to confirm is over.
+// The arrays stand behind selects, so that one plan is kept for all of them (ADR 3).
 const fence = scoped<AttemptRow>(
-  'checkout.charge_attempt_fence',
-  `update checkout.charge_attempts
-   set status = 'sending', sends = sends + 1, sent_at = now(), processor_intent_id = coalesce(processor_intent_id, $5)
-   where account_id = $1 and test_mode = $2 and id = $3 and epoch = $4
-     and status in ('created', 'sending', 'unknown') and lease_until > clock_timestamp() + $6 * interval '1 millisecond'
+  'checkout.charge_attempts_fence',
+  `update checkout.charge_attempts a
+   set status = 'sending', sends = sends + 1, sent_at = now(), processor_intent_id = coalesce(processor_intent_id, f.intent_id)
+   from unnest((select $3::text[]), (select $4::int[]), (select $5::text[]), (select $6::float8[]))
+     as f (attempt_id, attempt_epoch, intent_id, call_ms)
+   where account_id = $1 and test_mode = $2 and id = f.attempt_id and epoch = f.attempt_epoch
+     and status in ('created', 'sending', 'unknown') and lease_until > clock_timestamp() + f.call_ms * interval '1 millisecond'
      and confirm_until > clock_timestamp()
    returning ${columns}`,
 );
 
 /**
- * Passes the fence before a send, in a transaction of its own, or answers undefined: another process has taken over, the lease is too short for the
- * call, or the time to confirm is over.
+ * Passes the fence before the sends of some attempts and sends COMMIT with it; nothing may follow in the transaction. Answers each attempt as it is
+ * then, or undefined: another process has taken over, the lease is too short for the call, or the time to confirm is over.
  */
-export async function fenceAttempt(
-  database: Database,
+export async function fenceAttempts(
+  tx: Tx,
   scope: Scope,
-  attempt: Pick<ChargeAttempt, 'id' | 'epoch'>,
-  processorIntentId: string,
-  callMs: number,
-): Promise<ChargeAttempt | undefined> {
-  const [row] = await writeOne(database, scope, fence, [attempt.id, attempt.epoch, processorIntentId, callMs]);
-  return row && fromRow(row);
+  sends: readonly AttemptToSend[],
+): Promise<(ChargeAttempt | undefined)[]> {
+  const passed = tx.rows(fence, scope, [
+    sends.map(({ attempt }) => attempt.id),
+    sends.map(({ attempt }) => attempt.epoch),
+    sends.map(({ processorIntentId }) => processorIntentId),
+    sends.map(({ callMs }) => callMs),
+  ]);
+  commitBehind(tx);
+  const byId = new Map((await passed).map((row) => [row.id, fromRow(row)]));
+  return sends.map(({ attempt }) => byId.get(attempt.id));
 }
 
 const claim = scoped<AttemptRow>(

@@ -1,29 +1,29 @@
 import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
 
-/**
- * The text that takes the locks of an attempt and returns a row for each that it got, to be a part of a larger statement. The parameters are `$1`
- * account, `$2` mode, and those named. In the order customer, payment method, so that two requests cannot each hold what the other waits for.
- */
-export function lockText(parameter: {
-  readonly attemptId: string;
-  readonly leaseMs: string;
-  readonly customerId: string;
-  readonly paymentMethodId: string;
-}): string {
-  const { attemptId, leaseMs, customerId, paymentMethodId } = parameter;
-  return `insert into checkout.payment_locks as l (account_id, test_mode, kind, id, attempt_id, lease_until)
-   select $1, $2, wanted.kind, wanted.id, ${attemptId}::text, clock_timestamp() + ${leaseMs} * interval '1 millisecond'
-   from (values ('customer', ${customerId}::text), ('payment_method', ${paymentMethodId}::text)) wanted (kind, id)
-   where wanted.id is not null order by wanted.kind
+// Who takes locks takes them in this order, so that two cannot each hold what the other waits for.
+const intoLocks = (
+  wanted: string,
+) => `insert into checkout.payment_locks as l (account_id, test_mode, kind, id, attempt_id, lease_until)
+   select $1, $2, w.kind, w.id, w.attempt_id, clock_timestamp() + w.lease_ms * interval '1 millisecond'
+   from (${wanted}) w (kind, id, attempt_id, lease_ms)
+   where w.id is not null order by w.kind, w.id
    on conflict (account_id, test_mode, kind, id) do update
      set attempt_id = excluded.attempt_id, lease_until = excluded.lease_until
      where l.lease_until < clock_timestamp() or l.attempt_id = excluded.attempt_id
    returning kind`;
+
+/**
+ * The text that takes the locks of the attempts in a part of a larger statement, which has the columns `id`, `customer_id`, `payment_method_id` and
+ * `lease_ms`. It returns a row for each lock that it got. `$1` is the account, `$2` the mode.
+ */
+export function lockText(attempts: string): string {
+  return intoLocks(`select 'customer', customer_id, id, lease_ms from ${attempts}
+     union all select 'payment_method', payment_method_id, id, lease_ms from ${attempts}`);
 }
 
 const take = scoped<{ kind: string }>(
   'checkout.payment_locks_take',
-  lockText({ attemptId: '$3', leaseMs: '$4', customerId: '$5', paymentMethodId: '$6' }),
+  intoLocks(`values ('customer', $5::text, $3::text, $4::float8), ('payment_method', $6::text, $3::text, $4::float8)`),
 );
 
 /**

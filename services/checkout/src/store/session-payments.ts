@@ -49,6 +49,7 @@ export async function recordEligibilityCharge(
 }
 
 interface FactsRow {
+  session_id: string;
   record_id: string | null;
   food_policy: boolean | null;
   payment_method_id: string | null;
@@ -83,23 +84,31 @@ export interface ChargeableCard {
 
 // `case`, not `coalesce`, which Postgres does not take for leakproof: under row-level security it is compared with every row of the account,
 // once the policy has let it pass, and never with the index. With 200,000 customers that took 312 ms.
-const facts = scoped<FactsRow>(
-  'checkout.charge_facts',
-  `select r.id as record_id, r.food_policy, m.id as payment_method_id, m.customer_id as payment_method_customer_id,
+const factsOf = (
+  wanted: string,
+) => `select r.id as record_id, r.food_policy, m.id as payment_method_id, m.customer_id as payment_method_customer_id,
      m.processor_payment_method_id, m.processor_customer_id, m.off_session, m.hsa_fsa,
-     c.id as customer_id, c.deleted_at is not null as customer_deleted,
+     c.id as customer_id, c.deleted_at is not null as customer_deleted, w.session_id,
      exists (
        select from checkout.charge_attempts a
-       where a.account_id = $1 and a.test_mode = $2 and a.purpose = 'session' and a.subject_id = $3
+       where a.account_id = $1 and a.test_mode = $2 and a.purpose = 'session' and a.subject_id = w.session_id
          and a.status in ('created', 'sending', 'unknown', 'succeeded')
      ) as has_live
-   from (select 1) one
-   left join checkout.sessions s on s.account_id = $1 and s.test_mode = $2 and s.id = $3
-   left join checkout.eligibility_records r on r.account_id = $1 and r.test_mode = $2 and r.session_id = $3
+   from ${wanted}
+   left join checkout.sessions s on s.account_id = $1 and s.test_mode = $2 and s.id = w.session_id
+   left join checkout.eligibility_records r on r.account_id = $1 and r.test_mode = $2 and r.session_id = w.session_id
    left join checkout.payment_methods m on m.account_id = $1 and m.test_mode = $2
-     and m.id = case when $4::text is null then s.payment_method_id else $4 end and m.detached_at is null
+     and m.id = case when w.payment_method_id is null then s.payment_method_id else w.payment_method_id end and m.detached_at is null
    left join checkout.customers c on c.account_id = $1 and c.test_mode = $2
-     and c.id = case when s.customer_id is null then m.customer_id else s.customer_id end`,
+     and c.id = case when s.customer_id is null then m.customer_id else s.customer_id end`;
+const facts = scoped<FactsRow>(
+  'checkout.charge_facts',
+  factsOf('(select $3::text, $4::text) as w (session_id, payment_method_id)'),
+);
+// The arrays stand behind selects, so that one plan is kept for all (ADR 3).
+const factsOfSeveral = scoped<FactsRow>(
+  'checkout.charge_facts_several',
+  factsOf('unnest((select $3::text[]), (select $4::text[])) as w (session_id, payment_method_id)'),
 );
 
 /** Reads them in one go; `paymentMethodId` null means the one that the session was created with. */
@@ -109,7 +118,23 @@ export async function loadChargeFacts(
   sessionId: string,
   paymentMethodId: string | null,
 ): Promise<ChargeFacts> {
-  const row = await db.row(facts, scope, [sessionId, paymentMethodId]);
+  return factsOfRow(await db.row(facts, scope, [sessionId, paymentMethodId]));
+}
+
+/** The same for charges of several sessions, by session. */
+export async function loadChargeFactsOfSeveral(
+  db: Db,
+  scope: Scope,
+  charges: readonly { readonly sessionId: string; readonly paymentMethodId: string | null }[],
+): Promise<ReadonlyMap<string, ChargeFacts>> {
+  const rows = await db.rows(factsOfSeveral, scope, [
+    charges.map(({ sessionId }) => sessionId),
+    charges.map(({ paymentMethodId }) => paymentMethodId),
+  ]);
+  return new Map(rows.map((row) => [row.session_id, factsOfRow(row)]));
+}
+
+function factsOfRow(row: FactsRow | undefined): ChargeFacts {
   return {
     eligibilityRecord: row?.record_id == null ? undefined : { id: row.record_id, foodPolicy: row.food_policy === true },
     paymentMethod: row && cardOfRow(row),

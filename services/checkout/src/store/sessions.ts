@@ -15,6 +15,11 @@ export async function lockSession(tx: Tx, scope: Scope, id: string): Promise<Ses
   return row && sessionOfRow(row);
 }
 
+/** Several sessions, locked until the transaction ends, in the order of their ids; those that exist. */
+export async function lockSessions(tx: Tx, scope: Scope, ids: readonly string[]): Promise<Session[]> {
+  return (await tx.rows(selectSeveralForUpdate, scope, [ids])).map(sessionOfRow);
+}
+
 /**
  * Writes what payment and updates change of a session, from the record as it was read to the record as it shall be, and returns the latter
  * with its new version. Throws for a move that is not in the state table and when the row is no longer the one that was read.
@@ -197,6 +202,13 @@ const selectForUpdate = scoped<SessionRow>(
   'sessions.lock',
   `select ${sessionColumns('s')} from checkout.sessions s
    where s.account_id = $1 and s.test_mode = $2 and s.id = $3 for update of s`,
+);
+
+// The array stands behind a select, so that one plan is kept for all (ADR 3).
+const selectSeveralForUpdate = scoped<SessionRow>(
+  'sessions.lock_several',
+  `select ${sessionColumns('s')} from checkout.sessions s
+   where s.account_id = $1 and s.test_mode = $2 and s.id = any ((select $3::text[])::text[]) order by s.id for update of s`,
 );
 
 const update = scoped<never>(

@@ -20,97 +20,123 @@ export interface ConfirmedCharge {
   readonly answer: StoredAnswer;
 }
 
-// One statement: each statement that is sent costs a message, a plan's start and its triggers' start. The session comes first and all else depends
-// on it, so that rows are locked in the order that every writer keeps: session, then its parts. The sums are of amounts that never change.
+// One statement for all charges of a group: each statement that is sent costs a message, a plan's start and its triggers' start. The sessions come
+// first and all else depends on them, so that rows are locked in the order that every writer keeps: session, then its parts. The sums are of
+// amounts that never change. The limit is the group's own; without it the planner expects a hundred rows of JSON.
 const settle = scoped<{ sessions: bigint; attempts: bigint; intents: bigint }>(
   'checkout.settle_confirmed',
-  `with sums as (
-     select coalesce(sum(amount_tax_cents), 0)::bigint as tax, coalesce(sum(amount_shipping_cents), 0)::bigint as shipping,
-       coalesce(sum(amount_discount_cents), 0)::bigint as discount
-     from checkout.session_lines
-     where account_id = $1 and test_mode = $2 and session_id = $3 and amount_captured_cents = 0 and amount_total_cents > 0
-       and $16::text is not null and ($17::text = 'all' or ($17::text = 'eligible') = (amount_eligible_cents > 0))
+  `with charged as materialized (
+     select c.* from json_to_recordset($3::json) as c (
+       session_id text, version bigint, status_before text, status text, received bigint, intent_ids text[], next_action jsonb,
+       completed_at timestamptz, attempt_id text, intent_id text, charge_id text, processor_charge_id text,
+       processor_intent_id text, entry_id text, lines text, at timestamptz, answer_status integer, answer_start integer,
+       answer_bytes integer)
+     limit 16
+   ), sums as (
+     select c.session_id, coalesce(sum(l.amount_tax_cents), 0)::bigint as tax,
+       coalesce(sum(l.amount_shipping_cents), 0)::bigint as shipping, coalesce(sum(l.amount_discount_cents), 0)::bigint as discount
+     from charged c left join checkout.session_lines l
+       on l.account_id = $1 and l.test_mode = $2 and l.session_id = c.session_id and l.amount_captured_cents = 0
+         and l.amount_total_cents > 0 and c.entry_id is not null
+         and (c.lines = 'all' or (c.lines = 'eligible') = (l.amount_eligible_cents > 0))
+     group by c.session_id
    ), session as (
-     update checkout.sessions s set status = $6, amount_received_cents = $7, payment_intent_ids = $8, next_action = $9,
-       completed_at = $10, captured_tax_cents = s.captured_tax_cents + sums.tax,
+     update checkout.sessions s set status = c.status, amount_received_cents = c.received, payment_intent_ids = c.intent_ids,
+       next_action = c.next_action, completed_at = c.completed_at, captured_tax_cents = s.captured_tax_cents + sums.tax,
        captured_shipping_cents = s.captured_shipping_cents + sums.shipping,
        captured_discount_cents = s.captured_discount_cents + sums.discount, version = s.version + 1
-     from sums
-     where s.account_id = $1 and s.test_mode = $2 and s.id = $3 and s.version = $4 and s.status = $5
-     returning s.id
+     from charged c join sums using (session_id)
+     where s.account_id = $1 and s.test_mode = $2 and s.id = c.session_id and s.version = c.version and s.status = c.status_before
+     returning c.*
    ), attempt as (
      update checkout.charge_attempts a set status = 'succeeded'
-     from session
-     where a.account_id = $1 and a.test_mode = $2 and a.id = $11 and a.status in ('sending', 'unknown')
-     returning a.id
+     from session c
+     where a.account_id = $1 and a.test_mode = $2 and a.id = c.attempt_id and a.status in ('sending', 'unknown')
+     returning c.*
    ), intent as (
-     update checkout.payment_intents i set status = case when $16::text is null then 'requires_capture' else 'succeeded' end,
-       amount_received_cents = case when $16::text is null then 0 else i.amount_cents end,
-       amount_capturable_cents = case when $16::text is null then i.amount_cents else 0 end,
-       latest_charge_id = $13, processor_intent_id = $15
-     from attempt
-     where i.account_id = $1 and i.test_mode = $2 and i.id = $12
-     returning i.id, i.amount_cents, i.amount_received_cents, i.payment_method_id
+     update checkout.payment_intents i set status = case when c.entry_id is null then 'requires_capture' else 'succeeded' end,
+       amount_received_cents = case when c.entry_id is null then 0 else i.amount_cents end,
+       amount_capturable_cents = case when c.entry_id is null then i.amount_cents else 0 end,
+       latest_charge_id = c.charge_id, processor_intent_id = c.processor_intent_id
+     from attempt c
+     where i.account_id = $1 and i.test_mode = $2 and i.id = c.intent_id
+     returning i.id, i.amount_cents, i.amount_received_cents, i.payment_method_id, c.charge_id, c.processor_charge_id,
+       c.entry_id, c.at
    ), charge as (
      insert into checkout.charges (account_id, test_mode, id, payment_intent_id, payment_method_id, status, amount_cents,
        amount_captured_cents, processor_charge_id, created_at)
-     select $1, $2, $13, i.id, i.payment_method_id, 'succeeded', i.amount_cents, i.amount_received_cents, $14::text, $18::timestamptz
+     select $1, $2, i.charge_id, i.id, i.payment_method_id, 'succeeded', i.amount_cents, i.amount_received_cents,
+       i.processor_charge_id, i.at
      from intent i
    ), entry as (
      insert into checkout.ledger_entries (account_id, test_mode, id, debit_account, credit_account, amount_cents, kind,
        payment_intent_id, source_id, created_at)
-     select $1, $2, $16::text, 'processor_balance', 'customer_receipts', i.amount_cents, 'capture', i.id, $13, $18::timestamptz
-     from intent i where $16::text is not null
+     select $1, $2, i.entry_id, 'processor_balance', 'customer_receipts', i.amount_cents, 'capture', i.id, i.charge_id, i.at
+     from intent i where i.entry_id is not null
    ), lines as (
-     update checkout.session_lines l set amount_captured_cents = l.amount_total_cents, payment_intent_id = $12
-     from session
-     where l.account_id = $1 and l.test_mode = $2 and l.session_id = $3 and l.amount_captured_cents = 0
-       and l.amount_total_cents > 0 and $16::text is not null
-       and ($17::text = 'all' or ($17::text = 'eligible') = (l.amount_eligible_cents > 0))
+     update checkout.session_lines l set amount_captured_cents = l.amount_total_cents, payment_intent_id = c.intent_id
+     from session c
+     where l.account_id = $1 and l.test_mode = $2 and l.session_id = c.session_id and l.amount_captured_cents = 0
+       and l.amount_total_cents > 0 and c.entry_id is not null
+       and (c.lines = 'all' or (c.lines = 'eligible') = (l.amount_eligible_cents > 0))
    ), record as (
-     update checkout.eligibility_records r set charged_attempt_id = $11
-     from session where r.account_id = $1 and r.test_mode = $2 and r.session_id = $3
+     update checkout.eligibility_records r set charged_attempt_id = c.attempt_id
+     from session c where r.account_id = $1 and r.test_mode = $2 and r.session_id = c.session_id
    ), held as (
-     select k.kind, k.id from checkout.payment_locks k, attempt
-     where k.account_id = $1 and k.test_mode = $2 and k.attempt_id = $11 order by k.kind, k.id for update of k
+     select k.kind, k.id from checkout.payment_locks k, attempt c
+     where k.account_id = $1 and k.test_mode = $2 and k.attempt_id = c.attempt_id order by k.kind, k.id for update of k
    ), locks as (
      delete from checkout.payment_locks k using held
      where k.account_id = $1 and k.test_mode = $2 and k.kind = held.kind and k.id = held.id
    ), key as (
-     update idempotency_keys k set state = 'finished', finished_at = clock_timestamp(), status = $19, body = $20
-     from attempt
-     where k.account_id = $1 and k.test_mode = $2 and k.attempt_id = $11 and k.state = 'in_progress'
+     update idempotency_keys k set state = 'finished', finished_at = clock_timestamp(), status = c.answer_status,
+       body = substring($4::bytea from c.answer_start for c.answer_bytes)
+     from attempt c
+     where k.account_id = $1 and k.test_mode = $2 and k.attempt_id = c.attempt_id and k.state = 'in_progress'
    )
    select (select count(*) from session) as sessions, (select count(*) from attempt) as attempts,
      (select count(*) from intent) as intents`,
 );
 
 /**
- * Writes what a confirm that charged changes, with one statement. False when the session was changed since it was read, or when the attempt is
- * settled already: the caller then rolls back and settles from the rows as they are.
+ * Writes what some confirms that charged change, at most 16, with one statement. False when a session was changed since it was read, or when an
+ * attempt is settled already: the caller then rolls back and settles from the rows as they are.
  */
-export async function settleConfirmed(tx: Tx, scope: Scope, settled: ConfirmedCharge): Promise<boolean> {
-  const { before, after, attempt, intent, charge, answer } = settled;
+export async function settleConfirmed(tx: Tx, scope: Scope, charges: readonly ConfirmedCharge[]): Promise<boolean> {
+  const rows: unknown[] = [];
+  let start = 1;
+  for (const settled of charges) {
+    rows.push(rowOf(settled, start));
+    start += settled.answer.body.length;
+  }
+  const bodies = Buffer.concat(charges.map(({ answer }) => answer.body));
+  const written = await tx.row(settle, scope, [JSON.stringify(rows), bodies]);
+  const wanted = BigInt(charges.length);
+  return written?.sessions === wanted && written.attempts === wanted && written.intents === wanted;
+}
+
+// All answers are one binary value and are cut apart there, as text they would be twice the size.
+function rowOf({ before, after, attempt, intent, charge, answer, ...rest }: ConfirmedCharge, answerStart: number) {
   sessionStates.assertMove(before.status, after.status);
-  const row = await tx.row(settle, scope, [
-    before.id,
-    before.version,
-    before.status,
-    after.status,
-    after.amountReceivedCents,
-    after.paymentIntentIds,
-    after.nextAction,
-    after.completedAt,
-    attempt.id,
-    intent.id,
-    charge.chargeId,
-    charge.processorChargeId,
-    attempt.processorIntentId,
-    settled.ledgerEntryId,
-    settled.lines,
-    charge.at,
-    answer.status,
-    answer.body,
-  ]);
-  return row?.sessions === 1n && row.attempts === 1n && row.intents === 1n;
+  return {
+    session_id: before.id,
+    version: String(before.version),
+    status_before: before.status,
+    status: after.status,
+    received: after.amountReceivedCents,
+    intent_ids: after.paymentIntentIds,
+    next_action: after.nextAction,
+    completed_at: after.completedAt,
+    attempt_id: attempt.id,
+    intent_id: intent.id,
+    charge_id: charge.chargeId,
+    processor_charge_id: charge.processorChargeId,
+    processor_intent_id: attempt.processorIntentId,
+    entry_id: rest.ledgerEntryId,
+    lines: rest.lines,
+    at: charge.at,
+    answer_status: answer.status,
+    answer_start: answerStart,
+    answer_bytes: answer.body.length,
+  };
 }

@@ -1,0 +1,45 @@
+import type { KeyUse, StoredAnswer } from '@eligo/postgres';
+import type { ChargeAttempt } from '../domain/charge-attempt.ts';
+import type { PaymentIntent } from '../domain/payment-intent.ts';
+import type { Session } from '../domain/session.ts';
+import type { PaymentTurn } from './payment-turn.ts';
+
+/** A request to charge the eligible part of a session. */
+export interface ConfirmRequest {
+  readonly sessionId: string;
+  readonly paymentMethodId: string | null;
+  readonly captureMethod: string | null;
+  readonly expand: readonly string[];
+  readonly features: readonly string[];
+  readonly key: string;
+  readonly requestHash: Buffer;
+}
+
+/** A confirm whose turn has come. */
+export interface ChargeClaim {
+  readonly request: ConfirmRequest;
+  readonly use: KeyUse;
+  readonly turn: PaymentTurn;
+}
+
+/** What a claim ended in: an answer, or an attempt that the request now drives. */
+export type Claimed =
+  | { readonly kind: 'answer'; readonly answer: StoredAnswer; readonly replayed: boolean }
+  | {
+      readonly kind: 'attempt';
+      readonly attempt: ChargeAttempt;
+      readonly epoch: number;
+      /** Undefined for an attempt that an earlier request began. */
+      readonly claimed?: ClaimedCharge;
+    };
+
+/** A claim with its request's context, in which its events are encoded. */
+export interface GroupedClaim extends ChargeClaim {
+  readonly inContext: <Result>(work: () => Result) => Result;
+}
+
+/** What a confirm's claim has read and written: the session under its lock, and the intent of its attempt. */
+export interface ClaimedCharge {
+  readonly session: Session;
+  readonly intent: PaymentIntent;
+}
