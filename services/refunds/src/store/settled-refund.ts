@@ -45,39 +45,39 @@ export async function writeSettled(tx: Tx, scope: Scope, settled: SettledWrite):
   return row !== undefined;
 }
 
-// The refund is locked first, as every writer of it does. Its first version is the one that was made pending.
+// Locks the refund first, as every writer does. The version that its creation left is 1. Every part names its row by the whole key: joined by the
+// refund's id instead, a plan made before the tables had statistics read all refunds of the account (ADR 3).
 const write = scoped<{ id: string }>(
   'refunds.write_settled',
   `with held as materialized (
      select r.id from refunds.refunds r
-       join refunds.refund_items i on i.account_id = r.account_id and i.test_mode = r.test_mode and i.refund_id = r.id
-      where r.account_id = $1 and r.test_mode = $2 and r.id = $3 and r.status = 'pending' and r.version = 1
-        and i.payment_intent_id = $5 and i.status = 'pending'
+       join refunds.refund_items i on i.account_id = $1 and i.test_mode = $2 and i.refund_id = $3 and i.payment_intent_id = $5
+      where r.account_id = $1 and r.test_mode = $2 and r.id = $3 and r.status = 'pending' and r.version = 1 and i.status = 'pending'
         for no key update of r, i
    ), attempt as (
      update refunds.refund_attempts a
         set status = 'accepted', lease_until = clock_timestamp(), next_check_at = ${leaseFromNow('$7::bigint')}, checks = 0,
             processor_refund_id = $6
        from held
-      where a.account_id = $1 and a.test_mode = $2 and a.id = $4 and a.refund_id = held.id and a.status = 'sending'
-     returning a.refund_id
+      where a.account_id = $1 and a.test_mode = $2 and a.id = $4 and a.refund_id = $3 and a.payment_intent_id = $5 and a.status = 'sending'
+     returning a.id
    ), refund as (
      update refunds.refunds r
         set status = 'succeeded', reference_id = $8, reference_type = $9, reference_status = $10, version = r.version + 1
-       from attempt where r.account_id = $1 and r.test_mode = $2 and r.id = attempt.refund_id
+       from attempt where r.account_id = $1 and r.test_mode = $2 and r.id = $3
      returning r.id
    ), item as (
      update refunds.refund_items i
         set status = 'succeeded', reference_id = $8, reference_type = $9, reference_status = $10, lease_until = null
        from attempt
-      where i.account_id = $1 and i.test_mode = $2 and i.refund_id = attempt.refund_id and i.payment_intent_id = $5
+      where i.account_id = $1 and i.test_mode = $2 and i.refund_id = $3 and i.payment_intent_id = $5
    ), entries as (
      insert into refunds.ledger_entries (account_id, test_mode, transaction_id, ledger_account, credit_account, amount_cents, kind,
        refund_id, payment_intent_id, created_at)
-     select $1, $2, $13, $14, $15, $16, 'refund_succeeded', attempt.refund_id, $5, $12 from attempt
+     select $1, $2, $13, $14, $15, $16, 'refund_succeeded', $3, $5, $12 from attempt
    ), balance as (
      update refunds.balance_transactions b set status = 'available', available_on = $12
-       from attempt where b.account_id = $1 and b.test_mode = $2 and b.id = $11 and b.status = 'pending'
+       from attempt where b.account_id = $1 and b.test_mode = $2 and b.id = $11 and b.source_id = $3 and b.status = 'pending'
    ), told as (${outboxInsert(17, 'refund')})
    select id from refund`,
 );
