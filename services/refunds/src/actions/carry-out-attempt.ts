@@ -18,16 +18,12 @@ export async function carryOutAttempt(
   attemptId: string,
   epoch?: number,
 ): Promise<void> {
-  const { database, budgets } = refunds;
-  const attempt =
-    epoch === undefined
-      ? await withTx(database, scope, (tx) => claimAttempt(tx, scope, attemptId, budgets.leaseMs))
-      : undefined;
+  const attempt = epoch === undefined ? await claim(refunds, scope, attemptId) : undefined;
   const held = epoch ?? attempt?.epoch;
   if (held === undefined) return;
   if (attempt?.status === 'accepted') return lookAgain(refunds, scope, attempt);
   if (processorOf(refunds, scope).isDown()) {
-    return withTx(database, scope, (tx) => postponeSend(tx, scope, attemptId, held, pauseWhileDownMs));
+    return withTx(refunds.database, scope, (tx) => postponeSend(tx, scope, attemptId, held, pauseWhileDownMs));
   }
   if (attempt !== undefined && isKeyForgotten(attempt.firstSentAt, attempt.now)) return lookUp(refunds, scope, attempt);
   return send(refunds, scope, attemptId, held);
@@ -42,6 +38,14 @@ export async function carryOutMadeAttempt(refunds: Refunds, scope: Scope, made: 
   const isFenced = performance.now() < sendBefore && !processorOf(refunds, scope).isDown();
   if (!isFenced) return carryOutAttempt(refunds, scope, attempt.attemptId, attempt.epoch);
   await sendFenced(refunds, scope, attempt, refund);
+}
+
+function claim({ database, budgets }: Refunds, scope: Scope, attemptId: string): Promise<RefundAttempt | undefined> {
+  return withTx(database, scope, (tx) => {
+    const claimed = claimAttempt(tx, scope, attemptId, budgets.leaseMs);
+    commitBehind(tx);
+    return claimed;
+  });
 }
 
 async function send(refunds: Refunds, scope: Scope, attemptId: string, epoch: number): Promise<void> {

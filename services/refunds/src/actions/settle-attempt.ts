@@ -97,10 +97,14 @@ export function settleNotNow(
   attempt: RefundAttempt,
   { retryAfterMs }: NotNow,
 ): Promise<void> {
-  return withTx(database, scope, async (tx) => {
+  return withTx(database, scope, (tx) => {
     const { attemptId, epoch } = attempt;
-    if (attempt.status === 'accepted') await postponeLook(tx, scope, attemptId, retryAfterMs);
-    else await postponeSend(tx, scope, attemptId, epoch, retryAfterMs);
+    const postponed =
+      attempt.status === 'accepted'
+        ? postponeLook(tx, scope, attemptId, retryAfterMs)
+        : postponeSend(tx, scope, attemptId, epoch, retryAfterMs);
+    commitBehind(tx);
+    return postponed;
   });
 }
 
@@ -108,8 +112,12 @@ export function settleNotNow(
 export function settleUnknown({ database }: Refunds, scope: Scope, attempt: RefundAttempt): Promise<void> {
   return withTx(database, scope, async (tx) => {
     const { attemptId, checks } = attempt;
-    if (attempt.status === 'accepted') await postponeLook(tx, scope, attemptId, pauseAfterFailedLookMs);
-    else await moveAttempt(tx, scope, attemptId, { status: 'unknown', pauseMs: pauseWhileUnknownMs(checks) });
+    const written =
+      attempt.status === 'accepted'
+        ? postponeLook(tx, scope, attemptId, pauseAfterFailedLookMs)
+        : moveAttempt(tx, scope, attemptId, { status: 'unknown', pauseMs: pauseWhileUnknownMs(checks) });
+    commitBehind(tx);
+    await written;
   });
 }
 
