@@ -71,7 +71,14 @@ export async function testDatabase(...schemas: Schema[]): Promise<TestDatabase> 
     ownerUrl: urls.owner,
     urlOf,
     open(schema = schemas[0]?.name ?? '', options = {}) {
-      const database = openDatabase({ url: urlOf(schema), applicationName: name, max: 4, schema, ...options });
+      const database = openDatabase({
+        url: urlOf(schema),
+        applicationName: name,
+        max: 4,
+        readsByKey: true,
+        schema,
+        ...options,
+      });
       opened.push(database);
       return database;
     },

@@ -28,6 +28,11 @@ export interface DatabaseOptions {
    * The connection is then dropped.
    */
   readonly answerMarginMs?: number;
+  /**
+   * Whether every statement reads few rows, by their keys, as in a service. The server then never scans or hashes a whole table, which it otherwise
+   * does in tables of up to about 1,000 rows, and from a cached plan in larger ones (ADR 3).
+   */
+  readonly readsByKey?: boolean;
   /** The schema that unqualified names are found in; by default what the role says. */
   readonly schema?: string;
   /** Told of errors that no caller waits for: a dropped idle connection, a failed after-commit hook. */
@@ -152,7 +157,10 @@ function statementTimeoutMs(options: DatabaseOptions): number {
 /** What every connection of ours has in common, pooled or not. */
 export function connectionConfig(options: DatabaseOptions): pg.ClientConfig {
   // jit would spend more on compiling than any of these statements runs.
-  const settings = ['-c jit=off', ...(options.schema === undefined ? [] : [`-c search_path=${options.schema}`])];
+  const settings = ['-c jit=off'];
+  if (options.schema !== undefined) settings.push(`-c search_path=${options.schema}`);
+  if (options.readsByKey === true)
+    settings.push('-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off');
   return {
     connectionString: options.url,
     application_name: options.applicationName,

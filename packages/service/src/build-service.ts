@@ -150,6 +150,7 @@ function openOwnDatabase(name: string, settings: ServiceSettings, logger: Logger
     url: settings.databaseUrl,
     applicationName: `eligo ${name}`,
     schema: name,
+    readsByKey: true,
     max: settings.databaseConnections,
     onError: (error, where) => logger.warn({ err: error }, `Database error: ${where}`),
   });

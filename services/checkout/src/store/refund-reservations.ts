@@ -92,7 +92,7 @@ const write = scoped(
    ), refunded_lines as (
      update checkout.session_lines l set amount_refunded_cents = l.amount_refunded_cents + line.amount
      from unnest($15::text[], $17::bigint[]) line (id, amount)
-     where l.account_id = $1 and l.test_mode = $2 and l.id = line.id
+     where l.account_id = $1 and l.test_mode = $2 and l.session_id = $4 and l.id = line.id
    ), refunded_intents as (
      update checkout.payment_intents i set amount_refunded_cents = i.amount_refunded_cents + card.amount
      from unnest($11::text[], $12::bigint[]) card (id, amount)
