@@ -4,7 +4,7 @@ import { CartDiscountSchema } from '@eligo/proto/catalog/v1/catalog';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createCustomer } from '../src/actions/create-customer.ts';
 import { deleteCustomer } from '../src/actions/delete-customer.ts';
-import { sessionMessage as messageOf } from '../src/rpc/session-message.ts';
+import { sessionMessage as messageOf } from '../src/messages/session.ts';
 import { loadSessionLines } from '../src/store/session-lines.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { line, openWorld, start, type World } from './world.ts';

@@ -1,7 +1,7 @@
 import { append } from '@eligo/events';
 import type { Scope, Tx } from '@eligo/postgres';
 import type { Invoice, Subscription } from '../domain/subscription.ts';
-import { invoiceMessage, subscriptionMessage } from '../rpc/messages.ts';
+import { invoiceMessage, subscriptionMessage } from '../messages/records.ts';
 
 /** Appends an event of a subscription, as it is in this transaction. The caller holds its row. */
 export async function appendSubscriptionEvent(

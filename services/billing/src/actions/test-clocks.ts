@@ -2,16 +2,10 @@ import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
 import { newId } from '@eligo/values';
-import { runDueOnClock } from '../jobs/cancel-due.ts';
-import {
-  deleteTestClock,
-  findTestClock,
-  insertTestClock,
-  lockTestClock,
-  moveTestClock,
-  type TestClock,
-} from '../store/test-clocks.ts';
+import type { TestClock } from '../domain/test-clock.ts';
+import { deleteTestClock, findTestClock, insertTestClock, lockTestClock, moveTestClock } from '../store/test-clocks.ts';
 import type { Work } from '../work.ts';
+import { cancelOnClock } from './cancel-due-subscriptions.ts';
 
 /** Makes a clock. Checkout mirrors it first: a clock that exists here can be given to a customer there. */
 export async function createTestClock(
@@ -60,7 +54,7 @@ export async function finishAdvance(
 ): Promise<void> {
   await mirror(work, call, clock, false);
   let isMore = true;
-  while (isMore) isMore = await runDueOnClock(work, scope, clock.id, clock.frozenTime, call.signal);
+  while (isMore) isMore = await cancelOnClock(work, scope, clock.id, clock.frozenTime, call.signal);
   // What is left is done by the job, which then says that the clock is ready.
   call.signal?.throwIfAborted();
   await withTx(work.database, scope, async (tx) => {

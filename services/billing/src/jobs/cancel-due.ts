@@ -1,10 +1,9 @@
 import { type Scope, unscoped } from '@eligo/postgres';
 import type { Job } from '@eligo/service';
-import { cancelDueJob, cancelIfDue } from '../actions/cancel-subscription.ts';
-import { dueOnClock } from '../store/subscriptions.ts';
+import { cancelEach, cancelOnClock, mostAtOnce } from '../actions/cancel-due-subscriptions.ts';
+import { cancelDueJob } from '../actions/cancel-subscription.ts';
 import type { Work } from '../work.ts';
 
-const mostAtOnce = 50;
 // Test clocks looked at in a run, some three index entries each; the next run goes on behind the last, and begins anew after all of them. A clock that
 // moves ends what is due by it itself: this finds who lived on one that was deleted, or came to one that was past their end already.
 const clocksAtOnce = 500;
@@ -52,7 +51,7 @@ async function nextInMs({ database, clock }: Work): Promise<number | undefined> 
 /** Ends the subscriptions whose period or date of cancellation has come. True when there may be more. */
 export async function runDueCancellations(work: Work, signal?: AbortSignal, place: ClockPlace = {}): Promise<boolean> {
   const rows = await work.database.rows(dueByWallClock, null, [work.clock.now(), mostAtOnce]);
-  const isMore = await endAll(
+  const isMore = await cancelEach(
     work,
     rows.map((row) => ({ scope: scopeOf(row), id: row.id })),
     signal,
@@ -69,7 +68,7 @@ async function endOnClocks(work: Work, place: ClockPlace, signal: AbortSignal | 
   let isMore = false;
   for (const clock of clocks) {
     if (signal?.aborted) return false;
-    if (clock.is_due && (await runDueOnClock(work, scopeOf(clock), clock.id, clock.ends_until, signal))) isMore = true;
+    if (clock.is_due && (await cancelOnClock(work, scopeOf(clock), clock.id, clock.ends_until, signal))) isMore = true;
   }
   const last = clocks.length < clocksAtOnce ? undefined : clocks.at(-1);
   // Those of which more is due are looked at again first.
@@ -82,42 +81,4 @@ async function endOnClocks(work: Work, place: ClockPlace, signal: AbortSignal | 
 
 function scopeOf(row: FoundRow): Scope {
   return { accountId: row.account_id, testMode: row.test_mode };
-}
-
-/** The same for those that live on a test clock and end by this time. */
-export async function runDueOnClock(
-  work: Work,
-  scope: Scope,
-  clockId: string,
-  until: Date,
-  signal?: AbortSignal,
-): Promise<boolean> {
-  const ids = await dueOnClock(work.database, scope, clockId, until, mostAtOnce);
-  return endAll(
-    work,
-    ids.map((id) => ({ scope, id })),
-    signal,
-  );
-}
-
-// True when there may be more; not when none of them could be ended, for then the next look would find the same.
-async function endAll(
-  work: Work,
-  found: readonly { scope: Scope; id: string }[],
-  signal: AbortSignal | undefined,
-): Promise<boolean> {
-  let ended = 0;
-  for (const { scope, id } of found) {
-    if (signal?.aborted) return false;
-    try {
-      if (await cancelIfDue(work, scope, id)) ended += 1;
-    } catch (error) {
-      // One that fails must not keep those behind it from ending.
-      work.logger.error(
-        { err: error, subscriptionId: id },
-        'Failed to cancel a subscription at the end of its period; will retry',
-      );
-    }
-  }
-  return found.length === mostAtOnce && ended > 0;
 }

@@ -7,11 +7,11 @@ import { cancelSubscription } from '../actions/cancel-subscription.ts';
 import { advanceTestClock, createTestClock, removeTestClock } from '../actions/test-clocks.ts';
 import type { CancellationRefund } from '../domain/cancellation.ts';
 import type { Subscription } from '../domain/subscription.ts';
+import { invoiceMessage, subscriptionMessage, testClockMessage } from '../messages/records.ts';
 import { findInvoice, findInvoices, listInvoices } from '../store/invoices.ts';
 import { findSubscription, findSubscriptions, listSubscriptions } from '../store/subscriptions.ts';
 import { findTestClock } from '../store/test-clocks.ts';
 import type { Work } from '../work.ts';
-import { invoiceMessage, subscriptionMessage, testClockMessage } from './messages.ts';
 
 // Another process may have created the record; it is not announced here, so the wait polls after this.
 const pollMs = 200;

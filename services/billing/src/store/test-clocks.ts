@@ -1,14 +1,6 @@
 import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
 import type { Clock } from '@eligo/values';
-
-/** A clock that stands still until a test advances it. */
-export interface TestClock {
-  readonly id: string;
-  readonly name: string | null;
-  readonly frozenTime: Date;
-  readonly status: 'ready' | 'advancing';
-  readonly createdAt: Date;
-}
+import type { TestClock } from '../domain/test-clock.ts';
 
 interface ClockRow {
   id: string;

@@ -2,7 +2,7 @@ import { append } from '@eligo/events';
 import { Failure } from '@eligo/failures';
 import { withTx } from '@eligo/postgres';
 import { changedProductFields, type Product, type ProductChange } from '../domain/product.ts';
-import { productMessage } from '../rpc/record-messages.ts';
+import { productMessage } from '../messages/records.ts';
 import { lockProduct, updateProduct as update } from '../store/products.ts';
 import { checkComponents } from './check-components.ts';
 import type { Asker, Work } from './work.ts';

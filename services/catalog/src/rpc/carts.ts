@@ -14,15 +14,15 @@ import { resolveCart } from '../actions/resolve-cart.ts';
 import type { Work } from '../actions/work.ts';
 import { type CartDiscount, type CartLine, type CartPlaces, cartPlaces } from '../domain/cart.ts';
 import type { Loc } from '../domain/field-rules.ts';
-import { couponInputOf, productInputOf, recurringInputOf } from './inputs.ts';
-import { messageOf, timeOf } from './message.ts';
+import { messageOf, timeOf } from '../messages/message.ts';
 import {
   couponMessage,
   eligibilityMessage,
   priceMessage,
   productMessage,
   shippingRateMessage,
-} from './record-messages.ts';
+} from '../messages/records.ts';
+import { couponInputOf, productInputOf, recurringInputOf } from './inputs.ts';
 
 export function cartHandlers(work: Work): Implementation<typeof CatalogService> {
   const timeOrNow = (ms: bigint) => (ms === 0n ? work.clock.now() : timeOf(ms));

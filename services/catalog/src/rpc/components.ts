@@ -5,10 +5,10 @@ import { createComponent } from '../actions/create-component.ts';
 import { updateComponent } from '../actions/update-component.ts';
 import type { Work } from '../actions/work.ts';
 import type { ComponentInput } from '../domain/component.ts';
+import { componentMessage } from '../messages/records.ts';
 import { findComponent, listComponents } from '../store/components.ts';
 import { given, nutritionInputOf } from './inputs.ts';
 import { pageRequestOf } from './page-request.ts';
-import { componentMessage } from './record-messages.ts';
 
 export function componentHandlers(work: Work): Implementation<typeof CatalogService> {
   return {

@@ -4,10 +4,10 @@ import type { Implementation } from '@eligo/rpc';
 import { createCoupon } from '../actions/create-coupon.ts';
 import { deleteCoupon } from '../actions/delete-coupon.ts';
 import type { Work } from '../actions/work.ts';
+import { couponMessage } from '../messages/records.ts';
 import { findCoupon, findCoupons, listCoupons } from '../store/coupons.ts';
 import { couponInputOf } from './inputs.ts';
 import { pageRequestOf } from './page-request.ts';
-import { couponMessage } from './record-messages.ts';
 
 export function couponHandlers(work: Work): Implementation<typeof CatalogService> {
   return {

@@ -3,8 +3,8 @@ import { type CatalogService, type EligibilityItem, EvaluatedItemSchema } from '
 import type { Implementation } from '@eligo/rpc';
 import { type EligibilityQuestion, evaluateEligibility } from '../actions/evaluate-eligibility.ts';
 import type { Work } from '../actions/work.ts';
-import { messageOf } from './message.ts';
-import { eligibilityMessage } from './record-messages.ts';
+import { messageOf } from '../messages/message.ts';
+import { eligibilityMessage } from '../messages/records.ts';
 
 export function eligibilityHandlers(work: Work): Implementation<typeof CatalogService> {
   return {

@@ -5,12 +5,12 @@ import { createPrice } from '../actions/create-price.ts';
 import { readPrice } from '../actions/read-price.ts';
 import { updatePrice } from '../actions/update-price.ts';
 import type { Work } from '../actions/work.ts';
+import { priceMessage } from '../messages/records.ts';
 import { listPrices } from '../store/price-list.ts';
 import { findPrices } from '../store/prices.ts';
 import { findProducts } from '../store/products.ts';
 import { given, productInputOf, recurringInputOf } from './inputs.ts';
 import { pageRequestOf } from './page-request.ts';
-import { priceMessage } from './record-messages.ts';
 
 export function priceHandlers(work: Work): Implementation<typeof CatalogService> {
   return {

@@ -4,10 +4,10 @@ import type { Implementation } from '@eligo/rpc';
 import { createProduct } from '../actions/create-product.ts';
 import { updateProduct } from '../actions/update-product.ts';
 import type { Work } from '../actions/work.ts';
+import { productMessage } from '../messages/records.ts';
 import { findProduct, findProducts, listProducts } from '../store/products.ts';
 import { given, productInputOf } from './inputs.ts';
 import { pageRequestOf } from './page-request.ts';
-import { productMessage } from './record-messages.ts';
 
 export function productHandlers(work: Work): Implementation<typeof CatalogService> {
   return {

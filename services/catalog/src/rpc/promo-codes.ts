@@ -5,10 +5,10 @@ import { createPromoCode } from '../actions/create-promo-code.ts';
 import { updatePromoCode } from '../actions/update-promo-code.ts';
 import type { Work } from '../actions/work.ts';
 import { promoCodeKey } from '../domain/promo-code.ts';
+import { timeOf } from '../messages/message.ts';
+import { promoCodeMessage } from '../messages/records.ts';
 import { findPromoCode, listPromoCodes } from '../store/promo-codes.ts';
-import { timeOf } from './message.ts';
 import { pageRequestOf } from './page-request.ts';
-import { promoCodeMessage } from './record-messages.ts';
 
 export function promoCodeHandlers(work: Work): Implementation<typeof CatalogService> {
   return {

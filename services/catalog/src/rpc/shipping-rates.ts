@@ -4,9 +4,9 @@ import type { Implementation } from '@eligo/rpc';
 import { createShippingRate } from '../actions/create-shipping-rate.ts';
 import { updateShippingRate } from '../actions/update-shipping-rate.ts';
 import type { Work } from '../actions/work.ts';
+import { shippingRateMessage } from '../messages/records.ts';
 import { findShippingRate, listShippingRates } from '../store/shipping-rates.ts';
 import { pageRequestOf } from './page-request.ts';
-import { shippingRateMessage } from './record-messages.ts';
 
 export function shippingRateHandlers(work: Work): Implementation<typeof CatalogService> {
   return {

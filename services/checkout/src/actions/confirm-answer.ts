@@ -6,10 +6,10 @@ import { FailureDetailSchema } from '@eligo/proto/failure/v1/failure';
 import type { ProcessorVerdict } from '../domain/charge-attempt.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
 import type { Session } from '../domain/session.ts';
-import { customerMessage } from '../rpc/customer-message.ts';
-import { intentMessage } from '../rpc/intent-messages.ts';
-import { paymentMethodMessage } from '../rpc/payment-method-message.ts';
-import { sessionMessage } from '../rpc/session-message.ts';
+import { customerMessage } from '../messages/customer.ts';
+import { intentMessage } from '../messages/intents.ts';
+import { paymentMethodMessage } from '../messages/payment-method.ts';
+import { sessionMessage } from '../messages/session.ts';
 import { findCustomer } from '../store/customers.ts';
 import { findPaymentMethod } from '../store/payment-methods.ts';
 

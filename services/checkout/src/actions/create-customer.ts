@@ -6,8 +6,8 @@ import { type Customer as CustomerMessage, CustomerSchema } from '@eligo/proto/c
 import { newId } from '@eligo/values';
 import type { Address } from '../domain/address.ts';
 import type { Customer } from '../domain/customer.ts';
+import { customerMessage } from '../messages/customer.ts';
 import type { Resources } from '../resources.ts';
-import { customerMessage } from '../rpc/customer-message.ts';
 import { insertCustomer } from '../store/customers.ts';
 import { findTestClock } from '../store/test-clocks.ts';
 

@@ -2,8 +2,8 @@ import { append } from '@eligo/events';
 import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
 import type { Customer } from '../domain/customer.ts';
+import { customerMessage } from '../messages/customer.ts';
 import type { Resources } from '../resources.ts';
-import { customerMessage } from '../rpc/customer-message.ts';
 import { lockCustomer, saveCustomer } from '../store/customers.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 

@@ -2,8 +2,8 @@ import { append, type NewEvent } from '@eligo/events';
 import type { Scope, Tx } from '@eligo/postgres';
 import type { Charge, PaymentIntent } from '../domain/payment-intent.ts';
 import type { Session } from '../domain/session.ts';
-import { chargeMessage, intentMessage } from '../rpc/intent-messages.ts';
-import { sessionMessage } from '../rpc/session-message.ts';
+import { chargeMessage, intentMessage } from '../messages/intents.ts';
+import { sessionMessage } from '../messages/session.ts';
 
 type IntentEvent =
   | 'payment_intent.created'

@@ -11,8 +11,8 @@ import {
   type RefundInstruction,
 } from '../domain/refund-allocation.ts';
 import type { Session } from '../domain/session.ts';
-import { chargeMessage } from '../rpc/intent-messages.ts';
-import { sessionMessage } from '../rpc/session-message.ts';
+import { chargeMessage } from '../messages/intents.ts';
+import { sessionMessage } from '../messages/session.ts';
 import { findIntent } from '../store/payment-intents.ts';
 import {
   loadPaidCards,

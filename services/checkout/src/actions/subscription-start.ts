@@ -3,10 +3,10 @@ import { append } from '@eligo/events';
 import type { Scope, Tx } from '@eligo/postgres';
 import { StartSubscriptionSchema } from '@eligo/proto/events/v1/events';
 import type { Session } from '../domain/session.ts';
-import { intentMessage } from '../rpc/intent-messages.ts';
-import { lineItemMessage } from '../rpc/line-item-message.ts';
-import { present } from '../rpc/present.ts';
-import { sessionMessage } from '../rpc/session-message.ts';
+import { intentMessage } from '../messages/intents.ts';
+import { lineItemMessage } from '../messages/line-item.ts';
+import { present } from '../messages/present.ts';
+import { sessionMessage } from '../messages/session.ts';
 import { findIntents } from '../store/payment-intents.ts';
 import { loadSessionLines } from '../store/session-lines.ts';
 

@@ -4,8 +4,8 @@ import { type Scope, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import type { Address } from '../domain/address.ts';
 import type { Customer } from '../domain/customer.ts';
+import { customerMessage } from '../messages/customer.ts';
 import type { Resources } from '../resources.ts';
-import { customerMessage } from '../rpc/customer-message.ts';
 import { lockCustomer, saveCustomer } from '../store/customers.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 

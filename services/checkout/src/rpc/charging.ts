@@ -14,10 +14,10 @@ import { releaseRefund } from '../actions/release-refund.ts';
 import { reserveRefund } from '../actions/reserve-refund.ts';
 import type { Charging } from '../charging.ts';
 import type { RefundEntry, RefundInstruction } from '../domain/refund-allocation.ts';
-import { addressOf } from './address-message.ts';
-import { intentMessage } from './intent-messages.ts';
-import { present } from './present.ts';
-import { sessionMessage } from './session-message.ts';
+import { addressOf } from '../messages/address.ts';
+import { intentMessage } from '../messages/intents.ts';
+import { present } from '../messages/present.ts';
+import { sessionMessage } from '../messages/session.ts';
 
 /** A test card by its name, made into a payment method of the account or of its customer, so that a test helper can be given either. */
 export type TestCards = (

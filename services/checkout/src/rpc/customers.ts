@@ -6,10 +6,10 @@ import { createCustomer } from '../actions/create-customer.ts';
 import { deleteCustomer } from '../actions/delete-customer.ts';
 import { setTestClock } from '../actions/set-test-clock.ts';
 import { type CustomerChange, updateCustomer } from '../actions/update-customer.ts';
+import { addressOf } from '../messages/address.ts';
+import { customerMessage } from '../messages/customer.ts';
 import type { Resources } from '../resources.ts';
 import { findCustomer, findCustomers, listCustomers } from '../store/customers.ts';
-import { addressOf } from './address-message.ts';
-import { customerMessage } from './customer-message.ts';
 
 /** Customers, and the clocks that they live on. */
 export function customerHandlers(resources: Resources): Implementation<typeof CheckoutService> {

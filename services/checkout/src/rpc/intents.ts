@@ -2,10 +2,10 @@ import { Failure } from '@eligo/failures';
 import { type Database, pageOf } from '@eligo/postgres';
 import type { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import type { Implementation } from '@eligo/rpc';
+import { chargeMessage, intentMessage, setupIntentMessage } from '../messages/intents.ts';
 import { findCharge, listCharges } from '../store/charges.ts';
 import { findIntent, findIntents, listIntents } from '../store/payment-intents.ts';
 import { findSetupIntent, listSetupIntents } from '../store/setup-intents.ts';
-import { chargeMessage, intentMessage, setupIntentMessage } from './intent-messages.ts';
 
 /** Payment intents, set-up intents and charges, to read. */
 export function intentHandlers(database: Database): Implementation<typeof CheckoutService> {

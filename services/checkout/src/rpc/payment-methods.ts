@@ -4,10 +4,10 @@ import type { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import type { Implementation } from '@eligo/rpc';
 import { attachPaymentMethod, detachPaymentMethod } from '../actions/attach-payment-method.ts';
 import { createTestPaymentMethod } from '../actions/create-test-payment-method.ts';
+import { paymentMethodMessage } from '../messages/payment-method.ts';
 import type { Resources } from '../resources.ts';
 import { findCustomer } from '../store/customers.ts';
 import { findPaymentMethod, findPaymentMethods, listPaymentMethods } from '../store/payment-methods.ts';
-import { paymentMethodMessage } from './payment-method-message.ts';
 
 /** Payment methods: stored cards, and whose they are. */
 export function paymentMethodHandlers(resources: Resources): Implementation<typeof CheckoutService> {

@@ -5,13 +5,13 @@ import type { Implementation } from '@eligo/rpc';
 import { createSession } from '../actions/create-session.ts';
 import { cancelSession, expireSession } from '../actions/end-session.ts';
 import { type SessionChange, updateSession } from '../actions/update-session.ts';
+import { lineItemMessage } from '../messages/line-item.ts';
+import { sessionMessage } from '../messages/session.ts';
 import type { Resources } from '../resources.ts';
 import { loadSessionLines } from '../store/session-lines.ts';
 import { type SessionFilter, streamSessions } from '../store/session-list.ts';
 import { loadSession } from '../store/sessions.ts';
-import { lineItemMessage } from './line-item-message.ts';
 import { pageOfList } from './page-of-list.ts';
-import { sessionMessage } from './session-message.ts';
 import { sessionRequestOf, storefrontDetailsOf } from './session-request.ts';
 
 /** Sessions: created, read, updated and ended. What charges them is in charging.ts. */

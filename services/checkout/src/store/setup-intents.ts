@@ -1,13 +1,5 @@
 import { type Db, type Page, readPage, type Scope, scoped, type Tx } from '@eligo/postgres';
-
-/** A card's set-up for later use. */
-export interface SetupIntent {
-  readonly id: string;
-  readonly status: string;
-  readonly customerId: string | null;
-  readonly paymentMethodId: string | null;
-  readonly createdAt: Date;
-}
+import type { SetupIntent } from '../domain/setup-intent.ts';
 
 interface SetupIntentRow {
   id: string;

@@ -4,7 +4,7 @@ import type { StoredAnswer } from '@eligo/postgres';
 import type { CheckoutSession } from '@eligo/proto/checkout/v1/checkout';
 import { type RefundSessionResponse, RefundSessionResponseSchema } from '@eligo/proto/refunds/v1/refunds';
 import type { Refund } from '../domain/refund.ts';
-import { refundMessage } from '../rpc/messages.ts';
+import { refundMessage } from '../messages/refund.ts';
 
 /** The answer to a refund that was asked for, kept under its Idempotency-Key byte by byte. */
 export function answerOf(refund: Refund, session: CheckoutSession | undefined): StoredAnswer {

@@ -1,7 +1,7 @@
 import { append, type NewEvent } from '@eligo/events';
 import type { Scope, Tx } from '@eligo/postgres';
 import type { Refund } from '../domain/refund.ts';
-import { refundMessage } from '../rpc/messages.ts';
+import { refundMessage } from '../messages/refund.ts';
 
 /** Tells of a refund as it is after this transaction; the caller holds its lock. */
 export async function appendRefundEvent(

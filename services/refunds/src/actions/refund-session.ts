@@ -3,7 +3,7 @@ import { Failure } from '@eligo/failures';
 import { finishKey, type Scope, withTx } from '@eligo/postgres';
 import { type RefundSessionResponse, RefundSessionResponseSchema } from '@eligo/proto/refunds/v1/refunds';
 import type { CallOptions } from '@eligo/rpc';
-import { refundMessage } from '../rpc/messages.ts';
+import { refundMessage } from '../messages/refund.ts';
 import { findRefund } from '../store/refunds.ts';
 import { carryOutRequest } from './carry-out-request.ts';
 import type { Refunds } from './context.ts';

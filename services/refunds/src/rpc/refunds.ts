@@ -9,8 +9,8 @@ import { previewRefund } from '../actions/preview-refund.ts';
 import { refund } from '../actions/refund-session.ts';
 import { settleTestRefund } from '../actions/settle-test-refund.ts';
 import { updateRefund } from '../actions/update-refund.ts';
+import { refundMessage } from '../messages/refund.ts';
 import { findRefund, listRefunds } from '../store/refunds.ts';
-import { refundMessage } from './messages.ts';
 
 /** Refunds as the gateway asks for them. */
 export function refundMethods(refunds: Refunds): Implementation<typeof RefundsService> {

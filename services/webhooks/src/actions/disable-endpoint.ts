@@ -1,6 +1,6 @@
 import { append } from '@eligo/events';
 import type { Scope, Tx } from '@eligo/postgres';
-import { endpointMessage } from '../rpc/messages.ts';
+import { endpointMessage } from '../messages/records.ts';
 import { exhaustDeliveries } from '../store/deliveries.ts';
 import { disableEndpoint as disableRow } from '../store/endpoints.ts';
 

@@ -6,7 +6,7 @@ import { EventSchema } from '@eligo/proto/events/v1/events';
 import { newId } from '@eligo/values';
 import type { Delivery } from '../domain/delivery.ts';
 import type { StoredEvent } from '../domain/stored-event.ts';
-import { endpointMessage } from '../rpc/messages.ts';
+import { endpointMessage } from '../messages/records.ts';
 import { findDelivery, planDeliveries } from '../store/deliveries.ts';
 import { lockEndpoint } from '../store/endpoints.ts';
 import { insertEvents } from '../store/events.ts';

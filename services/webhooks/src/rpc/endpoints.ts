@@ -8,9 +8,9 @@ import { deleteEndpoint } from '../actions/delete-endpoint.ts';
 import { rollSecret } from '../actions/roll-secret.ts';
 import { testEndpoint } from '../actions/test-endpoint.ts';
 import { updateEndpoint } from '../actions/update-endpoint.ts';
+import { deliveryMessage, endpointMessage } from '../messages/records.ts';
 import { listDeliveries } from '../store/deliveries.ts';
 import { findEndpoint, listEndpoints } from '../store/endpoints.ts';
-import { deliveryMessage, endpointMessage } from './messages.ts';
 
 /** Endpoints and what was sent to them. */
 export function endpointMethods(webhooks: Webhooks): Implementation<typeof WebhooksService> {

@@ -4,8 +4,8 @@ import type { WebhooksService } from '@eligo/proto/webhooks/v1/webhooks';
 import type { Implementation } from '@eligo/rpc';
 import type { Webhooks } from '../actions/context.ts';
 import { retryEvent } from '../actions/retry-event.ts';
+import { eventMessage } from '../messages/records.ts';
 import { findEvent, listEvents } from '../store/events.ts';
-import { eventMessage } from './messages.ts';
 
 /** The account's events of the last 30 days. */
 export function eventMethods(webhooks: Webhooks): Implementation<typeof WebhooksService> {

@@ -9,7 +9,7 @@ import {
   SetupIntentSchema,
 } from '@eligo/proto/checkout/v1/checkout';
 import type { Charge, PaymentIntent } from '../domain/payment-intent.ts';
-import type { SetupIntent } from '../store/setup-intents.ts';
+import type { SetupIntent } from '../domain/setup-intent.ts';
 import { present } from './present.ts';
 
 /** The message of a payment intent, as every call and event carries it. */

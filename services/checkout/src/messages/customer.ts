@@ -2,7 +2,7 @@ import { create } from '@bufbuild/protobuf';
 import type { Scope } from '@eligo/postgres';
 import { type Customer as CustomerMessage, CustomerSchema } from '@eligo/proto/checkout/v1/checkout';
 import type { Customer } from '../domain/customer.ts';
-import { addressMessage } from './address-message.ts';
+import { addressMessage } from './address.ts';
 import { present } from './present.ts';
 
 /** The message of a customer. */

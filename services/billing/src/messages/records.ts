@@ -10,7 +10,7 @@ import {
 } from '@eligo/proto/billing/v1/billing';
 import { DiscountSchema } from '@eligo/proto/checkout/v1/checkout';
 import type { Invoice, Subscription } from '../domain/subscription.ts';
-import type { TestClock } from '../store/test-clocks.ts';
+import type { TestClock } from '../domain/test-clock.ts';
 
 /** The message of a subscription, as every call and event carries it. */
 export function subscriptionMessage(scope: Scope, subscription: Subscription): SubscriptionMessage {

@@ -7,7 +7,7 @@ import {
   PaymentMethodSchema,
 } from '@eligo/proto/checkout/v1/checkout';
 import type { PaymentMethod } from '../domain/payment-method.ts';
-import { addressMessage } from './address-message.ts';
+import { addressMessage } from './address.ts';
 import { present } from './present.ts';
 
 /** The message of a payment method. */
