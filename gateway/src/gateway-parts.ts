@@ -42,8 +42,7 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
       settings,
       traced: context.traced,
     }),
-    pages: pages.middleware,
-    isPage: pages.isPage,
+    pages,
     observer: openObserver(metrics, logger),
   });
   return { port: settings.port, http: createHttpServer(app.callback(), settings.maxConnections), keys };

@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import type { Exchange } from '../src/api.ts';
 import { createApp } from '../src/app.ts';
+import { PathTable } from '../src/http/path-table.ts';
 import { createHttpServer, type HttpServer } from '../src/server.ts';
 
 let http: HttpServer | undefined;
@@ -18,8 +19,7 @@ test('a client that resets its connection while it is answered is nothing unexpe
       client().resetAndDestroy();
       await once(request.socket, 'close').catch(() => undefined);
     },
-    pages: (_context, next) => next(),
-    isPage: () => false,
+    pages: new PathTable(),
     observer: { answered: () => answered.resolve(), unexpected: (error) => unexpected.push(error) },
   });
   http = createHttpServer(app.callback(), 10);

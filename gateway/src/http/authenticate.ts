@@ -35,7 +35,7 @@ export class Authenticator {
   }
 
   async #refuse(request: IncomingMessage): Promise<never> {
-    throw await this.#failed.refuse(this.#networkOf(request));
+    throw this.#failed.refuse(this.#networkOf(request));
   }
 
   #networkOf({ socket, headers }: IncomingMessage): string {

@@ -1,18 +1,16 @@
 import { Failure } from '@eligo/failures';
-import { RateLimiterMemory } from 'rate-limiter-flexible';
-import { burstSeconds } from './rate-limiter.ts';
+import { type Allowance, RateLimiter } from './rate-limiter.ts';
 
 /**
  * Counts failed authentications by the network that they come from, so that guessing is slow and a flood of bad keys asks the database nothing
  * (decisions 10).
  */
 export class FailedAuthentications {
-  readonly #limiter: RateLimiterMemory;
-  readonly #points: number;
+  readonly #limiter = new RateLimiter();
+  readonly #perSecond: number;
 
   constructor(perSecond: number) {
-    this.#points = perSecond * burstSeconds;
-    this.#limiter = new RateLimiterMemory({ points: this.#points, duration: burstSeconds });
+    this.#perSecond = perSecond;
   }
 
   /**
@@ -20,8 +18,8 @@ export class FailedAuthentications {
    * as many. Throws 401 where nothing is found.
    */
   async lookUp<Found>(network: string, find: () => Promise<Found | undefined>): Promise<Found> {
-    const seen = await this.#limiter.penalty(network, 1);
-    if (seen.consumedPoints > this.#points) throw tooMany(seen.msBeforeNext);
+    const allowance = this.#take(network);
+    if (!allowance.allowed) throw tooMany(allowance);
     let isFailed = false;
     try {
       const found = await find();
@@ -29,17 +27,22 @@ export class FailedAuthentications {
       if (found === undefined) throw new Failure('unauthorized');
       return found;
     } finally {
-      if (!isFailed) await this.#limiter.reward(network, 1);
+      if (!isFailed) this.#limiter.giveBack(network, this.#perSecond);
     }
   }
 
   /** The refusal of a failed authentication: always the same 401, or 429 past the limit. */
-  async refuse(network: string): Promise<Failure> {
-    const seen = await this.#limiter.penalty(network, 1);
-    return seen.consumedPoints > this.#points ? tooMany(seen.msBeforeNext) : new Failure('unauthorized');
+  refuse(network: string): Failure {
+    const allowance = this.#take(network);
+    return allowance.allowed ? new Failure('unauthorized') : tooMany(allowance);
+  }
+
+  // The process's own clock, as for every limit.
+  #take(network: string): Allowance {
+    return this.#limiter.take(network, this.#perSecond, performance.now());
   }
 }
 
-function tooMany(waitMs: number): Failure {
-  return new Failure('rate_limited', { retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)) });
+function tooMany({ retryAfterSeconds }: Allowance): Failure {
+  return new Failure('rate_limited', { retryAfterSeconds });
 }

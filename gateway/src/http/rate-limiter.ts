@@ -11,7 +11,7 @@ export interface Allowance {
 }
 
 /** A burst of four seconds' worth (decisions 13). */
-export const burstSeconds = 4;
+const burstSeconds = 4;
 /** Keys that may be kept before those that have caught up are looked for. */
 const keysKept = 10_000;
 
@@ -49,6 +49,12 @@ export class RateLimiter {
       resetSeconds: Math.ceil((to - nowMs) / 1_000),
       retryAfterSeconds: 0,
     };
+  }
+
+  /** Takes an allowed request back: it is not counted. */
+  giveBack(key: string, perSecond: number): void {
+    const at = this.#caughtUpAt.get(key);
+    if (at !== undefined) this.#caughtUpAt.set(key, at - 1_000 / perSecond);
   }
 
   // What is left has made requests within the last seconds, and none of it may be forgotten: its limit would begin anew. Looking only when there
