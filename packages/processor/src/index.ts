@@ -7,6 +7,7 @@ export {
   type ProcessorOptions,
   type Processors,
 } from './open-processors.ts';
+export { openServiceProcessors, readProcessorEnvironment } from './open-service-processors.ts';
 export type * from './outcomes.ts';
 export type * from './port.ts';
 export { type ProcessorScope, sandboxAccountOf } from './processor-account.ts';

@@ -1,11 +1,11 @@
-import { openProcessors, type ProcessorOptions, type Processors } from '@eligo/processor';
+import { type ProcessorEnvironment, readProcessorEnvironment } from '@eligo/processor';
 import type { EnvironmentReader } from '@eligo/service';
 import { assertBudgets, type ChargeBudgets, defaultBudgets } from './charging.ts';
 
 /** What checkout reads from its environment, beside what every service does. */
 export interface CheckoutSettings {
   readonly budgets: ChargeBudgets;
-  openProcessors(options: ProcessorOptions): Processors;
+  readonly processors: ProcessorEnvironment;
 }
 
 /**
@@ -20,14 +20,7 @@ export function readCheckoutSettings(env: EnvironmentReader): CheckoutSettings {
     marginMs: env.integer('ELIGO_CHARGE_MARGIN_MS', { default: defaultBudgets.marginMs, min: 50, max: 60_000 }),
   };
   note(env, () => assertBudgets(budgets));
-  const environment = {
-    ELIGO_SANDBOX_URL: env.optional('ELIGO_SANDBOX_URL'),
-    ELIGO_SANDBOX_KEY: env.optionalSecret('ELIGO_SANDBOX_KEY'),
-    STRIPE_SECRET_KEY: env.optionalSecret('STRIPE_SECRET_KEY'),
-    STRIPE_ACCOUNTS: env.optional('STRIPE_ACCOUNTS'),
-    ELIGO_LIVE_PROCESSOR: env.optional('ELIGO_LIVE_PROCESSOR'),
-  };
-  return { budgets, openProcessors: (options) => openProcessors(environment, options) };
+  return { budgets, processors: readProcessorEnvironment(env) };
 }
 
 function note(env: EnvironmentReader, check: () => void): void {

@@ -1,5 +1,6 @@
 import { eventsMigrations } from '@eligo/events';
 import { idempotencyMigrations, migrationSource, refuseInsideTransaction } from '@eligo/postgres';
+import { openServiceProcessors } from '@eligo/processor';
 import { CatalogService } from '@eligo/proto/catalog/v1/catalog';
 import { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import { implement } from '@eligo/rpc';
@@ -37,7 +38,9 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
   settings: readCheckoutSettings,
   build(context) {
     const { database, clock, logger, failpoint, settings } = context;
-    const processors = openOwnProcessors(context);
+    const processors = openServiceProcessors(settings.processors, context, () =>
+      refuseInsideTransaction('a call to the processor'),
+    );
     watchChargeWork(context);
     const { budgets } = settings;
     const turns = openPaymentTurns();
@@ -92,19 +95,6 @@ function watchChargeWork({ metrics, database }: ServiceContext<CheckoutSettings>
     `Holds with a capture or void pending for over ${minutes} minutes`,
     async () => (await waiting()).holds,
   );
-}
-
-function openOwnProcessors({ settings, metrics, logger }: ServiceContext<CheckoutSettings>) {
-  const calls = metrics.histogram('processor_seconds', 'Processor calls by call and outcome', ['call', 'outcome']);
-  const processors = settings.openProcessors({
-    beforeCall: () => refuseInsideTransaction('a call to the processor'),
-    onCall: ({ call, outcome, durationMs }) => calls.observe({ call, outcome }, durationMs / 1_000),
-    onBreaker: ({ processor, open }) =>
-      logger.warn({ processor }, `Processor circuit breaker ${open ? 'opened' : 'closed'}`),
-  });
-  if (processors.processorOf('live') === 'sandbox')
-    logger.warn('Live mode charges the sandbox processor; no real money moves');
-  return processors;
 }
 
 // A test card by its name becomes a payment method.

@@ -1,4 +1,4 @@
-import type { ProcessorEnvironment } from '@eligo/processor';
+import { type ProcessorEnvironment, readProcessorEnvironment } from '@eligo/processor';
 import type { EnvironmentReader } from '@eligo/service';
 import { assertBudgets, type Budgets, defaultBudgets } from './actions/context.ts';
 
@@ -14,13 +14,7 @@ export interface RefundsSettings {
  */
 export function readRefundsSettings(env: EnvironmentReader): RefundsSettings {
   return {
-    processors: {
-      ELIGO_SANDBOX_URL: env.optional('ELIGO_SANDBOX_URL'),
-      ELIGO_SANDBOX_KEY: env.optionalSecret('ELIGO_SANDBOX_KEY'),
-      STRIPE_SECRET_KEY: env.optionalSecret('STRIPE_SECRET_KEY'),
-      STRIPE_ACCOUNTS: env.optional('STRIPE_ACCOUNTS'),
-      ELIGO_LIVE_PROCESSOR: env.optional('ELIGO_LIVE_PROCESSOR'),
-    },
+    processors: readProcessorEnvironment(env),
     budgets: readBudgets(env),
   };
 }

@@ -1,6 +1,6 @@
 import { eventsMigrations } from '@eligo/events';
 import { idempotencyMigrations, migrationSource, refuseInsideTransaction } from '@eligo/postgres';
-import { openProcessors } from '@eligo/processor';
+import { openServiceProcessors } from '@eligo/processor';
 import { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import { RefundsService } from '@eligo/proto/refunds/v1/refunds';
 import { currentRequest, implement } from '@eligo/rpc';
@@ -29,16 +29,12 @@ export const refundsService: ServiceComposition<RefundsSettings> = {
   settings: readRefundsSettings,
   build(context) {
     const { database, logger, metrics, failpoint } = context;
-    const calls = metrics.histogram('processor_seconds', 'Processor calls by call and outcome', ['call', 'outcome']);
     metrics.gauge('refunds_in_doubt', 'Refunds with an unknown outcome or pending request for over 5 minutes', () =>
       countWorkInDoubt(database, inDoubtAfterSeconds),
     );
-    const processors = openProcessors(context.settings.processors, {
-      beforeCall: () => refuseInsideTransaction('a call to the processor'),
-      onCall: ({ call, outcome, durationMs }) => calls.observe({ call, outcome }, durationMs / 1_000),
-      onBreaker: ({ processor, open }) =>
-        logger.warn({ processor }, `Processor circuit breaker ${open ? 'opened' : 'closed'}`),
-    });
+    const processors = openServiceProcessors(context.settings.processors, context, () =>
+      refuseInsideTransaction('a call to the processor'),
+    );
     const worker = new RefundWorker({
       database,
       carryOut: (work) => carryOutWork(refunds, work),
