@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { Failure } from '@eligo/failures';
 import type { Db } from './db.ts';
 import { leaseFromNow, leaseIsLive } from './lease.ts';
 import { migrationSource } from './migration-source.ts';
@@ -45,6 +46,9 @@ export type Claim =
   | { readonly outcome: 'in_use' }
   | { readonly outcome: 'other_request' };
 
+/** A claim whose request may go on or has its answer. */
+export type UsableClaim = Extract<Claim, { outcome: 'claimed' | 'finished' }>;
+
 /**
  * Claims the key for `leaseMs`, by the database's time; the lease must exceed the longest call that is made under it. A new key is linked to
  * `attemptId` at once, which saves `linkAttempt` where the caller begins that attempt in the same transaction.
@@ -65,6 +69,29 @@ export async function claimKey(
   if (known !== undefined) return known;
   await tx.execute(takeOverKey, scope, [...place, leaseMs]);
   return { outcome: 'claimed', epoch: held.epoch + 1, attemptId: held.attempt_id ?? undefined, isNew: false };
+}
+
+/** The same for a request that cannot go on otherwise: throws `idempotency_key_in_use` (503) and `idempotency_key_reused` (409). */
+export async function claimOrThrow(
+  tx: Tx,
+  scope: Scope,
+  use: KeyUse,
+  leaseMs: number,
+  attemptId: string | null = null,
+): Promise<UsableClaim> {
+  return usableOrThrow(await claimKey(tx, scope, use, leaseMs, attemptId));
+}
+
+/** The claim, if its request may go on or has its answer. */
+export function usableOrThrow(claim: Claim): UsableClaim {
+  if (claim.outcome === 'other_request') throw new Failure('idempotency_key_reused');
+  if (claim.outcome === 'in_use') throw keyInUse();
+  return claim;
+}
+
+/** The refusal while another request works under the key, or nobody knows what became of it: the same request again after a second. */
+export function keyInUse(cause?: unknown): Failure {
+  return new Failure('idempotency_key_in_use', { retryAfterSeconds: 1, ...(cause === undefined ? {} : { cause }) });
 }
 
 /**

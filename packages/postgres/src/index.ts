@@ -17,6 +17,7 @@ export {
   type Claim,
   claimFreshKeys,
   claimKey,
+  claimOrThrow,
   findKey,
   finishKey,
   finishKeyOfAttempt,
@@ -24,6 +25,7 @@ export {
   freshKeyValues,
   idempotencyMigrations,
   type KeyUse,
+  keyInUse,
   keyOfAttemptFinish,
   keyOfAttemptLock,
   linkAttempt,
@@ -32,7 +34,9 @@ export {
   releaseKeyOfAttempt,
   requestHash,
   type StoredAnswer,
+  type UsableClaim,
   unlinkAttempt,
+  usableOrThrow,
 } from './idempotency.ts';
 export { insideTransaction, refuseInsideTransaction } from './inside-transaction.ts';
 export { AnotherInstallation, type InstallationClaim, installationOf } from './installation.ts';

@@ -1,5 +1,15 @@
 import { Failure } from '@eligo/failures';
-import { type Claim, claimKey, finishKey, type KeyUse, linkAttempt, type Scope, type Tx } from '@eligo/postgres';
+import {
+  claimKey,
+  finishKey,
+  type KeyUse,
+  keyInUse,
+  linkAttempt,
+  type Scope,
+  type Tx,
+  type UsableClaim,
+  usableOrThrow,
+} from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
 import type { ChargeAttempt } from '../domain/charge-attempt.ts';
@@ -22,8 +32,6 @@ import { takeOverAttempt } from './take-over-attempt.ts';
 /** What claims work with. */
 export type Claiming = Pick<Charging, 'clock' | 'budgets' | 'failpoint'>;
 
-/** The refusal while another request with the key is in flight. */
-export const keyInUse = () => new Failure('idempotency_key_in_use', { retryAfterSeconds: 1 });
 const contended = () => new Failure('lock_timeout', { retryAfterSeconds: 1 });
 
 /**
@@ -39,14 +47,13 @@ export async function claimCharge(
   // Sent together: one round trip for the session, the key and all that the decision depends on. The session first, as whoever settles or gives up
   // a charge takes it before the key.
   const attemptId = newId('charge_attempt');
-  const [session, key, facts] = await Promise.all([
+  const [session, found, facts] = await Promise.all([
     lockSession(tx, scope, request.sessionId),
     claimKey(tx, scope, use, claiming.budgets.leaseMs, attemptId),
     loadChargeFacts(tx, scope, request.sessionId, request.paymentMethodId),
   ]);
   await claiming.failpoint('confirm.key_claimed');
-  if (key.outcome === 'other_request') throw new Failure('idempotency_key_reused');
-  if (key.outcome === 'in_use') throw keyInUse();
+  const key = usableOrThrow(found);
   if (key.outcome === 'finished') return { kind: 'answer', answer: key.answer, replayed: true };
   const live = facts.hasLiveAttempts ? await liveAttempts(tx, scope, 'session', request.sessionId) : [];
   const at =
@@ -82,7 +89,7 @@ async function resume(
   claiming: Claiming,
   tx: Tx,
   scope: Scope,
-  key: Extract<Claim, { outcome: 'claimed' }>,
+  key: Extract<UsableClaim, { outcome: 'claimed' }>,
   turn: PaymentTurn,
 ): Promise<Claimed | undefined> {
   if (key.attemptId === undefined) return undefined;

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Failure } from '@eligo/failures';
-import { findKey, type KeyUse, releaseKey, type Scope, withTx } from '@eligo/postgres';
+import { findKey, type KeyUse, keyInUse, releaseKey, type Scope, usableOrThrow, withTx } from '@eligo/postgres';
 import type { ProcessorPort } from '@eligo/processor';
 import type { ConfirmSessionResponse } from '@eligo/proto/checkout/v1/checkout';
 import { isId } from '@eligo/values';
@@ -9,7 +9,6 @@ import { arePaymentLocksHeld } from '../store/payment-locks.ts';
 import { loadSession } from '../store/sessions.ts';
 import { carryOutAttempt } from './carry-out-attempt.ts';
 import type { Claimed, ConfirmRequest } from './charge-claim.ts';
-import { keyInUse } from './claim-charge.ts';
 import { replayAnswer } from './confirm-answer.ts';
 import type { PaymentTurn } from './payment-turn.ts';
 import type { SettledAttempt } from './settle-attempt.ts';
@@ -81,10 +80,8 @@ async function confirmInLine(
 // A key that is finished or in use does not wait in line.
 async function answerOfKey(charging: Charging, scope: Scope, use: KeyUse): Promise<ConfirmSessionResponse | undefined> {
   const known = await findKey(charging.database, scope, use);
-  if (known?.outcome === 'finished') return replayAnswer(known.answer, true);
-  if (known?.outcome === 'other_request') throw new Failure('idempotency_key_reused');
-  if (known?.outcome === 'in_use') throw keyInUse();
-  return undefined;
+  const usable = known && usableOrThrow(known);
+  return usable?.outcome === 'finished' ? replayAnswer(usable.answer, true) : undefined;
 }
 
 async function confirmInTurn(

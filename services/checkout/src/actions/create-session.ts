@@ -1,5 +1,5 @@
 import { Failure } from '@eligo/failures';
-import { type Scope, withTx } from '@eligo/postgres';
+import { keyInUse, type Scope, withTx } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
 import { isId, newId } from '@eligo/values';
 import { newSession, requireTerms, type SessionTerms } from '../domain/new-session.ts';
@@ -32,7 +32,7 @@ export async function createSession(resources: Resources, call: Call, request: S
     const created = await createOnce(resources, call, request);
     if (created !== undefined) return created;
   }
-  throw new Failure('idempotency_key_in_use', { retryAfterSeconds: 1 });
+  throw keyInUse();
 }
 
 async function createOnce(resources: Resources, call: Call, request: SessionRequest): Promise<Session | undefined> {

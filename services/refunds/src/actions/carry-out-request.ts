@@ -1,5 +1,5 @@
-import { Failure } from '@eligo/failures';
-import { commitBehind, releaseKey, type Scope, unlinkAttempt, withTx } from '@eligo/postgres';
+import type { Failure } from '@eligo/failures';
+import { commitBehind, keyInUse, releaseKey, type Scope, unlinkAttempt, withTx } from '@eligo/postgres';
 import type { CheckoutSession } from '@eligo/proto/checkout/v1/checkout';
 import type { CallOptions } from '@eligo/rpc';
 import { pauseWhileUnknownMs } from '../domain/pauses.ts';
@@ -39,19 +39,17 @@ export async function carryOutRequest(
       return { refund, session: reservation.response.session };
     }
     case 'refused':
-      if (!(await refuse(refunds, scope, requested, reservation.failure))) throw inOtherHands();
+      if (!(await refuse(refunds, scope, requested, reservation.failure))) throw keyInUse();
       throw reservation.failure;
     case 'not_now':
       // A partner is told to ask again, and must find nothing begun when it does. What was claimed again may have been reserved the last time, and
       // what another service decided can wait: these are asked for under the same id until checkout has said.
       if (requested.operationId !== null || isClaimedAgain) await postpone(refunds, scope, requested, key);
-      else if (!(await forget(refunds, scope, requested, reservation.failure, key))) throw inOtherHands();
+      else if (!(await forget(refunds, scope, requested, reservation.failure, key))) throw keyInUse();
       throw reservation.failure;
     case 'unknown':
       await postpone(refunds, scope, requested, key);
-      throw key === undefined
-        ? reservation.error
-        : new Failure('idempotency_key_in_use', { retryAfterSeconds: 1, cause: reservation.error });
+      throw key === undefined ? reservation.error : keyInUse(reservation.error);
   }
 }
 
@@ -91,10 +89,6 @@ function postpone({ database }: Refunds, scope: Scope, requested: Held, key: Key
       postponeRequest(tx, scope, refundId, epochOf(requested), pauseWhileUnknownMs(checks)),
     ]);
   });
-}
-
-function inOtherHands(): Failure {
-  return new Failure('idempotency_key_in_use', { retryAfterSeconds: 1 });
 }
 
 // Whoever writes a request down holds it under the first epoch. A refusal that comes late must not end what another has claimed since.

@@ -1,9 +1,10 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import { Failure } from '@eligo/failures';
 import {
-  claimKey,
+  claimOrThrow,
   commitBehind,
   type KeyUse,
+  keyInUse,
   linkAttempt,
   type Scope,
   type StoredAnswer,
@@ -84,10 +85,8 @@ function comeBack(
   use: KeyUse,
 ): Promise<Requested> {
   return withTx(database, scope, async (tx) => {
-    const claim = await claimKey(tx, scope, use, budgets.leaseMs);
+    const claim = await claimOrThrow(tx, scope, use, budgets.leaseMs);
     if (claim.outcome === 'finished') return { kind: 'answered', answer: claim.answer };
-    if (claim.outcome === 'in_use') throw new Failure('idempotency_key_in_use', { retryAfterSeconds: 1 });
-    if (claim.outcome === 'other_request') throw new Failure('idempotency_key_reused');
     const key = { use, epoch: claim.epoch };
     if (claim.attemptId === undefined) {
       await Promise.all([
@@ -102,7 +101,7 @@ function comeBack(
     if (refusal !== undefined) throw new Failure(knownCode(refusal));
     // The sweeper has it in hand: what becomes of it is not known yet.
     if ((await findRefund(tx, scope, claim.attemptId)) === undefined) {
-      throw new Failure('idempotency_key_in_use', { retryAfterSeconds: 1 });
+      throw keyInUse();
     }
     return { kind: 'begun_before', refundId: claim.attemptId, key };
   });
