@@ -1,14 +1,6 @@
 import { type PageQuery, parseTime } from '@eligo/contract';
 import { Failure } from '@eligo/failures';
-
-/** Drops what is not given, so that a message leaves it unset. */
-export function given<Fields extends object>(
-  fields: Fields,
-): { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } {
-  const set: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(fields)) if (value !== undefined) set[name] = value;
-  return set as { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> };
-}
+import { given } from '@eligo/values';
 
 /** A page as the services take it. */
 export function pageOf(query: PageQuery) {

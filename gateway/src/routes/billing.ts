@@ -1,8 +1,9 @@
 import { renderConsumerInvoice, routes } from '@eligo/contract';
+import { given } from '@eligo/values';
 import type { Answers } from '../answers.ts';
 import { type Binding, bind } from '../bind.ts';
 import { moneyCall } from '../http/call-budget.ts';
-import { cents, given, pageOf } from '../messages.ts';
+import { cents, pageOf } from '../messages.ts';
 import type { Peers } from '../peers.ts';
 import { assertPresent } from '../presence.ts';
 

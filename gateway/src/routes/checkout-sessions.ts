@@ -1,12 +1,13 @@
 import { type ExpandableKind, expansionOf, type JsonObject, records, routes } from '@eligo/contract';
 import { Failure } from '@eligo/failures';
 import type { ConfirmSessionResponse } from '@eligo/proto/checkout/v1/checkout';
+import { given } from '@eligo/values';
 import type { Answers } from '../answers.ts';
 import { type Binding, bind } from '../bind.ts';
 import { StreamedAnswer } from '../http/api-request.ts';
 import { moneyCall } from '../http/call-budget.ts';
 import { toFailure } from '../http/to-failure.ts';
-import { given, metadataOf, pageOf } from '../messages.ts';
+import { metadataOf, pageOf } from '../messages.ts';
 import type { Peers } from '../peers.ts';
 import { sessionCreationOf, storefrontDetailsOf } from './session-creation.ts';
 import { sessionPieces } from './session-list.ts';

@@ -1,7 +1,8 @@
 import { routes } from '@eligo/contract';
+import { given } from '@eligo/values';
 import type { Answers } from '../answers.ts';
 import { type Binding, bind } from '../bind.ts';
-import { basisPoints, cents, given, pageOf } from '../messages.ts';
+import { basisPoints, cents, pageOf } from '../messages.ts';
 import type { Peers } from '../peers.ts';
 
 type CouponFields = NonNullable<(typeof routes.coupons.create)['body']>['schema']['_output'];

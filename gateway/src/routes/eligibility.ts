@@ -1,6 +1,7 @@
 import { renderEvaluatedItem, routes } from '@eligo/contract';
+import { given } from '@eligo/values';
 import { type Binding, bind } from '../bind.ts';
-import { cents, given } from '../messages.ts';
+import { cents } from '../messages.ts';
 import type { Peers } from '../peers.ts';
 
 type Asked = NonNullable<(typeof routes.eligibility.evaluate)['body']>['schema']['_output']['items'][number];

@@ -1,8 +1,9 @@
 import { routes } from '@eligo/contract';
+import { given } from '@eligo/values';
 import type { Answers } from '../answers.ts';
 import { type Binding, bind } from '../bind.ts';
 import type { ApiRequest } from '../http/api-request.ts';
-import { cents, given, intervalOf, metadataOf, pageOf } from '../messages.ts';
+import { cents, intervalOf, metadataOf, pageOf } from '../messages.ts';
 import type { Peers } from '../peers.ts';
 import { sharedReads } from '../shared-reads.ts';
 import { productData } from './products.ts';

@@ -1,7 +1,8 @@
 import { routes } from '@eligo/contract';
+import { given } from '@eligo/values';
 import type { Answers } from '../answers.ts';
 import { type Binding, bind } from '../bind.ts';
-import { given, metadataOf, pageOf } from '../messages.ts';
+import { metadataOf, pageOf } from '../messages.ts';
 import type { Peers } from '../peers.ts';
 
 type Create = NonNullable<(typeof routes.productComponents.create)['body']>['schema']['_output'];

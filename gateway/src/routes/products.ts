@@ -1,8 +1,9 @@
 import { routes } from '@eligo/contract';
+import { given } from '@eligo/values';
 import type { Answers } from '../answers.ts';
 import { type Binding, bind } from '../bind.ts';
 import { namedInBody } from '../body-references.ts';
-import { given, listOf, metadataOf, pageOf } from '../messages.ts';
+import { listOf, metadataOf, pageOf } from '../messages.ts';
 import type { Peers } from '../peers.ts';
 
 type ProductFields = NonNullable<(typeof routes.products.create)['body']>['schema']['_output'];

@@ -1,8 +1,9 @@
 import { routes } from '@eligo/contract';
+import { given } from '@eligo/values';
 import type { Answers } from '../answers.ts';
 import { type Binding, bind } from '../bind.ts';
 import { namedInBody, toldAt } from '../body-references.ts';
-import { given, metadataOf, pageOf, timeMs } from '../messages.ts';
+import { metadataOf, pageOf, timeMs } from '../messages.ts';
 import type { Peers } from '../peers.ts';
 
 export function promoCodeBindings({ catalog, checkout }: Peers, answers: Answers): Binding[] {

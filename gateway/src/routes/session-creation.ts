@@ -1,6 +1,6 @@
 import type { routes } from '@eligo/contract';
-import { isId } from '@eligo/values';
-import { cents, given, intervalOf, textOf, timeMs } from '../messages.ts';
+import { given, isId } from '@eligo/values';
+import { cents, intervalOf, textOf, timeMs } from '../messages.ts';
 import { reductionOf } from './coupons.ts';
 import { addressOf } from './customers.ts';
 import { ownerOf, recurringOf } from './prices.ts';

@@ -1,9 +1,10 @@
 import type { routes } from '@eligo/contract';
 import type { CheckoutSession } from '@eligo/proto/checkout/v1/checkout';
 import { maxTimeoutMs } from '@eligo/rpc';
+import { given } from '@eligo/values';
 import type { Answers } from '../answers.ts';
 import type { ApiRequest } from '../http/api-request.ts';
-import { given, pageOf } from '../messages.ts';
+import { pageOf } from '../messages.ts';
 import type { Peers } from '../peers.ts';
 
 type Query = NonNullable<(typeof routes.checkoutSessions.list)['query']>['_output'];

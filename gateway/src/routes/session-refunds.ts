@@ -1,10 +1,11 @@
 import { renderAllocation, routes } from '@eligo/contract';
 import { Failure } from '@eligo/failures';
+import { given } from '@eligo/values';
 import type { Answers } from '../answers.ts';
 import { type Binding, bind } from '../bind.ts';
 import type { ApiRequest } from '../http/api-request.ts';
 import { moneyCall } from '../http/call-budget.ts';
-import { cents, given } from '../messages.ts';
+import { cents } from '../messages.ts';
 import type { Peers } from '../peers.ts';
 
 type Instruction = NonNullable<(typeof routes.checkoutSessions.refund)['body']>['schema']['_output'];

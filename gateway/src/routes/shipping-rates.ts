@@ -1,7 +1,8 @@
 import { routes } from '@eligo/contract';
+import { given } from '@eligo/values';
 import type { Answers } from '../answers.ts';
 import { type Binding, bind } from '../bind.ts';
-import { cents, given, pageOf } from '../messages.ts';
+import { cents, pageOf } from '../messages.ts';
 import type { Peers } from '../peers.ts';
 
 export function shippingRateBindings({ catalog }: Peers, answers: Answers): Binding[] {

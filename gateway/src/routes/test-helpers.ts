@@ -1,11 +1,12 @@
 import { routes } from '@eligo/contract';
 import type { CheckoutSession } from '@eligo/proto/checkout/v1/checkout';
 import type { CallOptions } from '@eligo/rpc';
+import { given } from '@eligo/values';
 import type { Answers } from '../answers.ts';
 import { type Binding, bind } from '../bind.ts';
 import { moneyCall } from '../http/call-budget.ts';
 import { toFailure } from '../http/to-failure.ts';
-import { given, timeMs } from '../messages.ts';
+import { timeMs } from '../messages.ts';
 import type { Peers } from '../peers.ts';
 import { addressOf } from './customers.ts';
 

@@ -1,7 +1,8 @@
 import { routes } from '@eligo/contract';
+import { given } from '@eligo/values';
 import type { Answers } from '../answers.ts';
 import { type Binding, bind } from '../bind.ts';
-import { given, listOf, pageOf } from '../messages.ts';
+import { listOf, pageOf } from '../messages.ts';
 import type { Peers } from '../peers.ts';
 
 /** Webhook endpoints with their deliveries, and events. */

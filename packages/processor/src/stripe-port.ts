@@ -1,3 +1,4 @@
+import { given } from '@eligo/values';
 import type Stripe from 'stripe';
 import type { Caller } from './call.ts';
 import { intentOfError } from './error-outcome.ts';
@@ -48,7 +49,7 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
         options,
         (request) =>
           stripe.customers.create(
-            given<Stripe.CustomerCreateParams>({ ...input, metadata: { ...input.metadata } }),
+            paramsOf<Stripe.CustomerCreateParams>({ ...input, metadata: { ...input.metadata } }),
             request,
           ),
         (customer) => ({ kind: 'found' as const, customerId: customer.id }),
@@ -97,7 +98,7 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
         (request) =>
           stripe.paymentIntents.confirm(
             id,
-            given<Stripe.PaymentIntentConfirmParams>({
+            paramsOf<Stripe.PaymentIntentConfirmParams>({
               payment_method: input.paymentMethod,
               off_session: input.offSession ? true : undefined,
               return_url: input.returnUrl,
@@ -122,7 +123,7 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
           stripe.paymentIntents.capture(
             id,
             // `final_capture=true` is Stripe's default, and is refused where multicapture is not available.
-            given<Stripe.PaymentIntentCaptureParams>({
+            paramsOf<Stripe.PaymentIntentCaptureParams>({
               amount_to_capture: input.amountCents,
               final_capture: input.finalCapture ? undefined : false,
             }),
@@ -154,7 +155,7 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
         options,
         (request) =>
           stripe.refunds.create(
-            given<Stripe.RefundCreateParams>({
+            paramsOf<Stripe.RefundCreateParams>({
               payment_intent: input.intentId,
               amount: input.amountCents,
               reason: input.reason,
@@ -181,7 +182,7 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
           { ...options, ...left },
           (request) =>
             stripe.refunds.list(
-              given<Stripe.RefundListParams>({ payment_intent: intentId, limit: refundPage, starting_after: after }),
+              paramsOf<Stripe.RefundListParams>({ payment_intent: intentId, limit: refundPage, starting_after: after }),
               request,
             ),
           ({ data, has_more }) => {
@@ -202,7 +203,7 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
         options,
         (request) =>
           stripe.setupIntents.create(
-            given<Stripe.SetupIntentCreateParams>({
+            paramsOf<Stripe.SetupIntentCreateParams>({
               customer: input.customer,
               payment_method: input.paymentMethod,
               allowed_payment_method_types: ['card'],
@@ -220,7 +221,7 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
         (request) =>
           stripe.setupIntents.confirm(
             id,
-            given<Stripe.SetupIntentConfirmParams>({ payment_method: input.paymentMethod }),
+            paramsOf<Stripe.SetupIntentConfirmParams>({ payment_method: input.paymentMethod }),
             request,
           ),
         setupOutcome,
@@ -246,7 +247,7 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
         (request) =>
           stripe.disputes.update(
             id,
-            given<Stripe.DisputeUpdateParams>({ evidence: input.evidence, submit: input.submit }),
+            paramsOf<Stripe.DisputeUpdateParams>({ evidence: input.evidence, submit: input.submit }),
             request,
           ),
         foundDispute,
@@ -270,10 +271,10 @@ export function paymentMethodParams(
   token: string,
   billing: Partial<BillingDetails> | undefined,
 ): Stripe.PaymentMethodCreateParams {
-  return given<Stripe.PaymentMethodCreateParams>({
+  return paramsOf<Stripe.PaymentMethodCreateParams>({
     type: 'card',
     card: { token },
-    billing_details: billing && given({ ...billing, address: billing.address && { ...billing.address } }),
+    billing_details: billing && paramsOf({ ...billing, address: billing.address && { ...billing.address } }),
   });
 }
 
@@ -291,7 +292,7 @@ const maxAmountCents = 99_999_999;
 function intentParams(input: IntentInput): Stripe.PaymentIntentCreateParams {
   // Ours to have refused before there was an attempt. A refusal by the processor would be told as a decline of the card.
   if (input.amountCents > maxAmountCents) throw new RangeError('The processor does not accept this amount');
-  return given<Stripe.PaymentIntentCreateParams>({
+  return paramsOf<Stripe.PaymentIntentCreateParams>({
     amount: input.amountCents,
     currency: 'usd',
     capture_method: input.capture,
@@ -328,13 +329,10 @@ function withoutDecline<Outcome extends { kind: string }>(
   return { kind: 'rejected', code: 'card_declined', status: 402, param: undefined };
 }
 
-/** Without the fields that are not given: the SDK would send them as empty texts. */
-function given<Params extends object>(fields: MaybeGiven<Params>): Params {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Params;
+/** The SDK's parameters without those that are not given, which the SDK would send as empty texts. A name that the SDK does not know is an error. */
+function paramsOf<Params extends object>(fields: { [Name in keyof Params]: Params[Name] | undefined }): Params {
+  return given(fields) as Params;
 }
-
-/** The SDK's parameters, each of which may also be left undefined; a name that the SDK does not know is an error. */
-type MaybeGiven<Params> = { [Name in keyof Params]: Params[Name] | undefined };
 
 /** What goes between the quotes of a search: ids and names of ours, never a quote. */
 function plain(text: string): string {

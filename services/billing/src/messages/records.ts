@@ -9,6 +9,7 @@ import {
   TestClockSchema,
 } from '@eligo/proto/billing/v1/billing';
 import { DiscountSchema } from '@eligo/proto/checkout/v1/checkout';
+import { present } from '@eligo/values';
 import type { Invoice, Subscription } from '../domain/subscription.ts';
 import type { TestClock } from '../domain/test-clock.ts';
 
@@ -33,7 +34,7 @@ export function subscriptionMessage(scope: Scope, subscription: Subscription): S
     metadata: { ...subscription.metadata },
     testMode: scope.testMode,
     discounts: subscription.discounts.map((discount) => fromJson(DiscountSchema, discount as JsonValue)),
-    ...given({
+    ...present({
       latestInvoiceId: subscription.latestInvoiceId,
       trialStartMs: msOrNull(subscription.trialStart),
       trialEndMs: msOrNull(subscription.trialEnd),
@@ -62,7 +63,7 @@ export function invoiceMessage(scope: Scope, invoice: Invoice): InvoiceMessage {
     testMode: scope.testMode,
     metadata: { ...invoice.metadata },
     createdAtMs: msOf(invoice.createdAt),
-    ...given({
+    ...present({
       paymentIntentId: invoice.paymentIntentId,
       chargeId: invoice.chargeId,
       subscriptionId: invoice.subscriptionId,
@@ -80,7 +81,7 @@ export function testClockMessage(clock: TestClock, deleted = false): TestClockMe
     status: clock.status,
     createdAtMs: msOf(clock.createdAt),
     deleted,
-    ...given({ name: clock.name }),
+    ...present({ name: clock.name }),
   });
 }
 
@@ -93,8 +94,3 @@ function msOrNull(date: Date | null): bigint | null {
 }
 
 // A message's optional field is not set by null.
-function given<T extends object>(fields: T): { [Key in keyof T]?: NonNullable<T[Key]> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value != null)) as {
-    [Key in keyof T]?: NonNullable<T[Key]>;
-  };
-}

@@ -1,13 +1,14 @@
 import { Failure } from '@eligo/failures';
 import type { CatalogService, CreateComponentRequest, UpdateComponentRequest } from '@eligo/proto/catalog/v1/catalog';
 import type { Implementation } from '@eligo/rpc';
+import { given } from '@eligo/values';
 import { createComponent } from '../actions/create-component.ts';
 import { updateComponent } from '../actions/update-component.ts';
 import type { Work } from '../actions/work.ts';
 import type { ComponentInput } from '../domain/component.ts';
 import { componentMessage } from '../messages/records.ts';
 import { findComponent, listComponents } from '../store/components.ts';
-import { given, nutritionInputOf } from './inputs.ts';
+import { nutritionInputOf } from './inputs.ts';
 import { pageRequestOf } from './page-request.ts';
 
 export function componentHandlers(work: Work): Implementation<typeof CatalogService> {
@@ -35,7 +36,7 @@ export function componentHandlers(work: Work): Implementation<typeof CatalogServ
 
 function componentInputOf(request: CreateComponentRequest | UpdateComponentRequest): ComponentInput {
   return {
-    ...given<ComponentInput>({
+    ...given({
       category: request.category,
       nutritionBasis: request.nutritionBasis,
       servingSizeG: request.servingSizeG,
@@ -43,7 +44,7 @@ function componentInputOf(request: CreateComponentRequest | UpdateComponentReque
       glutenFree: request.glutenFree,
       canonicalFoodKey: request.canonicalFoodKey,
       clientReferenceId: request.clientReferenceId,
-    } as { [K in keyof ComponentInput]: ComponentInput[K] | undefined }),
+    }),
     nutrition: nutritionInputOf(request.nutrition),
   };
 }

@@ -1,4 +1,5 @@
 import type { AppliesTo, Nutrition, ProductData, Recurring } from '@eligo/proto/catalog/v1/catalog';
+import { given } from '@eligo/values';
 import type { CouponInput } from '../domain/coupon.ts';
 import type { NutritionInput } from '../domain/nutrition.ts';
 import type { PriceInput } from '../domain/price.ts';
@@ -72,14 +73,5 @@ export function couponInputOf(data: {
     productIds: data.appliesTo?.products ?? [],
     priceIds: data.appliesTo?.prices ?? [],
     metadata: data.metadata ?? {},
-  };
-}
-
-/** The properties that have a value: what an update leaves out stays as it is. */
-export function given<T extends object>(
-  properties: { readonly [K in keyof T]: T[K] | undefined },
-): { [K in keyof T]?: T[K] } {
-  return Object.fromEntries(Object.entries(properties).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: T[K];
   };
 }

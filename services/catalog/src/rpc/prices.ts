@@ -1,6 +1,7 @@
 import { Failure } from '@eligo/failures';
 import type { CatalogService } from '@eligo/proto/catalog/v1/catalog';
 import type { Implementation } from '@eligo/rpc';
+import { given } from '@eligo/values';
 import { createPrice } from '../actions/create-price.ts';
 import { readPrice } from '../actions/read-price.ts';
 import { updatePrice } from '../actions/update-price.ts';
@@ -9,7 +10,7 @@ import { priceMessage } from '../messages/records.ts';
 import { listPrices } from '../store/price-list.ts';
 import { findPrices } from '../store/prices.ts';
 import { findProducts } from '../store/products.ts';
-import { given, productInputOf, recurringInputOf } from './inputs.ts';
+import { productInputOf, recurringInputOf } from './inputs.ts';
 import { pageRequestOf } from './page-request.ts';
 
 export function priceHandlers(work: Work): Implementation<typeof CatalogService> {

@@ -1,12 +1,13 @@
 import { Failure } from '@eligo/failures';
 import type { CatalogService } from '@eligo/proto/catalog/v1/catalog';
 import type { Implementation } from '@eligo/rpc';
+import { given } from '@eligo/values';
 import { createProduct } from '../actions/create-product.ts';
 import { updateProduct } from '../actions/update-product.ts';
 import type { Work } from '../actions/work.ts';
 import { productMessage } from '../messages/records.ts';
 import { findProduct, findProducts, listProducts } from '../store/products.ts';
-import { given, productInputOf } from './inputs.ts';
+import { productInputOf } from './inputs.ts';
 import { pageRequestOf } from './page-request.ts';
 
 export function productHandlers(work: Work): Implementation<typeof CatalogService> {

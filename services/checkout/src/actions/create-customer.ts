@@ -1,7 +1,7 @@
 import { fromBinary, toBinary } from '@bufbuild/protobuf';
 import { append } from '@eligo/events';
 import { Failure } from '@eligo/failures';
-import { claimKey, finishKey, type KeyUse, type Scope, type Tx, withTx } from '@eligo/postgres';
+import { claimOrThrow, finishKey, type KeyUse, type Scope, type Tx, withTx } from '@eligo/postgres';
 import { type Customer as CustomerMessage, CustomerSchema } from '@eligo/proto/checkout/v1/checkout';
 import { newId } from '@eligo/values';
 import type { Address } from '../domain/address.ts';
@@ -38,9 +38,8 @@ export async function createCustomer(
       otherRequest: 'run_as_new',
     };
     // The key is claimed and finished in one transaction: concurrent requests with the key wait for its end.
-    const claim = await claimKey(tx, scope, use, 10_000);
+    const claim = await claimOrThrow(tx, scope, use, 10_000);
     if (claim.outcome === 'finished') return fromBinary(CustomerSchema, claim.answer.body);
-    if (claim.outcome !== 'claimed') throw new Failure('idempotency_key_in_use', { retryAfterSeconds: 1 });
     const message = await makeCustomer(tx, scope, input, clock.now());
     await finishKey(tx, scope, use, { status: 200, body: Buffer.from(toBinary(CustomerSchema, message)) });
     return message;

@@ -1,9 +1,9 @@
 import { create } from '@bufbuild/protobuf';
 import type { Scope } from '@eligo/postgres';
 import { type Customer as CustomerMessage, CustomerSchema } from '@eligo/proto/checkout/v1/checkout';
+import { present } from '@eligo/values';
 import type { Customer } from '../domain/customer.ts';
 import { addressMessage } from './address.ts';
-import { present } from './present.ts';
 
 /** The message of a customer. */
 export function customerMessage(scope: Scope, customer: Customer): CustomerMessage {

@@ -8,9 +8,9 @@ import {
   type SetupIntent as SetupIntentMessage,
   SetupIntentSchema,
 } from '@eligo/proto/checkout/v1/checkout';
+import { present } from '@eligo/values';
 import type { Charge, PaymentIntent } from '../domain/payment-intent.ts';
 import type { SetupIntent } from '../domain/setup-intent.ts';
-import { present } from './present.ts';
 
 /** The message of a payment intent, as every call and event carries it. */
 export function intentMessage(scope: Scope, intent: PaymentIntent): IntentMessage {

@@ -1,8 +1,8 @@
 import { create } from '@bufbuild/protobuf';
 import { EligibilityDecisionSchema, RecurringSchema } from '@eligo/proto/catalog/v1/catalog';
 import { type LineItem, LineItemSchema } from '@eligo/proto/checkout/v1/checkout';
+import { present } from '@eligo/values';
 import type { SessionLine } from '../domain/session.ts';
-import { present } from './present.ts';
 
 /** The message of a session's line. */
 export function lineItemMessage(line: SessionLine): LineItem {

@@ -6,9 +6,9 @@ import {
   type PaymentMethod as PaymentMethodMessage,
   PaymentMethodSchema,
 } from '@eligo/proto/checkout/v1/checkout';
+import { present } from '@eligo/values';
 import type { PaymentMethod } from '../domain/payment-method.ts';
 import { addressMessage } from './address.ts';
-import { present } from './present.ts';
 
 /** The message of a payment method. */
 export function paymentMethodMessage(scope: Scope, method: PaymentMethod): PaymentMethodMessage {

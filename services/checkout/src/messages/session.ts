@@ -21,8 +21,8 @@ import {
   SubscriptionDataSchema,
   TotalDetailsSchema,
 } from '@eligo/proto/checkout/v1/checkout';
+import { present } from '@eligo/values';
 import type * as domain from '../domain/session.ts';
-import { present } from './present.ts';
 
 /** The message of a session, as every call and event carries it. */
 export function sessionMessage(scope: Scope, session: domain.Session): CheckoutSession {

@@ -5,7 +5,7 @@ import type {
   RefundInstruction as InstructionMessage,
 } from '@eligo/proto/checkout/v1/checkout';
 import type { Call, Implementation } from '@eligo/rpc';
-import { centsFromInt64, isId } from '@eligo/values';
+import { centsFromInt64, isId, present } from '@eligo/values';
 import { chargeInvoice } from '../actions/charge-invoice.ts';
 import { completeSession } from '../actions/complete-session.ts';
 import { confirmSession } from '../actions/confirm-session.ts';
@@ -16,7 +16,6 @@ import type { Charging } from '../charging.ts';
 import type { RefundEntry, RefundInstruction } from '../domain/refund-allocation.ts';
 import { addressOf } from '../messages/address.ts';
 import { intentMessage } from '../messages/intents.ts';
-import { present } from '../messages/present.ts';
 import { sessionMessage } from '../messages/session.ts';
 
 /** A test card by its name, made into a payment method of the account or of its customer, so that a test helper can be given either. */

@@ -1,11 +1,10 @@
 import { Failure } from '@eligo/failures';
 import type { CreateSessionRequest } from '@eligo/proto/checkout/v1/checkout';
-import { cents, centsFromInt64 } from '@eligo/values';
+import { cents, centsFromInt64, present } from '@eligo/values';
 import type { SessionRequest } from '../actions/create-session.ts';
 import type { SessionTerms } from '../domain/new-session.ts';
 import type { SessionDetails, SessionMode, StorefrontPaymentDetails, SubscriptionData } from '../domain/session.ts';
 import { addressOf } from '../messages/address.ts';
-import { present } from '../messages/present.ts';
 
 /** What a creation asks for. The modes' own rules about what must be there are the action's. */
 export function sessionRequestOf(request: CreateSessionRequest): SessionRequest {
