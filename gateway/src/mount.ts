@@ -13,7 +13,7 @@ import { PathTable } from './http/path-table.ts';
 import { readBody } from './http/read-body.ts';
 import type { HeaderList } from './http/write-answer.ts';
 import type { Peers } from './peers.ts';
-import { assertPresent, canLookUp } from './presence.ts';
+import { type Presence, presenceOf } from './presence.ts';
 
 /** A route that is ready to answer. */
 export interface Mounted {
@@ -37,21 +37,23 @@ export interface Incoming {
 export function mount(routes: readonly Route[], bindings: readonly Binding[], peers: Peers): PathTable<Mounted> {
   const handlers = new Map(bindings.map(({ route, handle }) => [route, handle]));
   if (handlers.size !== bindings.length) throw new Error('A route is bound twice');
+  const presence = presenceOf(bindings, peers);
   const table = new PathTable<Mounted>();
   for (const route of routes) {
     const handle = handlers.get(route);
     if (handle === undefined) throw new Error(`Route ${route.id} has no handler`);
     handlers.delete(route);
-    table.add(route.method, route.path, mounted(route, handle, peers));
+    table.add(route.method, route.path, mounted(route, handle, presence));
   }
   if (handlers.size > 0) throw new Error('A handler is bound to a route that the contract does not declare');
   return table;
 }
 
-function mounted(route: Route, handle: Handler<unknown, unknown>, peers: Peers): Mounted {
+function mounted(route: Route, handle: Handler<unknown, unknown>, presence: Presence): Mounted {
   const intake = intakeOf(route);
   const [kind] = Object.values(route.params);
-  if (kind !== undefined && !canLookUp(kind)) throw new Error(`Route ${route.id} has no presence check for a ${kind}`);
+  if (kind !== undefined && !presence.canAsk(kind))
+    throw new Error(`Route ${route.id} has no presence check for a ${kind}`);
   const takesBody = route.method !== 'GET';
   const headers = deprecationHeaders(route);
 
@@ -67,13 +69,13 @@ function mounted(route: Route, handle: Handler<unknown, unknown>, peers: Peers):
       if (!takesBody && incoming.queryText === '' && route.query === undefined) {
         return handle({ key, call, id, headers: request.headers, ...nothingGiven });
       }
-      const taken = await takeIn(route, intake, kind, id, incoming, peers);
+      const taken = await takeIn(route, intake, kind, id, incoming, presence);
       try {
         return await handle({ key, call, id, headers: request.headers, ...taken });
       } catch (error) {
         // Told before the record is looked at, and only after a path that names nothing.
         if (kind !== undefined && error instanceof Failure && error.code === 'processor_not_configured') {
-          await assertPresent(peers, kind, id, call);
+          await presence.assertPresent(kind, id, { key, call, headers: request.headers });
         }
         throw error;
       }
@@ -93,8 +95,8 @@ async function takeIn(
   intake: Intake,
   kind: IdKind | undefined,
   id: string,
-  { request, path, queryText, call }: Incoming,
-  peers: Peers,
+  { request, key, path, queryText, call }: Incoming,
+  presence: Presence,
 ) {
   try {
     const idempotency = idempotencyOf(route, request);
@@ -105,7 +107,7 @@ async function takeIn(
     return { query, body, expand, idempotency: hashed };
   } catch (error) {
     if (kind !== undefined && !route.bodyFirst && error instanceof Failure) {
-      await assertPresent(peers, kind, id, call);
+      await presence.assertPresent(kind, id, { key, call, headers: request.headers });
     }
     throw error;
   }

@@ -5,7 +5,6 @@ import { type Binding, bind } from '../bind.ts';
 import { moneyCall } from '../http/call-budget.ts';
 import { cents, pageOf } from '../messages.ts';
 import type { Peers } from '../peers.ts';
-import { assertPresent } from '../presence.ts';
 
 /** Subscriptions and invoices. */
 export function billingBindings(peers: Peers, answers: Answers): Binding[] {
@@ -43,7 +42,7 @@ export function billingBindings(peers: Peers, answers: Answers): Binding[] {
       const message = { page: pageOf(query), subscriptionId: request.id, invoiceIds: query.invoice_ids ?? [] };
       const page = await billing.listInvoices(message, call);
       // A list says nothing of what it belongs to: only an empty one leaves open whether the subscription is the caller's.
-      if (page.invoices.length === 0) await assertPresent(peers, 'subscription', request.id, call);
+      if (page.invoices.length === 0) await billing.getSubscription({ id: request.id }, call);
       return { invoices: page.invoices.map(renderConsumerInvoice), has_more: page.hasMore };
     }),
   ];

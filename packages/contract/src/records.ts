@@ -1,3 +1,4 @@
+import type { Event } from '@eligo/proto/events/v1/events';
 import type { z } from 'zod';
 import type { Expansion, References } from './expansion.ts';
 import type { JsonObject } from './json.ts';
@@ -42,61 +43,77 @@ export interface RecordKind<Message> {
   /** Expand keys that take no look-up: what they show travels with the record. */
   readonly flags: readonly string[];
   readonly render: (message: Message, expansion?: Expansion) => JsonObject;
+  /** Where an event carries the record: the case of its `object`. */
+  readonly eventCase: EventCase | undefined;
 }
+
+/** What an event can carry. */
+export type EventCase = NonNullable<Event['object']['case']>;
 
 /** Every public record, by the name of its envelope. */
 export const records = {
-  charge: record('charge', 'charges', chargeSchema, renderCharge, chargeReferences),
-  checkout_session: record(
-    'checkout_session',
-    'checkout_sessions',
-    checkoutSessionSchema,
-    renderCheckoutSession,
-    checkoutSessionReferences,
-    ['discounts', 'coupons'],
-  ),
-  coupon: record('coupon', 'coupons', couponSchema, renderCoupon),
-  customer: record('customer', 'customers', customerSchema, renderCustomer),
-  delivery: record('delivery', 'deliveries', deliverySchema, renderDelivery),
-  event: record(
-    'event',
-    'events',
-    eventSchema,
-    renderPublicEvent as RenderJson<Parameters<typeof renderPublicEvent>[0]>,
-  ),
-  invoice: record('invoice', 'invoices', invoiceSchema, renderInvoice, invoiceReferences),
-  line_item: record('line_item', 'line_items', lineItemSchema, renderLineItem, lineItemReferences),
-  payment_intent: record(
-    'payment_intent',
-    'payment_intents',
-    paymentIntentSchema,
-    renderPaymentIntent,
-    paymentIntentReferences,
-  ),
-  payment_method: record(
-    'payment_method',
-    'payment_methods',
-    paymentMethodSchema,
-    renderPaymentMethod,
-    paymentMethodReferences,
-  ),
-  price: record('price', 'prices', priceSchema, renderPrice, priceReferences),
-  product: record('product', 'products', productSchema, renderProduct),
-  product_component: record('product_component', 'product_components', productComponentSchema, renderProductComponent),
-  promo_code: record('promo_code', 'promo_codes', promoCodeSchema, renderPromoCode, promoCodeReferences),
-  refund: record('refund', 'refunds', refundSchema, renderRefund),
-  setup_intent: record('setup_intent', 'setup_intents', setupIntentSchema, renderSetupIntent, setupIntentReferences),
-  shipping_rate: record('shipping_rate', 'shipping_rates', shippingRateSchema, renderShippingRate),
-  subscription: record(
-    'subscription',
-    'subscriptions',
-    subscriptionSchema,
-    renderSubscription,
-    subscriptionReferences,
-    ['discounts', 'coupons'],
-  ),
-  test_clock: record('test_clock', 'test_clocks', testClockSchema, renderTestClock),
-  webhook: record('webhook', 'webhooks', webhookSchema, renderWebhook),
+  charge: record('charge', {
+    schema: chargeSchema,
+    render: renderCharge,
+    references: chargeReferences,
+    eventCase: 'charge',
+  }),
+  checkout_session: record('checkout_session', {
+    schema: checkoutSessionSchema,
+    render: renderCheckoutSession,
+    references: checkoutSessionReferences,
+    flags: ['discounts', 'coupons'],
+    eventCase: 'checkoutSession',
+  }),
+  coupon: record('coupon', { schema: couponSchema, render: renderCoupon }),
+  customer: record('customer', { schema: customerSchema, render: renderCustomer, eventCase: 'customer' }),
+  delivery: record('delivery', { schema: deliverySchema, render: renderDelivery, plural: 'deliveries' }),
+  event: record('event', {
+    schema: eventSchema,
+    render: renderPublicEvent as RenderJson<Parameters<typeof renderPublicEvent>[0]>,
+  }),
+  invoice: record('invoice', {
+    schema: invoiceSchema,
+    render: renderInvoice,
+    references: invoiceReferences,
+    eventCase: 'invoice',
+  }),
+  line_item: record('line_item', { schema: lineItemSchema, render: renderLineItem, references: lineItemReferences }),
+  payment_intent: record('payment_intent', {
+    schema: paymentIntentSchema,
+    render: renderPaymentIntent,
+    references: paymentIntentReferences,
+    eventCase: 'paymentIntent',
+  }),
+  payment_method: record('payment_method', {
+    schema: paymentMethodSchema,
+    render: renderPaymentMethod,
+    references: paymentMethodReferences,
+  }),
+  price: record('price', { schema: priceSchema, render: renderPrice, references: priceReferences }),
+  product: record('product', { schema: productSchema, render: renderProduct, eventCase: 'product' }),
+  product_component: record('product_component', { schema: productComponentSchema, render: renderProductComponent }),
+  promo_code: record('promo_code', {
+    schema: promoCodeSchema,
+    render: renderPromoCode,
+    references: promoCodeReferences,
+  }),
+  refund: record('refund', { schema: refundSchema, render: renderRefund, eventCase: 'refund' }),
+  setup_intent: record('setup_intent', {
+    schema: setupIntentSchema,
+    render: renderSetupIntent,
+    references: setupIntentReferences,
+  }),
+  shipping_rate: record('shipping_rate', { schema: shippingRateSchema, render: renderShippingRate }),
+  subscription: record('subscription', {
+    schema: subscriptionSchema,
+    render: renderSubscription,
+    references: subscriptionReferences,
+    flags: ['discounts', 'coupons'],
+    eventCase: 'subscription',
+  }),
+  test_clock: record('test_clock', { schema: testClockSchema, render: renderTestClock }),
+  webhook: record('webhook', { schema: webhookSchema, render: renderWebhook, eventCase: 'webhook' }),
 } as const;
 
 /** The envelope name of a public record. */
@@ -109,11 +126,15 @@ type RenderJson<Message> = (message: Message, expansion?: Expansion) => JsonObje
 
 function record<Message>(
   name: string,
-  plural: string,
-  schema: z.ZodType,
-  render: RenderJson<Message>,
-  references: References<Message> = {},
-  flags: readonly string[] = [],
+  kind: {
+    schema: z.ZodType;
+    render: RenderJson<Message>;
+    plural?: string;
+    references?: References<Message>;
+    flags?: readonly string[];
+    eventCase?: EventCase;
+  },
 ): RecordKind<Message> {
-  return { name, plural, schema, references, flags, render };
+  const { schema, render, plural = `${name}s`, references = {}, flags = [], eventCase } = kind;
+  return { name, plural, schema, references, flags, render, eventCase };
 }

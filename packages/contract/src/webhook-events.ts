@@ -1,14 +1,6 @@
 import type { Event } from '@eligo/proto/events/v1/events';
 import type { JsonObject } from './json.ts';
-import { renderCharge } from './resources/charge.ts';
-import { renderCheckoutSession } from './resources/checkout-session.ts';
-import { renderCustomer } from './resources/customer.ts';
-import { renderInvoice } from './resources/invoice.ts';
-import { renderPaymentIntent } from './resources/payment-intent.ts';
-import { renderProduct } from './resources/product.ts';
-import { renderRefund } from './resources/refund.ts';
-import { renderSubscription } from './resources/subscription.ts';
-import { renderWebhook } from './resources/webhook.ts';
+import { type EventCase, type RecordKind, type RecordName, records } from './records.ts';
 import { isoTime, unixSeconds } from './times.ts';
 
 /** The events that partners can subscribe to, and the record that each carries (decisions 7 and 8). */
@@ -43,7 +35,7 @@ export const publicEvents = {
   'refund.updated': 'refund',
   'webhook.disabled': 'webhook',
   'webhook.test': 'webhook',
-} as const satisfies Record<string, string>;
+} as const satisfies Record<string, RecordName>;
 
 /** The type of an event that partners can subscribe to. */
 export type PublicEventType = keyof typeof publicEvents;
@@ -85,26 +77,12 @@ export function renderEvent(event: Event): JsonObject | undefined {
 }
 
 function renderObject({ object }: Event): JsonObject | undefined {
-  switch (object.case) {
-    case 'charge':
-      return renderCharge(object.value);
-    case 'checkoutSession':
-      return renderCheckoutSession(object.value);
-    case 'customer':
-      return renderCustomer(object.value);
-    case 'invoice':
-      return renderInvoice(object.value);
-    case 'paymentIntent':
-      return renderPaymentIntent(object.value);
-    case 'product':
-      return renderProduct(object.value);
-    case 'refund':
-      return renderRefund(object.value);
-    case 'subscription':
-      return renderSubscription(object.value);
-    case 'webhook':
-      return renderWebhook(object.value);
-    default:
-      return undefined;
-  }
+  return object.case === undefined ? undefined : carried.get(object.case)?.render(object.value as never);
 }
+
+// The records that events can carry.
+const carried = new Map(
+  (Object.values(records) as RecordKind<never>[]).flatMap((kind): [EventCase, RecordKind<never>][] =>
+    kind.eventCase === undefined ? [] : [[kind.eventCase, kind]],
+  ),
+);

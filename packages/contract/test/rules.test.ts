@@ -1,7 +1,16 @@
 import { newId } from '@eligo/values';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { allRoutes, expansionOf, openapi, type RecordName, records, routes } from '../src/index.ts';
+import {
+  allRoutes,
+  expansionOf,
+  openapi,
+  publicEvents,
+  publicEventTypes,
+  type RecordName,
+  records,
+  routes,
+} from '../src/index.ts';
 import { sampleMessages } from '../test-support/sample-messages.ts';
 
 const samples = sampleMessages();
@@ -17,6 +26,10 @@ describe('every record', () => {
     if (name === 'checkout_session') expect(created_at).toBe(1_767_323_045);
     else if (created_at !== undefined) expect(created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
+});
+
+test('a public event carries a record that events can hold', () => {
+  for (const type of publicEventTypes) expect(records[publicEvents[type]].eventCase, type).toBeDefined();
 });
 
 test('a session’s renewal is in Unix seconds [GEN-5]', () => {
