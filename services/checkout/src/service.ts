@@ -7,7 +7,6 @@ import { implement } from '@eligo/rpc';
 import type { ServiceComposition, ServiceContext } from '@eligo/service';
 import { chargeAtOnce } from './actions/charge-at-once.ts';
 import { openChargeGroups } from './actions/charge-groups.ts';
-import { createTestPaymentMethod } from './actions/create-test-payment-method.ts';
 import { openPaymentTurns } from './actions/payment-turn.ts';
 import { voidHolds } from './actions/void-holds.ts';
 import type { Charging } from './charging.ts';
@@ -18,7 +17,7 @@ import { pruneOldRows } from './jobs/prune.ts';
 import { settleCatalogTasks } from './jobs/settle-catalog-tasks.ts';
 import { sweepDueCharges } from './jobs/sweep-charges.ts';
 import type { Resources } from './resources.ts';
-import { chargingHandlers, type TestCards } from './rpc/charging.ts';
+import { chargingHandlers } from './rpc/charging.ts';
 import { customerHandlers } from './rpc/customers.ts';
 import { intentHandlers } from './rpc/intents.ts';
 import { paymentMethodHandlers } from './rpc/payment-methods.ts';
@@ -58,7 +57,7 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
           ...customerHandlers(resources),
           ...paymentMethodHandlers(resources),
           ...sessionHandlers(resources),
-          ...chargingHandlers(charging, testCardsOf(resources)),
+          ...chargingHandlers(charging),
           ...intentHandlers(database),
         }),
       ],
@@ -95,17 +94,4 @@ function watchChargeWork({ metrics, database }: ServiceContext<CheckoutSettings>
     `Holds with a capture or void pending for over ${minutes} minutes`,
     async () => (await waiting()).holds,
   );
-}
-
-// A test card by its name becomes a payment method.
-function testCardsOf(resources: Resources): TestCards {
-  return async ({ scope }, card, cardLoc, customerId) => {
-    const method = await createTestPaymentMethod(resources, scope, {
-      customerId,
-      card,
-      cardLoc,
-      offSession: true,
-    });
-    return method.id;
-  };
 }

@@ -4,12 +4,11 @@ import type {
   Idempotency,
   RefundInstruction as InstructionMessage,
 } from '@eligo/proto/checkout/v1/checkout';
-import type { Call, Implementation } from '@eligo/rpc';
-import { centsFromInt64, isId, present } from '@eligo/values';
+import type { Implementation } from '@eligo/rpc';
+import { centsFromInt64, present } from '@eligo/values';
 import { chargeInvoice } from '../actions/charge-invoice.ts';
-import { completeSession } from '../actions/complete-session.ts';
+import { completeWithCards } from '../actions/complete-with-cards.ts';
 import { confirmSession } from '../actions/confirm-session.ts';
-import { cardKeeper, keepCard } from '../actions/keep-card.ts';
 import { releaseRefund } from '../actions/release-refund.ts';
 import { reserveRefund } from '../actions/reserve-refund.ts';
 import type { Charging } from '../charging.ts';
@@ -18,16 +17,8 @@ import { addressOf } from '../messages/address.ts';
 import { intentMessage } from '../messages/intents.ts';
 import { sessionMessage } from '../messages/session.ts';
 
-/** A test card by its name, made into a payment method of the account or of its customer, so that a test helper can be given either. */
-export type TestCards = (
-  call: Call,
-  card: string,
-  loc: readonly string[],
-  customerId: string | null,
-) => Promise<string>;
-
 /** The calls that move money. */
-export function chargingHandlers(charging: Charging, testCards: TestCards): Implementation<typeof CheckoutService> {
+export function chargingHandlers(charging: Charging): Implementation<typeof CheckoutService> {
   return {
     confirmSession(request, { scope, caller }) {
       const { key, requestHash } = required(request.idempotency);
@@ -42,25 +33,12 @@ export function chargingHandlers(charging: Charging, testCards: TestCards): Impl
       });
     },
 
-    async completeSession(request, call) {
-      const cards: string[] = [];
-      const customerId = await cardKeeper(charging, call.scope, request.id, request.paymentMethod);
-      for (const [field, text] of [
-        ['payment_method', request.paymentMethod],
-        ['second_payment_method', request.secondPaymentMethod],
-      ] as const) {
-        if (text === undefined) continue;
-        const loc = ['body', 'checkout_session', field];
-        const isCardName = !isId('payment_method', text);
-        if (!isCardName && customerId !== null) await keepCard(charging, call.scope, text, customerId);
-        cards.push(isCardName ? await testCards(call, text, loc, customerId) : text);
-      }
-      const session = await completeSession(charging, call.scope, {
-        sessionId: request.id,
-        paymentMethodIds: cards,
-        shippingDetails: addressOf(request.shippingDetails),
+    async completeSession({ id, paymentMethod, secondPaymentMethod, shippingDetails }, { scope }) {
+      const session = await completeWithCards(charging, scope, {
+        ...{ sessionId: id, paymentMethod, secondPaymentMethod },
+        shippingDetails: addressOf(shippingDetails),
       });
-      return sessionMessage(call.scope, session);
+      return sessionMessage(scope, session);
     },
 
     async chargeInvoice(request, { scope }) {

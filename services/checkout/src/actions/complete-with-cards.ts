@@ -1,0 +1,38 @@
+import type { Scope } from '@eligo/postgres';
+import { isId } from '@eligo/values';
+import type { Charging } from '../charging.ts';
+import type { Address } from '../domain/address.ts';
+import type { Session } from '../domain/session.ts';
+import { completeSession } from './complete-session.ts';
+import { createTestPaymentMethod } from './create-test-payment-method.ts';
+import { cardKeeper, keepCard } from './keep-card.ts';
+
+/** A shopper's cards for a session: each is a payment method's id or, for a test helper, a test card's name. */
+export interface CardsOfShopper {
+  readonly sessionId: string;
+  readonly paymentMethod: string | undefined;
+  readonly secondPaymentMethod: string | undefined;
+  readonly shippingDetails: Address | null;
+}
+
+/** Completes a session with the shopper's cards. The first is kept for the session's customer where it is charged again later. */
+export async function completeWithCards(charging: Charging, scope: Scope, given: CardsOfShopper): Promise<Session> {
+  const { sessionId, paymentMethod, secondPaymentMethod, shippingDetails } = given;
+  const customerId = await cardKeeper(charging, scope, sessionId, paymentMethod);
+  const paymentMethodIds: string[] = [];
+  for (const [field, card] of [
+    ['payment_method', paymentMethod],
+    ['second_payment_method', secondPaymentMethod],
+  ] as const) {
+    if (card === undefined) continue;
+    if (isId('payment_method', card)) {
+      if (customerId !== null) await keepCard(charging, scope, card, customerId);
+      paymentMethodIds.push(card);
+      continue;
+    }
+    const cardLoc = ['body', 'checkout_session', field];
+    const made = await createTestPaymentMethod(charging, scope, { customerId, card, cardLoc, offSession: true });
+    paymentMethodIds.push(made.id);
+  }
+  return completeSession(charging, scope, { sessionId, paymentMethodIds, shippingDetails });
+}
