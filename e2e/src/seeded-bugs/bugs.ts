@@ -18,7 +18,7 @@ export interface Bug {
 
 const send = 'services/checkout/src/actions/send-attempt.ts';
 const settle = 'services/checkout/src/actions/settle-attempt.ts';
-const confirm = 'services/checkout/src/actions/confirm-session.ts';
+const claim = 'services/checkout/src/actions/claim-charge.ts';
 const attempts = 'services/checkout/src/store/charge-attempts.ts';
 const migration = 'services/checkout/migrations/0010_charging.sql';
 const lockSession =
@@ -50,8 +50,8 @@ export const bugs: readonly Bug[] = [
       },
       {
         file: attempts,
-        find: 'processor_intent_id = coalesce(processor_intent_id, $5)',
-        replace: 'processor_intent_id = $5',
+        find: 'processor_intent_id = coalesce(processor_intent_id, f.intent_id)',
+        replace: 'processor_intent_id = f.intent_id',
       },
     ],
     file: 'failpoints.all-in-one',
@@ -86,7 +86,7 @@ export const bugs: readonly Bug[] = [
         replace: 'create index charge_attempts_one_per_eligibility_record',
       },
       {
-        file: confirm,
+        file: claim,
         find: "    if (attempt.status !== 'created' || !attempt.leaseDead) throw contended();\n",
         replace: '',
       },
