@@ -7,6 +7,7 @@ import { implement } from '@eligo/rpc';
 import type { ServiceComposition, ServiceContext } from '@eligo/service';
 import { chargeAtOnce } from './actions/charge-at-once.ts';
 import { openChargeGroups } from './actions/charge-groups.ts';
+import { openNewSessions } from './actions/create-session.ts';
 import { openPaymentTurns } from './actions/payment-turn.ts';
 import { voidHolds } from './actions/void-holds.ts';
 import type { Charging } from './charging.ts';
@@ -48,6 +49,7 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
     const resources: Resources = {
       ...charging,
       catalog: context.client(CatalogService),
+      newSessions: openNewSessions(database),
       chargeSession: (scope, session) => chargeAtOnce(charging, scope, session),
       voidHolds: (scope, session) => voidHolds(charging, scope, session),
     };

@@ -12,7 +12,7 @@ import type { Call, Client } from '@eligo/rpc';
 import { createLogger } from '@eligo/service';
 import { type TestDatabase, testDatabase } from '@eligo/testkit';
 import { type Clock, newId } from '@eligo/values';
-import { createSession } from '../src/actions/create-session.ts';
+import { createSession, openNewSessions } from '../src/actions/create-session.ts';
 import type { Session } from '../src/domain/session.ts';
 import type { Resources } from '../src/resources.ts';
 import { sessionRequestOf } from '../src/rpc/session-request.ts';
@@ -66,6 +66,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
       close: () => undefined,
     },
     catalog: catalog.client,
+    newSessions: openNewSessions(database),
     chargeSession: async (_scope, session) => session,
     voidHolds: async () => undefined,
   };

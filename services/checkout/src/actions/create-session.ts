@@ -1,5 +1,13 @@
 import { Failure } from '@eligo/failures';
-import { keyInUse, type Scope, withTx } from '@eligo/postgres';
+import {
+  commitBehind,
+  type Database,
+  type GroupedWrites,
+  keyInUse,
+  openGroupedWrites,
+  type Scope,
+  withTx,
+} from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
 import { isId, newId } from '@eligo/values';
 import { newSession, requireTerms, type SessionTerms } from '../domain/new-session.ts';
@@ -7,7 +15,7 @@ import type { Session } from '../domain/session.ts';
 import type { Resources } from '../resources.ts';
 import { type CreationFacts, readCreationFacts } from '../store/creation-facts.ts';
 import { findCustomer } from '../store/customers.ts';
-import { insertSession, type NewSessionRows } from '../store/new-sessions.ts';
+import { insertSession, insertSessions, isWrittenByOneStatement, type NewSessionRows } from '../store/new-sessions.ts';
 import { takeSessionKey } from '../store/session-keys.ts';
 import { loadSession } from '../store/sessions.ts';
 import { expireIfDue } from './end-session.ts';
@@ -78,6 +86,25 @@ async function sameSession(
   return loadSession(database, scope, earlier.sessionId);
 }
 
+/** Opens the writes of plain sessions: without a key, redemptions, inline parts, discounts and selling plans. */
+export function openNewSessions(database: Database): GroupedWrites<NewSessionRows, void> {
+  return openGroupedWrites<NewSessionRows, void>({
+    database,
+    async writeGroup(tx, scope, sessions) {
+      const written = insertSessions(tx, scope, sessions);
+      commitBehind(tx);
+      await written;
+      return sessions.map(() => undefined);
+    },
+    writeAlone: (scope, session) =>
+      withTx(database, scope, (tx) => {
+        const written = insertSessions(tx, scope, [session]);
+        commitBehind(tx);
+        return written;
+      }),
+  });
+}
+
 async function write(
   resources: Resources,
   scope: Scope,
@@ -95,6 +122,10 @@ async function write(
   },
 ): Promise<boolean> {
   const { id } = rows.session;
+  if (key === undefined && !reserved && !isInline && isWrittenByOneStatement(rows)) {
+    await resources.newSessions.submit(scope, rows);
+    return true;
+  }
   try {
     await withTx(resources.database, scope, async (tx) => {
       const taken = key === undefined ? undefined : takeSessionKey(tx, scope, key, id, earlier?.sessionId ?? null);

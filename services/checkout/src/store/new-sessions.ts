@@ -9,75 +9,88 @@ export interface NewSessionRows {
   readonly eligibility: EligibilityRecord | undefined;
 }
 
-/**
- * Writes a new session with its parts: the session with its lines and its eligibility record in one statement, one more for each other table that
- * has rows, all sent at once.
- */
-export async function insertSession(
-  tx: Tx,
-  scope: Scope,
-  { session, lines, eligibility }: NewSessionRows,
-): Promise<void> {
-  const values = sessionValues(session);
-  const writes: Promise<number>[] = [];
-  if (eligibility === undefined) {
-    if (lines.length > 0) throw new Error('A session with lines must have an eligibility record');
-    writes.push(tx.execute(insertOne, scope, values));
-  } else {
-    const { id, eligibleCents, foodPolicy, policyVersion } = eligibility;
-    const linesText = JSON.stringify(lines.map(lineRow));
-    writes.push(
-      tx.execute(insertWithLines, scope, [...values, linesText, id, eligibleCents, foodPolicy, policyVersion]),
-    );
-  }
-  if (session.fees.length > 0) {
-    writes.push(tx.execute(insertFees, scope, [session.id, JSON.stringify(session.fees)]));
-  }
+/** Writes a new session with its parts: one statement for what most sessions have, one more for discounts and for selling plans, all sent at once. */
+export async function insertSession(tx: Tx, scope: Scope, rows: NewSessionRows): Promise<void> {
+  const { session } = rows;
+  const writes: Promise<unknown>[] = [insertSessions(tx, scope, [rows])];
   if (session.discounts.length > 0) {
     writes.push(tx.execute(insertDiscounts, scope, [session.id, JSON.stringify(session.discounts)]));
   }
-  const plans = new Set((session.details.sellingPlans ?? []).flatMap(({ id }) => (id === undefined ? [] : [id])));
-  if (plans.size > 0) writes.push(tx.execute(insertPlans, scope, [session.id, [...plans]]));
+  const plans = plansOf(session);
+  if (plans.length > 0) writes.push(tx.execute(insertPlans, scope, [session.id, plans]));
   await Promise.all(writes);
 }
 
-function sessionValues(session: Session): unknown[] {
-  return [
-    session.id,
-    session.status,
-    session.mode,
-    session.captureMethod,
-    session.customerId,
-    session.customerEmail,
-    session.testClockId,
-    session.paymentMethodId,
-    session.clientReferenceId,
-    session.setupFutureUse,
-    session.amountSubtotalCents,
-    session.amountDiscountCents,
-    session.amountTaxCents,
-    session.amountShippingCents,
-    session.amountFeeCents,
-    session.amountTotalCents,
-    session.amountEligibleCents,
-    session.amountIiasCents,
-    session.amountPrescriptionCents,
-    session.amountVisionCents,
-    session.amountServiceCents,
-    session.letterRequired,
-    session.letterFeeCents,
-    session.letterFeeStatus,
-    session.fees.length,
-    session.discounts.length,
-    session.visitType,
-    session.expiresAt,
-    session.createdAt,
-    session.splitCartId,
-    session.storefrontPaymentDetails,
-    session.shippingDetails,
-    session.metadata,
-    session.details,
-  ];
+/** Whether one statement writes all of a session: it has neither discounts nor selling plans. */
+export function isWrittenByOneStatement({ session }: NewSessionRows): boolean {
+  return session.discounts.length === 0 && plansOf(session).length === 0;
+}
+
+/** Writes new sessions with their lines, fees and eligibility records, at most 16, with one statement. Discounts and selling plans are not written. */
+export async function insertSessions(tx: Tx, scope: Scope, rows: readonly NewSessionRows[]): Promise<void> {
+  const values: unknown[] = [rows.map(({ session }) => sessionRow(session))];
+  const lines = rows.flatMap(({ lines: own }) => own.map(lineRow));
+  const fees = rows.flatMap(({ session }) =>
+    session.fees.map((fee, position) => ({ ...fee, position, sessionId: session.id })),
+  );
+  const records = rows.flatMap(({ session, eligibility }) =>
+    eligibility === undefined ? [] : [{ ...eligibility, createdAt: session.createdAt }],
+  );
+  if (rows.some((row) => row.lines.length > 0 && row.eligibility === undefined)) {
+    throw new Error('A session with lines must have an eligibility record');
+  }
+  if (records.length > 0 || fees.length > 0) values.push(lines, records);
+  if (fees.length > 0) values.push(fees);
+  const insert = fees.length > 0 ? insertWithFees : records.length > 0 ? insertWithLines : insertOnly;
+  await tx.execute(
+    insert,
+    scope,
+    values.map((value) => JSON.stringify(value)),
+  );
+}
+
+function plansOf({ details }: Session): string[] {
+  return [...new Set((details.sellingPlans ?? []).flatMap(({ id }) => (id === undefined ? [] : [id])))];
+}
+
+// Under the names of the columns.
+function sessionRow(session: Session) {
+  return {
+    id: session.id,
+    status: session.status,
+    mode: session.mode,
+    capture_method: session.captureMethod,
+    customer_id: session.customerId,
+    customer_email: session.customerEmail,
+    test_clock_id: session.testClockId,
+    payment_method_id: session.paymentMethodId,
+    client_reference_id: session.clientReferenceId,
+    setup_future_use: session.setupFutureUse,
+    amount_subtotal_cents: session.amountSubtotalCents,
+    amount_discount_cents: session.amountDiscountCents,
+    amount_tax_cents: session.amountTaxCents,
+    amount_shipping_cents: session.amountShippingCents,
+    amount_fee_cents: session.amountFeeCents,
+    amount_total_cents: session.amountTotalCents,
+    amount_eligible_cents: session.amountEligibleCents,
+    amount_iias_cents: session.amountIiasCents,
+    amount_prescription_cents: session.amountPrescriptionCents,
+    amount_vision_cents: session.amountVisionCents,
+    amount_service_cents: session.amountServiceCents,
+    letter_required: session.letterRequired,
+    letter_fee_cents: session.letterFeeCents,
+    letter_fee_status: session.letterFeeStatus,
+    fee_count: session.fees.length,
+    discount_count: session.discounts.length,
+    visit_type: session.visitType,
+    expires_at: session.expiresAt,
+    created_at: session.createdAt,
+    split_cart_id: session.splitCartId,
+    storefront_payment_details: session.storefrontPaymentDetails,
+    shipping_details: session.shippingDetails,
+    metadata: session.metadata,
+    details: session.details,
+  };
 }
 
 function lineRow(line: SessionLine) {
@@ -90,7 +103,8 @@ function lineRow(line: SessionLine) {
   };
 }
 
-// $3 to $36 are the values of `sessionValues`.
+// Numbers in JSON are exact here: Postgres reads their text as bigint, and ours are safe integers. The limit is that of a group; without it the planner
+// expects a hundred rows of JSON.
 const intoSessions = `insert into checkout.sessions
      (account_id, test_mode, id, status, mode, capture_method, customer_id, customer_email, test_clock_id, payment_method_id,
       client_reference_id, setup_future_use, amount_subtotal_cents, amount_discount_cents, amount_tax_cents,
@@ -98,42 +112,48 @@ const intoSessions = `insert into checkout.sessions
       amount_prescription_cents, amount_vision_cents, amount_service_cents, letter_required, letter_fee_cents,
       letter_fee_status, fee_count, discount_count, visit_type, expires_at, created_at, split_cart_id,
       storefront_payment_details, shipping_details, metadata, details)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25,
-      $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36)`;
+   select $1, $2, s.* from json_to_recordset($3::json) as s (
+     id text, status text, mode text, capture_method text, customer_id text, customer_email text, test_clock_id text,
+     payment_method_id text, client_reference_id text, setup_future_use text, amount_subtotal_cents bigint,
+     amount_discount_cents bigint, amount_tax_cents bigint, amount_shipping_cents bigint, amount_fee_cents bigint,
+     amount_total_cents bigint, amount_eligible_cents bigint, amount_iias_cents bigint, amount_prescription_cents bigint,
+     amount_vision_cents bigint, amount_service_cents bigint, letter_required boolean, letter_fee_cents bigint,
+     letter_fee_status text, fee_count smallint, discount_count smallint, visit_type text, expires_at timestamptz,
+     created_at timestamptz, split_cart_id text, storefront_payment_details jsonb, shipping_details jsonb, metadata jsonb,
+     details jsonb)
+   limit 16`;
 
-const insertOne = scoped<never>('sessions.insert', intoSessions);
+const intoLines = `insert into checkout.session_lines
+     (account_id, test_mode, session_id, id, position, price_id, product_id, description, quantity, unit_amount_cents,
+      amount_subtotal_cents, amount_discount_cents, amount_tax_cents, amount_shipping_cents, amount_fee_cents,
+      amount_total_cents, amount_eligible_cents, eligibility_class, eligibility_rule, eligibility_rule_version, rationale,
+      recurring_interval, recurring_interval_count, recurring_trial_days)
+   select $1, $2, l.* from json_to_recordset($4::json) as l (
+     "sessionId" text, id text, position smallint, "priceId" text, "productId" text, description text, quantity bigint,
+     "unitAmountCents" bigint, "amountSubtotalCents" bigint, "amountDiscountCents" bigint, "amountTaxCents" bigint,
+     "amountShippingCents" bigint, "amountFeeCents" bigint, "amountTotalCents" bigint, "amountEligibleCents" bigint,
+     "eligibilityClass" text, "eligibilityRule" text, "eligibilityRuleVersion" text, rationale text,
+     "recurringInterval" text, "recurringIntervalCount" integer, "recurringTrialDays" integer)`;
 
-// Numbers in JSON are exact here: Postgres reads their text as bigint, and ours are safe integers.
+const intoRecords = `insert into checkout.eligibility_records
+     (account_id, test_mode, id, session_id, eligible_cents, food_policy, policy_version, created_at)
+   select $1, $2, r.* from json_to_recordset($5::json) as r (
+     id text, "sessionId" text, "eligibleCents" bigint, "foodPolicy" boolean, "policyVersion" text, "createdAt" timestamptz)`;
+
+const intoFees = `insert into checkout.session_fees
+     (account_id, test_mode, session_id, position, id, amount_cents, name, description, fee_type, applied, waived_reason)
+   select $1, $2, f.* from json_to_recordset($6::json) as f (
+     "sessionId" text, position smallint, id text, "amountCents" bigint, name text, description text, "feeType" text,
+     applied boolean, "waivedReason" text)`;
+
+const insertOnly = scoped<never>('sessions.insert', intoSessions);
 const insertWithLines = scoped<never>(
   'sessions.insert_with_lines',
-  `with session as (
-     ${intoSessions}
-   ), lines as (
-     insert into checkout.session_lines
-       (account_id, test_mode, session_id, id, position, price_id, product_id, description, quantity, unit_amount_cents,
-        amount_subtotal_cents, amount_discount_cents, amount_tax_cents, amount_shipping_cents, amount_fee_cents,
-        amount_total_cents, amount_eligible_cents, eligibility_class, eligibility_rule, eligibility_rule_version, rationale,
-        recurring_interval, recurring_interval_count, recurring_trial_days)
-     select $1, $2, $3, l.* from json_to_recordset($37::json) as l (
-       id text, position smallint, "priceId" text, "productId" text, description text, quantity bigint,
-       "unitAmountCents" bigint, "amountSubtotalCents" bigint, "amountDiscountCents" bigint, "amountTaxCents" bigint,
-       "amountShippingCents" bigint, "amountFeeCents" bigint, "amountTotalCents" bigint, "amountEligibleCents" bigint,
-       "eligibilityClass" text, "eligibilityRule" text, "eligibilityRuleVersion" text, rationale text,
-       "recurringInterval" text, "recurringIntervalCount" integer, "recurringTrialDays" integer)
-   )
-   insert into checkout.eligibility_records
-     (account_id, test_mode, id, session_id, eligible_cents, food_policy, policy_version, created_at)
-   values ($1, $2, $38, $3, $39, $40, $41, $31)`,
+  `with session as (${intoSessions}), lines as (${intoLines}) ${intoRecords}`,
 );
-
-const insertFees = scoped<never>(
-  'session_fees.insert',
-  `insert into checkout.session_fees
-     (account_id, test_mode, session_id, position, id, amount_cents, name, description, fee_type, applied, waived_reason)
-   select $1, $2, $3, f.position - 1, f.id, f."amountCents", f.name, f.description, f."feeType", f.applied, f."waivedReason"
-   from rows from (json_to_recordset($4::json) as (
-     id text, "amountCents" bigint, name text, description text, "feeType" text, applied boolean, "waivedReason" text))
-     with ordinality f (id, "amountCents", name, description, "feeType", applied, "waivedReason", position)`,
+const insertWithFees = scoped<never>(
+  'sessions.insert_with_fees',
+  `with session as (${intoSessions}), lines as (${intoLines}), record as (${intoRecords}) ${intoFees}`,
 );
 
 const insertDiscounts = scoped<never>(
