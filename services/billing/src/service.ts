@@ -4,10 +4,10 @@ import { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import { declareFailpoints, type ServiceComposition } from '@eligo/service';
 import { createArrivals } from './arrivals.ts';
 import { subscriptionStartConsumer } from './consumers/subscription-start.ts';
+import type { Context } from './context.ts';
 import { cancelDue } from './jobs/cancel-due.ts';
 import { finishClocks } from './jobs/finish-clocks.ts';
 import { billingHandlers } from './rpc/handlers.ts';
-import type { Work } from './work.ts';
 
 declareFailpoints(['clock.advancing']);
 
@@ -16,7 +16,7 @@ export const billingService: ServiceComposition = {
   name: 'billing',
   migrations: [eventsMigrations, migrationSource('billing', new URL('../migrations', import.meta.url))],
   build(context) {
-    const work: Work = {
+    const work: Context = {
       database: context.database,
       clock: context.clock,
       logger: context.logger,

@@ -6,8 +6,8 @@ import { type TestDatabase, testDatabase } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { startSubscription } from '../src/actions/start-subscription.ts';
 import { createArrivals } from '../src/arrivals.ts';
+import type { Context } from '../src/context.ts';
 import { billingService } from '../src/service.ts';
-import type { Work } from '../src/work.ts';
 
 /** When every subscription of the tests is sold; its period ends a month later. */
 export const start = new Date('2026-04-01T00:00:00.000Z');
@@ -16,7 +16,7 @@ export const start = new Date('2026-04-01T00:00:00.000Z');
 export interface Machine {
   readonly test: TestDatabase;
   readonly database: Database;
-  readonly work: Work;
+  readonly work: Context;
   /** Sets the wall clock, which stands. */
   at(time: string | Date): void;
   close(): Promise<void>;
@@ -33,11 +33,11 @@ export async function machine(options: { connections?: number; place?: TestDatab
   const test = options.place ?? (await testDatabase(billingService));
   const database = test.open('billing', options.connections === undefined ? {} : { max: options.connections });
   let now = start;
-  const work: Work = {
+  const work: Context = {
     database,
     clock: { now: () => now },
     logger: createLogger({ service: 'billing', level: 'silent' }),
-    checkout: { setTestClock: async () => ({}) } as unknown as Work['checkout'],
+    checkout: { setTestClock: async () => ({}) } as unknown as Context['checkout'],
     callerFor: () => {
       throw new Error('these tests call nobody');
     },

@@ -3,10 +3,10 @@ import { migrationSource } from '@eligo/postgres';
 import { WebhooksService } from '@eligo/proto/webhooks/v1/webhooks';
 import { implement } from '@eligo/rpc';
 import { declareFailpoints, type ServiceComposition } from '@eligo/service';
-import type { Webhooks } from './actions/context.ts';
 import { keyOpener, secretBox } from './actions/secret-box.ts';
 import { readWebhooksSettings, type WebhooksSettings } from './config.ts';
 import { publicEvents } from './consumers/public-events.ts';
+import type { Context } from './context.ts';
 import { openPoster } from './jobs/delivery/post.ts';
 import { systemResolver } from './jobs/delivery/resolve.ts';
 import { DeliveryWorker } from './jobs/delivery/worker.ts';
@@ -42,7 +42,7 @@ export const webhooksService: ServiceComposition<WebhooksSettings> = {
         durations.observe({ outcome }, durationMs / 1_000);
       },
     });
-    const webhooks: Webhooks = { database, clock, rules, secrets, sender: worker };
+    const webhooks: Context = { database, clock, rules, secrets, sender: worker };
     return {
       handlers: [implement(WebhooksService, { ...endpointMethods(webhooks), ...eventMethods(webhooks) })],
       consumers: [publicEvents(webhooks)],

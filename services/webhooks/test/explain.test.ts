@@ -4,7 +4,6 @@ import { plansOf, type TestDatabase, testDatabase } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { claimDeliveries } from '../src/actions/claim-deliveries.ts';
-import type { Webhooks } from '../src/actions/context.ts';
 import { createEndpoint } from '../src/actions/create-endpoint.ts';
 import { deleteEndpoint } from '../src/actions/delete-endpoint.ts';
 import { fanOutEvents } from '../src/actions/fan-out-events.ts';
@@ -14,6 +13,7 @@ import { rollSecret } from '../src/actions/roll-secret.ts';
 import { secretBox } from '../src/actions/secret-box.ts';
 import { testEndpoint } from '../src/actions/test-endpoint.ts';
 import { updateEndpoint } from '../src/actions/update-endpoint.ts';
+import type { Context } from '../src/context.ts';
 import { webhooksService } from '../src/service.ts';
 import { findDelivery, listDeliveries } from '../src/store/deliveries.ts';
 import { findEndpoint, holdDisabled, listEndpoints } from '../src/store/endpoints.ts';
@@ -37,9 +37,9 @@ it('every statement of the store finds its rows by an index that leads with acco
   expect(faults).toEqual([]);
 });
 
-async function runStore(database: Webhooks['database']): Promise<void> {
+async function runStore(database: Context['database']): Promise<void> {
   const scope = someScope();
-  const webhooks: Webhooks = {
+  const webhooks: Context = {
     database,
     clock: { now: () => new Date() },
     rules: { reach: 'loopback', ports: [443] },

@@ -1,11 +1,11 @@
 import type { Scope } from '@eligo/postgres';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Sender } from '../src/actions/context.ts';
 import { deleteEndpoint } from '../src/actions/delete-endpoint.ts';
 import { disableEndpoint } from '../src/actions/disable-endpoint.ts';
 import { fanOutEvents } from '../src/actions/fan-out-events.ts';
 import { retryEvent } from '../src/actions/retry-event.ts';
 import { updateEndpoint } from '../src/actions/update-endpoint.ts';
+import type { Sender } from '../src/context.ts';
 import { exhaustDeliveries } from '../src/jobs/exhaust-deliveries.ts';
 import { purgeEvents } from '../src/jobs/purge-events.ts';
 import { releaseLanes, renewLanes } from '../src/store/lanes.ts';

@@ -1,6 +1,6 @@
 import type { Scope } from '@eligo/postgres';
+import type { Context } from '../context.ts';
 import { dueOnClock } from '../store/subscriptions.ts';
-import type { Work } from '../work.ts';
 import { cancelIfDue } from './cancel-subscription.ts';
 
 /** Subscriptions that one look finds and ends: a longer page would hold its database connection from other work. */
@@ -8,7 +8,7 @@ export const mostAtOnce = 50;
 
 /** Ends the subscriptions that live on a test clock and end by this time. True when there may be more. */
 export async function cancelOnClock(
-  work: Work,
+  work: Context,
   scope: Scope,
   clockId: string,
   until: Date,
@@ -24,7 +24,7 @@ export async function cancelOnClock(
 
 /** Ends each of these subscriptions if it is due. True when there may be more; not when none could be ended: the next look would find the same. */
 export async function cancelEach(
-  work: Work,
+  work: Context,
   found: readonly { scope: Scope; id: string }[],
   signal: AbortSignal | undefined,
 ): Promise<boolean> {

@@ -5,12 +5,12 @@ import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import { RefundRequestedSchema } from '@eligo/proto/events/v1/events';
 import { wakeJobAfterCommit } from '@eligo/service';
 import type { Cents } from '@eligo/values';
+import type { Context } from '../context.ts';
 import { type Cancellation, decideCancellation } from '../domain/cancellation.ts';
 import type { Invoice, Subscription } from '../domain/subscription.ts';
 import { findInvoice } from '../store/invoices.ts';
 import { lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
-import type { Work } from '../work.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
 
 /** The job that ends subscriptions when they are due. */
@@ -21,7 +21,7 @@ export const cancelDueJob = 'cancel-due';
  * appends a command for it, under an operation id of its own, so that it happens once and not without the cancellation.
  */
 export async function cancelSubscription(
-  work: Work,
+  work: Context,
   scope: Scope,
   id: string,
   cancellation: Cancellation,
@@ -43,7 +43,7 @@ export async function cancelSubscription(
 }
 
 /** Ends a subscription whose time has come; false when it was changed in the meantime, and nothing was done. */
-export function cancelIfDue(work: Work, scope: Scope, id: string): Promise<boolean> {
+export function cancelIfDue(work: Context, scope: Scope, id: string): Promise<boolean> {
   return withTx(work.database, scope, async (tx) => {
     const before = await lockSubscription(tx, scope, id);
     if (before === undefined) return false;

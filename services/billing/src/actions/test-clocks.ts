@@ -2,14 +2,14 @@ import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
 import { newId } from '@eligo/values';
+import type { Context } from '../context.ts';
 import type { TestClock } from '../domain/test-clock.ts';
 import { deleteTestClock, findTestClock, insertTestClock, lockTestClock, moveTestClock } from '../store/test-clocks.ts';
-import type { Work } from '../work.ts';
 import { cancelOnClock } from './cancel-due-subscriptions.ts';
 
 /** Makes a clock. Checkout mirrors it first: a clock that exists here can be given to a customer there. */
 export async function createTestClock(
-  work: Work,
+  work: Context,
   call: Call,
   input: { frozenTime: Date; name: string | null },
 ): Promise<TestClock> {
@@ -29,7 +29,7 @@ export async function createTestClock(
  * Moves a clock forward and does what has become due. `advancing` is stored before anything acts on the new time, so that a crash in between
  * is finished by the job. Throws `test_clock_cannot_go_back`.
  */
-export async function advanceTestClock(work: Work, call: Call, id: string, to: Date): Promise<TestClock> {
+export async function advanceTestClock(work: Context, call: Call, id: string, to: Date): Promise<TestClock> {
   const moving = await withTx(work.database, call.scope, async (tx) => {
     const clock = await lockTestClock(tx, call.scope, id);
     if (clock === undefined) throw new Failure('test_clock_not_found');
@@ -47,7 +47,7 @@ export async function advanceTestClock(work: Work, call: Call, id: string, to: D
 
 /** Makes the clock's time known and does what it has made due; safe to repeat. */
 export async function finishAdvance(
-  work: Work,
+  work: Context,
   scope: Scope,
   clock: TestClock,
   call: Pick<Call, 'caller'> & Partial<Call>,
@@ -66,7 +66,7 @@ export async function finishAdvance(
 }
 
 /** Deletes a clock; who lives on it goes on by the wall clock. */
-export async function removeTestClock(work: Work, call: Call, id: string): Promise<TestClock> {
+export async function removeTestClock(work: Context, call: Call, id: string): Promise<TestClock> {
   const clock = await findTestClock(work.database, call.scope, id);
   if (clock === undefined) throw new Failure('test_clock_not_found');
   await mirror(work, call, clock, true);
@@ -75,7 +75,7 @@ export async function removeTestClock(work: Work, call: Call, id: string): Promi
 }
 
 async function mirror(
-  work: Work,
+  work: Context,
   call: Pick<Call, 'caller'> & Partial<Call>,
   clock: TestClock,
   deleted: boolean,

@@ -2,7 +2,7 @@ import { type Scope, unscoped } from '@eligo/postgres';
 import type { Job } from '@eligo/service';
 import { cancelEach, cancelOnClock, mostAtOnce } from '../actions/cancel-due-subscriptions.ts';
 import { cancelDueJob } from '../actions/cancel-subscription.ts';
-import type { Work } from '../work.ts';
+import type { Context } from '../context.ts';
 
 // Test clocks looked at in a run, some three index entries each; the next run goes on behind the last, and begins anew after all of them. A clock that
 // moves ends what is due by it itself: this finds who lived on one that was deleted, or came to one that was past their end already.
@@ -32,7 +32,7 @@ export interface ClockPlace {
 const next = unscoped<{ at: Date | null }>('subscriptions.next_cancellation', 'select next_cancellation($1) as at');
 
 /** Ends subscriptions when they are due. */
-export function cancelDue(work: Work): Job {
+export function cancelDue(work: Context): Job {
   const place: ClockPlace = {};
   return {
     name: cancelDueJob,
@@ -42,14 +42,18 @@ export function cancelDue(work: Work): Job {
   };
 }
 
-async function nextInMs({ database, clock }: Work): Promise<number | undefined> {
+async function nextInMs({ database, clock }: Context): Promise<number | undefined> {
   const now = clock.now();
   const at = (await database.row(next, null, [now]))?.at;
   return at ? at.getTime() - now.getTime() : undefined;
 }
 
 /** Ends the subscriptions whose period or date of cancellation has come. True when there may be more. */
-export async function runDueCancellations(work: Work, signal?: AbortSignal, place: ClockPlace = {}): Promise<boolean> {
+export async function runDueCancellations(
+  work: Context,
+  signal?: AbortSignal,
+  place: ClockPlace = {},
+): Promise<boolean> {
   const rows = await work.database.rows(dueByWallClock, null, [work.clock.now(), mostAtOnce]);
   const isMore = await cancelEach(
     work,
@@ -59,7 +63,7 @@ export async function runDueCancellations(work: Work, signal?: AbortSignal, plac
   return (await endOnClocks(work, place, signal)) || isMore;
 }
 
-async function endOnClocks(work: Work, place: ClockPlace, signal: AbortSignal | undefined): Promise<boolean> {
+async function endOnClocks(work: Context, place: ClockPlace, signal: AbortSignal | undefined): Promise<boolean> {
   const { accountId, testMode, id } = place.clock ?? { accountId: '', testMode: false, id: '' };
   const clocks = await work.database.rows(endingClocks, null, [
     ...[work.clock.now(), clocksAtOnce],

@@ -1,7 +1,7 @@
 import { type Scope, unscoped } from '@eligo/postgres';
 import { finishAdvance } from '../actions/test-clocks.ts';
+import type { Context } from '../context.ts';
 import { findTestClock } from '../store/test-clocks.ts';
-import type { Work } from '../work.ts';
 
 const mostAtOnce = 20;
 
@@ -11,7 +11,7 @@ const advancing = unscoped<{ account_id: string; test_mode: boolean; id: string 
 );
 
 /** Finishes the advances that a crash has left in the middle. */
-export async function finishClocks(work: Work, signal: AbortSignal): Promise<void> {
+export async function finishClocks(work: Context, signal: AbortSignal): Promise<void> {
   for (const row of await work.database.rows(advancing, null, [mostAtOnce])) {
     if (signal.aborted) return;
     const scope: Scope = { accountId: row.account_id, testMode: row.test_mode };

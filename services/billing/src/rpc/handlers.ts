@@ -5,19 +5,19 @@ import { type Call, type Handlers, implement } from '@eligo/rpc';
 import { centsFromInt64 } from '@eligo/values';
 import { cancelSubscription } from '../actions/cancel-subscription.ts';
 import { advanceTestClock, createTestClock, removeTestClock } from '../actions/test-clocks.ts';
+import type { Context } from '../context.ts';
 import type { CancellationRefund } from '../domain/cancellation.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { invoiceMessage, subscriptionMessage, testClockMessage } from '../messages/records.ts';
 import { findInvoice, findInvoices, listInvoices } from '../store/invoices.ts';
 import { findSubscription, findSubscriptions, listSubscriptions } from '../store/subscriptions.ts';
 import { findTestClock } from '../store/test-clocks.ts';
-import type { Work } from '../work.ts';
 
 // Another process may have created the record; it is not announced here, so the wait polls after this.
 const pollMs = 200;
 
 /** Billing's calls. */
-export function billingHandlers(work: Work): Handlers {
+export function billingHandlers(work: Context): Handlers {
   const { database } = work;
   return [
     implement(BillingService, {
@@ -97,7 +97,7 @@ export function billingHandlers(work: Work): Handlers {
   ];
 }
 
-async function awaitSubscription(work: Work, call: Call, id: string): Promise<Subscription | undefined> {
+async function awaitSubscription(work: Context, call: Call, id: string): Promise<Subscription | undefined> {
   while (!call.signal.aborted && call.timeoutMs() > 0) {
     const arrived = work.arrivals.next(id, Math.min(pollMs, call.timeoutMs()), call.signal);
     const found = await findSubscription(work.database, call.scope, id);

@@ -1,9 +1,9 @@
 import { Failure } from '@eligo/failures';
 import { isUniqueViolation, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
+import type { Asker, Context } from '../context.ts';
 import { type Component, type ComponentInput, componentNameHash, newComponentFields } from '../domain/component.ts';
 import { claimComponentName, findComponent, insertComponent } from '../store/components.ts';
-import type { Asker, Work } from './work.ts';
 
 const loc = ['body', 'product_component'];
 
@@ -12,7 +12,7 @@ const loc = ['body', 'product_component'];
  * caller's own rows alone.
  */
 export async function createComponent(
-  { database, clock }: Work,
+  { database, clock }: Context,
   { scope }: Asker,
   name: string,
   input: ComponentInput,

@@ -1,20 +1,20 @@
 import { Failure } from '@eligo/failures';
 import { isUniqueViolation, type Scope, type Tx, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
+import type { Asker, Context } from '../context.ts';
 import { newPriceFields, type Price, type PriceInput } from '../domain/price.ts';
 import type { Product, ProductInput } from '../domain/product.ts';
 import { badReference } from '../domain/reference.ts';
 import { insertPrice, lockLookupKey, takeLookupKey } from '../store/prices.ts';
 import { holdProduct } from '../store/products.ts';
 import { makeProduct } from './make-product.ts';
-import type { Asker, Work } from './work.ts';
 
 /** Whose price it is: an existing product's, or that of one made with it. */
 export type PriceOwner = { readonly productId: string } | { readonly productData: ProductInput };
 
 /** Makes a price, and with `product_data` its product, both or neither. */
 export async function createPrice(
-  { database, clock }: Work,
+  { database, clock }: Context,
   { scope }: Asker,
   input: PriceInput,
   owner: PriceOwner,

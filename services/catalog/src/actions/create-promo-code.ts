@@ -1,14 +1,14 @@
 import { Failure } from '@eligo/failures';
 import { isUniqueViolation, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
+import type { Asker, Context } from '../context.ts';
 import { newPromoCodeFields, type PromoCode, type PromoCodeInput } from '../domain/promo-code.ts';
 import { badReference } from '../domain/reference.ts';
 import { findCoupon } from '../store/coupons.ts';
 import { findPromoCode, insertPromoCode } from '../store/promo-codes.ts';
-import type { Asker, Work } from './work.ts';
 
 export async function createPromoCode(
-  { database, clock }: Work,
+  { database, clock }: Context,
   { scope }: Asker,
   input: PromoCodeInput,
 ): Promise<PromoCode> {

@@ -1,12 +1,12 @@
 import { withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
+import type { Asker, Context } from '../context.ts';
 import { checkAmount, type Metadata } from '../domain/field-rules.ts';
 import type { ShippingRate } from '../domain/shipping-rate.ts';
 import { insertShippingRate } from '../store/shipping-rates.ts';
-import type { Asker, Work } from './work.ts';
 
 export async function createShippingRate(
-  { database, clock }: Work,
+  { database, clock }: Context,
   { scope }: Asker,
   input: { readonly displayName: string; readonly amountCents: bigint; readonly metadata: Metadata },
 ): Promise<ShippingRate> {

@@ -1,4 +1,5 @@
 import type { Db } from '@eligo/postgres';
+import { type Asker, hasFoodEligibility } from '../context.ts';
 import {
   decideEligibility,
   type EligibilityDecision,
@@ -8,7 +9,6 @@ import {
 } from '../domain/eligibility.ts';
 import { findComponents } from '../store/components.ts';
 import { findFoodPolicy, findProductCodes } from '../store/eligibility-sources.ts';
-import { type Asker, hasFoodEligibility } from './work.ts';
 
 /** The class of each subject as of `at`. A cart whose records all have a class of their own costs no query. */
 export async function decideAll(

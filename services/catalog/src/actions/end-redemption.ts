@@ -1,5 +1,6 @@
 import { withTx } from '@eligo/postgres';
 import { stateTable } from '@eligo/values';
+import type { Asker, Context } from '../context.ts';
 import {
   claimRedemption,
   lockRedemption,
@@ -7,7 +8,6 @@ import {
   settleRedemption,
   uncount,
 } from '../store/redemptions.ts';
-import type { Asker, Work } from './work.ts';
 
 const states = stateTable<RedemptionState>({ reserved: ['final', 'released'], final: [], released: [] });
 
@@ -16,7 +16,7 @@ const states = stateTable<RedemptionState>({ reserved: ['final', 'released'], fi
  * nothing. A release that overtakes its reservation leaves a mark that refuses it.
  */
 export function endRedemption(
-  { database }: Work,
+  { database }: Context,
   { scope }: Asker,
   sessionId: string,
   to: 'final' | 'released',

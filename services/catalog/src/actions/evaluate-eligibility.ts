@@ -1,5 +1,6 @@
 import { Failure } from '@eligo/failures';
 import { centsFromInt64 } from '@eligo/values';
+import type { Asker, Context } from '../context.ts';
 import { type EligibilityDecision, type EligibilitySubject, subjectOf } from '../domain/eligibility.ts';
 import { isEligible } from '../domain/eligibility-class.ts';
 import { gtin14, gtin14OfUpc } from '../domain/product-code.ts';
@@ -7,7 +8,6 @@ import { badReference } from '../domain/reference.ts';
 import { findPrices } from '../store/prices.ts';
 import { findProducts } from '../store/products.ts';
 import { decideAll } from './decide-eligibility.ts';
-import type { Asker, Work } from './work.ts';
 
 /** What is asked about: a record of the account, or a bare code. */
 export interface EligibilityQuestion {
@@ -28,7 +28,7 @@ export interface EligibilityAnswer {
 
 /** The class of each item and its eligible amount, without a session. Archived records are judged like others. */
 export async function evaluateEligibility(
-  work: Work,
+  work: Context,
   asker: Asker,
   questions: readonly EligibilityQuestion[],
 ): Promise<EligibilityAnswer[]> {
@@ -53,7 +53,7 @@ interface LoadedSubject {
 }
 
 async function loadSubjects(
-  { database }: Work,
+  { database }: Context,
   { scope }: Asker,
   questions: readonly EligibilityQuestion[],
 ): Promise<LoadedSubject[]> {

@@ -1,5 +1,6 @@
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
+import type { Context } from '../context.ts';
 import type { Cart, PriceData } from '../domain/cart.ts';
 import { newCouponFields } from '../domain/coupon.ts';
 import type { Loc } from '../domain/field-rules.ts';
@@ -12,7 +13,6 @@ import { insertPrice } from '../store/prices.ts';
 import { holdProduct } from '../store/products.ts';
 import { checkRestriction } from './check-restriction.ts';
 import { makeProduct } from './make-product.ts';
-import type { Work } from './work.ts';
 
 /** What a session's inline parts are called: price ids by line, coupon ids by discount. */
 export interface InlineParts {
@@ -25,7 +25,7 @@ export interface InlineParts {
  * repeated call finds what the first one made, and two at once make it once. All of it stays pending until the session commits (coupons only
  * where the caller says when that is).
  */
-export async function makeInline({ database, clock }: Work, scope: Scope, cart: Cart): Promise<InlineParts> {
+export async function makeInline({ database, clock }: Context, scope: Scope, cart: Cart): Promise<InlineParts> {
   const hasLines = cart.lines.some(({ kind }) => kind === 'price_data');
   const hasCoupons = cart.discounts.some(({ kind }) => kind === 'coupon_data');
   if (!hasLines && !hasCoupons) return { priceIds: new Map(), couponIds: new Map() };

@@ -1,17 +1,17 @@
 import { Failure } from '@eligo/failures';
 import type { Database, Scope } from '@eligo/postgres';
+import type { Asker, Context } from '../context.ts';
 import type { Price } from '../domain/price.ts';
 import type { Product } from '../domain/product.ts';
 import { findOwnerAmong, findPrice } from '../store/prices.ts';
 import { findProduct } from '../store/products.ts';
-import type { Asker, Work } from './work.ts';
 
 /**
  * A price by its id: the caller's own or, for members of an organization, a sibling account's (interface, GET /v1/prices/{id}), with its
  * product where that is asked for. Nothing else of a sibling can be read.
  */
 export async function readPrice(
-  { database }: Work,
+  { database }: Context,
   { scope, caller }: Asker,
   id: string,
   withProduct: boolean,

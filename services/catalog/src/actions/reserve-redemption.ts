@@ -1,5 +1,6 @@
 import { Failure, type FailureCode } from '@eligo/failures';
 import { withTx } from '@eligo/postgres';
+import type { Asker, Context } from '../context.ts';
 import type { Loc } from '../domain/field-rules.ts';
 import { badReference } from '../domain/reference.ts';
 import {
@@ -9,7 +10,6 @@ import {
   couponsOfPromoCodes,
   lockRedemption,
 } from '../store/redemptions.ts';
-import type { Asker, Work } from './work.ts';
 
 /** What a session redeems. */
 export interface RedemptionInput {
@@ -27,7 +27,7 @@ export interface RedemptionInput {
  * none; once for a session, whatever is repeated. A session whose redemption was released is over and takes no other: a reservation that
  * arrives after its own release is refused, so that nothing stays counted.
  */
-export function reserveRedemption({ database }: Work, { scope }: Asker, input: RedemptionInput): Promise<void> {
+export function reserveRedemption({ database }: Context, { scope }: Asker, input: RedemptionInput): Promise<void> {
   const promoCodeIds = [...new Set(input.promoCodeIds)];
   return withTx(database, scope, async (tx) => {
     const behind = await couponsOfPromoCodes(tx, scope, promoCodeIds);

@@ -1,4 +1,5 @@
 import { Failure, type Violation } from '@eligo/failures';
+import type { Asker, Context } from '../context.ts';
 import type { Cart, CartLine } from '../domain/cart.ts';
 import { type EligibilityDecision, subjectOf } from '../domain/eligibility.ts';
 import type { Price } from '../domain/price.ts';
@@ -9,7 +10,6 @@ import { findCartRecords, findPricesForProducts } from '../store/carts.ts';
 import { decideAll } from './decide-eligibility.ts';
 import { type InlineParts, makeInline } from './make-inline.ts';
 import { findDiscounts, type ResolvedDiscount, resolveDiscounts } from './resolve-discounts.ts';
-import type { Asker, Work } from './work.ts';
 
 /** A line with all that it stands for. */
 export interface ResolvedLine {
@@ -29,7 +29,7 @@ export interface ResolvedCart {
  * Resolves a cart: what each line costs and whether it is eligible, the shipping rate, the discounts. A cart of prices whose classes are set
  * costs one round trip. Every bad reference is refused at its place in the partner's body, all of them at once.
  */
-export async function resolveCart(work: Work, asker: Asker, cart: Cart): Promise<ResolvedCart> {
+export async function resolveCart(work: Context, asker: Asker, cart: Cart): Promise<ResolvedCart> {
   const { database } = work;
   const { scope } = asker;
   const [inline, byProduct] = await Promise.all([
@@ -70,7 +70,7 @@ export async function resolveCart(work: Work, asker: Asker, cart: Cart): Promise
 }
 
 async function priceIdsOfProducts(
-  { database }: Work,
+  { database }: Context,
   { scope }: Asker,
   lines: readonly CartLine[],
 ): Promise<ReadonlyMap<string, readonly string[]>> {
@@ -110,7 +110,7 @@ function violationsOf(failure: Failure): readonly Violation[] {
 }
 
 async function withEligibility(
-  { database }: Work,
+  { database }: Context,
   asker: Asker,
   lines: readonly { readonly price: Price; readonly product: Product }[],
   at: Date,

@@ -1,13 +1,13 @@
 import { Failure } from '@eligo/failures';
 import { withTx } from '@eligo/postgres';
+import type { Asker, Context } from '../context.ts';
 import { type Component, type ComponentInput, changedComponentFields } from '../domain/component.ts';
 import { lockComponent, updateComponent as update } from '../store/components.ts';
 import { refusingTaken } from './create-component.ts';
-import type { Asker, Work } from './work.ts';
 
 /** Changes what is supplied of the caller's own nutrition; the name is everybody's and never changes. */
 export function updateComponent(
-  { database, clock }: Work,
+  { database, clock }: Context,
   { scope }: Asker,
   id: string,
   input: ComponentInput,

@@ -1,13 +1,13 @@
 import { Failure } from '@eligo/failures';
 import { withTx } from '@eligo/postgres';
+import type { Asker, Context } from '../context.ts';
 import { changedPriceFields, type Price, type PriceChange } from '../domain/price.ts';
 import { lockPrice, updatePrice as update } from '../store/prices.ts';
 import { claimLookupKey, refusingTakenKey } from './create-price.ts';
-import type { Asker, Work } from './work.ts';
 
 /** Changes what of a price may change; its amount, recurrence and product never do. */
 export function updatePrice(
-  { database, clock }: Work,
+  { database, clock }: Context,
   { scope }: Asker,
   id: string,
   change: PriceChange,

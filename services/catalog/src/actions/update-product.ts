@@ -1,15 +1,15 @@
 import { append } from '@eligo/events';
 import { Failure } from '@eligo/failures';
 import { withTx } from '@eligo/postgres';
+import type { Asker, Context } from '../context.ts';
 import { changedProductFields, type Product, type ProductChange } from '../domain/product.ts';
 import { productMessage } from '../messages/records.ts';
 import { lockProduct, updateProduct as update } from '../store/products.ts';
 import { checkComponents } from './check-components.ts';
-import type { Asker, Work } from './work.ts';
 
 /** Changes what is supplied. Archiving takes the product's prices out of every list at once. */
 export function updateProduct(
-  { database, clock }: Work,
+  { database, clock }: Context,
   { scope }: Asker,
   id: string,
   change: ProductChange,

@@ -1,13 +1,13 @@
 import { Failure } from '@eligo/failures';
 import { withTx } from '@eligo/postgres';
+import type { Asker, Context } from '../context.ts';
 import type { Metadata } from '../domain/field-rules.ts';
 import type { PromoCode } from '../domain/promo-code.ts';
 import { findPromoCode, updatePromoCode as update } from '../store/promo-codes.ts';
 import { refusingTakenCode } from './create-promo-code.ts';
-import type { Asker, Work } from './work.ts';
 
 export async function updatePromoCode(
-  { database }: Work,
+  { database }: Context,
   { scope }: Asker,
   id: string,
   change: { readonly active: boolean | undefined; readonly metadata: Metadata | undefined },

@@ -1,13 +1,13 @@
 import { Failure } from '@eligo/failures';
 import { withTx } from '@eligo/postgres';
+import type { Asker, Context } from '../context.ts';
 import type { Metadata } from '../domain/field-rules.ts';
 import type { ShippingRate } from '../domain/shipping-rate.ts';
 import { updateShippingRate as update } from '../store/shipping-rates.ts';
-import type { Asker, Work } from './work.ts';
 
 /** Archives or revives a rate and overwrites its metadata (interface, Shipping rate states). */
 export async function updateShippingRate(
-  { database }: Work,
+  { database }: Context,
   { scope }: Asker,
   id: string,
   change: { readonly active: boolean | undefined; readonly metadata: Metadata },

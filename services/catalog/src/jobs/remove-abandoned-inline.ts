@@ -1,6 +1,6 @@
 import { type Database, type Scope, type Tx, withTx } from '@eligo/postgres';
 import type { Job } from '@eligo/service';
-import type { Work } from '../actions/work.ts';
+import type { Context } from '../context.ts';
 import { findAbandonedCoupons, removeAbandonedCoupon } from '../store/abandoned-coupons.ts';
 import { findAbandonedLines, removeAbandonedLine } from '../store/abandoned-lines.ts';
 
@@ -11,7 +11,7 @@ const BATCH = 200;
 const abandonedAfterMs = 45 * 86_400_000;
 
 /** Removes the products, prices and coupons of sessions that never came to be: the creation failed after its cart was resolved. */
-export function removeAbandonedInline({ database, clock }: Work): Job {
+export function removeAbandonedInline({ database, clock }: Context): Job {
   return {
     name: 'remove-abandoned-inline',
     everyMs: 3_600_000,

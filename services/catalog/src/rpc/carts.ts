@@ -11,7 +11,7 @@ import { activateInline } from '../actions/activate-inline.ts';
 import { endRedemption } from '../actions/end-redemption.ts';
 import { reserveRedemption } from '../actions/reserve-redemption.ts';
 import { resolveCart } from '../actions/resolve-cart.ts';
-import type { Work } from '../actions/work.ts';
+import type { Context } from '../context.ts';
 import { type CartDiscount, type CartLine, type CartPlaces, cartPlaces } from '../domain/cart.ts';
 import type { Loc } from '../domain/field-rules.ts';
 import { messageOf, timeOf } from '../messages/message.ts';
@@ -24,7 +24,7 @@ import {
 } from '../messages/records.ts';
 import { couponInputOf, productInputOf, recurringInputOf } from './inputs.ts';
 
-export function cartHandlers(work: Work): Implementation<typeof CatalogService> {
+export function cartHandlers(work: Context): Implementation<typeof CatalogService> {
   const timeOrNow = (ms: bigint) => (ms === 0n ? work.clock.now() : timeOf(ms));
   return {
     async resolveCart(request, call) {

@@ -4,14 +4,14 @@ import type { Implementation } from '@eligo/rpc';
 import { given } from '@eligo/values';
 import { createComponent } from '../actions/create-component.ts';
 import { updateComponent } from '../actions/update-component.ts';
-import type { Work } from '../actions/work.ts';
+import type { Context } from '../context.ts';
 import type { ComponentInput } from '../domain/component.ts';
 import { componentMessage } from '../messages/records.ts';
 import { findComponent, listComponents } from '../store/components.ts';
 import { nutritionInputOf } from './inputs.ts';
 import { pageRequestOf } from './page-request.ts';
 
-export function componentHandlers(work: Work): Implementation<typeof CatalogService> {
+export function componentHandlers(work: Context): Implementation<typeof CatalogService> {
   return {
     async createComponent(request, call) {
       const input = { ...componentInputOf(request), metadata: request.metadata };

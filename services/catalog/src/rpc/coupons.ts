@@ -3,13 +3,13 @@ import type { CatalogService } from '@eligo/proto/catalog/v1/catalog';
 import type { Implementation } from '@eligo/rpc';
 import { createCoupon } from '../actions/create-coupon.ts';
 import { deleteCoupon } from '../actions/delete-coupon.ts';
-import type { Work } from '../actions/work.ts';
+import type { Context } from '../context.ts';
 import { couponMessage } from '../messages/records.ts';
 import { findCoupon, findCoupons, listCoupons } from '../store/coupons.ts';
 import { couponInputOf } from './inputs.ts';
 import { pageRequestOf } from './page-request.ts';
 
-export function couponHandlers(work: Work): Implementation<typeof CatalogService> {
+export function couponHandlers(work: Context): Implementation<typeof CatalogService> {
   return {
     async createCoupon(request, call) {
       return couponMessage(await createCoupon(work, call, couponInputOf(request)), call.scope.testMode);

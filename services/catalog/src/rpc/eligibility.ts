@@ -2,11 +2,11 @@ import { Failure } from '@eligo/failures';
 import { type CatalogService, type EligibilityItem, EvaluatedItemSchema } from '@eligo/proto/catalog/v1/catalog';
 import type { Implementation } from '@eligo/rpc';
 import { type EligibilityQuestion, evaluateEligibility } from '../actions/evaluate-eligibility.ts';
-import type { Work } from '../actions/work.ts';
+import type { Context } from '../context.ts';
 import { messageOf } from '../messages/message.ts';
 import { eligibilityMessage } from '../messages/records.ts';
 
-export function eligibilityHandlers(work: Work): Implementation<typeof CatalogService> {
+export function eligibilityHandlers(work: Context): Implementation<typeof CatalogService> {
   return {
     async evaluateEligibility({ items }, call) {
       const answers = await evaluateEligibility(work, call, items.map(questionOf));

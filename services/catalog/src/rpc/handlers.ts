@@ -1,6 +1,6 @@
 import { CatalogService } from '@eligo/proto/catalog/v1/catalog';
 import { type Handlers, implement } from '@eligo/rpc';
-import type { Work } from '../actions/work.ts';
+import type { Context } from '../context.ts';
 import { cartHandlers } from './carts.ts';
 import { componentHandlers } from './components.ts';
 import { couponHandlers } from './coupons.ts';
@@ -11,7 +11,7 @@ import { promoCodeHandlers } from './promo-codes.ts';
 import { shippingRateHandlers } from './shipping-rates.ts';
 
 /** Every method of the catalog. */
-export function catalogHandlers(work: Work): Handlers {
+export function catalogHandlers(work: Context): Handlers {
   return [
     implement(CatalogService, {
       ...shippingRateHandlers(work),

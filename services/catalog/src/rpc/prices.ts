@@ -5,7 +5,7 @@ import { given } from '@eligo/values';
 import { createPrice } from '../actions/create-price.ts';
 import { readPrice } from '../actions/read-price.ts';
 import { updatePrice } from '../actions/update-price.ts';
-import type { Work } from '../actions/work.ts';
+import type { Context } from '../context.ts';
 import { priceMessage } from '../messages/records.ts';
 import { listPrices } from '../store/price-list.ts';
 import { findPrices } from '../store/prices.ts';
@@ -13,7 +13,7 @@ import { findProducts } from '../store/products.ts';
 import { productInputOf, recurringInputOf } from './inputs.ts';
 import { pageRequestOf } from './page-request.ts';
 
-export function priceHandlers(work: Work): Implementation<typeof CatalogService> {
+export function priceHandlers(work: Context): Implementation<typeof CatalogService> {
   return {
     async createPrice(request, call) {
       const { owner } = request;

@@ -4,13 +4,13 @@ import type { Implementation } from '@eligo/rpc';
 import { given } from '@eligo/values';
 import { createProduct } from '../actions/create-product.ts';
 import { updateProduct } from '../actions/update-product.ts';
-import type { Work } from '../actions/work.ts';
+import type { Context } from '../context.ts';
 import { productMessage } from '../messages/records.ts';
 import { findProduct, findProducts, listProducts } from '../store/products.ts';
 import { productInputOf } from './inputs.ts';
 import { pageRequestOf } from './page-request.ts';
 
-export function productHandlers(work: Work): Implementation<typeof CatalogService> {
+export function productHandlers(work: Context): Implementation<typeof CatalogService> {
   return {
     async createProduct({ product }, call) {
       return productMessage(await createProduct(work, call, productInputOf(product)), call.scope.testMode);

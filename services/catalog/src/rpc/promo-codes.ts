@@ -3,14 +3,14 @@ import type { CatalogService } from '@eligo/proto/catalog/v1/catalog';
 import type { Implementation } from '@eligo/rpc';
 import { createPromoCode } from '../actions/create-promo-code.ts';
 import { updatePromoCode } from '../actions/update-promo-code.ts';
-import type { Work } from '../actions/work.ts';
+import type { Context } from '../context.ts';
 import { promoCodeKey } from '../domain/promo-code.ts';
 import { timeOf } from '../messages/message.ts';
 import { promoCodeMessage } from '../messages/records.ts';
 import { findPromoCode, listPromoCodes } from '../store/promo-codes.ts';
 import { pageRequestOf } from './page-request.ts';
 
-export function promoCodeHandlers(work: Work): Implementation<typeof CatalogService> {
+export function promoCodeHandlers(work: Context): Implementation<typeof CatalogService> {
   return {
     async createPromoCode(request, call) {
       const input = {

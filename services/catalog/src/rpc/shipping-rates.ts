@@ -3,12 +3,12 @@ import type { CatalogService } from '@eligo/proto/catalog/v1/catalog';
 import type { Implementation } from '@eligo/rpc';
 import { createShippingRate } from '../actions/create-shipping-rate.ts';
 import { updateShippingRate } from '../actions/update-shipping-rate.ts';
-import type { Work } from '../actions/work.ts';
+import type { Context } from '../context.ts';
 import { shippingRateMessage } from '../messages/records.ts';
 import { findShippingRate, listShippingRates } from '../store/shipping-rates.ts';
 import { pageRequestOf } from './page-request.ts';
 
-export function shippingRateHandlers(work: Work): Implementation<typeof CatalogService> {
+export function shippingRateHandlers(work: Context): Implementation<typeof CatalogService> {
   return {
     async createShippingRate(request, call) {
       return shippingRateMessage(await createShippingRate(work, call, request), call.scope.testMode);

@@ -1,19 +1,19 @@
 import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
+import type { Context } from '../context.ts';
 import { type Endpoint, endpointEvents, endpointUrl, mostEndpoints } from '../domain/endpoint.ts';
 import { newSigningSecret } from '../domain/signature.ts';
 import { countEndpoints, insertEndpoint } from '../store/endpoints.ts';
 import { insertLane } from '../store/lanes.ts';
 import { insertFirstSecret } from '../store/secrets.ts';
-import type { Webhooks } from './context.ts';
 
 /**
  * Registers an endpoint, enabled from now on, and makes its signing secret, which is shown this once. Two may have one URL (decisions 13). An
  * account that has `mostEndpoints` is refused another; of several that are made at once the last few may still get in.
  */
 export async function createEndpoint(
-  { database, clock, rules, secrets }: Webhooks,
+  { database, clock, rules, secrets }: Context,
   scope: Scope,
   wanted: { url: string; events: readonly string[] },
 ): Promise<{ endpoint: Endpoint; signingSecret: string }> {

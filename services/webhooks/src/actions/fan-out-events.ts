@@ -2,18 +2,18 @@ import { renderEvent } from '@eligo/contract';
 import { afterCommit, type Scope, type Tx } from '@eligo/postgres';
 import type { Event } from '@eligo/proto/events/v1/events';
 import { newId } from '@eligo/values';
+import type { Context } from '../context.ts';
 import { type DeliveryInHand, inlineBodyBytes } from '../domain/delivery.ts';
 import type { StoredEvent } from '../domain/stored-event.ts';
 import { insertEvents } from '../store/events.ts';
 import { insertDeliveries, lockSubscribers, type PlannedDelivery, type Subscriber } from '../store/subscribers.ts';
-import type { Webhooks } from './context.ts';
 
 /**
  * Keeps public events of one account and mode, each body rendered once, and plans their delivery to every endpoint that wants them, in the
  * transaction that marks them as consumed. Where nothing older waits for an endpoint, its deliveries are handed to the sender when this commits:
  * they cost no claim. What is not public is left alone.
  */
-export async function fanOutEvents(webhooks: Webhooks, tx: Tx, scope: Scope, events: readonly Event[]): Promise<void> {
+export async function fanOutEvents(webhooks: Context, tx: Tx, scope: Scope, events: readonly Event[]): Promise<void> {
   const at = webhooks.clock.now();
   const kept = events.flatMap((event) => keptForm(event, scope, at));
   if (kept.length === 0) return;

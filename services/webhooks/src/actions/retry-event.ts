@@ -1,17 +1,17 @@
 import { Failure } from '@eligo/failures';
 import { afterCommit, type Scope, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
+import type { Context } from '../context.ts';
 import { eventRetentionMs, type StoredEvent } from '../domain/stored-event.ts';
 import { planDeliveries, restartDeliveries } from '../store/deliveries.ts';
 import { subscribedEndpointIds } from '../store/endpoints.ts';
 import { findEvent } from '../store/events.ts';
-import type { Webhooks } from './context.ts';
 
 /**
  * Sends an event again, under the id that it always had, to every enabled endpoint that wants its type now: those that never got it, those
  * that were given up, and those that did get it, since who asks may have lost it since. For as long as events are kept (decisions 8).
  */
-export function retryEvent(webhooks: Webhooks, scope: Scope, eventId: string): Promise<StoredEvent> {
+export function retryEvent(webhooks: Context, scope: Scope, eventId: string): Promise<StoredEvent> {
   return withTx(webhooks.database, scope, async (tx) => {
     const now = webhooks.clock.now();
     const event = await findEvent(tx, scope, eventId);

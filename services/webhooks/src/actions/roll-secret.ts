@@ -1,14 +1,14 @@
 import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
+import type { Context } from '../context.ts';
 import type { Endpoint } from '../domain/endpoint.ts';
 import { newSigningSecret } from '../domain/signature.ts';
 import { lockEndpoint } from '../store/endpoints.ts';
 import { rollSecret as rollRow } from '../store/secrets.ts';
-import type { Webhooks } from './context.ts';
 
 /** Gives the endpoint a new secret, shown this once; the old one signs beside it, first, for 24 hours (decisions 8). */
 export async function rollSecret(
-  { database, secrets }: Webhooks,
+  { database, secrets }: Context,
   scope: Scope,
   webhookId: string,
 ): Promise<{ endpoint: Endpoint; signingSecret: string }> {

@@ -1,8 +1,8 @@
 import type { KeyObject } from 'node:crypto';
 import type { Scope } from '@eligo/postgres';
 import type { Keyring } from '@eligo/service';
+import type { SecretBox } from '../context.ts';
 import { signingKey } from '../domain/signature.ts';
-import type { SecretBox } from './context.ts';
 
 /** Seals signing secrets under the keyring, bound to their account and mode: moved to another account's row, one does not open. */
 export function secretBox(keyring: Pick<Keyring, 'seal' | 'open'>): SecretBox {

@@ -4,21 +4,16 @@ import { Failure } from '@eligo/failures';
 import { afterCommit, type Scope, withTx } from '@eligo/postgres';
 import { EventSchema } from '@eligo/proto/events/v1/events';
 import { newId } from '@eligo/values';
+import type { Context } from '../context.ts';
 import type { Delivery } from '../domain/delivery.ts';
 import type { StoredEvent } from '../domain/stored-event.ts';
 import { endpointMessage } from '../messages/records.ts';
 import { findDelivery, planDeliveries } from '../store/deliveries.ts';
 import { lockEndpoint } from '../store/endpoints.ts';
 import { insertEvents } from '../store/events.ts';
-import type { Webhooks } from './context.ts';
 
 /** Sends a `webhook.test` event to one endpoint, whatever types it wants, through the machine that sends every other. */
-export function testEndpoint(
-  webhooks: Webhooks,
-  scope: Scope,
-  webhookId: string,
-  requestId: string,
-): Promise<Delivery> {
+export function testEndpoint(webhooks: Context, scope: Scope, webhookId: string, requestId: string): Promise<Delivery> {
   return withTx(webhooks.database, scope, async (tx) => {
     const endpoint = await lockEndpoint(tx, scope, webhookId);
     if (endpoint === undefined) throw new Failure('webhook_not_found');

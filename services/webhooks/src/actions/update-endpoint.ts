@@ -1,12 +1,12 @@
 import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
+import type { Context } from '../context.ts';
 import { type Endpoint, endpointEvents, endpointUrl } from '../domain/endpoint.ts';
 import { lockEndpoint, updateEndpoint as updateRow } from '../store/endpoints.ts';
-import type { Webhooks } from './context.ts';
 
 /** Changes what is given; a disabled endpoint is enabled again by any update (decisions 13). */
 export function updateEndpoint(
-  { database, rules }: Webhooks,
+  { database, rules }: Context,
   scope: Scope,
   webhookId: string,
   change: { url?: string | undefined; events?: readonly string[] | undefined },

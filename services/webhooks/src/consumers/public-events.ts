@@ -1,10 +1,10 @@
 import { publicEventTypes } from '@eligo/contract';
 import type { ConsumerDefinition, HandleEvents } from '@eligo/events';
-import type { Webhooks } from '../actions/context.ts';
 import { fanOutEvents } from '../actions/fan-out-events.ts';
+import type { Context } from '../context.ts';
 
 /** Takes every service's public events, those of this one included, and plans their delivery. */
-export function publicEvents(webhooks: Webhooks): ConsumerDefinition {
+export function publicEvents(webhooks: Context): ConsumerDefinition {
   const fanOut: HandleEvents = async (tx, events) => {
     const [first] = events;
     if (first === undefined) return;

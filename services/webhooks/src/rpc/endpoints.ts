@@ -2,18 +2,18 @@ import { Failure } from '@eligo/failures';
 import { pageOf } from '@eligo/postgres';
 import type { WebhooksService } from '@eligo/proto/webhooks/v1/webhooks';
 import type { Implementation } from '@eligo/rpc';
-import type { Webhooks } from '../actions/context.ts';
 import { createEndpoint } from '../actions/create-endpoint.ts';
 import { deleteEndpoint } from '../actions/delete-endpoint.ts';
 import { rollSecret } from '../actions/roll-secret.ts';
 import { testEndpoint } from '../actions/test-endpoint.ts';
 import { updateEndpoint } from '../actions/update-endpoint.ts';
+import type { Context } from '../context.ts';
 import { deliveryMessage, endpointMessage } from '../messages/records.ts';
 import { listDeliveries } from '../store/deliveries.ts';
 import { findEndpoint, listEndpoints } from '../store/endpoints.ts';
 
 /** Endpoints and what was sent to them. */
-export function endpointMethods(webhooks: Webhooks): Implementation<typeof WebhooksService> {
+export function endpointMethods(webhooks: Context): Implementation<typeof WebhooksService> {
   const { database } = webhooks;
   return {
     async createEndpoint({ url, events }, { scope }) {

@@ -2,13 +2,13 @@ import { Failure } from '@eligo/failures';
 import { pageOf } from '@eligo/postgres';
 import type { WebhooksService } from '@eligo/proto/webhooks/v1/webhooks';
 import type { Implementation } from '@eligo/rpc';
-import type { Webhooks } from '../actions/context.ts';
 import { retryEvent } from '../actions/retry-event.ts';
+import type { Context } from '../context.ts';
 import { eventMessage } from '../messages/records.ts';
 import { findEvent, listEvents } from '../store/events.ts';
 
 /** The account's events of the last 30 days. */
-export function eventMethods(webhooks: Webhooks): Implementation<typeof WebhooksService> {
+export function eventMethods(webhooks: Context): Implementation<typeof WebhooksService> {
   const { database } = webhooks;
   return {
     async getEvent({ id }, { scope }) {

@@ -1,10 +1,10 @@
 import type { Database, Scope } from '@eligo/postgres';
 import type { Clock } from '@eligo/values';
-import type { DeliveryInHand } from '../domain/delivery.ts';
-import type { TargetRules } from '../domain/target.ts';
+import type { DeliveryInHand } from './domain/delivery.ts';
+import type { TargetRules } from './domain/target.ts';
 
 /** What the actions of this service work with. */
-export interface Webhooks {
+export interface Context {
   readonly database: Database;
   readonly clock: Clock;
   readonly rules: TargetRules;

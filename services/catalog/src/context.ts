@@ -2,7 +2,7 @@ import type { Database, Scope } from '@eligo/postgres';
 import type { Clock } from '@eligo/values';
 
 /** What an action works with. */
-export interface Work {
+export interface Context {
   readonly database: Database;
   readonly clock: Clock;
 }

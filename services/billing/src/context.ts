@@ -6,7 +6,7 @@ import type { Clock } from '@eligo/values';
 import type { Arrivals } from './arrivals.ts';
 
 /** What billing's actions work with. */
-export interface Work {
+export interface Context {
   readonly database: Database;
   readonly clock: Clock;
   readonly logger: Logger;
