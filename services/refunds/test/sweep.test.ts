@@ -73,6 +73,25 @@ it('a sweep goes on to what is behind a row that stays due', async () => {
   await on.admin('delete from refunds.refunds where account_id = $1', [accountId]);
 });
 
+it('a sweep leaves what it has put off to the next one, also when that is due again before it ends', async () => {
+  const { accountId } = someScope();
+  await leaveBehind(accountId, 130);
+  const carriedOut: string[] = [];
+  const worker = new RefundWorker({
+    database: on.service.database,
+    async carryOut(work) {
+      carriedOut.push(nameOf(work));
+      if (work.kind !== 'requested') throw new Error(`a ${work.kind}`);
+      await on.admin('update refunds.refunds set next_check_at = clock_timestamp() where id = $1', [work.refundId]);
+    },
+    onError: () => undefined,
+  });
+  await worker.sweep();
+  expect(new Set(carriedOut).size).toBe(130);
+  expect(carriedOut).toHaveLength(130);
+  await on.admin('delete from refunds.refunds where account_id = $1', [accountId]);
+});
+
 it('a sweep that is told to stop begins nothing more and does not wait for what waits', async () => {
   const { accountId } = someScope();
   await leaveBehind(accountId, 40);

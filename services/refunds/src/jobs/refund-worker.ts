@@ -34,11 +34,15 @@ export class RefundWorker {
    */
   async sweep(signal?: AbortSignal): Promise<void> {
     let after: DuePlace | undefined;
+    // At most every row of every page. What a step has put off for a second is due again before a long sweep ends, and belongs to the next one.
+    const begun = new Set<string>();
     for (let page = 0; page < mostPages && !this.#stopped && signal?.aborted !== true; page++) {
       const { work, last } = await dueWork(this.#options.database, rowsOfPage, after);
-      this.wake(work.filter((one) => !this.#running.has(keyOf(one))));
-      await this.#untilDone(work.map(keyOf), signal);
-      if (last === undefined) return;
+      const found = work.filter((one) => !begun.has(keyOf(one)));
+      for (const one of found) begun.add(keyOf(one));
+      this.wake(found.filter((one) => !this.#running.has(keyOf(one))));
+      await this.#untilDone(found.map(keyOf), signal);
+      if (last === undefined || found.length === 0) return;
       after = last;
     }
   }
