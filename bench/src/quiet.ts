@@ -22,6 +22,11 @@ export async function quiet(postgres: pg.Pool): Promise<number> {
   }
 }
 
+/** Tells the relays of events that no commit of theirs has announced, for which they would look once in ten seconds. */
+export async function wakeRelays(postgres: pg.Pool): Promise<void> {
+  await postgres.query(`select pg_notify('eligo_outbox', service) from unnest($1::text[]) service`, [producers]);
+}
+
 const producers = ['gateway', 'catalog', 'checkout', 'billing', 'refunds'] as const;
 const consumers = ['catalog', 'checkout', 'billing', 'refunds', 'webhooks'] as const;
 

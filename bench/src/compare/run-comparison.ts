@@ -69,8 +69,7 @@ async function compareIn(
   const installations: Installation[] = [];
   try {
     const load = await startProgram<LoadGenerator>(workers, 'generator');
-    const sides: ComparedSide[] = [];
-    for (const checkout of checkouts) {
+    const bringUp = async (checkout: Checkout): Promise<ComparedSide> => {
       const stub = comparison.processor === 'stub' ? await startStub(workers) : undefined;
       const installation = await startInstallation({
         checkout,
@@ -81,11 +80,13 @@ async function compareIn(
       installations.push(installation);
       const { file, port } = installation;
       const shop = await openBenchShop(apiClient(file.gateway, file.test_api_key), sizes.connections);
-      sides.push({ ...installation, installation, place: { load, port, apiKey: file.test_api_key, shop } });
-      installation.freeze();
-    }
-    const [ours, theirs] = sides;
-    if (ours === undefined || theirs === undefined) throw new Error('a comparison has two sides');
+      return { ...installation, installation, place: { load, port, apiKey: file.test_api_key, shop } };
+    };
+    // Both start before either is measured, and stop before the other is.
+    const starting = [bringUp(checkouts[0]), bringUp(checkouts[1])] as const;
+    await Promise.allSettled(starting);
+    const [ours, theirs] = await Promise.all(starting);
+    for (const { installation } of [ours, theirs]) installation.freeze();
     for (const operation of comparison.only) {
       onRow({ operation, topology, ...(await compareOperation(operation, ours, theirs, sizes)) });
     }

@@ -1,6 +1,6 @@
 import { type Bench, poolSize } from '../bench.ts';
 import type { Runs } from '../processes/replay.ts';
-import { quiet } from '../quiet.ts';
+import { quiet, wakeRelays } from '../quiet.ts';
 import type { Recordings } from '../recording/record-operations.ts';
 import { partsFor, sessionParts } from '../recording/session-parts.ts';
 import { type Compared, compare, type Round } from '../rounds.ts';
@@ -39,6 +39,7 @@ export async function againstLimit(bench: Bench, write: Write): Promise<Compared
         const before = await count();
         // The limit has the machine to itself: what the stack does in the background is its own cost.
         const round = await bench.frozen(() => replay.ask('run', runs));
+        await wakeRelays(postgres);
         const done = (await count()) - before;
         if (done !== sizes.connections * perConnection) throw new Error(`a replay of ${write.operation} did ${done}`);
         return round;
