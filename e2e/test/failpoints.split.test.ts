@@ -4,7 +4,7 @@ import { crossWithRetries, isLongRun } from '../src/crashes/plan.ts';
 import { callerDeaths, runCallerDeath } from '../src/crashes/run-caller-death.ts';
 import { runConfirmCrash } from '../src/crashes/run-confirm-crash.ts';
 import { runStall, stalls } from '../src/crashes/run-stall.ts';
-import { sharedStage } from './failpoints.ts';
+import { sharedStages } from './failpoints.ts';
 
 // What differs from the all-in-one is who sees the crash; a few places of each kind show it in the short run.
 const shortRun = new Set([
@@ -15,24 +15,30 @@ const shortRun = new Set([
 ]);
 
 describe('a confirm converges when one process is killed alone, split', () => {
-  const stage = sharedStage('split');
+  const onStage = sharedStages('split', 1);
   const crashes = confirmCrashes.filter(({ failpoint, skip }) => isLongRun || (shortRun.has(failpoint) && !skip));
 
   for (const { crash, retry } of crossWithRetries(crashes, isLongRun)) {
-    it(`the callee: ${crash.name} (${crash.failpoint}), ${retry}`, async () => {
-      await runConfirmCrash(await stage(), crash, retry);
-    }, 180_000);
+    it(
+      `the callee: ${crash.name} (${crash.failpoint}), ${retry}`,
+      () => onStage((stage) => runConfirmCrash(stage, crash, retry)),
+      180_000,
+    );
   }
 
   for (const { crash: failpoint, retry } of crossWithRetries(callerDeaths, isLongRun)) {
-    it(`the caller: while checkout is at ${failpoint}, ${retry}`, async () => {
-      await runCallerDeath(await stage(), failpoint, retry);
-    }, 180_000);
+    it(
+      `the caller: while checkout is at ${failpoint}, ${retry}`,
+      () => onStage((stage) => runCallerDeath(stage, failpoint, retry)),
+      180_000,
+    );
   }
 
   for (const failpoint of isLongRun ? stalls : stalls.slice(2, 3)) {
-    it(`nobody, but a confirm stalls at ${failpoint} until its lease is over`, async () => {
-      await runStall(await stage(), failpoint);
-    }, 180_000);
+    it(
+      `nobody, but a confirm stalls at ${failpoint} until its lease is over`,
+      () => onStage((stage) => runStall(stage, failpoint)),
+      180_000,
+    );
   }
 });

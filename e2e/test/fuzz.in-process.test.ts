@@ -6,8 +6,8 @@ import { runFuzz } from '../src/fuzz/run-fuzz.ts';
 
 const requests = fuzzRequestsOfRun();
 
-/** What may be left of a third of the requests: caches that fill, not what grows with each request. */
-const bounds = { heapMb: 10, residentMb: 50 };
+/** What may be left of two thirds of the requests: caches that fill, not what grows with each request. */
+const bounds = requests > 10_000 ? { heapMb: 10, residentMb: 50 } : { heapMb: 6, residentMb: 40 };
 
 // Everything is in this process, so that what any part of Eligo keeps shows in its memory.
 describe(`${requests} random requests to every route`, () => {

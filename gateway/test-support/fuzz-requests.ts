@@ -90,8 +90,8 @@ function pathFor(route: Route, { own, more }: ProbeTarget, ids: readonly string[
 function queryValue(schema: z.ZodType, ids: readonly string[]): fc.Arbitrary<string> {
   const usual = fc.constantFrom(...ids, '1', '10', '100', 'true', '2026-01-01T00:00:00Z');
   const choices = choicesOf(schema);
-  if (choices !== undefined) return fc.oneof({ arbitrary: fc.constantFrom(...choices), weight: 6 }, usual, anyText());
-  return fc.oneof({ arbitrary: usual, weight: 4 }, anyText());
+  if (choices !== undefined) return fc.oneof({ arbitrary: fc.constantFrom(...choices), weight: 6 }, usual, anyText);
+  return fc.oneof({ arbitrary: usual, weight: 4 }, anyText);
 }
 
 function choicesOf(schema: z.ZodType): readonly string[] | undefined {
