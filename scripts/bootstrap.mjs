@@ -2,7 +2,8 @@
 // prints the Node to run the others with.
 // Plain JavaScript without dependencies, because it runs before anything is installed, on any Node from 20.
 import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import module from 'node:module';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { generateCode } from './bootstrap/generate.mjs';
 import { installPackages } from './bootstrap/install.mjs';
@@ -36,7 +37,17 @@ async function main() {
   await generateCode(root);
   if (name === 'node') return void process.stdout.write(`${pinnedNode(root) ?? process.execPath}\n`);
   if (!existsSync(join(root, script))) throw new Error(`${script} is missing from this clone.`);
+  if (name === 'start') useCompiledCode();
   process.exitCode = await runOnPinnedNode(root, script, args);
+}
+
+// The stack's entry files, too, come from the cache that the stack keeps in its home. Were one of them not in it, Node would load its type stripper, which
+// holds 12 MB for good. A home that is still to be made has no cache; the stack makes both.
+function useCompiledCode() {
+  const home = resolve(process.env.ELIGO_HOME || join(root, '.eligo'));
+  if (!existsSync(home)) return;
+  process.env.NODE_COMPILE_CACHE = join(home, 'cache');
+  module.enableCompileCache?.(process.env.NODE_COMPILE_CACHE);
 }
 
 main().catch((error) => {

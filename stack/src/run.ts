@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module';
 import { parseArgs } from 'node:util';
 import { gatewayHost } from '@eligo/gateway/address';
 import { isFree } from '@eligo/ports';
@@ -55,7 +56,11 @@ export async function runStack(args: string[]): Promise<void> {
     return fail(error instanceof Error ? error.message : String(error));
   }
   if (giveUp.signal.aborted) await stack.stop();
-  else say(readyText(stack, { split: values.split, live: process.env }));
+  else {
+    // A process that is killed writes no cache when it ends.
+    flushCompileCache();
+    say(readyText(stack, { split: values.split, live: process.env }));
+  }
   stopping.exitWhenStopped();
 }
 

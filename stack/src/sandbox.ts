@@ -30,7 +30,7 @@ export async function startSandboxProcess(
     const child = await startChild({
       name: 'sandbox',
       command: process.execPath,
-      args: nodeChildArguments(join(repositoryRoot, 'sandbox', 'src', 'main.ts')),
+      args: nodeChildArguments(join(repositoryRoot, 'sandbox', 'src', 'main.ts'), ['collect-sandbox-garbage.ts']),
       environment: {
         ...process.env,
         HOST: '127.0.0.1',

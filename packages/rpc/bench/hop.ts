@@ -11,16 +11,8 @@ import {
   type ServerUnaryCall,
   type sendUnaryData,
 } from '@grpc/grpc-js';
-import {
-  client,
-  generateComponentKeys,
-  grpcTransport,
-  implement,
-  inProcessTransport,
-  openIdentity,
-  rpcServer,
-  serveGrpc,
-} from '../src/index.ts';
+import { grpcTransport, serveGrpc } from '../src/grpc.ts';
+import { client, generateComponentKeys, implement, inProcessTransport, openIdentity, rpcServer } from '../src/index.ts';
 import { ProbeService } from '../test/probe.ts';
 
 const rounds = 5;

@@ -1,8 +1,6 @@
 export { type Call, type CallOptions, type CallScope, defaultTimeoutMs, maxTimeoutMs } from './call.ts';
 export { type Client, type ClientMethod, type ClientOptions, client } from './client.ts';
 export { connectNodeHandler } from './connect-json.ts';
-export { type GrpcTransport, grpcTransport } from './grpc-client.ts';
-export { type GrpcListener, serveGrpc } from './grpc-server.ts';
 export { type CallerInit, type Identity, noCaller, openIdentity } from './identity.ts';
 export { type HandlerOf, type Handlers, type Implementation, implement, type ServiceHandlers } from './implement.ts';
 export { inProcessTransport } from './in-process.ts';

@@ -1,15 +1,8 @@
 import { Code, ConnectError, type Transport } from '@connectrpc/connect';
 import { Failure, toConnectError } from '@eligo/failures';
 import { expect, test } from 'vitest';
-import {
-  client,
-  grpcTransport,
-  implement,
-  inProcessTransport,
-  maxTimeoutMs,
-  rpcServer,
-  serveGrpc,
-} from '../src/index.ts';
+import { grpcTransport, serveGrpc } from '../src/grpc.ts';
+import { client, implement, inProcessTransport, maxTimeoutMs, rpcServer } from '../src/index.ts';
 import { ProbeService } from './probe.ts';
 import { byGateway, gateway, identityOf } from './stage.ts';
 

@@ -1,13 +1,6 @@
 import { expect, test } from 'vitest';
-import {
-  client,
-  type GrpcListener,
-  grpcTransport,
-  implement,
-  type RpcServer,
-  rpcServer,
-  serveGrpc,
-} from '../src/index.ts';
+import { type GrpcListener, grpcTransport, serveGrpc } from '../src/grpc.ts';
+import { client, implement, type RpcServer, rpcServer } from '../src/index.ts';
 import { ProbeService } from './probe.ts';
 import { byGateway, gateway, identityOf } from './stage.ts';
 

@@ -1,10 +1,10 @@
 import type { Transport } from '@connectrpc/connect';
 import type { Clock } from '@eligo/values';
+import { grpcTransport, serveGrpc } from '../src/grpc.ts';
 import {
   type Client,
   client,
   generateComponentKeys,
-  grpcTransport,
   type Identity,
   type Implementation,
   implement,
@@ -13,7 +13,6 @@ import {
   type RpcServer,
   type RpcServerOptions,
   rpcServer,
-  serveGrpc,
 } from '../src/index.ts';
 import { ProbeService } from './probe.ts';
 

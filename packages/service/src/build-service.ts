@@ -74,11 +74,11 @@ export async function buildService<Settings>(
 
   const logger = parts.logger ?? createLogger({ service: name, level: common.logLevel });
   const metrics = createMetrics(name);
-  const tracing = openTracing({ service: name, endpoint: common.otlpEndpoint, logger });
+  const tracing = await openTracing({ service: name, endpoint: common.otlpEndpoint, logger });
   const tracer = tracing?.tracer;
   const database = parts.database ?? openOwnDatabase(name, common, logger);
   metrics.watchPool(database);
-  const peers = openPeers({ identity, environment, transportTo: parts.transportTo, tracer });
+  const peers = await openPeers({ identity, environment, transportTo: parts.transportTo, tracer });
   const opened: { events?: EventBus; jobs?: RunningJobs } = {};
   try {
     const events = await (parts.connectEvents ?? connectNatsEvents)({

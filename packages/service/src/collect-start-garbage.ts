@@ -5,8 +5,9 @@ import { runInNewContext } from 'node:vm';
 const settledMs = 1_000;
 
 /**
- * Collects what starting left behind, a moment after it: the sources and syntax trees of some thousand modules, which a process that has little to do
- * would hold for good. One pause of some 60 ms, for a third of the memory.
+ * Collects what starting left behind, a moment after it: the sources, syntax trees and bytecode of some thousand modules, which a process that has
+ * little to do would hold for good. One pause of some 150 ms. An all-in-one holds 80 MB of its own afterwards instead of 125; without `last-resort`,
+ * which also drops bytecode that runs once and returns free pages to the system, it holds 95.
  */
 export function collectStartGarbage(afterMs = settledMs): void {
   setTimeout(collect, afterMs).unref();
@@ -14,7 +15,7 @@ export function collectStartGarbage(afterMs = settledMs): void {
 
 function collect(): void {
   setFlagsFromString('--expose-gc');
-  const gc: () => void = runInNewContext('gc');
+  const gc: (options: { type: string; flavor: string }) => void = runInNewContext('gc');
   setFlagsFromString('--no-expose-gc');
-  gc();
+  gc({ type: 'major', flavor: 'last-resort' });
 }

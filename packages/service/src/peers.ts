@@ -1,15 +1,8 @@
 import type { DescService } from '@bufbuild/protobuf';
 import type { Transport } from '@connectrpc/connect';
 import { refuseInsideTransaction } from '@eligo/postgres';
-import {
-  type Client,
-  client,
-  componentOf,
-  type GrpcTransport,
-  grpcTransport,
-  type Identity,
-  type Tracer,
-} from '@eligo/rpc';
+import { type Client, client, componentOf, type Identity, type Tracer } from '@eligo/rpc';
+import type { GrpcTransport } from '@eligo/rpc/grpc';
 import type { EnvironmentReader } from './environment.ts';
 
 /** How a component reaches another one. */
@@ -21,30 +14,26 @@ export interface Peers {
   close(): void;
 }
 
-/** Makes a component's clients as they are asked for. Without `transportTo` a peer is reached by gRPC at its `<PEER>_URL`. */
-export function openPeers(options: {
+/**
+ * Makes a component's clients as they are asked for. Without `transportTo` a peer is reached by gRPC at its `<PEER>_URL`; its code is loaded only
+ * then, because it takes 4 MB.
+ */
+export async function openPeers(options: {
   identity: Identity;
   environment: EnvironmentReader;
   transportTo?: TransportTo | undefined;
   tracer?: Tracer | undefined;
-}): Peers {
+}): Promise<Peers> {
   const { identity, environment, transportTo, tracer } = options;
   const clients = new Map<DescService, unknown>();
   const connections = new Map<string, GrpcTransport>();
-
-  const connect = (callee: string) => {
-    const open = connections.get(callee);
-    if (open !== undefined) return open;
-    const opened = grpcTransport({ address: environment.url(`${callee.toUpperCase()}_URL`) });
-    connections.set(callee, opened);
-    return opened;
-  };
+  const reach = transportTo ?? (await byGrpc(environment, connections));
   return {
     client<Service extends DescService>(service: Service): Client<Service> {
       const made = clients.get(service);
       if (made !== undefined) return made as Client<Service>;
       const callee = componentOf(service);
-      const transport = transportTo?.(callee) ?? connect(callee);
+      const transport = reach(callee);
       const beforeCall = () => refuseInsideTransaction(`a call to ${callee}`);
       const fresh = client(service, transport, identity, { beforeCall, tracer });
       clients.set(service, fresh);
@@ -53,5 +42,16 @@ export function openPeers(options: {
     close() {
       for (const connection of connections.values()) connection.close();
     },
+  };
+}
+
+async function byGrpc(environment: EnvironmentReader, connections: Map<string, GrpcTransport>): Promise<TransportTo> {
+  const { grpcTransport } = await import('@eligo/rpc/grpc');
+  return (callee) => {
+    const open = connections.get(callee);
+    if (open !== undefined) return open;
+    const opened = grpcTransport({ address: environment.url(`${callee.toUpperCase()}_URL`) });
+    connections.set(callee, opened);
+    return opened;
   };
 }

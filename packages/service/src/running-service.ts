@@ -1,4 +1,4 @@
-import { type GrpcListener, serveGrpc } from '@eligo/rpc';
+import type { GrpcListener } from '@eligo/rpc/grpc';
 import { type AdminServer, startAdminServer } from './admin-server.ts';
 import type { ServiceAssembly } from './assembly.ts';
 import type { Stoppable } from './event-bus.ts';
@@ -41,7 +41,10 @@ export class RunningService {
     const { host, adminPort, grpcPort, operatorToken, failpoints } = settings;
     const ready = () => this.ready();
     this.#admin = await startAdminServer({ host, port: adminPort, ready, metrics, server, operatorToken, failpoints });
-    if (this.#assembly.grpc) this.#grpc = await serveGrpc({ server, host, port: grpcPort });
+    if (this.#assembly.grpc) {
+      const { serveGrpc } = await import('@eligo/rpc/grpc');
+      this.#grpc = await serveGrpc({ server, host, port: grpcPort });
+    }
     this.#eventWork.push(events.startRelay(database));
     for (const consumer of built.consumers ?? []) {
       this.#eventWork.push(events.startConsumer(database, consumer));

@@ -1,58 +1,13 @@
-import { context, type Tracer } from '@opentelemetry/api';
-import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
-import { resourceFromAttributes } from '@opentelemetry/resources';
-import {
-  BasicTracerProvider,
-  BatchSpanProcessor,
-  ParentBasedSampler,
-  TraceIdRatioBasedSampler,
-} from '@opentelemetry/sdk-trace-base';
-import type { Logger } from './logger.ts';
-import { OtlpJsonExporter } from './otlp-exporter.ts';
+import type { Tracing, TracingOptions } from './record-traces.ts';
 
-/** The traces of one component. */
-export interface Tracing {
-  readonly tracer: Tracer;
-  /** Sends what is left. */
-  stop(): Promise<void>;
-}
+export type { Tracing } from './record-traces.ts';
 
-/** Opens the traces of a component, sent as OTLP/HTTP JSON; undefined without an endpoint, and then nothing is paid for them. */
-export function openTracing(options: {
-  service: string;
-  /** OTEL_EXPORTER_OTLP_ENDPOINT: the collector's base URL. */
-  endpoint: string | undefined;
-  /** The share of new traces that is recorded; a caller's decision is followed. 1 unless given. */
-  ratio?: number;
-  logger: Logger;
-}): Tracing | undefined {
-  const { service, endpoint, ratio = 1, logger } = options;
+/** Opens the traces of a component, sent as OTLP/HTTP JSON. Without an endpoint it returns undefined and does not even load the recorder. */
+export async function openTracing(
+  options: Omit<TracingOptions, 'endpoint'> & { readonly endpoint: string | undefined },
+): Promise<Tracing | undefined> {
+  const { endpoint } = options;
   if (endpoint === undefined) return undefined;
-  followAsyncWork();
-  const url = `${endpoint.replace(/\/$/, '')}/v1/traces`;
-  const exporter = new OtlpJsonExporter(url, (reason) => logger.warn({ reason }, 'Failed to export traces'));
-  const provider = new BasicTracerProvider({
-    resource: resourceFromAttributes({ 'service.name': service, 'service.namespace': 'eligo' }),
-    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
-    spanProcessors: [new BatchSpanProcessor(exporter, { maxQueueSize: 4_096, scheduledDelayMillis: 1_000 })],
-  });
-  return {
-    tracer: provider.getTracer('eligo'),
-    async stop() {
-      try {
-        await provider.shutdown();
-      } catch {
-        logger.warn('Failed to export the last traces before shutdown');
-      }
-    },
-  };
-}
-
-let following = false;
-
-// Once per process, whichever component is first to trace.
-function followAsyncWork(): void {
-  if (following) return;
-  following = true;
-  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+  const { recordTraces } = await import('./record-traces.ts');
+  return recordTraces({ ...options, endpoint });
 }

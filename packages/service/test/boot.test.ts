@@ -2,7 +2,8 @@ import { eventsMigrations } from '@eligo/events';
 import { Failure } from '@eligo/failures';
 import { openDatabase, withTx } from '@eligo/postgres';
 import { CatalogService } from '@eligo/proto/catalog/v1/catalog';
-import { client, grpcTransport, implement, inProcessTransport } from '@eligo/rpc';
+import { client, implement, inProcessTransport } from '@eligo/rpc';
+import { grpcTransport } from '@eligo/rpc/grpc';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import {
   type BuiltService,

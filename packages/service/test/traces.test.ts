@@ -48,7 +48,7 @@ afterAll(() => {
 
 test('spans reach a collector as OTLP/HTTP JSON, and continue the trace that they are given', async () => {
   const logger = createLogger({ service: 'webhooks', level: 'silent' });
-  const tracing = openTracing({ service: 'webhooks', endpoint, logger });
+  const tracing = await openTracing({ service: 'webhooks', endpoint, logger });
   const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
   await traceWork(
     tracing,
@@ -77,7 +77,7 @@ test('spans reach a collector as OTLP/HTTP JSON, and continue the trace that the
 
 test('a caller that does not sample is followed', async () => {
   const before = received.length;
-  const tracing = openTracing({
+  const tracing = await openTracing({
     service: 'webhooks',
     endpoint,
     logger: createLogger({ service: 'x', level: 'silent' }),
@@ -91,7 +91,7 @@ test('a collector that refuses is told of, and nothing else happens', async () =
   status = 503;
   const log = logLines();
   const logger = createLogger({ service: 'webhooks', destination: log.destination });
-  const tracing = openTracing({ service: 'webhooks', endpoint, logger });
+  const tracing = await openTracing({ service: 'webhooks', endpoint, logger });
   expect(await traceWork(tracing, 'lost', undefined, async () => 7)).toBe(7);
   await tracing?.stop();
   expect(log.lines()).toContainEqual(expect.objectContaining({ msg: 'Failed to export traces' }));
@@ -99,7 +99,7 @@ test('a collector that refuses is told of, and nothing else happens', async () =
 
 test('without an endpoint there are no traces', async () => {
   const logger = createLogger({ service: 'x', level: 'silent' });
-  const tracing = openTracing({ service: 'x', endpoint: undefined, logger });
+  const tracing = await openTracing({ service: 'x', endpoint: undefined, logger });
   expect(tracing).toBeUndefined();
   expect(await traceWork(tracing, 'work', undefined, async () => 7)).toBe(7);
 });

@@ -1,0 +1,2 @@
+export { type GrpcTransport, grpcTransport } from './grpc-client.ts';
+export { type GrpcListener, serveGrpc } from './grpc-server.ts';
