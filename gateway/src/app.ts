@@ -1,12 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Failure } from '@eligo/failures';
 import { newId } from '@eligo/values';
-import Koa, { type Context } from 'koa';
+import Koa, { type Context, type Next } from 'koa';
 import type { Exchange } from './api.ts';
 import { toFailure } from './http/to-failure.ts';
 import { traceparentOf } from './http/traceparent.ts';
-import { writeFailure, writeJson } from './http/write-answer.ts';
-import type { Pages } from './pages.ts';
+import { writeFailure } from './http/write-answer.ts';
 
 /** What the application is told about each request when it has been answered. */
 export interface Observer {
@@ -17,7 +16,9 @@ export interface Observer {
 /** What the application is made of. */
 export interface AppParts {
   readonly api: (exchange: Exchange, path: string, queryText: string) => Promise<void>;
-  readonly pages: Pages;
+  /** What is public and outside the route table: the description, health. */
+  readonly pages: (context: Context, next: Next) => Promise<unknown>;
+  readonly isPage: (path: string) => boolean;
   readonly observer: Observer;
 }
 
@@ -32,11 +33,12 @@ export function createApp(parts: AppParts): Koa {
     if (exchange === undefined || exchange.request.socket.errored === error) return;
     parts.observer.unexpected(error, exchange);
   });
-  app.use((context) => answer(context, parts));
+  app.use((context, next) => answer(context, next, parts));
+  app.use(parts.pages);
   return app;
 }
 
-async function answer(context: Context, { api, pages, observer }: AppParts): Promise<void> {
+async function answer(context: Context, next: Next, { api, isPage, observer }: AppParts): Promise<void> {
   const { req: request, res: response } = context;
   const startedAt = performance.now();
   const url = originForm(request.url ?? '/');
@@ -55,8 +57,7 @@ async function answer(context: Context, { api, pages, observer }: AppParts): Pro
   context.respond = false;
   try {
     if (!namesItsHost(request)) throw new Failure('bad_request');
-    const page = pages.find(request.method ?? '', path);
-    if (page !== undefined) await writePage(exchange, page);
+    if (isPage(path)) await next();
     else if (path.startsWith('/v1/')) await api(exchange, path, mark < 0 ? '' : url.slice(mark + 1));
     // Outside /v1 there is nothing to protect, so nothing to ask a key for.
     else throw new Failure('not_found');
@@ -64,16 +65,6 @@ async function answer(context: Context, { api, pages, observer }: AppParts): Pro
     refuse(error, exchange, response, observer);
   }
   observer.answered(exchange, response.statusCode, performance.now() - startedAt);
-}
-
-async function writePage(exchange: Exchange, page: NonNullable<ReturnType<Pages['find']>>): Promise<void> {
-  const { response, requestId, headers } = exchange;
-  if ('allow' in page) {
-    headers.push('Allow', page.allow.join(', '));
-    throw new Failure('method_not_allowed');
-  }
-  const { status, text } = await page.target();
-  writeJson(response, status, text, requestId, headers);
 }
 
 // HTTP/1.1 wants one Host (RFC 9112, 3.2); of two, a proxy and this server might each believe another.

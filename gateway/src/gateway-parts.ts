@@ -42,7 +42,8 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
       settings,
       traced: context.traced,
     }),
-    pages,
+    pages: pages.middleware,
+    isPage: pages.isPage,
     observer: openObserver(metrics, logger),
   });
   return { port: settings.port, http: createHttpServer(app.callback(), settings.maxConnections), keys };

@@ -3,7 +3,6 @@ import { connect } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import type { Exchange } from '../src/api.ts';
 import { createApp } from '../src/app.ts';
-import { PathTable } from '../src/http/path-table.ts';
 import { createHttpServer, type HttpServer } from '../src/server.ts';
 
 let http: HttpServer | undefined;
@@ -19,7 +18,8 @@ test('a client that resets its connection while it is answered is nothing unexpe
       client().resetAndDestroy();
       await once(request.socket, 'close').catch(() => undefined);
     },
-    pages: new PathTable(),
+    pages: (_context, next) => next(),
+    isPage: () => false,
     observer: { answered: () => answered.resolve(), unexpected: (error) => unexpected.push(error) },
   });
   http = createHttpServer(app.callback(), 10);
