@@ -2,7 +2,7 @@
 import { runCommandLine } from './command-line.ts';
 import { lineWriter } from './output.ts';
 
-// Nobody reads on: what runs until it is told to stop is told so; anything else comes to its end and says nothing more.
+// The reader is gone: a command that runs until it is stopped stops; any other finishes silently.
 const onClosed = () => {
   if (process.listenerCount('SIGTERM') > 0) process.kill(process.pid, 'SIGTERM');
 };

@@ -5,7 +5,7 @@ export interface Output {
 }
 
 /**
- * Writes lines until the reader goes away, as `| head` does once it has enough: `onClosed` is told once, and nothing is said about it. Other
+ * Writes lines until the reader goes away, as `| head` does: calls `onClosed` once and reports no error. Other
  * errors are thrown.
  */
 export function lineWriter(output: Output, onClosed: () => void): (text: string) => void {

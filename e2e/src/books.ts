@@ -17,7 +17,7 @@ export async function booksOf(eligo: Constellation): Promise<Fault[]> {
   }
 }
 
-/** Waits until nothing is under way any more and every book agrees; throws with the faults that stay. */
+/** Waits until nothing is in flight any more and every book agrees; throws with the faults that stay. */
 export async function booksAgree(eligo: Constellation, withinMs = 40_000): Promise<void> {
   const deadline = performance.now() + withinMs;
   for (let firmLooks = 0; ; ) {

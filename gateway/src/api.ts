@@ -38,7 +38,7 @@ export interface ApiParts {
   ) => Promise<Result>;
 }
 
-/** The answer to a request under /v1, refusals in the order of decisions 13: 401, 429, 403, 404, 400, 422, then the rest. */
+/** The response to a request under /v1, errors in the order of decisions 13: 401, 429, 403, 404, 400, 422, then all others. */
 export function api(parts: ApiParts): (exchange: Exchange, path: string, queryText: string) => Promise<void> {
   const { authenticator, limiter, table, settings, traced } = parts;
   return async (exchange, path, queryText) => {

@@ -7,7 +7,7 @@ import { toFailure } from './http/to-failure.ts';
 import { traceparentOf } from './http/traceparent.ts';
 import { writeFailure } from './http/write-answer.ts';
 
-/** What the application is told about each request when it has been answered. */
+/** Called with each completed request. */
 export interface Observer {
   answered(exchange: Exchange, status: number, durationMs: number): void;
   unexpected(error: unknown, exchange: Exchange): void;
@@ -29,7 +29,7 @@ export function createApp(parts: AppParts): Koa {
   app.proxy = false;
   app.on('error', (error: unknown, context?: Context) => {
     const exchange = context?.state.exchange as Exchange | undefined;
-    // A connection that its client resets is told here, too, and is nothing that an operator could mend.
+    // Koa also reports connections that the client resets here; an operator cannot fix those.
     if (exchange === undefined || exchange.request.socket.errored === error) return;
     parts.observer.unexpected(error, exchange);
   });

@@ -16,7 +16,7 @@ export async function namedInBody<Answer>(
   }
 }
 
-/** Waits for an answer whose refusal of one field of the body is told at the field that the caller used for it. */
+/** Waits for a call and reports its error about a field at the field that the client used. */
 export async function toldAt<Answer>(
   answer: Promise<Answer>,
   { from, to }: { readonly from: readonly string[]; readonly to: readonly string[] },

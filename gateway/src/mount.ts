@@ -73,7 +73,7 @@ function mounted(route: Route, handle: Handler<unknown, unknown>, presence: Pres
       try {
         return await handle({ key, call, id, headers: request.headers, ...taken });
       } catch (error) {
-        // Told before the record is looked at, and only after a path that names nothing.
+        // Returned before the record is read, but after a 404 for the path.
         if (kind !== undefined && error instanceof Failure && error.code === 'processor_not_configured') {
           await presence.assertPresent(kind, id, { key, call, headers: request.headers });
         }

@@ -10,11 +10,11 @@ export interface Gateway {
   readonly url: string;
   readonly adminPort: number;
   ready(): Promise<Readiness>;
-  /** Is not ready any more, ends accepting, waits for the requests under way, then stops the rest in order. */
+  /** Becomes not ready, stops accepting, waits for the requests in flight, then stops all else in order. */
   stop(): Promise<void>;
 }
 
-/** Requests under way get this long to end. */
+/** Requests in flight get this long to end. */
 const inFlightWaitMs = 25_000;
 
 /** Builds the gateway, starts what works in it and opens its port, last of all. */

@@ -22,7 +22,7 @@ export interface HttpServer {
   readonly server: Server;
   /** Opens the port; resolves with the one that was taken. */
   listen(port: number, host: string): Promise<number>;
-  /** Takes no new connection and waits, bounded, for the requests under way. */
+  /** Takes no new connection and waits, bounded, for the requests in flight. */
   close(waitMs: number): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ export function createHttpServer(listener: RequestListener, maxConnections: numb
   );
   server.maxConnections = maxConnections;
   server.timeout = silenceTimeoutMs;
-  // A request for a continuation is answered by reading the body; who asks for anything else is told the same way.
+  // A request for a continuation is answered by reading the body; any other expectation is treated the same way.
   server.on('checkExpectation', listener);
   server.on('connect', (_request, socket) => refuseTunnel(socket));
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuseUnreadable(error, socket));
@@ -73,7 +73,7 @@ function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   refuseByHand(socket, unreadable[error.code ?? ''] ?? '400 Bad Request', new Failure('bad_request'));
 }
 
-// Without a listener the connection would end without a word; with one it is no longer the server's to end.
+// Without a listener Node would close the connection without a response; with one, the listener must close it.
 function refuseTunnel(socket: Duplex): void {
   socket.once('finish', () => socket.destroy());
   refuseByHand(socket, '404 Not Found', new Failure('not_found'));

@@ -29,7 +29,7 @@ export interface StackOptions {
   readonly environment?: Variables;
   /** The longest wait before a process that died is started again (10,000); tests that kill many keep it short. */
   readonly longestRestartDelayMs?: number;
-  /** Gives up a start that is under way. */
+  /** Aborts a startup in progress. */
   readonly signal?: AbortSignal;
   /** Holds the started processes, for a caller that must stop them before startup is complete. */
   readonly processes?: Processes;

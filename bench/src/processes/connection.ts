@@ -25,7 +25,7 @@ export class Connection {
     return new Connection(socket);
   }
 
-  /** Sends the whole text of a request; at most one is under way. */
+  /** Sends the whole text of a request; at most one is in flight. */
   send(request: string | Buffer): Promise<Answer> {
     return new Promise((resolve, reject) => {
       this.#answered = resolve;

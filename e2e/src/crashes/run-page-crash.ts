@@ -55,7 +55,7 @@ async function pay(stage: Stage, cart: Cart, second: string): Promise<ApiAnswer 
   }
 }
 
-// 503 while the first payment is still under way; then the session as it is, or that it is paid already.
+// 503 while the first payment is still in flight; then the session as it is, or that it is paid already.
 async function insist(stage: Stage, cart: Cart, second: string): Promise<void> {
   const answer = await waitUntil(
     async () => {

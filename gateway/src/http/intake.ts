@@ -18,7 +18,7 @@ export interface Taken {
   readonly expand: ReadonlySet<string>;
 }
 
-/** Judges the query and the body of one route: what is wrong with either is told in one 422. */
+/** Validates the query and the body of one route; one 422 lists the errors of both. */
 export type Intake = (query: Query, body: unknown) => Taken;
 
 /** Compiles the intake of a route. */
@@ -59,7 +59,7 @@ function bodyReader({ envelope, schema, optional = false, bare = false }: RouteB
     if (inside === undefined && known.some((name) => Object.hasOwn(whole, name))) {
       return judge(schema, tolerate(whole), 'body', [], violations);
     }
-    // Without the envelope what was meant would be ignored, and the rest of a refund would be refunded.
+    // Without the envelope the fields would be ignored, and a partial refund would refund the remaining balance.
     if (inside === undefined || inside === null) {
       const meansNothing = optional && (isEmpty || inside === null);
       return meansNothing ? judge(schema, none, 'body', prefix, violations) : missing(...prefix);

@@ -80,7 +80,7 @@ export const email = z
     params: { type: 'invalid_email' },
   });
 
-/** What is told of a time that is none. */
+/** The message for an invalid time. */
 export const invalidTime = 'Must be an ISO 8601 time or Unix seconds';
 
 /** A time in a body: ISO 8601 or Unix seconds. */

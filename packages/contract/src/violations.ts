@@ -44,7 +44,7 @@ function typeOf(issue: z.core.$ZodIssue, value: unknown): string {
   return plainTypes[issue.code] ?? issue.code;
 }
 
-// What the validator calls its own means is told as what is wrong with the value.
+// Replaces the validator's internal terms by a message about the value.
 const plainTypes: Readonly<Record<string, string>> = { custom: 'invalid_value', invalid_union: 'invalid_type' };
 
 function messageOf(issue: z.core.$ZodIssue, value: unknown, at: 'body' | 'query'): string {

@@ -9,7 +9,7 @@ export interface ConnectOptions {
   /** The service that connects: its name in the server's lists, and the owner of the subjects that it takes answers on. */
   readonly service: string;
   readonly logger: EventLogger;
-  /** How often it is told that the server cannot be reached at the start (5,000). */
+  /** How often to log that the server is unreachable at startup (5,000). */
   readonly tellEveryMs?: number;
 }
 

@@ -11,7 +11,7 @@ export interface ConsumerLag {
   readonly from: string;
   /** Events that it has not been given yet. */
   readonly pending: number;
-  /** Events that it was given and has not acknowledged: under way, or failing and to be given again. */
+  /** Events that it was given and has not acknowledged: in flight, or failing and to be given again. */
   readonly unacknowledged: number;
 }
 
@@ -20,7 +20,7 @@ export interface RunningConsumer {
   stats(): DeliveryCounts;
   /** How far it is behind on each stream that it takes from; a stream that does not answer is left out. */
   lag(): Promise<ConsumerLag[]>;
-  /** Takes nothing more, waits for what is under way. */
+  /** Takes no new events and waits for those in flight. */
   stop(): Promise<void>;
 }
 
@@ -117,7 +117,7 @@ function restartWhenLost(status: AsyncIterable<{ type: string }>, restart: () =>
   watch().catch(restart);
 }
 
-// Server 2.9 knows one filter for each consumer; several types are told apart here, by the subject alone.
+// Server 2.9 supports one filter per consumer; several types are distinguished here by their subject.
 function filterOf({ from, types }: Subscription): string {
   const [only] = types;
   return types.length === 1 && only !== undefined && only !== '*' ? `eligo.${from}.*.${only}` : subjectsOf(from);

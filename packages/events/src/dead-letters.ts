@@ -48,7 +48,7 @@ export async function listDeadLetters(
   }));
 }
 
-/** The event of a dead letter, or undefined when there is no such letter. It may hold what belongs to a person. */
+/** The event of a dead letter, or undefined if there is none. It may contain personal data. */
 export async function deadEvent(database: Database, consumer: string, eventId: string): Promise<Event | undefined> {
   const letter = await database.row(read, null, [consumer, eventId]);
   return letter && fromBinary(EventSchema, letter.payload);

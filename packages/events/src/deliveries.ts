@@ -53,7 +53,7 @@ export class Deliveries {
     return { ...this.#counts };
   }
 
-  /** Settles when nothing is under way. */
+  /** Settles when nothing is in flight. */
   async idle(): Promise<void> {
     this.#begin();
     while (this.#running.size > 0) await Promise.all(this.#running.values());
@@ -139,7 +139,7 @@ export class Deliveries {
       error: errorLabel(error),
     };
     logger.warn(fields, 'Consumer failed to handle an event');
-    // A database that is slow or away is no fault of the event's.
+    // A slow or unavailable database is not the event's fault.
     const isAtFault = !isTransientFailure(error);
     if (isAtFault && this.#failures.add(event.eventId) >= maxDeliveries) {
       try {

@@ -70,7 +70,7 @@ async function redriveOne(options: ConsumeOptions, eventId: string): Promise<boo
     logger.info(fields, 'Redrive of a dead letter succeeded');
   } catch (error) {
     logger.warn({ ...fields, error: errorLabel(error) }, 'Redrive of a dead letter failed');
-    // A database that is slow or away is no fault of the event's.
+    // A slow or unavailable database is not the event's fault.
     if (isTransientFailure(error)) return false;
     await noteFailedRedrive(database, consumer, eventId, errorLabel(error));
   }

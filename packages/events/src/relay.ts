@@ -25,7 +25,7 @@ export interface Relay {
   /** Whether this process's relay is the one that publishes. */
   isLeading(): boolean;
   stats(): { published: number; batches: number };
-  /** Finishes the batch that is under way and stops. */
+  /** Finishes the current batch and stops. */
   stop(): Promise<void>;
 }
 

@@ -17,7 +17,7 @@ export interface RepairerOptions {
 }
 
 /**
- * Works off the repair of the stream that is under way, a slice of the outbox at a time, so that the relay publishes new events in between. How
+ * Carries out the stream repair in progress, a slice of the outbox at a time, so that the relay publishes new events in between. How
  * far it has come is stored in the database: the leader after a crash continues from there.
  */
 export class Repairer {
@@ -31,13 +31,13 @@ export class Repairer {
     this.#pace = new ConsumerPace(options.connection, options.service);
   }
 
-  /** Looks for a repair that is under way: when this process begins to lead, and when one was begun. */
+  /** Looks for a repair in progress: when this process begins to lead, and when one was begun. */
   async look(): Promise<void> {
     const { database, service } = this.#options;
     this.#repair = await openRepair(database, streamOf(service));
   }
 
-  /** Publishes the next slice; returns after how many milliseconds there is more to do, or undefined when no repair is under way. */
+  /** Publishes the next slice; returns after how many milliseconds there is more to do, or undefined when no repair is in progress. */
   async step(): Promise<number | undefined> {
     const repair = this.#repair;
     if (repair === undefined) return undefined;
@@ -81,6 +81,6 @@ export class Repairer {
   }
 }
 
-/** How soon the consumers are looked at again, when they have enough to do: the fastest handle some 50 events meanwhile. */
+/** How soon the consumers are checked again while they are busy: the fastest handle some 50 events meanwhile. */
 const PACE_MS = 20;
 const RETRY_MS = 1_000;

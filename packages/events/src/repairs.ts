@@ -15,7 +15,7 @@ export interface Repair {
   readonly consumers: number;
   /** Events published again so far. */
   readonly events: number;
-  /** Null while it is under way. */
+  /** Null while it is in progress. */
   readonly finishedAt: Date | null;
   /** The share of the time span to be published again that is done: 0 to 1. */
   readonly progress: number;
@@ -23,7 +23,7 @@ export interface Repair {
   readonly remainingMs: number;
 }
 
-/** A repair that is under way: every event after `afterEventId`, up to `lastEventId`, is to be published again. */
+/** A repair in progress: every event after `afterEventId`, up to `lastEventId`, is to be published again. */
 export interface OpenRepair {
   readonly foundAt: Date;
   readonly stream: string;
@@ -43,7 +43,7 @@ export interface Loss {
 
 /**
  * Begins a repair: everything that was published beyond the last kept place, or within the last ten minutes (acknowledged events may be missing
- * from the disk of a server that syncs every two minutes), is to be published again. It goes on where a repair that is under way had come to,
+ * from the disk of a server that syncs every two minutes), is to be published again. It goes on where a repair in progress had come to,
  * if that is earlier. The positions that are lost are forgotten in the same transaction.
  */
 export function beginRepair(database: Database, loss: Loss): Promise<void> {
@@ -64,7 +64,7 @@ async function firstLost(tx: Tx, keptSeq: number): Promise<string> {
   return (await tx.row(lowest, null, [keptSeq]))?.after_event_id ?? '';
 }
 
-/** The repair of the stream that is under way, if one is. */
+/** The stream repair in progress, if one is. */
 export async function openRepair(database: Database, stream: string): Promise<OpenRepair | undefined> {
   const row = await database.row(open, null, [stream]);
   return (
@@ -123,7 +123,7 @@ export async function listRepairs(database: Database, limit = 100): Promise<Repa
   });
 }
 
-/** The repair that is under way, if one is. */
+/** The repair in progress, if one is. */
 export async function currentRepair(database: Database): Promise<Repair | undefined> {
   const [latest] = await listRepairs(database, 1);
   return latest?.finishedAt === null ? latest : undefined;

@@ -35,7 +35,7 @@ test(
     const total = size.events;
     await on.relay();
     const consumer = await on.consumer({
-      // Some of the handlers are under way whenever the server dies: what they did is then delivered again.
+      // Some of the handlers are in flight whenever the server dies: what they did is then delivered again.
       handle: async (tx, event) => {
         await tx.execute(noteEffect, null, [event.eventId]);
         await pause(2);
@@ -59,7 +59,7 @@ test(
     await until(async () => (await on.effects()).events === total, size.withinMs);
     expect(await on.effects()).toEqual({ events: total, effects: total });
     expect(consumer.stats().handled).toBe(total);
-    // Five kills meet deliveries under way: without repetitions nothing would be shown about them.
+    // Five kills meet deliveries in flight: without repetitions nothing would be shown about them.
     if (isLong) expect(consumer.stats().repeated).toBeGreaterThan(0);
     const query = { url: on.database.adminUrl, from: 'alpha', service: 'beta', types: ['*'], graceSeconds: 0 };
     expect(await missingEvents({ ...query, consumer: 'effects' })).toEqual([]);

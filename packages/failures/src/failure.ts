@@ -19,7 +19,7 @@ export interface FailureOptions {
   readonly cause?: unknown;
 }
 
-/** Who is told of so many faults learns no more from the next ones; and a call carries a refusal in its trailers, which have room for no more. */
+/** More entries would not help the client, and a call carries an error in its trailers, which have no room for more. */
 export const mostViolations = 100;
 
 /** An expected refusal: it crosses calls intact and is answered as its row of the table says. */

@@ -131,7 +131,7 @@ async function rollBack(client: PoolClient, because: unknown): Promise<boolean> 
     await client.query('rollback');
     return true;
   } catch {
-    // The caller is told why it was rolled back; the connection is thrown away, and the server rolls back by itself.
+    // The caller gets the reason for the rollback; the connection is discarded, and the server rolls back by itself.
     return false;
   }
 }

@@ -54,7 +54,7 @@ function readHead(bytes: Buffer): Head | undefined {
     const end = bytes.indexOf(endOfHead, start);
     if ((end < 0 ? bytes.length : end) - start > maxHeadBytes) throw new Error('The response head is too long');
     if (end < 0) {
-      // What is no answer is not waited for.
+      // Do not wait for an invalid response.
       if (!protocolName.startsWith(bytes.toString('latin1', start, start + protocolName.length))) {
         throw new Error('Not an HTTP response');
       }

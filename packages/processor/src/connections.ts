@@ -151,7 +151,7 @@ class Connection {
       if (this.#exchange !== undefined) socket.write(this.#exchange.request);
     });
     socket.on('data', (piece: Buffer) => this.#read(piece));
-    // What went wrong does not matter: what was asked is told that its connection is gone.
+    // The error does not matter: the request fails because its connection is gone.
     socket.on('error', () => socket.destroy());
     socket.once('end', () => socket.destroy());
     socket.once('close', () => {
@@ -171,7 +171,7 @@ class Connection {
     if (this.#established) this.#socket.write(exchange.request);
   }
 
-  /** Gives up what is under way, if anything is; its answer may still come, so the connection is not used again. */
+  /** Gives up what is in flight, if anything is; its answer may still come, so the connection is not used again. */
   fail(reason: TransportError['reason']): void {
     const exchange = this.#exchange;
     this.#exchange = undefined;

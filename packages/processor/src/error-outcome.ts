@@ -33,7 +33,7 @@ export function unknown(reason: UnknownReason, mayHaveHappened: boolean, replaye
 
 /** Turned away for now. The wait is bounded: no header makes us ask in a loop, or puts a charge off for hours. */
 export function notNow(retryAfter: string | null | undefined): NotNow {
-  // A date, which HTTP allows as well, is no number: Stripe sends seconds.
+  // HTTP also allows a date here, but Stripe sends seconds.
   const seconds = Number(retryAfter) || 0;
   const bounded = Math.min(Math.max(seconds, leastRetryAfterSeconds), mostRetryAfterSeconds);
   return { kind: 'not_now', retryAfterMs: Math.ceil(bounded * 1_000) };

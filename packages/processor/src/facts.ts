@@ -130,7 +130,7 @@ export function paymentMethodFacts(method: Stripe.PaymentMethod): PaymentMethodF
 }
 
 /**
- * A health card is told by its issuing range in words (`card.description`, such as "Visa Healthcare HSA"). Where the processor
+ * A health card is identified by the name of its issuing range (`card.description`, such as "Visa Healthcare HSA"). Where the processor
  * does not give that, it is not known: neither the funding nor the brand of a card says it.
  */
 export function cardFacts(card: Stripe.PaymentMethod.Card): CardFacts {

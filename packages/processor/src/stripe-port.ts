@@ -290,7 +290,7 @@ function foundDispute(dispute: Stripe.Dispute) {
 const maxAmountCents = 99_999_999;
 
 function intentParams(input: IntentInput): Stripe.PaymentIntentCreateParams {
-  // Ours to have refused before there was an attempt. A refusal by the processor would be told as a decline of the card.
+  // Eligo should have refused it before the attempt. A refusal by the processor would look like a decline of the card.
   if (input.amountCents > maxAmountCents) throw new RangeError('The processor does not accept this amount');
   return paramsOf<Stripe.PaymentIntentCreateParams>({
     amount: input.amountCents,
@@ -311,7 +311,7 @@ function intentParams(input: IntentInput): Stripe.PaymentIntentCreateParams {
 }
 
 /**
- * A call that came too late is refused with the intent as it is. If that one is charged, held, canceled or under way, this is
+ * A call that came too late is refused with the intent as it is. If that one is charged, held, canceled or in flight, this is
  * the answer to what was asked; if it still waits, the refusal is about the request.
  */
 function whatItStandsAt(error: unknown): IntentOutcome | undefined {

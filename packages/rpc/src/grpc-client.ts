@@ -26,7 +26,7 @@ import { onlyMessage } from './only-message.ts';
 
 /** A transport to one peer, which may be several instances behind one name. */
 export interface GrpcTransport extends Transport {
-  /** Closes the connections; calls under way fail. */
+  /** Closes the connections; calls in flight fail. */
   close(): void;
 }
 

@@ -21,7 +21,7 @@ import type { Incoming, RpcServer } from './server.ts';
 /** A gRPC server that accepts calls. */
 export interface GrpcListener {
   readonly port: number;
-  /** Accepts no more, waits up to `graceMs` for the calls under way, then cuts what is left. */
+  /** Accepts no more, waits up to `graceMs` for the calls in flight, then cuts what is left. */
   stop(graceMs: number): Promise<void>;
 }
 

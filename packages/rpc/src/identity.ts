@@ -7,7 +7,7 @@ import { BoundedCache } from './bounded-cache.ts';
 import { readPrivateKey, readPublicKey } from './keys.ts';
 import { isSignedBy, openToken, signToken } from './token.ts';
 
-/** A token is used for at most the first half of its life, so one minute is left for clocks that differ and calls under way. */
+/** A token is used for at most the first half of its life, so one minute is left for clocks that differ and calls in flight. */
 const tokenLifeMs = 120_000;
 /** A token that claims to live longer than any that we sign was not made by this code. */
 const longestLifeMs = 10 * tokenLifeMs;

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** What ties the work under way to the request that asked for it, in logs, calls and events. */
+/** What ties the current work to the request that asked for it, in logs, calls and events. */
 export interface RequestContext {
   readonly requestId: string;
   readonly traceparent?: string | undefined;

@@ -38,7 +38,7 @@ export interface RpcServer {
   /** Starts when it is iterated; throws ConnectErrors and nothing else. */
   stream<Out>(method: DescMethod, request: Message, incoming: Incoming, deliver: Deliver<Out>): AsyncIterable<Out>;
   readonly inFlight: number;
-  /** Refuses new calls from now on, and resolves when those under way have ended. */
+  /** Refuses new calls from now on, and resolves when those in flight have ended. */
   drain(): Promise<void>;
 }
 

@@ -13,7 +13,7 @@ import {
 
 export type { Tracer } from '@opentelemetry/api';
 
-/** A span under way, with the context that work done under it runs in. */
+/** An open span, with the context that work done under it runs in. */
 export interface OpenSpan {
   readonly span: Span;
   readonly context: Context;

@@ -140,7 +140,7 @@ export async function buildService<Settings>(
   }
 }
 
-// What a partner asks for. A call of another service goes on with what was let in already, and reads put nothing behind.
+// What a partner asks for. A call from another service continues admitted work, and reads add no events.
 function isNewWrite(method: DescMethod, from: string): boolean {
   return from === 'gateway' && method.idempotency !== MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
 }

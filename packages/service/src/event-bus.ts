@@ -4,9 +4,9 @@ import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
 import type { Tracing } from './tracing.ts';
 
-/** Something that runs until it is told to stop. */
+/** Something that runs until it is stopped. */
 export interface Stoppable {
-  /** Resolves once what was under way has ended. */
+  /** Resolves once what was in flight has ended. */
   stop(): Promise<void>;
 }
 

@@ -18,7 +18,7 @@ export interface NextRun {
   readonly dueInMs: number | undefined;
 }
 
-/** What is told about each run. */
+/** Called with the result of each run. */
 export interface JobObserver {
   ran(job: string, run: { ok: boolean; durationMs: number }): void;
 }
@@ -35,7 +35,7 @@ export interface RunningJobs {
   /** Runs a job once and waits for it, whether or not the jobs are started. Rejects with what the job throws. */
   runOnce(name: string): Promise<unknown>;
   start(): void;
-  /** Starts no more runs, aborts their signal, and resolves when those under way have ended. */
+  /** Starts no more runs, aborts their signal, and resolves when those in flight have ended. */
   stop(): Promise<void>;
 }
 
@@ -69,7 +69,7 @@ class JobRunner {
   #running = false;
   // When the next run starts; during a run, when its wakes ask for the next. On the clock of performance.now().
   #nextAt = Number.POSITIVE_INFINITY;
-  // The run under way or the last one: runs follow each other on this chain.
+  // The current run or the last one: runs follow each other on this chain.
   #tail: Promise<unknown> = Promise.resolve();
 
   constructor(job: Job, options: JobOptions) {

@@ -11,7 +11,7 @@ import {
 import { allowedFields } from './log-fields.ts';
 import { scrub } from './scrub.ts';
 
-/** A structured logger that writes only fields from the list of log-fields.ts, under the request id of the work under way. */
+/** A structured logger that writes only fields from the list of log-fields.ts, under the request id of the current work. */
 export type Logger = PinoLogger;
 
 export interface LoggerOptions {

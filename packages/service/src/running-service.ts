@@ -11,7 +11,7 @@ export interface ServicePorts {
   readonly grpcPort: number | undefined;
 }
 
-/** Calls, events and runs under way get this long to end: nearly as long as a call may take, within an orchestrator's patience of 30 s. */
+/** Calls, events and runs in flight get this long to end: nearly as long as a call may take, within an orchestrator's patience of 30 s. */
 const inFlightWaitMs = 25_000;
 const closeWaitMs = 3_000;
 
@@ -74,7 +74,7 @@ export class RunningService {
     const { server, jobs, built, events, peers, database, tracing, logger, pace } = this.#assembly;
     logger.info({ inFlight: server.inFlight }, 'Stopping');
     pace.stop();
-    // No new call, run or event; those under way end by themselves, all within the same wait.
+    // No new call, run or event; those in flight end by themselves, all within the same wait.
     await Promise.all([
       this.#stopCalls(),
       this.#step('jobs', inFlightWaitMs, () => jobs.stop()),
@@ -89,7 +89,7 @@ export class RunningService {
     logger.info('Stopped');
   }
 
-  // Clients are told by gRPC to go elsewhere before anything is refused: what they had sent by then is still answered.
+  // gRPC tells clients to use another connection before any call is refused: calls that they have sent are still answered.
   async #stopCalls(): Promise<void> {
     const grpc = this.#grpc;
     if (grpc !== undefined) await this.#step('grpc', inFlightWaitMs + closeWaitMs, () => grpc.stop(inFlightWaitMs));

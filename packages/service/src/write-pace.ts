@@ -13,7 +13,7 @@ export interface WritePaceOptions {
 /**
  * Holds new writes back while the events of earlier ones fall behind, so that the backlog does not grow. While events keep up it costs a write one
  * addition. When they are more than 400 ms behind and falling further, writes are let in at a pace: a little below the pace at which they came, less
- * with each look, until the backlog shrinks; then a little faster with each look. Accounts take turns, and the rest waits for at most a second;
+ * with each look, until the backlog shrinks; then a little faster with each look. Accounts take turns, and other writes wait for at most a second;
  * what would wait longer is refused with 503 at once. The pace never falls below twenty a second, and a look that fails, or finds that nothing
  * moves, lets everything in: a bus that is away stops no payment.
  */
@@ -130,7 +130,7 @@ export class WritePace {
     if (this.#count > 0) this.#turnSoon();
   }
 
-  // The pace has become slower since they were told that they can wait.
+  // The pace has slowed since they were admitted to wait.
   #refuseLate(now: number): void {
     for (const [accountId, own] of this.#waiting) {
       const late = own.filter(({ since }) => now - since > longestWaitMs);

@@ -56,7 +56,7 @@ export interface ChargingWorld extends World {
     with_?: Charging,
   ): Promise<ConfirmSessionResponse>;
   charges(session: Session): Promise<WitnessedCharge[]>;
-  /** Resolves once a session's attempt has passed its fence: the call to the processor is then under way. */
+  /** Resolves once a session's attempt has passed its fence: the call to the processor is then in flight. */
   sending(session: Session): Promise<void>;
   fault(fault: SandboxFault): Promise<void>;
   clearFaults(): Promise<void>;

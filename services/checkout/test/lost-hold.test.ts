@@ -245,7 +245,7 @@ describe('a hold of which somebody has captured another amount at the processor'
       features: [],
       preview: false,
     });
-    // Nothing is given back while the payment is under way.
+    // Nothing is given back while the payment is in flight.
     await expect(refund).rejects.toMatchObject({ code: 'lock_timeout' });
   });
 });

@@ -307,7 +307,7 @@ describe('a charge that was begun and never sent', () => {
       const { session, card } = await unsent(end.name);
       expect(['canceled', 'expired']).toContain((await end(world.resources, world.scope, session.id)).status);
       expect(await attemptsOf(session)).toMatchObject([{ status: 'abandoned' }]);
-      // Its key is finished, and not in progress for ever.
+      // Its key is finished, and not in progress forever.
       const [kept] = await world.test.admin<{ state: string }>(
         'select state from checkout.idempotency_keys where key = $1',
         [end.name],

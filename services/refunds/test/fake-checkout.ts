@@ -34,7 +34,7 @@ export type Trouble = 'lost_after' | 'lost_before' | 'late' | 'overtaken' | 'bus
 export class FakeCheckout {
   readonly reservations = new Map<string, { sessionId: string; parts: Map<string, bigint> }>();
   readonly #sessions = new Map<string, PaidSession>();
-  /** What happens while a reservation is under way. */
+  /** What happens while a reservation is in flight. */
   beforeAnswering: (() => Promise<void>) | undefined;
   /** The ids under which nothing will ever be reserved. */
   readonly closed = new Set<string>();

@@ -184,7 +184,7 @@ async function makeEverythingDue(place: TestDatabase): Promise<void> {
   await place.admin(`update refunds.refund_items set ${due} where status = 'releasing'`);
 }
 
-// What is under way when it is made due is left alone by its own process, so the sweep comes again until nothing is.
+// What is in flight when it is made due is left alone by its own process, so the sweep comes again until nothing is.
 async function untilQuiet(place: TestDatabase, sweep: () => Promise<void>): Promise<void> {
   let looks = 0;
   await waitUntil(

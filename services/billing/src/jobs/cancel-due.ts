@@ -24,7 +24,7 @@ const endingClocks = unscoped<FoundRow & { readonly ends_until: Date; readonly i
   'select account_id, test_mode, id, ends_until, is_due from clocks_that_end_subscriptions($1, $2, $3, $4, $5)',
 );
 
-/** The last clock that was looked at; undefined before the first. */
+/** The last clock that was checked; undefined before the first. */
 export interface ClockPlace {
   clock?: { readonly accountId: string; readonly testMode: boolean; readonly id: string };
 }
@@ -75,7 +75,7 @@ async function endOnClocks(work: Context, place: ClockPlace, signal: AbortSignal
     if (clock.is_due && (await cancelOnClock(work, scopeOf(clock), clock.id, clock.ends_until, signal))) isMore = true;
   }
   const last = clocks.length < clocksAtOnce ? undefined : clocks.at(-1);
-  // Those of which more is due are looked at again first.
+  // Clocks with more due work are checked again first.
   if (!isMore) {
     if (last === undefined) delete place.clock;
     else place.clock = { ...scopeOf(last), id: last.id };

@@ -39,7 +39,7 @@ export function reserveRedemption({ database }: Context, { scope }: Asker, input
       return;
     }
     const coupons = new Set(await countCoupons(tx, scope, couponIds));
-    // A code whose coupon is used up cannot be used: told of the code, as it is when the cart is resolved.
+    // A code whose coupon is used up cannot be used: reported for the code, as when the cart is resolved.
     const dead = promoCodeIds.find((id) => !coupons.has(behind.get(id) ?? ''));
     if (dead !== undefined) throw refusal('promo_code_invalid', dead, input.discountsLoc);
     const used = couponIds.find((id) => !coupons.has(id));

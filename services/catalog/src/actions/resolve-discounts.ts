@@ -51,7 +51,7 @@ export async function findDiscounts(
 }
 
 /**
- * The discounts with their coupons; what cannot be used goes to `violations`. Limits are only looked at here: they are counted when the
+ * The discounts with their coupons; unusable ones go to `violations`. Limits are only checked here: they are counted when the
  * session reserves its redemption.
  */
 export function resolveDiscounts(

@@ -38,7 +38,7 @@ export interface CouponInput {
 /** A creation that was checked. */
 export type CouponFields = Omit<CouponInput, 'duration'> & { readonly duration: CouponDuration };
 
-/** Whether the coupon can be redeemed once more (limits are counted in the database; this is what a reader is told). */
+/** Whether the coupon can be redeemed once more (the database counts limits; this is the value shown to clients). */
 export function isCouponValid(coupon: Coupon): boolean {
   return coupon.deletedAt === null && (coupon.maxRedemptions === null || coupon.timesRedeemed < coupon.maxRedemptions);
 }

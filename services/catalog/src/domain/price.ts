@@ -93,7 +93,7 @@ export function changedPriceFields(
   const cleared = checkClear(clear, clearablePriceFields, [...loc, 'clear']);
   const lookupKey = change.lookupKey ?? (cleared.has('lookup_key') ? null : price.lookupKey);
   const ownClass = cleared.has('hsa_fsa_eligibility') ? null : price.hsaFsaEligibility;
-  // A fetched price shows its product's class; sent back as it was shown, it goes on following the product.
+  // A fetched price shows its product's class; sent back unchanged, it keeps following the product.
   const isShown = ownClass === null && change.hsaFsaEligibility === effectiveEligibility(price);
   const eligibility = isShown ? null : (change.hsaFsaEligibility ?? ownClass);
   return {

@@ -60,7 +60,7 @@ function addRecords(text: string, firstLine: number, records: CsvRecord[]): numb
     const begun = line;
     line += 1;
     let record = text.slice(at, end);
-    // A quote that is open at the end of the line goes on in the next.
+    // A quote that is open at the end of the line continues on the next.
     while (record.includes('"') && (record.split('"').length - 1) % 2 === 1 && end !== text.length - 1) {
       end = text.indexOf('\n', end + 1);
       line += 1;

@@ -29,7 +29,7 @@ export function rowReader(header: CsvRecord): RowReader {
   const gtinOf = names[code] === 'gtin' ? gtin14 : gtin14OfUpc;
 
   return ({ line, fields }) => {
-    // A quote inside a field that is not in quotes takes the lines after it along; what is told is better than what is lost.
+    // A stray quote inside an unquoted field joins the next lines; reporting them is better than losing them.
     if (fields.slice(names.length).some((field) => field.trim() !== ''))
       return 'the line has more fields than the first line';
     const gtin = gtinOf(fields[code]?.trim() ?? '');

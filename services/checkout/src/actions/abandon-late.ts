@@ -14,7 +14,7 @@ import { appendIntentEvent } from './payment-events.ts';
 
 /**
  * Records that an attempt which came too late is canceled at the processor, in one transaction: attempt, intent, locks, event, and its key, which
- * is told how the session ended, or is free for a new charge while the session is open.
+ * answers how the session ended, or is free for a new charge while the session is open.
  */
 export async function abandonLate(charging: Charging, scope: Scope, attempt: ChargeAttempt): Promise<void> {
   await withTx(charging.database, scope, async (tx) => {

@@ -34,8 +34,8 @@ export interface InvoiceChargeResult {
 const unknown: InvoiceChargeResult = { outcome: 'unknown', intent: undefined, failureCode: null, declineCode: null };
 
 /**
- * Charges an invoice under an operation id: asking again gives the stored answer or goes on with what was begun, and never charges twice.
- * `unknown` means that it is asked again with the same id, and is no try of the card: what an outage kept from being sent in time is canceled, and
+ * Charges an invoice under an operation id: asking again gives the stored answer or resumes the existing attempt, and never charges twice.
+ * `unknown` means that billing asks again with the same id, and does not count as an attempt on the card: a charge that an outage delayed is canceled, and
  * the next call begins a new charge. `abandoned` means that another operation has taken this one's place and nothing will be charged under it. Throws a Failure
  * for a card that is not there, an amount that cannot be charged, and an id that stands for another charge (`idempotency_key_reused`).
  */

@@ -27,9 +27,9 @@ export interface ShopperPayment {
 }
 
 /**
- * Pays a session with a shopper's cards: the health card for what is eligible, the other for the rest (decisions 6). Answers with the session
+ * Pays a session with a shopper's cards: the health card for what is eligible, the other for the remainder (decisions 6). Answers with the session
  * as it then is: complete, or open with what must happen next; a declined card is not an error here. Throws a Failure when the session does
- * not take payments any more, and `lock_timeout` while another payment of it is under way or the processor is known to be down.
+ * not take payments any more, and `lock_timeout` while another payment of it is in flight or the processor is known to be down.
  */
 export async function completeSession(charging: Charging, scope: Scope, payment: ShopperPayment): Promise<Session> {
   const deadlineMs = performance.now() + charging.budgets.callMs + charging.budgets.lockMs;

@@ -45,7 +45,7 @@ export function confirmRefusal(verdict: Exclude<ProcessorVerdict, { kind: 'succe
   return refusalAnswer(declineFailure(verdict));
 }
 
-/** What the caller is told of a card that did not pay. */
+/** The response for a card that did not pay. */
 function declineFailure(verdict: Exclude<ProcessorVerdict, { kind: 'succeeded' }>): Failure {
   if (verdict.kind === 'failed') return new Failure('card_declined', { declineCode: 'processing_error' });
   const declineCode = verdict.declineCode ?? verdict.code;

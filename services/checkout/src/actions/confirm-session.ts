@@ -137,7 +137,7 @@ async function carryOutOrRelease(
   }
 }
 
-// A replay must work while the processor is down; anything else is told to come back before a row is written.
+// A replay must work while the processor is down; any other request is refused with Retry-After before a row is written.
 async function refuseWhileProcessorIsDown(
   charging: Charging,
   scope: Scope,

@@ -66,7 +66,7 @@ async function createOnce(resources: Resources, call: Call, request: SessionRequ
 
   const reserved = await reserveRedemptions(resources, call, rows.session, request.cart.discounts, at);
   const isInline = hasInlineParts(request.cart);
-  // An old cart must not be paid; one whose charge is under way is left to it.
+  // An old cart must not be paid; one with a charge in flight is left alone.
   const { earlier } = facts;
   if (earlier?.status === 'open') await expireIfDue(resources, scope, earlier.sessionId, { evenIfNotDue: true });
   const written = await write(resources, scope, rows, { key, earlier, reserved, isInline });
@@ -189,7 +189,7 @@ function badReference(path: readonly string[], kind: 'customer' | 'payment_metho
   return Failure.invalid([...body, ...path], code, isId(kind, id) ? `${code}: ${id}` : code);
 }
 
-// An off-session session with a payment method is charged at once; a replay goes on with what its first request may have left undone.
+// An off-session session with a payment method is charged at once; a replay finishes what its first request left undone.
 async function chargeIfAsked(resources: Resources, call: Call, session: Session): Promise<Session> {
   const isDue = session.mode === 'off_session' && session.paymentMethodId !== null && session.status === 'open';
   return isDue ? resources.chargeSession(call.scope, session, call) : session;

@@ -11,7 +11,7 @@ import { settleLate } from './settle-late.ts';
 /**
  * Ends an attempt whose time to confirm is over: cancels its intent at the processor, so that no confirmation that is still on its way can charge,
  * and records that nothing was charged. What was charged in time is settled. Until one of the two is certain the attempt stays unknown: an intent
- * that is not found, a time-out and a refusal prove nothing. The caller holds the attempt's lease, and no transaction.
+ * that is not found, a timeout and a refusal prove nothing. The caller holds the attempt's lease, and no transaction.
  */
 export async function endLateAttempt(
   charging: Charging,
@@ -89,7 +89,7 @@ function certain(verdict: ReturnType<typeof verdictOf>): Fate {
   return { kind: 'verdict', verdict };
 }
 
-// What was not asked is no check.
+// Without a call to the processor, no check counts.
 async function postpone(charging: Charging, scope: Scope, attempt: ChargeAttempt, delayMs: number): Promise<undefined> {
   await withTx(charging.database, scope, (tx) => postponeAttempt(tx, scope, attempt, delayMs));
 }

@@ -33,7 +33,7 @@ export async function cancelSession(needs: Needs, scope: Scope, id: string): Pro
 }
 
 /**
- * Expires the session if it is open, its time has come (or `evenIfNotDue`), and no charge for it is under way; a skipped one is looked at
+ * Expires the session if it is open, its time has come (or `evenIfNotDue`), and no charge for it is in flight; a skipped one is looked at
  * again later. Returns whether it expired.
  */
 export async function expireIfDue(
@@ -66,7 +66,7 @@ async function lockExisting(tx: Tx, scope: Scope, id: string): Promise<Session> 
   return session;
 }
 
-// What has begun is settled first; a moment later the partner is told how it ended.
+// A charge in flight settles first; a moment later the partner can see how it ended.
 function refuseWhileCharging(): never {
   throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
 }

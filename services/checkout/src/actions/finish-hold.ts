@@ -53,7 +53,7 @@ export async function finishHold(
   return true;
 }
 
-// Throws where no processor serves this mode, with the operation postponed: it is looked at again later and later.
+// Throws where no processor serves this mode, with the operation postponed: it is checked again with increasing backoff.
 async function processorOf(charging: Charging, scope: Scope, operation: IntentOperation): Promise<ProcessorPort> {
   try {
     return charging.processors.of(scope);

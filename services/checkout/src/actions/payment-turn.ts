@@ -38,7 +38,7 @@ export interface PaymentTurn {
 export interface PaymentTurns {
   /** Keys whose requests this process works on, so that a second request with one is refused also before the first has claimed it. */
   readonly keysInUse: Set<string>;
-  /** Whether a payment with the card is under way or waits. */
+  /** Whether a payment with the card is in flight or waits. */
   isBusy(scope: Scope, paymentMethodId: string): boolean;
   /** Joins the line of a card, if it is known. Throws `NotItsTurn` when the line is full, or too long to be answered in time. */
   enter(

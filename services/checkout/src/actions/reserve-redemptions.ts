@@ -32,7 +32,7 @@ export async function reserveRedemptions(
       couponIds: [...new Set(counted.map((discount) => discount.couponId))],
       promoCodeIds: [...new Set(counted.flatMap(({ promoCodeId }) => (promoCodeId === null ? [] : [promoCodeId])))],
       atMs: BigInt(at.getTime()),
-      // One that another session has used up since the cart was resolved is told of like one that was used up before.
+      // One that another session has used up since the cart was resolved is reported like one that was used up before.
       bodyPath: ['body', 'checkout_session'],
       ...(session.customerId === null ? {} : { customerId: session.customerId }),
     },

@@ -50,7 +50,7 @@ export interface ReservedRefund {
 }
 
 /**
- * Keeps "refunded <= captured" where captured is kept: allocates the refund over lines and cards and takes it out of the rest, in one
+ * Enforces "refunded <= captured" where captured is stored: allocates the refund over lines and cards and deducts it from the remaining balance, in one
  * transaction, once per refund id (asking again answers what was reserved). A preview allocates and reserves nothing. Throws `conflict` for an
  * id that was closed or given back, the refusals of `allocateRefund`, `checkout_session_not_found`, `payment_intent_not_found`, `payment_intent_not_succeeded`,
  * `payment_method_allocation_not_enabled`, and `lock_timeout` while a charge of the subject is unsettled.

@@ -195,7 +195,7 @@ async function unknown(charging: Charging, scope: Scope, attempt: ChargeAttempt)
   return { kind: 'unknown' };
 }
 
-// What was not asked, or turned away, is no check: the next one must not come an hour after the processor is back.
+// A call that was not made, or was rate limited, does not count as a check: the next check must not come an hour after the processor is back.
 async function postpone(
   charging: Charging,
   scope: Scope,

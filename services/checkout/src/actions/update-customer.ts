@@ -20,7 +20,7 @@ export interface CustomerChange {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** Changes a customer; an update that changes nothing is no event. */
+/** Changes a customer; an update without changes causes no event. */
 export async function updateCustomer(
   { database, clock }: Pick<Resources, 'database' | 'clock'>,
   scope: Scope,

@@ -101,7 +101,7 @@ export type ProcessorVerdict =
   | { readonly kind: 'failed'; readonly code: string };
 
 /**
- * How long after its n-th fruitless check an attempt is looked at again: 1 s, 5 s, 30 s, each minute for a quarter of an hour, then each five
+ * How long after its n-th inconclusive check an attempt is checked again: 1 s, 5 s, 30 s, each minute for a quarter of an hour, then each five
  * minutes. So what an outage has left is found out within a minute of its end; a longer one the checks themselves show to be one (the breaker
  * opens at the twelfth failure), and then none is counted.
  */

@@ -152,7 +152,7 @@ export function newSession(
 const body = ['body', 'checkout_session'] as const;
 const MINUTE = 60_000;
 
-// Sessions expire after 24 h unless told otherwise, 30 min to 7 days (decisions 5). A minute either way is let pass: the partner's clock is
+// Sessions expire after 24 h unless told otherwise, 30 min to 7 days (decisions 5). A minute either way is accepted: the partner's clock is
 // not ours, and its request takes a while to arrive.
 function expiryOf(asked: Date | null, at: Date): Date {
   if (asked === null) return new Date(at.getTime() + 24 * 60 * MINUTE);
@@ -174,7 +174,7 @@ function refuseAmountsWithoutLines(cart: ResolvedCart): void {
   }
 }
 
-// A card could never pay it, and each attempt would be told as a decline.
+// No card could pay it, and each attempt would look like a decline.
 function refuseTooLarge(totalCents: Cents): void {
   if (totalCents <= maximumChargeCents) return;
   const msg = `The total is ${totalCents} and must be at most ${maximumChargeCents}`;

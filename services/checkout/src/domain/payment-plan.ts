@@ -40,7 +40,7 @@ export type PlannedPayment =
 
 /**
  * Divides a session between the cards given on the page (decisions 6, "Remainders"): an eligible part under 50 cents goes wholly on the other
- * card, a rest under 50 cents puts the whole session on the other card, and nothing ineligible ever goes on a health card. Throws
+ * card, a remainder under 50 cents puts the whole session on the other card, and no ineligible item is ever charged to a health card. Throws
  * `checkout_amount_too_low` for a total that no card can be charged.
  */
 export function planPayment(
@@ -126,7 +126,7 @@ export function needsProcessor(step: PlanStep): boolean {
 /**
  * What to do next for a session on two cards: authorize the health card, charge the other one, capture the hold; if the second fails, let the
  * first go (decisions 6, "Split order on two cards"); if the hold is gone when the second has paid, give that back. An attempt that was begun
- * and not sent is gone on with until the time to confirm is over. It depends on nothing but the stored rows, so that whoever comes after a crash goes on.
+ * and not sent is resumed until the time to confirm is over. It depends only on the stored rows, so that any process can continue after a crash.
  */
 export function nextStep(plan: PlanProgress): PlanStep {
   // Not voided by Eligo: the hold expired, or was canceled at the processor.

@@ -136,7 +136,7 @@ export interface SessionDetails {
     readonly termsOfServiceCheckboxRequired?: boolean;
   };
   readonly subscriptionData?: SubscriptionData;
-  /** Whether a tax was given, so that a tax of 0 is told from none. */
+  /** Whether a tax was given, to distinguish a tax of 0 from none. */
   readonly taxGiven?: boolean;
   readonly requestThreeDSecure?: string;
   readonly sellingPlans?: readonly SellingPlan[];

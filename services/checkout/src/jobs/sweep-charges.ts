@@ -36,7 +36,7 @@ export function sweepDueCharges(charging: Charging): Job {
 /**
  * Resumes work that no process is working on: attempts with an unknown outcome, holds to capture or void, unfinished plans.
  * It never sends an attempt that a confirm claimed but did not send: it abandons it. A sent attempt is confirmed again only while its time to confirm lasts, and
- * canceled after that. A page's plan goes on as its shopper said, within the same time. Answers whether there may be more, as after an outage: it took all that it may of a kind, and what it did did not fail all through.
+ * canceled after that. A page's plan continues as its shopper chose, within the same time. Answers whether there may be more, as after an outage: it took all that it may of a kind, and what it did did not fail all through.
  */
 export async function sweepCharges(charging: Charging, signal?: AbortSignal): Promise<boolean> {
   const work = await dueChargeWork(charging.database, mostPerKind);

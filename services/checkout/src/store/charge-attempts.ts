@@ -338,7 +338,7 @@ const postpone = scoped(
    where account_id = $1 and test_mode = $2 and id = $3 and epoch = $4 and status in ('created', 'sending', 'unknown')`,
 );
 
-/** The processor was not even asked: gives the lease back, and counts no check, so that the next one does not come later and later. */
+/** The processor was not called: releases the lease without counting a check, so that the backoff does not grow. */
 export async function postponeAttempt(
   tx: Tx,
   scope: Scope,

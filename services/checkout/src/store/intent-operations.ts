@@ -55,7 +55,7 @@ const insert = scoped<OperationRow>(
    returning ${columns}`,
 );
 
-/** Decides what becomes of a hold, under a lease, or with `leaseMs` 0 for the sweep; undefined when that was decided before, or there is no hold. */
+/** Decides to capture or void a hold, under a lease, or with `leaseMs` 0 for the sweep; undefined if it was decided before, or there is no hold. */
 export async function insertOperation(
   tx: Tx,
   scope: Scope,

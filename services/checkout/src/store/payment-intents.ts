@@ -272,7 +272,7 @@ const addRefunded = scoped<IntentRow>(
    where i.account_id = $1 and i.test_mode = $2 and i.id = $3 returning ${intentColumns}`,
 );
 
-/** Adds to what was refunded of an intent and its charge; a negative amount gives a failed refund back to the rest. */
+/** Adds to what was refunded of an intent and its charge; a negative amount restores the remaining balance after a failed refund. */
 export async function moveRefunded(tx: Tx, scope: Scope, intentId: string, amount: Cents): Promise<PaymentIntent> {
   return required(await tx.row(addRefunded, scope, [intentId, amount]), intentId);
 }

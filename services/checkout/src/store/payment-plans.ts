@@ -187,7 +187,7 @@ const postpone = scoped(
      and p.state in ('running', 'releasing')`,
 );
 
-/** Gives the lease back; the sweeper looks again later and later, until something of the plan is settled. */
+/** Releases the lease; the sweeper checks again with increasing backoff, until something of the plan settles. */
 export async function postponePlan(
   tx: Tx,
   scope: Scope,

@@ -178,7 +178,7 @@ const releaseEntry = scoped(
    values ($1, $2, $3, 'refunds_payable', 'customer_receipts', $4, 'refund_released', $5, $6, $7)`,
 );
 
-/** Gives cards' parts (all, when none are named) back to the rest, once each, with their ledger pairs; answers those that it gave back. */
+/** Restores the remaining balance of cards (all, if none are named), once each, with their ledger pairs; returns those that it restored. */
 export async function releaseReservation(
   tx: Tx,
   scope: Scope,

@@ -60,7 +60,7 @@ export async function applyMove(
   return saveMoved(tx, scope, refund, moved, at);
 }
 
-/** Ends a part that checkout has been told of: the money is not given back, and the rest has grown again. */
+/** Ends an item that checkout has released: the money is not refunded, and the remaining balance is restored. */
 export async function endFailedItem(
   tx: Tx,
   scope: Scope,

@@ -42,7 +42,7 @@ export async function carryOutRequest(
       if (!(await refuse(refunds, scope, requested, reservation.failure))) throw keyInUse();
       throw reservation.failure;
     case 'not_now':
-      // A partner is told to ask again, and must find nothing begun when it does. What was claimed again may have been reserved the last time, and
+      // The partner is asked to retry, and the retry must start over. What was claimed again may have been reserved the last time, and
       // what another service decided can wait: these are asked for under the same id until checkout has said.
       if (requested.operationId !== null || isClaimedAgain) await postpone(refunds, scope, requested, key);
       else if (!(await forget(refunds, scope, requested, reservation.failure, key))) throw keyInUse();

@@ -6,7 +6,7 @@ import { endFailedItem } from './apply-facts.ts';
 import type { Refunds } from './context.ts';
 
 /**
- * Gives a card's part that failed back to what remains: tells checkout, which does it once however often it is told, and then ends the part
+ * Restores the remaining balance after one card's refund failed: calls checkout, which does so once however often it is called, and then ends the item
  * with the movements and the event.
  */
 export async function releaseItem(

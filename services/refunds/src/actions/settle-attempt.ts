@@ -155,7 +155,7 @@ async function settle(
   );
 }
 
-// Has checkout told, once this is committed, if this card's part is to be released.
+// Schedules the call to checkout, once this is committed, if this card's item is to be released.
 function wakeReleasing(refunds: Refunds, tx: Tx, scope: Scope, refund: Refund, paymentIntentId: string): void {
   const item = refund.items.find((part) => part.paymentIntentId === paymentIntentId);
   if (item?.status !== 'releasing') return;

@@ -21,14 +21,14 @@ export const pauseAfterFailedLookMs = 5 * minute;
 
 /**
  * Pauses before looking again at what the processor has: a pending refund moves by itself within seconds; one that went through may be returned
- * by the card's bank for some weeks, and is looked at from a minute on. Undefined when it is settled for good.
+ * by the card's bank for some weeks, and is checked from a minute on. Undefined when it is settled for good.
  */
 export function pauseWhileAcceptedMs(checks: number, isSettled: boolean): number | undefined {
   const pause = pausesWhileAcceptedMs[isSettled ? checks + 1 : checks];
   return pause === undefined && !isSettled ? day : pause;
 }
 
-/** Processors keep an idempotency key for 24 hours at least; an hour less leaves room for clocks and for a call under way. */
+/** Processors keep an idempotency key for 24 hours at least; an hour less leaves room for clocks and for a call in flight. */
 export const keyRetentionMs = 23 * 3_600_000;
 
 const pausesWhileAcceptedMs = [5_000, minute, 10 * minute, hour, 6 * hour, day, 3 * day, 7 * day, 14 * day, 30 * day];

@@ -24,7 +24,7 @@ export const refundStates = stateTable<RefundStatus>({
   canceled: [],
 });
 
-/** What a card's part of a refund stands at; `releasing` while checkout is yet to be told that it failed. */
+/** The state of one card's part of a refund; `releasing` until checkout has released it. */
 export type ItemStatus = 'pending' | 'requires_action' | 'succeeded' | 'releasing' | 'failed' | 'canceled';
 
 export const itemStates = stateTable<ItemStatus>({

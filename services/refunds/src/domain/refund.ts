@@ -78,7 +78,7 @@ export interface RefundAttempt {
   readonly now: Date;
 }
 
-/** What a refund gives back as things stand: all of it, or what did not fail when part of it did and the rest went through. */
+/** The amount that a refund returns: all of it, or the amount of the cards that did not fail. */
 export function amountReturned(refund: Pick<Refund, 'status' | 'amountCents' | 'failedCents'>): number {
   return refund.status === 'failed' || refund.status === 'canceled'
     ? refund.amountCents

@@ -6,7 +6,7 @@ export interface RefundWorkerOptions {
   readonly database: Database;
   readonly carryOut: (work: DueWork) => Promise<void>;
   readonly onError: (error: unknown, work: DueWork) => void;
-  /** Steps under way at once (16): each waits for the processor or for checkout most of its time. */
+  /** Steps in flight at once (16): each waits for the processor or for checkout most of its time. */
   readonly atOnce?: number;
 }
 
@@ -21,7 +21,7 @@ export class RefundWorker {
     this.#options = options;
   }
 
-  /** Drives this on; what is under way already is left alone. */
+  /** Starts this work, unless it is already in flight. */
   wake(work: readonly DueWork[]): void {
     if (this.#stopped) return;
     for (const one of work) this.#waiting.set(keyOf(one), one);
@@ -29,7 +29,7 @@ export class RefundWorker {
   }
 
   /**
-   * Finds what is due and carries it out, page by page and each row once, until there is no more, this was enough for one sweep, or it is told to
+   * Finds due work and carries it out, page by page and each row once, until there is no more, this was enough for one sweep, or it is asked to
    * stop. A page is begun when the one before is done, so that nothing piles up here; between two sweeps there is the job's pause.
    */
   async sweep(signal?: AbortSignal): Promise<void> {
@@ -47,12 +47,12 @@ export class RefundWorker {
     }
   }
 
-  /** Resolves when nothing is under way or waiting. */
+  /** Resolves when nothing is in flight or waiting. */
   async idle(): Promise<void> {
     while (this.#running.size > 0) await Promise.race(this.#running.values());
   }
 
-  /** Starts nothing more and waits for what is under way; what waits is found by another sweep. */
+  /** Starts no new work and waits for work in flight; another sweep finds waiting work. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#waiting.clear();

@@ -5,7 +5,7 @@ import type { RefundItem, RefundReference } from '../domain/refund.ts';
 import type { ItemStatus } from '../domain/refund-states.ts';
 import { sweepRefundsJob } from './due-work.ts';
 
-/** A card's part that checkout is yet to be told has failed. */
+/** A card's failed part that checkout has yet to release. */
 export interface ReleasingItem {
   readonly refundId: string;
   readonly paymentIntentId: string;

@@ -61,7 +61,7 @@ interface Plan {
   readonly waiting: string[];
 }
 
-// Deliveries of an endpoint are handed over in the order of their events, as many as there is room for; the rest waits.
+// Deliveries of an endpoint are handed over in the order of their events, as many as there is room for; the others wait.
 function plan(
   subscribers: readonly Subscriber[],
   events: readonly StoredEvent[],

@@ -63,7 +63,7 @@ async function reseal(
     if (!keyring.isStale(secret.sealed)) return 'current';
     sealedAnew = box.seal(secret.scope, box.open(secret.scope, secret.sealed));
   } catch {
-    // Its text would say nothing more, and is no business of a log's.
+    // Its text adds nothing and does not belong in a log.
     return 'unopened';
   }
   const replaced = await withTx(database, secret.scope, (tx) => replaceSealed(tx, secret, sealedAnew));

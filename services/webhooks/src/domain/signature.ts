@@ -18,7 +18,7 @@ export function signingKey(secret: string): KeyObject {
 
 /**
  * The value of `webhook-signature` (Standard Webhooks 1.0.0): one `v1,<base64 HMAC-SHA256 of id.timestamp.body>` per key, in the order of the
- * keys. The oldest live key stands first: receivers that read only the first signature go on working while a roll is under way (decisions 8).
+ * keys. The oldest live key stands first: receivers that read only the first signature keep working during a roll (decisions 8).
  */
 export function signatureHeader(
   keys: readonly KeyObject[],

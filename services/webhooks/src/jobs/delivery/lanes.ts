@@ -21,13 +21,13 @@ export interface Lane {
 
 /** Bounds of what one process holds at once. */
 export interface LaneLimits {
-  /** Requests under way to one endpoint: a slow one takes no more than this from the others. */
+  /** Requests in flight to one endpoint: a slow one takes no more than this from the others. */
   readonly perEndpointUnderWay: number;
-  /** Requests under way over all endpoints. An account begins another only while it has fewer than are free: half of all alone, a third each of two. */
+  /** Requests in flight over all endpoints. An account begins another only while it has fewer than are free: half of all alone, a third each of two. */
   readonly underWay: number;
   /** Deliveries of one endpoint in hand. */
   readonly perEndpoint: number;
-  /** Deliveries over all endpoints in hand, shared between accounts as what is under way is. */
+  /** Deliveries held over all endpoints, shared between accounts like requests in flight. */
   readonly total: number;
   /** Deliveries that are asked for at once: the first are on their way while the next are read. */
   readonly atOnce: number;
@@ -151,7 +151,7 @@ export class Lanes {
     }
   }
 
-  /** The next delivery to be sent, which is then under way: accounts take turns, and their lanes. Undefined when none may be sent now. */
+  /** The next delivery to be sent, which is then in flight: accounts take turns, and their lanes. Undefined when none may be sent now. */
   next(): { lane: Lane; delivery: DeliveryInHand } | undefined {
     for (const share of this.#ready) {
       if (share.underWay >= this.limits.underWay - this.#underWay) continue;
@@ -171,7 +171,7 @@ export class Lanes {
     return undefined;
   }
 
-  /** Marks that a delivery of the lane is no longer under way. */
+  /** Marks that a delivery of the lane is no longer in flight. */
   ended(lane: Lane): void {
     const share = this.#shareOf(lane.scope);
     lane.underWay -= 1;

@@ -116,7 +116,7 @@ export class DeliveryWorker implements Sender {
     }
   }
 
-  /** Claims nothing more, leaves what waits to others, and waits for what is under way. */
+  /** Claims no more deliveries, leaves waiting ones to other processes, and waits for those in flight. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#renewal);
@@ -351,7 +351,7 @@ function oldestOf(deliveryIds: ReadonlySet<string>, atMost: string): string {
   return oldest;
 }
 
-// In hand is many times what is under way, so that sending goes on while results are being written.
+// The worker holds many times what is in flight, so that sending continues while results are written.
 const defaultLimits: LaneLimits = {
   perEndpointUnderWay: 16,
   underWay: 512,
