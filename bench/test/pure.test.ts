@@ -34,7 +34,7 @@ describe('comparing', () => {
 });
 
 describe('options', () => {
-  it('measures everything in both topologies unless told otherwise', () => {
+  it('measures everything in both topologies by default', () => {
     const options = readOptions([]);
     expect(options.topologies).toEqual(['all-in-one', 'split']);
     expect(options.sizes).toMatchObject({ rounds: 5, connections: 16, prices: [10_000, 100_000, 1_000_000] });

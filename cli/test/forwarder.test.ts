@@ -48,7 +48,7 @@ it('passes a webhook on byte for byte with its signature, and the target’s ans
   expect(forwarded).toEqual([{ id: 'fevt_1', type: 'invoice.paid', status: 418 }]);
 });
 
-it('answers 502 while nobody listens at the target, so that the event is sent again', async () => {
+it('answers 502 while the target is down, so that the event is sent again', async () => {
   target.close();
   target.closeAllConnections();
   const answer = await fetch(forwarder.url, { method: 'POST', headers, body });

@@ -69,7 +69,7 @@ async function makeDead(id: string): Promise<void> {
 }
 
 describe('dead letters', () => {
-  it('are listed over all services, shown without their contents, and dealt with once', async () => {
+  it('are listed over all services, shown without their payload, and handled once', async () => {
     const one = await someEvent();
     await makeDead(one.id);
     const { answer } = await json('dead-letters', 'list');
@@ -123,7 +123,7 @@ describe('events', () => {
     expect(consumptions().every(({ types }) => types.length > 0)).toBe(true);
   });
 
-  it('that a consumer misses are found, published again once they are old enough, and dealt with once', async () => {
+  it('that a consumer is missing are found, republished once they are old enough, and handled once', async () => {
     const one = await someEvent();
     expect(await json('events', 'missing')).toEqual({ code: 0, answer: { missing: [] } });
     await makeDead(one.id);
@@ -155,7 +155,7 @@ describe('events', () => {
 });
 
 describe('sealed secrets', () => {
-  it('are sealed anew under the first key, sign as before, and a second time there is nothing to do', async () => {
+  it('are resealed under the first key, sign as before, and need no second run', async () => {
     const made: string[] = [];
     for (const path of ['a', 'b', 'c']) {
       const { webhook } = (await constellation.api().ok('POST', '/v1/webhooks', {

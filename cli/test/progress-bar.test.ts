@@ -19,7 +19,7 @@ it('is one line on a terminal, redrawn, and ended when all is done', () => {
   expect(written[1]).toContain(`[${'#'.repeat(15)}${'.'.repeat(15)}]  50 %  5 rows`);
 });
 
-it('is a line at each tenth elsewhere, however often it is told', () => {
+it('is a line at each tenth elsewhere, however often it is updated', () => {
   const { said, written } = drawn(
     false,
     Array.from({ length: 1_001 }, (_, index) => index / 1_000),

@@ -166,7 +166,7 @@ export function describeConfirmTable(topology: Topology): void {
       });
     });
 
-    it('503 idempotency_key_in_use and lock_timeout while a charge is under way [STATE-2, ERR-9]', async () => {
+    it('503 idempotency_key_in_use and lock_timeout while a charge is in flight [STATE-2, ERR-9]', async () => {
       const [id, another] = [
         await idOf(newSession(api, shop, { customer })),
         await idOf(newSession(api, shop, { customer })),

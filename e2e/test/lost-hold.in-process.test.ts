@@ -16,7 +16,7 @@ describe('a hold that is gone when the other card has paid', () => {
   const sessionOf = async ({ sessionId }: Cart) =>
     record(await stage.api.ok('GET', `/v1/checkout/sessions/${sessionId}`), 'checkout_session');
 
-  it('cancels the session, gives the other card its money back, and tells both', async () => {
+  it('cancels the session, refunds the other card, and publishes both events', async () => {
     const cart = await newCart(stage);
     const rest = cart.totalCents - cart.eligibleCents;
     await payUntilTheCapture(stage, cart);

@@ -50,7 +50,7 @@ describe('the format of keys', () => {
 });
 
 describe('accounts', () => {
-  test('an account is made, and nobody is told of what nobody acts on [D14.46]', async () => {
+  test('creating an account publishes no event [D14.46]', async () => {
     const account = await createAccount(database, { name: ' A shop ', features: ['food_eligibility'] });
     expect(account).toMatchObject({ name: 'A shop', features: ['food_eligibility'], organization_id: null });
     expect(await databases.admin('select type from gateway.outbox')).toEqual([]);

@@ -106,7 +106,7 @@ describe('a confirm', () => {
     expect((await confirm()).body.checkout_session).toMatchObject({ payment_intent: null });
   });
 
-  test('shows what was stored with the answer, and asks nobody else', async () => {
+  test('shows what was stored with the response, and calls no other service', async () => {
     const { checkout_session: session, payment_intent, customer, payment_method } = stack.peers.samples;
     stack.peers.answer('confirmSession', () => ({
       session,
@@ -291,7 +291,7 @@ test('the answer of a completed subscription session waits until billing has the
   expect((await stack.api.post(url, { checkout_session: { payment_method: 'hsa' } })).status).toBe(200);
 });
 
-test('a gateway that stops is not ready, and answers the requests under way before it does', async () => {
+test('a gateway that stops is not ready, and answers the requests in flight before it does', async () => {
   const gateway = await stack.another();
   const { promise: held, resolve: release } = Promise.withResolvers<void>();
   const { price } = stack.peers.samples;

@@ -37,7 +37,7 @@ test('guesses that come all at once are looked up no more often than one after t
   expect(lookedUp()).toBe(4);
 });
 
-test('keys that are found count for nothing, nor do those that nobody could look up', async () => {
+test('neither valid keys nor keys whose lookup failed count as failed authentications', async () => {
   const key = { keyId: 'fakey_1' } as ActiveKey;
   const found = authenticator(() => key);
   for (let i = 0; i < 20; i += 1) expect(await found.ask(newKey(true))).toBe(key);

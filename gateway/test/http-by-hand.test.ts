@@ -61,7 +61,7 @@ describe('HTTP by hand', () => {
     expect(await exchange(`${head}Content-Length: ${limits.bodyBytes + 1}\r\n\r\n`)).toContain('HTTP/1.1 413 ');
   });
 
-  test('who goes on sending a body that is too large reads why it was refused, and is not reset', async () => {
+  test('a client that keeps sending a body that is too large reads the error, and is not reset', async () => {
     const { hostname, port } = new URL(stack.url);
     const socket = connect(Number(port), hostname);
     const length = 2 * limits.bodyBytes;

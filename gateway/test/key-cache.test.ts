@@ -98,7 +98,7 @@ describe('a change', () => {
     expect(get(apiKey)).toBeUndefined();
   });
 
-  test('makes those who come after it ask anew, also while an earlier question is under way', async () => {
+  test('makes later requests look the key up again, also while an earlier lookup is in flight', async () => {
     const { apiKey, keyId } = await newKey();
     const before = find(apiKey);
     cache.forget(keyId);

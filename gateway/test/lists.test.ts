@@ -125,7 +125,7 @@ describe('a list of sessions', () => {
     expect(answer.body.detail).toMatchObject([{ loc: ['query', 'starting_after'] }]);
   });
 
-  test('that breaks off in the middle breaks the connection, so that nobody takes it for whole', async () => {
+  test('that breaks off in the middle breaks the connection, so that no client takes it for complete', async () => {
     const some = sessions(500);
     stack.peers.answer('listSessions', () =>
       (function* () {

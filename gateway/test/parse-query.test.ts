@@ -48,7 +48,7 @@ describe('lookup_keys', () => {
   });
 });
 
-test('a value of a query that is no such value is told by a type and words of its own', () => {
+test('an invalid value in a query is reported with its own type and message', () => {
   expect(refused('active=perhaps&limit=1&limit=2')).toEqual([
     { loc: ['query', 'limit'], msg: 'Must be a single value', type: 'invalid_type' },
     { loc: ['query', 'active'], msg: 'Must be true or false', type: 'invalid_value' },

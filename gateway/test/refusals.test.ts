@@ -187,7 +187,7 @@ describe('the order of refusals', () => {
     expect((await stack.api.post(confirm, { checkout_session: {} }, key)).status).toBe(404);
   });
 
-  test('a confirm does so too when its path is no identifier, and leaves that to the service [D14.59]', async () => {
+  test('a confirm does so too when its path is not an identifier, and leaves that to the service [D14.59]', async () => {
     const confirm = '/v1/checkout/sessions/fcs_1/confirm';
     expect((await stack.api.post(confirm, { checkout_session: {} })).body).toMatchObject({
       code: 'idempotency_key_required',
@@ -209,7 +209,7 @@ describe('the order of refusals', () => {
     expect((await stack.api.get('/v1/prices?lookup_keys[]=__proto__')).status).toBe(200);
   });
 
-  test('what is wrong with body and query is told in one list [ERR-2]', async () => {
+  test('the errors of body and query are returned in one list [ERR-2]', async () => {
     const answer = await stack.api.post('/v1/shipping_rates', { shipping_rate: { amount: -1 } });
     expect(answer.body.detail).toEqual([
       { loc: ['body', 'shipping_rate', 'display_name'], msg: 'Field required', type: 'missing' },
@@ -273,7 +273,7 @@ describe('what the peers say', () => {
     expect((await stack.api.get(path())).headers.get('retry-after')).toBe('1');
   });
 
-  test('who would gain nothing by coming again is not told when to', async () => {
+  test('sends Retry-After only when a retry can succeed', async () => {
     stack.peers.answer('getPrice', () => {
       throw new Failure('processor_not_configured');
     });

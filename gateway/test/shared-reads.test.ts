@@ -63,7 +63,7 @@ describe('reads by id in one turn', () => {
     expect(asked).toEqual(['many facct_ours a b', 'one facct_ours req_2 b']);
   });
 
-  it('fail together when the batch cannot be asked, and the next are asked anew', async () => {
+  it('fail together when the batch call fails, and the next reads make a new call', async () => {
     trouble = new Failure('service_unavailable');
     const failed = await Promise.allSettled([read('a', ours), read('b', ours)]);
     expect(failed.map((one) => one.status === 'rejected' && one.reason)).toEqual([trouble, trouble]);

@@ -76,7 +76,7 @@ describe('cards', () => {
     }
   });
 
-  test('a number that is no test card is declined, an old date too, and no number is stored', async () => {
+  test('a number that is not a test card is declined, an old date too, and no number is stored', async () => {
     const { url } = await newSandbox();
     const stripe = sender(url);
     const create = (number: string, year: string) =>

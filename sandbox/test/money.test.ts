@@ -23,7 +23,7 @@ async function balance(stripe: Sender): Promise<number> {
 }
 
 describe('captures', () => {
-  test('several captures take no more than was held, and the last releases the rest', async () => {
+  test('several captures take no more than was held, and the last releases the remainder', async () => {
     const stripe = sender((await newSandbox()).url);
     const id = await held(stripe);
     const capture = (form: Record<string, string>) => stripe.post(`/v1/payment_intents/${id}/capture`, form);
@@ -111,7 +111,7 @@ describe('refunds', () => {
     expect((await stripe.post('/v1/refunds', { payment_intent: id })).status).toBe(400);
   });
 
-  test('a refund that fails gives its amount back to the charge and to the balance', async () => {
+  test('a failed refund restores its amount to the charge and the balance', async () => {
     const stripe = sender((await newSandbox()).url);
     const id = await charged(stripe);
     const { json: refund } = await stripe.post('/v1/refunds', { payment_intent: id, amount: '400' });

@@ -114,14 +114,14 @@ it('refuses a second start in the same home, in words', async () => {
   port = used;
 });
 
-it('stops everything when npm is told to stop, though npm passes no signal on', async () => {
+it('stops everything when npm is stopped, although npm forwards no signal', async () => {
   const [first] = npms;
   const file = readStackFile(home);
   first?.kill('SIGTERM');
   await waitUntil(() => file?.processes.every(isGone), { withinMs: 60_000, what: 'the end of every process' });
 });
 
-it('goes on with keys and data after everything was killed, and stops what that left', async () => {
+it('continues with keys and data after everything was killed, and stops leftover processes', async () => {
   const run = npmStart();
   const before = await ready(run);
   const stack = before.processes.find(({ name }) => name === 'gateway')?.pid ?? 0;
@@ -142,7 +142,7 @@ it('goes on with keys and data after everything was killed, and stops what that 
   expect(readFileSync(join(home.logs, 'eligo.log'), 'utf8')).not.toContain(after.test_api_key);
 });
 
-it('ends when NATS has shut its components out for good, so that whoever supervises it starts it anew', async () => {
+it('exits when NATS has shut its components out for good, so that a supervisor restarts it', async () => {
   const run = npmStart();
   const file = await ready(run);
   const configuration = join(home.nats, 'nats.conf');

@@ -69,7 +69,7 @@ export const bugs: readonly Bug[] = [
       },
     ],
     file: 'failpoints.all-in-one',
-    test: 'a confirm converges when nobody dies: drop_after',
+    test: 'a confirm converges without a crash: drop_after',
     caughtBy: /answered 402|charge_not_recorded/,
   },
   {
@@ -92,7 +92,7 @@ export const bugs: readonly Bug[] = [
       },
     ],
     file: 'failpoints.all-in-one',
-    test: 'another key waits while nobody knows',
+    test: 'another key waits while the outcome of the first is unknown',
     caughtBy: /expected 400, was answered 200|charged_twice/,
   },
   {

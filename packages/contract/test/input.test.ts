@@ -262,7 +262,7 @@ describe('violations', () => {
     expect(told.map(({ loc, msg: words }) => [loc.at(-1), words])).toEqual([[name, msg]]);
   });
 
-  test('thousands of faults are told by the first fifty, in the time that these take', () => {
+  test('thousands of faults are reported by the first fifty, in the time that these take', () => {
     const sent = Object.fromEntries(Array.from({ length: limits.jsonKeys }, (_, at) => [`k${at}`, at]));
     const { error } = metadata.safeParse(sent);
     const startedAt = performance.now();

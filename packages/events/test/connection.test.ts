@@ -22,7 +22,7 @@ test('a component that waits for NATS at its start says so, and connects when it
   }
 });
 
-test('one server of a cluster that is away keeps nobody from the others', async () => {
+test('a server of a cluster that is down does not block the others', async () => {
   const server = await natsProcess();
   const logger: EventLogger = { info: () => undefined, warn: () => undefined, error: () => undefined };
   try {

@@ -80,7 +80,7 @@ test('takes the types that it asks for and no others', async () => {
   expect(none).toEqual([]);
 });
 
-test('events of one aggregate are dealt with one after the other, in order', async () => {
+test('events of one aggregate are handled one after the other, in order', async () => {
   const seen: bigint[] = [];
   let running = 0;
   await on.consumer({
@@ -122,7 +122,7 @@ async function heldBack(handle: ConsumeOptions['handle'], more: number) {
 
 const currentTransaction = unscoped<{ id: string }>('test.transaction', 'select pg_current_xact_id()::text as id');
 
-test('what has come meanwhile is dealt with in one transaction', async () => {
+test('events that arrive meanwhile are handled in one transaction', async () => {
   const { transactions, goOn } = await heldBack(async (tx, event) => {
     await tx.execute(noteEffect, null, [event.eventId]);
   }, 20);
@@ -133,7 +133,7 @@ test('what has come meanwhile is dealt with in one transaction', async () => {
   expect(transactions.size).toBeLessThanOrEqual(3);
 });
 
-test('one event at fault does not take those with it that are dealt with beside it', async () => {
+test('a failing event does not fail the events of its batch', async () => {
   const poison = { id: '' };
   const { consumer, rest, goOn } = await heldBack(async (tx, event) => {
     await tx.execute(noteEffect, null, [event.eventId]);
@@ -149,7 +149,7 @@ test('one event at fault does not take those with it that are dealt with beside 
   expect(await on.effects()).toEqual({ events: 21, effects: 21 });
 });
 
-test('after twenty deliveries an event is put aside, the others go on, and it can be given again', async () => {
+test('after twenty deliveries an event becomes a dead letter, the others continue, and it can be redelivered', async () => {
   const [poison] = await appendSome(on.alpha, 1);
   const consumer = await on.consumer({
     ...soon,
@@ -178,7 +178,7 @@ test('after twenty deliveries an event is put aside, the others go on, and it ca
   expect(await redrive(on.beta, 'effects', poison ?? '', async () => undefined)).toBe(false);
 });
 
-test('an event is not put aside because the database is away', async () => {
+test('an event does not become a dead letter because the database is down', async () => {
   const consumer = await on.consumer({ ...soon, maxDeliveries: 2 });
   await on.database.admin(`revoke connect on database ${await databaseName()} from eligo_beta`);
   await on.database.admin(
@@ -229,7 +229,7 @@ test('stopping in the moment in which it begins to take waits for nothing', asyn
   await stopped;
 });
 
-test('stopping waits for what is under way', async () => {
+test('stopping waits for events in flight', async () => {
   let begun = 0;
   let done = 0;
   const consumer = await on.consumer({

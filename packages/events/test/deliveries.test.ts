@@ -25,7 +25,7 @@ function delivery(): JsMsg {
   return { ...message, info: { deliveryCount: 1 }, ack: closed, nak: closed, term: closed } as unknown as JsMsg;
 }
 
-test('an event whose acknowledgement cannot be sent was dealt with, and what waits behind it is', async () => {
+test('an event whose acknowledgement cannot be sent counts as handled, and the next events are handled', async () => {
   const logger = recordingLogger();
   const options = { database: database.open('beta'), service: 'beta', consumer: 'closing', logger };
   const deliveries = new Deliveries({ ...options, handle: async () => undefined } as unknown as ConsumeOptions);
@@ -35,7 +35,7 @@ test('an event whose acknowledgement cannot be sent was dealt with, and what wai
   await deliveries.take(delivery(), new Set(['price.created']));
 });
 
-test('an event that failed and cannot be given back fails alone', async () => {
+test('an event that failed and cannot be returned to the server fails alone', async () => {
   const logger = recordingLogger();
   const options = { database: database.open('beta'), service: 'beta', consumer: 'closing', logger };
   const handle = async () => Promise.reject(new Error('no'));

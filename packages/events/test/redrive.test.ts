@@ -49,7 +49,7 @@ async function makeDeadLetters(count: number): Promise<string[]> {
   return ids;
 }
 
-test('a dead letter that is asked for is dealt with once by the running consumers, however many there are', async () => {
+test('a redriven dead letter is handled once by the running consumers, however many there are', async () => {
   const state = { mended: false };
   await brokenConsumer(state);
   await brokenConsumer(state);
@@ -78,7 +78,7 @@ test('one that fails again stays, with what it failed of, and is not tried again
   expect(JSON.stringify(on.logger.lines)).not.toContain('John Doe');
 });
 
-test('one that the consumer has dealt with in the meantime is only removed', async () => {
+test('one that the consumer has handled in the meantime is only removed', async () => {
   const state = { mended: false };
   await brokenConsumer(state);
   const [id] = await makeDeadLetters(1);
@@ -89,7 +89,7 @@ test('one that the consumer has dealt with in the meantime is only removed', asy
   expect(await on.effects()).toEqual({ events: 0, effects: 0 });
 });
 
-test('is dealt with while NATS is away', async () => {
+test('is handled while NATS is down', async () => {
   const state = { mended: false };
   await brokenConsumer(state);
   await makeDeadLetters(1);

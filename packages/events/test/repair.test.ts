@@ -134,7 +134,7 @@ function report(begun: number, waits: readonly number[], repair: { events: numbe
   );
 }
 
-test('a relay that is killed leaves its place in the database, and the next one goes on from there', async () => {
+test('a relay that is killed leaves its position in the database, and the next one continues from there', async () => {
   await publishedLongAgo(1_000);
   await beginRepair(on.alpha, { stream: 'ELIGO_ALPHA', how: 'missing', keptSeq: -1, consumers: 0, created: 'now' });
   const first = await openRepair(on.alpha, 'ELIGO_ALPHA');
@@ -199,7 +199,7 @@ test('a consumer that does not run does not hold up the repair for the others', 
   expect(await on.effects()).toEqual({ events: 2_000, effects: 2_000 });
 });
 
-test('new events are published while the consumers of the stream cannot be listed, and the repair goes on after that', async () => {
+test('new events are published while the consumers of the stream cannot be listed, and the repair continues afterwards', async () => {
   await publishedLongAgo(1_000);
   const connection = await on.connect('alpha');
   const { manager } = connection;

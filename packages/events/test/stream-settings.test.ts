@@ -77,7 +77,7 @@ test('more copies than there are servers are refused in words', async () => {
   await until(() => says('cannot have 3 replicas'));
 });
 
-test('what was found lost is written down for whoever asks later', async () => {
+test('detected losses are recorded for later queries', async () => {
   await on.relay();
   const { manager } = await on.connect('admin');
   await on.consumer();

@@ -32,7 +32,7 @@ const sleep = unscoped('test.sleep', 'select pg_sleep(5)');
 const failWith = (code: string) =>
   unscoped(`test.fail_${code}`, `do $$ begin raise exception 'no' using errcode = '${code}'; end $$`);
 
-test('an event that waits for a lock is never put aside, however often it fails', async () => {
+test('an event that waits for a lock never becomes a dead letter, however often it fails', async () => {
   const beta = on.database.open('beta', { lockTimeoutMs: 20 });
   const consumer = await on.consumer({ ...soon, database: beta });
   const holder = new pg.Client(on.database.adminUrl);
@@ -51,7 +51,7 @@ test('an event that waits for a lock is never put aside, however often it fails'
   expect(consumer.stats()).toMatchObject({ handled: 4, deadLettered: 0 });
 });
 
-test('an event whose statement runs into its timeout is not put aside', async () => {
+test('an event whose statement times out does not become a dead letter', async () => {
   const beta = on.database.open('beta', { statementTimeoutMs: 20 });
   let isSlow = true;
   const consumer = await on.consumer({

@@ -7,7 +7,7 @@ import { freePort, freePorts, isFree } from '../src/free-port.ts';
 
 const only = (port: number) => ({ lowest: port, highest: port });
 
-it('finds different ports on which nobody listens', async () => {
+it('finds distinct free ports', async () => {
   const ports = await freePorts(20);
   expect(new Set(ports).size).toBe(20);
   expect(await Promise.all(ports.map((port) => isFree(port)))).toEqual(ports.map(() => true));
@@ -22,7 +22,7 @@ it('passes over a port on which somebody listens', async () => {
   server.close();
 });
 
-it('finds a reserved port no second time, although nobody listens there yet', async () => {
+it('never finds a reserved port again, although it is still free', async () => {
   const port = await freePort();
   await expect(freePorts(1, '127.0.0.1', only(port))).rejects.toThrow('No 1 free ports');
 });

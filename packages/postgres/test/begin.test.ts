@@ -29,7 +29,7 @@ describe('BEGIN', () => {
     expect(await storedThings(on)).toEqual(['a', 'b']);
   });
 
-  test('that fails says why, though the function was under way already, and nothing is kept', async () => {
+  test('that fails says why, although the function was already running, and keeps nothing', async () => {
     const refused = { lockTimeoutMs: Number.NaN };
     const attempt = withTx(database, scope, (tx) => tx.execute(insert, scope, ['a', 5]), refused);
     await expect(attempt).rejects.toMatchObject({ code: '22023', message: expect.stringContaining('lock_timeout') });

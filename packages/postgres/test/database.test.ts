@@ -175,7 +175,7 @@ describe('the pool', () => {
 });
 
 describe('a session', () => {
-  test('is told of notifications and of its end', async () => {
+  test('reports notifications and its end', async () => {
     const heard: string[] = [];
     const session = await openSession(database, 'listening', (channel, payload) => heard.push(`${channel} ${payload}`));
     await session.query('listen news');

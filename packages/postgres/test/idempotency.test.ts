@@ -101,7 +101,7 @@ describe('a key', () => {
     expect(await claim(use)).toEqual({ outcome: 'in_use' });
   });
 
-  test('is given back early only by who holds it', async () => {
+  test('is released early only by its holder', async () => {
     count += 1;
     const use = useOf({ a: 1 });
     await claim(use, 0);
@@ -112,7 +112,7 @@ describe('a key', () => {
     expect(await claim(use)).toMatchObject({ outcome: 'claimed', epoch: 3 });
   });
 
-  test('is finished by whoever knows only what was begun, and the first answer stays', async () => {
+  test('is finished by a caller that knows only the attempt, and the first answer stays', async () => {
     count += 1;
     const use = useOf({ a: 1 });
     await claim(use);
@@ -125,7 +125,7 @@ describe('a key', () => {
     expect(await claim(use)).toMatchObject({ outcome: 'finished', answer: { status: 402 } });
   });
 
-  test('begins anew when what it had begun is abandoned', async () => {
+  test('starts a new attempt when its attempt is abandoned', async () => {
     count += 1;
     const use = useOf({ a: 1 });
     await claim(use, 0);
@@ -156,7 +156,7 @@ describe('a key', () => {
     expect(await findKey(database, scope, use)).toBeUndefined();
   });
 
-  test('is pruned when it is finished and thirty days old, whoever it belongs to', async () => {
+  test('is deleted when it is finished and thirty days old, in every account', async () => {
     count += 1;
     const old = useOf({ a: 1 });
     await claim(old);
@@ -180,7 +180,7 @@ describe('a key whose attempt was given up', () => {
       [use.key, use.endpoint],
     );
 
-  test('is free at once when its attempt was sent and charged nothing, and whoever held it before cannot end the next lease', async () => {
+  test('is free at once when its attempt was sent and charged nothing, and its previous holder cannot end the next lease', async () => {
     count += 1;
     const use = useOf({ a: 1 });
     await claim(use);

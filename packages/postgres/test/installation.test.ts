@@ -38,7 +38,7 @@ test('two installations with databases and names of their own live on one server
   expect(await userOf(a.services.orders)).toBe(`eligo_${names[0]}_orders`);
 });
 
-test('a second installation of the same name is refused, in a database of its own too, and the first goes on', async () => {
+test('a second installation of the same name is refused, also in its own database, and the first keeps working', async () => {
   const [one, two] = [await database(), await database()];
   const installation = name('a');
   const a = await set(one, installation, first);

@@ -36,7 +36,7 @@ test('a read that gets no answer is 503 in bounded time, and its connection is n
   expect(await database.row(get, scope, ['x'])).toBeUndefined();
 });
 
-test('a COMMIT whose answer is lost is told as not known, though it happened', async () => {
+test('a COMMIT whose answer is lost is reported as unknown, although it happened', async () => {
   const attempt = withTx(database, scope, async (tx) => {
     await tx.execute(insert, scope, ['committed']);
     proxy.silence('answers');
@@ -48,7 +48,7 @@ test('a COMMIT whose answer is lost is told as not known, though it happened', a
   expect(await database.row(get, scope, ['committed'])).toBeDefined();
 });
 
-test('a COMMIT that never arrives is told as not known, and did not happen', async () => {
+test('a COMMIT that never arrives is reported as unknown, and did not happen', async () => {
   const attempt = withTx(database, scope, async (tx) => {
     await tx.execute(insert, scope, ['lost']);
     proxy.silence('everything');

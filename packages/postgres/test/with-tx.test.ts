@@ -133,7 +133,7 @@ describe('withTx', () => {
     expect(await database.row(pid, null)).toBeDefined();
   });
 
-  test('rejects when the backend is killed while COMMIT is under way, and says that the outcome is not known', async () => {
+  test('rejects when the backend is killed during COMMIT, and says that the outcome is unknown', async () => {
     // A deferred trigger holds COMMIT until the test has killed the backend.
     await on.admin(`
       create table alpha.gate (open boolean);
@@ -163,7 +163,7 @@ describe('withTx', () => {
     await on.admin('drop trigger hold on alpha.things');
   });
 
-  test('a unique violation is told by the name of its constraint', async () => {
+  test('a unique violation is identified by the name of its constraint', async () => {
     await withTx(database, scope, (tx) => tx.execute(insert, scope, ['a', 5]));
     const error = await withTx(database, scope, (tx) => tx.execute(insert, scope, ['a', 5])).catch((e: unknown) => e);
     expect(isUniqueViolation(error, 'things_pkey')).toBe(true);

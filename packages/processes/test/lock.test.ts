@@ -18,7 +18,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-it('names the living holder to whoever comes second, and is free once released', () => {
+it('names the living holder to a second process, and is free once released', () => {
   const first = tryLock(path);
   expect(first.release).toBeTypeOf('function');
   expect(tryLock(path).holder).toBe(process.pid);
@@ -64,7 +64,7 @@ it('lets one process in at a time when several ask at once over a dead one’s l
   expect(readFileSync(log, 'utf8')).toBe('in out '.repeat(80));
 });
 
-it('says whom it waits for, and gives the lock back when the work fails', async () => {
+it('says which process it waits for, and releases the lock when the work fails', async () => {
   const first = tryLock(path);
   const waited: number[] = [];
   const second = withLock(path, () => Promise.reject(new Error('no')), { onWait: (holder) => waited.push(holder) });

@@ -145,7 +145,7 @@ describe('connections', () => {
     expect((await connections.exchange('next', 1_000)).body).toBe('hello');
   });
 
-  test('on which bytes come that nobody asked for are closed', async () => {
+  test('that receive unexpected bytes are closed', async () => {
     const { seen, sockets, connections } = await newServer(() => hello);
     await connections.exchange('0', 1_000);
     for (const socket of sockets) socket.write(hello);

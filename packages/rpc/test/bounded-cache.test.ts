@@ -11,7 +11,7 @@ test('holds no more than its limit and forgets what was used least recently', ()
   expect(cache.get('a', 0)).toBe(97);
 });
 
-test('gives nothing back that has expired', () => {
+test('never returns an expired entry', () => {
   const cache = new BoundedCache<number>(3);
   cache.set('a', 1, 100);
   expect(cache.get('a', 99)).toBe(1);

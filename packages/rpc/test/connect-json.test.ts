@@ -43,7 +43,7 @@ afterAll(() => {
 
 const operator = { authorization: `Bearer ${token}`, 'eligo-account': 'facct_7' };
 
-test('an operator calls with JSON and is told apart', async () => {
+test('an operator calls with JSON and is identified as operator', async () => {
   const answer = await call('Echo', { amount: '9007199254740993' }, operator);
   expect(answer).toMatchObject({ status: 200, body: { text: 'operator facct_7 true', amount: '9007199254740993' } });
   expect((await call('Echo', {}, { ...operator, 'eligo-test-mode': 'false' })).body).toMatchObject({

@@ -13,7 +13,7 @@ describe.each(encoding)('%s: what does not survive encoding', (topology) => {
     await close();
   });
 
-  test('an answer that is no message of its type is internal, and told', async () => {
+  test('a response of the wrong message type is internal, and reported', async () => {
     const told: unknown[] = [];
     const observer = { unexpected: (error: unknown) => told.push(error) };
     const { probe, close } = await stage(topology, { echo: () => ({ count: 2 ** 40 }) }, { observer });

@@ -111,7 +111,7 @@ test('a method without context sees an account that owns nothing', async () => {
   await close();
 });
 
-test('a context that nobody signed is not even sent', async () => {
+test('an unsigned context is not even sent', async () => {
   const { probe: client, close } = await stage('in process', { echo: () => ({}) });
   const made = create(CallerContextSchema, { accountId: 'facct_2' });
   await expect(client.echo({}, { caller: made })).rejects.toThrow('neither received nor issued');
@@ -167,7 +167,7 @@ test('a server with a method that declares no callers does not start', () => {
   expect(() => rpcServer({ handlers, identity: probe })).toThrow('does not declare its callers');
 });
 
-test('a server with a method that nobody may call does not start', () => {
+test('a server with a method without callers does not start', () => {
   const handlers = [implement(UnreachableService, {})];
   expect(() => rpcServer({ handlers, identity: probe })).toThrow('declares no callers');
 });

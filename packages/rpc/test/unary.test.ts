@@ -121,7 +121,7 @@ describe.each(topologies)('%s: a unary call', (topology) => {
     expect(await rejection(probe.echo({}, byGateway()))).toMatchObject({ code: Code.Unimplemented });
   });
 
-  test('ends at its deadline on both sides, though the handler goes on', async () => {
+  test('ends at its deadline on both sides, although the handler continues', async () => {
     const aborted = signalled<unknown>();
     const { probe, server } = await serve({
       echo: (_, call) =>
@@ -219,7 +219,7 @@ describe.each(topologies)('%s: a unary call', (topology) => {
     await ended.promise;
   });
 
-  test('carries a refusal of a thousand fields, by as many as anyone is told of [D14.58]', async () => {
+  test('carries an error with a thousand fields, cut to the maximum number of entries [D14.58]', async () => {
     const type = 'product_component_not_found';
     const violations = Array.from({ length: 1_000 }, (_, at) => ({
       loc: ['body', 'checkout_session', 'line_items', String(at), 'price_data', 'product_data', 'components', '99'],
@@ -242,7 +242,7 @@ describe.each(topologies)('%s: a unary call', (topology) => {
     expect((await probe.echo({}, { caller })).count).toBe(500);
   });
 
-  test('refuses new calls while it drains, and waits for those under way', async () => {
+  test('refuses new calls while it drains, and waits for those in flight', async () => {
     const begun = signalled();
     const release = signalled();
     const { probe, server } = await serve({

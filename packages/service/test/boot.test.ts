@@ -65,7 +65,7 @@ test('a composition is served over gRPC, in process and as Connect/JSON, and is 
   });
 });
 
-test('stopping is not ready, refuses calls, lets those under way end, and closes in order', async () => {
+test('stopping is not ready, refuses new calls, finishes calls in flight, and closes in order', async () => {
   const log = logLines();
   let release: () => void = () => undefined;
   const held = new Promise<void>((resolve) => {
@@ -111,7 +111,7 @@ test('a service whose migrations are not all applied is not ready', async () => 
   expect(await service.ready()).toMatchObject({ ready: false, checks: { postgres: 'ok', migrations: 'failed' } });
 });
 
-test('an error that nobody expected is logged with its request id and leaves without its text', async () => {
+test('an unexpected error is logged with its request id and leaves without its text', async () => {
   const log = logLines();
   const service = await start(
     {

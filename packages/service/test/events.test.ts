@@ -12,7 +12,7 @@ import { catalogEnvironment, serviceDatabase } from './support.ts';
 // Streams are shared by all tests of a run, so this service has a name of its own.
 const name = `svc${randomBytes(4).toString('hex')}`;
 
-test('what a request commits is published and dealt with, under the id of that request', async () => {
+test('the events of a request are published and handled under the id of that request', async () => {
   const database = await serviceDatabase(name);
   const seen = Promise.withResolvers<object>();
   const contexts: ServiceContext<unknown>[] = [];

@@ -15,7 +15,7 @@ const [first, second] = declareFailpoints(['test.first', 'test.second']);
 beforeEach(() => turnFailpointsOn());
 afterEach(() => turnFailpointsOff());
 
-test('while failpoints are off nothing happens, not even for a name that nobody declared', () => {
+test('while failpoints are off nothing happens, not even for an undeclared name', () => {
   turnFailpointsOff();
   expect(failpoint('no.such')).toBeUndefined();
   expect(() => armFailpoint(first, { action: 'error' })).toThrow('Failpoints are off');
@@ -30,7 +30,7 @@ test('an armed failpoint fires once, after the passes to skip', async () => {
   await failpoint(first);
 });
 
-test('whoever is held goes on when it is released, and others pass meanwhile', async () => {
+test('held work continues when it is released, and other work passes meanwhile', async () => {
   armFailpoint(first, { action: 'pause' });
   const passed: string[] = [];
   const held = failpoint(first)?.then(() => passed.push('held'));
@@ -52,7 +52,7 @@ test('who waits for a step to be held learns of it', async () => {
   await held;
 });
 
-test('a name that nobody declared is a mistake once failpoints are on', async () => {
+test('an undeclared name is an error once failpoints are on', async () => {
   await expect(failpoint('no.such')).rejects.toThrow('no failpoint no.such is declared');
   expect(() => armFailpoint('no.such', { action: 'kill' })).toThrow('no failpoint no.such is declared');
 });

@@ -136,7 +136,7 @@ test('a wake for later that comes during a run is kept', async () => {
   await jobs.stop();
 });
 
-test('a run that fails is told, counted, and does not end the job', async () => {
+test('a failed run is logged and counted, and does not end the job', async () => {
   const counted: unknown[] = [];
   const done = Promise.withResolvers<void>();
   let runs = 0;
@@ -165,7 +165,7 @@ test('a run that fails is told, counted, and does not end the job', async () => 
   expect(log.lines()).toContainEqual(expect.objectContaining({ msg: 'Job failed', job: 'sweep' }));
 });
 
-test('stopping aborts the signal, waits for the run under way, and starts no other', async () => {
+test('stopping aborts the signal, waits for the current run, and starts no other', async () => {
   const begun = Promise.withResolvers<void>();
   let ended = false;
   let runs = 0;

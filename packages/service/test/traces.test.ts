@@ -87,7 +87,7 @@ test('a caller that does not sample is followed', async () => {
   expect(received.length).toBe(before);
 });
 
-test('a collector that refuses is told of, and nothing else happens', async () => {
+test('a refusing collector is logged, and nothing else happens', async () => {
   status = 503;
   const log = logLines();
   const logger = createLogger({ service: 'webhooks', destination: log.destination });

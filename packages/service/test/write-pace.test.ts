@@ -10,7 +10,7 @@ const keptUp: Progress = { behindMs: 0, isGrowing: false };
 const falling: Progress = { behindMs: 3_000, isGrowing: true };
 
 describe('the pace after a look', () => {
-  test('holds nobody back while events are at most 400 ms behind', () => {
+  test('delays no write while events are at most 400 ms behind', () => {
     expect(nextPace(unheld, 100, keptUp)).toBe(unheld);
     expect(nextPace(unheld, 100, { behindMs: 400, isGrowing: true })).toBe(unheld);
   });
@@ -32,7 +32,7 @@ describe('the pace after a look', () => {
     expect(pace).toBe(20);
   });
 
-  test('rises once events keep up, and holds nobody back where fewer come than it lets in', () => {
+  test('rises once events keep up, and delays no write when fewer arrive than it admits', () => {
     expect(nextPace(70, 70, keptUp)).toBeCloseTo(78);
     expect(nextPace(70, 10, keptUp)).toBe(unheld);
   });
@@ -56,7 +56,7 @@ describe('new writes', () => {
     expect(look).toHaveBeenCalledTimes(1);
   });
 
-  test('are spread over time when events fall behind, and nobody waits for more than a second [D14.64]', async () => {
+  test('are spread over time when events fall behind, and none waits for more than a second [D14.64]', async () => {
     const { pace, progress } = await behind(20);
     const waits: number[] = [];
     const refusals: unknown[] = [];

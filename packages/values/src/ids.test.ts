@@ -85,7 +85,7 @@ describe('idBodies', () => {
     expect(low > high).toBe(true);
   });
 
-  test('when the random part is used up it goes on in the next millisecond', () => {
+  test('when the random part is used up it continues in the next millisecond', () => {
     const next = idBodies({ now: () => 1_000, random40: () => 2 ** 40 - 1 });
     const bodies = Array.from({ length: 10 }, next);
     expect(bodies.toSorted()).toEqual(bodies);

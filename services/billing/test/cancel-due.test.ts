@@ -41,7 +41,7 @@ describe('a subscription that is to end', () => {
     expect(await statusOf(subscriptionId)).toBe('canceled');
   });
 
-  it('goes on by the wall clock when its test clock is deleted, whatever time that showed', async () => {
+  it('continues by the wall clock when its test clock is deleted, whatever time that showed', async () => {
     const [past, future] = [await clockAt(start), await clockAt(afterPeriod)];
     const slow = await sell(on, scope, { cancelAtPeriodEnd: true, testClockId: past });
     const fast = await sell(on, scope, { testClockId: future });

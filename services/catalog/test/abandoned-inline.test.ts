@@ -143,7 +143,7 @@ describe('a coupon of a session that never came to be', () => {
     expect(await couponsOf(shop)).toEqual([3, 3]);
   });
 
-  it('stays when whoever brought it does not say whether its session came to be', async () => {
+  it('stays when checkout does not say whether its session was created', async () => {
     const shop = on.account();
     await bring(shop, newId('checkout_session'), { activatesCoupons: false });
     await runAfter(46);

@@ -123,7 +123,7 @@ describe('a component’s name', () => {
     expect(made.filter(({ shared }) => !shared)).toHaveLength(1);
   });
 
-  it('tells nobody who else registered it [COMP-6, D14.20]', async () => {
+  it('does not reveal which other accounts registered it [COMP-6, D14.20]', async () => {
     const made = await on.gateway.createComponent({ name: newName() }, on.account());
     const stranger = on.account();
     expect(await refusalOf(on.gateway.getComponent({ id: made.componentId }, stranger))).toBe(

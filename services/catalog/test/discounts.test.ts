@@ -186,7 +186,7 @@ describe('a redemption', () => {
     expect((await on.gateway.getCoupon({ id: couponId }, shop)).timesRedeemed).toBe(1);
   });
 
-  it('is given back once when it is released, and never when it is final', async () => {
+  it('is released once, and never when it is final', async () => {
     const shop = on.account();
     const { couponId } = await coupon(shop, { maxRedemptions: 2 });
     const count = async () => (await on.gateway.getCoupon({ id: couponId }, shop)).timesRedeemed;
@@ -205,7 +205,7 @@ describe('a redemption', () => {
     await on.checkout.finalizeRedemption({ sessionId: newId('checkout_session') }, shop.atCheckout);
   });
 
-  it('of a code is given back with that of its coupon, once', async () => {
+  it('of a code is released with that of its coupon, once', async () => {
     const shop = on.account();
     const code = await promoCode(shop, { maxRedemptions: 1 }, { maxRedemptions: 1 });
     const counts = async () => {

@@ -70,7 +70,7 @@ describe('a price', () => {
     }
   });
 
-  it('that is sent back whole goes on following its product, until it is given a class of its own [D14.24]', async () => {
+  it('that is sent back whole keeps following its product, until it gets a class of its own [D14.24]', async () => {
     const shop = on.account();
     const productId = await product(shop, { hsaFsaEligibility: 'vision' });
     const { priceId: id, hsaFsaEligibility: shown } = await price(shop, productId);

@@ -150,7 +150,7 @@ describe('the import of a product-code list', () => {
     expect((await classOf(a)).class).toBe('prescription');
   });
 
-  it('rejects the lines that are wrong by number and keeps the rest; of two lines with one code the last counts', async () => {
+  it('rejects invalid lines by number and keeps the others; of two lines with one code the last counts', async () => {
     const lines = [
       header,
       `036000291453,vision,,,`,
@@ -205,7 +205,7 @@ describe('the import of a product-code list', () => {
     expect(await on.place.admin('select count(*) from catalog.product_codes where version_to is null')).toEqual(before);
   });
 
-  it('waits for another one for five seconds, and then says that it is under way', async () => {
+  it('waits for another one for five seconds, and then says that it is in progress', async () => {
     const begun = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<void>();
     async function* slow() {

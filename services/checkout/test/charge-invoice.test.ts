@@ -75,7 +75,7 @@ describe("billing's operation", () => {
     expect(await attemptOf(charge)).toBeUndefined();
   });
 
-  it('is never given up by the sweeper, and goes on whenever it is asked again [D14.32]', async () => {
+  it('is never abandoned by the sweeper, and resumes whenever billing asks again [D14.32]', async () => {
     const charge = await newCharge();
     await world.fault({ call: 'payment_intents.create', kind: 'drop_before', times: 1 });
     expect((await ask(charge)).outcome).toBe('unknown');
@@ -104,7 +104,7 @@ describe("billing's operation", () => {
     expect(await ask(charge)).toMatchObject({ outcome: 'succeeded' });
   });
 
-  it('is charged anew under the same id when its charge did not set out in time: an outage is no decline [D14.32]', async () => {
+  it('is charged again under the same id when its charge was not sent in time: an outage is not a decline [D14.32]', async () => {
     for (const call of ['payment_intents.create', 'payment_intents.confirm']) {
       const charge = await newCharge();
       await world.fault({ call, kind: 'drop_before', times: 1 });
@@ -151,7 +151,7 @@ describe("billing's operation", () => {
     expect(await attemptsUnder(charge)).toHaveLength(1);
   });
 
-  it('that came too late leaves the invoice to another one, and is then not begun anew', async () => {
+  it('that was canceled as too late leaves the invoice to another operation, and does not start again', async () => {
     const charge = await newCharge();
     await world.fault({ call: 'payment_intents.confirm', kind: 'drop_before', times: 1 });
     await ask(charge);
@@ -168,7 +168,7 @@ describe("billing's operation", () => {
       expect(await ask(charge)).toMatchObject({ outcome: 'declined', failureCode: 'card_declined' });
   });
 
-  it('goes on at once after a failure of our own', async () => {
+  it('resumes at once after a failure of Eligo', async () => {
     const charge = await newCharge();
     turnFailpointsOn();
     armFailpoint('charge.before_settle', { action: 'error' });

@@ -140,7 +140,7 @@ describe('money moves once', () => {
     await expect(charge('succeeded')).rejects.toMatchObject({ constraint: 'charges_by_processor' });
   });
 
-  test('a hold is captured or let go, and never both', async () => {
+  test('a hold is captured or voided, and never both', async () => {
     const id = await intent();
     const decide = (kind: string, status: string) =>
       world.test.admin(

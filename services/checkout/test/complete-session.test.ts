@@ -39,7 +39,7 @@ async function sweepAll(): Promise<void> {
 }
 
 describe('the checkout page with two cards', () => {
-  it('puts the eligible part on the health card and the rest on the other, and completes [RUN-3]', async () => {
+  it('puts the eligible amount on the health card and the remainder on the other, and completes [RUN-3]', async () => {
     const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
     const session = await world.mixedSession(hsa);
     const paid = await pay(session, hsa, credit);
@@ -51,7 +51,7 @@ describe('the checkout page with two cards', () => {
     ]);
   });
 
-  it('lets the health card go when the other is declined, says so, and takes another try', async () => {
+  it('voids the health card’s hold when the other card is declined, says so, and accepts another try', async () => {
     const [hsa, declined, credit] = await Promise.all([
       world.card('hsa'),
       world.card('declined'),
@@ -80,7 +80,7 @@ describe('the checkout page with two cards', () => {
     expect(await byAmount(session)).toHaveLength(2);
   });
 
-  it('lets that hold go after an hour [D13.4]', async () => {
+  it('voids that hold after an hour [D13.4]', async () => {
     const hsa = await world.card('hsa');
     const session = await world.mixedSession(hsa);
     await pay(session, hsa);
@@ -97,7 +97,7 @@ describe('the checkout page with two cards', () => {
     expect((await loadSession(world.database, world.scope, session.id))?.status).toBe('open');
   });
 
-  it('lets holds go when the session is canceled', async () => {
+  it('voids holds when the session is canceled', async () => {
     const hsa = await world.card('hsa');
     const session = await world.mixedSession(hsa);
     await pay(session, hsa);

@@ -314,7 +314,7 @@ describe('at once', () => {
   });
 });
 
-describe('an outcome that nobody knows', () => {
+describe('an unknown outcome', () => {
   const faults = ['error_before', 'error_after', 'drop_before', 'drop_after', 'in_progress'];
 
   it.each(faults)(

@@ -276,7 +276,7 @@ describe('the catalog', () => {
     expect(world.catalog.calls.at(-1)?.name).toBe('resolveCart');
   });
 
-  test('counts redemptions before the session is written; a refusal leaves nothing behind but the task that gives them back', async () => {
+  test('counts redemptions before the session is written; a refusal leaves nothing behind but the task that releases them', async () => {
     const percent = JSON.stringify({ couponId: 'fcoup_a', duration: 'once', percentOffBasisPoints: 1000 });
     const discounts = [create(CartDiscountSchema, { source: { case: 'couponId', value: percent } })];
     const session = await world.session({ discounts });

@@ -65,7 +65,7 @@ describe('update', () => {
     expect(await eventsOf(customerId)).toEqual(['customer.created', 'customer.updated']);
   });
 
-  test('a whole object posted back unchanged keeps its address and is no event', async () => {
+  test('a whole object posted back unchanged keeps its address and causes no event', async () => {
     const shipping = { line1: '1 Main St', city: 'Springfield' };
     const made = await make({ firstName: 'A', shipping });
     const same = {

@@ -64,7 +64,7 @@ describe('expire and cancel', () => {
     });
   });
 
-  test('not while a charge is under way: 503, and nothing is written [D14.16]', async () => {
+  test('not while a charge is in flight: 503, and nothing is written [D14.16]', async () => {
     const { id } = await world.session();
     await liveAttempt(id);
     await expect(cancelSession(world.resources, world.scope, id)).rejects.toMatchObject({ code: 'lock_timeout' });
@@ -148,7 +148,7 @@ describe('redemptions at the catalog', () => {
   const job = () =>
     settleCatalogTasks(world.resources, (() => ({})) as unknown as Parameters<typeof settleCatalogTasks>[1]);
 
-  test('are given back when the session ends, also when the catalog is away at first [D14.12]', async () => {
+  test('are released when the session ends, also when the catalog is down at first [D14.12]', async () => {
     const { id } = await world.session({ discounts });
     await expireSession(world.resources, world.scope, id);
     world.catalog.failNext('releaseRedemption', new Error('away'));
@@ -165,7 +165,7 @@ describe('redemptions at the catalog', () => {
     ).toHaveLength(2);
   });
 
-  test('of a session that was never written are given back', async () => {
+  test('of a session that was never written are released', async () => {
     world.catalog.failNext('reserveRedemption', new Error('lost'));
     await expect(world.session({ discounts })).rejects.toThrow('lost');
     const lost = world.catalog.calls.at(-1)?.sessionId ?? '';

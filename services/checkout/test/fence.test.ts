@@ -34,7 +34,7 @@ const pass = (attempt: ChargeAttempt, callMs: number) =>
 const sends = async ({ id }: ChargeAttempt) => (await findAttempt(world.database, world.scope, id))?.sends;
 
 describe('the fence before a send', () => {
-  it('is not passed by whoever has lost the attempt to another, however long its own lease was to last', async () => {
+  it('is not passed by a process that lost the attempt to another, however long its own lease was', async () => {
     const first = await claimed(60_000);
     await world.lapseLeases();
     const second = await claim(first.id, 60_000);

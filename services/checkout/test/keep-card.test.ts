@@ -33,7 +33,7 @@ describe('the card of a session whose card is used again', () => {
     expect(await cardKeeper(world.charging, world.scope, session.id, 'credit')).toBe(customerId);
   });
 
-  it('is kept for nobody where it pays this once, or the session has no customer', async () => {
+  it('is not attached when it pays only once, or the session has no customer', async () => {
     const [payment, guest] = [await world.session({ lines: once, customerId }), await world.session({ lines: once })];
     expect(await cardKeeper(world.charging, world.scope, payment.id, 'credit')).toBeNull();
     expect(await cardKeeper(world.charging, world.scope, guest.id, 'credit')).toBeNull();
@@ -59,7 +59,7 @@ describe('the card of a session whose card is used again', () => {
     expect(await cardKeeper(world.charging, world.scope, session.id, undefined)).toBeNull();
   });
 
-  it('is attached to the customer when it is nobody’s, and left with whom it belongs to', async () => {
+  it('is attached to the customer when it has no owner, and stays with its owner otherwise', async () => {
     const [free, owned] = [await nobodysCard(), await world.card('credit')];
     await keepCard(world.charging, world.scope, free.id, customerId);
     await keepCard(world.charging, world.scope, owned.id, customerId);

@@ -152,7 +152,7 @@ describe('a charge that came too late', () => {
     await expect(world.confirm(begun.session, begun.card, { key })).rejects.toMatchObject(inUse);
   }
 
-  it('is canceled by its own key, too, which then begins anew', async () => {
+  it('is canceled by its own key, too, which then starts a new attempt', async () => {
     const begun = await begin();
     await lost(begun, 'own key');
     await comeTooLate(begun.session);
@@ -266,7 +266,7 @@ describe('a charge that came too late', () => {
     expect(await world.test.admin('select 1 from checkout.payment_locks where id = $1', [card.id])).toEqual([]);
   });
 
-  it('has its hold voided, and its key holds anew', async () => {
+  it('has its hold voided, and its key creates a new hold', async () => {
     const card = await world.card('hsa');
     const session = await world.session({
       lines: [line({ unitAmount: 3_000, class: 'letter_of_medical_necessity' })],

@@ -94,7 +94,7 @@ describe('a payment on the page that did not go through in time', () => {
     expect((await captured(session)).toSorted()).toEqual([4_000, 6_000]);
   });
 
-  it('gives up what was not sent while the processor is still down, and cancels what was sent once it is back', async () => {
+  it('abandons unsent attempts while the processor is still down, and cancels sent ones once it is back', async () => {
     const unsent = await begun('payment_intents.create', 'drop_before');
     const sent = await begun('payment_intents.confirm', 'drop_before');
     for (const { session } of [unsent, sent]) await comeTooLate(session);
@@ -106,7 +106,7 @@ describe('a payment on the page that did not go through in time', () => {
     expect((await reload(sent.session))?.nextAction).toMatchObject({ message: inTime });
   });
 
-  it('lets the health card’s hold go when the other card’s charge was lost', async () => {
+  it('voids the health card’s hold when the other card’s charge was lost', async () => {
     const { session, cards } = await begun('payment_intents.confirm', 'drop_before', 1);
     expect(await attemptsOf(session)).toMatchObject([{ status: 'succeeded' }, { status: 'unknown' }]);
     await comeTooLate(session);
@@ -145,7 +145,7 @@ describe('a payment on the page that did not go through in time', () => {
     expect(await reload(session)).toMatchObject({ status: 'complete', amountReceivedCents: 10_000 });
   });
 
-  it('is given back whole when its session’s time is over by then [D14.30]', async () => {
+  it('is refunded in full when its session’s time is over by then [D14.30]', async () => {
     const { session } = await begun('payment_intents.confirm', 'drop_after', 1);
     world.clock.set(new Date(session.expiresAt.getTime() + 1));
     await sweep();

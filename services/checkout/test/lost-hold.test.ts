@@ -62,7 +62,7 @@ async function paidByTheOtherCard(): Promise<Session> {
 }
 
 describe('a hold that is gone when the other card has paid', () => {
-  it('ends the session as canceled, says so, and has what was received given back, once [D14.29]', async () => {
+  it('ends the session as canceled, says so, and refunds the received amount, once [D14.29]', async () => {
     const session = await paidByTheOtherCard();
     expect(await reload(session)).toMatchObject({ status: 'open', amountReceivedCents: 6_000 });
     await world.cancelAtProcessor(session, 'health');
@@ -151,7 +151,7 @@ describe('a hold that is gone when the other card has paid', () => {
     ]);
   });
 
-  it('is told to the shopper at once when it goes between the charge and the capture', async () => {
+  it('is shown to the shopper at once when the hold is lost between the charge and the capture', async () => {
     const [hsa, credit] = await twoCards();
     const session = await world.mixedSession(hsa);
     const charging = world.chargingWith((port) => ({
@@ -179,7 +179,7 @@ describe('a hold that is gone when the other card has paid', () => {
     expect(await captured(session)).toContainEqual([4_000, 0]);
   });
 
-  it('is not given up for a refusal that says nothing of the hold, nor for an answer that nobody got', async () => {
+  it('is not treated as lost after an unrelated refusal, nor after a lost response', async () => {
     const [hsa, credit] = await twoCards();
     const session = await world.mixedSession(hsa);
     const refused = world.chargingWith(() => ({
@@ -227,8 +227,8 @@ describe('a hold that is gone when the other card has paid', () => {
   });
 });
 
-describe('a hold of which somebody has captured another amount at the processor', () => {
-  it('is recorded as nothing: it waits, told as an error, until a person has looked', async () => {
+describe('a hold that was captured for another amount at the processor', () => {
+  it('is left unsettled and logged as an error for manual review', async () => {
     const [hsa, credit] = await twoCards();
     const session = await world.mixedSession(hsa);
     const charging = world.chargingWith((port) => ({
@@ -269,7 +269,7 @@ describe('a hold that is gone while the session waits for its capture', () => {
     );
   };
 
-  it('lets the other card’s hold go and cancels the session: nothing was received, nothing is refunded', async () => {
+  it('voids the other card’s hold and cancels the session: nothing was received, nothing is refunded', async () => {
     const [hsa, credit] = await twoCards();
     const session = await world.session({ lines: needsLetter });
     expect(await pay(session, [hsa, credit])).toMatchObject({ status: 'paid' });

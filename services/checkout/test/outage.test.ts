@@ -70,7 +70,7 @@ async function begunPayment(): Promise<Session> {
 }
 
 describe('a payment on the page while the processor is down', () => {
-  it('is gone on with by the same attempt once it is back, and nothing is told meanwhile [D14.31]', async () => {
+  it('resumes with the same attempt once the processor is back, and publishes nothing meanwhile [D14.31]', async () => {
     const session = await begunPayment();
     const [begun] = await attemptsOf(session);
     for (let round = 0; round < 5; round++) await sweep(down());
@@ -87,7 +87,7 @@ describe('a payment on the page while the processor is down', () => {
     expect((await attemptsOf(session))[0]?.id).toBe(begun?.id);
   });
 
-  it('goes on with the same attempt when calls fail one by one, too', async () => {
+  it('resumes with the same attempt when calls fail one by one, too', async () => {
     const session = await begunPayment();
     await world.fault({ call: 'payment_intents.create', kind: 'error_before', times: 2 });
     for (let round = 0; round < 2; round++) await sweep();
@@ -155,7 +155,7 @@ describe('a payment on the page while the processor is down', () => {
   });
 });
 
-describe('a charge whose outcome nobody knows', () => {
+describe('a charge with an unknown outcome', () => {
   it('is not looked at later and later for as long as the processor is known to be down', async () => {
     const card = await world.card('hsa');
     const session = await world.mixedSession(card);
@@ -271,7 +271,7 @@ describe('a charge that was begun and never sent', () => {
     return { session, card };
   }
 
-  it('is never started by the sweeper: it is given up, and its key begins anew [D14.31]', async () => {
+  it('is never started by the sweeper: it is abandoned, and its key starts a new attempt [D14.31]', async () => {
     const { session, card } = await unsent('given up');
     await world.lapseLeases();
     await sweepCharges(world.charging);
@@ -280,7 +280,7 @@ describe('a charge that was begun and never sent', () => {
     expect(await world.charges(session)).toHaveLength(1);
   });
 
-  it('is given up only after whoever holds its session, as a confirm does: neither then waits for the other', async () => {
+  it('is abandoned only after the holder of its session, as a confirm does: neither then waits for the other', async () => {
     const { session } = await unsent('order');
     await world.lapseLeases();
     const locked = Promise.withResolvers<void>();
@@ -362,7 +362,7 @@ describe('a charge that was begun and never sent', () => {
   });
 });
 
-describe('a hold that is being let go', () => {
+describe('a hold that is being voided', () => {
   it('does not keep its session from being canceled while the processor is down', async () => {
     const hsa = await world.card('hsa');
     const session = await world.mixedSession(hsa);

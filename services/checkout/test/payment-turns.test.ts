@@ -70,7 +70,7 @@ describe('confirms of different sessions with one card, all at once', () => {
     expect(answered.map(({ code }) => code)).toEqual(sessions.map(() => 'complete'));
   });
 
-  it('are charged as far as the time lasts when the processor is slow, and the others are told so at once', async () => {
+  it('are charged as far as the time lasts when the processor is slow, and the others are refused at once', async () => {
     const card = await world.card('hsa');
     const sessions = await sessionsOf(card, 16);
     await world.fault({ call: 'payment_intents.confirm', kind: 'slow', delay_ms: 2_000, times: 100 });
@@ -166,7 +166,7 @@ describe('the lines', () => {
     enter(turns, 'modest', 'card');
   });
 
-  it('tell at once whoever cannot be answered in time [D1.4]', async () => {
+  it('refuse at once a request that cannot finish in time [D1.4]', async () => {
     const turns = openPaymentTurns();
     const others = Array.from({ length: 20 }, () => enter(turns, 'a', 'card'));
     const last = enter(turns, 'a', 'card');

@@ -44,7 +44,7 @@ const reserve = (
   });
 
 describe('taking a refund out of what remains', () => {
-  it('gives each card back what it paid, lowers the rest, and says so in one event [EVT-1, SREF-5]', async () => {
+  it('refunds each card, lowers the remaining balance, and publishes one event [EVT-1, SREF-5]', async () => {
     const session = await paidSession();
     const reserved = await reserve(session);
     expect(reserved.cards.map((card) => card.amountCents).sort()).toEqual([4_000, 6_000]);
@@ -82,7 +82,7 @@ describe('taking a refund out of what remains', () => {
     expect((await loadSession(world.database, world.scope, session.id))?.amountRefundedCents).toBe(0);
   });
 
-  it('never gives back more than was captured, in 200 refunds at once [D6.5]', async () => {
+  it('never refunds more than was captured, in 200 refunds at once [D6.5]', async () => {
     const session = await paidSession();
     const answers = await Promise.allSettled(
       Array.from({ length: 200 }, () => reserve(session, { amount: cents(100) })),
@@ -93,7 +93,7 @@ describe('taking a refund out of what remains', () => {
     expect(given).toBeLessThanOrEqual(100);
   });
 
-  it('gives a failed card’s part back to the rest, once [D6.5]', async () => {
+  it('restores the remaining balance after a card’s refund failed, once [D6.5]', async () => {
     const session = await paidSession();
     const refundId = newId('refund');
     const { cards } = await reserve(session, {}, refundId);
@@ -106,7 +106,7 @@ describe('taking a refund out of what remains', () => {
     expect((await reserve(session)).session?.amountRefundedCents).toBe(10_000);
   });
 
-  it('gives its tax back to the rest when all of it has failed, and not with the first of its cards', async () => {
+  it('restores its tax when all of its cards have failed, and not with the first of them', async () => {
     const session = await paidSession(1_000n);
     const refundId = newId('refund');
     const { cards } = await reserve(session, { tax: cents(1_000) }, refundId);
@@ -134,7 +134,7 @@ describe('taking a refund out of what remains', () => {
     expect((await loadSession(world.database, world.scope, session.id))?.amountRefundedCents).toBe(0);
   });
 
-  it('keeps what is reserved when its id is only to be closed, and reserves nothing again that was given back', async () => {
+  it('keeps a reservation when its id is only closed, and never repeats a released reservation', async () => {
     const session = await paidSession();
     const refundId = newId('refund');
     await reserve(session, { amount: cents(500) }, refundId);
@@ -172,7 +172,7 @@ describe('taking a refund out of what remains', () => {
     }
   });
 
-  it('holds without the code that a session gives back what its cards and its lines do', async () => {
+  it('enforces without the code that a session refunds what its cards and its lines do', async () => {
     const session = await paidSession();
     const given = 'update checkout.sessions set amount_refunded_cents = 100 where id = $1';
     const byCard = `update checkout.payment_intents set amount_refunded_cents = 100 where session_id = $1 and leg = 'health'`;

@@ -27,7 +27,7 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-it('whatever is refunded, failed and asked again at once, no card and no line gives back more than it took', async () => {
+it('no card and no line refunds more than it paid, whatever is refunded, failed and retried concurrently', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 16 }), async (steps) => {
       const session = await paidSession();

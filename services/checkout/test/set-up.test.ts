@@ -77,7 +77,7 @@ describe('a customer and their card at the processor', () => {
     expect(parted).toMatchObject({ customerId: null, detachedAt: expect.any(Date) });
   });
 
-  it('are not told that they cannot be together when it is our own key that is refused', async () => {
+  it('are not reported as incompatible when the processor refuses Eligo’s own key', async () => {
     const pair = await unowned();
     const { processors } = world.chargingWith(() => ({
       attachPaymentMethod: async () => ({ kind: 'rejected', code: 'api_key_expired', status: 401, param: undefined }),
@@ -152,7 +152,7 @@ describe('a card that is set up', () => {
     expect(await setUp(session, card, world.charging)).toMatchObject({ status: 'complete' });
   });
 
-  it('goes on from the last key after several stored errors, and not from the first', async () => {
+  it('continues from the last key after several stored errors, and not from the first', async () => {
     const { session, card } = await setupSession();
     const { charging, keys } = noted();
     // A replayed answer uses up one of them, too.

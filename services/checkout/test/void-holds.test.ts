@@ -35,14 +35,14 @@ const statuses = async (session: Session) =>
   (await findIntents(world.database, world.scope, session.paymentIntentIds)).map((intent) => intent.status);
 
 describe('the holds of a canceled session', () => {
-  it('are let go before the answer, at the processor and in the records [D14.39]', async () => {
+  it('are voided before the response, at the processor and in the records [D14.39]', async () => {
     const session = await canceledWithTwoHolds();
     await voidHolds(world.charging, world.scope, session);
     expect(await statuses(session)).toEqual(['canceled', 'canceled']);
     expect(await world.charges(session)).toMatchObject([{ amount_captured: 0 }, { amount_captured: 0 }]);
   });
 
-  it('are not let go, nor is the session canceled, when one of them is decided to be captured', async () => {
+  it('are not voided, nor is the session canceled, when one of them is to be captured', async () => {
     const card = await world.card('hsa');
     const session = await world.mixedSession(card, {
       lines: [line({ unitAmount: 3_000, class: 'letter_of_medical_necessity' })],
@@ -75,7 +75,7 @@ describe('the holds of a canceled session', () => {
     expect(await statuses(session)).toEqual(['canceled', 'canceled']);
   });
 
-  it('wait later and later while no processor is configured for them, and are let go once one is', async () => {
+  it('wait with increasing backoff while no processor is configured for them, and are voided once one is', async () => {
     const session = await canceledWithTwoHolds();
     const of = () => {
       throw new Failure('processor_not_configured');

@@ -35,7 +35,7 @@ async function waitsUntilLookedAt(session: Session, card: PaymentMethod, differs
   expect(left).toEqual([{ status: 'unknown', intent: 'processing' }]);
 }
 
-describe('a charge that is not what was asked for is nobody’s success: it waits, and is told as an error [D14.53]', () => {
+describe('a charge that does not match its request is left unsettled and logged as an error [D14.53]', () => {
   it.each([
     ['another amount', { amountCents: 3_999 }],
     ['a part of the money', { amountReceivedCents: 3_999 }],

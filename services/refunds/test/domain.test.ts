@@ -7,7 +7,7 @@ import { refundStatusOf } from '../src/domain/refund-states.ts';
 describe('what to do about an attempt that was not accepted', () => {
   const unknown = { kind: 'unknown', mayHaveHappened: true, replayed: false } as const;
 
-  it('sends the same key again while nobody knows', () => {
+  it('sends the same key again while the outcome is unknown', () => {
     expect(judgeRefusal(unknown, 1)).toEqual({ step: 'send_again' });
     expect(judgeRefusal({ ...unknown, mayHaveHappened: false }, 7)).toEqual({ step: 'send_again' });
   });

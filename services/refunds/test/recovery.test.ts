@@ -87,7 +87,7 @@ describe('a checkout whose answer was lost', () => {
 describe('a reservation that is lost on its way', () => {
   const reservedOf = (session: PaidSession) => on.checkout.refundedOf(session.cards[0]?.paymentIntentId ?? '');
 
-  it('takes nothing out of the rest when it comes in after the refund was refused [D14.43]', async () => {
+  it('reserves nothing when it arrives after the refund was refused [D14.43]', async () => {
     const scope = someScope();
     const session = await on.paid(scope, { hsa: 2_000 });
     const request = { sessionId: session.id, instruction: { amountCents: 600n }, idempotency: under('k') };
@@ -192,7 +192,7 @@ describe('a processor that does not answer', () => {
 });
 
 describe('a processor that has a refund of another amount', () => {
-  it('has not made ours: it waits as unknown, and an operator is told', async () => {
+  it('does not match: the attempt stays unknown, and an error is logged', async () => {
     const scope = someScope();
     const session = await on.paid(scope, { hsa: 2_000 });
     await on.fault({ call: 'refunds.create', kind: 'drop_before' });
@@ -222,7 +222,7 @@ describe('a processor that has a refund of another amount', () => {
 });
 
 describe('a refund that does not go through', () => {
-  it('is refused by the processor: the rest grows again, and nothing is owed [D6.5]', async () => {
+  it('is refused by the processor: the remaining balance is restored, and nothing is owed [D6.5]', async () => {
     const scope = someScope();
     const session = await on.paid(scope, { hsa: 2_000 });
     // Checkout believes in more than the processor has: the refusal is definite.

@@ -8,7 +8,7 @@ beforeAll(async () => {
 afterAll(() => on.close());
 
 describe('refunding a session', () => {
-  it('answers a pending refund and the session, and then gives the money back once [REF-2, EVT-3]', async () => {
+  it('answers with a pending refund and the session, and then refunds the money once [REF-2, EVT-3]', async () => {
     const scope = someScope();
     const session = await on.paid(scope, { hsa: 4_000 });
     const answer = await on.refunds.refundSession(
@@ -58,7 +58,7 @@ describe('refunding a session', () => {
     expect(refunds).toHaveLength(2);
   });
 
-  it('does not give back more than was captured to 16 who ask at once', async () => {
+  it('does not refund more than was captured to 16 concurrent requests', async () => {
     const scope = someScope();
     const session = await on.paid(scope, { hsa: 1_000 });
     const request = { sessionId: session.id, instruction: { amountCents: 300n } };
@@ -79,7 +79,7 @@ describe('refunding a session', () => {
     expect((await on.refunds.listRefunds({}, on.as(scope))).refunds).toEqual([]);
   });
 
-  it('asks for an allocation to methods with the features of whoever asked', async () => {
+  it('requests an allocation to payment methods with the features of the caller', async () => {
     const scope = someScope();
     const session = await on.paid(scope, { hsa: 1_000 });
     const paymentMethodId = session.cards[0]?.paymentMethodId ?? '';
@@ -160,7 +160,7 @@ describe('an Idempotency-Key on a session refund', () => {
     expect((await on.refunds.listRefunds({}, on.as(scope))).refunds).toHaveLength(1);
   });
 
-  it('begins anew when the first time nothing could be begun', async () => {
+  it('starts over when the first request could not begin', async () => {
     const scope = someScope();
     const session = await on.paid(scope, { hsa: 2_000 });
     const request = { sessionId: session.id, idempotency: under('k') };
@@ -201,7 +201,7 @@ describe('POST /v1/refunds', () => {
     expect(await eventsOf(on, refund.refundId)).toEqual(['refund.created', 'refund.updated']);
   });
 
-  it('names the body when nobody knows the payment intent', async () => {
+  it('names the body when the payment intent is unknown', async () => {
     const paymentIntentId = 'fpi_01arz3ndektsv4rrffq69g5fav';
     await expect(on.refunds.createRefund({ paymentIntentId }, on.as(someScope()))).rejects.toMatchObject({
       violations: [

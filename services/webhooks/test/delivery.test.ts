@@ -73,7 +73,7 @@ describe('a delivered event', () => {
     expect([...(await rowsOf(on, 'deliveries', other)), ...(await rowsOf(on, 'deliveries', live))]).toEqual([]);
   });
 
-  it('is kept though nobody wants it, and what is not public is not', async () => {
+  it('is kept without subscribers, and an internal event is not', async () => {
     const scope = someScope();
     await on.consume(refundEvent(scope));
     await on.consume(refundEvent(scope, 'command.refund'));

@@ -24,7 +24,7 @@ describe('an account whose endpoints never answer', () => {
   afterEach(() => Promise.all([silent.close(), prompt.close()]));
   afterAll(() => on.close());
 
-  it('takes half of what can be under way, and keeps nobody else’s events waiting', async () => {
+  it('takes half of the requests in flight, and delays no other account’s events', async () => {
     const slow = someScope();
     for (let i = 0; i < 10; i++) await on.endpoint(slow, `${silent.url}/${i}`);
     for (let i = 0; i < 4; i++) await on.consume(refundEvent(slow));
@@ -38,8 +38,8 @@ describe('an account whose endpoints never answer', () => {
   });
 });
 
-describe('what can be under way', () => {
-  it('is shared so that whoever has most leaves as much free', () => {
+describe('the capacity for requests in flight', () => {
+  it('is shared so that the account with the most leaves as much free', () => {
     const counts = [1, 2, 3, 15].map((accounts) => {
       const lanes = new Lanes(limits);
       const scopes = Array.from({ length: accounts }, () => someScope());

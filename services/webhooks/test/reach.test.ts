@@ -219,7 +219,7 @@ describe('an attempt', () => {
     expect(outcome).toMatchObject({ kind: 'no_answer' });
   });
 
-  it('says that nobody listens, and nothing of what the receiver sent', async () => {
+  it('reports a refused connection, and nothing that the receiver sent', async () => {
     const poster = openPoster({ rules, resolver });
     expect(await poster.post({ url: 'http://127.0.0.1:1/', headers: {}, body: Buffer.from('{}') })).toEqual({
       kind: 'no_answer',
@@ -228,7 +228,7 @@ describe('an attempt', () => {
     poster.close();
   });
 
-  it('keeps a connection that nobody uses for a while only, though its receiver would keep it for ever', async () => {
+  it('keeps an idle connection only for a while, although its receiver would keep it forever', async () => {
     const stubborn = createServer((_request, response) => response.end());
     stubborn.keepAliveTimeout = 0;
     let closed = 0;

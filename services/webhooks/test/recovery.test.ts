@@ -138,7 +138,7 @@ describe('a delivery that is handed over as it is planned', () => {
     expect(idsOf(shop)).toEqual([event.eventId]);
   });
 
-  it('is what a renewal finds lost, when nobody has it in hand', async () => {
+  it('is what a renewal finds lost, when no sender holds it', async () => {
     const scope = someScope();
     const { webhookId } = await on.endpoint(scope, shop.url);
     on.webhooks.sender = dying;
@@ -248,7 +248,7 @@ describe('a process that dies', () => {
     await slow.close();
   });
 
-  it('is waited for by one that was turned away, which then goes on by itself', async () => {
+  it('is waited for by one that was refused, which then continues by itself', async () => {
     const scope = someScope();
     const slow = await receiver();
     slow.answerWith((_request, response) => void setTimeout(() => response.end(), 200));
@@ -314,7 +314,7 @@ describe('asking for an event again', () => {
     for (const table of ['events', 'deliveries', 'attempts']) expect(await rowsOf(on, table, scope)).toEqual([]);
   });
 
-  it('leaves nothing of a day of which there is more than one run forgets', async () => {
+  it('deletes a whole day, even if it takes more than one run', async () => {
     const scope = someScope();
     const long = `now() - interval '31 days'`;
     await on.admin(
@@ -361,7 +361,7 @@ describe('a backlog that is longer than one statement may change', () => {
       ),
     );
 
-  it('is given up whole with a deleted endpoint, some now and the rest by the job, and nothing of it is sent', async () => {
+  it('is exhausted with a deleted endpoint, some now and the others by the job, and none of it is sent', async () => {
     const scope = someScope();
     const { webhookId } = await on.endpoint(scope, shop.url);
     await long(scope, webhookId);

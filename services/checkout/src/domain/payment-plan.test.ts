@@ -13,7 +13,7 @@ const of = (total: number, eligible: number, letterRequired = false) => ({
 });
 
 describe('dividing a session between a shopper’s cards', () => {
-  it('puts exactly the eligible part on the health card and the rest on the other', () => {
+  it('puts exactly the eligible amount on the health card and the remainder on the other', () => {
     expect(planPayment(of(10_000, 4_000), [hsa, credit])).toMatchObject({
       kind: 'pay',
       healthCents: 4_000,
@@ -25,7 +25,7 @@ describe('dividing a session between a shopper’s cards', () => {
     expect(planPayment(of(1_000, 49), [hsa, credit])).toMatchObject({ healthCents: 0, otherCents: 1_000 });
   });
 
-  it('puts the whole session on the other card when the rest is under 50 cents [D6.3]', () => {
+  it('puts the whole session on the other card when the remainder is under 50 cents [D6.3]', () => {
     expect(planPayment(of(1_000, 951), [hsa, credit])).toMatchObject({ healthCents: 0, otherCents: 1_000 });
   });
 
@@ -114,7 +114,7 @@ describe('the next step of a payment on two cards', () => {
     expect(nextStep({ ...begun, health: 'succeeded', other: 'succeeded', healthCapture: 'done' })).toBe('complete');
   });
 
-  it('lets the health card go when the other is declined, and only then fails [D6.2]', () => {
+  it('voids the health card’s hold when the other card is declined, and only then fails [D6.2]', () => {
     expect(nextStep({ ...begun, health: 'succeeded', other: 'declined' })).toBe('release_health');
     expect(nextStep({ ...begun, health: 'succeeded', other: 'declined', healthRelease: 'pending' })).toBe(
       'wait_for_processor',
@@ -122,7 +122,7 @@ describe('the next step of a payment on two cards', () => {
     expect(nextStep({ ...begun, health: 'released', other: 'declined' })).toBe('fail');
   });
 
-  it('gives the other card back what it paid when the hold is gone before it is captured, and only then', () => {
+  it('refunds the other card when the hold is lost before its capture, and only then', () => {
     const gone = { ...begun, health: 'released' } as const;
     expect(nextStep({ ...gone, other: 'succeeded' })).toBe('refund');
     expect(nextStep({ ...gone, other: 'unknown' })).toBe('wait_for_processor');
@@ -135,7 +135,7 @@ describe('the next step of a payment on two cards', () => {
     expect(nextStep({ ...gone, other: 'released', otherHeld: true })).toBe('fail');
   });
 
-  it('charges no card once its time is over: what was not sent is given up, what is held is let go, what was paid is completed', () => {
+  it('charges no card once its time is over: unsent attempts are abandoned, holds are voided, a paid session completes', () => {
     const over = { ...begun, timeOver: true } as const;
     expect(nextStep(over)).toBe('fail');
     expect(nextStep({ ...over, health: 'created' })).toBe('give_up_unsent');
@@ -149,7 +149,7 @@ describe('the next step of a payment on two cards', () => {
     expect(nextStep({ ...over, health: 'succeeded', otherCardKnown: false })).toBe('await_second_card');
   });
 
-  it('goes on with an attempt that was begun and not sent, and gives it up when all is to be let go', () => {
+  it('resumes an unsent attempt, and abandons it when everything is to be released', () => {
     expect(nextStep({ ...begun, health: 'created' })).toBe('authorize_health');
     expect(nextStep({ ...begun, health: 'succeeded', other: 'created' })).toBe('pay_other');
     expect(nextStep({ ...begun, health: 'created', releasing: true })).toBe('give_up_unsent');

@@ -38,7 +38,7 @@ function session(lines: ReturnType<typeof line>[]): RefundableSession {
 describe('allocating a refund', () => {
   const split = session([line('a', 'health', 1_000), line('b', 'other', 3_000), line('c', 'health', 500)]);
 
-  it('gives all that remains back to the cards that paid it when nothing is asked for [SREF-2]', () => {
+  it('refunds the remaining balance to the cards that paid it when no amount is given [SREF-2]', () => {
     const all = allocateRefund(split, nothing);
     expect(all.amount).toBe(4_500);
     expect(all.cards).toEqual([
@@ -47,7 +47,7 @@ describe('allocating a refund', () => {
     ]);
   });
 
-  it('takes the rest of one card for its part, and the components with the last of it [D14.45]', () => {
+  it('refunds the remaining balance of one card, and the components with the last of it [D14.45]', () => {
     const both = session([line('a', 'health', 1_000, 0, { tax: 80 }), line('b', 'other', 3_000, 0, { tax: 240 })]);
     const [health, other] = both.cards;
     const lines = both.lines.map((one) => (one.id === 'a' ? one : { ...one, paymentIntentId: null }));
@@ -60,7 +60,7 @@ describe('allocating a refund', () => {
     expect(second).toMatchObject({ amount: 3_000, tax: 320 });
   });
 
-  it('refuses the rest when nothing remains, so that a retry after a lost answer is recognisable', () => {
+  it('refuses a refund without a remaining balance, so that a retry after a lost response is recognizable', () => {
     const spent = session([line('a', 'health', 1_000, 1_000)]);
     expect(() => allocateRefund(spent, nothing)).toThrow(
       expect.objectContaining({ code: 'refund_amount_exceeds_remaining' }),
@@ -75,7 +75,7 @@ describe('allocating a refund', () => {
     ]);
   });
 
-  it('counts what a card has given back before: the shares follow what is left, and not what was paid', () => {
+  it('counts earlier refunds of a card: the shares follow the remaining balance, not the paid amount', () => {
     const partly = session([line('a', 'health', 600, 500), line('b', 'other', 400)]);
     expect(allocateRefund(partly, { ...nothing, amount: cents(100) }).cards).toEqual([
       { paymentIntentId: 'health', amount: 20 },
@@ -83,7 +83,7 @@ describe('allocating a refund', () => {
     ]);
   });
 
-  it('gives a line back to its own card', () => {
+  it('refunds a line to its own card', () => {
     const one = allocateRefund(split, { ...nothing, entries: [{ priceId: 'price_b', amount: cents(700) }] });
     expect(one.cards).toEqual([{ paymentIntentId: 'other', amount: 700 }]);
     expect(one.lines).toEqual([{ lineId: 'b', paymentIntentId: 'other', amount: 700 }]);
@@ -149,7 +149,7 @@ describe('allocating a refund', () => {
     );
   });
 
-  it('counts what was given back of a component before, and gives no more of it than was captured', () => {
+  it('counts earlier refunds of a component, and refunds no more of it than was captured', () => {
     const taxed = session([line('a', 'health', 1_000, 50, { tax: 80 })]);
     const before = { ...taxed, refunded: { ...taxed.refunded, tax: cents(50) } };
     expect(allocateRefund(before, { ...nothing, tax: cents(30) })).toMatchObject({ amount: 30, tax: 30 });
@@ -169,7 +169,7 @@ describe('allocating a refund', () => {
     );
   });
 
-  it('refuses a session of which nothing was captured', () => {
+  it('refuses a session without a captured amount', () => {
     expect(() => allocateRefund(session([line('a', null, 0)]), nothing)).toThrow(
       expect.objectContaining({ code: 'checkout_session_not_captured' }),
     );
@@ -216,7 +216,7 @@ describe('allocating a refund', () => {
     expect(cards).toEqual([{ paymentIntentId: 'health', amount: 100 }]);
   });
 
-  it('gives back what remains where at most an amount is asked for [D14.40]', () => {
+  it('refunds the remaining balance when at most an amount is requested [D14.40]', () => {
     expect(allocateRefund(split, { ...nothing, amount: cents(300), atMost: true }).amount).toBe(300);
     expect(allocateRefund(split, { ...nothing, amount: cents(9_999), atMost: true }).amount).toBe(4_500);
     const empty = session([{ ...line('a', 'health', 1_000), refundedCents: cents(1_000) }]);
