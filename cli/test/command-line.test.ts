@@ -137,7 +137,7 @@ it('says what is wrong with a request in words, and exits with 2', async () => {
 it('says what was refused, and exits with 1', async () => {
   const unknown = await eligo('keys', 'create', '--account', 'facct_unknown', '--mode', 'test');
   expect(unknown).toMatchObject({ code: 1, out: [] });
-  expect(unknown.err.join()).toContain('no such account');
+  expect(unknown.err.join()).toContain('No such account');
 });
 
 it('imports a product-code list, changes nothing by the same list, and an item is then eligible by its code', async () => {

@@ -227,7 +227,7 @@ describe('bodies as partners send them', () => {
     expect(answer.body.detail).toEqual([
       {
         loc: ['body', 'checkout_session', 'line_items', '1', 'price'],
-        msg: expect.stringMatching(/^price_not_found: There is no such price\. Check the identifier/),
+        msg: expect.stringMatching(/^price_not_found: No such price\. Check the identifier/),
         type: 'price_not_found',
       },
     ]);

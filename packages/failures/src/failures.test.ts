@@ -106,8 +106,7 @@ describe('a Failure', () => {
       headers: {},
       body: {
         code: 'price_not_found',
-        detail:
-          'There is no such price. Check the identifier, the account and the mode of the key that asks for the price.',
+        detail: 'No such price. Check the identifier, and the account and mode of the API key.',
       },
     });
     const { body } = failureAnswer(new Failure('conflict', { detail: 'The endpoint is disabled.' }));

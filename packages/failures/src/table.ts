@@ -140,8 +140,8 @@ function notFoundRows() {
       `${name}_not_found`,
       row(
         404,
-        `There is no such ${name.replaceAll('_', ' ')}.`,
-        `Check the identifier, the account and the mode of the key that asks for the ${name.replaceAll('_', ' ')}.`,
+        `No such ${name.replaceAll('_', ' ')}.`,
+        'Check the identifier, and the account and mode of the API key.',
       ),
     ]),
   ) as Record<`${(typeof recordNames)[number]}_not_found`, FailureRow>;
