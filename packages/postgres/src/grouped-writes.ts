@@ -26,7 +26,7 @@ const mostOfGroup = 16;
 const groupLockTimeoutMs = 100;
 
 /**
- * Group commit: what one account and mode submits while its last write is under way goes into one transaction, so that the start of each statement
+ * Group commit: what one account and mode submits while its last write is in flight goes into one transaction, so that the start of each statement
  * and the commit are paid once for several. An item that comes alone is written alone and at once. A group commits whole or not at all: when it is
  * refused or fails, each of its items is written alone, so none fails because of another. Accounts do not wait for each other.
  */

@@ -84,7 +84,7 @@ export async function claimCharge(
   return { kind: 'attempt', attempt, epoch, claimed };
 }
 
-// The same key after a crash or a lost answer: goes on with what its first use began.
+// The same key after a crash or a lost response: resumes the existing attempt.
 async function resume(
   claiming: Claiming,
   tx: Tx,
