@@ -70,7 +70,7 @@ export class KeyCache {
       // LISTEN misses changes from before it started.
       this.forget('');
     } catch (error) {
-      this.#database.report(error, 'listening for key changes');
+      this.#database.report(error, 'LISTEN for key changes failed');
       if (this.#session === undefined) this.#listenAgain();
       else await this.#closeSession();
     }

@@ -19,7 +19,7 @@ export function wakeRelay(database: Database): void {
   notifying.add(database);
   setTimeout(() => {
     notifying.delete(database);
-    database.execute(notify, null).catch((error: unknown) => database.report(error, 'waking the relay'));
+    database.execute(notify, null).catch((error: unknown) => database.report(error, 'NOTIFY to the relay failed'));
   }, COALESCE_MS).unref();
 }
 

@@ -62,7 +62,7 @@ export class Database implements Db {
       maxLifetimeSeconds: 3_600,
     });
     // Without a listener a dropped idle connection would end the process.
-    this.#pool.on('error', (error) => this.report(error, 'an idle connection'));
+    this.#pool.on('error', (error) => this.report(error, 'idle connection failed'));
     this.#pool.on('connect', (client) => client.on('error', (error) => this.report(error, 'a connection')));
   }
 

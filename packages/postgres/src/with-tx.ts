@@ -142,7 +142,7 @@ async function runHooks(database: Database, tx: Tx): Promise<void> {
       await hook();
     } catch (error) {
       // What was committed stays committed: the caller must not take a failed hook for a failed write.
-      database.report(error, 'an after-commit hook');
+      database.report(error, 'after-commit hook failed');
     }
   }
 }

@@ -35,7 +35,7 @@ export const webhooksService: ServiceComposition<WebhooksSettings> = {
       onDue: (inMs) => wake('deliver', inMs),
       traced: (name, traceparent, work) => traced(name, traceparent === '' ? undefined : traceparent, work),
       openKey: keyOpener(secrets),
-      onError: (error, where) => logger.error({ err: error }, `webhooks: ${where}`),
+      onError: (error, where) => logger.error({ err: error }, `Delivery worker failed while ${where}; will retry`),
       onAttempt({ error, durationMs, responseStatus }) {
         const outcome = error === null ? 'succeeded' : responseStatus === null ? 'no_answer' : 'refused';
         attempts.inc({ outcome });
