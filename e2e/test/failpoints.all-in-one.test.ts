@@ -34,14 +34,14 @@ describe.concurrent('all-in-one, when the process is killed or answers are lost'
 
   for (const fault of isLongRun ? lostAnswers : lostAnswers.slice(0, 1)) {
     it(
-      `a confirm converges when nobody dies: ${fault.kind}`,
+      `a confirm converges without a crash: ${fault.kind}`,
       () => onStage((stage) => runLostAnswer(stage, fault)),
       180_000,
     );
   }
 
   it(
-    'another key waits while nobody knows what became of the first',
+    'another key waits while the outcome of the first is unknown',
     () => onStage((stage) => runAnotherKeyWhileUnknown(stage)),
     180_000,
   );

@@ -57,7 +57,7 @@ it('a sweep sees each row of a backlog once, also when all of them fail, and put
   await on.admin('delete from refunds.refunds where account_id = $1', [accountId]);
 });
 
-it('a sweep goes on to what is behind a row that stays due', async () => {
+it('a sweep continues past a row that stays due', async () => {
   const { accountId } = someScope();
   await leaveBehind(accountId, 130);
   const carriedOut: string[] = [];
@@ -92,7 +92,7 @@ it('a sweep leaves what it has put off to the next one, also when that is due ag
   await on.admin('delete from refunds.refunds where account_id = $1', [accountId]);
 });
 
-it('a sweep that is told to stop begins nothing more and does not wait for what waits', async () => {
+it('a stopping sweep starts no new work and does not wait for queued work', async () => {
   const { accountId } = someScope();
   await leaveBehind(accountId, 40);
   const stopping = new AbortController();
@@ -117,7 +117,7 @@ it('a sweep that is told to stop begins nothing more and does not wait for what 
   await on.admin('delete from refunds.refunds where account_id = $1', [accountId]);
 });
 
-it('what fails in a way that nobody foresaw waits longer each time, and nothing else waits for it', async () => {
+it('work that fails unexpectedly waits longer each time, and no other work waits for it', async () => {
   const scope = someScope();
   const session = await on.paid(scope, { hsa: 2_000 });
   const nonsense = newId('checkout_session');

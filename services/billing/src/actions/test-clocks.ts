@@ -65,7 +65,7 @@ export async function finishAdvance(
   });
 }
 
-/** Deletes a clock; who lives on it goes on by the wall clock. */
+/** Deletes a clock; its customers continue by the wall clock. */
 export async function removeTestClock(work: Context, call: Call, id: string): Promise<TestClock> {
   const clock = await findTestClock(work.database, call.scope, id);
   if (clock === undefined) throw new Failure('test_clock_not_found');
