@@ -8,7 +8,7 @@ import type { Receiver } from './processes/receiver.ts';
 import type { Replay } from './processes/replay.ts';
 import type { Worker } from './processes/worker.ts';
 import type { Recordings } from './recording/record-operations.ts';
-import type { Compared, Pace, Side } from './rounds.ts';
+import type { Pace, Side } from './rounds.ts';
 import type { BenchAccount } from './seed/accounts.ts';
 import type { BenchShop } from './seed/shop.ts';
 import type { StackProcess } from './stack-process.ts';
@@ -31,8 +31,6 @@ export interface Bench {
   /** Accounts with as many prices as the sizes say; made when they are first asked for. */
   priceAccount(size: 0 | 1 | 2): Promise<BenchAccount>;
   shop(): Promise<BenchShop>;
-  /** Memory before anything was measured. */
-  readonly idleMemory: Compared | undefined;
   /** Runs this while the stack's own processes stand still. */
   frozen<Result>(work: () => Promise<Result>): Promise<Result>;
   recordings(): Recordings;

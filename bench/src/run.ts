@@ -1,21 +1,21 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { setTimeout as pause } from 'node:timers/promises';
 import { homeAt, readStackFile, removeHome } from '@eligo/stack';
 import pg from 'pg';
 import type { Bench } from './bench.ts';
 import { writeOperations } from './costs/write-operations.ts';
-import { type Operation, type Row, rowOf, topologiesOf } from './figures.ts';
+import { type Operation, type Row, rowOf, type Topology, topologiesOf } from './figures.ts';
 import { newHome } from './homes.ts';
 import { againstFloor } from './operations/against-floor.ts';
 import { confirm } from './operations/confirm.ts';
 import { createSession } from './operations/create-session.ts';
+import { type Idle, measureIdle } from './operations/idle.ts';
 import { keepUp } from './operations/keep-up.ts';
 import { latency } from './operations/latency.ts';
 import { listPricesDeep, listPricesLarge, listPricesOf } from './operations/list-prices.ts';
 import { readPriceOf } from './operations/read-price.ts';
 import { refund } from './operations/refund.ts';
-import { residentMemory, startTime } from './operations/start-and-memory.ts';
+import { startTime } from './operations/start-time.ts';
 import { webhook } from './operations/webhook.ts';
 import { writeCosts } from './operations/write-costs.ts';
 import type { Options } from './options.ts';
@@ -78,38 +78,17 @@ export async function runBench(options: Options, onRow: (row: Row) => void): Pro
     const recordings = await prepare(options, { home, variables }, seed);
     for (const topology of options.topologies) {
       const wanted = options.only.filter((operation) => topologiesOf(operation).includes(topology));
-      if (wanted.length === 0) continue;
-      const stack = await startStackProcess({ home, topology, variables });
-      const postgres = new pg.Pool({ connectionString: stack.file.postgres, max: 2 });
-      try {
-        const idleMemory = await settled(stack);
-        for (const operation of wanted) {
-          const baselines: Worker<WorkerMethods>[] = [];
-          const bench = benchOf(
-            {
-              stack,
-              options,
-              postgres,
-              load,
-              receiver,
-              processorPort,
-              processorPid: processor.pid,
-              seed,
-              recordings,
-              idleMemory,
-            },
-            baselines,
-          );
-          try {
-            await measure(operation, bench, note);
-          } finally {
-            await stopAll(baselines);
-          }
+      const used = wanted.filter((operation): operation is UsedOperation => !isIdle(operation));
+      if (used.length > 0) {
+        const stack = await startStackProcess({ home, topology, variables });
+        const place = { stack, options, load, receiver, processorPort, processorPid: processor.pid, seed, recordings };
+        try {
+          await measureUsed(used, place, note);
+        } finally {
+          await stack.stop();
         }
-      } finally {
-        await postgres.end();
-        await stack.stop();
       }
+      if (wanted.some(isIdle)) await noteIdle(topology, wanted, options, note);
     }
   } finally {
     await stopAll(workers);
@@ -118,10 +97,25 @@ export async function runBench(options: Options, onRow: (row: Row) => void): Pro
   return rows;
 }
 
-// What starting left behind is collected within moments; nobody has asked anything yet.
-async function settled(stack: StackProcess): Promise<Compared | undefined> {
-  await pause(1_000);
-  return residentMemory(stack);
+// The rows of one stack, each with baselines of its own.
+async function measureUsed(
+  used: readonly UsedOperation[],
+  place: Omit<Parameters<typeof benchOf>[0], 'postgres'>,
+  note: (row: Row) => void,
+): Promise<void> {
+  const postgres = new pg.Pool({ connectionString: place.stack.file.postgres, max: 2 });
+  try {
+    for (const operation of used) {
+      const baselines: Worker<WorkerMethods>[] = [];
+      try {
+        await measure(operation, benchOf({ ...place, postgres }, baselines), note);
+      } finally {
+        await stopAll(baselines);
+      }
+    }
+  } finally {
+    await postgres.end();
+  }
 }
 
 type StackPlace = Parameters<typeof recordOperations>[0];
@@ -131,6 +125,7 @@ async function prepare(options: Options, place: StackPlace, seed: Seed): Promise
   if (writeOperations.some((operation) => options.only.includes(operation))) {
     return recordOperations(place, (stack) => seed.shop(stack));
   }
+  if (options.only.every(isIdle)) return undefined;
   if (readStackFile(homeAt(place.home)) === undefined) {
     await (await startStackProcess({ ...place, topology: 'all-in-one' })).stop();
   }
@@ -138,7 +133,7 @@ async function prepare(options: Options, place: StackPlace, seed: Seed): Promise
 }
 
 function benchOf(
-  parts: Pick<Bench, 'stack' | 'postgres' | 'load' | 'receiver' | 'processorPort' | 'processorPid' | 'idleMemory'> & {
+  parts: Pick<Bench, 'stack' | 'postgres' | 'load' | 'receiver' | 'processorPort' | 'processorPid'> & {
     readonly options: Options;
     readonly seed: Seed;
     readonly recordings: Recordings | undefined;
@@ -172,7 +167,28 @@ async function frozen<Result>(stack: StackProcess, work: () => Promise<Result>):
   }
 }
 
-async function measure(operation: Operation, bench: Bench, note: (row: Row) => void): Promise<void> {
+type IdleOperation = 'idle-statements' | 'memory';
+type UsedOperation = Exclude<Operation, IdleOperation>;
+
+function isIdle(operation: Operation): operation is IdleOperation {
+  return operation === 'idle-statements' || operation === 'memory';
+}
+
+// Both are read from one stack, before anything else runs.
+async function noteIdle(
+  topology: Topology,
+  wanted: readonly Operation[],
+  { sizes }: Options,
+  note: (row: Row) => void,
+): Promise<void> {
+  const idle: Idle = await measureIdle(topology, sizes.idleMs);
+  for (const operation of wanted.filter(isIdle)) {
+    const measured = operation === 'memory' ? idle.memory : idle.statements;
+    if (measured !== undefined) note(rowOf(operation, topology, measured));
+  }
+}
+
+async function measure(operation: UsedOperation, bench: Bench, note: (row: Row) => void): Promise<void> {
   const measured = await measureOnce(operation, bench);
   if (measured === undefined) return;
   const row = rowOf(operation, bench.stack.topology, measured);
@@ -180,9 +196,8 @@ async function measure(operation: Operation, bench: Bench, note: (row: Row) => v
   note(write === undefined || !existsSync('/proc/self/stat') ? row : { ...row, costs: await writeCosts(bench, write) });
 }
 
-async function measureOnce(operation: Operation, bench: Bench): Promise<Compared | undefined> {
+async function measureOnce(operation: UsedOperation, bench: Bench): Promise<Compared | undefined> {
   if (operation === 'start') return startTime(bench.stack);
-  if (operation === 'memory') return bench.idleMemory;
   // The events of one row must not be dealt with in the next.
   await quiet(bench.postgres);
   return measures[operation](bench);

@@ -8,5 +8,9 @@ it('measures every operation, with counts too small to mean anything', async () 
   // Memory is read from where only Linux has it.
   const measurable = wanted.filter((operation) => operation !== 'memory' || process.platform === 'linux');
   expect(rows.map((row) => row.operation)).toEqual(measurable);
-  for (const row of rows) expect(row.ratio, row.operation).toBeGreaterThan(0);
+  for (const { operation, ratio } of rows) {
+    // An idle stack may send nothing in a second.
+    if (operation === 'idle-statements') expect(ratio).toBeLessThan(100);
+    else expect(ratio, operation).toBeGreaterThan(0);
+  }
 }, 300_000);

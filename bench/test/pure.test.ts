@@ -1,6 +1,7 @@
 import { newId } from '@eligo/values';
 import { describe, expect, it } from 'vitest';
 import { isReached, rowOf } from '../src/figures.ts';
+import { mappingsOf } from '../src/operations/idle.ts';
 import { readOptions } from '../src/options.ts';
 import { parseAnswer } from '../src/processes/connection.ts';
 import { freshValues, identifiersIn } from '../src/recording/fresh-values.ts';
@@ -140,5 +141,24 @@ describe('rows', () => {
     );
     expect(tableOf([row('confirm', 0.2)])).toContain('0.20 ✗');
     expect(() => rowOf('confirm', 'elsewhere' as never, { ratio: 1, ours: 1, theirs: 1 })).toThrow('no figure');
+  });
+});
+
+describe('the memory of a process', () => {
+  it('is its own pages, and what it has of each mapped file without the pages that it changed', () => {
+    const smaps = [
+      '00400000-06000000 r-xp 00000000 fe:00 77 /opt/node',
+      'Rss:               40000 kB',
+      'Anonymous:             0 kB',
+      '06000000-06100000 rw-p 05c00000 fe:00 77 /opt/node',
+      'Rss:                 900 kB',
+      'Anonymous:           600 kB',
+      '7f0000000000-7f0000200000 rw-p 00000000 00:00 0 ',
+      'Rss:                2000 kB',
+      'Anonymous:          2000 kB',
+    ].join('\n');
+    const { anonymous, files } = mappingsOf(smaps);
+    expect(anonymous).toBe(2_600);
+    expect(Object.fromEntries(files)).toEqual({ '/opt/node': 40_300, '': 0 });
   });
 });

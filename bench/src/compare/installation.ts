@@ -1,5 +1,6 @@
-import { mkdirSync, mkdtempSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { freePort } from '@eligo/ports';
 import {
   type Child,
@@ -26,6 +27,8 @@ export interface Installation {
   readonly file: StackFile;
   /** Connected as the superuser, by one connection that is not counted. */
   readonly postgres: pg.Pool;
+  /** Every living process and the group that it belongs to: Postgres, NATS, the processor, and each process of Eligo's. */
+  processes(): ReadonlyMap<number, string>;
   /** What its processes have used: a group each for Postgres, NATS, the processor, and for each process of Eligo's. */
   processorTime(): ProcessorTime;
   /** Stops the clock of all its processes, so that they take nothing from the other side. */
@@ -41,6 +44,8 @@ export async function startInstallation(options: {
   readonly within: string;
   readonly topology: Topology;
   readonly stub?: { readonly pid: number; readonly variables: Variables };
+  /** Starts it by `npm start`, with npm's own process, and not by the program that npm runs. */
+  readonly byNpm?: boolean;
   /** A home that is kept; it has started before if a stack file is there. */
   readonly keptHome?: string;
 }): Promise<Installation> {
@@ -51,7 +56,7 @@ export async function startInstallation(options: {
     // Makes the database; what is measured has started on data that was there, with the counting loaded.
     const first = await start(root, options);
     await withPool(first.file.postgres, preloadCounting);
-    await first.child.stop(stopWithinMs);
+    await stop(first.child);
     return await open(root, await start(root, options), options);
   } catch (error) {
     if (options.keptHome === undefined) removeHome(homeAt(root));
@@ -60,6 +65,25 @@ export async function startInstallation(options: {
 }
 
 const stopWithinMs = 60_000;
+
+// npm and its shell end at once when they are told to stop, and leave the stack to stop by itself: the stack is told, and they end with it.
+async function stop(child: Child): Promise<void> {
+  const started = commandOf(child.pid).startsWith('npm start') ? startedBy(child.pid) : [];
+  for (const pid of started) sendSignal(pid, 'SIGTERM');
+  const deadline = performance.now() + stopWithinMs;
+  while (started.length > 0 && !child.hasEnded() && performance.now() < deadline) await pause(50);
+  await child.stop(stopWithinMs);
+}
+
+/** What a process has started, by way of shells or not. */
+function startedBy(pid: number): number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
+  return children.map(Number).flatMap((one) => (/^(\S*\/)?sh\0/.test(commandOf(one)) ? startedBy(one) : [one]));
+}
+
+function commandOf(pid: number): string {
+  return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+}
 
 interface Started {
   readonly child: Child;
@@ -73,10 +97,12 @@ async function start(root: string, options: Parameters<typeof startInstallation>
   const logPath = join(home.logs, 'stack.log');
   const runFolder = join(root, 'bench');
   mkdirSync(runFolder, { recursive: true, mode: 0o700 });
+  const split = options.topology === 'split' ? ['--split'] : [];
   const child = await startChild({
     name: 'bench-compared',
-    command: process.execPath,
-    args: [bootstrapOf(options.checkout.folder), 'start', ...(options.topology === 'split' ? ['--split'] : [])],
+    ...(options.byNpm === true
+      ? { command: 'npm', args: ['start', '--', ...split] }
+      : { command: process.execPath, args: [bootstrapOf(options.checkout.folder), 'start', ...split] }),
     environment: {
       ...process.env,
       ...options.stub?.variables,
@@ -109,12 +135,13 @@ async function open(
     port,
     file,
     postgres,
+    processes: () => groupsOf(tops()),
     processorTime: () => processorTime(tops(), own),
     freeze: () => signal('SIGSTOP'),
     thaw: () => signal('SIGCONT'),
     async end() {
       await postgres.end();
-      await child.stop(stopWithinMs);
+      await stop(child);
       if (keptHome === undefined) removeHome(homeAt(root));
     },
   };
