@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { withTx } from '@eligo/postgres';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { openChargeGroups } from '../src/actions/charge-groups.ts';
 import { openPaymentTurns } from '../src/actions/payment-turn.ts';
 import { type Charging, defaultBudgets } from '../src/charging.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
@@ -16,12 +17,12 @@ afterAll(() => world.close());
 afterEach(() => world.clearFaults());
 
 type Card = PaymentMethod & { customerId: string };
-/** One process: its own lines and its own connections. */
-const process_ = (max = 10): Charging => ({
-  ...world.charging,
-  turns: openPaymentTurns(),
-  database: world.test.open('checkout', { max }),
-});
+/** One process: its own lines, groups and connections. */
+function process_(max = 10): Charging {
+  const database = world.test.open('checkout', { max });
+  const charging = { ...world.charging, database, turns: openPaymentTurns() };
+  return { ...charging, groups: openChargeGroups(charging) };
+}
 const sessionsOf = (card: Card, count: number) =>
   Promise.all(Array.from({ length: count }, () => world.mixedSession(card)));
 
