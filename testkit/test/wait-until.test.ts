@@ -9,7 +9,7 @@ it('gives what it waited for as soon as it is there', async () => {
 it('fails after the deadline with what the last look threw', async () => {
   const look = () => Promise.reject(new Error('still dark'));
   await expect(waitUntil(look, { withinMs: 5, everyMs: 1, what: 'the light' })).rejects.toMatchObject({
-    message: 'the light did not come within 5 ms',
+    message: 'Timed out after 5 ms waiting for: the light',
     cause: new Error('still dark'),
   });
 });

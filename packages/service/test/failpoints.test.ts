@@ -53,8 +53,8 @@ test('who waits for a step to be held learns of it', async () => {
 });
 
 test('an undeclared name is an error once failpoints are on', async () => {
-  await expect(failpoint('no.such')).rejects.toThrow('no failpoint no.such is declared');
-  expect(() => armFailpoint('no.such', { action: 'kill' })).toThrow('no failpoint no.such is declared');
+  await expect(failpoint('no.such')).rejects.toThrow('No failpoint is named no.such');
+  expect(() => armFailpoint('no.such', { action: 'kill' })).toThrow('No failpoint is named no.such');
 });
 
 test('all declared failpoints can be listed', () => {

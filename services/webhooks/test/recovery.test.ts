@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { Scope } from '@eligo/postgres';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { deleteEndpoint } from '../src/actions/delete-endpoint.ts';
@@ -50,14 +51,19 @@ describe('a delivery that is handed over as it is planned', () => {
     vi.restoreAllMocks();
   });
 
-  it('costs two transactions from the event to the record of its success, whatever the number of endpoints', async () => {
+  it('takes one transaction to plan for all endpoints, and results that arrive together are recorded together', async () => {
     const scope = someScope();
-    for (let i = 0; i < 3; i++) await on.endpoint(scope, `${shop.url}/${i}`);
+    for (let i = 0; i < 8; i++) await on.endpoint(scope, `${shop.url}/${i}`);
+    const responses: ServerResponse[] = [];
+    shop.answerWith((_request, response) => {
+      if (responses.push(response) === 8) for (const one of responses) one.end('ok');
+    });
     const begun = vi.spyOn(on.database, 'checkOut');
     await on.consume(refundEvent(scope));
     await on.worker.idle();
-    expect(shop.received).toHaveLength(3);
-    expect(begun.mock.calls.length).toBe(2);
+    expect(shop.received).toHaveLength(8);
+    // The first result is recorded at once, and those that arrive meanwhile together: two records where all arrive in one turn, a few on a busy machine.
+    expect(begun.mock.calls.length).toBeLessThanOrEqual(6);
     for (const row of await rowsOf(on, 'deliveries', scope)) expect(row).toMatchObject({ status: 'succeeded' });
     for (const row of await rowsOf(on, 'lanes', scope))
       expect(row).toMatchObject({ lease_until: null, handed_from: null });
