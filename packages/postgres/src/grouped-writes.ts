@@ -22,8 +22,11 @@ export interface GroupedWrites<Item, Result> {
 
 /** A group pays each statement's start and its commit once; beyond sixteen items those are a small part of its cost. */
 const mostOfGroup = 16;
-/** A group waits this long for a row that another transaction holds. Then each of its items waits alone, so none waits for another's row. */
-const groupLockTimeoutMs = 100;
+/**
+ * A group waits this long for a row that another transaction holds. Then each of its items waits alone, so none waits for another's row. What is
+ * written alone holds up what comes after it no longer than this, either.
+ */
+const longestWaitMs = 100;
 
 /**
  * Group commit: what one account and mode submits while its last write is in flight goes into one transaction, so that the start of each statement
@@ -38,7 +41,8 @@ export function openGroupedWrites<Item, Result>(
   const outside = AsyncLocalStorage.snapshot();
 
   // Never rejects: each failure goes to those who submitted.
-  async function writeLine(key: string, scope: Scope): Promise<void> {
+  async function writeLine(key: string, scope: Scope, first: Promise<unknown>): Promise<void> {
+    await settledOrLate([first]);
     for (;;) {
       const group = lines.get(key)?.splice(0, mostOfGroup) ?? [];
       if (group.length === 0) break;
@@ -53,11 +57,9 @@ export function openGroupedWrites<Item, Result>(
       const line = lines.get(key);
       if (line === undefined) {
         lines.set(key, []);
-        try {
-          return await options.writeAlone(scope, item);
-        } finally {
-          outside(() => void writeLine(key, scope));
-        }
+        const written = options.writeAlone(scope, item);
+        outside(() => void writeLine(key, scope, written));
+        return written;
       }
       const turn = await new Promise<Turn<Result>>((resolve, reject) => {
         line.push({ item, resolve, reject });
@@ -92,7 +94,7 @@ async function writeTogether<Item, Result>(
     const items = group.map(({ item }) => item);
     try {
       const results = await withTx(database, scope, (tx) => allOrNone(writeGroup(tx, scope, items)), {
-        lockTimeoutMs: groupLockTimeoutMs,
+        lockTimeoutMs: longestWaitMs,
       });
       for (const [at, { resolve }] of group.entries()) resolve({ kind: 'written', result: results[at] as Result });
       return;
@@ -104,7 +106,16 @@ async function writeTogether<Item, Result>(
       }
     }
   }
-  await Promise.all(group.map(({ resolve }) => new Promise<void>((done) => resolve({ kind: 'alone', done }))));
+  await settledOrLate(group.map(({ resolve }) => new Promise<void>((done) => resolve({ kind: 'alone', done }))));
+}
+
+async function settledOrLate(writes: readonly Promise<unknown>[]): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, longestWaitMs);
+  });
+  await Promise.race([Promise.allSettled(writes), late]);
+  clearTimeout(timer);
 }
 
 /** Rolls a group back. */

@@ -127,6 +127,17 @@ describe('writes of one account', () => {
     await expect(joined[1]).rejects.toMatchObject({ code: '23505' });
   });
 
+  it('do not wait for one that takes long alone', async () => {
+    const { open, hold } = gate();
+    const { writes } = openThings({ hold });
+    const first = writes.submit(scope, 'first');
+    const joined = ['a', 'b'].map((id) => writes.submit(scope, id));
+    for (const written of await Promise.all(joined)) expect(written).toMatchObject({ how: 'together' });
+    expect(await storedThings(on)).toEqual(['a', 'b']);
+    open();
+    expect(await first).toMatchObject({ how: 'alone' });
+  });
+
   it('are told all that nobody knows whether they were committed when the answer to COMMIT is lost', async () => {
     await on.admin(`
       create function alpha.hold_commit() returns trigger language plpgsql as $$
