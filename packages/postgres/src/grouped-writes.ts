@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Database } from './database.ts';
-import { CommitUnknown, isConnectionLoss } from './errors.ts';
+import { isConnectionLoss } from './errors.ts';
 import type { Scope } from './scope.ts';
 import type { Tx } from './tx.ts';
 import { withTx } from './with-tx.ts';
@@ -27,11 +27,14 @@ const mostOfGroup = 16;
  * written alone holds up what comes after it no longer than this, either.
  */
 const longestWaitMs = 100;
+/** How many may wait for a group of their account and mode; what comes then is written alone, and waits for a connection as any write does. */
+const mostWaiting = 256;
 
 /**
  * Group commit: what one account and mode submits while its last write is in flight goes into one transaction, so that the start of each statement
  * and the commit are paid once for several. An item that comes alone is written alone and at once. A group commits whole or not at all: when it is
- * refused or fails, each of its items is written alone, so none fails because of another. Accounts do not wait for each other.
+ * refused or fails, each of its items is written alone, so none fails because of another. When the connection is lost, all that wait are written alone,
+ * so none waits for the time-outs of the groups before it. Accounts do not wait for each other.
  */
 export function openGroupedWrites<Item, Result>(
   options: GroupedWritesOptions<Item, Result>,
@@ -46,7 +49,8 @@ export function openGroupedWrites<Item, Result>(
     for (;;) {
       const group = lines.get(key)?.splice(0, mostOfGroup) ?? [];
       if (group.length === 0) break;
-      await writeTogether(options, scope, group);
+      const isLost = await writeTogether(options, scope, group);
+      if (isLost) await writeEachAlone(lines.get(key)?.splice(0) ?? []);
     }
     lines.delete(key);
   }
@@ -61,6 +65,7 @@ export function openGroupedWrites<Item, Result>(
         outside(() => void writeLine(key, scope, written));
         return written;
       }
+      if (line.length >= mostWaiting) return options.writeAlone(scope, item);
       const turn = await new Promise<Turn<Result>>((resolve, reject) => {
         line.push({ item, resolve, reject });
       });
@@ -85,11 +90,12 @@ interface Waiting<Item, Result> {
   readonly reject: (error: unknown) => void;
 }
 
+// Answers whether the connection was lost.
 async function writeTogether<Item, Result>(
   { database, writeGroup }: GroupedWritesOptions<Item, Result>,
   scope: Scope,
   group: readonly Waiting<Item, Result>[],
-): Promise<void> {
+): Promise<boolean> {
   if (group.length > 1) {
     const items = group.map(({ item }) => item);
     try {
@@ -97,15 +103,20 @@ async function writeTogether<Item, Result>(
         lockTimeoutMs: longestWaitMs,
       });
       for (const [at, { resolve }] of group.entries()) resolve({ kind: 'written', result: results[at] as Result });
-      return;
+      return false;
     } catch (error) {
-      // Nobody knows whether the group was committed, which holds for each of its items.
-      if (isLost(error)) {
+      // The connection may have been lost while the group committed: the outcome of each item is unknown, as if it had been written alone.
+      if (isConnectionLoss(error)) {
         for (const { reject } of group) reject(error);
-        return;
+        return true;
       }
     }
   }
+  await writeEachAlone(group);
+  return false;
+}
+
+async function writeEachAlone<Item, Result>(group: readonly Waiting<Item, Result>[]): Promise<void> {
   await settledOrLate(group.map(({ resolve }) => new Promise<void>((done) => resolve({ kind: 'alone', done }))));
 }
 
@@ -125,9 +136,4 @@ async function allOrNone<Result>(written: Promise<readonly Result[] | undefined>
   const results = await written;
   if (results === undefined) throw new GroupRefused('an item cannot be written with the others');
   return results;
-}
-
-function isLost(error: unknown): boolean {
-  const causes = [error, error instanceof Error ? error.cause : undefined];
-  return causes.some((cause) => cause instanceof CommitUnknown || isConnectionLoss(cause));
 }

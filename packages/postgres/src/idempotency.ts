@@ -61,7 +61,7 @@ export async function claimKey(
   attemptId: string | null = null,
 ): Promise<Claim> {
   const place = [endpointOf(use), use.key];
-  const fresh = await tx.execute(insertKey, scope, [...place, use.requestHash, leaseMs, attemptId]);
+  const fresh = await tx.execute(insertKey, scope, freshKeyValues(use, leaseMs, attemptId));
   if (fresh === 1) return { outcome: 'claimed', epoch: 1, attemptId: undefined, isNew: true };
   const held = await tx.row(lockKey, scope, place);
   if (held === undefined) return { outcome: 'in_use' };
@@ -125,8 +125,8 @@ export function freshKeyInsert(first: number): string {
     on conflict do nothing returning key`;
 }
 
-/** The values of `freshKeyInsert`; `attemptId` is what the request begins. */
-export function freshKeyValues(use: KeyUse, leaseMs: number, attemptId: string): unknown[] {
+/** The values of `freshKeyInsert`; `attemptId` is what the request begins, if that is known. */
+export function freshKeyValues(use: KeyUse, leaseMs: number, attemptId: string | null): unknown[] {
   return [endpointOf(use), use.key, use.requestHash, leaseMs, attemptId];
 }
 
@@ -232,11 +232,7 @@ const finish = "state = 'finished', finished_at = clock_timestamp()";
 const here = 'account_id = $1 and test_mode = $2 and endpoint = $3 and key = $4';
 const columns = `request_hash, attempt_id, epoch, ${leaseIsLive()} as lease_is_live, status, body`;
 
-const insertKey = scoped(
-  'idempotency.insert',
-  `insert into idempotency_keys (account_id, test_mode, endpoint, key, request_hash, lease_until, attempt_id)
-   values ($1, $2, $3, $4, $5, ${leaseFromNow('$6')}, $7) on conflict do nothing`,
-);
+const insertKey = scoped('idempotency.insert', freshKeyInsert(3));
 // The arrays stand behind selects, so that one plan is kept for all of them (ADR 3).
 const insertKeys = scoped(
   'idempotency.insert_several',

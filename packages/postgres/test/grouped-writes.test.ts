@@ -86,6 +86,18 @@ describe('writes of one account', () => {
     expect(await storedThings(on)).toHaveLength(35);
   });
 
+  it('are written alone when 256 wait already', async () => {
+    const { open, hold } = gate();
+    const { groups, writes } = openThings({ hold });
+    const ids = Array.from({ length: 256 }, (_, index) => `t${index}`);
+    const all = ['first', ...ids].map((id) => writes.submit(scope, id));
+    expect(await writes.submit(scope, 'one more')).toMatchObject({ how: 'alone' });
+    open();
+    await Promise.all(all);
+    expect(groups.flat()).toEqual(ids);
+    expect(await storedThings(on)).toHaveLength(258);
+  });
+
   it('are written each alone, in the context of its request, when one cannot be written with the others', async () => {
     const { open, hold } = gate();
     const { writes } = openThings({ hold, refuse: 'b' });
@@ -147,7 +159,9 @@ describe('writes of one account', () => {
     const { open, hold } = gate();
     const { writes } = openThings({ hold });
     const first = writes.submit(scope, 'first');
-    const joined = Promise.allSettled(['a', 'slow'].map((id) => writes.submit(scope, id)));
+    const group = ['slow', ...Array.from({ length: 15 }, (_, index) => `t${index}`)];
+    const joined = Promise.allSettled(group.map((id) => writes.submit(scope, id)));
+    const waiting = ['a', 'b'].map((id) => writes.submit(scope, id));
     open();
     await first;
     const sleeping = "select pid from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()";
@@ -157,7 +171,8 @@ describe('writes of one account', () => {
       expect(outcome).toMatchObject({ status: 'rejected', reason: { cause: expect.any(CommitUnknown) } });
     }
     await on.admin('drop trigger hold on alpha.things; drop function alpha.hold_commit()');
-    expect(await storedThings(on)).toEqual(['first']);
+    for (const written of await Promise.all(waiting)) expect(written).toMatchObject({ how: 'alone' });
+    expect(await storedThings(on)).toEqual(['a', 'b', 'first']);
     expect(await writes.submit(scope, 'after')).toMatchObject({ how: 'alone' });
   });
 });

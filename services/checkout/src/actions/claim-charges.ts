@@ -3,12 +3,13 @@ import { claimFreshKeys, type Scope, type Tx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { refusalToConfirm } from '../domain/confirm-rules.ts';
 import { minimumChargeCents } from '../domain/payment-plan.ts';
-import { insertLockedAttempts } from '../store/charge-attempts.ts';
-import { loadChargeFactsOfSeveral } from '../store/session-payments.ts';
+import type { Session } from '../domain/session.ts';
+import { insertLockedAttempts, type NewAttempt } from '../store/charge-attempts.ts';
+import { type ChargeFacts, loadChargeFactsOfSeveral } from '../store/session-payments.ts';
 import { lockSessions } from '../store/sessions.ts';
 import { attemptAsCreated, newIntent } from './begin-attempt.ts';
-import type { Claimed, GroupedClaim } from './charge-claim.ts';
-import { type Claiming, confirmAttempt, ownersOf, type PlannedCharge, plannedCharge } from './claim-charge.ts';
+import type { Claimed, ConfirmRequest, GroupedClaim } from './charge-claim.ts';
+import { type Claiming, confirmAttempt, ownersOf, partiesOf, plannedCharge } from './claim-charge.ts';
 import { intentEvent } from './payment-events.ts';
 
 /**
@@ -23,8 +24,8 @@ export async function claimCharges(
 ): Promise<Claimed[] | undefined> {
   const sessionIds = claims.map(({ request }) => request.sessionId);
   if (new Set(sessionIds).size < claims.length) return undefined;
-  const fresh = claims.map(({ use }) => ({ use, attemptId: newId('charge_attempt') }));
-  // The sessions first, as whoever settles or gives up a charge takes them before the key.
+  const fresh = claims.map((claim) => ({ ...claim, attemptId: newId('charge_attempt') }));
+  // The sessions first, as every process that settles or abandons a charge takes them before the key.
   const [sessions, areFresh, facts] = await Promise.all([
     lockSessions(tx, scope, sessionIds),
     claimFreshKeys(tx, scope, fresh, claiming.budgets.leaseMs),
@@ -37,30 +38,19 @@ export async function claimCharges(
   await claiming.failpoint('confirm.key_claimed');
   if (!areFresh) return undefined;
   const byId = new Map(sessions.map((session) => [session.id, session]));
-  const charges: PlannedCharge[] = [];
-  for (const [index, { request, turn }] of claims.entries()) {
+  const begun = [];
+  for (const { request, turn, attemptId, inContext } of fresh) {
     const session = byId.get(request.sessionId);
     const known = facts.get(request.sessionId);
-    // A test clock is read one by one.
-    if (session === undefined || known === undefined || known.hasLiveAttempts || session.testClockId !== null)
-      return undefined;
-    const at = claiming.clock.now();
-    if (session.amountEligibleCents < minimumChargeCents) return undefined;
-    if (refusalToConfirm({ session, facts: known, live: [], at, features: request.features }) !== undefined)
-      return undefined;
-    const charge = plannedCharge(fresh[index]?.attemptId ?? '', session, known, request.expand, at);
-    if (!turn.isNext({ customerId: charge.customerId, paymentMethodId: charge.card.id })) return undefined;
-    charges.push(charge);
+    if (session === undefined || known === undefined) return undefined;
+    const attempt = plainAttempt(claiming, attemptId, session, known, request);
+    if (attempt === undefined || !turn.isNext(partiesOf(attempt))) return undefined;
+    const owners = ownersOf(session);
+    const intent = newIntent(attempt, owners);
+    const event = inContext(() => encodeEvent(intentEvent(scope, 'payment_intent.created', intent, attempt.actingAt)));
+    begun.push({ session, attempt, owners, intent, event });
   }
-  const begun = charges.map((charge) => {
-    const attempt = confirmAttempt(claiming, charge);
-    const owners = ownersOf(charge.session);
-    return { session: charge.session, attempt, owners, intent: newIntent(attempt, owners) };
-  });
-  const events = begun.map(({ attempt, intent }, index) => {
-    const event = intentEvent(scope, 'payment_intent.created', intent, attempt.actingAt);
-    return claims[index]?.inContext(() => encodeEvent(event)) ?? encodeEvent(event);
-  });
+  const events = begun.map(({ event }) => event);
   const [areLocked] = await Promise.all([insertLockedAttempts(tx, scope, begun), appendEncoded(tx, events)]);
   if (!areLocked) return undefined;
   await claiming.failpoint('confirm.before_claim_commit');
@@ -70,4 +60,19 @@ export async function claimCharges(
     epoch: 1,
     claimed: { session, intent },
   }));
+}
+
+// Undefined for what takes more than these facts to decide: a refusal to be stored, an earlier attempt, nothing to charge, a test clock.
+function plainAttempt(
+  claiming: Claiming,
+  attemptId: string,
+  session: Session,
+  facts: ChargeFacts,
+  { features, expand }: ConfirmRequest,
+): NewAttempt | undefined {
+  if (facts.hasLiveAttempts || session.testClockId !== null) return undefined;
+  if (session.amountEligibleCents < minimumChargeCents) return undefined;
+  const at = claiming.clock.now();
+  if (refusalToConfirm({ session, facts, live: [], at, features }) !== undefined) return undefined;
+  return confirmAttempt(claiming, plannedCharge(attemptId, session, facts, expand, at));
 }

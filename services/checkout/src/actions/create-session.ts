@@ -6,6 +6,7 @@ import {
   keyInUse,
   openGroupedWrites,
   type Scope,
+  type Tx,
   withTx,
 } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
@@ -84,25 +85,6 @@ async function sameSession(
   if (earlier === undefined || key === undefined || !earlier.requestHash.equals(key.requestHash)) return undefined;
   if (earlier.status === 'expired' || earlier.status === 'canceled') return undefined;
   return loadSession(database, scope, earlier.sessionId);
-}
-
-/** Opens the writes of plain sessions: without a key, redemptions, inline parts, discounts and selling plans. */
-export function openNewSessions(database: Database): GroupedWrites<NewSessionRows, void> {
-  return openGroupedWrites<NewSessionRows, void>({
-    database,
-    async writeGroup(tx, scope, sessions) {
-      const written = insertSessions(tx, scope, sessions);
-      commitBehind(tx);
-      await written;
-      return sessions.map(() => undefined);
-    },
-    writeAlone: (scope, session) =>
-      withTx(database, scope, (tx) => {
-        const written = insertSessions(tx, scope, [session]);
-        commitBehind(tx);
-        return written;
-      }),
-  });
 }
 
 async function write(
@@ -193,4 +175,21 @@ function badReference(path: readonly string[], kind: 'customer' | 'payment_metho
 async function chargeIfAsked(resources: Resources, call: Call, session: Session): Promise<Session> {
   const isDue = session.mode === 'off_session' && session.paymentMethodId !== null && session.status === 'open';
   return isDue ? resources.chargeSession(call.scope, session, call) : session;
+}
+
+/** Opens the writes of plain sessions: without a key, redemptions, inline parts, discounts and selling plans. */
+export function openNewSessions(database: Database): GroupedWrites<NewSessionRows, void> {
+  const write = (tx: Tx, scope: Scope, sessions: readonly NewSessionRows[]) => {
+    const written = insertSessions(tx, scope, sessions);
+    commitBehind(tx);
+    return written;
+  };
+  return openGroupedWrites<NewSessionRows, void>({
+    database,
+    async writeGroup(tx, scope, sessions) {
+      await write(tx, scope, sessions);
+      return sessions.map(() => undefined);
+    },
+    writeAlone: (scope, session) => withTx(database, scope, (tx) => write(tx, scope, [session])),
+  });
 }

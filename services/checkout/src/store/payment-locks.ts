@@ -69,16 +69,21 @@ export async function arePaymentLocksHeld(
   return (await db.row(held, scope, [wanted.customerId, wanted.paymentMethodId]))?.held ?? false;
 }
 
-// In the order in which they are taken: a process that takes them waits for a row being deleted while it holds the one before it.
-const release = scoped(
-  'checkout.payment_locks_release',
-  `with held as (
-     select kind, id from checkout.payment_locks where account_id = $1 and test_mode = $2 and attempt_id = $3
-     order by kind, id for update
-   )
-   delete from checkout.payment_locks l using held
-   where l.account_id = $1 and l.test_mode = $2 and l.kind = held.kind and l.id = held.id`,
-);
+/**
+ * The parts `held` and `freed` of a larger statement, which free the locks of the attempts that `attemptId` names: a parameter, or a column of the part
+ * `from`. In the order in which locks are taken: a process that takes them waits for a row being deleted while it holds the one before it.
+ */
+export function unlockText(attemptId: string, from?: string): string {
+  return `held as (
+     select k.kind, k.id from checkout.payment_locks k${from === undefined ? '' : `, ${from}`}
+     where k.account_id = $1 and k.test_mode = $2 and k.attempt_id = ${attemptId} order by k.kind, k.id for update of k
+   ), freed as (
+     delete from checkout.payment_locks k using held
+     where k.account_id = $1 and k.test_mode = $2 and k.kind = held.kind and k.id = held.id
+   )`;
+}
+
+const release = scoped('checkout.payment_locks_release', `with ${unlockText('$3')} select`);
 
 /** Frees what an attempt held. */
 export async function releasePaymentLocks(tx: Tx, scope: Scope, attemptId: string): Promise<void> {

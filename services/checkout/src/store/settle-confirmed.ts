@@ -1,9 +1,10 @@
-import { type Scope, type StoredAnswer, scoped, type Tx } from '@eligo/postgres';
+import { keyOfAttemptFinish, type Scope, type StoredAnswer, scoped, type Tx } from '@eligo/postgres';
 import type { ChargeAttempt } from '../domain/charge-attempt.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
 import type { Session } from '../domain/session.ts';
 import { sessionStates } from '../domain/session-states.ts';
 import type { ReportedCharge } from './payment-intents.ts';
+import { unlockText } from './payment-locks.ts';
 import type { PaidLines } from './session-payments.ts';
 
 /** All that a confirm that charged changes, from the session as it was read to the records as they shall be. */
@@ -82,17 +83,8 @@ const settle = scoped<{ sessions: bigint; attempts: bigint; intents: bigint }>(
    ), record as (
      update checkout.eligibility_records r set charged_attempt_id = c.attempt_id
      from session c where r.account_id = $1 and r.test_mode = $2 and r.session_id = c.session_id
-   ), held as (
-     select k.kind, k.id from checkout.payment_locks k, attempt c
-     where k.account_id = $1 and k.test_mode = $2 and k.attempt_id = c.attempt_id order by k.kind, k.id for update of k
-   ), locks as (
-     delete from checkout.payment_locks k using held
-     where k.account_id = $1 and k.test_mode = $2 and k.kind = held.kind and k.id = held.id
-   ), key as (
-     update idempotency_keys k set state = 'finished', finished_at = clock_timestamp(), status = c.answer_status,
-       body = substring($4::bytea from c.answer_start for c.answer_bytes)
-     from attempt c
-     where k.account_id = $1 and k.test_mode = $2 and k.attempt_id = c.attempt_id and k.state = 'in_progress'
+   ), ${unlockText('c.attempt_id', 'attempt c')}, key as (
+     ${keyOfAttemptFinish('c.attempt_id', 'c.answer_status', 'substring($4::bytea from c.answer_start for c.answer_bytes)', 'attempt c')}
    )
    select (select count(*) from session) as sessions, (select count(*) from attempt) as attempts,
      (select count(*) from intent) as intents`,
