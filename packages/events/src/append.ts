@@ -33,7 +33,7 @@ export async function append(tx: Tx, event: NewEvent): Promise<string> {
   const scope = { accountId, testMode };
   if (isOwnScope(tx, scope)) assertAppended(await tx.execute(insertOneOwn, scope, values), 1);
   else await tx.execute(insertOne, null, [...values, accountId, testMode]);
-  afterCommit(tx, () => wakeRelay(tx.database));
+  wakeRelayAfterCommit(tx);
   return eventId;
 }
 
@@ -52,8 +52,7 @@ export async function appendAll(tx: Tx, events: readonly NewEvent[]): Promise<vo
 export async function appendEncoded(tx: Tx, events: readonly EncodedEvent[]): Promise<void> {
   const [first] = events;
   if (first === undefined) return;
-  const { eventIds, aggregateIds, positions, types, starts, lengths, payloads } = columnsOf(events);
-  const values = [eventIds, aggregateIds, positions, types, starts, lengths, payloads];
+  const values = columnsOf(events);
   const scope = { accountId: first.accountId, testMode: first.testMode };
   const isOwn = isOwnScope(tx, scope) && events.every((event) => isSameScope(event, scope));
   if (isOwn) assertAppended(await tx.execute(insertSeveralOwn, scope, values), events.length);
@@ -62,6 +61,32 @@ export async function appendEncoded(tx: Tx, events: readonly EncodedEvent[]): Pr
     const modes = events.map(({ testMode }) => testMode);
     await tx.execute(insertSeveral, null, [...values, accounts, modes]);
   }
+  wakeRelayAfterCommit(tx);
+}
+
+/**
+ * SQL that appends events in the same statement as the change that they describe: a part of a `with`, in a scoped statement. It takes
+ * `outboxValues` from parameter `$first` on, and writes them only if the part `from` has a row; `from` has one row at most. It numbers as
+ * `append` does: the statement, or one before it, locks the aggregates' rows.
+ */
+export function outboxInsert(first: number, from: string): string {
+  const [ids, aggregates, positions, types, starts, lengths, payloads] = [0, 1, 2, 3, 4, 5, 6].map(
+    (index) => `$${first + index}`,
+  );
+  return `${into}
+    select e.event_id, e.aggregate_id, e.position + ${seqAfter('e.aggregate_id')}, e.type,
+           substring(${payloads}::bytea from e.start for e.bytes), $1, $2
+    from ${from}, unnest(${ids}::text[], ${aggregates}::text[], ${positions}::int[], ${types}::text[], ${starts}::int[], ${lengths}::int[])
+         as e (event_id, aggregate_id, position, type, start, bytes)`;
+}
+
+/** The values of `outboxInsert`; all events are of the statement's account and mode. */
+export function outboxValues(events: readonly NewEvent[]): unknown[] {
+  return columnsOf(events.map(encodeEvent));
+}
+
+/** Wakes the relay once this transaction has committed; for code that appends with `outboxInsert`. */
+export function wakeRelayAfterCommit(tx: Tx): void {
   afterCommit(tx, () => wakeRelay(tx.database));
 }
 
@@ -78,15 +103,12 @@ export function encodeEvent(event: NewEvent): EncodedEvent {
   return { type, aggregateId, accountId, testMode, eventId, payload: payloadOf(eventId, event) };
 }
 
-/** Events as columns of the outbox. All payloads are one value; `starts`, from 1, and `lengths` tell where each one is. */
-export function encodedEvents(events: readonly NewEvent[]) {
-  return columnsOf(events.map(encodeEvent));
-}
-
-function columnsOf(events: readonly EncodedEvent[]) {
+/** The values of seven parameters: events as columns of the outbox. All payloads are one value; `starts`, from 1, and `lengths` tell where each one is. */
+function columnsOf(events: readonly EncodedEvent[]): unknown[] {
   const payloads = events.map(({ payload }) => payload);
   const starts: number[] = [];
   const countOf = new Map<string, number>();
+  /** Of each event among those of its aggregate, from 1. */
   const positions: number[] = [];
   let start = 1;
   for (const [index, { aggregateId }] of events.entries()) {
@@ -96,16 +118,15 @@ function columnsOf(events: readonly EncodedEvent[]) {
     countOf.set(aggregateId, position);
     positions.push(position);
   }
-  return {
-    eventIds: events.map(({ eventId }) => eventId),
-    aggregateIds: events.map(({ aggregateId }) => aggregateId),
-    /** Of each event among those of its aggregate, from 1. */
+  return [
+    events.map(({ eventId }) => eventId),
+    events.map(({ aggregateId }) => aggregateId),
     positions,
-    types: events.map(({ type }) => type),
+    events.map(({ type }) => type),
     starts,
-    lengths: payloads.map(({ length }) => length),
-    payloads: Buffer.concat(payloads),
-  };
+    payloads.map(({ length }) => length),
+    Buffer.concat(payloads),
+  ];
 }
 
 function payloadOf(eventId: string, { type, aggregateId, accountId, testMode, object, at }: NewEvent): Buffer {
@@ -134,8 +155,8 @@ function assertAppended(written: number, expected: number): void {
   if (written !== expected) throw new Error(`Only ${written} of ${expected} events were appended`);
 }
 
-/** SQL for the number of an aggregate's last event; of one whose events are all pruned, a number that none of them had. */
-export const seqAfter = (aggregate: string) =>
+// SQL for the number of an aggregate's last event; of one whose events are all pruned, a number that none of them had.
+const seqAfter = (aggregate: string) =>
   `coalesce((select max(o.aggregate_seq) from outbox o where o.aggregate_id = ${aggregate}), (select aggregate_seq from outbox_pruned))`;
 const into = 'insert into outbox (event_id, aggregate_id, aggregate_seq, type, payload, account_id, test_mode)';
 // The outbox has no row-level security. This condition lets a statement leave together with BEGIN: if BEGIN fails, it writes nothing.
@@ -159,11 +180,5 @@ const insertSeveral = unscoped(
 );
 const insertSeveralOwn = scoped<never>(
   'events.append_all_own',
-  `${into}
-   select e.event_id, e.aggregate_id, e.position + ${seqAfter('e.aggregate_id')}, e.type,
-          substring($9::bytea from e.start for e.bytes), $1, $2
-   from unnest((select $3::text[]), (select $4::text[]), (select $5::int[]), (select $6::text[]), (select $7::int[]),
-               (select $8::int[]))
-        as e (event_id, aggregate_id, position, type, start, bytes)
-   where ${inItsTransaction}`,
+  outboxInsert(3, `(select where ${inItsTransaction}) own`),
 );

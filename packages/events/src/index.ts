@@ -6,6 +6,9 @@ export {
   type EventObject,
   encodeEvent,
   type NewEvent,
+  outboxInsert,
+  outboxValues,
+  wakeRelayAfterCommit,
 } from './append.ts';
 export { type ConnectOptions, connectNats, type EventConnection } from './connection.ts';
 export { type ConsumerLag, consume, type RunningConsumer } from './consume.ts';
@@ -28,7 +31,6 @@ export { type MissingEvent, type MissingQuery, missingEvents } from './missing-e
 export { durableOf, inboxPrefixOf, streamOf, subjectOf } from './names.ts';
 export { type NatsServerOptions, type NatsService, natsServerConfig } from './nats-server-config.ts';
 export { outboxLag } from './outbox.ts';
-export { outboxInsert, outboxValueCount, outboxValues, wakeRelayAfterCommit } from './outbox-rows.ts';
 export { type Progress, watchProgress } from './progress.ts';
 export { type RegressionDetector, regressionDetector } from './regression.ts';
 export { type Relay, type RelayOptions, startRelay } from './relay.ts';

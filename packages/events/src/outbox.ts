@@ -65,9 +65,11 @@ const queue = unscoped<Omit<OutboxRow, 'payload'> & { payload: Buffer | null }>(
      ) else true end
    order by q.event_id limit ${BATCH_ROWS}`,
 );
+/** SQL for the oldest event that is not published yet, and its age. */
+export const oldestWaiting = `select event_id, extract(epoch from clock_timestamp() - o.created_at)::float8 * 1000 as age_ms
+   from (select event_id from outbox_queue order by event_id limit 1) q join outbox o using (event_id)`;
 const lag = unscoped<{ waiting: bigint; oldest_ms: number | null }>(
   'events.lag',
   `select (select count(*) from (select from outbox_queue limit 100000) counted) as waiting,
-          (select extract(epoch from clock_timestamp() - o.created_at)::float8 * 1000
-           from (select event_id from outbox_queue order by event_id limit 1) q join outbox o using (event_id)) as oldest_ms`,
+          (select age_ms from (${oldestWaiting}) oldest) as oldest_ms`,
 );

@@ -2,6 +2,7 @@ import { type Database, unscoped } from '@eligo/postgres';
 import type { ConsumerInfo } from 'nats';
 import type { EventConnection } from './connection.ts';
 import { subjectsOf } from './names.ts';
+import { oldestWaiting } from './outbox.ts';
 import { consumersOf } from './streams.ts';
 
 /** How far the handling of a service's events is behind its commits. */
@@ -85,8 +86,4 @@ async function consumersOfEverything(connection: EventConnection, service: strin
   return consumers.filter(({ config }) => config.filter_subject === subjectsOf(service));
 }
 
-const oldest = unscoped<{ event_id: string; age_ms: number }>(
-  'events.oldest_unpublished',
-  `select event_id, extract(epoch from clock_timestamp() - o.created_at)::float8 * 1000 as age_ms
-   from (select event_id from outbox_queue order by event_id limit 1) q join outbox o using (event_id)`,
-);
+const oldest = unscoped<{ event_id: string; age_ms: number }>('events.oldest_unpublished', oldestWaiting);

@@ -1,5 +1,5 @@
 import { type Database, type Tx, unscoped, withTx } from '@eligo/postgres';
-import { timeOfEvent } from './event-time.ts';
+import { timeOfId } from '@eligo/values';
 import type { OutboxRow } from './outbox.ts';
 import { rememberStream } from './stream-memory.ts';
 
@@ -106,7 +106,7 @@ export async function listRepairs(database: Database, limit = 100): Promise<Repa
   return rows.map((row) => {
     const isOpen = row.last_event_id !== null && row.finished_at === null;
     const times = [row.began_after_event_id, row.after_event_id, row.last_event_id].map(
-      (id) => timeOfEvent(id ?? '')?.getTime() ?? 0,
+      (id) => timeOfId('event', id ?? '')?.getTime() ?? 0,
     ) as [number, number, number];
     const [began, reached, last] = [times[0], Math.max(times[0], times[1]), times[2]];
     return {

@@ -20,8 +20,8 @@ export interface GroupedWrites<Item, Result> {
   submit(scope: Scope, item: Item): Promise<Result>;
 }
 
-/** A group pays each statement's start and its commit once; beyond sixteen items those are a small part of its cost. */
-const mostOfGroup = 16;
+/** How many items a group has at most. It pays each statement's start and its commit once; beyond sixteen items those are a small part of its cost. */
+export const mostOfGroup = 16;
 /**
  * A group waits this long for a row that another transaction holds. Then each of its items waits alone, so none waits for another's row. What is
  * written alone holds up what comes after it no longer than this, either.

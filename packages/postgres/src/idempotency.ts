@@ -233,12 +233,11 @@ const here = 'account_id = $1 and test_mode = $2 and endpoint = $3 and key = $4'
 const columns = `request_hash, attempt_id, epoch, ${leaseIsLive()} as lease_is_live, status, body`;
 
 const insertKey = scoped('idempotency.insert', freshKeyInsert(3));
-// The arrays stand behind selects, so that one plan is kept for all of them (ADR 3).
 const insertKeys = scoped(
   'idempotency.insert_several',
   `insert into idempotency_keys (account_id, test_mode, endpoint, key, request_hash, lease_until, attempt_id)
    select $1, $2, k.endpoint, k.key, decode(k.hash, 'hex'), ${leaseFromNow('$6')}, k.attempt_id
-   from unnest((select $3::text[]), (select $4::text[]), (select $5::text[]), (select $7::text[])) as k (endpoint, key, hash, attempt_id)
+   from unnest($3::text[], $4::text[], $5::text[], $7::text[]) as k (endpoint, key, hash, attempt_id)
    order by k.endpoint, k.key on conflict do nothing`,
 );
 const lockKey = scoped<KeyRow>('idempotency.lock', `select ${columns} from idempotency_keys where ${here} for update`);

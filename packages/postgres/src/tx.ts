@@ -153,7 +153,7 @@ export function commitBehind(tx: Tx): void {
 }
 
 /** Sends COMMIT and reads the tag that it is answered with. */
-export async function sendCommit(client: PoolClient): Promise<void> {
+async function sendCommit(client: PoolClient): Promise<void> {
   let tag: string;
   try {
     tag = (await client.query('commit')).command;

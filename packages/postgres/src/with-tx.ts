@@ -45,10 +45,6 @@ export async function withTx<T>(
   }
 }
 
-function isLost(error: unknown): boolean {
-  return error instanceof CommitUnknown || isConnectionLoss(error);
-}
-
 async function runOnce<T>(
   database: Database,
   scope: Scope | null,
@@ -126,7 +122,7 @@ function refuseHalfDone(tx: Tx): void {
 }
 
 async function rollBack(client: PoolClient, because: unknown): Promise<boolean> {
-  if (isLost(because)) return false;
+  if (isConnectionLoss(because)) return false;
   try {
     await client.query('rollback');
     return true;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type IdKind, idBodies, idKindOf, idPrefixes, isId, newId } from './ids.ts';
+import { type IdKind, idBodies, idKindOf, idPrefixes, isId, newId, timeOfId } from './ids.ts';
 
 describe('newId', () => {
   test('is the prefix and 26 lowercase base32 characters [GEN-7, D3.1]', () => {
@@ -116,5 +116,20 @@ describe('isId', () => {
     expect(idKindOf(newId('setup_intent'))).toBe('setup_intent');
     expect(idKindOf('fprice_x')).toBeUndefined();
     expect(idKindOf('nonsense')).toBeUndefined();
+  });
+});
+
+describe('timeOfId', () => {
+  test('is when the id was made, to the millisecond', () => {
+    const before = Date.now();
+    const made = timeOfId('event', newId('event'))?.getTime();
+    expect(made).toBeGreaterThanOrEqual(before);
+    // Ids of one process ascend: a burst of them may run some milliseconds ahead of the clock.
+    expect(made).toBeLessThan(before + 60_000);
+    expect(timeOfId('event', `${idPrefixes.event}_01hf7yat00${'0'.repeat(16)}`)).toEqual(new Date(1_700_000_000_000));
+  });
+
+  test('is undefined for an id of another kind', () => {
+    expect(timeOfId('event', newId('price'))).toBeUndefined();
   });
 });

@@ -116,6 +116,15 @@ const kindByPrefix = new Map<string, IdKind>(
   Object.entries(idPrefixes).map(([kind, prefix]) => [prefix, kind as IdKind]),
 );
 
+/** When an id of this kind was made, to the millisecond; undefined when the text is not one. */
+export function timeOfId(kind: IdKind, text: string): Date | undefined {
+  if (!isId(kind, text)) return undefined;
+  const start = text.indexOf('_') + 1;
+  let ms = 0;
+  for (const character of text.slice(start, start + 10)) ms = ms * 32 + alphabet.indexOf(character);
+  return new Date(ms);
+}
+
 function base32(value: number, length: number): string {
   let text = '';
   let rest = value;

@@ -29,7 +29,7 @@ import {
   nextCatalogTaskInMs,
   postponeCatalogTask,
 } from '../src/store/catalog-tasks.ts';
-import { abandonAttempt, claimAttempt, lockAttempt, postponeAttempt } from '../src/store/charge-attempts.ts';
+import { abandonAttempt, claimAttempt, postponeAttempt } from '../src/store/charge-attempts.ts';
 import { countChargeWork, dueChargeWork, nextChargeWorkInMs } from '../src/store/charge-work.ts';
 import { listCharges } from '../src/store/charges.ts';
 import { readCreationFacts } from '../src/store/creation-facts.ts';
@@ -247,7 +247,6 @@ async function runRare(world: ChargingWorld): Promise<void> {
     await linkAttempt(tx, scope, use, seededId('fatt', 1));
     await claimAttempt(tx, scope, seededId('fatt', 21), leaseMs);
     await postponeAttempt(tx, scope, { id: seededId('fatt', 21), epoch: 2 }, 1_000);
-    await lockAttempt(tx, scope, seededId('fatt', 22));
     await abandonAttempt(tx, scope, seededId('fatt', 22), null);
     await endConfirmTime(tx, scope, { id: seededId('fatt', 21), epoch: 2 });
     await abandonLateAttempt(tx, scope, seededId('fatt', 41));

@@ -35,7 +35,8 @@ export async function confirmSession(
     requestHash: request.requestHash,
     otherRequest: 'refuse',
   };
-  await refuseWhileProcessorIsDown(charging, scope, request.sessionId, use);
+  const replayed = await replayWhileProcessorIsDown(charging, scope, request.sessionId, use);
+  if (replayed !== undefined) return replayed;
   const { turns } = charging;
   const inFlight = JSON.stringify([scope.accountId, scope.testMode, use.endpoint, use.key]);
   if (turns.keysInUse.has(inFlight)) {
@@ -138,16 +139,15 @@ async function carryOutOrRelease(
 }
 
 // A replay must work while the processor is down; any other request is refused with Retry-After before a row is written.
-async function refuseWhileProcessorIsDown(
+async function replayWhileProcessorIsDown(
   charging: Charging,
   scope: Scope,
   sessionId: string,
   use: KeyUse,
-): Promise<void> {
-  if (!(await processorOf(charging, scope, sessionId)).isDown()) return;
-  const known = await findKey(charging.database, scope, use);
-  if (known?.outcome === 'finished' || known?.outcome === 'other_request') return;
-  if (known?.outcome === 'in_use') throw keyInUse();
+): Promise<ConfirmSessionResponse | undefined> {
+  if (!(await processorOf(charging, scope, sessionId)).isDown()) return undefined;
+  const known = await answerOfKey(charging, scope, use);
+  if (known !== undefined) return known;
   throw new Failure('lock_timeout', { retryAfterSeconds: 5 });
 }
 

@@ -64,7 +64,6 @@ const breakMs = 60;
 
 interface Ticket {
   readonly number: number;
-  readonly account: string;
   readonly deadlineMs: number;
   readonly lines: Set<string>;
   holding: boolean;
@@ -89,10 +88,12 @@ export function openPaymentTurns(): PaymentTurns {
   // By mode, since test and live have processors of their own: what a charge took lately.
   const lately = new Map<boolean, number>();
 
+  // A request leaves all its lines when it ends, also after one of them was full.
   function join(ticket: Ticket, name: string): void {
     if (ticket.lines.has(name)) return;
-    ticket.lines.add(name);
     const line = lines.get(name) ?? { tickets: [], chargeMs: undefined, heldMs: 0, freeAtMs: 0 };
+    if (line.tickets.length >= mostInLine) throw new NotItsTurn();
+    ticket.lines.add(name);
     lines.set(name, line);
     const after = line.tickets.findIndex((other) => other.number > ticket.number);
     line.tickets.splice(after === -1 ? line.tickets.length : after, 0, ticket);
@@ -161,24 +162,21 @@ export function openPaymentTurns(): PaymentTurns {
     keysInUse: new Set(),
     isBusy: (scope, paymentMethodId) => lines.has(lineOf(scope, 'payment_method', paymentMethodId)),
     enter(scope, paymentMethodId, { answerMs, settleMs }) {
-      const account = `${scope.accountId} ${scope.testMode}`;
-      const places = ofAccount.get(account) ?? 0;
-      const card = paymentMethodId === null ? undefined : lineOf(scope, 'payment_method', paymentMethodId);
-      const isFull = card !== undefined && (lines.get(card)?.tickets.length ?? 0) >= mostInLine;
-      if (isFull || places >= mostOfAccount || waiting >= mostInAll) throw new NotItsTurn();
+      const { accountId, testMode } = scope;
+      const places = ofAccount.get(accountId) ?? 0;
+      if (places >= mostOfAccount || waiting >= mostInAll) throw new NotItsTurn();
       issued += 1;
       const ticket: Ticket = {
-        ...{ number: issued, account, deadlineMs: performance.now() + answerMs - settleMs, lines: new Set() },
+        ...{ number: issued, deadlineMs: performance.now() + answerMs - settleMs, lines: new Set() },
         ...{ holding: false, chargingSinceMs: undefined, wake: undefined },
       };
-      const { testMode } = scope;
       const joinAll = ({ customerId, paymentMethodId: id }: PaymentParties) => {
         if (customerId !== null) join(ticket, lineOf(scope, 'customer', customerId));
         join(ticket, lineOf(scope, 'payment_method', id));
       };
+      if (paymentMethodId !== null) join(ticket, lineOf(scope, 'payment_method', paymentMethodId));
       waiting += 1;
-      ofAccount.set(account, places + 1);
-      if (card !== undefined) join(ticket, card);
+      ofAccount.set(accountId, places + 1);
       let left = false;
 
       async function untilFirst(): Promise<void> {
@@ -222,9 +220,9 @@ export function openPaymentTurns(): PaymentTurns {
           if (left) return;
           left = true;
           waiting -= 1;
-          const others = (ofAccount.get(account) ?? 1) - 1;
-          if (others === 0) ofAccount.delete(account);
-          else ofAccount.set(account, others);
+          const others = (ofAccount.get(accountId) ?? 1) - 1;
+          if (others === 0) ofAccount.delete(accountId);
+          else ofAccount.set(accountId, others);
           leave(ticket, testMode);
         },
       };

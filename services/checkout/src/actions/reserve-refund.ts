@@ -11,8 +11,6 @@ import {
   type RefundInstruction,
 } from '../domain/refund-allocation.ts';
 import type { Session } from '../domain/session.ts';
-import { chargeMessage } from '../messages/intents.ts';
-import { sessionMessage } from '../messages/session.ts';
 import { findIntent } from '../store/payment-intents.ts';
 import {
   loadPaidCards,
@@ -25,6 +23,7 @@ import {
 } from '../store/refund-facts.ts';
 import { findReservation, refundIdIsUsed, writeReservation } from '../store/refund-reservations.ts';
 import { actingTime, timeOnClock } from '../store/test-clocks.ts';
+import { chargeEvent, sessionEvent } from './payment-events.ts';
 
 /** A refund to be taken out of what remains of a session, or of one payment intent. */
 export interface RefundReservation {
@@ -222,17 +221,10 @@ function refundedSession(session: Session, refundId: string, { amount }: RefundA
 }
 
 function eventsOf(scope: Scope, cards: readonly PaidCard[], session: Session | undefined, at: Date): NewEvent[] {
-  const events: NewEvent[] = [];
-  for (const { charge } of cards) {
-    if (charge === undefined) continue;
-    const object = { case: 'charge', value: chargeMessage(scope, charge) } as const;
-    events.push({ ...scope, type: 'charge.refunded', aggregateId: charge.id, at, object });
-  }
-  if (session !== undefined) {
-    const object = { case: 'checkoutSession', value: sessionMessage(scope, session) } as const;
-    events.push({ ...scope, type: 'checkout.session.refunded', aggregateId: session.id, at, object });
-  }
-  return events;
+  const ofCards = cards.flatMap(({ charge }) =>
+    charge === undefined ? [] : [chargeEvent(scope, 'charge.refunded', charge, at)],
+  );
+  return session === undefined ? ofCards : [...ofCards, sessionEvent(scope, 'checkout.session.refunded', session, at)];
 }
 
 function describe(cards: readonly PaidCard[], amounts: ReadonlyMap<string, number>): ReservedCard[] {

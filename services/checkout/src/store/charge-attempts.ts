@@ -1,4 +1,4 @@
-import { commitBehind, type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { commitBehind, type Db, mostOfGroup, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { centsFromInt64 } from '@eligo/values';
 import type { AttemptDriver, AttemptStatus, ChargeAttempt, Leg } from '../domain/charge-attempt.ts';
 import { wakeSweepAfterCommit } from './charge-work.ts';
@@ -106,7 +106,7 @@ const begun = `begun as materialized (
        eligibility_record_id text, processor_payment_method_id text, processor_customer_id text, off_session boolean,
        lease_ms float8, expand text[], iias_cents bigint, prescription_cents bigint, vision_cents bigint, service_cents bigint,
        confirm_ms float8, operation_id text)
-     limit 16
+     limit ${mostOfGroup}
    )`;
 const insertBoth = `intent as (
      insert into checkout.payment_intents (account_id, test_mode, id, session_id, invoice_id, subscription_id, customer_id,
@@ -200,20 +200,9 @@ const byId = scoped<AttemptRow>(
   'checkout.charge_attempt',
   `select ${columns} from checkout.charge_attempts where account_id = $1 and test_mode = $2 and id = $3`,
 );
-const byIdLocked = scoped<AttemptRow>(
-  'checkout.charge_attempt_locked',
-  `select ${columns} from checkout.charge_attempts where account_id = $1 and test_mode = $2 and id = $3 for update`,
-);
-
 /** The attempt, or undefined. */
 export async function findAttempt(db: Db, scope: Scope, id: string): Promise<ChargeAttempt | undefined> {
   const row = await db.row(byId, scope, [id]);
-  return row && fromRow(row);
-}
-
-/** The attempt, locked until the transaction ends. */
-export async function lockAttempt(tx: Tx, scope: Scope, id: string): Promise<ChargeAttempt | undefined> {
-  const row = await tx.row(byIdLocked, scope, [id]);
   return row && fromRow(row);
 }
 
@@ -260,12 +249,11 @@ export interface AttemptToSend {
 }
 
 // The fence: only the holder of a lease that outlasts the call may send, and only until the time to confirm is over.
-// The arrays stand behind selects, so that one plan is kept for all of them (ADR 3).
 const fence = scoped<AttemptRow>(
   'checkout.charge_attempts_fence',
   `update checkout.charge_attempts a
    set status = 'sending', sends = sends + 1, sent_at = now(), processor_intent_id = coalesce(processor_intent_id, f.intent_id)
-   from unnest((select $3::text[]), (select $4::int[]), (select $5::text[]), (select $6::float8[]))
+   from unnest($3::text[], $4::int[], $5::text[], $6::float8[])
      as f (attempt_id, attempt_epoch, intent_id, call_ms)
    where account_id = $1 and test_mode = $2 and id = f.attempt_id and epoch = f.attempt_epoch
      and status in ('created', 'sending', 'unknown') and lease_until > clock_timestamp() + f.call_ms * interval '1 millisecond'

@@ -1,8 +1,8 @@
-import { type Db, type Page, readPage, type Scope, scoped, sqlBuilder } from '@eligo/postgres';
+import { type Db, type Page, readPage, type Scope, scoped } from '@eligo/postgres';
 import { centsFromInt64 } from '@eligo/values';
 import type { Charge } from '../domain/payment-intent.ts';
 
-/** A row of `chargeColumns`. */
+/** A row of `chargeFields`. */
 export interface ChargeRow {
   id: string;
   payment_intent_id: string;
@@ -18,9 +18,21 @@ export interface ChargeRow {
   created_at: Date;
 }
 
-/** The columns of a charge `c`, for every statement that reads whole ones. */
-export const chargeColumns: string = `c.id, c.payment_intent_id, c.payment_method_id, c.status, c.amount_cents, c.amount_captured_cents,
-  c.amount_refunded_cents, c.failure_code, c.decline_code, c.balance_transaction_id, c.disputed, c.created_at`;
+/** The columns of a charge, for every statement that reads whole ones. */
+export const chargeFields = [
+  'id',
+  'payment_intent_id',
+  'payment_method_id',
+  'status',
+  'amount_cents',
+  'amount_captured_cents',
+  'amount_refunded_cents',
+  'failure_code',
+  'decline_code',
+  'balance_transaction_id',
+  'disputed',
+  'created_at',
+] as const satisfies (keyof ChargeRow)[];
 
 export function chargeOfRow(row: ChargeRow): Charge {
   return {
@@ -41,7 +53,7 @@ export function chargeOfRow(row: ChargeRow): Charge {
 
 const byId = scoped<ChargeRow>(
   'checkout.charge',
-  `select ${chargeColumns} from checkout.charges c where c.account_id = $1 and c.test_mode = $2 and c.id = $3`,
+  `select ${chargeFields.join(', ')} from checkout.charges where account_id = $1 and test_mode = $2 and id = $3`,
 );
 
 /** The charge, or undefined. */
@@ -63,7 +75,7 @@ export async function listCharges(
     {
       table: 'checkout.charges',
       id: 'id',
-      columns: [sqlBuilder.raw(chargeColumns.replaceAll('c.', ''))],
+      columns: chargeFields,
       filter: (query) => {
         if (paymentIntentId !== undefined) query.where('payment_intent_id', paymentIntentId);
       },

@@ -3,8 +3,7 @@ import { centsFromInt64 } from '@eligo/values';
 import type { Charge, PaymentIntent } from '../domain/payment-intent.ts';
 import type { RefundableLine, RefundComponents } from '../domain/refund-allocation.ts';
 import type { Session } from '../domain/session.ts';
-import type { ChargeRow } from './charges.ts';
-import { chargeOfRow } from './charges.ts';
+import { type ChargeRow, chargeFields, chargeOfRow } from './charges.ts';
 import { type IntentRow, intentColumns, intentOfRow } from './payment-intents.ts';
 import { type SessionRow, sessionColumns, sessionOfRow } from './sessions.ts';
 
@@ -104,21 +103,6 @@ const standing = scoped<{ is_reserved: boolean; is_closed: boolean; is_charging:
      or $4 = 'session' and exists (select from checkout.payment_plans p
        where p.account_id = $1 and p.test_mode = $2 and p.session_id = $5 and p.state in ('running', 'releasing')) as is_charging`,
 );
-
-const chargeFields = [
-  'id',
-  'payment_intent_id',
-  'payment_method_id',
-  'status',
-  'amount_cents',
-  'amount_captured_cents',
-  'amount_refunded_cents',
-  'failure_code',
-  'decline_code',
-  'balance_transaction_id',
-  'disputed',
-  'created_at',
-] as const satisfies (keyof ChargeRow)[];
 
 type CardRow = IntentRow & { last4: string | null } & {
   [Field in keyof ChargeRow as `charge_${Field}`]: ChargeRow[Field] | null;

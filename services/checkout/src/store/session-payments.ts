@@ -105,10 +105,9 @@ const facts = scoped<FactsRow>(
   'checkout.charge_facts',
   factsOf('(select $3::text, $4::text) as w (session_id, payment_method_id)'),
 );
-// The arrays stand behind selects, so that one plan is kept for all (ADR 3).
 const factsOfSeveral = scoped<FactsRow>(
   'checkout.charge_facts_several',
-  factsOf('unnest((select $3::text[]), (select $4::text[])) as w (session_id, payment_method_id)'),
+  factsOf('unnest($3::text[], $4::text[]) as w (session_id, payment_method_id)'),
 );
 
 /** Reads them in one go; `paymentMethodId` null means the one that the session was created with. */

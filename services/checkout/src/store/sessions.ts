@@ -204,11 +204,10 @@ const selectForUpdate = scoped<SessionRow>(
    where s.account_id = $1 and s.test_mode = $2 and s.id = $3 for update of s`,
 );
 
-// The array stands behind a select, so that one plan is kept for all (ADR 3).
 const selectSeveralForUpdate = scoped<SessionRow>(
   'sessions.lock_several',
   `select ${sessionColumns('s')} from checkout.sessions s
-   where s.account_id = $1 and s.test_mode = $2 and s.id = any ((select $3::text[])::text[]) order by s.id for update of s`,
+   where s.account_id = $1 and s.test_mode = $2 and s.id = any ($3::text[]) order by s.id for update of s`,
 );
 
 const update = scoped<never>(
