@@ -131,13 +131,17 @@ export function freshKeyValues(use: KeyUse, leaseMs: number, attemptId: string |
 }
 
 /**
- * SQL that locks the key under which this attempt (a parameter such as `$3`) was begun, if there is one: a part of a `with`. Keys are locked
- * before what they have begun.
+ * The part `key` of a `with`, which locks the key under which this attempt (a parameter such as `$3`) was begun, if there is one. Keys are locked
+ * before what they have begun: the part that changes that has the condition `afterKeyLock`.
  */
 export function keyOfAttemptLock(attempt: string): string {
-  return `select key from idempotency_keys
-    where account_id = $1 and test_mode = $2 and attempt_id = ${attempt} and state = 'in_progress' for update`;
+  return `key as materialized (
+    select key from idempotency_keys
+    where account_id = $1 and test_mode = $2 and attempt_id = ${attempt} and state = 'in_progress' for update)`;
 }
+
+/** A condition that holds always, and makes its part wait for the part of `keyOfAttemptLock`. */
+export const afterKeyLock = '(select count(*) from key) >= 0';
 
 /** SQL that stores the answer under that key if the part `from` has a row: a part of a `with`. */
 export function keyOfAttemptFinish(attempt: string, status: string, body: string, from: string): string {

@@ -14,6 +14,7 @@ export {
 export { type FullScan, fullScans } from './full-scans.ts';
 export { type GroupedWrites, mostOfGroup, openGroupedWrites } from './grouped-writes.ts';
 export {
+  afterKeyLock,
   type Claim,
   claimFreshKeys,
   claimKey,

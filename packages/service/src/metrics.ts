@@ -123,7 +123,7 @@ export function createMetrics(service: string): Metrics {
       );
       const pace = new WritePace({
         look,
-        onHeldBack: (_waitedMs, isAdmitted) => heldBack.inc({ outcome: isAdmitted ? 'admitted' : 'refused' }),
+        onHeldBack: (isAdmitted) => heldBack.inc({ outcome: isAdmitted ? 'admitted' : 'refused' }),
       });
       gauge(
         'events_behind_seconds',

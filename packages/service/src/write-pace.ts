@@ -5,8 +5,8 @@ import { Failure } from '@eligo/failures';
 export interface WritePaceOptions {
   /** Looks how far the events are behind. Rejects when that cannot be found out. */
   readonly look: () => Promise<Progress>;
-  /** Told of each write: how long it was held back, and whether it was let in. */
-  readonly onHeldBack?: (waitedMs: number, isAdmitted: boolean) => void;
+  /** Called for each write that was held back, with whether it was admitted in the end. */
+  readonly onHeldBack?: (isAdmitted: boolean) => void;
   readonly now?: () => number;
 }
 
@@ -53,7 +53,7 @@ export class WritePace {
     const turns = Math.min((own.length + 1) * Math.max(1, this.#waiting.size), this.#count + 1);
     const waitMs = (turns * 1_000) / this.#perSecond;
     if (waitMs > longestWaitMs) {
-      this.#options.onHeldBack?.(0, false);
+      this.#options.onHeldBack?.(false);
       return Promise.reject(refused(waitMs));
     }
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -124,7 +124,7 @@ export class WritePace {
       if (next === undefined) continue;
       this.#count -= 1;
       this.#admitted += 1;
-      this.#options.onHeldBack?.(now - next.since, true);
+      this.#options.onHeldBack?.(true);
       next.resolve();
     }
     if (this.#count > 0) this.#turnSoon();
@@ -135,7 +135,7 @@ export class WritePace {
     for (const [accountId, own] of this.#waiting) {
       const late = own.filter(({ since }) => now - since > longestWaitMs);
       for (const { since, reject } of late) {
-        this.#options.onHeldBack?.(now - since, false);
+        this.#options.onHeldBack?.(false);
         reject(refused(now - since));
       }
       this.#count -= late.length;

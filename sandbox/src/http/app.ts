@@ -188,7 +188,9 @@ function readBody(request: IncomingMessage): Promise<string> {
     });
     request.once('end', () => resolve(chunks.length === 1 ? String(chunks[0]) : Buffer.concat(chunks).toString()));
     request.once('error', reject);
-    request.once('close', () => reject(new Error('The request was aborted')));
+    request.once('close', () => {
+      if (!request.complete) reject(new Error('The request was aborted'));
+    });
   });
 }
 

@@ -101,7 +101,7 @@ it('the look for what is due reads nothing of what ends later, however much that
     [scope.accountId],
   );
   await on.test.admin('analyze billing.subscriptions');
-  const look = 'explain (analyze, buffers, format json) select * from billing.due_cancellations(now(), 50)';
+  const look = 'explain (analyze, buffers, format json) select * from billing.ending_by_the_wall_clock(now(), 50)';
   // The first reads the catalogs of the database, too.
   await on.test.admin(look);
   const [row] = await on.test.admin<{ 'QUERY PLAN': { Plan: Record<string, number> }[] }>(look);

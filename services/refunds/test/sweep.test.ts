@@ -57,6 +57,27 @@ it('a sweep sees each row of a backlog once, also when all of them fail, and put
   await on.admin('delete from refunds.refunds where account_id = $1', [accountId]);
 });
 
+it('a worker keeps a thousand steps at most; the sweep finds the others', async () => {
+  const scope = someScope();
+  const opened = Promise.withResolvers<void>();
+  const carriedOut: string[] = [];
+  const worker = new RefundWorker({
+    database: on.service.database,
+    atOnce: 1,
+    async carryOut(work) {
+      await opened.promise;
+      carriedOut.push(nameOf(work));
+    },
+    onError: () => undefined,
+  });
+  // One is in flight, a thousand wait.
+  worker.wake([{ kind: 'requested', scope, refundId: 'first' }]);
+  worker.wake(Array.from({ length: 1_200 }, (_, index) => ({ kind: 'requested', scope, refundId: `refund ${index}` })));
+  opened.resolve();
+  await worker.idle();
+  expect(carriedOut).toHaveLength(1_001);
+});
+
 it('a sweep continues past a row that stays due', async () => {
   const { accountId } = someScope();
   await leaveBehind(accountId, 130);

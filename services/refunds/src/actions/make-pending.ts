@@ -59,7 +59,7 @@ function workOf(
     ...{ attemptId, refundId, paymentIntentId, processorIntentId, amountCents },
     ...{ status: 'sending', epoch: 1, sends: 1, checks: 0, firstSentAt: now, processorRefundId: null, now },
   };
-  return { kind: 'attempt', scope, attemptId, epoch: 1, made: { attempt, refund, sendBefore } };
+  return { kind: 'attempt', scope, attemptId, made: { attempt, refund, sendBefore } };
 }
 
 function pendingRefund(scope: Scope, requested: RequestedRefund, response: ReserveRefundResponse): Refund {

@@ -67,7 +67,7 @@ async function settledAtOnce(
   const refund: Refund = { ...pending, status: 'succeeded', reference, items: [settled] };
   return withTx(database, scope, async (tx) => {
     const written = writeSettled(tx, scope, {
-      ...{ refund, item: settled, attempt, processorRefundId: facts.refundId, pauseMs, at: attempt.now },
+      ...{ refund, item: settled, attempt, processorRefundId: facts.refundId, pauseMs },
       events: [refundEvent(scope, 'refund.updated', refund)],
     });
     commitBehind(tx);

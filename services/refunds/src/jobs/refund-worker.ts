@@ -21,10 +21,13 @@ export class RefundWorker {
     this.#options = options;
   }
 
-  /** Starts this work, unless it is already in flight. */
+  /** Starts this work, unless it is already in flight. What is handed over while too much waits is left to the sweep, which finds it when its lease ends. */
   wake(work: readonly DueWork[]): void {
     if (this.#stopped) return;
-    for (const one of work) this.#waiting.set(keyOf(one), one);
+    for (const one of work) {
+      const key = keyOf(one);
+      if (this.#waiting.size < mostWaiting || this.#waiting.has(key)) this.#waiting.set(key, one);
+    }
     this.#fill();
   }
 
@@ -90,6 +93,8 @@ export class RefundWorker {
 }
 
 const rowsOfPage = 100;
+// Each holds a refund with its items, some kilobytes, for whichever account refunds faster than the processor answers.
+const mostWaiting = 1_000;
 // A sweep ends some time, however much there is: 2,000 rows are more than two minutes' work at a processor that takes a second for each.
 const mostPages = 20;
 

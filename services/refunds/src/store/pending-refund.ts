@@ -1,5 +1,6 @@
 import { type NewEvent, outboxInsert, outboxValues } from '@eligo/events';
 import {
+  afterKeyLock,
   keyOfAttemptFinish,
   keyOfAttemptLock,
   leaseFromNow,
@@ -62,12 +63,12 @@ export async function writePending(tx: Tx, scope: Scope, pending: PendingWrite):
 // them under this lease, so that no fence of its own is needed.
 const write = scoped<{ now: Date }>(
   'refunds.write_pending',
-  `with key as materialized (${keyOfAttemptLock('$3')}), refund as (
+  `with ${keyOfAttemptLock('$3')}, refund as (
      update refunds.refunds
         set status = 'pending', amount_cents = $4, payment_intent_id = $5, checkout_session_id = $6, customer_id = $7,
             subscription_id = $8, invoice_id = $9, balance_transaction_id = $10, created_at = $11,
             lease_until = null, next_check_at = null
-      where account_id = $1 and test_mode = $2 and id = $3 and status = 'requested' and (select count(*) from key) >= 0
+      where account_id = $1 and test_mode = $2 and id = $3 and status = 'requested' and ${afterKeyLock}
      returning id
    ), items as (
      insert into refunds.refund_items (account_id, test_mode, refund_id, payment_intent_id, position, payment_method_id,

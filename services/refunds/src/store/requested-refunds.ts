@@ -1,4 +1,5 @@
 import {
+  afterKeyLock,
   freshKeyInsert,
   freshKeyValues,
   type KeyUse,
@@ -152,9 +153,9 @@ const postpone = scoped(
     where ${one} and status = 'requested' and epoch = $5`,
 );
 // Keys are locked before refunds (docs/reliability.md 4.2).
-const lockKeyFirst = `with key as materialized (${keyOfAttemptLock('$3')}), refund as (
+const lockKeyFirst = `with ${keyOfAttemptLock('$3')}, refund as (
      update refunds.refunds set status = 'refused', refusal_code = $4, lease_until = null, next_check_at = null
-      where ${one} and status = 'requested' and epoch = $5 and (select count(*) from key) >= 0
+      where ${one} and status = 'requested' and epoch = $5 and ${afterKeyLock}
      returning id
    )`;
 const refuse = scoped<{ id: string }>(

@@ -14,7 +14,6 @@ export interface SettledWrite {
   readonly processorRefundId: string;
   /** Until the next look at what the processor has. */
   readonly pauseMs: number;
-  readonly at: Date;
   readonly events: readonly NewEvent[];
 }
 
@@ -23,7 +22,7 @@ export interface SettledWrite {
  * is written, when anything of it has changed since it was made pending.
  */
 export async function writeSettled(tx: Tx, scope: Scope, settled: SettledWrite): Promise<boolean> {
-  const { refund, item, attempt, processorRefundId, pauseMs, at, events } = settled;
+  const { refund, item, attempt, processorRefundId, pauseMs, events } = settled;
   wakeJobAfterCommit(tx, sweepRefundsJob, pauseMs);
   const row = await tx.row(write, scope, [
     refund.refundId,
@@ -35,7 +34,7 @@ export async function writeSettled(tx: Tx, scope: Scope, settled: SettledWrite):
     item.reference.type,
     item.reference.status,
     refund.balanceTransactionId,
-    at,
+    attempt.now,
     newId('ledger_transaction'),
     ledgerSides.refund_succeeded.debit,
     ledgerSides.refund_succeeded.credit,

@@ -27,7 +27,9 @@ export async function fanOutEvents(webhooks: Context, tx: Tx, scope: Scope, even
   if (subscribers.length === 0) return;
   const news = kept.filter(({ eventId }) => keptNow.has(eventId));
   if (news.length === 0) return;
-  const { planned, handed, taken, waiting } = plan(subscribers, news, sender.rooms(scope, subscribers, news.length));
+  // Places are reserved where this process holds the lane alone: no other delivery can be handed to it.
+  const held = subscribers.filter(({ lane }) => lane !== undefined);
+  const { planned, handed, taken, waiting } = plan(subscribers, news, sender.rooms(scope, held, news.length));
   await insertDeliveries(tx, scope, planned, taken, claimant);
   afterCommit(tx, () => {
     sender.handOver(scope, handed);

@@ -100,8 +100,9 @@ export async function recoverLapsedLanes(
 }
 
 /**
- * Holds on to lanes of which half of the lease is over; one that somebody else has taken by now stays theirs. `oldest` is the oldest delivery
- * that the process has in hand of the lane: what it was handed before and is still pending was lost on the way, and waits again.
+ * Renews the leases of lanes of which half the lease is over, and moves the mark of what they were handed up to `oldest`, the oldest delivery of the lane
+ * that the process holds: the mark bounds what a recovery reads. A lane that another process has taken stays there. What was handed over before the
+ * mark and is still pending was lost on the way, and waits again.
  */
 export async function renewLanes(
   tx: Tx,
@@ -227,7 +228,7 @@ const renew = scoped<{ endpoint_id: string }>(
      select l.endpoint_id, l.handed_from, held.oldest
        from unnest($3::text[], $6::text[]) as held (endpoint_id, oldest)
        join webhooks.lanes l on ${here('l')} and l.endpoint_id = held.endpoint_id
-      where l.owner = $4 and l.lease_until <= ${leaseFromNow('$7 / 2')}
+      where l.owner = $4 and (l.lease_until <= ${leaseFromNow('$7 / 2')} or l.handed_from < held.oldest)
         for no key update of l
    ), held_on as (
      update webhooks.lanes own

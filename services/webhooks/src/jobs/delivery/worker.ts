@@ -131,16 +131,13 @@ export class DeliveryWorker implements Sender {
   async #renew(): Promise<void> {
     const { database, clock } = this.#options;
     const inUse = this.#lanes.all().filter(({ inHand }) => inHand.size > 0);
-    for (const own of Map.groupBy(inUse, ({ scope }) => scopeKey(scope)).values()) {
-      const [{ scope } = { scope: undefined }] = own;
-      if (scope === undefined) continue;
+    await this.#forEachScope(inUse, (scope, own) => {
       // Whatever is planned from now on has a greater id than this.
       const next = newId('delivery');
       const lanes = own.map(({ webhookId, inHand }) => ({ webhookId, oldest: oldestOf(inHand, next) }));
       const claimant = { owner: this.owner, at: clock.now(), leaseMs: this.leaseMs };
-      const lost = await withTx(database, scope, (tx) => renewLanes(tx, scope, lanes, claimant));
-      this.wake(scope, lost);
-    }
+      return withTx(database, scope, (tx) => renewLanes(tx, scope, lanes, claimant));
+    });
   }
 
   // Runs for as long as something is in hand.
@@ -185,14 +182,23 @@ export class DeliveryWorker implements Sender {
 
   async #release(lanes: readonly HeldLane[]): Promise<void> {
     const { database, clock } = this.#options;
-    for (const own of Map.groupBy(lanes, ({ scope }) => scopeKey(scope)).values()) {
-      const [{ scope } = { scope: undefined }] = own;
-      if (scope === undefined) continue;
+    await this.#forEachScope(lanes, async (scope, own) => {
       const ids = own.map(({ webhookId }) => webhookId);
       const claimant = { owner: this.owner, at: clock.now() };
       const lost = await withTx(database, scope, (tx) => releaseLanes(tx, scope, ids, claimant));
       for (const webhookId of ids) this.#holding.delete(laneKey(scope, webhookId));
-      this.wake(scope, lost);
+      return lost;
+    });
+  }
+
+  // Changes the lanes of each account in a transaction of its own, and wakes those that it answers: something waits for them.
+  async #forEachScope<Lane extends HeldLane>(
+    lanes: readonly Lane[],
+    change: (scope: Scope, own: readonly Lane[]) => Promise<string[]>,
+  ): Promise<void> {
+    for (const own of Map.groupBy(lanes, ({ scope }) => scopeKey(scope)).values()) {
+      const [first] = own;
+      if (first !== undefined) this.wake(first.scope, await change(first.scope, own));
     }
   }
 
