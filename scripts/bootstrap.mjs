@@ -29,12 +29,15 @@ async function main() {
   const [name = '', ...args] = process.argv.slice(2);
   const script = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (!script && name !== 'node')
-    throw new Error(`Usage: node scripts/bootstrap.mjs ${Object.keys(commands).join('|')} [arguments]`);
+    throw new Error(`Usage: node scripts/bootstrap.mjs ${Object.keys(commands).join('|')}|node [arguments]`);
   if (Number(process.versions.node.split('.')[0]) < 20) {
     throw new Error(`Eligo needs Node 20 or newer for setup; this is ${process.version}.`);
   }
-  await installPackages(root);
-  await generateCode(root);
+  if (process.env.ELIGO_BOOTSTRAPPED !== String(process.pid)) {
+    await installPackages(root);
+    await generateCode(root);
+  }
+  delete process.env.ELIGO_BOOTSTRAPPED;
   if (name === 'node') return void process.stdout.write(`${pinnedNode(root) ?? process.execPath}\n`);
   if (!existsSync(join(root, script))) throw new Error(`${script} is missing from this clone.`);
   if (name === 'start') useCompiledCode();

@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { homeAt, readStackFile, removeHome } from '@eligo/stack';
 import pg from 'pg';
 import type { Bench } from './bench.ts';
+import { startStub } from './compare/start-stub.ts';
 import { writeOperations } from './costs/write-operations.ts';
 import { type Operation, type Row, rowOf, type Topology, topologiesOf } from './figures.ts';
 import { newHome } from './homes.ts';
@@ -24,7 +24,6 @@ import type { Floor } from './processes/floor.ts';
 import type { LoadGenerator } from './processes/generator.ts';
 import type { Receiver } from './processes/receiver.ts';
 import type { Replay } from './processes/replay.ts';
-import type { StubProcessor } from './processes/stub-processor.ts';
 import { startProgram, stopAll, type Worker, type WorkerMethods } from './processes/worker.ts';
 import { quiet } from './quiet.ts';
 import { type Recordings, recordOperations } from './recording/record-operations.ts';
@@ -64,16 +63,12 @@ export async function runBench(options: Options, onRow: (row: Row) => void): Pro
     onRow(row);
   };
   try {
-    const [load, receiver, processor] = await Promise.all([
+    const [load, receiver, stub] = await Promise.all([
       startProgram<LoadGenerator>(workers, 'generator'),
       startProgram<Receiver>(workers, 'receiver'),
-      startProgram<StubProcessor>(workers, 'stub-processor'),
+      startStub(workers),
     ]);
-    const processorPort = await processor.ask('open', null);
-    const variables = {
-      ELIGO_SANDBOX_URL: `http://127.0.0.1:${processorPort}`,
-      ELIGO_SANDBOX_KEY: `sk_test_${randomBytes(16).toString('hex')}`,
-    };
+    const { pid: processorPid, port: processorPort, variables } = stub;
     const seed = new Seed(home, options.sizes);
     const recordings = await prepare(options, { home, variables }, seed);
     for (const topology of options.topologies) {
@@ -81,7 +76,7 @@ export async function runBench(options: Options, onRow: (row: Row) => void): Pro
       const used = wanted.filter((operation): operation is UsedOperation => !isIdle(operation));
       if (used.length > 0) {
         const stack = await startStackProcess({ home, topology, variables });
-        const place = { stack, options, load, receiver, processorPort, processorPid: processor.pid, seed, recordings };
+        const place = { stack, options, load, receiver, processorPort, processorPid, seed, recordings };
         try {
           await measureUsed(used, place, note);
         } finally {

@@ -71,8 +71,8 @@ async function openPostgres({ home, secrets, environment, processes }: Context, 
   const given = (name: ComponentName) => environment[`${name.toUpperCase()}_DATABASE_URL`];
   const allGiven = Object.values(perComponent(given)).every(Boolean);
   const isPrepared = !environment.DATABASE_URL && allGiven;
-  let socketFolder: string | undefined;
-  const adminUrl = environment.DATABASE_URL || (isPrepared ? (given('gateway') ?? '') : await embedded());
+  const url = environment.DATABASE_URL || (isPrepared ? (given('gateway') ?? '') : undefined);
+  const { adminUrl, componentUrl } = url === undefined ? await embedded() : { adminUrl: url, componentUrl: url };
   const passwords = secrets.databasePasswords;
   if (isPrepared) return { postgres: adminUrl, databases: perComponent((name) => given(name) ?? ''), installation: '' };
   // A server of the home's own has no other installation beside it, and its passwords are the home's.
@@ -81,8 +81,7 @@ async function openPostgres({ home, secrets, environment, processes }: Context, 
     installation: environment.ELIGO_INSTALLATION || undefined,
     newInstallation: isEmbedded ? '' : installationNameOf(home),
   });
-  // Over the embedded server's Unix socket a round trip costs less CPU than over TCP; tools are given the TCP address.
-  const urls = databaseUrls(socketFolder ? socketUrl(adminUrl, socketFolder) : adminUrl, passwords, installation);
+  const urls = databaseUrls(componentUrl, passwords, installation);
   return {
     postgres: adminUrl,
     databases: perComponent((name) => given(name) || urls.components[name]),
@@ -90,11 +89,12 @@ async function openPostgres({ home, secrets, environment, processes }: Context, 
     toPrepare: { adminUrl, passwords, installation, newPasswords: isEmbedded },
   };
 
-  async function embedded(): Promise<string> {
+  // Over the embedded server's Unix socket a round trip costs less CPU than over TCP; tools are given the TCP address.
+  async function embedded(): Promise<{ adminUrl: string; componentUrl: string }> {
     const server = await startPostgres(home, { password: secrets.postgresPassword, ...hooks });
     processes.add(server.process, null);
-    socketFolder = server.socketFolder;
-    return await ensureDatabase(server.url, databaseName);
+    const own = await ensureDatabase(server.url, databaseName);
+    return { adminUrl: own, componentUrl: server.socketFolder ? socketUrl(own, server.socketFolder) : own };
   }
 }
 

@@ -3,9 +3,6 @@ import type { TestDatabase } from './test-database.ts';
 
 /** What the dearest run of a statement has read. */
 export interface Reading {
-  /** The statement's text as it was sent, or as a function or a foreign key runs it. */
-  readonly text: string;
-  readonly runs: number;
   /** Rows that its scans returned, and those that they read and dropped. */
   readonly rows: number;
   /**
@@ -58,6 +55,7 @@ export async function readStatements(
   const sets = Object.entries(settings).map(([name, value]) => `alter database ${test.name} set ${name} = '${value}'`);
   await test.admin(`load 'auto_explain'; ${sets.join('; ')}`);
   const readings = new Map<string, Reading>();
+  if (listeners.size === 0) listenToConnections();
   listeners.set(test.name, (text) => note(readings, text));
   return readings;
 }
@@ -65,11 +63,13 @@ export async function readStatements(
 // By database. Plans come as notices, and whoever opens a connection here is deep inside what is tested.
 const listeners = new Map<string, (notice: string) => void>();
 
-const connect = pg.Client.prototype.connect;
-pg.Client.prototype.connect = function (this: pg.Client, ...whenDone: Parameters<typeof connect>) {
-  this.on('notice', ({ message }) => listeners.get(this.database ?? '')?.(message ?? ''));
-  return connect.apply(this, whenDone);
-} as typeof connect;
+function listenToConnections(): void {
+  const connect = pg.Client.prototype.connect;
+  pg.Client.prototype.connect = function (this: pg.Client, ...whenDone: Parameters<typeof connect>) {
+    this.on('notice', ({ message }) => listeners.get(this.database ?? '')?.(message ?? ''));
+    return connect.apply(this, whenDone);
+  } as typeof connect;
+}
 
 function note(readings: Map<string, Reading>, notice: string): void {
   const start = notice.indexOf('plan:\n');
@@ -82,8 +82,6 @@ function note(readings: Map<string, Reading>, notice: string): void {
   const rows = rowsRead(plan);
   const pages = pagesOf(plan) - upkeepPages(plan);
   readings.set(text, {
-    text,
-    runs: (before?.runs ?? 0) + 1,
     rows: Math.max(rows, before?.rows ?? 0),
     pages: Math.max(pages, before?.pages ?? 0),
     plan: before === undefined || rows > before.rows ? plan : before.plan,

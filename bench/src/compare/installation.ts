@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { freePort } from '@eligo/ports';
+import { commandOf } from '@eligo/processes/processes';
 import {
   type Child,
   homeAt,
@@ -56,7 +57,7 @@ export async function startInstallation(options: {
     // Makes the database; what is measured has started on data that was there, with the counting loaded.
     const first = await start(root, options);
     await withPool(first.file.postgres, preloadCounting);
-    await stop(first.child);
+    await stop(first.child, options.byNpm);
     return await open(root, await start(root, options), options);
   } catch (error) {
     if (options.keptHome === undefined) removeHome(homeAt(root));
@@ -67,8 +68,8 @@ export async function startInstallation(options: {
 const stopWithinMs = 60_000;
 
 // npm and its shell end at once when they are told to stop, and leave the stack to stop by itself: the stack is told, and they end with it.
-async function stop(child: Child): Promise<void> {
-  const started = commandOf(child.pid).startsWith('npm start') ? startedBy(child.pid) : [];
+async function stop(child: Child, byNpm = false): Promise<void> {
+  const started = byNpm && !child.hasEnded() ? startedBy(child.pid) : [];
   for (const pid of started) sendSignal(pid, 'SIGTERM');
   const deadline = performance.now() + stopWithinMs;
   while (started.length > 0 && !child.hasEnded() && performance.now() < deadline) await pause(50);
@@ -78,11 +79,7 @@ async function stop(child: Child): Promise<void> {
 /** What a process has started, by way of shells or not. */
 function startedBy(pid: number): number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
-  return children.map(Number).flatMap((one) => (/^(\S*\/)?sh\0/.test(commandOf(one)) ? startedBy(one) : [one]));
-}
-
-function commandOf(pid: number): string {
-  return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  return children.map(Number).flatMap((one) => (commandOf(one) === 'sh' ? startedBy(one) : [one]));
 }
 
 interface Started {
@@ -121,7 +118,7 @@ async function start(root: string, options: Parameters<typeof startInstallation>
 async function open(
   root: string,
   { child, port, file }: Started,
-  { checkout, stub, keptHome }: Parameters<typeof startInstallation>[0],
+  { checkout, stub, keptHome, byNpm }: Parameters<typeof startInstallation>[0],
 ): Promise<Installation> {
   const postgres = new pg.Pool({ connectionString: file.postgres, max: 1, idleTimeoutMillis: 0 });
   const { rows } = await postgres.query<{ pid: number }>('select pg_backend_pid() as pid');
@@ -141,7 +138,7 @@ async function open(
     thaw: () => signal('SIGCONT'),
     async end() {
       await postgres.end();
-      await stop(child);
+      await stop(child, byNpm);
       if (keptHome === undefined) removeHome(homeAt(root));
     },
   };

@@ -8,7 +8,7 @@ import type { Topology } from '../figures.ts';
 import { homesFolder, newHome } from '../homes.ts';
 import type { LoadGenerator } from '../processes/generator.ts';
 import { startProgram, stopAll, type Worker, type WorkerMethods } from '../processes/worker.ts';
-import { type BackgroundCost, backgroundCosts, countFromStart } from './background.ts';
+import { backgroundBlocks, countFromStart } from './background.ts';
 import { type GrowthRecords, growthCases, notMeasured } from './cases.ts';
 import { type GrowthPace, measureGrowth, sideOf } from './measure.ts';
 import { growthRecords } from './records.ts';
@@ -81,10 +81,11 @@ export async function runGrowth(options: GrowthOptions, onRow: (row: GrowthRow) 
       await countFromStart(seeding);
       await seeding.end();
     });
-    const { installation, costs } = await backgroundCosts(start, options.watchedMs);
+    const installation = await start();
     running.push(installation);
+    const blocks = await backgroundBlocks(installation, options.watchedMs);
     installation.freeze();
-    return { installation, records: made, costs, folder };
+    return { installation, records: made, blocks };
   };
   try {
     const load = await startProgram<LoadGenerator>(workers, 'generator');
@@ -111,7 +112,7 @@ export async function runGrowth(options: GrowthOptions, onRow: (row: GrowthRow) 
         failures.push(`${name}: ${(error instanceof Error ? error.message : String(error)).split('\n')[0]}`);
       }
     };
-    for (const row of backgroundRows(small.costs, large.costs)) if (wanted(row.name)) note(row);
+    for (const row of backgroundRows(small.blocks, large.blocks)) if (wanted(row.name)) note(row);
     for (const one of growthCases().filter(({ name }) => wanted(name))) {
       await measure(
         one.name,
@@ -137,9 +138,9 @@ export async function runGrowth(options: GrowthOptions, onRow: (row: GrowthRow) 
   }
 }
 
-type Up = { readonly installation: Installation; readonly records: GrowthRecords; readonly folder: string };
+type Up = { readonly installation: Installation; readonly records: GrowthRecords };
 
-// The special records are made once for a home.
+// They are taken from the records of the large account, anew with each run.
 async function ofSpecialRecords({ installation, records }: Up, options: GrowthOptions) {
   installation.thaw();
   try {
@@ -149,13 +150,10 @@ async function ofSpecialRecords({ installation, records }: Up, options: GrowthOp
   }
 }
 
-function backgroundRows(
-  small: ReadonlyMap<string, BackgroundCost>,
-  large: ReadonlyMap<string, BackgroundCost>,
-): GrowthRow[] {
+function backgroundRows(small: ReadonlyMap<string, number>, large: ReadonlyMap<string, number>): GrowthRow[] {
   return ['gateway', ...serviceNames].map((service) => {
-    const blocks = (costs: ReadonlyMap<string, BackgroundCost>) =>
-      [...costs].filter(([role]) => role.endsWith(service)).reduce((sum, [, cost]) => sum + cost.blocks, 0);
+    const blocks = (byRole: ReadonlyMap<string, number>) =>
+      [...byRole].filter(([role]) => role.endsWith(service)).reduce((sum, [, read]) => sum + read, 0);
     const [few, many] = [blocks(small), blocks(large)];
     return {
       name: `jobs and relay of ${service}`,

@@ -144,23 +144,6 @@ describe('a delivery that is handed over as it is planned', () => {
     expect(idsOf(shop)).toEqual([event.eventId]);
   });
 
-  it('leaves the mark behind with each renewal, however fresh the lease is: a recovery reads from there on', async () => {
-    const scope = someScope();
-    const { webhookId } = await on.endpoint(scope, shop.url);
-    on.webhooks.sender = dying;
-    const claimant = { owner: dying.owner, at: on.clock.now(), leaseMs: 60_000 };
-    for (let count = 1; count <= 3; count++) {
-      await on.consume(refundEvent(scope));
-      const latest =
-        (await rowsOf(on, 'deliveries', scope))
-          .map(({ id }) => String(id))
-          .sort()
-          .at(-1) ?? '';
-      await inScope(on, scope, (tx) => renewLanes(tx, scope, [{ webhookId, oldest: latest }], claimant));
-      expect(await rowsOf(on, 'lanes', scope)).toMatchObject([{ handed_from: latest }]);
-    }
-  });
-
   it('is what a renewal finds lost, when no sender holds it', async () => {
     const scope = someScope();
     const { webhookId } = await on.endpoint(scope, shop.url);
