@@ -5,49 +5,49 @@ import type { Scope } from './scope.ts';
 import type { Tx } from './tx.ts';
 import { withTx } from './with-tx.ts';
 
-/** How writes of one kind are written. */
+/** How one kind of write is carried out. */
 export interface GroupedWritesOptions<Item, Result> {
   readonly database: Database;
-  /** Writes at least two items in one transaction and answers a result for each, in their order; undefined refuses the group. */
+  /** Writes two or more items in one transaction. Returns a result for each, in the same order, or undefined to refuse the group. */
   writeGroup(tx: Tx, scope: Scope, items: readonly Item[]): Promise<readonly Result[] | undefined>;
-  /** Writes one item in a transaction of its own, in the context of its request. */
+  /** Writes one item in its own transaction, in the context of its request. */
   writeAlone(scope: Scope, item: Item): Promise<Result>;
 }
 
-/** Writes of one kind, joined where they come at the same time. */
+/** Writes of one kind; concurrent writes share a transaction. */
 export interface GroupedWrites<Item, Result> {
   /** Resolves once the item is committed. */
   submit(scope: Scope, item: Item): Promise<Result>;
 }
 
-/** How many items a group has at most. It pays each statement's start and its commit once; beyond sixteen items those are a small part of its cost. */
-export const mostOfGroup = 16;
+/** The most items in a group. A group pays for each statement's start and for the commit once; beyond 16 items that is a small part of its cost. */
+export const maxGroupSize = 16;
 /**
- * A group waits this long for a row that another transaction holds. Then each of its items waits alone, so none waits for another's row. What is
- * written alone holds up what comes after it no longer than this, either.
+ * How long a group waits for a row that another transaction has locked. After that each of its items is written alone, so no item waits for
+ * another item's row. A write alone delays the next group for at most this long, too.
  */
-const longestWaitMs = 100;
-/** How many may wait for a group of their account and mode; what comes then is written alone, and waits for a connection as any write does. */
-const mostWaiting = 256;
+const maxWaitMs = 100;
+/** How many items of an account and mode may wait for a group. Further items are written alone and wait for a connection, as any write does. */
+const maxWaiting = 256;
 
 /**
- * Group commit: what one account and mode submits while its last write is in flight goes into one transaction, so that the start of each statement
- * and the commit are paid once for several. An item that comes alone is written alone and at once. A group commits whole or not at all: when it is
- * refused or fails, each of its items is written alone, so none fails because of another. When the connection is lost, all that wait are written alone,
- * so none waits for the time-outs of the groups before it. Accounts do not wait for each other.
+ * Group commit. Items that one account and mode submits while its last write is in flight share one transaction, which pays for the start of each
+ * statement and for the commit once. A single item is written alone, immediately. A group commits as a whole or not at all: if it is refused or fails,
+ * each of its items is written alone, so no item fails because of another. If the connection is lost, all waiting items are written alone, so none
+ * waits for the timeouts of earlier groups. Accounts do not wait for each other.
  */
 export function openGroupedWrites<Item, Result>(
   options: GroupedWritesOptions<Item, Result>,
 ): GroupedWrites<Item, Result> {
   const lines = new Map<string, Waiting<Item, Result>[]>();
-  // A group belongs to several requests and runs in the context of none.
+  // A group belongs to several requests, so it runs in the context of none of them.
   const outside = AsyncLocalStorage.snapshot();
 
-  // Never rejects: each failure goes to those who submitted.
+  // Never rejects: the submitters get each failure.
   async function writeLine(key: string, scope: Scope, first: Promise<unknown>): Promise<void> {
-    await settledOrLate([first]);
+    await settledOrTimedOut([first]);
     for (;;) {
-      const group = lines.get(key)?.splice(0, mostOfGroup) ?? [];
+      const group = lines.get(key)?.splice(0, maxGroupSize) ?? [];
       if (group.length === 0) break;
       const isLost = await writeTogether(options, scope, group);
       if (isLost) await writeEachAlone(lines.get(key)?.splice(0) ?? []);
@@ -65,7 +65,7 @@ export function openGroupedWrites<Item, Result>(
         outside(() => void writeLine(key, scope, written));
         return written;
       }
-      if (line.length >= mostWaiting) return options.writeAlone(scope, item);
+      if (line.length >= maxWaiting) return options.writeAlone(scope, item);
       const turn = await new Promise<Turn<Result>>((resolve, reject) => {
         line.push({ item, resolve, reject });
       });
@@ -79,7 +79,7 @@ export function openGroupedWrites<Item, Result>(
   };
 }
 
-/** What became of an item that waited: written with others, or to be written alone by whoever submitted it. */
+/** The outcome for an item that waited: written in a group, or to be written alone by its submitter. */
 type Turn<Result> =
   | { readonly kind: 'written'; readonly result: Result }
   | { readonly kind: 'alone'; readonly done: () => void };
@@ -90,7 +90,7 @@ interface Waiting<Item, Result> {
   readonly reject: (error: unknown) => void;
 }
 
-// Answers whether the connection was lost.
+// Returns whether the connection was lost.
 async function writeTogether<Item, Result>(
   { database, writeGroup }: GroupedWritesOptions<Item, Result>,
   scope: Scope,
@@ -100,7 +100,7 @@ async function writeTogether<Item, Result>(
     const items = group.map(({ item }) => item);
     try {
       const results = await withTx(database, scope, (tx) => allOrNone(writeGroup(tx, scope, items)), {
-        lockTimeoutMs: longestWaitMs,
+        lockTimeoutMs: maxWaitMs,
       });
       for (const [at, { resolve }] of group.entries()) resolve({ kind: 'written', result: results[at] as Result });
       return false;
@@ -117,23 +117,23 @@ async function writeTogether<Item, Result>(
 }
 
 async function writeEachAlone<Item, Result>(group: readonly Waiting<Item, Result>[]): Promise<void> {
-  await settledOrLate(group.map(({ resolve }) => new Promise<void>((done) => resolve({ kind: 'alone', done }))));
+  await settledOrTimedOut(group.map(({ resolve }) => new Promise<void>((done) => resolve({ kind: 'alone', done }))));
 }
 
-async function settledOrLate(writes: readonly Promise<unknown>[]): Promise<void> {
+async function settledOrTimedOut(writes: readonly Promise<unknown>[]): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, longestWaitMs);
+    timer = setTimeout(resolve, maxWaitMs);
   });
   await Promise.race([Promise.allSettled(writes), late]);
   clearTimeout(timer);
 }
 
-/** Rolls a group back. */
+/** Rolls back a group. */
 class GroupRefused extends Error {}
 
 async function allOrNone<Result>(written: Promise<readonly Result[] | undefined>): Promise<readonly Result[]> {
   const results = await written;
-  if (results === undefined) throw new GroupRefused('an item cannot be written with the others');
+  if (results === undefined) throw new GroupRefused('An item of the group must be written alone');
   return results;
 }

@@ -12,7 +12,7 @@ export {
   sqlState,
 } from './errors.ts';
 export { type FullScan, fullScans } from './full-scans.ts';
-export { type GroupedWrites, mostOfGroup, openGroupedWrites } from './grouped-writes.ts';
+export { type GroupedWrites, maxGroupSize, openGroupedWrites } from './grouped-writes.ts';
 export {
   afterKeyLock,
   type Claim,

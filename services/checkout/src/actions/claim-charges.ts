@@ -13,8 +13,8 @@ import { type Claiming, confirmAttempt, ownersOf, partiesOf, plannedCharge } fro
 import { intentEvent } from './payment-events.ts';
 
 /**
- * Claims several charges that nothing stands in the way of: keys that nobody has used, open sessions without a live attempt, no refusal, and free
- * cards and customers. Undefined when that does not hold for one of them: the caller rolls back, and `claimCharge` decides about each.
+ * Claims several plain charges together: unused keys, open sessions without a live attempt, no refusal, and cards and customers that no other payment
+ * has locked. Returns undefined if one of them is not plain: the caller rolls back, and `claimCharge` decides each one.
  */
 export async function claimCharges(
   claiming: Claiming,
@@ -62,7 +62,7 @@ export async function claimCharges(
   }));
 }
 
-// Undefined for what takes more than these facts to decide: a refusal to be stored, an earlier attempt, nothing to charge, a test clock.
+// Undefined when `claimCharge` must decide: a refusal to store, an earlier attempt, nothing to charge, a test clock.
 function plainAttempt(
   claiming: Claiming,
   attemptId: string,

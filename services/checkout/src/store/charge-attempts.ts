@@ -1,4 +1,4 @@
-import { commitBehind, type Db, mostOfGroup, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { commitBehind, type Db, maxGroupSize, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { centsFromInt64 } from '@eligo/values';
 import type { AttemptDriver, AttemptStatus, ChargeAttempt, Leg } from '../domain/charge-attempt.ts';
 import { wakeSweepAfterCommit } from './charge-work.ts';
@@ -106,7 +106,7 @@ const begun = `begun as materialized (
        eligibility_record_id text, processor_payment_method_id text, processor_customer_id text, off_session boolean,
        lease_ms float8, expand text[], iias_cents bigint, prescription_cents bigint, vision_cents bigint, service_cents bigint,
        confirm_ms float8, operation_id text)
-     limit ${mostOfGroup}
+     limit ${maxGroupSize}
    )`;
 const insertBoth = `intent as (
      insert into checkout.payment_intents (account_id, test_mode, id, session_id, invoice_id, subscription_id, customer_id,

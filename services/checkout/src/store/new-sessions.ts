@@ -1,4 +1,4 @@
-import { mostOfGroup, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { maxGroupSize, type Scope, scoped, type Tx } from '@eligo/postgres';
 import type { EligibilityRecord, Session, SessionLine } from '../domain/session.ts';
 
 /** A session with all that is written with it. */
@@ -121,7 +121,7 @@ const intoSessions = `insert into checkout.sessions
      letter_fee_status text, fee_count smallint, discount_count smallint, visit_type text, expires_at timestamptz,
      created_at timestamptz, split_cart_id text, storefront_payment_details jsonb, shipping_details jsonb, metadata jsonb,
      details jsonb)
-   limit ${mostOfGroup}`;
+   limit ${maxGroupSize}`;
 
 const intoLines = `insert into checkout.session_lines
      (account_id, test_mode, session_id, id, position, price_id, product_id, description, quantity, unit_amount_cents,

@@ -1,6 +1,6 @@
 import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
 
-// Who takes locks takes them in this order, so that two cannot each hold what the other waits for.
+// Every transaction takes locks in this order, so that two cannot wait for each other.
 const intoLocks = (
   wanted: string,
 ) => `insert into checkout.payment_locks as l (account_id, test_mode, kind, id, attempt_id, lease_until)
@@ -13,8 +13,8 @@ const intoLocks = (
    returning kind`;
 
 /**
- * The text that takes the locks of the attempts in a part of a larger statement, which has the columns `id`, `customer_id`, `payment_method_id` and
- * `lease_ms`. It returns a row for each lock that it got. `$1` is the account, `$2` the mode.
+ * The SQL part that takes the locks for the attempts in another part, which has the columns `id`, `customer_id`, `payment_method_id` and `lease_ms`. It
+ * returns a row for each lock that it took. `$1` is the account, `$2` the mode.
  */
 export function lockText(attempts: string): string {
   return intoLocks(`select 'customer', customer_id, id, lease_ms from ${attempts}
@@ -70,8 +70,8 @@ export async function arePaymentLocksHeld(
 }
 
 /**
- * The parts `held` and `freed` of a larger statement, which free the locks of the attempts that `attemptId` names: a parameter, or a column of the part
- * `from`. In the order in which locks are taken: a process that takes them waits for a row being deleted while it holds the one before it.
+ * The SQL parts `held` and `freed`, which release the locks of the attempts that `attemptId` names: a parameter, or a column of the part `from`. Locks are
+ * released in the order in which they are taken, so that two transactions cannot wait for each other.
  */
 export function unlockText(attemptId: string, from?: string): string {
   return `held as (

@@ -1,4 +1,4 @@
-import { keyOfAttemptFinish, mostOfGroup, type Scope, type StoredAnswer, scoped, type Tx } from '@eligo/postgres';
+import { keyOfAttemptFinish, maxGroupSize, type Scope, type StoredAnswer, scoped, type Tx } from '@eligo/postgres';
 import type { ChargeAttempt } from '../domain/charge-attempt.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
 import type { Session } from '../domain/session.ts';
@@ -32,7 +32,7 @@ const settle = scoped<{ sessions: bigint; attempts: bigint; intents: bigint }>(
        completed_at timestamptz, attempt_id text, intent_id text, charge_id text, processor_charge_id text,
        processor_intent_id text, entry_id text, lines text, at timestamptz, answer_status integer, answer_start integer,
        answer_bytes integer)
-     limit ${mostOfGroup}
+     limit ${maxGroupSize}
    ), sums as (
      select c.session_id, coalesce(sum(l.amount_tax_cents), 0)::bigint as tax,
        coalesce(sum(l.amount_shipping_cents), 0)::bigint as shipping, coalesce(sum(l.amount_discount_cents), 0)::bigint as discount
