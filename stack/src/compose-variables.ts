@@ -16,6 +16,7 @@ export function composeVariables(secrets: Secrets): Record<string, string> {
     ELIGO_OPERATOR_TOKEN: secrets.operatorToken,
     ELIGO_SERVICE_PUBLIC_KEYS: JSON.stringify(secrets.publicKeys),
     ELIGO_SANDBOX_KEY: secrets.sandboxKey,
+    ELIGO_PAGE_KEY: secrets.pageKey,
     POSTGRES_PASSWORD: secrets.postgresPassword,
     ADMIN_NATS_PASSWORD: secrets.natsPasswords.admin,
     OWNER_DATABASE_PASSWORD: secrets.databasePasswords.owner,

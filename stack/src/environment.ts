@@ -19,6 +19,8 @@ export interface ComponentPlace {
 export interface SharedPlace {
   readonly secrets: Secrets;
   readonly processor: { readonly url: string; readonly key: string };
+  /** The gateway's address, where shoppers open checkout pages unless ELIGO_PUBLIC_URL says otherwise. */
+  readonly publicUrl: string;
   /** How each service is reached over gRPC; empty in one process. */
   readonly peers: Readonly<Record<string, string>>;
 }
@@ -56,6 +58,9 @@ export function componentVariables(inherited: Variables, place: ComponentPlace, 
     ELIGO_OPERATOR_TOKEN: shared.secrets.operatorToken,
     ELIGO_SANDBOX_URL: shared.processor.url,
     ELIGO_SANDBOX_KEY: shared.processor.key,
+    ELIGO_PUBLIC_URL: inherited.ELIGO_PUBLIC_URL || shared.publicUrl,
+    // Checkout makes the URLs of checkout pages, the gateway serves them.
+    ...(place.name === 'checkout' || place.name === 'gateway' ? { ELIGO_PAGE_KEY: shared.secrets.pageKey } : {}),
     ...Object.fromEntries(peers),
   };
 }

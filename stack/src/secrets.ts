@@ -14,13 +14,17 @@ export interface Secrets extends ComponentKeys {
   readonly natsPasswords: Readonly<Record<ComponentName | 'admin', string>>;
   /** The sandbox processor's secret key. */
   readonly sandboxKey: string;
+  /** Signs the URLs of checkout pages; checkout and the gateway alone have it. */
+  readonly pageKey: string;
 }
 
 /** The secrets of a home, made at its first start. */
 export function secretsOf(home: Home): Secrets {
-  const known = readJsonFile(home.secretsFile) as Secrets | undefined;
-  if (known) return known;
-  const secrets = generateSecrets();
+  const known = readJsonFile(home.secretsFile) as Partial<Secrets> | undefined;
+  const fresh = generateSecrets();
+  // A home that an older release made lacks the secrets that came later.
+  if (known && Object.keys(fresh).every((name) => Object.hasOwn(known, name))) return known as Secrets;
+  const secrets = { ...fresh, ...known };
   writePrivateFile(home.secretsFile, `${JSON.stringify(secrets, undefined, 2)}\n`);
   return secrets;
 }
@@ -37,5 +41,6 @@ export function generateSecrets(): Secrets {
     databasePasswords: { ...perComponent(password), owner: password() },
     natsPasswords: { ...perComponent(password), admin: password() },
     sandboxKey: `sk_test_${password()}`,
+    pageKey: randomBytes(32).toString('base64'),
   };
 }

@@ -183,7 +183,7 @@ async function assignPlaces(
         adminPort: adminPorts[name],
         port: name === 'gateway' ? options.port : portOf(name),
       },
-      { secrets, processor: servers.processor, peers },
+      { secrets, processor: servers.processor, peers, publicUrl: gatewayUrl(gatewayHost(environment), options.port) },
     ),
   );
 }

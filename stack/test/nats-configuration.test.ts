@@ -92,6 +92,11 @@ function variablesOf(name: (typeof componentNames)[number], databaseUrl: string)
   return componentVariables(
     { ELIGO_ENV: 'test' },
     { name, databaseUrl, natsUrl: 'nats://127.0.0.1:1', adminPort: 0, port: 0 },
-    { secrets, processor: { url: 'http://127.0.0.1:1', key: secrets.sandboxKey }, peers: {} },
+    {
+      secrets,
+      processor: { url: 'http://127.0.0.1:1', key: secrets.sandboxKey },
+      publicUrl: 'http://127.0.0.1:1',
+      peers: {},
+    },
   );
 }

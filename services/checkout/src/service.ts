@@ -49,6 +49,7 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
     const resources: Resources = {
       ...charging,
       catalog: context.client(CatalogService),
+      pages: settings.pages,
       newSessions: openNewSessions(database),
       chargeSession: (scope, session) => chargeAtOnce(charging, scope, session),
       voidHolds: (scope, session) => voidHolds(charging, scope, session),

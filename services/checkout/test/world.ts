@@ -9,11 +9,12 @@ import {
 } from '@eligo/proto/catalog/v1/catalog';
 import { type CreateSessionRequest, CreateSessionRequestSchema } from '@eligo/proto/checkout/v1/checkout';
 import type { Call, Client } from '@eligo/rpc';
-import { createLogger } from '@eligo/service';
+import { createLogger, readEnvironment } from '@eligo/service';
 import { type TestDatabase, testDatabase } from '@eligo/testkit';
 import { type Clock, newId } from '@eligo/values';
 import { createSession, openNewSessions } from '../src/actions/create-session.ts';
 import type { Session } from '../src/domain/session.ts';
+import { readPageUrls } from '../src/page-urls.ts';
 import type { Resources } from '../src/resources.ts';
 import { sessionRequestOf } from '../src/rpc/session-request.ts';
 import { checkoutService } from '../src/service.ts';
@@ -31,6 +32,12 @@ export interface World {
   session(parts?: MessageInitShape<typeof CreateSessionRequestSchema>): Promise<Session>;
   close(): Promise<void>;
 }
+
+/** URLs of checkout pages as a shop's shoppers see them. */
+export const testPages = readEnvironment(
+  { ELIGO_PUBLIC_URL: 'https://pay.example', ELIGO_PAGE_KEY: 'a key of the tests of checkout alone' },
+  readPageUrls,
+);
 
 export const start = new Date('2026-03-01T12:00:00.000Z');
 
@@ -66,6 +73,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
       close: () => undefined,
     },
     catalog: catalog.client,
+    pages: testPages,
     newSessions: openNewSessions(database),
     chargeSession: async (_scope, session) => session,
     voidHolds: async () => undefined,

@@ -11,7 +11,7 @@ import {
 } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
 import { isId, newId } from '@eligo/values';
-import { newSession, requireTerms, type SessionTerms } from '../domain/new-session.ts';
+import { isPaidOnPage, newSession, requireTerms, type SessionTerms } from '../domain/new-session.ts';
 import type { Session } from '../domain/session.ts';
 import type { Resources } from '../resources.ts';
 import { type CreationFacts, readCreationFacts } from '../store/creation-facts.ts';
@@ -61,7 +61,11 @@ async function createOnce(resources: Resources, call: Call, request: SessionRequ
   refusePastTimes(terms, at);
   const id = newId('checkout_session');
   const { cart, shipping } = await resolveCart(resources, call, id, request.cart, terms.customerId, at);
-  const details = shipping === undefined ? terms.details : { ...terms.details, shipping };
+  const details = {
+    ...terms.details,
+    ...(shipping === undefined ? {} : { shipping }),
+    ...(isPaidOnPage(terms.mode) ? { redirectUrl: resources.pages.urlOf(scope, id) } : {}),
+  };
   const customerEmail = terms.customerEmail ?? facts.customer?.email ?? null;
   const rows = newSession(id, { ...terms, customerEmail, details }, cart, at, facts.customer?.testClockId ?? null);
 

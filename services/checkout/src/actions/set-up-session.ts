@@ -58,6 +58,7 @@ export async function setUpSession(
         type: 'payment_failed' as const,
         message: 'The card could not be saved.',
         errorCode: verdict.code,
+        ...(session.details.redirectUrl === undefined ? {} : { url: session.details.redirectUrl }),
       };
       return saveSession(tx, scope, session, { ...session, nextAction });
     }

@@ -65,7 +65,12 @@ export async function settleConfirmed(
 /** The session after its confirm has charged or held the eligible part. With a letter pending, the hold waits for the approval. */
 export function confirmedSession(session: Session, intent: PaymentIntent, held: boolean, at: Date): Session {
   const received = receiveForSession(session, intent, held);
+  const { redirectUrl: url } = session.details;
   return held
-    ? { ...received, status: 'paid', nextAction: { type: 'collect_letter_of_medical_necessity' } }
+    ? {
+        ...received,
+        status: 'paid',
+        nextAction: { type: 'collect_letter_of_medical_necessity', ...(url === undefined ? {} : { url }) },
+      }
     : { ...received, status: 'complete', completedAt: at, nextAction: null };
 }

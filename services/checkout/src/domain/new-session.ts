@@ -73,11 +73,16 @@ export function requireTerms(terms: SessionTerms, lineCount: number): void {
   const refuse = (field: string, type: string, msg: string) => violations.push({ loc: [...body, field], msg, type });
   if (mode !== 'setup' && lineCount === 0) refuse('line_items', 'missing', 'Field required');
   if (mode === 'setup' && lineCount > 0) refuse('line_items', 'not_allowed', 'A setup session has no lines');
-  const isOnPage = mode === 'payment' || mode === 'subscription';
-  if (isOnPage && details.successUrl === undefined) refuse('success_url', 'missing', 'Field required');
+  if (isPaidOnPage(mode) && mode !== 'setup' && details.successUrl === undefined)
+    refuse('success_url', 'missing', 'Field required');
   const needsCustomer = mode === 'setup' || (mode === 'off_session' && paymentMethodId !== null);
   if (needsCustomer && customerId === null) refuse('customer', 'customer_required', 'A customer is required');
   if (violations.length > 0) throw Failure.violations(violations);
+}
+
+/** Whether a shopper gives the card on the checkout page. */
+export function isPaidOnPage(mode: SessionMode): boolean {
+  return mode === 'payment' || mode === 'subscription' || mode === 'setup';
 }
 
 /** Makes a session of a cart: its split, its lines and its eligibility record. Pure, but for the new identifiers. */

@@ -1,0 +1,45 @@
+import type { Scope } from '@eligo/postgres';
+import { type EnvironmentReader, openPageTokens, type PageTokens } from '@eligo/service';
+
+/** The URLs of checkout pages. */
+export interface PageUrls {
+  /** Where the shopper of a session pays: its `redirect_url`. */
+  urlOf(scope: Scope, sessionId: string): string;
+}
+
+/** Reads `ELIGO_PUBLIC_URL` and `ELIGO_PAGE_KEY`. */
+export function readPageUrls(env: EnvironmentReader): PageUrls {
+  const base = env.url('ELIGO_PUBLIC_URL').replace(/\/+$/, '');
+  if (!isFitForPages(base, env.stage)) {
+    env.problem(
+      'ELIGO_PUBLIC_URL must be an https URL without query or fragment; http is allowed for this machine only',
+    );
+  }
+  const tokens = readPageTokens(env);
+  return {
+    urlOf: ({ accountId, testMode }, sessionId) =>
+      `${base}/pay/${tokens?.tokenOf({ accountId, testMode, sessionId }) ?? ''}`,
+  };
+}
+
+function readPageTokens(env: EnvironmentReader): PageTokens | undefined {
+  const key = env.secret('ELIGO_PAGE_KEY');
+  if (key === '') return undefined;
+  try {
+    return openPageTokens(key);
+  } catch (error) {
+    env.problem(error instanceof Error ? error.message : 'ELIGO_PAGE_KEY is invalid');
+    return undefined;
+  }
+}
+
+// The token in the URL pays a session, so it does not cross a network unencrypted in production.
+function isFitForPages(text: string, stage: EnvironmentReader['stage']): boolean {
+  if (!URL.canParse(text)) return true;
+  const { protocol, hostname, search, hash } = new URL(text);
+  if (search !== '' || hash !== '') return false;
+  if (protocol === 'https:') return true;
+  return protocol === 'http:' && (stage !== 'production' || loopback.test(hostname));
+}
+
+const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
