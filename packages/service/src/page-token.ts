@@ -1,14 +1,17 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { isId } from '@eligo/values';
+import { idPrefixes, isId } from '@eligo/values';
 
-/** The session that a page token opens, with its account and mode. */
+/** What a page's URL opens: a session's checkout page, or a payment link. */
+export type PageKind = 'checkout_session' | 'payment_link';
+
+/** The record that a page token opens, with its account and mode. */
 export interface PageSubject {
   readonly accountId: string;
   readonly testMode: boolean;
-  readonly sessionId: string;
+  readonly id: string;
 }
 
-/** Makes and verifies the tokens in the URLs of checkout pages (ADR 21). */
+/** Makes and verifies the tokens in the URLs of pages of one kind (ADR 21). */
 export interface PageTokens {
   tokenOf(subject: PageSubject): string;
   /** What the token opens, or undefined if it was not made with one of the keys. */
@@ -16,7 +19,7 @@ export interface PageTokens {
 }
 
 /** Opens the tokens from the keys of `ELIGO_PAGE_KEY`, separated by commas: the first signs, all verify. Throws for a key that is too short. */
-export function openPageTokens(text: string): PageTokens {
+export function openPageTokens(text: string, kind: PageKind = 'checkout_session'): PageTokens {
   const keys = text.split(',').map((key) => key.trim());
   if (keys.some((key) => key.length < shortestKey)) {
     throw new Error(`Each key of ELIGO_PAGE_KEY must have at least ${shortestKey} characters`);
@@ -25,14 +28,14 @@ export function openPageTokens(text: string): PageTokens {
   return {
     tokenOf(subject) {
       const body = bodyOf(subject);
-      return body + signatureOf(signing, body).toString('base64url');
+      return body + signatureOf(signing, kind, body).toString('base64url');
     },
     subjectOf(token) {
       if (!tokenForm.test(token)) return undefined;
       const body = token.slice(0, bodyLength);
       const given = Buffer.from(token.slice(bodyLength), 'base64url');
-      if (!keys.some((key) => timingSafeEqual(signatureOf(key, body), given))) return undefined;
-      return subjectOfBody(body);
+      if (!keys.some((key) => timingSafeEqual(signatureOf(key, kind, body), given))) return undefined;
+      return subjectOfBody(kind, body);
     },
   };
 }
@@ -45,18 +48,23 @@ const signatureBytes = 24;
 const tokenForm = /^[tl][0-9a-z]{52}[\w-]{32}$/;
 
 // The mode, then the two identifiers without their prefixes: fixed lengths, so that no two subjects share a body.
-function bodyOf({ accountId, testMode, sessionId }: PageSubject): string {
-  return `${testMode ? 't' : 'l'}${sessionId.slice(-idLength)}${accountId.slice(-idLength)}`;
+function bodyOf({ accountId, testMode, id }: PageSubject): string {
+  return `${testMode ? 't' : 'l'}${id.slice(-idLength)}${accountId.slice(-idLength)}`;
 }
 
-function subjectOfBody(body: string): PageSubject | undefined {
-  const sessionId = `fcs_${body.slice(1, 1 + idLength)}`;
-  const accountId = `facct_${body.slice(1 + idLength)}`;
-  if (!isId('checkout_session', sessionId) || !isId('account', accountId)) return undefined;
-  return { accountId, testMode: body.startsWith('t'), sessionId };
+function subjectOfBody(kind: PageKind, body: string): PageSubject | undefined {
+  const id = `${idPrefixes[kind]}_${body.slice(1, 1 + idLength)}`;
+  const accountId = `${idPrefixes.account}_${body.slice(1 + idLength)}`;
+  if (!isId(kind, id) || !isId('account', accountId)) return undefined;
+  return { accountId, testMode: body.startsWith('t'), id };
 }
 
-// The name in front keeps a signature of this key from meaning anything elsewhere.
-function signatureOf(key: string, body: string): Buffer {
-  return createHmac('sha256', key).update(`eligo checkout page 1\n${body}`).digest().subarray(0, signatureBytes);
+// The name in front keeps a signature of this key from meaning anything elsewhere: a token of one kind opens no page of the other.
+function signatureOf(key: string, kind: PageKind, body: string): Buffer {
+  return createHmac('sha256', key).update(`${purposes[kind]} 1\n${body}`).digest().subarray(0, signatureBytes);
 }
+
+const purposes: Readonly<Record<PageKind, string>> = {
+  checkout_session: 'eligo checkout page',
+  payment_link: 'eligo payment link',
+};

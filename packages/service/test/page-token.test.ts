@@ -7,7 +7,7 @@ import { openPageTokens, type PageSubject } from '../src/page-token.ts';
 const newKey = () => randomBytes(32).toString('base64');
 const newSubject = (testMode = true): PageSubject => ({
   accountId: newId('account'),
-  sessionId: newId('checkout_session'),
+  id: newId('checkout_session'),
   testMode,
 });
 
@@ -40,13 +40,22 @@ describe('a page token', () => {
     const token = tokens.tokenOf(subject);
     const others = [
       { ...subject, testMode: false },
-      { ...subject, sessionId: newId('checkout_session') },
+      { ...subject, id: newId('checkout_session') },
       { ...subject, accountId: newId('account') },
     ];
     for (const other of others) {
       const signature = token.slice(-32);
       expect(tokens.subjectOf(tokens.tokenOf(other).slice(0, -32) + signature)).toBeUndefined();
     }
+  });
+
+  test('of a payment link opens no session, and the reverse [D14.80]', () => {
+    const key = newKey();
+    const [sessions, links] = [openPageTokens(key, 'checkout_session'), openPageTokens(key, 'payment_link')];
+    const subject = { ...newSubject(), id: newId('payment_link') };
+    expect(links.subjectOf(links.tokenOf(subject))).toEqual(subject);
+    expect(sessions.subjectOf(links.tokenOf(subject))).toBeUndefined();
+    expect(links.subjectOf(sessions.tokenOf(newSubject()))).toBeUndefined();
   });
 
   test('keeps opening its session while its key is rotated, and not after [D14.80]', () => {

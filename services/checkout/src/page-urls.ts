@@ -1,10 +1,12 @@
 import type { Scope } from '@eligo/postgres';
 import { type EnvironmentReader, openPageTokens, type PageTokens } from '@eligo/service';
 
-/** The URLs of checkout pages. */
+/** The URLs of pages that shoppers open. */
 export interface PageUrls {
   /** Where the shopper of a session pays: its `redirect_url`. */
   urlOf(scope: Scope, sessionId: string): string;
+  /** Where a payment link opens a session for its visitor. */
+  urlOfLink(scope: Scope, paymentLinkId: string): string;
 }
 
 /** Reads `ELIGO_PUBLIC_URL` and `ELIGO_PAGE_KEY`. */
@@ -17,16 +19,16 @@ export function readPageUrls(env: EnvironmentReader): PageUrls {
   }
   const tokens = readPageTokens(env);
   return {
-    urlOf: ({ accountId, testMode }, sessionId) =>
-      `${base}/pay/${tokens?.tokenOf({ accountId, testMode, sessionId }) ?? ''}`,
+    urlOf: (scope, id) => `${base}/pay/${tokens?.ofSessions.tokenOf({ ...scope, id }) ?? ''}`,
+    urlOfLink: (scope, id) => `${base}/buy/${tokens?.ofLinks.tokenOf({ ...scope, id }) ?? ''}`,
   };
 }
 
-function readPageTokens(env: EnvironmentReader): PageTokens | undefined {
+function readPageTokens(env: EnvironmentReader): Record<'ofSessions' | 'ofLinks', PageTokens> | undefined {
   const key = env.secret('ELIGO_PAGE_KEY');
   if (key === '') return undefined;
   try {
-    return openPageTokens(key);
+    return { ofSessions: openPageTokens(key, 'checkout_session'), ofLinks: openPageTokens(key, 'payment_link') };
   } catch (error) {
     env.problem(error instanceof Error ? error.message : 'ELIGO_PAGE_KEY is invalid');
     return undefined;

@@ -27,7 +27,7 @@ describe('redirect_url', () => {
         const session = await createSession(world.resources, callIn(scope), request);
         const url = session.details.redirectUrl ?? '';
         expect(url).toMatch(/^https:\/\/pay\.example\/pay\/[\w-]{85}$/);
-        const subject = { accountId: scope.accountId, testMode, sessionId: session.id };
+        const subject = { accountId: scope.accountId, testMode, id: session.id };
         expect(tokens.subjectOf(url.slice('https://pay.example/pay/'.length))).toEqual(subject);
         const read = await loadSession(world.database, scope, session.id);
         expect(read && sessionMessage(scope, read).redirectUrl).toBe(url);
