@@ -232,7 +232,8 @@ create policy own_rows on refund_attempts for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE UNIQUE INDEX one_attempt_for_each_processor_refund ON refunds.refund_attempts USING btree (account_id, test_mode, processor_refund_id) WHERE (processor_refund_id IS NOT NULL);
 CREATE UNIQUE INDEX one_live_attempt ON refunds.refund_attempts USING btree (account_id, test_mode, refund_id, payment_intent_id) WHERE (status <> 'failed'::text);
-CREATE INDEX refund_attempts_due ON refunds.refund_attempts USING btree (next_check_at) WHERE (status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text, 'accepted'::text]));
+CREATE INDEX refund_attempts_accepted ON refunds.refund_attempts USING btree (next_check_at) WHERE (status = 'accepted'::text);
+CREATE INDEX refund_attempts_unsettled ON refunds.refund_attempts USING btree (next_check_at) WHERE (status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text]));
 CREATE TRIGGER guard_refund_attempt BEFORE INSERT OR UPDATE ON refunds.refund_attempts FOR EACH ROW EXECUTE FUNCTION guard_refund_attempt();
 grant insert, select, update on refund_attempts to eligo_refunds;
 grant select on refund_attempts to eligo_finder;
@@ -268,6 +269,7 @@ create policy finder_reads on refund_items for select to eligo_finder
 create policy own_rows on refund_items for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE UNIQUE INDEX refund_items_as_asked ON refunds.refund_items USING btree (account_id, test_mode, refund_id, payment_intent_id, processor_intent_id, amount_cents);
+CREATE INDEX refund_items_by_intent ON refunds.refund_items USING btree (account_id, test_mode, payment_intent_id, refund_id);
 CREATE INDEX refund_items_due ON refunds.refund_items USING btree (next_check_at) WHERE (next_check_at IS NOT NULL);
 CREATE CONSTRAINT TRIGGER check_failed_sum AFTER UPDATE OF status ON refunds.refund_items DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.status = ANY (ARRAY['failed'::text, 'canceled'::text]))) EXECUTE FUNCTION check_failed_sum();
 CREATE CONSTRAINT TRIGGER check_refund_sum AFTER INSERT ON refunds.refund_items DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_refund_sum();
@@ -317,7 +319,6 @@ create policy finder_reads on refunds for select to eligo_finder
 create policy own_rows on refunds for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE UNIQUE INDEX one_refund_for_each_operation ON refunds.refunds USING btree (account_id, test_mode, operation_id) WHERE (operation_id IS NOT NULL);
-CREATE INDEX refunds_by_intent ON refunds.refunds USING btree (account_id, test_mode, payment_intent_id, id) WHERE (payment_intent_id IS NOT NULL);
 CREATE INDEX refunds_by_session ON refunds.refunds USING btree (account_id, test_mode, checkout_session_id, id) WHERE (checkout_session_id IS NOT NULL);
 CREATE INDEX refunds_due ON refunds.refunds USING btree (next_check_at) WHERE (next_check_at IS NOT NULL);
 CREATE INDEX refunds_listed ON refunds.refunds USING btree (account_id, test_mode, id) WHERE (amount_cents IS NOT NULL);
@@ -400,7 +401,12 @@ AS $function$
       order by r.next_check_at, r.id limit most)
     union all
     (select 'attempt', a.account_id, a.test_mode, a.id, '', a.next_check_at from refunds.refund_attempts a
-      where a.status in ('created', 'sending', 'unknown', 'accepted') and a.next_check_at <= now() and a.lease_until <= now()
+      where a.status in ('created', 'sending', 'unknown') and a.next_check_at <= now() and a.lease_until <= now()
+        and a.next_check_at >= after_due and (a.next_check_at, 'attempt' collate "C", a.id, '') > (after_due, after_kind, after_id, after_part)
+      order by a.next_check_at, a.id limit most)
+    union all
+    (select 'attempt', a.account_id, a.test_mode, a.id, '', a.next_check_at from refunds.refund_attempts a
+      where a.status = 'accepted' and a.next_check_at <= now() and a.lease_until <= now()
         and a.next_check_at >= after_due and (a.next_check_at, 'attempt' collate "C", a.id, '') > (after_due, after_kind, after_id, after_part)
       order by a.next_check_at, a.id limit most)
     union all
@@ -630,7 +636,8 @@ AS $function$
   select least(
     (select r.next_check_at from refunds.refunds r where r.next_check_at is not null order by r.next_check_at limit 1),
     (select a.next_check_at from refunds.refund_attempts a
-      where a.status in ('created', 'sending', 'unknown', 'accepted') order by a.next_check_at limit 1),
+      where a.status in ('created', 'sending', 'unknown') order by a.next_check_at limit 1),
+    (select a.next_check_at from refunds.refund_attempts a where a.status = 'accepted' order by a.next_check_at limit 1),
     (select i.next_check_at from refunds.refund_items i where i.next_check_at is not null order by i.next_check_at limit 1))
 $function$;
 alter function next_refund_work() owner to eligo_finder;
@@ -730,13 +737,19 @@ CREATE OR REPLACE FUNCTION refunds.refund_work_in_doubt(after_seconds integer)
  LANGUAGE sql
  STABLE SECURITY DEFINER
  SET search_path TO 'refunds', 'pg_temp'
+ SET enable_bitmapscan TO 'off'
 AS $function$
-  select (select count(*) from refunds.refunds r
-           where r.next_check_at is not null and r.status = 'requested' and r.requested_at < now() - make_interval(secs => after_seconds))
-       + (select count(*) from refunds.refund_attempts a
-           where a.status in ('created', 'sending', 'unknown') and a.created_at < now() - make_interval(secs => after_seconds))
-       -- Checkout has been told eight times, over more than five minutes (domain/pauses.ts).
-       + (select count(*) from refunds.refund_items i where i.next_check_at is not null and i.status = 'releasing' and i.checks >= 8)
+  select
+    (select count(*) from (select from refunds.refunds r
+      where r.next_check_at is not null and r.status = 'requested' and r.requested_at < now() - make_interval(secs => after_seconds)
+      order by r.next_check_at limit 1000) counted)
+    + (select count(*) from (select from refunds.refund_attempts a
+      where a.status in ('created', 'sending', 'unknown') and a.created_at < now() - make_interval(secs => after_seconds)
+      order by a.next_check_at limit 1000) counted)
+    -- Checkout has been told eight times, over more than five minutes (domain/pauses.ts).
+    + (select count(*) from (select from refunds.refund_items i
+      where i.next_check_at is not null and i.status = 'releasing' and i.checks >= 8
+      order by i.next_check_at limit 1000) counted)
 $function$;
 alter function refund_work_in_doubt(after_seconds integer) owner to eligo_finder;
 grant execute on function refund_work_in_doubt(after_seconds integer) to eligo_refunds;

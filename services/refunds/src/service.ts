@@ -29,8 +29,10 @@ export const refundsService: ServiceComposition<RefundsSettings> = {
   settings: readRefundsSettings,
   build(context) {
     const { database, logger, metrics, failpoint } = context;
-    metrics.gauge('refunds_in_doubt', 'Refunds with an unknown outcome or pending request for over 5 minutes', () =>
-      countWorkInDoubt(database, inDoubtAfterSeconds),
+    metrics.gauge(
+      'refunds_in_doubt',
+      'Refunds with an unknown outcome or pending request for over 5 minutes, up to 3,000',
+      () => countWorkInDoubt(database, inDoubtAfterSeconds),
     );
     const processors = openServiceProcessors(context.settings.processors, context, () =>
       refuseInsideTransaction('a call to the processor'),

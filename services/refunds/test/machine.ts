@@ -52,9 +52,9 @@ export interface ProcessorRefund {
   readonly payment_intent: string;
 }
 
-/** Sets the machine up. */
-export async function machine(options: { connections?: number } = {}): Promise<Machine> {
-  const place = await testDatabase(refundsService);
+/** Sets the machine up, on a database of its own unless there is one. */
+export async function machine(options: { place?: TestDatabase } = {}): Promise<Machine> {
+  const place = options.place ?? (await testDatabase(refundsService));
   const home = testHome('sandbox');
   const secretKey = `sk_test_${randomBytes(16).toString('hex')}`;
   const sandbox = await startSandbox({ home: home.root, host: '127.0.0.1', port: 0, secretKey });
@@ -78,7 +78,7 @@ export async function machine(options: { connections?: number } = {}): Promise<M
         ELIGO_SANDBOX_URL: sandbox.url,
         ELIGO_SANDBOX_KEY: secretKey,
         LOG_LEVEL: 'fatal',
-        DATABASE_CONNECTIONS: String(options.connections ?? 10),
+        DATABASE_CONNECTIONS: '10',
       },
       transportTo: () => inProcessTransport(checkoutServer, { encode: true }),
       grpc: false,

@@ -2,7 +2,7 @@ import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
 import type { RefundOutcome, TestBank } from '@eligo/processor';
 import type { Refund, RefundAttempt } from '../domain/refund.ts';
-import { attemptsOf } from '../store/refund-attempts.ts';
+import { liveAttemptsOf } from '../store/refund-attempts.ts';
 import { findRefund, lockRefund } from '../store/refunds.ts';
 import { applyMove, moveOf } from './apply-facts.ts';
 import { carryOutAttempt } from './carry-out-attempt.ts';
@@ -49,7 +49,7 @@ async function released(refunds: Refunds, scope: Scope, refundId: string): Promi
 // The bank can only decide refunds that it has received, so this sends waiting attempts first.
 async function acceptedAttempts(refunds: Refunds, scope: Scope, refundId: string): Promise<RefundAttempt[]> {
   for (let look = 0; look < mostLooks; look++) {
-    const attempts = (await attemptsOf(refunds.database, scope, refundId)).filter(({ status }) => status !== 'failed');
+    const attempts = await liveAttemptsOf(refunds.database, scope, refundId);
     const waiting = attempts.filter(({ processorRefundId }) => processorRefundId === null);
     if (waiting.length === 0) return attempts;
     for (const { attemptId } of waiting) await carryOutAttempt(refunds, scope, attemptId);

@@ -52,7 +52,7 @@ export async function nextWorkInMs(db: Db): Promise<number | undefined> {
   return (await db.row(next, null))?.due_in_ms ?? undefined;
 }
 
-/** How much should have been settled by now: asked for, or sent, longer ago than this, or not heard by checkout. For a metric. */
+/** How much should have been settled by now: asked for, or sent, longer ago than this, or not heard by checkout, each counted up to a thousand. For a metric. */
 export async function countWorkInDoubt(db: Db, afterSeconds: number): Promise<number> {
   return Number((await db.row(inDoubt, null, [afterSeconds]))?.work ?? 0n);
 }

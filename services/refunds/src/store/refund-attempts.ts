@@ -96,15 +96,9 @@ export async function postponeSend(
   await tx.execute(putOff, scope, [attemptId, pauseMs, epoch]);
 }
 
-/** The attempts of a refund, the latest last. */
-export async function attemptsOf(db: Db, scope: Scope, refundId: string): Promise<RefundAttempt[]> {
-  return (await db.rows(selectOfRefund, scope, [refundId])).map(fromRow);
-}
-
-/** The attempt, or undefined. */
-export async function findAttempt(db: Db, scope: Scope, attemptId: string): Promise<RefundAttempt | undefined> {
-  const row = await db.row(select, scope, [attemptId]);
-  return row === undefined ? undefined : fromRow(row);
+/** The attempts of a refund that have not failed: at most one for each of its cards. */
+export async function liveAttemptsOf(db: Db, scope: Scope, refundId: string): Promise<RefundAttempt[]> {
+  return (await db.rows(selectLive, scope, [refundId])).map(fromRow);
 }
 
 interface AttemptRow {
@@ -174,11 +168,10 @@ const putOff = scoped(
   `update refunds.refund_attempts set lease_until = clock_timestamp(), next_check_at = ${leaseFromNow('$4::bigint')}
     where ${one} and epoch = $5 and status in ('created', 'sending', 'unknown')`,
 );
-const selectOfRefund = scoped<AttemptRow>(
-  'refund_attempts.of_refund',
-  `select ${columns} from refunds.refund_attempts where ${here} and refund_id = $3 order by id`,
+const selectLive = scoped<AttemptRow>(
+  'refund_attempts.live_of_refund',
+  `select ${columns} from refunds.refund_attempts where ${here} and refund_id = $3 and status <> 'failed' order by id`,
 );
-const select = scoped<AttemptRow>('refund_attempts.get', `select ${columns} from refunds.refund_attempts where ${one}`);
 
 function fromRow(row: AttemptRow): RefundAttempt {
   return {

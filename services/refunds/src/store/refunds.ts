@@ -1,4 +1,4 @@
-import { type Db, type Page, readPage, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { type Db, type Page, type PageSource, readPage, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { centsFromInt64 } from '@eligo/values';
 import type { Refund, RefundItem } from '../domain/refund.ts';
 import type { RefundStatus } from '../domain/refund-states.ts';
@@ -16,35 +16,21 @@ export async function lockRefund(tx: Tx, scope: Scope, refundId: string): Promis
   return row === undefined ? undefined : fromRow(row, items.get(refundId) ?? []);
 }
 
+/** What a list of refunds is narrowed to. */
+export interface RefundFilter {
+  readonly paymentIntentId?: string | undefined;
+  readonly checkoutSessionId?: string | undefined;
+}
+
 /** A page of the account's refunds, newest first. */
 export async function listRefunds(
   db: Db,
   scope: Scope,
-  filter: { paymentIntentId?: string | undefined; checkoutSessionId?: string | undefined },
+  filter: RefundFilter,
   page: Page,
 ): Promise<{ refunds: Refund[]; hasMore: boolean }> {
-  const { rows, hasMore } = await readPage<RefundRow>(
-    db,
-    scope,
-    {
-      table: 'refunds',
-      id: 'id',
-      columns: columns.map((column) => `refunds.${column}`),
-      filter: (query) => {
-        query.whereRaw('refunds.amount_cents is not null');
-        if (filter.checkoutSessionId !== undefined)
-          query.where('refunds.checkout_session_id', filter.checkoutSessionId);
-        if (filter.paymentIntentId !== undefined) {
-          query.whereRaw(
-            `exists (select 1 from refund_items i where i.account_id = refunds.account_id and i.test_mode = refunds.test_mode
-               and i.refund_id = refunds.id and i.payment_intent_id = ?)`,
-            [filter.paymentIntentId],
-          );
-        }
-      },
-    },
-    page,
-  );
+  const source = { ...sourceOf(filter), columns: columns.map((column) => `refunds.${column}`) };
+  const { rows, hasMore } = await readPage<RefundRow>(db, scope, source, page);
   const items = await itemsOf(
     db,
     scope,
@@ -52,6 +38,29 @@ export async function listRefunds(
   );
   return { refunds: rows.map((row) => fromRow(row, items.get(row.id) ?? [])), hasMore };
 }
+
+const refunds = { table: 'refunds', id: 'id' };
+
+// A payment's refunds are read from their parts, in the order of their ids, each then looked up: as a condition on refunds it would read the whole account
+// for a payment that has few.
+function sourceOf({ paymentIntentId, checkoutSessionId }: RefundFilter): Omit<PageSource, 'columns'> {
+  const narrow: PageSource['filter'] = (query) => {
+    query.whereRaw('refunds.amount_cents is not null');
+    if (checkoutSessionId !== undefined) query.where('refunds.checkout_session_id', checkoutSessionId);
+  };
+  if (paymentIntentId === undefined) return { ...refunds, filter: narrow };
+  return {
+    ...{ table: 'refund_items', id: 'refund_id', records: refunds },
+    filter: (query) => {
+      query.where('refund_items.payment_intent_id', paymentIntentId).joinRaw(lookUpRefund);
+      narrow(query);
+    },
+  };
+}
+
+const lookUpRefund = `cross join lateral (
+  select * from refunds r where r.account_id = refund_items.account_id and r.test_mode = refund_items.test_mode
+    and r.id = refund_items.refund_id offset 0) refunds`;
 
 /** Stores how a refund has moved; the caller holds its lock. */
 export async function saveRefund(tx: Tx, scope: Scope, before: Refund, after: Refund): Promise<void> {
