@@ -1,5 +1,6 @@
 import type { Command } from './command.ts';
 import { accountCommands } from './commands/accounts.ts';
+import { cardCommands } from './commands/cards.ts';
 import { catalogCommands } from './commands/catalog.ts';
 import { deadLetterCommands } from './commands/dead-letters.ts';
 import { eventCommands } from './commands/events.ts';
@@ -16,6 +17,7 @@ export const commands: readonly Command[] = [
   ...keyCommands,
   ...migrateCommands,
   ...catalogCommands,
+  ...cardCommands,
   ...ledgerCommands,
   ...deadLetterCommands,
   ...eventCommands,

@@ -185,3 +185,18 @@ it('takes the list and the policy that its page shows', async () => {
   const account = ['--account', constellation.account, '--mode', 'test'];
   expect(await json('food-policies', 'set', file('json'), ...account)).toEqual({ version: 3 });
 });
+
+it('imports the list of issuer ranges, and says which line is wrong [D14.71]', async () => {
+  const file = (text: string) => {
+    const path = join(constellation.home.root, 'ranges.csv');
+    writeFileSync(path, text);
+    return path;
+  };
+  const list = file('first,last,hsa_fsa\n400006,,true\n510510,510519,false\n');
+  expect(await json('issuer-ranges', 'import', list)).toEqual({ ranges: 2, health: 1 });
+  const { code, err } = await eligo('issuer-ranges', 'import', file('first,last,hsa_fsa\n400006,,perhaps\n'));
+  expect({ code, err }).toEqual({
+    code: 1,
+    err: ['eligo: Line 2: the third and last column must be true or false'],
+  });
+});

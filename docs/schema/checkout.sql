@@ -76,6 +76,7 @@ CREATE UNIQUE INDEX charge_attempts_one_live ON checkout.charge_attempts USING b
 CREATE UNIQUE INDEX charge_attempts_one_per_eligibility_record ON checkout.charge_attempts USING btree (account_id, test_mode, eligibility_record_id) WHERE ((status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text, 'succeeded'::text])) AND (eligibility_record_id IS NOT NULL));
 CREATE INDEX charge_attempts_unsettled_by_status ON checkout.charge_attempts USING btree (status, next_check_at) WHERE (status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text]));
 CREATE TRIGGER guard_charge_attempt BEFORE INSERT OR UPDATE ON checkout.charge_attempts FOR EACH ROW EXECUTE FUNCTION guard_charge_attempt();
+CREATE TRIGGER guard_ineligible_charge BEFORE INSERT ON checkout.charge_attempts FOR EACH ROW WHEN ((new.leg = 'other'::text)) EXECUTE FUNCTION guard_ineligible_charge();
 grant delete, insert, select, update on charge_attempts to eligo_checkout;
 grant select on charge_attempts to eligo_finder;
 
@@ -251,6 +252,15 @@ CREATE INDEX intent_operations_unsettled ON checkout.intent_operations USING btr
 CREATE TRIGGER guard_ended BEFORE UPDATE OF status ON checkout.intent_operations FOR EACH ROW WHEN (((old.status = ANY (ARRAY['done'::text, 'failed'::text])) AND (new.status <> old.status))) EXECUTE FUNCTION guard_ended();
 grant delete, insert, select, update on intent_operations to eligo_checkout;
 grant select on intent_operations to eligo_finder;
+
+create table issuer_ranges (
+  digits int4range not null,
+  hsa_fsa boolean not null,
+  constraint issuer_ranges_pkey PRIMARY KEY (digits),
+  constraint issuer_ranges_are_whole CHECK (((NOT isempty(digits)) AND (lower(digits) >= 0) AND (upper(digits) <= 100000000) AND lower_inc(digits) AND (NOT upper_inc(digits)))),
+  constraint issuer_ranges_do_not_overlap EXCLUDE USING gist (digits WITH &&)
+);
+grant delete, insert, select, update on issuer_ranges to eligo_checkout;
 
 create table ledger_entries (
   account_id text collate "C" not null,
@@ -436,12 +446,15 @@ create table payment_methods (
   created_at timestamp(3) with time zone not null,
   detached_at timestamp(3) with time zone,
   version bigint default 1 not null,
+  hsa_fsa_source text,
   constraint payment_methods_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint payment_methods_account_id_test_mode_processor_payment_meth_key UNIQUE (account_id, test_mode, processor_payment_method_id),
   constraint payment_methods_account_id_test_mode_customer_id_fkey FOREIGN KEY (account_id, test_mode, customer_id) REFERENCES customers(account_id, test_mode, id),
   constraint payment_methods_exp_month_check CHECK (((exp_month >= 1) AND (exp_month <= 12))),
   constraint payment_methods_exp_year_check CHECK (((exp_year >= 2000) AND (exp_year <= 9999))),
+  constraint payment_methods_hsa_fsa_source CHECK ((hsa_fsa_source = ANY (ARRAY['processor'::text, 'issuer_range'::text, 'partner'::text, 'shopper'::text]))),
   constraint payment_methods_last4_check CHECK ((last4 ~ '^[0-9]{4}$'::text)),
+  constraint payment_methods_source_of_a_kind CHECK (((hsa_fsa_source IS NULL) OR (hsa_fsa IS NOT NULL))),
   constraint payment_methods_type_check CHECK ((type = 'card'::text))
 );
 alter table payment_methods enable row level security;
@@ -1247,6 +1260,24 @@ begin
 end $function$;
 alter function guard_idempotency_key() owner to eligo_owner;
 grant execute on function guard_idempotency_key() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.guard_ineligible_charge()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  is_health boolean;
+begin
+  select m.hsa_fsa into is_health from checkout.payment_methods m
+   where m.account_id = new.account_id and m.test_mode = new.test_mode and m.id = new.payment_method_id;
+  if is_health or (is_health is null and new.purpose = 'session') then
+    raise exception 'card % may be a health card: it pays eligible amounts only', new.payment_method_id
+      using errcode = 'check_violation', constraint = 'ineligible_only_on_other_cards';
+  end if;
+  return new;
+end $function$;
+alter function guard_ineligible_charge() owner to eligo_owner;
+grant execute on function guard_ineligible_charge() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.guard_payment_intent()
  RETURNS trigger

@@ -38,6 +38,7 @@ const examples: Readonly<Record<string, (refs: ExampleReferences) => JsonObject>
   'eligibility.evaluate': ({ product }) => ({ items: [{ product, quantity: 1, unit_amount: 100 }] }),
   'customers.create': () => ({ email: 'shopper@example.com' }),
   'customers.update': () => ({ employer: 'Engines' }),
+  'payment_methods.update': () => ({ card: { hsa_fsa: true } }),
   'payment_methods.attach': ({ customer }) => ({ customer }),
   'checkout_sessions.create': ({ price, customer }) => ({
     line_items: [{ price, quantity: 1 }],

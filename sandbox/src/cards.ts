@@ -19,8 +19,8 @@ export interface TestCard {
   iin: string;
   last4: string;
   issuer: string;
-  /** The issuing range in words; Stripe's `card.description`. A health card is told by the word HSA or FSA in it. */
-  description: string;
+  /** The issuing range in words; Stripe's `card.description`. The word HSA or FSA in it names a health card. Null where the processor does not give it. */
+  description: string | null;
   behaviour: Behaviour;
 }
 
@@ -33,6 +33,7 @@ export const testCards: readonly TestCard[] = [
   card('mastercard', '5555555555554444', 'mastercard', 'credit', 'Mastercard Credit', approve),
   card('hsa', '4000051230000072', 'visa', 'debit', 'Visa Healthcare HSA', approve),
   card('fsa', '4000051230000080', 'visa', 'prepaid', 'Visa Healthcare FSA', approve),
+  card('undescribed', '4000060000000014', 'visa', 'debit', null, approve),
   card('chargeDeclined', '4000000000000002', 'visa', 'credit', 'Visa Credit', declined('generic_decline')),
   card('hsaDeclined', '4000051230000064', 'visa', 'debit', 'Visa Healthcare HSA', declined('generic_decline')),
   card(
@@ -96,7 +97,7 @@ function card(
   number: string,
   brand: TestCard['brand'],
   funding: TestCard['funding'],
-  description: string,
+  description: string | null,
   behaviour: Behaviour,
 ): TestCard {
   return {

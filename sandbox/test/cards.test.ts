@@ -23,6 +23,7 @@ describe('cards', () => {
     ['5555555555554444', 'credit', 'Mastercard Credit'],
     ['4000051230000072', 'debit', 'Visa Healthcare HSA'],
     ['4000051230000080', 'prepaid', 'Visa Healthcare FSA'],
+    ['4000060000000014', 'debit', null],
   ])('%s is charged; it says what kind of card it is [CARD-1]', async (number, funding, description) => {
     const stripe = sdk((await newSandbox()).url);
     const method = await stripe.paymentMethods.create({

@@ -21,12 +21,14 @@ export function testHelperBindings(peers: Peers, answers: Answers): Binding[] {
       return answers.one(request, 'payment_method', await checkout.createTestPaymentMethod(message, request.call));
     }),
     bind(helpers.completeSession, async (request) => {
-      const { payment_method, second_payment_method, letter, shipping_details } = request.body;
+      const { payment_method, second_payment_method, letter, shipping_details, ...slots } = request.body;
       const message = {
         id: request.id,
         ...given({
           paymentMethod: payment_method,
           secondPaymentMethod: second_payment_method,
+          paymentMethodSlot: slots.payment_method_slot,
+          secondPaymentMethodSlot: slots.second_payment_method_slot,
           letter,
           shippingDetails: shipping_details === undefined ? undefined : addressOf(shipping_details),
         }),

@@ -142,6 +142,7 @@ export function cardFacts(card: Stripe.PaymentMethod.Card): CardFacts {
     expYear: card.exp_year,
     funding: card.funding,
     last4: card.last4,
+    iin: card.iin ?? undefined,
     hsaFsa: description ? /\b(hsa|fsa|hra|healthcare|health savings|flexible spending)\b/i.test(description) : null,
   };
 }

@@ -144,6 +144,8 @@ export interface CardFacts {
   readonly last4: string;
   /** Whether it is a health card; null when the processor does not say. */
   readonly hsaFsa: boolean | null;
+  /** The first digits of its issuer's range, six or eight, where the processor gives them. To look up, never to store. */
+  readonly iin: string | undefined;
 }
 
 export interface PaymentMethodFacts {

@@ -153,6 +153,7 @@ export type TestCardName =
   | 'fsa'
   | 'credit'
   | 'debit'
+  | 'undescribed'
   | 'mastercard'
   | 'declined'
   | 'hsa_declined'

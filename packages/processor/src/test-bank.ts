@@ -14,6 +14,7 @@ const tokens: Record<TestCardName, string> = {
   fsa: 'tok_fsa',
   credit: 'tok_visa',
   debit: 'tok_debit',
+  undescribed: 'tok_undescribed',
   mastercard: 'tok_mastercard',
   declined: 'tok_chargeDeclined',
   hsa_declined: 'tok_hsaDeclined',

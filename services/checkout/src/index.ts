@@ -1,1 +1,2 @@
+export { importIssuerRanges } from './actions/import-issuer-ranges.ts';
 export { checkoutService } from './service.ts';

@@ -16,6 +16,7 @@ import { completeSession } from '../src/actions/complete-session.ts';
 import { createCustomer } from '../src/actions/create-customer.ts';
 import { createSession } from '../src/actions/create-session.ts';
 import { cancelSession, expireIfDue } from '../src/actions/end-session.ts';
+import { importIssuerRanges } from '../src/actions/import-issuer-ranges.ts';
 import { releaseRefund } from '../src/actions/release-refund.ts';
 import { reserveRefund } from '../src/actions/reserve-refund.ts';
 import { updateSession } from '../src/actions/update-session.ts';
@@ -43,6 +44,7 @@ import {
 } from '../src/store/customers.ts';
 import { dueSessions, dueSessionsOnClocks, nextDueSession } from '../src/store/due-sessions.ts';
 import { claimOperation, claimOperationOfIntent, findDecision } from '../src/store/intent-operations.ts';
+import { findIssuerRange } from '../src/store/issuer-ranges.ts';
 import { abandonLateAttempt, endConfirmTime } from '../src/store/late-attempts.ts';
 import { findIntent, findIntents, listIntents, unbillIntents } from '../src/store/payment-intents.ts';
 import { arePaymentLocksHeld } from '../src/store/payment-locks.ts';
@@ -101,6 +103,8 @@ async function runStore(world: ChargingWorld): Promise<void> {
   await findCustomer(database, scope, firstCustomer);
   await findCustomers(database, scope, [firstCustomer, customerId]);
   await paymentMethods.findPaymentMethod(database, scope, seededId('fpm', 1));
+  await findIssuerRange(database, '400006');
+  await importIssuerRanges(database, 'first,last,hsa_fsa\n400006,,true');
   await paymentMethods.findPaymentMethods(database, scope, [seededId('fpm', 1), seededId('fpm', 2)]);
   await withTx(database, scope, async (tx) => {
     await insertCatalogTask(tx, scope, made.id, 'activate');
@@ -115,6 +119,13 @@ async function runStore(world: ChargingWorld): Promise<void> {
     await paymentMethods.lockPaymentMethod(tx, scope, seededId('fpm', 1));
     const method = { ...methodOf(firstCustomer), version: 1n };
     await paymentMethods.insertPaymentMethod(tx, scope, method);
+    await paymentMethods.saveCardKind(
+      tx,
+      scope,
+      { ...method, id: seededId('fpm', 2) },
+      { hsaFsa: true, hsaFsaSource: 'partner' },
+    );
+    await paymentMethods.noteShopperKinds(tx, scope, new Map([[seededId('fpm', 3), false]]));
     await paymentMethods.savePaymentMethodOwner(tx, scope, method, {
       customerId: null,
       processorCustomerId: null,
@@ -130,7 +141,10 @@ function methodOf(customerId: string) {
     processorPaymentMethodId: 'pm_y',
     processorCustomerId: 'cus_x',
     offSession: true,
-    card: { brand: 'visa', country: 'US', expMonth: 1, expYear: 2030, funding: 'debit', last4: '0072', hsaFsa: true },
+    card: {
+      ...{ brand: 'visa', country: 'US', expMonth: 1, expYear: 2030, funding: 'debit', last4: '0072' },
+      ...({ hsaFsa: true, hsaFsaSource: 'processor' } as const),
+    },
     billingDetails: {},
     metadata: {},
     createdAt: new Date(),

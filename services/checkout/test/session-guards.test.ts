@@ -61,6 +61,14 @@ describe('the states of a payment intent', () => {
 });
 
 describe('what is charged for a session', () => {
+  beforeAll(() =>
+    world.test.admin(
+      `insert into checkout.payment_methods (account_id, test_mode, id, processor_payment_method_id, off_session, brand, country, exp_month,
+         exp_year, funding, last4, hsa_fsa, created_at)
+       values ($1, true, 'fpm_x', 'pm_x', true, 'visa', 'US', 1, 2040, 'credit', '4242', false, now())`,
+      [world.scope.accountId],
+    ),
+  );
   const attempt = async (sessionId: string, leg: string, amount: number) => {
     const id = `${leg}_${randomUUID()}`;
     await world.test.admin(

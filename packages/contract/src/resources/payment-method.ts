@@ -5,6 +5,9 @@ import { answer, idOf } from '../fields.ts';
 import { isoTime } from '../times.ts';
 import { addressSchema, renderAddress } from './address.ts';
 
+/** Who said whether a card is a health card: its processor, the operator's list of issuer ranges, the partner, or the shopper on the page. */
+export const hsaFsaSources = ['processor', 'issuer_range', 'partner', 'shopper'] as const;
+
 const cardSchema = z.strictObject({
   brand: z.string(),
   country: z.string(),
@@ -13,6 +16,7 @@ const cardSchema = z.strictObject({
   funding: z.string(),
   last4: z.string(),
   hsa_fsa: z.boolean().nullable(),
+  hsa_fsa_source: z.enum(hsaFsaSources).nullable(),
 });
 
 const billingDetailsSchema = z.strictObject({
@@ -67,6 +71,7 @@ function renderCard(card: Card): z.infer<typeof cardSchema> {
     funding: card.funding,
     last4: card.last4,
     hsa_fsa: card.hsaFsa ?? null,
+    hsa_fsa_source: hsaFsaSources.find((source) => source === card.hsaFsaSource) ?? null,
   };
 }
 

@@ -18,6 +18,22 @@ export const paymentMethodRoutes = {
     response: oneOf('payment_method'),
     expansion,
   }),
+  update: defineRoute({
+    id: 'payment_methods.update',
+    summary: 'State whether a card is an HSA or FSA card',
+    method: 'PATCH',
+    path: '/v1/payment_methods/{id}',
+    params,
+    scope: 'payment_methods_write',
+    owner: 'checkout',
+    body: {
+      envelope: 'payment_method',
+      schema: z.object({ card: z.object({ hsa_fsa: z.boolean().optional() }).optional() }),
+    },
+    response: oneOf('payment_method'),
+    expansion,
+    errors: ['conflict'],
+  }),
   attach: defineRoute({
     id: 'payment_methods.attach',
     summary: 'Attach a payment method to a customer',

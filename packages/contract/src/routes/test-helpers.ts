@@ -10,11 +10,15 @@ export const testCards = [
   'fsa',
   'credit',
   'debit',
+  'undescribed',
   'declined',
   'insufficient_funds',
   'authentication_required',
   'expired_card',
 ] as const;
+
+/** Where a shopper puts a card on the checkout page: "HSA or FSA card", or "Other card". */
+const cardSlots = ['health', 'other'] as const;
 
 const sessionParams = { id: 'checkout_session' } as const;
 const clockParams = { id: 'test_clock' } as const;
@@ -63,6 +67,8 @@ export const testHelperRoutes = {
       schema: z.object({
         payment_method: methodOrCard.optional(),
         second_payment_method: methodOrCard.optional(),
+        payment_method_slot: z.enum(cardSlots).optional(),
+        second_payment_method_slot: z.enum(cardSlots).optional(),
         letter: text(limits.shortTextLength).optional(),
         shipping_details: address.optional(),
       }),

@@ -56,7 +56,8 @@ async function begin(
   }
   const cardId = leg === 'health' ? plan.healthPaymentMethodId : plan.otherPaymentMethodId;
   const [card] = cardId === null ? [] : await findChargeableCards(tx, scope, [cardId]);
-  if (card === undefined) return 'release';
+  // What was said of the card since: ineligible items are never charged to what may be a health card.
+  if (card === undefined || (leg === 'other' && card.hsaFsa !== false)) return 'release';
   const confirmMs = Math.min(plan.confirmLeftMs, confirmTimeMs(charging.budgets, session, at));
   const attempt: NewAttempt = { ...attemptOf(plan, leg, session, card), leaseMs, confirmMs };
   await beginAttempt(tx, scope, attempt, {

@@ -3,15 +3,17 @@ import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import { cents, newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
 import type { Address } from '../domain/address.ts';
+import { type CardSlot, kindOfCard } from '../domain/card-kind.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
 import { firstPeriodOf } from '../domain/first-renewal.ts';
 import { planPayment, type ShopperCard } from '../domain/payment-plan.ts';
 import type { Session } from '../domain/session.ts';
 import { liveAttempts } from '../store/charge-attempts.ts';
 import { takePaymentLocks } from '../store/payment-locks.ts';
+import { noteShopperKinds } from '../store/payment-methods.ts';
 import { insertPlan, lockLivePlan, type PaymentPlan, savePlan } from '../store/payment-plans.ts';
 import { loadSessionLines } from '../store/session-lines.ts';
-import { findChargeableCards } from '../store/session-payments.ts';
+import { type ChargeableCard, findChargeableCards } from '../store/session-payments.ts';
 import { loadSession, lockSession, saveSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { confirmTimeMs } from './begin-attempt.ts';
@@ -23,6 +25,8 @@ import { setUpSession } from './set-up-session.ts';
 export interface ShopperPayment {
   readonly sessionId: string;
   readonly paymentMethodIds: readonly string[];
+  /** The slot of the page that each of them was put into, in the same order; undefined where nobody said. */
+  readonly slots?: readonly (CardSlot | undefined)[];
   readonly shippingDetails: Address | null;
 }
 
@@ -34,7 +38,9 @@ export interface ShopperPayment {
 export async function completeSession(charging: Charging, scope: Scope, payment: ShopperPayment): Promise<Session> {
   const deadlineMs = performance.now() + charging.budgets.callMs + charging.budgets.lockMs;
   const before = await loadSession(charging.database, scope, payment.sessionId);
-  if (before?.mode === 'setup') return setUpSession(charging, scope, before, payment.paymentMethodIds[0]);
+  if (before?.mode === 'setup') {
+    return setUpSession(charging, scope, before, payment.paymentMethodIds[0], payment.slots?.[0]);
+  }
   const plan = await withTx(charging.database, scope, (tx) => reserve(charging, tx, scope, payment), {
     lockTimeoutMs: charging.budgets.lockMs,
   });
@@ -59,7 +65,7 @@ async function reserve(
   const at = await timeOnClock(tx, scope, charging.clock, found.testClockId);
   const refusal = refusalByStatus(found, at);
   if (refusal !== undefined) throw refusal;
-  const { cards, customerId } = await findCards(tx, scope, payment.paymentMethodIds);
+  const { cards, customerId } = await findCards(tx, scope, payment);
   const session = await noteShopper(tx, scope, found, payment, customerId);
   const live = await lockLivePlan(tx, scope, session.id);
   if (live !== undefined) return addSecondCard(charging, tx, scope, session, live, cards, at);
@@ -69,11 +75,11 @@ async function reserve(
   return newPlan(charging, tx, scope, session, cards, at);
 }
 
-// The cards in the order given, and the first one's customer.
+// The cards in the order given, and the first one's customer. What the shopper says of a card that nobody else knows is kept with it.
 async function findCards(
   tx: Tx,
   scope: Scope,
-  ids: readonly string[],
+  { paymentMethodIds: ids, slots = [] }: ShopperPayment,
 ): Promise<{ cards: ShopperCard[]; customerId: string | null }> {
   const found = await findChargeableCards(tx, scope, ids);
   const cards = ids.map((id, index) => {
@@ -86,9 +92,27 @@ async function findCards(
         `payment_method_not_found: ${id}`,
       );
     }
-    return { paymentMethodId: card.id, healthCard: card.hsaFsa === true };
+    return { paymentMethodId: id, kind: kindOfCard(card.hsaFsa, slots[index]) };
   });
+  await noteSlots(tx, scope, ids, slots, found);
   return { cards, customerId: found.find((card) => card.id === ids[0])?.customerId ?? null };
+}
+
+// What a shopper says of a card is kept where nothing else is known of it.
+async function noteSlots(
+  tx: Tx,
+  scope: Scope,
+  ids: readonly string[],
+  slots: readonly (CardSlot | undefined)[],
+  found: readonly ChargeableCard[],
+): Promise<void> {
+  const said = new Map<string, boolean>();
+  for (const [index, id] of ids.entries()) {
+    const slot = slots[index];
+    if (slot === undefined || found.find((card) => card.id === id)?.hsaFsa !== null) continue;
+    said.set(id, slot === 'health' || said.get(id) === true);
+  }
+  if (said.size > 0) await noteShopperKinds(tx, scope, said);
 }
 
 // What the shopper filled in. A subscription belongs to a customer: before anything is charged it has one, the card's where the shop named
@@ -126,7 +150,7 @@ async function addSecondCard(
 ): Promise<PaymentPlan | undefined> {
   const { plan } = live;
   if (plan.state !== 'awaiting_second_card') throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
-  const other = cards.find((card) => !card.healthCard);
+  const other = cards.find(({ kind }) => kind === 'other');
   if (other === undefined) return undefined;
   refuseWhileDown(charging, scope);
   await lockCards(charging, tx, scope, plan.id, [other]);
@@ -168,7 +192,9 @@ async function newPlan(
       ...session,
       nextAction: {
         type: 'provide_alternative_payment_method',
-        message: 'Nothing in this order is eligible for a health card. Use another card.',
+        message: cards.some(({ kind }) => kind === 'unknown')
+          ? 'Say whether this card is an HSA or FSA card, or use another card.'
+          : 'Nothing in this order is eligible for a health card. Use another card.',
         ...(url === undefined ? {} : { url }),
       },
     });

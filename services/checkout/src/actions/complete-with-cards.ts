@@ -2,6 +2,7 @@ import type { Scope } from '@eligo/postgres';
 import { isId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
 import type { Address } from '../domain/address.ts';
+import type { CardSlot } from '../domain/card-kind.ts';
 import type { Session } from '../domain/session.ts';
 import { completeSession } from './complete-session.ts';
 import { createTestPaymentMethod } from './create-test-payment-method.ts';
@@ -12,6 +13,9 @@ export interface CardsOfShopper {
   readonly sessionId: string;
   readonly paymentMethod: string | undefined;
   readonly secondPaymentMethod: string | undefined;
+  /** The slot of the page that each was put into. */
+  readonly slot?: CardSlot | undefined;
+  readonly secondSlot?: CardSlot | undefined;
   readonly shippingDetails: Address | null;
 }
 
@@ -20,11 +24,13 @@ export async function completeWithCards(charging: Charging, scope: Scope, given:
   const { sessionId, paymentMethod, secondPaymentMethod, shippingDetails } = given;
   const customerId = await cardKeeper(charging, scope, sessionId, paymentMethod);
   const paymentMethodIds: string[] = [];
-  for (const [field, card] of [
-    ['payment_method', paymentMethod],
-    ['second_payment_method', secondPaymentMethod],
+  const slots: (CardSlot | undefined)[] = [];
+  for (const [field, card, slot] of [
+    ['payment_method', paymentMethod, given.slot],
+    ['second_payment_method', secondPaymentMethod, given.secondSlot],
   ] as const) {
     if (card === undefined) continue;
+    slots.push(slot);
     if (isId('payment_method', card)) {
       if (customerId !== null) await keepCard(charging, scope, card, customerId);
       paymentMethodIds.push(card);
@@ -34,5 +40,5 @@ export async function completeWithCards(charging: Charging, scope: Scope, given:
     const made = await createTestPaymentMethod(charging, scope, { customerId, card, cardLoc, offSession: true });
     paymentMethodIds.push(made.id);
   }
-  return completeSession(charging, scope, { sessionId, paymentMethodIds, shippingDetails });
+  return completeSession(charging, scope, { sessionId, paymentMethodIds, slots, shippingDetails });
 }

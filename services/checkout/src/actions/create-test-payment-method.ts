@@ -1,6 +1,6 @@
 import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
-import { isTestCardName, type PaymentMethodFacts } from '@eligo/processor';
+import { isTestCardName } from '@eligo/processor';
 import { isId, newId } from '@eligo/values';
 import type { Customer } from '../domain/customer.ts';
 import type { PaymentMethod } from '../domain/payment-method.ts';
@@ -10,6 +10,7 @@ import { insertPaymentMethod } from '../store/payment-methods.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { ensureProcessorCustomer } from './processor-customer.ts';
 import { refusalOf } from './processor-refusal.ts';
+import { storedCard } from './recognize-card.ts';
 
 export interface TestPaymentMethodRequest {
   readonly customerId: string | null;
@@ -43,6 +44,7 @@ export async function createTestPaymentMethod(
     });
     if (attached.kind !== 'found') throw refusalOf(attached, () => new Failure('internal'));
   }
+  const stored = await storedCard(resources.database, made.card);
   return withTx(resources.database, scope, async (tx) => {
     const createdAt = await timeOnClock(tx, scope, resources.clock, customer?.testClockId ?? null);
     const method: PaymentMethod = {
@@ -51,7 +53,7 @@ export async function createTestPaymentMethod(
       processorPaymentMethodId: made.paymentMethodId,
       processorCustomerId,
       offSession: request.offSession,
-      card: cardOf(made),
+      card: stored,
       billingDetails: {},
       metadata: {},
       createdAt,
@@ -73,8 +75,4 @@ async function customerOf(
   if (customer !== undefined) return customer;
   const text = isId('customer', id) ? `customer_not_found: ${id}` : 'customer_not_found';
   throw Failure.invalid(['body', 'payment_method', 'customer'], 'customer_not_found', text);
-}
-
-function cardOf({ card }: PaymentMethodFacts): PaymentMethod['card'] {
-  return { ...card, country: card.country ?? 'US' };
 }

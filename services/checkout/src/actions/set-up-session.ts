@@ -3,8 +3,10 @@ import { type Scope, withTx } from '@eligo/postgres';
 import type { NotNow, ProcessorPort, Rejected, Unknown } from '@eligo/processor';
 import { newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
+import type { CardSlot } from '../domain/card-kind.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
 import type { Session } from '../domain/session.ts';
+import { noteShopperKinds } from '../store/payment-methods.ts';
 import { type ChargeableCard, findChargeableCards } from '../store/session-payments.ts';
 import { lockSession, saveSession } from '../store/sessions.ts';
 import { beginSetupIntent, markSetUp, takeNextTry } from '../store/setup-intents.ts';
@@ -22,6 +24,7 @@ export async function setUpSession(
   scope: Scope,
   found: Session,
   paymentMethodId: string | undefined,
+  slot?: CardSlot | undefined,
 ): Promise<Session> {
   const loc = ['body', 'checkout_session', 'payment_method'];
   if (paymentMethodId === undefined)
@@ -45,6 +48,7 @@ export async function setUpSession(
       at,
     });
     await saveSession(tx, scope, session, { ...session, setupIntentId });
+    if (slot !== undefined) await noteShopperKinds(tx, scope, new Map([[card.id, slot === 'health']]));
     return { setupIntentId, tries, at };
   });
   await charging.failpoint('set_up.reserved');

@@ -1,4 +1,5 @@
 import type { Address } from './address.ts';
+import type { HsaFsa } from './card-kind.ts';
 
 /** A card as the processor keeps it; no number of it is known here but the last four digits. */
 export interface PaymentMethod {
@@ -16,16 +17,14 @@ export interface PaymentMethod {
   readonly version: bigint;
 }
 
-export interface CardFacts {
+export type CardFacts = HsaFsa & {
   readonly brand: string;
   readonly country: string;
   readonly expMonth: number;
   readonly expYear: number;
   readonly funding: string;
   readonly last4: string;
-  /** Whether it is a health card; null when that is not known. */
-  readonly hsaFsa: boolean | null;
-}
+};
 
 export interface BillingDetails {
   readonly name?: string;

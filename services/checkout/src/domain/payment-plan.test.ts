@@ -3,8 +3,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { nextStep, type PlanProgress, planPayment } from './payment-plan.ts';
 
-const hsa = { paymentMethodId: 'hsa', healthCard: true };
-const credit = { paymentMethodId: 'credit', healthCard: false };
+const hsa = { paymentMethodId: 'hsa', kind: 'health' } as const;
+const credit = { paymentMethodId: 'credit', kind: 'other' } as const;
+const unknown = { paymentMethodId: 'unknown', kind: 'unknown' } as const;
 const of = (total: number, eligible: number, letterRequired = false) => ({
   totalCents: cents(total),
   eligibleCents: cents(eligible),
@@ -40,6 +41,28 @@ describe('dividing a session between a shopper’s cards', () => {
   it('wants another card when only a health card is there and nothing may go on it', () => {
     expect(planPayment(of(1_000, 0), [hsa])).toEqual({ kind: 'other_card_needed' });
     expect(planPayment(of(1_000, 951), [hsa])).toEqual({ kind: 'other_card_needed' });
+  });
+
+  it('treats a card of which nothing is known as a health card: it pays what is eligible, and no more [D14.70]', () => {
+    expect(planPayment(of(1_000, 600), [unknown])).toMatchObject({ kind: 'second_card_needed', healthCents: 600 });
+    expect(planPayment(of(1_000, 0), [unknown])).toEqual({ kind: 'other_card_needed' });
+    expect(planPayment(of(1_000, 1_000), [unknown])).toMatchObject({
+      kind: 'pay',
+      healthCents: 1_000,
+      health: unknown,
+    });
+    expect(planPayment(of(1_000, 1_000, true), [unknown])).toMatchObject({
+      kind: 'pay',
+      health: unknown,
+      holdsOnly: true,
+    });
+    expect(planPayment(of(1_000, 600), [unknown, credit])).toMatchObject({
+      kind: 'pay',
+      health: unknown,
+      other: credit,
+    });
+    expect(planPayment(of(1_000, 600), [unknown, hsa])).toMatchObject({ kind: 'second_card_needed', health: hsa });
+    expect(planPayment(of(1_000, 600), [unknown, unknown])).toMatchObject({ kind: 'second_card_needed' });
   });
 
   it('lets an ordinary card pay everything', () => {

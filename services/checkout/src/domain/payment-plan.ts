@@ -1,5 +1,6 @@
 import { Failure } from '@eligo/failures';
 import { type Cents, cents } from '@eligo/values';
+import type { CardKind } from './card-kind.ts';
 import type { AttemptStatus } from './charge-attempt.ts';
 
 /** The processor charges nothing below this (interface, Limits). */
@@ -8,10 +9,10 @@ export const minimumChargeCents = cents(50);
 /** The processor charges nothing above this: an amount has eight digits at most. */
 export const maximumChargeCents = cents(99_999_999);
 
-/** A card that a shopper gave. `healthCard` only when it is known to be one: a guess would put ineligible items on it. */
+/** A card that a shopper gave. */
 export interface ShopperCard {
   readonly paymentMethodId: string;
-  readonly healthCard: boolean;
+  readonly kind: CardKind;
 }
 
 /** What the cards given are to pay. */
@@ -35,12 +36,13 @@ export type PlannedPayment =
       /** As above, for both cards: the second one may come long after. */
       readonly holdsOnly: boolean;
     }
-  /** Only a health card was given, and nothing here may go on it. */
+  /** No card was given that may pay any of this: only health cards, or cards of which that is not known. */
   | { readonly kind: 'other_card_needed' };
 
 /**
  * Divides a session between the cards given on the page (decisions 6, "Remainders"): an eligible part under 50 cents goes wholly on the other
- * card, a remainder under 50 cents puts the whole session on the other card, and no ineligible item is ever charged to a health card. Throws
+ * card, a remainder under 50 cents puts the whole session on the other card. Only a card that is known to be no health card is charged for
+ * anything ineligible, or for a letter's line without the letter; one of which it is not known is treated as a health card. Throws
  * `checkout_amount_too_low` for a total that no card can be charged.
  */
 export function planPayment(
@@ -55,8 +57,8 @@ export function planPayment(
   const { totalCents } = session;
   if (totalCents === 0) return { kind: 'nothing' };
   if (totalCents < minimumChargeCents) throw new Failure('checkout_amount_too_low');
-  const health = cards.find((card) => card.healthCard);
-  const other = cards.find((card) => !card.healthCard);
+  const health = cards.find(({ kind }) => kind === 'health') ?? cards.find(({ kind }) => kind === 'unknown');
+  const other = cards.find(({ kind }) => kind === 'other');
   const healthCents = healthPart(totalCents, session.eligibleCents);
   const otherCents = cents(totalCents - healthCents);
   const holdsOnly = session.letterRequired || session.manualCapture;

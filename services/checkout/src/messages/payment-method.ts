@@ -12,12 +12,12 @@ import { addressMessage } from './address.ts';
 
 /** The message of a payment method. */
 export function paymentMethodMessage(scope: Scope, method: PaymentMethod): PaymentMethodMessage {
-  const { hsaFsa, ...card } = method.card;
+  const { hsaFsa, hsaFsaSource, ...card } = method.card;
   const { address, ...billing } = method.billingDetails;
   return create(PaymentMethodSchema, {
     paymentMethodId: method.id,
     type: 'card',
-    card: create(CardSchema, { ...card, ...present({ hsaFsa }) }),
+    card: create(CardSchema, { ...card, ...present({ hsaFsa, hsaFsaSource }) }),
     billingDetails: create(BillingDetailsSchema, {
       ...billing,
       ...(address === undefined ? {} : { address: addressMessage(address) }),

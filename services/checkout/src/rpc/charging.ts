@@ -12,6 +12,7 @@ import { confirmSession } from '../actions/confirm-session.ts';
 import { releaseRefund } from '../actions/release-refund.ts';
 import { reserveRefund } from '../actions/reserve-refund.ts';
 import type { Charging } from '../charging.ts';
+import { type CardSlot, isCardSlot } from '../domain/card-kind.ts';
 import type { RefundEntry, RefundInstruction } from '../domain/refund-allocation.ts';
 import { addressOf } from '../messages/address.ts';
 import { intentMessage } from '../messages/intents.ts';
@@ -33,9 +34,11 @@ export function chargingHandlers(charging: Charging): Implementation<typeof Chec
       });
     },
 
-    async completeSession({ id, paymentMethod, secondPaymentMethod, shippingDetails }, { scope }) {
+    async completeSession({ id, paymentMethod, secondPaymentMethod, shippingDetails, ...slots }, { scope }) {
       const session = await completeWithCards(charging, scope, {
         ...{ sessionId: id, paymentMethod, secondPaymentMethod },
+        slot: slotOf(slots.paymentMethodSlot),
+        secondSlot: slotOf(slots.secondPaymentMethodSlot),
         shippingDetails: addressOf(shippingDetails),
       });
       return sessionMessage(scope, session);
@@ -95,6 +98,11 @@ export function chargingHandlers(charging: Charging): Implementation<typeof Chec
       return session === undefined ? {} : sessionMessage(scope, session);
     },
   };
+}
+
+// The gateway has checked it; anything else says nothing.
+function slotOf(text: string | undefined): CardSlot | undefined {
+  return text !== undefined && isCardSlot(text) ? text : undefined;
 }
 
 function required(idempotency: Idempotency | undefined): Idempotency {

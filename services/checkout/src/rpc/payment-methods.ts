@@ -4,6 +4,7 @@ import type { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import type { Implementation } from '@eligo/rpc';
 import { attachPaymentMethod, detachPaymentMethod } from '../actions/attach-payment-method.ts';
 import { createTestPaymentMethod } from '../actions/create-test-payment-method.ts';
+import { updatePaymentMethod } from '../actions/update-payment-method.ts';
 import { paymentMethodMessage } from '../messages/payment-method.ts';
 import type { Resources } from '../resources.ts';
 import { findCustomer } from '../store/customers.ts';
@@ -42,6 +43,10 @@ export function paymentMethodHandlers(resources: Resources): Implementation<type
 
     async attachPaymentMethod({ id, customerId }, { scope }) {
       return paymentMethodMessage(scope, await attachPaymentMethod(resources, scope, id, customerId));
+    },
+
+    async updatePaymentMethod({ id, hsaFsa }, { scope }) {
+      return paymentMethodMessage(scope, await updatePaymentMethod(resources, scope, id, { hsaFsa }));
     },
 
     async detachPaymentMethod({ id }, { scope }) {

@@ -1,4 +1,5 @@
 import { type Db, type Page, readPage, type Scope, scoped, sqlBuilder, type Tx } from '@eligo/postgres';
+import type { HsaFsa, KindSource } from '../domain/card-kind.ts';
 import type { BillingDetails, PaymentMethod } from '../domain/payment-method.ts';
 
 export async function findPaymentMethod(db: Db, scope: Scope, id: string): Promise<PaymentMethod | undefined> {
@@ -55,6 +56,7 @@ export async function insertPaymentMethod(tx: Tx, scope: Scope, method: PaymentM
     card.funding,
     card.last4,
     card.hsaFsa,
+    card.hsaFsaSource,
     method.billingDetails,
     method.metadata,
     method.createdAt,
@@ -79,6 +81,26 @@ export async function savePaymentMethodOwner(
   return { ...method, ...owner, version: method.version + 1n };
 }
 
+/** Records what a source said of a card. The caller has locked the method and has checked that the source may say so. */
+export async function saveCardKind(
+  tx: Tx,
+  scope: Scope,
+  method: PaymentMethod,
+  kind: HsaFsa & { readonly hsaFsa: boolean },
+): Promise<PaymentMethod> {
+  await tx.execute(updateKind, scope, [method.id, kind.hsaFsa, kind.hsaFsaSource]);
+  return { ...method, card: { ...method.card, ...kind }, version: method.version + 1n };
+}
+
+/** Records the slots into which a shopper put cards of which nothing is known otherwise. */
+export async function noteShopperKinds(
+  tx: Tx,
+  scope: Scope,
+  isHealthCard: ReadonlyMap<string, boolean>,
+): Promise<void> {
+  await tx.execute(noteKinds, scope, [[...isHealthCard.keys()], [...isHealthCard.values()]]);
+}
+
 interface PaymentMethodRow {
   readonly id: string;
   readonly customer_id: string | null;
@@ -92,6 +114,7 @@ interface PaymentMethodRow {
   readonly funding: string;
   readonly last4: string;
   readonly hsa_fsa: boolean | null;
+  readonly hsa_fsa_source: KindSource | null;
   readonly billing_details: BillingDetails;
   readonly metadata: Record<string, string>;
   readonly created_at: Date;
@@ -100,7 +123,7 @@ interface PaymentMethodRow {
 }
 
 const columns = `id, customer_id, processor_payment_method_id, processor_customer_id, off_session, brand, country, exp_month,
-  exp_year, funding, last4, hsa_fsa, billing_details, metadata, created_at, detached_at, version`;
+  exp_year, funding, last4, hsa_fsa, hsa_fsa_source, billing_details, metadata, created_at, detached_at, version`;
 
 function paymentMethodOfRow(row: PaymentMethodRow): PaymentMethod {
   return {
@@ -116,7 +139,7 @@ function paymentMethodOfRow(row: PaymentMethodRow): PaymentMethod {
       expYear: row.exp_year,
       funding: row.funding,
       last4: row.last4,
-      hsaFsa: row.hsa_fsa,
+      ...hsaFsaOfRow(row),
     },
     billingDetails: row.billing_details,
     metadata: row.metadata,
@@ -124,6 +147,11 @@ function paymentMethodOfRow(row: PaymentMethodRow): PaymentMethod {
     detachedAt: row.detached_at,
     version: row.version,
   };
+}
+
+function hsaFsaOfRow({ hsa_fsa: hsaFsa, hsa_fsa_source: source }: PaymentMethodRow): HsaFsa {
+  // Before there were other sources, the processor was the only one, and none was stored.
+  return hsaFsa === null ? { hsaFsa, hsaFsaSource: null } : { hsaFsa, hsaFsaSource: source ?? 'processor' };
 }
 
 const selectOne = scoped<PaymentMethodRow>(
@@ -145,12 +173,25 @@ const insert = scoped<never>(
   'payment_methods.insert',
   `insert into checkout.payment_methods
      (account_id, test_mode, id, customer_id, processor_payment_method_id, processor_customer_id, off_session, brand, country,
-      exp_month, exp_year, funding, last4, hsa_fsa, billing_details, metadata, created_at)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+      exp_month, exp_year, funding, last4, hsa_fsa, hsa_fsa_source, billing_details, metadata, created_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
 );
 
 const updateOwner = scoped<never>(
   'payment_methods.save_owner',
   `update checkout.payment_methods set customer_id = $5, processor_customer_id = $6, detached_at = $7, version = version + 1
    where account_id = $1 and test_mode = $2 and id = $3 and version = $4`,
+);
+
+const updateKind = scoped<never>(
+  'payment_methods.save_kind',
+  `update checkout.payment_methods set hsa_fsa = $4, hsa_fsa_source = $5, version = version + 1
+   where account_id = $1 and test_mode = $2 and id = $3`,
+);
+
+const noteKinds = scoped<never>(
+  'payment_methods.note_shopper_kinds',
+  `update checkout.payment_methods m set hsa_fsa = k.hsa_fsa, hsa_fsa_source = 'shopper', version = version + 1
+   from unnest($3::text[], $4::boolean[]) as k (id, hsa_fsa)
+   where m.account_id = $1 and m.test_mode = $2 and m.id = k.id and m.hsa_fsa is null`,
 );

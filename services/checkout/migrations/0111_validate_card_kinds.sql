@@ -1,0 +1,2 @@
+alter table checkout.payment_methods validate constraint payment_methods_hsa_fsa_source;
+alter table checkout.payment_methods validate constraint payment_methods_source_of_a_kind;
