@@ -249,6 +249,7 @@ create policy own_rows on intent_operations for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE UNIQUE INDEX intent_operations_one_per_intent ON checkout.intent_operations USING btree (account_id, test_mode, payment_intent_id) WHERE (status = ANY (ARRAY['pending'::text, 'done'::text]));
 CREATE INDEX intent_operations_unsettled ON checkout.intent_operations USING btree (next_check_at) WHERE (status = 'pending'::text);
+CREATE TRIGGER guard_capture_has_letters BEFORE INSERT ON checkout.intent_operations FOR EACH ROW WHEN ((new.kind = 'capture'::text)) EXECUTE FUNCTION guard_capture_has_letters();
 CREATE TRIGGER guard_ended BEFORE UPDATE OF status ON checkout.intent_operations FOR EACH ROW WHEN (((old.status = ANY (ARRAY['done'::text, 'failed'::text])) AND (new.status <> old.status))) EXECUTE FUNCTION guard_ended();
 grant delete, insert, select, update on intent_operations to eligo_checkout;
 grant select on intent_operations to eligo_finder;
@@ -284,6 +285,41 @@ create policy own_rows on ledger_entries for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE UNIQUE INDEX ledger_entries_once ON checkout.ledger_entries USING btree (account_id, test_mode, source_id, payment_intent_id, kind);
 grant insert, select on ledger_entries to eligo_checkout;
+
+create table letters (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  session_id text collate "C" not null,
+  product_id text collate "C" not null,
+  customer_id text collate "C",
+  test_clock_id text collate "C",
+  status text collate "C" not null,
+  url text,
+  review_until timestamp(3) with time zone not null,
+  valid_until timestamp(3) with time zone,
+  created_at timestamp(3) with time zone not null,
+  decided_at timestamp(3) with time zone,
+  constraint letters_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint letters_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id),
+  constraint letters_decided_once_ended CHECK (((status = 'in_review'::text) = (decided_at IS NULL))),
+  constraint letters_status_check CHECK ((status = ANY (ARRAY['in_review'::text, 'approved'::text, 'denied'::text, 'expired'::text]))),
+  constraint letters_valid_once_approved CHECK (((status = 'approved'::text) = (valid_until IS NOT NULL)))
+);
+alter table letters enable row level security;
+alter table letters force row level security;
+create policy finder on letters for select to eligo_finder
+  using (true);
+create policy own_rows on letters for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX letters_by_customer ON checkout.letters USING btree (account_id, test_mode, customer_id, id) WHERE (customer_id IS NOT NULL);
+CREATE INDEX letters_by_status ON checkout.letters USING btree (account_id, test_mode, status, id);
+CREATE INDEX letters_due ON checkout.letters USING btree (review_until) WHERE ((status = 'in_review'::text) AND (test_clock_id IS NULL));
+CREATE INDEX letters_due_by_clock ON checkout.letters USING btree (account_id, test_mode, test_clock_id, review_until) WHERE ((status = 'in_review'::text) AND (test_clock_id IS NOT NULL));
+CREATE UNIQUE INDEX letters_one_per_product ON checkout.letters USING btree (account_id, test_mode, session_id, product_id);
+CREATE TRIGGER guard_letter BEFORE UPDATE ON checkout.letters FOR EACH ROW EXECUTE FUNCTION guard_letter();
+grant insert, select, update on letters to eligo_checkout;
+grant select on letters to eligo_finder;
 
 create table migrations (
   id text collate "C" not null,
@@ -1066,6 +1102,34 @@ $function$;
 alter function due_charge_work(most integer) owner to eligo_finder;
 grant execute on function due_charge_work(most integer) to eligo_checkout;
 
+CREATE OR REPLACE FUNCTION checkout.due_letters(at timestamp with time zone, most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, id text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  select l.account_id, l.test_mode, l.id from checkout.letters l
+   where l.status = 'in_review' and l.test_clock_id is null and l.review_until <= at
+   order by l.review_until limit most
+$function$;
+alter function due_letters(at timestamp with time zone, most integer) owner to eligo_finder;
+grant execute on function due_letters(at timestamp with time zone, most integer) to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.due_letters_on_clocks(most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, id text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  select l.account_id, l.test_mode, l.id
+    from checkout.test_clocks c
+    join checkout.letters l on l.account_id = c.account_id and l.test_mode = c.test_mode and l.test_clock_id = c.id
+   where c.unsettled and l.status = 'in_review' and l.review_until <= c.frozen_time
+   limit most
+$function$;
+alter function due_letters_on_clocks(most integer) owner to eligo_finder;
+grant execute on function due_letters_on_clocks(most integer) to eligo_checkout;
+
 CREATE OR REPLACE FUNCTION checkout.due_sessions(at timestamp with time zone, most integer)
  RETURNS TABLE(account_id text, test_mode boolean, id text)
  LANGUAGE sql
@@ -1132,6 +1196,35 @@ AS $function$
   $function$;
 alter function follow_published_mark() owner to eligo_owner;
 grant execute on function follow_published_mark() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.guard_capture_has_letters()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  needing record;
+begin
+  select a.leg, s.id, s.letter_required into needing
+    from checkout.charge_attempts a
+    join checkout.sessions s on s.account_id = a.account_id and s.test_mode = a.test_mode and s.id = a.subject_id
+   where a.account_id = new.account_id and a.test_mode = new.test_mode and a.id = new.attempt_id and a.purpose = 'session';
+  if not found or not needing.letter_required then
+    return new;
+  end if;
+  if exists (
+    select from checkout.letters l
+     where l.account_id = new.account_id and l.test_mode = new.test_mode and l.session_id = needing.id and l.status <> 'approved'
+  ) or (needing.leg = 'health' and not exists (
+    select from checkout.letters l
+     where l.account_id = new.account_id and l.test_mode = new.test_mode and l.session_id = needing.id
+  )) then
+    raise exception 'session % has a letter that is not approved', needing.id
+      using errcode = 'check_violation', constraint = 'capture_has_its_letters';
+  end if;
+  return new;
+end $function$;
+alter function guard_capture_has_letters() owner to eligo_owner;
+grant execute on function guard_capture_has_letters() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.guard_charge()
  RETURNS trigger
@@ -1278,6 +1371,30 @@ begin
 end $function$;
 alter function guard_ineligible_charge() owner to eligo_owner;
 grant execute on function guard_ineligible_charge() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.guard_letter()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  -- The moves of domain/letter.ts; a test tries every pair in both.
+  if new.status <> old.status and (old.status, new.status) not in (
+    ('in_review', 'approved'), ('in_review', 'denied'), ('in_review', 'expired')
+  ) then
+    raise exception 'a letter does not move from % to %', old.status, new.status
+      using errcode = 'check_violation', constraint = 'letter_state_table';
+  end if;
+  if (new.session_id, new.product_id, new.customer_id, new.test_clock_id, new.review_until, new.created_at)
+     is distinct from
+     (old.session_id, old.product_id, old.customer_id, old.test_clock_id, old.review_until, old.created_at)
+     or (old.status <> 'in_review' and (new.valid_until, new.decided_at) is distinct from (old.valid_until, old.decided_at)) then
+    raise exception 'what a letter is for and how it was decided does not change'
+      using errcode = 'check_violation', constraint = 'letter_is_final';
+  end if;
+  return new;
+end $function$;
+alter function guard_letter() owner to eligo_owner;
+grant execute on function guard_letter() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.guard_payment_intent()
  RETURNS trigger
@@ -1534,6 +1651,19 @@ $function$;
 alter function next_charge_work() owner to eligo_finder;
 grant execute on function next_charge_work() to eligo_checkout;
 
+CREATE OR REPLACE FUNCTION checkout.next_due_letter(after timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  select l.review_until from checkout.letters l
+   where l.status = 'in_review' and l.test_clock_id is null and l.review_until > after
+   order by l.review_until limit 1
+$function$;
+alter function next_due_letter(after timestamp with time zone) owner to eligo_finder;
+grant execute on function next_due_letter(after timestamp with time zone) to eligo_checkout;
+
 CREATE OR REPLACE FUNCTION checkout.next_due_session(after timestamp with time zone)
  RETURNS timestamp with time zone
  LANGUAGE sql
@@ -1678,6 +1808,10 @@ AS $function$
      select true from checkout.sessions s
       where s.account_id = c.account_id and s.test_mode = c.test_mode and s.test_clock_id = c.id
         and s.status = 'open' and s.expires_at <= c.frozen_time limit 1) is null
+   and (
+     select true from checkout.letters l
+      where l.account_id = c.account_id and l.test_mode = c.test_mode and l.test_clock_id = c.id
+        and l.status = 'in_review' and l.review_until <= c.frozen_time limit 1) is null
    limit most
 $function$;
 alter function settled_clocks(most integer) owner to eligo_finder;

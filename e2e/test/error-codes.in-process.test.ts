@@ -114,6 +114,7 @@ describe('error codes, each as the answer to a public request', () => {
       ['setup_intent_not_found', 'setup_intents', 'setup_intent'],
       ['charge_not_found', 'charges', 'charge'],
       ['checkout_session_not_found', 'checkout/sessions', 'checkout_session'],
+      ['letter_not_found', 'letters', 'letter'],
       ['refund_not_found', 'refunds', 'refund'],
       ['subscription_not_found', 'subscriptions', 'subscription'],
       ['invoice_not_found', 'invoices', 'invoice'],

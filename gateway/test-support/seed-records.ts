@@ -53,6 +53,11 @@ export async function seedRecords(url: string, key: string): Promise<SeededRecor
     await session({ mode: 'subscription', line_items: [{ price: monthly, quantity: 1 }] }),
   );
   const prepared = await complete(await session({ mode: 'setup', line_items: [] }));
+  const letterProduct = { name: 'Massage gun', hsa_fsa_eligibility: 'letter_of_medical_necessity' };
+  const prescribed = await api.id('price', '/v1/prices', { product_data: letterProduct, unit_amount: 19_900 });
+  const held = await session({ line_items: [{ price: prescribed, quantity: 1 }] });
+  await complete(held);
+  const letter = await api.first('letters', `/v1/letters?checkout_session=${held}`);
   const event = await api.first('events', '/v1/events');
 
   const paymentIntent = text(intent.payment_intent_id);
@@ -64,6 +69,7 @@ export async function seedRecords(url: string, key: string): Promise<SeededRecor
       customer,
       event: text(event.event_id),
       invoice: text(subscribed.invoice),
+      letter: text(letter.letter_id),
       payment_intent: paymentIntent,
       payment_method: paymentMethod,
       price,

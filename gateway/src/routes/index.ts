@@ -6,6 +6,7 @@ import { checkoutSessionBindings } from './checkout-sessions.ts';
 import { couponBindings } from './coupons.ts';
 import { customerBindings } from './customers.ts';
 import { eligibilityBindings } from './eligibility.ts';
+import { letterBindings } from './letters.ts';
 import { paymentMethodBindings } from './payment-methods.ts';
 import { paymentBindings } from './payments.ts';
 import { priceBindings } from './prices.ts';
@@ -33,6 +34,7 @@ export function allBindings(peers: Peers, answers: Answers): Binding[] {
     ...checkoutSessionBindings(peers, answers),
     ...sessionRefundBindings(peers, answers),
     ...paymentBindings(peers, answers),
+    ...letterBindings(peers, answers),
     ...refundBindings(peers, answers),
     ...billingBindings(peers, answers),
     ...webhookBindings(peers, answers),

@@ -53,6 +53,14 @@ export function testHelperBindings(peers: Peers, answers: Answers): Binding[] {
       const refund = await refunds.settleTestRefund({ id: request.id, succeed: true }, request.call);
       return answers.one(request, 'refund', refund);
     }),
+    bind(helpers.approveLetter, async (request) => {
+      const letter = await checkout.decideTestLetter({ id: request.id, approve: true }, moneyCall(request.call));
+      return answers.one(request, 'letter', letter);
+    }),
+    bind(helpers.denyLetter, async (request) => {
+      const letter = await checkout.decideTestLetter({ id: request.id, approve: false }, moneyCall(request.call));
+      return answers.one(request, 'letter', letter);
+    }),
     bind(helpers.createTestClock, async (request) => {
       const { frozen_time, name } = request.body;
       const message = { frozenTimeMs: timeMs(frozen_time), ...given({ name }) };

@@ -11,6 +11,7 @@ import {
 import { couponSchema, renderCoupon } from './resources/coupon.ts';
 import { customerSchema, renderCustomer } from './resources/customer.ts';
 import { invoiceReferences, invoiceSchema, renderInvoice } from './resources/invoice.ts';
+import { letterReferences, letterSchema, renderLetter } from './resources/letter.ts';
 import { lineItemReferences, lineItemSchema, renderLineItem } from './resources/line-item.ts';
 import { paymentIntentReferences, paymentIntentSchema, renderPaymentIntent } from './resources/payment-intent.ts';
 import { paymentMethodReferences, paymentMethodSchema, renderPaymentMethod } from './resources/payment-method.ts';
@@ -77,6 +78,12 @@ export const records = {
     render: renderInvoice,
     references: invoiceReferences,
     eventCase: 'invoice',
+  }),
+  letter: record('letter', {
+    schema: letterSchema,
+    render: renderLetter,
+    references: letterReferences,
+    eventCase: 'letter',
   }),
   line_item: record('line_item', { schema: lineItemSchema, render: renderLineItem, references: lineItemReferences }),
   payment_intent: record('payment_intent', {

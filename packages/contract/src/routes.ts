@@ -4,6 +4,7 @@ import { checkoutSessionRoutes } from './routes/checkout-sessions.ts';
 import { couponRoutes } from './routes/coupons.ts';
 import { customerRoutes } from './routes/customers.ts';
 import { eligibilityRoutes } from './routes/eligibility.ts';
+import { letterRoutes } from './routes/letters.ts';
 import { paymentMethodRoutes } from './routes/payment-methods.ts';
 import { chargeRoutes, paymentIntentRoutes, setupIntentRoutes } from './routes/payments.ts';
 import { priceRoutes } from './routes/prices.ts';
@@ -30,6 +31,7 @@ export const routes = {
   paymentIntents: paymentIntentRoutes,
   setupIntents: setupIntentRoutes,
   charges: chargeRoutes,
+  letters: letterRoutes,
   refunds: refundRoutes,
   subscriptions: subscriptionRoutes,
   invoices: invoiceRoutes,

@@ -14,6 +14,9 @@ export const publicEvents = {
   'checkout.session.completed': 'checkout_session',
   'checkout.session.expired': 'checkout_session',
   'checkout.session.refunded': 'checkout_session',
+  'consultation.approved': 'letter',
+  'consultation.denied': 'letter',
+  'consultation.expired': 'letter',
   'customer.created': 'customer',
   'customer.deleted': 'customer',
   'customer.subscription.created': 'subscription',
@@ -49,9 +52,6 @@ export const announcedEventTypes = [
   'charge.dispute.funds_reinstated',
   'charge.dispute.funds_withdrawn',
   'charge.dispute.updated',
-  'consultation.approved',
-  'consultation.denied',
-  'consultation.expired',
 ] as const;
 
 function isPublicEventType(type: string): type is PublicEventType {

@@ -266,6 +266,7 @@ function refundRows() {
       'Allocating a refund to payment methods is not enabled for this account.',
       'Leave payment_methods out, or ask the operator to enable the refund_payment_methods feature.',
     ),
+    letter_not_in_review: row(409, 'The letter is no longer in review.', 'Read the letter.', 'never'),
     refund_not_pending: row(409, 'The refund is no longer pending.', 'Read the refund.', 'never'),
     dispute_not_open: row(409, 'The dispute no longer accepts evidence.', 'Read the dispute.', 'never'),
   };

@@ -111,6 +111,8 @@ export const chargeFailpoints = declareFailpoints([
   'plan.before_conclude_commit',
   'hold.processor_answered',
   'hold.recorded',
+  'letter.before_decision_commit',
+  'letter.decided',
 ] as const);
 
 export type ChargeFailpoint = (typeof chargeFailpoints)[number];

@@ -13,6 +13,7 @@ import { voidHolds } from './actions/void-holds.ts';
 import type { Charging } from './charging.ts';
 import { type CheckoutSettings, readCheckoutSettings } from './config.ts';
 import { renewals } from './consumers/renewals.ts';
+import { expireLetters } from './jobs/expire-letters.ts';
 import { expireSessions } from './jobs/expire-sessions.ts';
 import { pruneOldRows } from './jobs/prune.ts';
 import { settleCatalogTasks } from './jobs/settle-catalog-tasks.ts';
@@ -21,6 +22,7 @@ import type { Resources } from './resources.ts';
 import { chargingHandlers } from './rpc/charging.ts';
 import { customerHandlers } from './rpc/customers.ts';
 import { intentHandlers } from './rpc/intents.ts';
+import { letterHandlers } from './rpc/letters.ts';
 import { paymentMethodHandlers } from './rpc/payment-methods.ts';
 import { sessionHandlers } from './rpc/sessions.ts';
 import { countChargeWork } from './store/charge-work.ts';
@@ -62,12 +64,14 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
           ...sessionHandlers(resources),
           ...chargingHandlers(charging),
           ...intentHandlers(database),
+          ...letterHandlers(charging),
         }),
       ],
       consumers: [renewals],
       jobs: [
         sweepDueCharges(charging),
         expireSessions(resources),
+        expireLetters(resources),
         settleCatalogTasks(resources, context.callerFor),
         pruneOldRows(database),
       ],

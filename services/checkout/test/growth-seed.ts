@@ -80,6 +80,12 @@ function statements(each: number): string[] {
     `refund_claims (${scope}, refund_id, claim) select account, true, 'fre_' || id, 'reserved' ${many}`,
     `setup_intents (${scope}, id, status, customer_id, payment_method_id, session_id, created_at)
      select account, true, 'fseti_' || id, 'succeeded', 'fcus_' || owner, 'fpm_' || id, 'fcs_' || id, at ${many}`,
+    `letters (${scope}, id, session_id, product_id, customer_id, test_clock_id, status, review_until, valid_until, created_at, decided_at)
+     select account, true, 'flet_' || id, 'fcs_' || id, case when heavy then '${seededId('fprod', 1)}' else 'fprod_' || id end, 'fcus_' || owner,
+       case when n % 10 = 9 then 'fclk_' || lpad((n - 9)::text, 26, '0') end,
+       case n % 5 when 0 then 'approved' when 1 then 'denied' when 2 then 'expired' else 'in_review' end,
+       case when n % 2 = 0 then now() - interval '1 hour' else now() + interval '1 day' end,
+       case when n % 5 = 0 then now() + interval '1 year' end, at, case when n % 5 in (0, 1, 2) then at end ${many}`,
     `catalog_tasks (${scope}, session_id, kind, due_at) select account, true, 'fcs_' || id, 'finalize',
        now() + case when n % 20 = 0 then -1 else 1 end * interval '1 hour' ${many}`,
     `renewal_notes (${scope}, session_id, subscription_id, subscription_seq) select account, true, 'fcs_' || id, 'fsub_' || id, 1 ${many}`,

@@ -10,6 +10,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { checkoutService } from '../src/service.ts';
 import { openChargingWorld } from './charging-world.ts';
 import { exerciseCheckout } from './growth-exercise.ts';
+import { exerciseLetters } from './growth-letters.ts';
 import { seedCheckout } from './growth-seed.ts';
 
 let read: { small: Readings; large: Readings };
@@ -36,6 +37,7 @@ async function run(test: TestDatabase): Promise<void> {
   const world = await openChargingWorld({}, { test, pool, accountId: seededAccount });
   try {
     await exerciseCheckout(world);
+    await exerciseLetters(world);
   } finally {
     await world.close();
   }

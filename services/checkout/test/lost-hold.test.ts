@@ -1,17 +1,16 @@
 import { fromBinary } from '@bufbuild/protobuf';
-import { withTx } from '@eligo/postgres';
 import type { ProcessorPort } from '@eligo/processor';
 import { EventSchema } from '@eligo/proto/events/v1/events';
 import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
 import { newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { completeSession } from '../src/actions/complete-session.ts';
+import { decideLetter } from '../src/actions/decide-letter.ts';
 import { reserveRefund } from '../src/actions/reserve-refund.ts';
 import type { Charging } from '../src/charging.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
-import { insertOperation } from '../src/store/intent-operations.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
 import { line } from './world.ts';
@@ -252,21 +251,11 @@ describe('a hold that was captured for another amount at the processor', () => {
 
 describe('a hold that is gone while the session waits for its capture', () => {
   const needsLetter = [line({ unitAmount: 3_000, class: 'letter_of_medical_necessity' }), line({ unitAmount: 2_000 })];
-  const captureHealth = async (session: Session) => {
-    const [attempt] = await world.test.admin<{ id: string }>(
-      "select id from checkout.charge_attempts where subject_id = $1 and leg = 'health' and status = 'succeeded'",
-      [session.id],
-    );
-    const operation = {
-      attemptId: attempt?.id ?? '',
-      id: newId('intent_operation'),
-      kind: 'capture',
-      at: new Date(),
-      leaseMs: 0,
-    };
-    await withTx(world.database, world.scope, (tx) =>
-      insertOperation(tx, world.scope, { ...operation, kind: 'capture' }),
-    );
+  const approve = async ({ id }: Session) => {
+    const [letter] = await world.test.admin<{ id: string }>('select id from checkout.letters where session_id = $1', [
+      id,
+    ]);
+    await decideLetter(world.charging, world.scope, letter?.id ?? '', 'approved');
   };
 
   it('voids the other card’s hold and cancels the session: nothing was received, nothing is refunded', async () => {
@@ -274,7 +263,7 @@ describe('a hold that is gone while the session waits for its capture', () => {
     const session = await world.session({ lines: needsLetter });
     expect(await pay(session, [hsa, credit])).toMatchObject({ status: 'paid' });
     await world.cancelAtProcessor(session, 'health');
-    await captureHealth(session);
+    await approve(session);
     await sweepAll();
     expect(await reload(session)).toMatchObject({ status: 'canceled', amountReceivedCents: 0 });
     expect(await operations(session)).toMatchObject([
@@ -291,7 +280,7 @@ describe('a hold that is gone while the session waits for its capture', () => {
     const session = await world.session({ lines: needsLetter, customerId: hsa.customerId });
     await world.confirm(session, hsa);
     await world.cancelAtProcessor(session, 'health');
-    await captureHealth(session);
+    await approve(session);
     await sweepAll();
     expect(await reload(session)).toMatchObject({ status: 'canceled', amountReceivedCents: 0 });
     expect(await world.told(session)).toMatchObject({ 'checkout.session.expired': 1, 'payment_intent.canceled': 1 });

@@ -48,6 +48,11 @@ describe('the holds of a canceled session', () => {
       lines: [line({ unitAmount: 3_000, class: 'letter_of_medical_necessity' })],
     });
     await world.confirm(session, card);
+    await world.test.admin(
+      `update checkout.letters set status = 'approved', decided_at = now(), valid_until = now() + interval '1 year'
+       where session_id = $1`,
+      [session.id],
+    );
     const [attempt] = await liveAttempts(world.database, world.scope, 'session', session.id);
     await withTx(world.database, world.scope, (tx) =>
       insertOperation(tx, world.scope, {

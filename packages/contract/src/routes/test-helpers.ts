@@ -101,6 +101,8 @@ export const testHelperRoutes = {
   }),
   failRefund: settleRefund('fail', 'Make a pending refund fail'),
   succeedRefund: settleRefund('succeed', 'Make a pending refund succeed'),
+  approveLetter: decideLetter('approve', 'Approve a letter of medical necessity'),
+  denyLetter: decideLetter('deny', 'Deny a letter of medical necessity'),
   createTestClock: defineRoute({
     id: 'test_clocks.create',
     summary: 'Create a test clock',
@@ -164,5 +166,21 @@ function settleRefund(verb: 'fail' | 'succeed', summary: string) {
     testOnly: true,
     response: oneOf('refund'),
     errors: ['refund_not_pending'],
+  });
+}
+
+function decideLetter(verb: 'approve' | 'deny', summary: string) {
+  return defineRoute({
+    id: `test_helpers.${verb}_letter`,
+    summary,
+    method: 'POST',
+    path: `/v1/test_helpers/letters/{id}/${verb}`,
+    params: { id: 'letter' },
+    scope: 'letters_write',
+    owner: 'checkout',
+    testOnly: true,
+    response: oneOf('letter'),
+    expansion: expansionOfRecord('letter'),
+    errors: ['letter_not_in_review', 'lock_timeout'],
   });
 }

@@ -5,6 +5,7 @@ import { RefundRequestedSchema } from '@eligo/proto/events/v1/events';
 import type { Session } from '../domain/session.ts';
 import { unbillIntents } from '../store/payment-intents.ts';
 import { saveSession } from '../store/sessions.ts';
+import { endLetters } from './end-letters.ts';
 import { appendSessionEvent } from './payment-events.ts';
 import { appendRedemptionsEnd } from './redemptions-end.ts';
 
@@ -29,6 +30,7 @@ async function end(tx: Tx, scope: Scope, session: Session, at: Date): Promise<Se
     nextAction: null,
   });
   await Promise.all([unbillIntents(tx, scope, ended.id), appendRedemptionsEnd(tx, scope, ended, 'release')]);
+  await endLetters(tx, scope, ended.id, at);
   await appendSessionEvent(tx, scope, 'checkout.session.expired', ended, at);
   return ended;
 }

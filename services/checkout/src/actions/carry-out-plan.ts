@@ -21,6 +21,7 @@ import { abandonAttempt } from './abandon-attempt.ts';
 import { cancelAndRefund } from './cancel-and-refund.ts';
 import { chargeLeg } from './charge-leg.ts';
 import { finishHold } from './finish-hold.ts';
+import { openLetters } from './open-letters.ts';
 import { finishPaidSession } from './pay-session.ts';
 
 // Authorize, charge, capture or release, finish: with a step to spare for each.
@@ -103,6 +104,8 @@ async function takeStep(
       return abandonUnsent(charging, scope, plan);
     case 'capture_health':
       return endHold(charging, scope, plan, plan.healthAttemptId, 'capture', deadlineMs);
+    case 'capture_other':
+      return endHold(charging, scope, plan, plan.otherAttemptId, 'capture', deadlineMs);
     case 'release_health':
       return endHold(charging, scope, plan, plan.healthAttemptId, 'cancel', deadlineMs);
     case 'release_other':
@@ -124,17 +127,13 @@ async function takeStep(
         }),
       );
     case 'await_capture':
-      return conclude(charging, scope, plan, 'awaiting_capture', (tx, session) =>
-        saveSession(tx, scope, session, {
-          ...session,
-          status: 'paid',
-          // What an ordinary card pays needs no letter.
-          nextAction:
-            session.letterRequired && plan.healthCents > 0
-              ? { type: 'collect_letter_of_medical_necessity', ...urlOf(session) }
-              : null,
-        }),
-      );
+      return conclude(charging, scope, plan, 'awaiting_capture', async (tx, session) => {
+        // What an ordinary card pays needs no letter.
+        const needsLetters = session.letterRequired && plan.healthCents > 0;
+        const at = plan.actingAt;
+        const nextAction = needsLetters ? await openLetters(tx, scope, session, at) : null;
+        return saveSession(tx, scope, session, { ...session, status: 'paid', nextAction });
+      });
     case 'complete':
       return conclude(charging, scope, plan, 'done', (tx, session) => {
         const after: Session = { ...session, status: 'complete', completedAt: plan.actingAt, nextAction: null };

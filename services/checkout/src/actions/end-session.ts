@@ -4,6 +4,7 @@ import type { Session } from '../domain/session.ts';
 import type { Resources } from '../resources.ts';
 import { lockSession, saveSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
+import { endLetters } from './end-letters.ts';
 import { appendSessionEvent } from './payment-events.ts';
 import { appendRedemptionsEnd } from './redemptions-end.ts';
 import { scheduleVoids } from './schedule-voids.ts';
@@ -30,6 +31,19 @@ export async function cancelSession(needs: Needs, scope: Scope, id: string): Pro
     }
     return (await endSession(needs, tx, scope, session, 'canceled')) ?? refuseWhileCharging();
   });
+}
+
+/**
+ * Cancels a paid session that will not be captured, because a letter of it was denied or its review ended. The caller holds the session's row; the
+ * letters that are still in review end with it. Throws `lock_timeout` while money of the session is moving.
+ */
+export async function cancelPaidSession(
+  needs: Pick<Needs, 'clock'>,
+  tx: Tx,
+  scope: Scope,
+  session: Session,
+): Promise<Session> {
+  return (await endSession(needs, tx, scope, session, 'canceled')) ?? refuseWhileCharging();
 }
 
 /**
@@ -74,7 +88,7 @@ function refuseWhileCharging(): never {
 // Undefined while money for the session is on its way; the caller then gives the transaction up. The session's row is locked, so none can set
 // out meanwhile.
 async function endSession(
-  { clock }: Needs,
+  { clock }: Pick<Needs, 'clock'>,
   tx: Tx,
   scope: Scope,
   session: Session,
@@ -85,6 +99,7 @@ async function endSession(
   if (!(await scheduleVoids(tx, scope, session.id, endedAt, told))) return undefined;
   const ended = await saveSession(tx, scope, session, { ...session, status, endedAt, nextAction: null });
   await appendRedemptionsEnd(tx, scope, ended, 'release');
+  await endLetters(tx, scope, ended.id, endedAt);
   // A cancel is announced by the same event (decisions 7).
   await appendSessionEvent(tx, scope, 'checkout.session.expired', ended, endedAt);
   return ended;

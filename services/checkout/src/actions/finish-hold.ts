@@ -143,7 +143,11 @@ async function record(
     const intent = await recordHeldCapture(tx, scope, operation.paymentIntentId, newId('ledger_transaction'), at);
     await tellCapture(tx, scope, intent, at);
     if (session === undefined) return;
-    await finishPaidSession(tx, scope, { session, after: receiveForSession(session, intent, false), intent, at });
+    const received = receiveForSession(session, intent, false);
+    // A plan completes its session by itself; a confirm has only one hold.
+    const after: Session =
+      attempt.driver === 'confirm' ? { ...received, status: 'complete', completedAt: at, nextAction: null } : received;
+    await finishPaidSession(tx, scope, { session, after, intent, at });
     await wakePlan(tx, scope, session.id);
     return;
   }

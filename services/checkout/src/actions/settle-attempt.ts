@@ -12,6 +12,7 @@ import { recordEligibilityCharge } from '../store/session-payments.ts';
 import { lockSession } from '../store/sessions.ts';
 import type { ClaimedCharge } from './charge-claim.ts';
 import { confirmAnswer, confirmRefusal } from './confirm-answer.ts';
+import { openLetters } from './open-letters.ts';
 import { finishPaidSession, receiveForSession } from './pay-session.ts';
 import { appendChargeEvent, appendIntentEvent, newCharge } from './payment-events.ts';
 import { confirmedSession, settleConfirmed } from './settle-confirmed.ts';
@@ -156,7 +157,14 @@ async function followSession(
       at: attempt.actingAt,
     });
   }
-  const after = confirmedSession(session, intent, held, attempt.actingAt);
+  const after: Session = held
+    ? {
+        ...receiveForSession(session, intent, true),
+        status: 'paid',
+        // The hold waits for the approval of its letters.
+        nextAction: await openLetters(tx, scope, session, attempt.actingAt),
+      }
+    : confirmedSession(session, intent, attempt.actingAt);
   const saved = await finishPaidSession(tx, scope, {
     session,
     after,

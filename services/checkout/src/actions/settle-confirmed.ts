@@ -22,7 +22,7 @@ export interface SettledConfirm {
 /**
  * Records the success of a confirm from what its claim has read, in one transaction and one round trip, which it shares with other confirms that
  * succeed at the same time: attempt, intent, charge, ledger entry, lines, session, locks, events, and the answer under the key. Undefined, with
- * nothing written, when the session has changed since or the attempt is settled.
+ * nothing written, for a hold, which opens letters, and when the session has changed since or the attempt is settled.
  */
 export async function settleConfirmed(
   charging: Charging,
@@ -31,30 +31,32 @@ export async function settleConfirmed(
   verdict: Extract<ProcessorVerdict, { kind: 'succeeded' }>,
   claimed: ClaimedCharge,
 ): Promise<SettledConfirm | undefined> {
+  if (verdict.capturable) return undefined;
   const at = attempt.actingAt;
-  const held = verdict.capturable;
   const charge = { chargeId: newId('charge'), processorChargeId: verdict.chargeId, at };
   const intent: PaymentIntent = {
     ...claimed.intent,
-    status: held ? 'requires_capture' : 'succeeded',
-    amountCapturableCents: held ? claimed.intent.amountCents : cents(0),
-    amountReceivedCents: held ? cents(0) : claimed.intent.amountCents,
+    status: 'succeeded',
+    amountCapturableCents: cents(0),
+    amountReceivedCents: claimed.intent.amountCents,
     latestChargeId: charge.chargeId,
     processorIntentId: attempt.processorIntentId,
   };
   const before = claimed.session;
-  const after = { ...confirmedSession(before, intent, held, at), version: before.version + 1n };
+  const after = { ...confirmedSession(before, intent, at), version: before.version + 1n };
   const answer = await confirmAnswer(charging.database, scope, after, intent, attempt.expand);
-  const events: NewEvent[] = [chargeEvent(scope, 'charge.succeeded', newCharge(intent, charge.chargeId, at), at)];
-  if (!held) events.push(intentEvent(scope, 'payment_intent.succeeded', intent, at));
-  if (after.status === 'complete') events.push(sessionEvent(scope, 'checkout.session.completed', after, at));
+  const events: NewEvent[] = [
+    chargeEvent(scope, 'charge.succeeded', newCharge(intent, charge.chargeId, at), at),
+    intentEvent(scope, 'payment_intent.succeeded', intent, at),
+    sessionEvent(scope, 'checkout.session.completed', after, at),
+  ];
   const isWritten = await charging.groups.settlements.submit(scope, {
     before,
     after,
     attempt,
     intent,
     charge,
-    ledgerEntryId: held ? null : newId('ledger_transaction'),
+    ledgerEntryId: newId('ledger_transaction'),
     lines: paidLines(before, intent),
     answer,
     events: events.map(encodeEvent),
@@ -62,15 +64,7 @@ export async function settleConfirmed(
   return isWritten ? { attempt: { ...attempt, status: 'succeeded' }, intent, session: after, answer } : undefined;
 }
 
-/** The session after its confirm has charged or held the eligible part. With a letter pending, the hold waits for the approval. */
-export function confirmedSession(session: Session, intent: PaymentIntent, held: boolean, at: Date): Session {
-  const received = receiveForSession(session, intent, held);
-  const { redirectUrl: url } = session.details;
-  return held
-    ? {
-        ...received,
-        status: 'paid',
-        nextAction: { type: 'collect_letter_of_medical_necessity', ...(url === undefined ? {} : { url }) },
-      }
-    : { ...received, status: 'complete', completedAt: at, nextAction: null };
+/** The session after its confirm has charged the eligible part. */
+export function confirmedSession(session: Session, intent: PaymentIntent, at: Date): Session {
+  return { ...receiveForSession(session, intent, false), status: 'complete', completedAt: at, nextAction: null };
 }

@@ -223,6 +223,20 @@ export async function releaseHeldPlan(tx: Tx, scope: Scope, sessionId: string): 
   return isReleased;
 }
 
+const resumeHeld = scoped(
+  'checkout.payment_plan_resume_held',
+  `update checkout.payment_plans p set state = 'running', holds_only = false, epoch = epoch + 1, tries = 0, next_check_at = now(),
+     lease_until = now(), acting_at = $4
+   where p.account_id = $1 and p.test_mode = $2 and p.session_id = $3 and p.state = 'awaiting_capture'`,
+);
+
+/** What a plan holds is to be captured. Returns false when the session has no plan that waits for that. The caller holds the session's row. */
+export async function resumeHeldPlan(tx: Tx, scope: Scope, sessionId: string, at: Date): Promise<boolean> {
+  const isResumed = (await tx.execute(resumeHeld, scope, [sessionId, at])) === 1;
+  if (isResumed) wakeSweepAfterCommit(tx);
+  return isResumed;
+}
+
 const releaseRunning = scoped(
   'checkout.payment_plan_release_running',
   `update checkout.payment_plans p set state = 'releasing', epoch = epoch + 1, tries = 0, next_check_at = now(), lease_until = now()

@@ -1,6 +1,7 @@
 import { type Db, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
 import { wakeJobAfterCommit } from '@eligo/service';
 import type { Clock } from '@eligo/values';
+import { expireLettersJob } from './letters.ts';
 
 /**
  * The time that an action for this customer takes place at: its test clock's, or the wall clock's. A customer that is not there (or none) is
@@ -36,6 +37,7 @@ export async function mirrorTestClock(
 ): Promise<void> {
   await tx.execute(upsert, scope, [id, time, deletedAt]);
   wakeJobAfterCommit(tx, testClocksJob);
+  wakeJobAfterCommit(tx, expireLettersJob);
 }
 
 /** Clocks of any account that were moved and of which nothing is due any more, each with the time for which that holds. */

@@ -1,0 +1,125 @@
+import { type Api, type Constellation, startConstellation, waitUntil } from '@eligo/testkit';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { booksAgree } from '../src/books.ts';
+import { type Json, record, records, text } from '../src/records.ts';
+import { make, newCustomer } from '../src/shop.ts';
+
+describe('a letter of medical necessity, by public requests', () => {
+  let eligo: Constellation;
+  let api: Api;
+  let customer: string;
+  let product: string;
+  let price: string;
+
+  beforeAll(async () => {
+    eligo = await startConstellation({ topology: 'in-process' });
+    api = eligo.api();
+    customer = await newCustomer(api);
+    const made = await make(api, '/v1/products', 'product', {
+      name: 'Massage gun',
+      hsa_fsa_eligibility: 'letter_of_medical_necessity',
+    });
+    product = text(made, 'product_id');
+    price = text(await make(api, '/v1/prices', 'price', { product, unit_amount: 19_900 }), 'price_id');
+  }, 180_000);
+  afterAll(() => eligo?.stop(), 60_000);
+
+  async function held(): Promise<{ session: string; url: unknown; letter: Json }> {
+    const session = await make(api, '/v1/checkout/sessions', 'checkout_session', {
+      ...{ line_items: [{ price, quantity: 1 }], customer, success_url: 'https://shop.example/done' },
+    });
+    const id = text(session, 'checkout_session_id');
+    const paid = await make(api, `/v1/test_helpers/checkout/sessions/${id}/complete`, 'checkout_session', {
+      payment_method: 'hsa',
+    });
+    const url = session.redirect_url;
+    expect(paid).toMatchObject({
+      ...{ status: 'paid', amount_received: 0 },
+      next_action: {
+        type: 'collect_letter_of_medical_necessity',
+        collect_letter_of_medical_necessity: { url },
+      },
+    });
+    const letters = records(await api.ok('GET', `/v1/letters?checkout_session=${id}`), 'letters');
+    expect(letters).toHaveLength(1);
+    return { session: id, url, letter: letters[0] as Json };
+  }
+  const decide = (letter: Json, verb: 'approve' | 'deny', as = api) =>
+    as.post(`/v1/test_helpers/letters/${text(letter, 'letter_id')}/${verb}`);
+  const sessionOf = async (id: string) =>
+    record(await api.ok('GET', `/v1/checkout/sessions/${id}?expand=payment_intent`), 'checkout_session');
+  const eventOf = (letter: Json, type: string) =>
+    waitUntil(
+      async () =>
+        records(await api.ok('GET', `/v1/events?event_type=${type}`), 'events').find(
+          ({ object }) => record(object as Json, 'letter').letter_id === letter.letter_id,
+        ),
+      { withinMs: 10_000, what: type },
+    );
+
+  it('is approved by the test helper: the hold is captured and the session is complete [RUN-6, D14.75, D14.76]', async () => {
+    const { session, url, letter } = await held();
+    expect(letter).toMatchObject({
+      ...{ status: 'in_review', product, customer, checkout_session: session, url, decided_at: null },
+      test_mode: true,
+    });
+    const answer = await decide(letter, 'approve');
+    expect(answer.status).toBe(200);
+    const approved = record(answer.body, 'letter');
+    expect(approved).toMatchObject({ ...letter, status: 'approved', ...datesOf(approved) });
+    expect(await sessionOf(session)).toMatchObject({
+      ...{ status: 'complete', next_action: null, amount_received: 19_900 },
+      payment_intent: { status: 'succeeded', amount_received: 19_900 },
+    });
+    const event = await eventOf(letter, 'consultation.approved');
+    const read = await api.ok('GET', `/v1/letters/${text(letter, 'letter_id')}`);
+    expect(event.object).toEqual(read);
+    expect(record(read, 'letter')).toEqual(approved);
+    expect(await decide(letter, 'deny')).toMatchObject({ status: 409, body: { code: 'letter_not_in_review' } });
+    await booksAgree(eligo);
+  });
+
+  it('is denied by the test helper: the hold is voided and the session is canceled [RUN-6, D14.76]', async () => {
+    const { session, letter } = await held();
+    expect(record((await decide(letter, 'deny')).body, 'letter')).toMatchObject({ status: 'denied' });
+    expect(await sessionOf(session)).toMatchObject({
+      ...{ status: 'canceled', next_action: null, amount_received: 0 },
+      payment_intent: { status: 'canceled' },
+    });
+    expect((await eventOf(letter, 'consultation.denied')).object).toEqual(
+      await api.ok('GET', `/v1/letters/${text(letter, 'letter_id')}`),
+    );
+    await booksAgree(eligo);
+  });
+
+  it('ends with a canceled session [D14.77]', async () => {
+    const { session, letter } = await held();
+    await api.ok('POST', `/v1/checkout/sessions/${session}/cancel`);
+    expect((await eventOf(letter, 'consultation.expired')).object).toMatchObject({ letter: { status: 'expired' } });
+  });
+
+  it('is listed by customer and by status, and expands its product and customer [END-1]', async () => {
+    const { letter } = await held();
+    const query = `customer=${customer}&status=in_review&expand=product,customer`;
+    const [listed] = records(await api.ok('GET', `/v1/letters?${query}`), 'letters');
+    expect(listed).toMatchObject({
+      letter_id: letter.letter_id,
+      product: { product_id: product, name: 'Massage gun' },
+      customer: { customer_id: customer },
+    });
+    expect((await api.get('/v1/letters?status=lost')).status).toBe(422);
+  });
+
+  it('is decided by no live key [RUN-6, D14.76]', async () => {
+    const { letter } = await held();
+    for (const verb of ['approve', 'deny'] as const) {
+      const answer = await decide(letter, verb, eligo.api(eligo.liveApiKey));
+      expect(answer).toMatchObject({ status: 403, body: { code: 'test_mode_required' } });
+    }
+  });
+});
+
+function datesOf({ decided_at, expires_at }: Json) {
+  expect(Date.parse(String(expires_at)) - Date.parse(String(decided_at))).toBeGreaterThan(364 * 86_400_000);
+  return { decided_at, expires_at };
+}

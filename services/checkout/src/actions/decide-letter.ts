@@ -1,0 +1,60 @@
+import { Failure } from '@eligo/failures';
+import { type Scope, type Tx, withTx } from '@eligo/postgres';
+import type { Charging } from '../charging.ts';
+import { awaitsLetters, type Letter, validityEnd } from '../domain/letter.ts';
+import type { Session } from '../domain/session.ts';
+import { findLetter, isInReview, markDecided } from '../store/letters.ts';
+import { lockSession, saveSession } from '../store/sessions.ts';
+import { timeOnClock } from '../store/test-clocks.ts';
+import { captureSoon, requestCaptures } from './capture-approved.ts';
+import { appendLetterEvent } from './end-letters.ts';
+import { cancelPaidSession } from './end-session.ts';
+import { voidHolds } from './void-holds.ts';
+
+/**
+ * Approves or denies a letter, once: a second decision is `letter_not_in_review`. In the same transaction, the last approval of a session requests the
+ * capture of its holds, unless the shop captures by itself, and a denial cancels the session and voids them (decisions 7). The calls to the processor follow; the
+ * sweeper finishes what this process does not.
+ */
+export async function decideLetter(
+  charging: Charging,
+  scope: Scope,
+  id: string,
+  verdict: 'approved' | 'denied',
+): Promise<Letter> {
+  const { letter, session } = await withTx(charging.database, scope, async (tx) => {
+    const decided = await decide(charging, tx, scope, id, verdict);
+    await charging.failpoint('letter.before_decision_commit');
+    return decided;
+  });
+  await charging.failpoint('letter.decided');
+  if (session.status === 'canceled') await voidHolds(charging, scope, session);
+  else await captureSoon(charging, scope, session);
+  return letter;
+}
+
+async function decide(
+  charging: Charging,
+  tx: Tx,
+  scope: Scope,
+  id: string,
+  verdict: 'approved' | 'denied',
+): Promise<{ letter: Letter; session: Session }> {
+  // The session before its letters, as every writer locks them.
+  const found = await findLetter(tx, scope, id);
+  if (found === undefined) throw new Failure('letter_not_found');
+  const session = await lockSession(tx, scope, found.sessionId);
+  if (session === undefined) throw new Error(`Session ${found.sessionId} not found`);
+  const at = await timeOnClock(tx, scope, charging.clock, session.testClockId);
+  // Over, if not yet recorded: the hold may lapse before its capture.
+  if (found.reviewUntil <= at) throw new Failure('letter_not_in_review');
+  const validUntil = verdict === 'approved' ? validityEnd(at) : null;
+  const letter = await markDecided(tx, scope, id, { status: verdict, validUntil, at });
+  if (letter === undefined) throw new Failure('letter_not_in_review');
+  await appendLetterEvent(tx, scope, letter, at);
+  if (verdict === 'denied') return { letter, session: await cancelPaidSession(charging, tx, scope, session) };
+  if (!awaitsLetters(session) || (await isInReview(tx, scope, session.id))) return { letter, session };
+  const after = await saveSession(tx, scope, session, { ...session, nextAction: null });
+  if (session.captureMethod === 'automatic') await requestCaptures(tx, scope, session.id, at);
+  return { letter, session: after };
+}

@@ -1,0 +1,58 @@
+import { type StateTable, stateTable } from '@eligo/values';
+import type { Session } from './session.ts';
+
+export type LetterStatus = 'in_review' | 'approved' | 'denied' | 'expired';
+
+/** Its transitions (decisions 7): a review ends once. The trigger `guard_letter` enforces the same. */
+export const letterStates: StateTable<LetterStatus> = stateTable<LetterStatus>({
+  in_review: ['approved', 'denied', 'expired'],
+  approved: [],
+  denied: [],
+  expired: [],
+});
+
+/** A letter of medical necessity for one product of a session. */
+export interface Letter {
+  readonly id: string;
+  readonly status: LetterStatus;
+  readonly sessionId: string;
+  readonly productId: string;
+  /** Null for a session without a customer: the letter then serves that session alone. */
+  readonly customerId: string | null;
+  readonly testClockId: string | null;
+  /** Where the shopper answers the questions of the review. */
+  readonly url: string | null;
+  readonly reviewUntil: Date;
+  /** Until when an approved letter serves the customer's next sessions. */
+  readonly validUntil: Date | null;
+  readonly createdAt: Date;
+  readonly decidedAt: Date | null;
+}
+
+/**
+ * When a review that began at `at` ends by itself. A card's hold lapses after 7 days, one of a payment without the shopper after 4 days and 18 hours; the
+ * rest is for a capture that has to be repeated through an outage.
+ */
+export function reviewEnd(at: Date, hasOffSessionHold: boolean): Date {
+  return new Date(at.getTime() + (hasOffSessionHold ? 4 : 6) * dayMs);
+}
+
+const dayMs = 86_400_000;
+
+/** An approved letter is valid for twelve months (decisions 7); one of February 29 until February 28. */
+export function validityEnd(approvedAt: Date): Date {
+  const end = new Date(approvedAt);
+  end.setUTCFullYear(end.getUTCFullYear() + 1);
+  if (end.getUTCMonth() !== approvedAt.getUTCMonth()) end.setUTCDate(0);
+  return end;
+}
+
+/** Where the shopper of a session answers the questions of its letters: on the session's page. */
+export function letterUrlOf(session: Session): string | undefined {
+  return session.details.redirectUrl;
+}
+
+/** Whether the holds of a session wait for its letters. */
+export function awaitsLetters(session: Session): boolean {
+  return session.status === 'paid' && session.nextAction?.type === 'collect_letter_of_medical_necessity';
+}

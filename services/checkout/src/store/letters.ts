@@ -1,0 +1,152 @@
+import { type Db, type Page, readPage, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { wakeJobAfterCommit } from '@eligo/service';
+import type { Letter, LetterStatus } from '../domain/letter.ts';
+
+/** The job that ends reviews whose time is over. */
+export const expireLettersJob = 'expire-letters';
+
+interface LetterRow {
+  readonly id: string;
+  readonly status: LetterStatus;
+  readonly session_id: string;
+  readonly product_id: string;
+  readonly customer_id: string | null;
+  readonly test_clock_id: string | null;
+  readonly url: string | null;
+  readonly review_until: Date;
+  readonly valid_until: Date | null;
+  readonly created_at: Date;
+  readonly decided_at: Date | null;
+}
+
+const columns = [
+  ...['id', 'status', 'session_id', 'product_id', 'customer_id', 'test_clock_id', 'url'],
+  ...['review_until', 'valid_until', 'created_at', 'decided_at'],
+];
+
+function letterOfRow(row: LetterRow): Letter {
+  return {
+    id: row.id,
+    status: row.status,
+    sessionId: row.session_id,
+    productId: row.product_id,
+    customerId: row.customer_id,
+    testClockId: row.test_clock_id,
+    url: row.url,
+    reviewUntil: row.review_until,
+    validUntil: row.valid_until,
+    createdAt: row.created_at,
+    decidedAt: row.decided_at,
+  };
+}
+
+const insert = scoped<never>(
+  'letters.insert',
+  `insert into checkout.letters (account_id, test_mode, id, session_id, product_id, customer_id, test_clock_id, status, url,
+     review_until, created_at)
+   select $1, $2, l.id, $5, l.product_id, $6, $7, 'in_review', $8, $9, $10
+   from unnest($3::text[], $4::text[]) as l (id, product_id)
+   on conflict (account_id, test_mode, session_id, product_id) do nothing`,
+);
+
+/** Opens the letters of a session, one for each product; those that it has stay. The caller holds the session's row. */
+export async function insertLetters(
+  tx: Tx,
+  scope: Scope,
+  letters: readonly { readonly id: string; readonly productId: string }[],
+  of: Pick<Letter, 'sessionId' | 'customerId' | 'testClockId' | 'url' | 'reviewUntil' | 'createdAt'>,
+): Promise<void> {
+  wakeJobAfterCommit(tx, expireLettersJob);
+  await tx.execute(insert, scope, [
+    letters.map(({ id }) => id),
+    letters.map(({ productId }) => productId),
+    of.sessionId,
+    of.customerId,
+    of.testClockId,
+    of.url,
+    of.reviewUntil,
+    of.createdAt,
+  ]);
+}
+
+const select = scoped<LetterRow>(
+  'letters.load',
+  `select ${columns.join(', ')} from checkout.letters where account_id = $1 and test_mode = $2 and id = $3`,
+);
+
+export async function findLetter(db: Db, scope: Scope, id: string): Promise<Letter | undefined> {
+  const row = await db.row(select, scope, [id]);
+  return row && letterOfRow(row);
+}
+
+const inReview = scoped<{ waiting: boolean }>(
+  'letters.in_review',
+  `select exists (select from checkout.letters
+     where account_id = $1 and test_mode = $2 and session_id = $3 and status = 'in_review') as waiting`,
+);
+
+/** Whether a letter of the session is still in review. */
+export async function isInReview(db: Db, scope: Scope, sessionId: string): Promise<boolean> {
+  return (await db.row(inReview, scope, [sessionId]))?.waiting === true;
+}
+
+const decide = scoped<LetterRow>(
+  'letters.decide',
+  `update checkout.letters set status = $4, valid_until = $5, decided_at = $6
+   where account_id = $1 and test_mode = $2 and id = $3 and status = 'in_review'
+   returning ${columns.join(', ')}`,
+);
+
+/** Ends a review. Undefined when it was ended before. The caller holds the session's row. */
+export async function markDecided(
+  tx: Tx,
+  scope: Scope,
+  id: string,
+  decision: { status: LetterStatus; validUntil: Date | null; at: Date },
+): Promise<Letter | undefined> {
+  const row = await tx.row(decide, scope, [id, decision.status, decision.validUntil, decision.at]);
+  return row && letterOfRow(row);
+}
+
+const expireAll = scoped<LetterRow>(
+  'letters.expire_of_session',
+  `update checkout.letters set status = 'expired', decided_at = $4
+   where account_id = $1 and test_mode = $2 and session_id = $3 and status = 'in_review'
+   returning ${columns.join(', ')}`,
+);
+
+/** Ends the reviews of a session that are not decided. The caller holds the session's row. */
+export async function expireLettersOf(tx: Tx, scope: Scope, sessionId: string, at: Date): Promise<Letter[]> {
+  return (await tx.rows(expireAll, scope, [sessionId, at])).map(letterOfRow);
+}
+
+export interface LetterFilter {
+  readonly customerId: string | undefined;
+  readonly sessionId: string | undefined;
+  readonly status: string | undefined;
+}
+
+/** A page of letters, newest first. */
+export async function listLetters(
+  db: Db,
+  scope: Scope,
+  page: Page,
+  { customerId, sessionId, status }: LetterFilter,
+): Promise<{ letters: Letter[]; hasMore: boolean }> {
+  const { rows, hasMore } = await readPage<LetterRow>(
+    db,
+    scope,
+    {
+      table: 'checkout.letters',
+      id: 'id',
+      columns,
+      filter: (query) => {
+        if (customerId !== undefined) query.where('customer_id', customerId);
+        if (sessionId !== undefined) query.where('session_id', sessionId);
+        if (status !== undefined) query.where('status', status);
+      },
+    },
+    page,
+  );
+  return { letters: rows.map(letterOfRow), hasMore };
+}
