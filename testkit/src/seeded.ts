@@ -3,18 +3,18 @@ export function seededId(prefix: string, number: number): string {
   return `${prefix}_${String(number).padStart(26, '0')}`;
 }
 
-/** The account that seeded records belong to, in test mode; every sixth is one of ten others'. */
+/** The account that seeded records belong to, in test mode; every sixth belongs to an account that has no other. */
 export const seededAccount: string = seededId('facct', 1);
 
 /**
- * The `from` of an insert of `count` records of the account and a fifth of that of others. Each has a number `n`, its `id` of 26 places, its `account`,
- * and the time `at`, five minutes after the one before. A fifth of the account's are `heavy`: they belong to one record of another kind, whose number
+ * The `from` of an insert of `count` records of the account and a fifth of that of others. Each of the others has one, so that the average account is small.
+ * Each record has a number `n`, its `id` of 26 places, its `account`, and the time `at`, five minutes after the one before. A fifth of the account's are `heavy`: they belong to one record of another kind, whose number
  * is `owner`; each of the others to one of its own.
  */
 export function seededRows(count: number): string {
   return `from (select n, lpad(n::text, 26, '0') as id, n <= ${count / 5} as heavy,
       lpad(case when n <= ${count / 5} then '1' else n::text end, 26, '0') as owner,
-      case when n <= ${count} then '${seededAccount}' else 'facct_' || lpad((2 + n % 10)::text, 26, '0') end as account,
+      case when n <= ${count} then '${seededAccount}' else 'facct_' || lpad(n::text, 26, '0') end as account,
       now() - interval '1 year' + n * interval '5 minutes' as at
     from generate_series(1, ${count + Math.floor(count / 5)}) n) r`;
 }

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { sqlState } from './errors.ts';
+import { expectLargeAccounts } from './expect-large-accounts.ts';
 import { type Migration, type MigrationSource, readMigrations } from './migration-source.ts';
 import { splitStatements } from './sql-text.ts';
 
@@ -53,7 +54,10 @@ export async function migrate(options: MigrateOptions): Promise<MigrateResult> {
     await prepare(client, options);
     const history = await readHistory(client, options.schema);
     const pending = pendingOf(migrations, history);
-    for (const migration of pending) await apply(client, migration, options);
+    for (const migration of pending) {
+      await withLocks(options, migration.id, () => apply(client, migration, options));
+    }
+    await withLocks(options, 'account statistics', () => expectLargeAccounts(client, options.schema));
     const known = new Set(migrations.map(({ id }) => id));
     return { applied: pending.map(({ id }) => id), ahead: [...history.keys()].filter((id) => !known.has(id)) };
   } finally {
@@ -110,20 +114,24 @@ function pendingOf(migrations: readonly Migration[], history: ReadonlyMap<string
   return pending;
 }
 
-async function apply(client: pg.Client, migration: Migration, options: MigrateOptions): Promise<void> {
+// Repeats work that did not get its locks, and lets the queries behind it pass in between.
+async function withLocks(options: MigrateOptions, what: string, work: () => Promise<void>): Promise<void> {
   const attempts = options.lockAttempts ?? 10;
   for (let attempt = 1; ; attempt++) {
     try {
-      if (migration.noTransaction) await applyOutsideTransaction(client, migration, options);
-      else await applyInTransaction(client, migration, options);
-      return;
+      return await work();
     } catch (error) {
       if (sqlState(error) !== '55P03' || attempt >= attempts) {
-        throw new Error(`${migration.id}: ${error instanceof Error ? error.message : 'failed'}`, { cause: error });
+        throw new Error(`${what}: ${error instanceof Error ? error.message : 'failed'}`, { cause: error });
       }
       await new Promise((resolve) => setTimeout(resolve, 50 * 2 ** Math.min(attempt, 5)));
     }
   }
+}
+
+async function apply(client: pg.Client, migration: Migration, options: MigrateOptions): Promise<void> {
+  if (migration.noTransaction) await applyOutsideTransaction(client, migration, options);
+  else await applyInTransaction(client, migration, options);
 }
 
 async function applyInTransaction(client: pg.Client, migration: Migration, options: MigrateOptions): Promise<void> {

@@ -186,3 +186,31 @@ test('the dump of a schema does not depend on the order in which it came to be',
   await run({ schema: other });
   expect((await dumpSchema(on.adminUrl, other)).replaceAll(other, schema)).toBe(first);
 });
+
+test('the planner expects a large account in every table under row-level security, from its next statistics on', async () => {
+  const table = (name: string) =>
+    `create table ${name} (account_id text primary key, x int); alter table ${name} enable row level security;`;
+  await files({ '0001_a.sql': `${table('empty')} ${table('older')} create table outside (account_id text);` });
+  await run();
+  // An installation that was made before.
+  await on.admin(`alter table ${schema}.older alter column account_id reset (n_distinct)`);
+  await on.admin(`insert into ${schema}.older select n, n from generate_series(1, 1000) n`);
+  await on.admin(`analyze ${schema}.older`);
+  const expected = () =>
+    on.admin(
+      `select c.relname as name, a.attoptions::text as option, s.n_distinct, c.reltuples >= 0 as analyzed
+         from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'account_id'
+         left join pg_stats s on s.schemaname = $1 and s.tablename = c.relname and s.attname = 'account_id'
+        where c.relnamespace = $1::regnamespace and c.relkind = 'r' order by c.relname`,
+      [schema],
+    );
+  const outside = { name: 'outside', option: null, n_distinct: null, analyzed: false };
+  const empty = { name: 'empty', option: '{n_distinct=4}', n_distinct: null, analyzed: false };
+  expect(await expected()).toEqual([empty, { name: 'older', option: null, n_distinct: -1, analyzed: true }, outside]);
+  await run();
+  expect(await expected()).toEqual([
+    empty,
+    { name: 'older', option: '{n_distinct=4}', n_distinct: 4, analyzed: true },
+    outside,
+  ]);
+});
