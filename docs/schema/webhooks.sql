@@ -176,7 +176,7 @@ create policy finder_reads on lanes for select to eligo_finder
   using (true);
 create policy own_rows on lanes for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
-CREATE INDEX lanes_in_use ON webhooks.lanes USING btree (lease_until) WHERE (lease_until IS NOT NULL);
+CREATE INDEX lanes_handed ON webhooks.lanes USING btree (lease_until) WHERE (handed_from IS NOT NULL);
 grant delete, insert, select, update on lanes to eligo_webhooks;
 grant select on lanes to eligo_finder;
 
@@ -319,6 +319,26 @@ $function$;
 alter function endpoints_to_exhaust(most integer) owner to eligo_finder;
 grant execute on function endpoints_to_exhaust(most integer) to eligo_webhooks;
 
+CREATE OR REPLACE FUNCTION webhooks.endpoints_to_exhaust_after(most integer, after_account text, after_mode boolean, after_endpoint text)
+ RETURNS TABLE(kind text, account_id text, test_mode boolean, endpoint_id text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'webhooks', 'pg_temp'
+AS $function$
+  with page as materialized (
+    select * from webhooks.waiting_endpoints_after(most, after_account, after_mode, after_endpoint)
+  )
+  (select 'due', p.account_id, p.test_mode, p.endpoint_id
+     from page p
+     cross join lateral (
+       select from webhooks.endpoints e
+        where e.account_id = p.account_id and e.test_mode = p.test_mode and e.id = p.endpoint_id and e.status = 'disabled' offset 0) e)
+  union all
+  (select 'place', p.account_id, p.test_mode, p.endpoint_id from page p where p.step = most)
+$function$;
+alter function endpoints_to_exhaust_after(most integer, after_account text, after_mode boolean, after_endpoint text) owner to eligo_finder;
+grant execute on function endpoints_to_exhaust_after(most integer, after_account text, after_mode boolean, after_endpoint text) to eligo_webhooks;
+
 CREATE OR REPLACE FUNCTION webhooks.endpoints_to_send(at timestamp with time zone, asking text, most integer)
  RETURNS TABLE(account_id text, test_mode boolean, endpoint_id text, due_in_ms double precision)
  LANGUAGE sql
@@ -361,6 +381,38 @@ $function$;
 alter function endpoints_to_send(at timestamp with time zone, asking text, most integer) owner to eligo_finder;
 grant execute on function endpoints_to_send(at timestamp with time zone, asking text, most integer) to eligo_webhooks;
 
+CREATE OR REPLACE FUNCTION webhooks.endpoints_to_send_after(at timestamp with time zone, asking text, most integer, after_account text, after_mode boolean, after_endpoint text)
+ RETURNS TABLE(kind text, account_id text, test_mode boolean, endpoint_id text, due_in_ms double precision)
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'webhooks', 'pg_temp'
+AS $function$
+  with page as materialized (
+    select * from webhooks.waiting_endpoints_after(most, after_account, after_mode, after_endpoint)
+  ), known as materialized (
+    select p.account_id, p.test_mode, p.endpoint_id,
+           1000 * greatest(
+             extract(epoch from greatest(p.next_attempt_at, e.open_until) - at),
+             case when own.owner <> asking then extract(epoch from own.lease_until - clock_timestamp()) end
+           )::double precision as due_in_ms
+      from page p
+      cross join lateral (
+        select e.open_until from webhooks.endpoints e
+         where e.account_id = p.account_id and e.test_mode = p.test_mode and e.id = p.endpoint_id
+           and e.status = 'enabled' and e.deleted_at is null offset 0) e
+      cross join lateral (
+        select l.owner, l.lease_until from webhooks.lanes l
+         where l.account_id = p.account_id and l.test_mode = p.test_mode and l.endpoint_id = p.endpoint_id offset 0) own
+  )
+  (select 'due', k.account_id, k.test_mode, k.endpoint_id, 0 from known k where k.due_in_ms <= 0)
+  union all
+  (select 'next', null, null, null, min(k.due_in_ms) from known k where k.due_in_ms > 0 having count(*) > 0)
+  union all
+  (select 'place', p.account_id, p.test_mode, p.endpoint_id, null from page p where p.step = most)
+$function$;
+alter function endpoints_to_send_after(at timestamp with time zone, asking text, most integer, after_account text, after_mode boolean, after_endpoint text) owner to eligo_finder;
+grant execute on function endpoints_to_send_after(at timestamp with time zone, asking text, most integer, after_account text, after_mode boolean, after_endpoint text) to eligo_webhooks;
+
 CREATE OR REPLACE FUNCTION webhooks.follow_published_mark()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -399,6 +451,26 @@ AS $function$
   $function$;
 alter function guard_places() owner to eligo_owner;
 grant execute on function guard_places() to eligo_webhooks;
+
+CREATE OR REPLACE FUNCTION webhooks.lapsed_lanes(asking text, most integer)
+ RETURNS TABLE(kind text, account_id text, test_mode boolean, endpoint_id text, due_in_ms double precision)
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'webhooks', 'pg_temp'
+AS $function$
+  (select 'due', l.account_id, l.test_mode, l.endpoint_id, 0 from webhooks.lanes l
+    where l.lease_until <= now() and l.handed_from is not null and l.owner <> asking
+    order by l.lease_until limit most)
+  union all
+  (select 'next', null, null, null,
+          1000 * extract(epoch from least(
+            min(n.lease_until) filter (where n.owner <> asking),
+            case when count(*) = 100 then max(n.lease_until) end) - clock_timestamp())::double precision
+     from (select l.lease_until, l.owner from webhooks.lanes l
+            where l.lease_until > now() and l.handed_from is not null order by l.lease_until limit 100) n)
+$function$;
+alter function lapsed_lanes(asking text, most integer) owner to eligo_finder;
+grant execute on function lapsed_lanes(asking text, most integer) to eligo_webhooks;
 
 CREATE OR REPLACE FUNCTION webhooks.old_events(before timestamp with time zone, most integer)
  RETURNS TABLE(account_id text, test_mode boolean, id text)
@@ -477,6 +549,31 @@ AS $function$
   $function$;
 alter function queue_event() owner to eligo_owner;
 grant execute on function queue_event() to eligo_webhooks;
+
+CREATE OR REPLACE FUNCTION webhooks.waiting_endpoints_after(most integer, after_account text, after_mode boolean, after_endpoint text)
+ RETURNS TABLE(account_id text, test_mode boolean, endpoint_id text, next_attempt_at timestamp with time zone, step integer)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'webhooks', 'pg_temp'
+AS $function$
+  with recursive waiting as (
+    (select d.account_id, d.test_mode, d.endpoint_id, d.next_attempt_at, 1 as step from webhooks.deliveries d
+      where d.next_attempt_at is not null and (d.account_id, d.test_mode, d.endpoint_id) > (after_account, after_mode, after_endpoint)
+      order by d.account_id, d.test_mode, d.endpoint_id, d.next_attempt_at limit 1)
+    union all
+    select n.account_id, n.test_mode, n.endpoint_id, n.next_attempt_at, w.step + 1
+      from waiting w
+      cross join lateral (
+        select d.account_id, d.test_mode, d.endpoint_id, d.next_attempt_at from webhooks.deliveries d
+         where d.next_attempt_at is not null
+           and (d.account_id, d.test_mode, d.endpoint_id) > (w.account_id, w.test_mode, w.endpoint_id)
+         order by d.account_id, d.test_mode, d.endpoint_id, d.next_attempt_at limit 1
+      ) n
+     where w.step < most
+  )
+  select w.account_id, w.test_mode, w.endpoint_id, w.next_attempt_at, w.step from waiting w
+$function$;
+alter function waiting_endpoints_after(most integer, after_account text, after_mode boolean, after_endpoint text) owner to eligo_finder;
 
 alter default privileges in schema webhooks grant delete, insert, select, update on tables to eligo_webhooks;
 

@@ -49,7 +49,7 @@ export const webhooksService: ServiceComposition<WebhooksSettings> = {
       jobs: [
         // The sender is handed new deliveries, and knows its retries; this finds what a process that died, or was never woken, has left.
         { name: 'deliver', everyMs: 10_000, run: () => worker.sweep() },
-        { name: 'exhaust-deliveries', everyMs: 60_000, run: (signal) => exhaustDeliveries(database, signal) },
+        exhaustDeliveries(database),
         { name: 'purge-events', everyMs: 3_600_000, run: (signal) => purgeEvents(database, clock, signal) },
       ],
       async stop() {

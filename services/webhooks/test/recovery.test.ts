@@ -1,13 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import type { Scope } from '@eligo/postgres';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { deleteEndpoint } from '../src/actions/delete-endpoint.ts';
-import { disableEndpoint } from '../src/actions/disable-endpoint.ts';
 import { fanOutEvents } from '../src/actions/fan-out-events.ts';
 import { retryEvent } from '../src/actions/retry-event.ts';
 import { updateEndpoint } from '../src/actions/update-endpoint.ts';
 import type { Sender } from '../src/context.ts';
-import { exhaustDeliveries } from '../src/jobs/exhaust-deliveries.ts';
 import { purgeEvents } from '../src/jobs/purge-events.ts';
 import { releaseLanes, renewLanes } from '../src/store/lanes.ts';
 import {
@@ -347,52 +344,4 @@ describe('asking for an event again', () => {
     await on.worker.idle();
     expect(idsOf(shop)).toEqual([event.eventId, event.eventId]);
   });
-});
-
-describe('a backlog that is longer than one statement may change', () => {
-  const backlog = 1_500;
-  const long = (scope: Scope, webhookId: string) =>
-    on.admin(
-      `with e as (
-         insert into webhooks.events (account_id, test_mode, id, event_type, body, request_id, traceparent, occurred_at)
-         select $1, true, 'fevt_' || n, 'refund.created', '', '', '', now() from generate_series(1, ${backlog}) n returning id)
-       insert into webhooks.deliveries (account_id, test_mode, id, endpoint_id, event_id, event_type, status, next_attempt_at, created_at)
-       select $1, true, 'fdel_' || id, $2, id, 'refund.created', 'pending', now(), now() from e`,
-      [scope.accountId, webhookId],
-    );
-  const statuses = async (scope: Scope) =>
-    Object.fromEntries(
-      Object.entries(Object.groupBy(await rowsOf(on, 'deliveries', scope), ({ status }) => String(status))).map(
-        ([status, rows]) => [status, rows?.length],
-      ),
-    );
-
-  it('is exhausted with a deleted endpoint, some now and the others by the job, and none of it is sent', async () => {
-    const scope = someScope();
-    const { webhookId } = await on.endpoint(scope, shop.url);
-    await long(scope, webhookId);
-    await deleteEndpoint(on.webhooks, scope, webhookId);
-    expect(await statuses(scope)).toEqual({ exhausted: 1_000, pending: 500 });
-    await on.worker.sweep();
-    await on.worker.idle();
-    expect(shop.received).toEqual([]);
-    while (await exhaustDeliveries(on.database));
-    expect(await statuses(scope)).toEqual({ exhausted: backlog });
-  });
-
-  it('is sent where the endpoint has been enabled again meanwhile', async () => {
-    const scope = someScope();
-    const { webhookId } = await on.endpoint(scope, shop.url);
-    await long(scope, webhookId);
-    await inScope(on, scope, (tx) => disableEndpoint(tx, scope, webhookId, 'test', on.clock.now()));
-    await updateEndpoint(on.webhooks, scope, webhookId, {});
-    while (await exhaustDeliveries(on.database));
-    await on.worker.sweep();
-    await on.worker.idle();
-    expect(await statuses(scope)).toEqual({ exhausted: 1_000, succeeded: 500 });
-  });
-});
-
-describe('the machine', () => {
-  it('reported no error of its own', () => expect(on.errors).toEqual([]));
 });

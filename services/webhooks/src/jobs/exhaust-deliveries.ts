@@ -1,20 +1,35 @@
 import { type Database, withTx } from '@eligo/postgres';
-import { exhaustDeliveries as exhaust, findEndpointsToExhaust } from '../store/deliveries.ts';
+import type { Job } from '@eligo/service';
+import { exhaustDeliveries as exhaust } from '../store/deliveries.ts';
 import { holdDisabled } from '../store/endpoints.ts';
+import { type EndpointPlace, endpointsToExhaust } from '../store/waiting-endpoints.ts';
 
-/** Gives up what was still to be sent to endpoints that are disabled or deleted, a part of each at a time. True when there may be more. */
-export async function exhaustDeliveries(database: Database, signal?: AbortSignal): Promise<boolean> {
-  const endpoints = await findEndpointsToExhaust(database, mostEndpoints);
-  let isMore = endpoints.length === mostEndpoints;
-  for (const { scope, webhookId } of endpoints) {
-    if (signal?.aborted) return false;
-    const isLeft = await withTx(database, scope, async (tx) => {
-      // An update may have enabled it in the meantime: then what is left of it is sent.
-      return (await holdDisabled(tx, scope, webhookId)) && exhaust(tx, scope, webhookId, 'the endpoint was disabled');
-    });
-    isMore ||= isLeft;
-  }
-  return isMore;
+/** Gives up what was still to be sent to endpoints that are disabled or deleted: a page of the waiting endpoints in each run, and a part of each one's deliveries. */
+export function exhaustDeliveries(database: Database): Job {
+  let after: EndpointPlace | undefined;
+  let isLeft = false;
+  return {
+    name: 'exhaust-deliveries',
+    everyMs: 60_000,
+    async run(signal) {
+      const { endpoints, last } = await endpointsToExhaust(database, endpointsOfPage, after);
+      for (const { scope, webhookId } of endpoints) {
+        if (signal.aborted) return false;
+        const isMore = await withTx(database, scope, async (tx) => {
+          // An update may have enabled it in the meantime: then what is left of it is sent.
+          return (
+            (await holdDisabled(tx, scope, webhookId)) && exhaust(tx, scope, webhookId, 'the endpoint was disabled')
+          );
+        });
+        isLeft ||= isMore;
+      }
+      after = last;
+      // The round begins anew at once while deliveries are left of it.
+      const goesOn = last !== undefined || isLeft;
+      if (last === undefined) isLeft = false;
+      return goesOn;
+    },
+  };
 }
 
-const mostEndpoints = 100;
+const endpointsOfPage = 1_000;

@@ -1,4 +1,4 @@
-import { type Db, type Page, readPage, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
+import { type Db, type Page, readPage, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { type AttemptResult, type Delivery, isSuccess } from '../domain/delivery.ts';
 
 /** Has the delivery of one event to these endpoints wait, due at once; those that have it already are left alone. */
@@ -32,15 +32,6 @@ export async function restartDeliveries(
  */
 export async function exhaustDeliveries(tx: Tx, scope: Scope, webhookId: string, reason: string): Promise<boolean> {
   return (await tx.execute(exhaust, scope, [webhookId, reason, mostExhausted])) === mostExhausted;
-}
-
-/** Disabled and deleted endpoints of all accounts that have deliveries which were not given up yet. */
-export async function findEndpointsToExhaust(db: Db, most: number): Promise<{ scope: Scope; webhookId: string }[]> {
-  const rows = await db.rows(findToExhaust, null, [most]);
-  return rows.map((row) => ({
-    scope: { accountId: row.account_id, testMode: row.test_mode },
-    webhookId: row.endpoint_id,
-  }));
 }
 
 /**
@@ -161,10 +152,6 @@ const exhaust = scoped(
        order by p.next_attempt_at, p.id limit $5 for no key update))`,
 );
 const mostExhausted = 1_000;
-const findToExhaust = unscoped<{ account_id: string; test_mode: boolean; endpoint_id: string }>(
-  'deliveries.endpoints_to_exhaust',
-  'select account_id, test_mode, endpoint_id from webhooks.endpoints_to_exhaust($1)',
-);
 const record = scoped(
   'deliveries.record',
   `with result as (

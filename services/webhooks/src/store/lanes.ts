@@ -1,4 +1,4 @@
-import { type Db, leaseFromNow, leaseIsLive, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
+import { leaseFromNow, leaseIsLive, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { type ClaimedDelivery, inlineBodyBytes } from '../domain/delivery.ts';
 import { breakerThreshold } from '../domain/health.ts';
 
@@ -14,27 +14,6 @@ export interface LaneRequest {
 /** Makes the lane of a new endpoint. */
 export async function insertLane(tx: Tx, scope: Scope, webhookId: string): Promise<void> {
   await tx.execute(insert, scope, [webhookId]);
-}
-
-/**
- * Endpoints of all accounts to which this process may send at `at`, at most `most`, and how long it takes until there is another, as far as is
- * known: undefined when nothing waits.
- */
-export async function endpointsToSend(
-  db: Db,
-  at: Date,
-  owner: string,
-  most: number,
-): Promise<{ endpoints: { scope: Scope; webhookId: string }[]; nextInMs: number | undefined }> {
-  const rows = await db.rows(findToSend, null, [at, owner, most]);
-  return {
-    endpoints: rows.flatMap(({ account_id, test_mode, endpoint_id }) =>
-      endpoint_id === null
-        ? []
-        : [{ scope: { accountId: account_id ?? '', testMode: test_mode === true }, webhookId: endpoint_id }],
-    ),
-    nextInMs: rows.find(({ endpoint_id }) => endpoint_id === null)?.due_in_ms ?? undefined,
-  };
 }
 
 /**
@@ -152,15 +131,6 @@ const here = (table: string) => `${table}.account_id = $1 and ${table}.test_mode
 const insert = scoped(
   'lanes.insert',
   'insert into webhooks.lanes (account_id, test_mode, endpoint_id) values ($1, $2, $3)',
-);
-const findToSend = unscoped<{
-  account_id: string | null;
-  test_mode: boolean | null;
-  endpoint_id: string | null;
-  due_in_ms: number | null;
-}>(
-  'lanes.endpoints_to_send',
-  'select account_id, test_mode, endpoint_id, due_in_ms from webhooks.endpoints_to_send($1, $2, $3)',
 );
 const claim = scoped<ClaimedRow>(
   'lanes.claim',

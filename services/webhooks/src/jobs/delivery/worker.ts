@@ -11,10 +11,11 @@ import { type AttemptResult, type DeliveryInHand, isSuccess } from '../../domain
 import { breakerThreshold } from '../../domain/health.ts';
 import { signatureHeader } from '../../domain/signature.ts';
 import { findEvent } from '../../store/events.ts';
-import { endpointsToSend, type LaneRequest, releaseLanes, renewLanes } from '../../store/lanes.ts';
+import { type LaneRequest, releaseLanes, renewLanes } from '../../store/lanes.ts';
 import { type Lane, type LaneLimits, Lanes, laneKey, scopeKey } from './lanes.ts';
 import type { Poster } from './post.ts';
 import { Recorder } from './recorder.ts';
+import { WaitingWalk } from './waiting-walk.ts';
 
 /** What the worker needs. */
 export interface DeliveryWorkerOptions {
@@ -54,6 +55,7 @@ export class DeliveryWorker implements Sender {
   readonly #options: DeliveryWorkerOptions;
   readonly #lanes: Lanes;
   readonly #recorder: Recorder;
+  readonly #walk = new WaitingWalk(this.owner);
   readonly #claiming = new Map<string, Promise<void>>();
   readonly #sending = new Set<Promise<void>>();
   readonly #turnedAway = new Map<string, number>();
@@ -97,10 +99,10 @@ export class DeliveryWorker implements Sender {
     const { database, clock } = this.#options;
     await this.#renew();
     await this.#releaseIdle();
-    const due = await endpointsToSend(database, clock.now(), this.owner, mostEndpointsInOneSweep);
-    for (const { scope, webhookId } of due.endpoints) this.#lanes.wake(scope, webhookId);
+    const { endpoints, dueInMs } = await this.#walk.sweep(database, clock.now());
+    for (const { scope, webhookId } of endpoints) this.#lanes.wake(scope, webhookId);
     this.#pumpSoon();
-    return { dueInMs: due.nextInMs };
+    return { dueInMs };
   }
 
   /** Resolves when nothing is due any more as far as this process knows, and everything is recorded. */
@@ -368,7 +370,6 @@ const defaultLimits: LaneLimits = {
 // A live process renews it each second, so it only limits how long the endpoints of a dead process wait for another.
 const defaultLeaseMs = 5_000;
 const mostClaimsAtOnce = 4;
-const mostEndpointsInOneSweep = 5_000;
 const writeAttempts = 5;
 const pauseWhenTurnedAwayMs = 50;
 const mostTurnsAway = 20;

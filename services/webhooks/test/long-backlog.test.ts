@@ -1,0 +1,72 @@
+import type { Scope } from '@eligo/postgres';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { deleteEndpoint } from '../src/actions/delete-endpoint.ts';
+import { disableEndpoint } from '../src/actions/disable-endpoint.ts';
+import { updateEndpoint } from '../src/actions/update-endpoint.ts';
+import { exhaustDeliveries } from '../src/jobs/exhaust-deliveries.ts';
+import { inScope, type Machine, machine, type Receiver, receiver, rowsOf, someScope } from './machine.ts';
+
+let on: Machine;
+let shop: Receiver;
+
+beforeAll(async () => {
+  on = await machine();
+});
+afterAll(() => on.close());
+beforeEach(async () => {
+  shop = await receiver();
+});
+afterEach(() => shop.close());
+
+describe('a backlog that is longer than one statement may change', () => {
+  const backlog = 1_500;
+  const long = (scope: Scope, webhookId: string) =>
+    on.admin(
+      `with e as (
+         insert into webhooks.events (account_id, test_mode, id, event_type, body, request_id, traceparent, occurred_at)
+         select $1, true, 'fevt_' || n, 'refund.created', '', '', '', now() from generate_series(1, ${backlog}) n returning id)
+       insert into webhooks.deliveries (account_id, test_mode, id, endpoint_id, event_id, event_type, status, next_attempt_at, created_at)
+       select $1, true, 'fdel_' || id, $2, id, 'refund.created', 'pending', now(), now() from e`,
+      [scope.accountId, webhookId],
+    );
+  const statuses = async (scope: Scope) =>
+    Object.fromEntries(
+      Object.entries(Object.groupBy(await rowsOf(on, 'deliveries', scope), ({ status }) => String(status))).map(
+        ([status, rows]) => [status, rows?.length],
+      ),
+    );
+
+  const exhausted = async () => {
+    const { run } = exhaustDeliveries(on.database);
+    while (await run(new AbortController().signal));
+  };
+
+  it('is exhausted with a deleted endpoint, some now and the others by the job, and none of it is sent', async () => {
+    const scope = someScope();
+    const { webhookId } = await on.endpoint(scope, shop.url);
+    await long(scope, webhookId);
+    await deleteEndpoint(on.webhooks, scope, webhookId);
+    expect(await statuses(scope)).toEqual({ exhausted: 1_000, pending: 500 });
+    await on.worker.sweep();
+    await on.worker.idle();
+    expect(shop.received).toEqual([]);
+    await exhausted();
+    expect(await statuses(scope)).toEqual({ exhausted: backlog });
+  });
+
+  it('is sent where the endpoint has been enabled again meanwhile', async () => {
+    const scope = someScope();
+    const { webhookId } = await on.endpoint(scope, shop.url);
+    await long(scope, webhookId);
+    await inScope(on, scope, (tx) => disableEndpoint(tx, scope, webhookId, 'test', on.clock.now()));
+    await updateEndpoint(on.webhooks, scope, webhookId, {});
+    await exhausted();
+    await on.worker.sweep();
+    await on.worker.idle();
+    expect(await statuses(scope)).toEqual({ exhausted: 1_000, succeeded: 500 });
+  });
+});
+
+describe('the machine', () => {
+  it('reported no error of its own', () => expect(on.errors).toEqual([]));
+});
