@@ -317,6 +317,7 @@ CREATE INDEX letters_by_status ON checkout.letters USING btree (account_id, test
 CREATE INDEX letters_due ON checkout.letters USING btree (review_until) WHERE ((status = 'in_review'::text) AND (test_clock_id IS NULL));
 CREATE INDEX letters_due_by_clock ON checkout.letters USING btree (account_id, test_mode, test_clock_id, review_until) WHERE ((status = 'in_review'::text) AND (test_clock_id IS NOT NULL));
 CREATE UNIQUE INDEX letters_one_per_product ON checkout.letters USING btree (account_id, test_mode, session_id, product_id);
+CREATE INDEX letters_valid ON checkout.letters USING btree (account_id, test_mode, customer_id, product_id, valid_until) WHERE (status = 'approved'::text);
 CREATE TRIGGER guard_letter BEFORE UPDATE ON checkout.letters FOR EACH ROW EXECUTE FUNCTION guard_letter();
 grant insert, select, update on letters to eligo_checkout;
 grant select on letters to eligo_finder;
@@ -650,6 +651,23 @@ create policy own_rows on session_discounts for all to public
 CREATE TRIGGER check_written_with_session AFTER INSERT ON checkout.session_discounts REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION check_written_with_session();
 CREATE TRIGGER refuse_delete BEFORE DELETE ON checkout.session_discounts FOR EACH ROW EXECUTE FUNCTION refuse_delete();
 grant delete, insert, select, update on session_discounts to eligo_checkout;
+
+create table session_existing_letters (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  session_id text collate "C" not null,
+  product_id text collate "C" not null,
+  letter_id text collate "C" not null,
+  constraint session_existing_letters_pkey PRIMARY KEY (account_id, test_mode, session_id, product_id),
+  constraint session_existing_letters_account_id_test_mode_letter_id_fkey FOREIGN KEY (account_id, test_mode, letter_id) REFERENCES letters(account_id, test_mode, id),
+  constraint session_existing_letters_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id)
+);
+alter table session_existing_letters enable row level security;
+alter table session_existing_letters force row level security;
+create policy own_rows on session_existing_letters for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE TRIGGER guard_existing_letter BEFORE INSERT ON checkout.session_existing_letters FOR EACH ROW EXECUTE FUNCTION guard_existing_letter();
+grant insert, select on session_existing_letters to eligo_checkout;
 
 create table session_fees (
   account_id text collate "C" not null,
@@ -990,7 +1008,8 @@ begin
          coalesce(sum(amount_eligible_cents) filter (where eligibility_class = 'prescription'), 0) as prescription,
          coalesce(sum(amount_eligible_cents) filter (where eligibility_class = 'vision'), 0) as vision,
          coalesce(sum(amount_eligible_cents) filter (where eligibility_class = 'service'), 0) as service,
-         count(*) as lines
+         count(*) as lines,
+         count(*) filter (where eligibility_class = 'letter_of_medical_necessity' and amount_total_cents > 0) as letters
     into sums
     from checkout.session_lines
    where account_id = new.account_id and test_mode = new.test_mode and session_id = new.id;
@@ -1024,6 +1043,17 @@ begin
   if sums.lines > 0 and eligible is distinct from new.amount_eligible_cents then
     raise exception 'a session''s eligibility record does not equal it'
       using errcode = 'check_violation', constraint = 'eligibility_record_equals_session';
+  end if;
+  if sums.letters > 0 and not new.letter_required and exists (
+    select from checkout.session_lines l
+     where l.account_id = new.account_id and l.test_mode = new.test_mode and l.session_id = new.id
+       and l.eligibility_class = 'letter_of_medical_necessity' and l.amount_total_cents > 0
+       and not exists (
+         select from checkout.session_existing_letters e
+          where e.account_id = new.account_id and e.test_mode = new.test_mode and e.session_id = new.id and e.product_id = l.product_id)
+  ) then
+    raise exception 'session % needs a letter that it does not have', new.id
+      using errcode = 'check_violation', constraint = 'session_has_its_letters';
   end if;
   return null;
 end $function$;
@@ -1331,6 +1361,25 @@ begin
 end $function$;
 alter function guard_ended() owner to eligo_owner;
 grant execute on function guard_ended() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.guard_existing_letter()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if not exists (
+    select from checkout.letters l
+    join checkout.sessions s on s.account_id = l.account_id and s.test_mode = l.test_mode and s.id = new.session_id
+     where l.account_id = new.account_id and l.test_mode = new.test_mode and l.id = new.letter_id
+       and l.status = 'approved' and l.valid_until > s.created_at and l.product_id = new.product_id and l.customer_id = s.customer_id
+  ) then
+    raise exception 'letter % does not serve session %', new.letter_id, new.session_id
+      using errcode = 'check_violation', constraint = 'existing_letter_is_valid';
+  end if;
+  return new;
+end $function$;
+alter function guard_existing_letter() owner to eligo_owner;
+grant execute on function guard_existing_letter() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.guard_idempotency_key()
  RETURNS trigger

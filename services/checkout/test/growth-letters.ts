@@ -1,10 +1,11 @@
 import { seededId } from '@eligo/testkit';
+import { newId } from '@eligo/values';
 import { completeSession } from '../src/actions/complete-session.ts';
 import { decideLetter } from '../src/actions/decide-letter.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
 import { dueLetters, dueLettersOnClocks, nextDueLetter } from '../src/store/due-letters.ts';
-import { type LetterFilter, listLetters } from '../src/store/letters.ts';
+import { findValidLetters, type LetterFilter, listLetters } from '../src/store/letters.ts';
 import type { ChargingWorld } from './charging-world.ts';
 import { line } from './world.ts';
 
@@ -19,6 +20,7 @@ export async function exerciseLetters(world: ChargingWorld): Promise<void> {
   await dueLetters(database, new Date(), 10);
   await dueLettersOnClocks(database, 10);
   await nextDueLetter(database, new Date());
+  await findValidLetters(database, scope, firstCustomer, [seededId('fprod', 1)], new Date());
   const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
   const lines = [line({ unitAmount: 3_000, class: 'letter_of_medical_necessity' }), line({ unitAmount: 2_000 })];
   for (const verdict of ['approved', 'denied'] as const) {
@@ -29,6 +31,12 @@ export async function exerciseLetters(world: ChargingWorld): Promise<void> {
     await world.confirm(confirmed, hsa);
     await decideFirst(world, confirmed, verdict);
   }
+  const product = newId('product');
+  const again = [line({ unitAmount: 3_000, class: 'letter_of_medical_necessity', product })];
+  const first = await world.session({ lines: again, customerId: hsa.customerId });
+  await pay(world, first, [hsa]);
+  await decideFirst(world, first, 'approved');
+  await world.session({ lines: again, customerId: hsa.customerId });
 }
 
 const none = { customerId: undefined, sessionId: undefined, status: undefined };

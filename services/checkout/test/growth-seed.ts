@@ -86,6 +86,8 @@ function statements(each: number): string[] {
        case n % 5 when 0 then 'approved' when 1 then 'denied' when 2 then 'expired' else 'in_review' end,
        case when n % 2 = 0 then now() - interval '1 hour' else now() + interval '1 day' end,
        case when n % 5 = 0 then now() + interval '1 year' end, at, case when n % 5 in (0, 1, 2) then at end ${many}`,
+    `session_existing_letters (${scope}, session_id, product_id, letter_id)
+     select account, true, 'fcs_' || id, 'fprod_' || id, 'flet_' || id ${many}`,
     `catalog_tasks (${scope}, session_id, kind, due_at) select account, true, 'fcs_' || id, 'finalize',
        now() + case when n % 20 = 0 then -1 else 1 end * interval '1 hour' ${many}`,
     `renewal_notes (${scope}, session_id, subscription_id, subscription_seq) select account, true, 'fcs_' || id, 'fsub_' || id, 1 ${many}`,

@@ -97,7 +97,7 @@ test('a page of thousands is streamed in chunks: the first come before the last 
         const id = `fcs_${String(i).padStart(26, '0')}`;
         const none = { ...emptyAmounts, fees: [], discounts: [], splitCartId: null, letterRequired: false };
         const session: Session = { ...model, ...none, id, mode: 'setup', details: {}, customerId: null };
-        await insertSession(tx, scope, { session, lines: [], eligibility: undefined });
+        await insertSession(tx, scope, { session, lines: [], eligibility: undefined, existingLetters: [] });
       }
     });
   }

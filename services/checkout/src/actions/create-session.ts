@@ -10,12 +10,14 @@ import {
   withTx,
 } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
-import { isId, newId } from '@eligo/values';
-import { isPaidOnPage, newSession, requireTerms, type SessionTerms } from '../domain/new-session.ts';
+import { cents, isId, newId } from '@eligo/values';
+import { needsLetter } from '../domain/eligibility.ts';
+import { isPaidOnPage, newSession, type ResolvedCart, requireTerms, type SessionTerms } from '../domain/new-session.ts';
 import type { Session } from '../domain/session.ts';
 import type { Resources } from '../resources.ts';
 import { type CreationFacts, readCreationFacts } from '../store/creation-facts.ts';
 import { findCustomer } from '../store/customers.ts';
+import { findValidLetters } from '../store/letters.ts';
 import { insertSession, insertSessions, isWrittenByOneStatement, type NewSessionRows } from '../store/new-sessions.ts';
 import { takeSessionKey } from '../store/session-keys.ts';
 import { loadSession } from '../store/sessions.ts';
@@ -67,7 +69,9 @@ async function createOnce(resources: Resources, call: Call, request: SessionRequ
     ...(isPaidOnPage(terms.mode) ? { redirectUrl: resources.pages.urlOf(scope, id) } : {}),
   };
   const customerEmail = terms.customerEmail ?? facts.customer?.email ?? null;
-  const rows = newSession(id, { ...terms, customerEmail, details }, cart, at, facts.customer?.testClockId ?? null);
+  const letters = { existing: await existingLetters(resources, scope, terms, cart, at), feeCents: cents(0) };
+  const clockId = facts.customer?.testClockId ?? null;
+  const rows = newSession(id, { ...terms, customerEmail, details }, cart, at, clockId, letters);
 
   const reserved = await reserveRedemptions(resources, call, rows.session, request.cart.discounts, at);
   const isInline = hasInlineParts(request.cart);
@@ -78,6 +82,19 @@ async function createOnce(resources: Resources, call: Call, request: SessionRequ
   if (!written) return undefined;
   if (isInline) await activateInline(resources, call, id);
   return chargeIfAsked(resources, call, rows.session);
+}
+
+// A letter is valid for one customer and product. Few sessions have a line that needs one, so the others pay nothing for this.
+async function existingLetters(
+  { database }: Resources,
+  scope: Scope,
+  { customerId }: SessionTerms,
+  { lines }: ResolvedCart,
+  at: Date,
+): Promise<ReadonlyMap<string, string>> {
+  const products = new Set(lines.filter((line) => needsLetter(line.eligibilityClass)).map((line) => line.productId));
+  if (customerId === null || products.size === 0) return new Map();
+  return findValidLetters(database, scope, customerId, [...products], at);
 }
 
 async function sameSession(

@@ -4,7 +4,7 @@ import { needsLetter } from '../domain/eligibility.ts';
 import { letterUrlOf, reviewEnd } from '../domain/letter.ts';
 import type { NextAction, Session } from '../domain/session.ts';
 import { liveAttempts } from '../store/charge-attempts.ts';
-import { insertLetters } from '../store/letters.ts';
+import { insertLetters, productsWithLetter } from '../store/letters.ts';
 import { loadSessionLines } from '../store/session-lines.ts';
 
 /**
@@ -12,15 +12,13 @@ import { loadSessionLines } from '../store/session-lines.ts';
  * next. The caller holds the session's row, and makes it `paid` in this transaction.
  */
 export async function openLetters(tx: Tx, scope: Scope, session: Session, at: Date): Promise<NextAction> {
-  const [lines, attempts] = await Promise.all([
+  const [lines, attempts, existing] = await Promise.all([
     loadSessionLines(tx, scope, session.id),
     liveAttempts(tx, scope, 'session', session.id),
+    productsWithLetter(tx, scope, session.id),
   ]);
-  const products = new Set(
-    lines
-      .filter((line) => needsLetter(line.eligibilityClass) && line.amountTotalCents > 0)
-      .map((line) => line.productId),
-  );
+  const needing = lines.filter((line) => needsLetter(line.eligibilityClass) && line.amountTotalCents > 0);
+  const products = new Set(needing.map((line) => line.productId).filter((product) => !existing.has(product)));
   const url = letterUrlOf(session);
   await insertLetters(
     tx,

@@ -1,11 +1,13 @@
 import { Failure, type Violation } from '@eligo/failures';
 import { type Cents, cents, newId } from '@eligo/values';
 import type { Address } from './address.ts';
+import { needsLetter } from './eligibility.ts';
 import { firstPeriodOf } from './first-renewal.ts';
 import { maximumChargeCents } from './payment-plan.ts';
 import type {
   CaptureMethod,
   EligibilityRecord,
+  ExistingLetter,
   Session,
   SessionDetails,
   SessionDiscount,
@@ -63,6 +65,13 @@ export interface ResolvedCart {
   }[];
 }
 
+/** What a new session's customer has for the lines that need a letter, and what a letter costs the shopper. */
+export interface LetterTerms {
+  /** The customer's valid letters, by their products. */
+  readonly existing: ReadonlyMap<string, string>;
+  readonly feeCents: Cents;
+}
+
 /**
  * Refuses a session without what its mode needs, naming all of it at once (decisions 5): lines for every mode but setup, which has none;
  * `success_url` where a shopper is sent to the page; a customer for setup and where a stored card is charged at once.
@@ -92,7 +101,13 @@ export function newSession(
   cart: ResolvedCart,
   at: Date,
   testClockId: string | null,
-): { session: Session; lines: SessionLine[]; eligibility: EligibilityRecord | undefined } {
+  letters: LetterTerms = { existing: new Map(), feeCents: cents(0) },
+): {
+  session: Session;
+  lines: SessionLine[];
+  eligibility: EligibilityRecord | undefined;
+  existingLetters: ExistingLetter[];
+} {
   if (cart.lines.length === 0) refuseAmountsWithoutLines(cart);
   if (terms.mode === 'subscription' && !cart.lines.some((line) => line.recurring !== null)) {
     throw Failure.invalid(
@@ -101,7 +116,14 @@ export function newSession(
       'A subscription requires a recurring price',
     );
   }
-  const split = splitCart({ ...cart, feeCents: cart.fees.map((fee) => fee.amountCents) });
+  const split = splitCart({
+    ...cart,
+    feeCents: cart.fees.map((fee) => fee.amountCents),
+    productsWithLetter: new Set(letters.existing.keys()),
+    letterFeeCents: letters.feeCents,
+  });
+  const existingLetters = lettersRelied(cart, split, letters);
+  const letterFee = letterFeeOf(split, existingLetters, letters);
   refuseTooLarge(split.total.totalCents);
   const eligibility = cart.lines.length === 0 ? undefined : eligibilityRecord(id, cart, split);
   const session: Session = {
@@ -117,12 +139,14 @@ export function newSession(
     setupFutureUse: terms.setupFutureUse,
     ...amountsOf(split),
     letterRequired: split.letterRequired,
-    // The amount is the account's to set, 0 unless it did (decisions 4).
-    letterFeeCents: split.letterRequired ? cents(0) : null,
-    letterFeeStatus: split.letterRequired ? 'pending' : null,
+    letterFeeCents: letterFee === undefined ? null : letters.feeCents,
+    letterFeeStatus: letterFee?.status ?? null,
     splitCartId: eligibility?.id ?? null,
     visitType: sharedVisitType(cart.lines),
-    fees: cart.fees.map((fee): SessionFee => ({ id: newId('fee'), ...fee, applied: true, waivedReason: null })),
+    fees: [
+      ...cart.fees.map((fee): SessionFee => ({ id: newId('fee'), ...fee, applied: true, waivedReason: null })),
+      ...(letterFee?.fee === undefined ? [] : [letterFee.fee]),
+    ],
     discounts: cart.discounts.map((discount, i) => sessionDiscount(discount, split.discountCents[i] ?? cents(0))),
     amountReceivedCents: cents(0),
     amountRefundedCents: cents(0),
@@ -151,7 +175,31 @@ export function newSession(
   };
   const lines = sessionLines(id, cart, split);
   refuseNeverCharged(session, lines, at);
-  return { session, lines, eligibility };
+  return { session, lines, eligibility, existingLetters };
+}
+
+// The letters that make a line need none.
+function lettersRelied(cart: ResolvedCart, split: Split, { existing }: LetterTerms): ExistingLetter[] {
+  const relied = new Map<string, string>();
+  for (const [i, line] of cart.lines.entries()) {
+    const letterId = existing.get(line.productId);
+    const isPaid = (split.lines[i]?.totalCents ?? 0) > 0;
+    if (letterId !== undefined && isPaid && needsLetter(line.eligibilityClass)) relied.set(line.productId, letterId);
+  }
+  return [...relied].map(([productId, letterId]) => ({ productId, letterId }));
+}
+
+// The fee is paid once for all letters that a session needs. One that needs none because of a letter that its customer has shows it as waived.
+function letterFeeOf(split: Split, relied: readonly ExistingLetter[], { feeCents }: LetterTerms) {
+  const fee = { id: newId('fee'), amountCents: feeCents, name: 'Letter of medical necessity', description: null };
+  const feeType = 'lmn_consultation';
+  if (split.letterRequired) {
+    const applied: SessionFee = { ...fee, feeType, applied: true, waivedReason: null };
+    return { status: 'pending', fee: feeCents === 0 ? undefined : applied };
+  }
+  if (relied.length === 0) return undefined;
+  const waived: SessionFee = { ...fee, feeType, applied: false, waivedReason: 'existing_letter' };
+  return { status: 'waived', fee: waived };
 }
 
 const body = ['body', 'checkout_session'] as const;

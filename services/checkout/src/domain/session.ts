@@ -191,6 +191,12 @@ export interface SessionLine {
   readonly paymentIntentId: string | null;
 }
 
+/** A letter that the customer had when the session was created: the session needs none for this product. */
+export interface ExistingLetter {
+  readonly productId: string;
+  readonly letterId: string;
+}
+
 /** What a health card may be charged for a session; its id is the session's split cart. */
 export interface EligibilityRecord {
   readonly id: string;

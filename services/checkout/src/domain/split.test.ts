@@ -79,6 +79,29 @@ describe('eligibility', () => {
     expect(split.letterRequired).toBe(true);
   });
 
+  test('a letter that the customer has makes its line need none, and stays eligible [D14.78]', () => {
+    const lines = [line(1000, { eligibilityClass: 'letter_of_medical_necessity', productId: 'known' })];
+    const split = splitCart(cart({ lines, productsWithLetter: new Set(['known']), letterFeeCents: c(2_500) }));
+    expect(split.letterRequired).toBe(false);
+    expect(split.total).toMatchObject({ eligibleCents: 1000, feeCents: 0 });
+  });
+
+  test('the fee of a letter is on the lines that need one, in proportion, and once', () => {
+    const letter = { eligibilityClass: 'letter_of_medical_necessity' };
+    const lines = [
+      line(3000, letter),
+      line(1000, letter),
+      line(500, { ...letter, productId: 'known' }),
+      line(900, { eligibilityClass: 'service' }),
+      line(700),
+    ];
+    const split = splitCart(cart({ lines, productsWithLetter: new Set(['known']), letterFeeCents: c(1_000) }));
+    expect(split.lines.map(({ feeCents }) => feeCents)).toEqual([750, 250, 0, 0, 0]);
+    expect(split.total).toMatchObject({ feeCents: 1_000, eligibleCents: 6_400 });
+    const free = splitCart(cart({ lines: [line(0, letter), line(700)], letterFeeCents: c(1_000) }));
+    expect(free).toMatchObject({ letterRequired: false, total: { feeCents: 0 } });
+  });
+
   test('what nothing classified is not eligible', () => {
     const split = splitCart(
       cart({ lines: [line(1000, { eligibilityClass: null }), line(10, { eligibilityClass: 'not_eligible' })] }),
@@ -114,7 +137,8 @@ test('parts sum to wholes, no line is below zero, and the buckets are disjoint p
 }, 120_000);
 
 function expectWhole(given: Cart, split: Split): void {
-  const fees = given.feeCents.reduce((a, b) => a + b, 0);
+  const letterFee = split.letterRequired ? (given.letterFeeCents ?? 0) : 0;
+  const fees = given.feeCents.reduce((a, b) => a + b, letterFee);
   const subtotal = given.lines.reduce((a, l) => a + l.unitAmountCents * l.quantity, 0);
   const discount = split.discountCents.reduce((a, b) => a + b, 0);
   const sums = { subtotal: 0, discount: 0, tax: 0, shipping: 0, fee: 0, total: 0, eligible: 0, plain: 0 };
@@ -193,6 +217,8 @@ function anyCart(): fc.Arbitrary<Cart> {
     shippingCents: money,
     taxCents: money,
     feeCents: fc.array(money, { maxLength: 3 }),
+    productsWithLetter: fc.subarray(ids).map((products) => new Set(products)),
+    letterFeeCents: money,
   });
 }
 

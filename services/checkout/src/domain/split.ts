@@ -24,6 +24,10 @@ export interface Cart {
   readonly shippingCents: Cents;
   readonly taxCents: Cents;
   readonly feeCents: readonly Cents[];
+  /** The products for which the customer has a valid letter already. */
+  readonly productsWithLetter?: ReadonlySet<string>;
+  /** What a letter costs the shopper, once for a session that needs any. */
+  readonly letterFeeCents?: Cents;
 }
 
 /** A line's part of every amount of the cart. */
@@ -56,15 +60,20 @@ export interface Split {
 /**
  * Splits a cart (decisions 6 and 13): discounts that are restricted to some lines first, then general ones, each in the order listed and on
  * what the earlier ones left; a percentage is rounded half a cent up on the sum that it applies to, and the result spread by the largest
- * remainder. Then shipping, tax and each fee by itself, pro rata over the lines' net amounts, or evenly if all of these are zero. Throws a
- * 422 when the amounts leave the safe integers.
+ * remainder. Then shipping, tax and each fee by itself, pro rata over the lines' net amounts, or evenly if all of these are zero; the fee of a
+ * letter over the lines that need one. Throws a 422 when the amounts leave the safe integers.
  */
 export function splitCart(cart: Cart): Split {
   const subtotals = cart.lines.map(subtotalOf);
   const { nets, taken } = takeDiscounts(cart, subtotals);
   const shipping = allocate(cart.shippingCents, nets);
   const tax = allocate(cart.taxCents, nets);
-  const fees = spreadEach(cart.feeCents, nets);
+  const partnerFees = spreadEach(cart.feeCents, nets);
+  const needing = cart.lines.map((line, i) => {
+    const hasAmount = at(nets, i) + at(shipping, i) + at(tax, i) + at(partnerFees, i) > 0;
+    return hasAmount && needsLetter(line.eligibilityClass) && cart.productsWithLetter?.has(line.productId) !== true;
+  });
+  const fees = addLetterFee(cart, needing, partnerFees, nets);
   const lines = cart.lines.map((line, i): LineSplit => {
     const net = at(nets, i);
     const parts = { taxCents: at(tax, i), shippingCents: at(shipping, i), feeCents: at(fees, i) };
@@ -82,7 +91,7 @@ export function splitCart(cart: Cart): Split {
     discountCents: taken,
     total: totalOf(lines),
     buckets: bucketsOf(cart.lines, lines),
-    letterRequired: cart.lines.some((line, i) => needsLetter(line.eligibilityClass) && at(lines, i).totalCents > 0),
+    letterRequired: needing.includes(true),
   };
 }
 
@@ -129,6 +138,19 @@ function spreadEach(amounts: readonly Cents[], nets: readonly Cents[]): Cents[] 
     for (const [i, part] of allocate(amount, nets).entries()) sums[i] = bounded(at(sums, i) + part, []);
   }
   return sums;
+}
+
+// On the lines that need the letter, in proportion to their net amounts: the card that pays for them pays for the letter.
+function addLetterFee(
+  { letterFeeCents = cents(0) }: Cart,
+  needing: readonly boolean[],
+  fees: readonly Cents[],
+  nets: readonly Cents[],
+): readonly Cents[] {
+  if (letterFeeCents === 0 || !needing.includes(true)) return fees;
+  const ofNeeding = nets.map((net, i) => (needing[i] === true ? net : 0));
+  const weights = ofNeeding.some((net) => net > 0) ? ofNeeding : needing.map(Number);
+  return allocate(letterFeeCents, weights).map((part, i) => bounded(part + at(fees, i), []));
 }
 
 function totalOf(lines: readonly LineSplit[]): LineSplit {

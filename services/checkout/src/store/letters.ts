@@ -79,6 +79,38 @@ export async function findLetter(db: Db, scope: Scope, id: string): Promise<Lett
   return row && letterOfRow(row);
 }
 
+const valid = scoped<{ id: string; product_id: string }>(
+  'letters.valid',
+  `select l.id, p.product_id from unnest($4::text[]) as p (product_id)
+   cross join lateral (
+     select v.id from checkout.letters v
+     where v.account_id = $1 and v.test_mode = $2 and v.customer_id = $3 and v.product_id = p.product_id
+       and v.status = 'approved' and v.valid_until > $5
+     order by v.valid_until desc limit 1) l`,
+);
+
+/** The letters that a customer has for products, by the product: approved, and valid at `at`. */
+export async function findValidLetters(
+  db: Db,
+  scope: Scope,
+  customerId: string,
+  productIds: readonly string[],
+  at: Date,
+): Promise<ReadonlyMap<string, string>> {
+  const rows = await db.rows(valid, scope, [customerId, productIds, at]);
+  return new Map(rows.map((row) => [row.product_id, row.id]));
+}
+
+const relied = scoped<{ product_id: string }>(
+  'session_existing_letters.products',
+  `select product_id from checkout.session_existing_letters where account_id = $1 and test_mode = $2 and session_id = $3`,
+);
+
+/** The products for which a session relies on a letter that its customer had. */
+export async function productsWithLetter(db: Db, scope: Scope, sessionId: string): Promise<ReadonlySet<string>> {
+  return new Set((await db.rows(relied, scope, [sessionId])).map((row) => row.product_id));
+}
+
 const inReview = scoped<{ waiting: boolean }>(
   'letters.in_review',
   `select exists (select from checkout.letters

@@ -1,5 +1,5 @@
 import { maxGroupSize, type Scope, scoped, type Tx } from '@eligo/postgres';
-import type { EligibilityRecord, Session, SessionLine } from '../domain/session.ts';
+import type { EligibilityRecord, ExistingLetter, Session, SessionLine } from '../domain/session.ts';
 
 /** A session with all that is written with it. */
 export interface NewSessionRows {
@@ -7,26 +7,36 @@ export interface NewSessionRows {
   readonly lines: readonly SessionLine[];
   /** Undefined for a session without lines. */
   readonly eligibility: EligibilityRecord | undefined;
+  readonly existingLetters: readonly ExistingLetter[];
 }
 
-/** Writes a new session with its parts: one statement for what most sessions have, one more for discounts and for selling plans, all sent at once. */
+/** Writes a new session with its parts: one statement for what most sessions have, one more for discounts, for existing letters and for selling plans, all sent at once. */
 export async function insertSession(tx: Tx, scope: Scope, rows: NewSessionRows): Promise<void> {
   const { session } = rows;
   const writes: Promise<unknown>[] = [insertSessions(tx, scope, [rows])];
   if (session.discounts.length > 0) {
     writes.push(tx.execute(insertDiscounts, scope, [session.id, JSON.stringify(session.discounts)]));
   }
+  if (rows.existingLetters.length > 0) {
+    writes.push(
+      tx.execute(insertLetters, scope, [
+        session.id,
+        rows.existingLetters.map(({ productId }) => productId),
+        rows.existingLetters.map(({ letterId }) => letterId),
+      ]),
+    );
+  }
   const plans = plansOf(session);
   if (plans.length > 0) writes.push(tx.execute(insertPlans, scope, [session.id, plans]));
   await Promise.all(writes);
 }
 
-/** Whether one statement writes all of a session: it has neither discounts nor selling plans. */
-export function isWrittenByOneStatement({ session }: NewSessionRows): boolean {
-  return session.discounts.length === 0 && plansOf(session).length === 0;
+/** Whether one statement writes all of a session: it has neither discounts, selling plans nor existing letters. */
+export function isWrittenByOneStatement({ session, existingLetters }: NewSessionRows): boolean {
+  return session.discounts.length === 0 && existingLetters.length === 0 && plansOf(session).length === 0;
 }
 
-/** Writes new sessions with their lines, fees and eligibility records, at most 16, with one statement. Discounts and selling plans are not written. */
+/** Writes new sessions with their lines, fees and eligibility records, at most 16, with one statement. Discounts, existing letters and selling plans are not written. */
 export async function insertSessions(tx: Tx, scope: Scope, rows: readonly NewSessionRows[]): Promise<void> {
   const values: unknown[] = [rows.map(({ session }) => sessionRow(session))];
   const lines = rows.flatMap(({ lines: own }) => own.map(lineRow));
@@ -164,6 +174,12 @@ const insertDiscounts = scoped<never>(
    from rows from (json_to_recordset($4::json) as (
      id text, "couponId" text, "promoCodeId" text, coupon jsonb, "amountCents" bigint))
      with ordinality d (id, "couponId", "promoCodeId", coupon, "amountCents", position)`,
+);
+
+const insertLetters = scoped<never>(
+  'session_existing_letters.insert',
+  `insert into checkout.session_existing_letters (account_id, test_mode, session_id, product_id, letter_id)
+   select $1, $2, $3, e.* from unnest($4::text[], $5::text[]) as e (product_id, letter_id)`,
 );
 
 const insertPlans = scoped<never>(

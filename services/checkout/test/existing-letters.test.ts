@@ -1,0 +1,178 @@
+import { withTx } from '@eligo/postgres';
+import { newId } from '@eligo/values';
+import { afterAll, afterEach, beforeAll, describe, expect, it, test } from 'vitest';
+import { createCustomer } from '../src/actions/create-customer.ts';
+import { createSession } from '../src/actions/create-session.ts';
+import { type Letter, validityEnd } from '../src/domain/letter.ts';
+import type { Session } from '../src/domain/session.ts';
+import { sessionRequestOf } from '../src/rpc/session-request.ts';
+import { mirrorTestClock } from '../src/store/test-clocks.ts';
+import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
+import { type LettersWorld, letterLine, lettersWorld } from './letters-world.ts';
+import { callIn, line, sessionMessage, start } from './world.ts';
+
+let world: ChargingWorld;
+let letters: LettersWorld;
+beforeAll(async () => {
+  world = await openChargingWorld();
+  letters = lettersWorld(world);
+});
+afterAll(() => world.close());
+afterEach(() => world.clock.set(start));
+
+// A customer with an approved letter for a product.
+async function approved(): Promise<{ customerId: string; product: string; letter: Letter }> {
+  const product = newId('product');
+  const session = await letters.held([letterLine(3_000, product)]);
+  const letter = await letters.decide(await letters.onlyLetter(session), 'approved');
+  return { customerId: session.customerId ?? '', product, letter };
+}
+
+const sessionOf = (customerId: string, lines: ReturnType<typeof line>[]) => world.session({ customerId, lines });
+const reliedOn = async ({ id }: Session) =>
+  (
+    await world.test.admin<{ letter_id: string }>(
+      'select letter_id from checkout.session_existing_letters where session_id = $1',
+      [id],
+    )
+  ).map((row) => row.letter_id);
+
+describe('a valid letter', () => {
+  it('makes the next session of its customer and product need none, with the fee waived [D14.78]', async () => {
+    const { customerId, product, letter } = await approved();
+    const session = await sessionOf(customerId, [letterLine(5_000, product), line({ unitAmount: 2_000 })]);
+    expect(session).toMatchObject({
+      ...{ letterRequired: false, letterFeeStatus: 'waived', amountEligibleCents: 5_000, amountFeeCents: 0 },
+      fees: [{ feeType: 'lmn_consultation', applied: false, waivedReason: 'existing_letter' }],
+    });
+    expect(await letters.reload(session)).toEqual(session);
+    expect(await reliedOn(session)).toEqual([letter.id]);
+    const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
+    expect(await letters.pay(session, [hsa, credit])).toMatchObject({ status: 'complete', amountReceivedCents: 7_000 });
+    expect(await letters.lettersOf(session)).toEqual([]);
+  });
+
+  it('lets a confirm charge, and not only hold [D14.78]', async () => {
+    const { customerId, product } = await approved();
+    const card = await world.card('hsa', { customerId });
+    const session = await sessionOf(customerId, [letterLine(5_000, product)]);
+    await world.confirm(session, card);
+    expect(await letters.reload(session)).toMatchObject({ status: 'complete', amountReceivedCents: 5_000 });
+  });
+
+  it('serves no other product and no other customer, and no session without one [D14.78]', async () => {
+    const { customerId, product } = await approved();
+    const other = await world.card('hsa');
+    for (const session of [
+      await sessionOf(customerId, [letterLine(5_000, product), letterLine(1_000)]),
+      await sessionOf(other.customerId, [letterLine(5_000, product)]),
+      await world.session({ lines: [letterLine(5_000, product)] }),
+    ]) {
+      expect(session).toMatchObject({ letterRequired: true, letterFeeStatus: 'pending', fees: [] });
+    }
+  });
+
+  it('leaves only the other products of a session to be reviewed', async () => {
+    const { customerId, product } = await approved();
+    const hsa = await world.card('hsa');
+    const fresh = newId('product');
+    const session = await sessionOf(customerId, [letterLine(5_000, product), letterLine(1_000, fresh)]);
+    await letters.pay(session, [hsa]);
+    expect(await letters.onlyLetter(session)).toMatchObject({ productId: fresh });
+    await letters.decide(await letters.onlyLetter(session), 'approved');
+    expect(await letters.reload(session)).toMatchObject({ status: 'complete', amountReceivedCents: 6_000 });
+  });
+
+  it('serves for twelve months, by the customer’s clock [D14.78]', async () => {
+    const clockId = newId('test_clock');
+    const at = (time: Date) =>
+      withTx(world.database, world.scope, (tx) => mirrorTestClock(tx, world.scope, clockId, time, null));
+    await at(start);
+    const nobody = { firstName: null, lastName: null, email: null, phone: null, employer: null, shipping: null };
+    const { customerId } = await createCustomer(world.resources, world.scope, {
+      ...nobody,
+      metadata: {},
+      testClockId: clockId,
+    });
+    const card = await world.card('hsa', { customerId });
+    const product = newId('product');
+    const first = await sessionOf(customerId, [letterLine(3_000, product)]);
+    await letters.pay(first, [card]);
+    await letters.decide(await letters.onlyLetter(first), 'approved');
+    const end = validityEnd(start);
+    await at(new Date(end.getTime() - 1));
+    expect(await sessionOf(customerId, [letterLine(3_000, product)])).toMatchObject({ letterRequired: false });
+    await at(end);
+    expect(await sessionOf(customerId, [letterLine(3_000, product)])).toMatchObject({ letterRequired: true });
+  });
+
+  it.each(['denied', 'expired'] as const)('is none that was %s', async (status) => {
+    const product = newId('product');
+    const session = await letters.held([letterLine(3_000, product)]);
+    const letter = await letters.onlyLetter(session);
+    await world.test.admin('update checkout.letters set status = $2, decided_at = created_at where id = $1', [
+      letter.id,
+      status,
+    ]);
+    const next = await sessionOf(session.customerId ?? '', [letterLine(3_000, product)]);
+    expect(next.letterRequired).toBe(true);
+  });
+
+  it('is none of another account', async () => {
+    const { product, letter } = await approved();
+    const scope = { ...world.scope, accountId: newId('account') };
+    const nobody = { firstName: null, lastName: null, email: null, phone: null, employer: null, shipping: null };
+    const { customerId } = await createCustomer(world.resources, scope, { ...nobody, metadata: {}, testClockId: null });
+    // The identifier of its customer is the only thing that a foreign session could share.
+    expect(customerId).not.toBe(letter.customerId);
+    const request = sessionRequestOf(sessionMessage({ customerId, lines: [letterLine(3_000, product)] }));
+    expect(await createSession(world.resources, callIn(scope), request)).toMatchObject({ letterRequired: true });
+  });
+});
+
+describe('the database refuses', () => {
+  const relyOn = (sessionId: string, productId: string, letterId: string) =>
+    world.test.admin(
+      `insert into checkout.session_existing_letters (account_id, test_mode, session_id, product_id, letter_id)
+       values ($1, true, $2, $3, $4)`,
+      [world.scope.accountId, sessionId, productId, letterId],
+    );
+
+  test('a session that relies on a letter of another product or customer, or on one that is not approved [D14.78]', async () => {
+    const { customerId, product, letter } = await approved();
+    const own = await sessionOf(customerId, [letterLine(1_000)]);
+    const foreign = await sessionOf((await world.card('hsa')).customerId, [letterLine(1_000, product)]);
+    const waiting = await letters.held([letterLine(3_000)]);
+    const inReview = await letters.onlyLetter(waiting);
+    for (const [session, productId, letterId] of [
+      [own, newId('product'), letter.id],
+      [foreign, product, letter.id],
+      [waiting, inReview.productId, inReview.id],
+    ] as const) {
+      await expect(relyOn(session.id, productId, letterId)).rejects.toMatchObject({
+        constraint: 'existing_letter_is_valid',
+      });
+    }
+  });
+
+  test('a session with such a line that says it needs no letter [D14.78]', async () => {
+    const session = await letters.held([letterLine(3_000)]);
+    const copy = world.test.admin(
+      `with copy as (
+         insert into checkout.sessions
+         select (jsonb_populate_record(s, jsonb_build_object('id', $2::text, 'letter_required', false, 'status', 'open'))).*
+         from checkout.sessions s where s.id = $1
+         returning id
+       ), lines as (
+         insert into checkout.session_lines
+         select (jsonb_populate_record(l, jsonb_build_object('id', 'fli_copy', 'session_id', $2::text))).*
+         from checkout.session_lines l where l.session_id = $1
+       )
+       insert into checkout.eligibility_records
+       select (jsonb_populate_record(e, jsonb_build_object('id', 'felig_copy', 'session_id', $2::text, 'charged_attempt_id', null))).*
+       from checkout.eligibility_records e where e.session_id = $1`,
+      [session.id, newId('checkout_session')],
+    );
+    await expect(copy).rejects.toMatchObject({ constraint: 'session_has_its_letters' });
+  });
+});
