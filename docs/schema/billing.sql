@@ -162,6 +162,70 @@ create table outbox_stream (
 );
 grant delete, insert, select, update on outbox_stream to eligo_billing;
 
+create table receipt_mails (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  receipt_id text collate "C" not null,
+  cause text collate "C",
+  status text collate "C" not null,
+  tries integer default 0 not null,
+  epoch integer default 0 not null,
+  lease_until timestamp with time zone,
+  next_try_at timestamp with time zone,
+  failure_code text,
+  sent_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone not null,
+  constraint receipt_mails_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint receipt_mails_account_id_test_mode_receipt_id_fkey FOREIGN KEY (account_id, test_mode, receipt_id) REFERENCES receipts(account_id, test_mode, id),
+  constraint pending_has_a_next_try CHECK (((status = 'pending'::text) = (next_try_at IS NOT NULL))),
+  constraint receipt_mails_cause_check CHECK ((cause = 'issued'::text)),
+  constraint receipt_mails_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sent'::text, 'failed'::text]))),
+  constraint receipt_mails_tries_check CHECK ((tries >= 0)),
+  constraint sent_has_a_time CHECK (((status = 'sent'::text) = (sent_at IS NOT NULL)))
+);
+alter table receipt_mails enable row level security;
+alter table receipt_mails force row level security;
+create policy account_scope on receipt_mails for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+create policy finder_reads on receipt_mails for select to eligo_finder
+  using (true);
+CREATE UNIQUE INDEX one_mail_for_each_cause ON billing.receipt_mails USING btree (account_id, test_mode, receipt_id, cause) WHERE (cause IS NOT NULL);
+CREATE UNIQUE INDEX one_pending_mail_for_each_receipt ON billing.receipt_mails USING btree (account_id, test_mode, receipt_id) WHERE (status = 'pending'::text);
+CREATE INDEX receipt_mails_by_receipt ON billing.receipt_mails USING btree (account_id, test_mode, receipt_id, id);
+CREATE INDEX receipt_mails_due ON billing.receipt_mails USING btree (next_try_at) WHERE (status = 'pending'::text);
+CREATE TRIGGER guard_receipt_mail BEFORE UPDATE ON billing.receipt_mails FOR EACH ROW EXECUTE FUNCTION guard_receipt_mail();
+grant insert, select on receipt_mails to eligo_billing;
+grant select on receipt_mails to eligo_finder;
+grant update (status), update (tries), update (epoch), update (lease_until), update (next_try_at), update (failure_code), update (sent_at) on receipt_mails to eligo_billing;
+
+create table receipts (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  checkout_session_id text collate "C" not null,
+  subscription_id text collate "C",
+  email text not null,
+  amount_cents bigint not null,
+  content jsonb not null,
+  html text,
+  pdf bytea,
+  created_at timestamp(3) with time zone not null,
+  constraint receipts_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint one_receipt_for_each_session UNIQUE (account_id, test_mode, checkout_session_id),
+  constraint both_documents_or_none CHECK (((html IS NULL) = (pdf IS NULL))),
+  constraint receipts_amount_cents_check CHECK ((amount_cents > 0)),
+  constraint receipts_email_check CHECK (((length(email) >= 3) AND (length(email) <= 320)))
+);
+alter table receipts enable row level security;
+alter table receipts force row level security;
+create policy account_scope on receipts for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX receipts_by_subscription ON billing.receipts USING btree (account_id, test_mode, subscription_id, id) WHERE (subscription_id IS NOT NULL);
+CREATE TRIGGER guard_receipt BEFORE UPDATE ON billing.receipts FOR EACH ROW EXECUTE FUNCTION guard_receipt();
+grant insert, select on receipts to eligo_billing;
+grant update (html), update (pdf) on receipts to eligo_billing;
+
 create table subscription_items (
   account_id text collate "C" not null,
   test_mode boolean not null,
@@ -342,6 +406,18 @@ $function$;
 alter function due_cancellations(at timestamp with time zone, most integer) owner to eligo_finder;
 grant execute on function due_cancellations(at timestamp with time zone, most integer) to eligo_billing;
 
+CREATE OR REPLACE FUNCTION billing.due_receipt_mails(most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, id text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+  select m.account_id, m.test_mode, m.id from receipt_mails m
+   where m.status = 'pending' and m.next_try_at <= now() order by m.next_try_at limit most
+$function$;
+alter function due_receipt_mails(most integer) owner to eligo_finder;
+grant execute on function due_receipt_mails(most integer) to eligo_billing;
+
 CREATE OR REPLACE FUNCTION billing.ending_by_the_wall_clock(at timestamp with time zone, most integer)
  RETURNS TABLE(account_id text, test_mode boolean, id text)
  LANGUAGE sql
@@ -396,6 +472,32 @@ AS $function$
 alter function guard_places() owner to eligo_owner;
 grant execute on function guard_places() to eligo_billing;
 
+CREATE OR REPLACE FUNCTION billing.guard_receipt()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if old.html is not null then
+    raise exception 'the documents of receipt % exist', old.id using errcode = 'check_violation', constraint = 'documents_never_change';
+  end if;
+  return new;
+end $function$;
+alter function guard_receipt() owner to eligo_owner;
+grant execute on function guard_receipt() to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.guard_receipt_mail()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if old.status <> 'pending' then
+    raise exception 'mail % is %', old.id, old.status using errcode = 'check_violation', constraint = 'mails_end_once';
+  end if;
+  return new;
+end $function$;
+alter function guard_receipt_mail() owner to eligo_owner;
+grant execute on function guard_receipt_mail() to eligo_billing;
+
 CREATE OR REPLACE FUNCTION billing.guard_subscription()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -445,6 +547,17 @@ AS $function$
 $function$;
 alter function next_cancellation(after timestamp with time zone) owner to eligo_finder;
 grant execute on function next_cancellation(after timestamp with time zone) to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.next_receipt_mail()
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+  select m.next_try_at from receipt_mails m where m.status = 'pending' order by m.next_try_at limit 1
+$function$;
+alter function next_receipt_mail() owner to eligo_finder;
+grant execute on function next_receipt_mail() to eligo_billing;
 
 CREATE OR REPLACE FUNCTION billing.prune_events(outbox_days integer, inbox_days integer, batch integer)
  RETURNS bigint

@@ -22,6 +22,7 @@ export function describeProbes(topology: Topology): void {
     beforeAll(async () => {
       const environment = { ELIGO_RATE_LIMIT_FAILED_AUTH: '100000' };
       eligo = await startConstellation({ topology, environment });
+      await runCli(eligo, ['accounts', 'update', eligo.account, '--feature', 'receipts']);
       const unlimited = ['--mode', 'test', '--rate-limit', '0'];
       const stranger = text(await runCli(eligo, ['accounts', 'create', '--name', 'A stranger']), 'account');
       const [foreign, scopeless] = await Promise.all([
@@ -34,11 +35,14 @@ export function describeProbes(topology: Topology): void {
         liveKey: eligo.liveApiKey,
         foreignKey: text(foreign, 'api_key'),
         scopelessKey: text(scopeless, 'api_key'),
-        ...(await seedRecords(eligo.url, eligo.testApiKey)),
+        ...(await seedRecords(eligo.url, eligo.testApiKey, { receipts: true })),
       };
     }, 180_000);
     // A probe that writes ends the records that it names.
-    const seededAnew = async () => ({ ...target, ...(await seedRecords(eligo.url, eligo.testApiKey)) });
+    const seededAnew = async () => ({
+      ...target,
+      ...(await seedRecords(eligo.url, eligo.testApiKey, { receipts: true })),
+    });
 
     afterAll(() => eligo?.stop(), 60_000);
 

@@ -9,8 +9,15 @@ export interface SeededRecords {
   readonly references: ExampleReferences;
 }
 
-/** Makes a record of every kind. Throws with the answer of the first call that is refused. */
-export async function seedRecords(url: string, key: string): Promise<SeededRecords> {
+/**
+ * Makes a record of every kind; a receipt only with `receipts`, where the account has that feature. Throws with the answer of the first call
+ * that is refused.
+ */
+export async function seedRecords(
+  url: string,
+  key: string,
+  { receipts = false }: { receipts?: boolean } = {},
+): Promise<SeededRecords> {
   const api = clientOf(url, key);
   const shippingRate = await api.make('shipping_rate', '/v1/shipping_rates', { display_name: 'Ground', amount: 500 });
   const component = await api.make('product_component', '/v1/product_components', {
@@ -59,6 +66,7 @@ export async function seedRecords(url: string, key: string): Promise<SeededRecor
   await complete(held);
   const letter = await api.first('letters', `/v1/letters?checkout_session=${held}`);
   const event = await api.first('events', '/v1/events');
+  const receipt = receipts ? text((await api.first('receipts', '/v1/receipts')).receipt_id) : undefined;
 
   const paymentIntent = text(intent.payment_intent_id);
   return {
@@ -76,6 +84,7 @@ export async function seedRecords(url: string, key: string): Promise<SeededRecor
       product,
       product_component: text(component.component_id),
       promo_code: promoCode,
+      ...(receipt === undefined ? {} : { receipt }),
       refund: text((refunded.refunds as readonly unknown[])[0]),
       setup_intent: text(prepared.setup_intent),
       shipping_rate: text(shippingRate.shipping_rate_id),

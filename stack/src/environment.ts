@@ -21,6 +21,8 @@ export interface SharedPlace {
   readonly processor: { readonly url: string; readonly key: string };
   /** The gateway's address, where shoppers open checkout pages unless ELIGO_PUBLIC_URL says otherwise. */
   readonly publicUrl: string;
+  /** Keeps mails while no mail server is configured. */
+  readonly mailFolder: string;
   /** How each service is reached over gRPC; empty in one process. */
   readonly peers: Readonly<Record<string, string>>;
 }
@@ -61,6 +63,13 @@ export function componentVariables(inherited: Variables, place: ComponentPlace, 
     ELIGO_PUBLIC_URL: inherited.ELIGO_PUBLIC_URL || shared.publicUrl,
     // Checkout makes the URLs of checkout pages, the gateway serves them.
     ...(place.name === 'checkout' || place.name === 'gateway' ? { ELIGO_PAGE_KEY: shared.secrets.pageKey } : {}),
+    ...(place.name === 'billing' ? { ELIGO_MAIL_FOLDER: mailFolder(inherited, shared) } : {}),
     ...Object.fromEntries(peers),
   };
+}
+
+// In production a mail that only a folder gets would be lost without a word: there mails wait for a server.
+function mailFolder(inherited: Variables, shared: SharedPlace): string {
+  if (inherited.ELIGO_SMTP_URL || inherited.ELIGO_MAIL_FOLDER) return inherited.ELIGO_MAIL_FOLDER ?? '';
+  return inherited.ELIGO_ENV === 'production' ? '' : shared.mailFolder;
 }

@@ -14,6 +14,8 @@ export interface Home {
   readonly bin: string;
   readonly nats: string;
   readonly sandbox: string;
+  /** Mails that no server is configured for. */
+  readonly mail: string;
   readonly secretsFile: string;
   readonly stackFile: string;
 }
@@ -33,6 +35,7 @@ export function homeAt(root: string): Home {
     bin: at('bin'),
     nats: at('nats'),
     sandbox: at('sandbox'),
+    mail: at('mail'),
     secretsFile: at('secrets.json'),
     stackFile: at('stack.json'),
   };

@@ -100,7 +100,7 @@ async function bringUp(home: Home, options: StackOptions, processes: Processes):
   });
   signal.throwIfAborted();
 
-  const variables = await assignPlaces(servers, secrets, environment, options);
+  const variables = await assignPlaces(home, servers, secrets, environment, options);
   const stackFile = () => writeStackFile(home, { ...parts, processes: processes.list() });
   const parts = {
     url: gatewayUrl(gatewayHost(environment), options.port),
@@ -163,6 +163,7 @@ async function loadPreparation(
 }
 
 async function assignPlaces(
+  home: Home,
   servers: Servers,
   secrets: Secrets,
   environment: Variables,
@@ -183,7 +184,13 @@ async function assignPlaces(
         adminPort: adminPorts[name],
         port: name === 'gateway' ? options.port : portOf(name),
       },
-      { secrets, processor: servers.processor, peers, publicUrl: gatewayUrl(gatewayHost(environment), options.port) },
+      {
+        secrets,
+        processor: servers.processor,
+        peers,
+        publicUrl: gatewayUrl(gatewayHost(environment), options.port),
+        mailFolder: home.mail,
+      },
     ),
   );
 }

@@ -96,6 +96,7 @@ function variablesOf(name: (typeof componentNames)[number], databaseUrl: string)
       secrets,
       processor: { url: 'http://127.0.0.1:1', key: secrets.sandboxKey },
       publicUrl: 'http://127.0.0.1:1',
+      mailFolder: '/tmp/mail',
       peers: {},
     },
   );

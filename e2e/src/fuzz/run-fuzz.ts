@@ -59,8 +59,11 @@ export async function runFuzz(
 
 // An account of its own for each batch: events go to all endpoints of an account, and the requests make endpoints.
 async function newTarget(eligo: Constellation): Promise<ProbeTarget> {
-  const testKey = text(await runCli(eligo, ['accounts', 'create', '--name', 'Fuzz']), 'test_api_key');
-  const seeded = await seedRecords(eligo.url, testKey);
+  const testKey = text(
+    await runCli(eligo, ['accounts', 'create', '--name', 'Fuzz', '--feature', 'receipts']),
+    'test_api_key',
+  );
+  const seeded = await seedRecords(eligo.url, testKey, { receipts: true });
   const unused = { liveKey: '', scopelessKey: '', foreignKey: '' };
   const more = { checkout_session: await newSessions(eligo.api(testKey), seeded.references) };
   return { url: eligo.url, testKey, ...unused, ...seeded, more };

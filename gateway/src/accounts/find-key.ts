@@ -11,6 +11,8 @@ export interface FoundKey {
   readonly rateLimit: number | null;
   readonly expiresAtMs: number;
   readonly features: readonly string[];
+  /** What receipts call the merchant. */
+  readonly accountName: string;
   readonly siblingAccountIds: readonly string[];
 }
 
@@ -26,6 +28,7 @@ export async function findKey(database: Database, hash: Buffer): Promise<FoundKe
     rateLimit: row.rate_limit,
     expiresAtMs: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
     features: row.features,
+    accountName: row.account_name,
     siblingAccountIds: row.siblings,
   };
 }
@@ -38,6 +41,7 @@ interface Row {
   rate_limit: number | null;
   expires_at: Date | null;
   features: string[];
+  account_name: string;
   siblings: string[];
 }
 
@@ -46,7 +50,7 @@ const mostSiblings = 100;
 
 const find = unscoped<Row>(
   'keys.find',
-  `select k.key_id, k.account_id, k.test_mode, k.scopes, k.rate_limit, k.expires_at, a.features,
+  `select k.key_id, k.account_id, k.test_mode, k.scopes, k.rate_limit, k.expires_at, a.features, a.name as account_name,
      array(select s.account_id from accounts s
            where s.organization_id = a.organization_id and s.account_id <> a.account_id
            order by s.account_id limit ${mostSiblings}) as siblings

@@ -19,7 +19,12 @@ export function checkoutSessionBindings(peers: Peers, answers: Answers): Binding
     bind(list, async (request) => new StreamedAnswer(sessionPieces(peers, answers, request))),
     bind(create, async (request) => {
       const { idempotency } = request;
-      const message = { ...sessionCreationOf(request.body, request.headers.origin), ...given({ idempotency }) };
+      const { features, accountName } = request.key;
+      const receiptMerchantName = features.includes('receipts') ? accountName : undefined;
+      const message = {
+        ...sessionCreationOf(request.body, request.headers.origin),
+        ...given({ idempotency, receiptMerchantName }),
+      };
       return answers.one(request, 'checkout_session', await checkout.createSession(message, moneyCall(request.call)));
     }),
     bind(get, async (request) =>

@@ -13,6 +13,7 @@ import { priceBindings } from './prices.ts';
 import { productComponentBindings } from './product-components.ts';
 import { productBindings } from './products.ts';
 import { promoCodeBindings } from './promo-codes.ts';
+import { receiptBindings } from './receipts.ts';
 import { refundBindings } from './refunds.ts';
 import { sessionRefundBindings } from './session-refunds.ts';
 import { shippingRateBindings } from './shipping-rates.ts';
@@ -37,6 +38,7 @@ export function allBindings(peers: Peers, answers: Answers): Binding[] {
     ...letterBindings(peers, answers),
     ...refundBindings(peers, answers),
     ...billingBindings(peers, answers),
+    ...receiptBindings(peers, answers),
     ...webhookBindings(peers, answers),
     ...testHelperBindings(peers, answers),
   ];

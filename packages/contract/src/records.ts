@@ -19,6 +19,7 @@ import { priceReferences, priceSchema, renderPrice } from './resources/price.ts'
 import { productSchema, renderProduct } from './resources/product.ts';
 import { productComponentSchema, renderProductComponent } from './resources/product-component.ts';
 import { promoCodeReferences, promoCodeSchema, renderPromoCode } from './resources/promo-code.ts';
+import { receiptSchema, renderReceipt } from './resources/receipt.ts';
 import { refundSchema, renderRefund } from './resources/refund.ts';
 import { renderSetupIntent, setupIntentReferences, setupIntentSchema } from './resources/setup-intent.ts';
 import { renderShippingRate, shippingRateSchema } from './resources/shipping-rate.ts';
@@ -105,6 +106,7 @@ export const records = {
     render: renderPromoCode,
     references: promoCodeReferences,
   }),
+  receipt: record('receipt', { schema: receiptSchema, render: renderReceipt }),
   refund: record('refund', { schema: refundSchema, render: renderRefund, eventCase: 'refund' }),
   setup_intent: record('setup_intent', {
     schema: setupIntentSchema,

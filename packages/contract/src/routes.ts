@@ -11,6 +11,7 @@ import { priceRoutes } from './routes/prices.ts';
 import { productComponentRoutes } from './routes/product-components.ts';
 import { productRoutes } from './routes/products.ts';
 import { promoCodeRoutes } from './routes/promo-codes.ts';
+import { receiptRoutes } from './routes/receipts.ts';
 import { refundRoutes } from './routes/refunds.ts';
 import { shippingRateRoutes } from './routes/shipping-rates.ts';
 import { testHelperRoutes } from './routes/test-helpers.ts';
@@ -35,6 +36,7 @@ export const routes = {
   refunds: refundRoutes,
   subscriptions: subscriptionRoutes,
   invoices: invoiceRoutes,
+  receipts: receiptRoutes,
   webhooks: webhookRoutes,
   events: eventRoutes,
   testHelpers: testHelperRoutes,

@@ -1,5 +1,5 @@
 import { create } from '@bufbuild/protobuf';
-import { InvoiceSchema, SubscriptionSchema, TestClockSchema } from '@eligo/proto/billing/v1/billing';
+import { InvoiceSchema, ReceiptSchema, SubscriptionSchema, TestClockSchema } from '@eligo/proto/billing/v1/billing';
 import { PromoCodeSchema, ShippingRateSchema } from '@eligo/proto/catalog/v1/catalog';
 import {
   ChargeSchema,
@@ -322,6 +322,15 @@ export function sampleMessages({ testMode = true, accountId = newId('account') }
       amountTotalCents: 1899n,
       eligibility: { hsaFsaEligibility: 'auto_substantiation', rule: 'price', rationale: 'set' },
       amountEligibleCents: 1899n,
+    }),
+    receipt: create(ReceiptSchema, {
+      receiptId: newId('receipt'),
+      checkoutSessionId: sessionId,
+      subscriptionId,
+      amountCents: 1_899n,
+      mailStatus: 'sent',
+      mailedAtMs: createdAtMs,
+      ...at,
     }),
     refund: create(RefundSchema, {
       refundId: newId('refund'),

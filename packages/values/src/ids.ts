@@ -36,6 +36,7 @@ export const idPrefixes = {
   product_component: 'fcomp',
   promo_code: 'fpromo',
   receipt: 'frcpt',
+  receipt_mail: 'frml',
   refund: 'fre',
   request: 'freq',
   setup_intent: 'fseti',

@@ -1,3 +1,4 @@
+import type { Mailer } from '@eligo/mail';
 import type { Database } from '@eligo/postgres';
 import type { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import type { Client } from '@eligo/rpc';
@@ -10,6 +11,7 @@ export interface Context {
   readonly database: Database;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly mailer: Mailer;
   readonly checkout: Client<typeof CheckoutService>;
   readonly callerFor: ServiceContext['callerFor'];
   readonly arrivals: Arrivals;

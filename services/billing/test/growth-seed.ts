@@ -22,6 +22,13 @@ export async function seedBilling(test: TestDatabase, each: number): Promise<voi
        period_end, paid_at, created_at)
      select account, true, 'fin_' || id, 'fsub_' || owner, 'fcus_' || owner, 'fcs_' || id, 'paid', 'charge_automatically', 100, 100, at,
        at + interval '1 month', at, at ${rows}`,
+    // Half of the mails of one receipt were asked for again.
+    `receipts (${scope}, id, checkout_session_id, subscription_id, email, amount_cents, content, created_at)
+     select account, true, 'frcpt_' || id, 'fcs_' || id, case when heavy then 'fsub_' || owner else 'fsub_' || id end, 'jo@example.com', 100, '{}', at ${rows}`,
+    `receipt_mails (${scope}, id, receipt_id, cause, status, next_try_at, sent_at, created_at)
+     select account, true, 'frml_' || id, case when n % 2 = 0 then 'frcpt_' || id else 'frcpt_' || owner end, null,
+       case when n % ${each / 10} = 0 then 'pending' else 'sent' end, case when n % ${each / 10} = 0 then now() - interval '1 minute' end,
+       case when n % ${each / 10} > 0 then at end, at ${rows}`,
     ...seededEvents(each),
   ]);
 }

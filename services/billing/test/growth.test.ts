@@ -9,13 +9,24 @@ import {
   statementsNotRun,
   type TestDatabase,
 } from '@eligo/testkit';
+import { cents, newId } from '@eligo/values';
 import { beforeAll, expect, test } from 'vitest';
 import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
 import { advanceTestClock, createTestClock, removeTestClock } from '../src/actions/test-clocks.ts';
+import type { ReceiptContent } from '../src/domain/receipt.ts';
 import { cancelDue, runDueCancellations } from '../src/jobs/cancel-due.ts';
 import { finishClocks } from '../src/jobs/finish-clocks.ts';
 import { billingService } from '../src/service.ts';
 import { findInvoices, listInvoices } from '../src/store/invoices.ts';
+import { addMail, claimMail, dueMails, nextMailAt, recordMail } from '../src/store/receipt-mails.ts';
+import {
+  findDocuments,
+  findReceipt,
+  findReceiptOfSession,
+  insertReceipt,
+  keepDocuments,
+  listReceipts,
+} from '../src/store/receipts.ts';
 import { findSubscription, findSubscriptions, listSubscriptions } from '../src/store/subscriptions.ts';
 import { moveTestClock } from '../src/store/test-clocks.ts';
 import { seedBilling } from './growth-seed.ts';
@@ -62,8 +73,39 @@ async function run(place: TestDatabase): Promise<void> {
   await findSubscription(database, scope, seededId('fsub', 1));
   await findSubscriptions(database, scope, [subscriptionId, seededId('fsub', 1)]);
   await findInvoices(database, scope, [invoiceId, seededId('fin', 1)]);
+  await runReceipts(on);
   await runLists(on);
 }
+
+async function runReceipts({ database, work }: Machine): Promise<void> {
+  const receiptId = seededId('frcpt', 1);
+  await findReceipt(database, scope, receiptId);
+  await findReceiptOfSession(database, scope, seededId('fcs', 1));
+  await withTx(database, scope, async (tx) => {
+    await insertReceipt(tx, scope, {
+      ...newReceipt,
+      id: newId('receipt'),
+      checkoutSessionId: newId('checkout_session'),
+    });
+    await keepDocuments(tx, scope, receiptId, { html: 'x', pdf: Buffer.from('x') });
+    const mail = { id: newId('receipt_mail'), receiptId: seededId('frcpt', 3), cause: null, at: start };
+    await addMail(tx, scope, mail);
+    const claimed = await claimMail(tx, scope, mail.id, 1_000);
+    if (claimed === undefined) throw new Error('a new mail is not due');
+    await recordMail(tx, scope, claimed, { status: 'pending', code: 'x', pauseMs: 1 });
+  });
+  await findDocuments(database, scope, receiptId);
+  await dueMails(work.database, 10);
+  await nextMailAt(work.database);
+}
+
+const newReceipt = {
+  subscriptionId: null,
+  email: 'jo@example.com',
+  amountCents: cents(100),
+  content: {} as ReceiptContent,
+  createdAt: start,
+};
 
 async function runLists({ database }: Machine): Promise<void> {
   const sides = [{}, { startingAfter: 100 }, { endingBefore: 100 }];
@@ -74,6 +116,9 @@ async function runLists({ database }: Machine): Promise<void> {
     });
     for (const filter of [{}, { customerId: seededId('fcus', 1) }, { status: 'active' }]) {
       await listSubscriptions(database, scope, page('fsub'), filter);
+    }
+    for (const filter of [{}, { checkoutSessionId: seededId('fcs', 1) }, { subscriptionId: seededId('fsub', 1) }]) {
+      await listReceipts(database, scope, page('frcpt'), filter);
     }
     for (const filter of [{}, { customerId: seededId('fcus', 1) }, { subscriptionId: seededId('fsub', 1) }]) {
       await listInvoices(database, scope, page('fin'), { ids: [], ...filter });

@@ -1,4 +1,5 @@
 import { create } from '@bufbuild/protobuf';
+import { type Mailer, openMailer } from '@eligo/mail';
 import { type Database, type Scope, withTx } from '@eligo/postgres';
 import { StartSubscriptionSchema } from '@eligo/proto/events/v1/events';
 import { createLogger } from '@eligo/service';
@@ -29,7 +30,9 @@ export interface Sold {
   readonly sessionId: string;
 }
 
-export async function machine(options: { connections?: number; place?: TestDatabase } = {}): Promise<Machine> {
+export async function machine(
+  options: { connections?: number; place?: TestDatabase; mailer?: Mailer } = {},
+): Promise<Machine> {
   const test = options.place ?? (await testDatabase(billingService));
   const database = test.open('billing', options.connections === undefined ? {} : { max: options.connections });
   let now = start;
@@ -37,6 +40,7 @@ export async function machine(options: { connections?: number; place?: TestDatab
     database,
     clock: { now: () => now },
     logger: createLogger({ service: 'billing', level: 'silent' }),
+    mailer: options.mailer ?? openMailer({ smtpUrl: undefined, folder: undefined, from: '' }),
     checkout: { setTestClock: async () => ({}) } as unknown as Context['checkout'],
     callerFor: () => {
       throw new Error('these tests call nobody');

@@ -5,7 +5,7 @@ import { type ComponentName, serviceNames } from '../components.ts';
  * against what the components themselves declare.
  */
 export const busConsumers: Readonly<Partial<Record<ComponentName, Readonly<Record<string, readonly string[]>>>>> = {
-  billing: { checkout: ['subscription-start'] },
+  billing: { checkout: ['subscription-start', 'issue-receipts'] },
   checkout: { billing: ['renewals'] },
   refunds: { billing: ['refund-commands'], checkout: ['refund-commands'] },
   webhooks: Object.fromEntries(serviceNames.map((from) => [from, ['public-events']])),
@@ -17,6 +17,7 @@ export const busConsumers: Readonly<Partial<Record<ComponentName, Readonly<Recor
  */
 export const busConsumerTypes: Readonly<Record<string, readonly string[] | 'public'>> = {
   'billing subscription-start': ['command.subscription.start'],
+  'billing issue-receipts': ['command.receipt.issue'],
   'checkout renewals': ['customer.subscription.updated', 'customer.subscription.deleted'],
   'refunds refund-commands': ['command.refund'],
   'webhooks public-events': 'public',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { expansionOfRecord, listOf, oneOf } from '../answers.ts';
-import { sum } from '../fields.ts';
+import { idOf, sum } from '../fields.ts';
 import { limits } from '../limits.ts';
 import { listQuery, queryList, queryReference } from '../query.ts';
 import { consumerInvoiceSchema } from '../resources/invoice.ts';
@@ -65,6 +65,16 @@ export const subscriptionRoutes = {
     expansion: subscriptionExpansion,
     errors: ['subscription_not_cancelable'],
     violations: ['refund_amount_invalid'],
+  }),
+  resendReceipts: defineRoute({
+    id: 'subscriptions.resend_receipts',
+    summary: "Mail the receipts of a subscription's first payment again",
+    method: 'POST',
+    path: '/v1/subscriptions/{id}/receipts/resend',
+    params: subscriptionParams,
+    scope: 'subscriptions_write',
+    owner: 'billing',
+    response: z.strictObject({ receipt_ids: z.array(idOf('receipt')) }),
   }),
 };
 

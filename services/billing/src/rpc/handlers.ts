@@ -12,6 +12,7 @@ import { invoiceMessage, subscriptionMessage, testClockMessage } from '../messag
 import { findInvoice, findInvoices, listInvoices } from '../store/invoices.ts';
 import { findSubscription, findSubscriptions, listSubscriptions } from '../store/subscriptions.ts';
 import { findTestClock } from '../store/test-clocks.ts';
+import { receiptHandlers } from './receipts.ts';
 
 // Another process may have created the record; it is not announced here, so the wait polls after this.
 const pollMs = 200;
@@ -21,6 +22,7 @@ export function billingHandlers(work: Context): Handlers {
   const { database } = work;
   return [
     implement(BillingService, {
+      ...receiptHandlers(work),
       async getSubscription({ id }, { scope }) {
         const subscription = await findSubscription(database, scope, id);
         if (subscription === undefined) throw new Failure('subscription_not_found');

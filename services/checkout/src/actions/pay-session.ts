@@ -1,12 +1,16 @@
+import { append } from '@eligo/events';
 import type { Scope, Tx } from '@eligo/postgres';
 import { cents } from '@eligo/values';
 import { firstRenewal } from '../domain/first-renewal.ts';
+import { paidLines } from '../domain/paid-lines.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
 import type { Session } from '../domain/session.ts';
+import { findIntents } from '../store/payment-intents.ts';
 import { loadSessionLines } from '../store/session-lines.ts';
 import { recordLinesCaptured } from '../store/session-payments.ts';
 import { saveSession } from '../store/sessions.ts';
 import { appendSessionEvent } from './payment-events.ts';
+import { receiptCommand, wantsReceipt } from './receipt-command.ts';
 import { appendRedemptionsEnd } from './redemptions-end.ts';
 import { appendSubscriptionStart } from './subscription-start.ts';
 
@@ -42,13 +46,22 @@ export async function finishPaidSession(
       appendSessionEvent(tx, scope, 'checkout.session.completed', saved, at),
       appendRedemptionsEnd(tx, scope, saved, 'finalize'),
       sells ? appendSubscriptionStart(tx, scope, saved, at) : undefined,
+      wantsReceipt(saved) ? appendReceipt(tx, scope, saved, at) : undefined,
     ]);
   }
   return saved;
 }
 
-/** Which lines an intent pays. A line is paid by one card, whole. */
-export function paidLines(session: Session, intent: PaymentIntent): 'eligible' | 'ineligible' | 'all' {
-  if (intent.amountCents === session.amountTotalCents) return 'all';
-  return intent.leg === 'health' ? 'eligible' : 'ineligible';
+async function appendReceipt(tx: Tx, scope: Scope, session: Session, at: Date): Promise<void> {
+  const intents = await findIntents(tx, scope, session.paymentIntentIds);
+  await append(
+    tx,
+    await receiptCommand(
+      tx,
+      scope,
+      session,
+      intents.filter(({ amountReceivedCents }) => amountReceivedCents > 0),
+      at,
+    ),
+  );
 }

@@ -3,12 +3,14 @@ import type { Scope, StoredAnswer } from '@eligo/postgres';
 import { cents, newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
 import type { ChargeAttempt, ProcessorVerdict } from '../domain/charge-attempt.ts';
+import { paidLines } from '../domain/paid-lines.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
 import type { Session } from '../domain/session.ts';
 import type { ClaimedCharge } from './charge-claim.ts';
 import { confirmAnswer } from './confirm-answer.ts';
-import { paidLines, receiveForSession } from './pay-session.ts';
+import { receiveForSession } from './pay-session.ts';
 import { chargeEvent, intentEvent, newCharge, sessionEvent } from './payment-events.ts';
+import { receiptCommand, wantsReceipt } from './receipt-command.ts';
 
 /** A confirm that charged, as it is stored. */
 export interface SettledConfirm {
@@ -50,6 +52,7 @@ export async function settleConfirmed(
     intentEvent(scope, 'payment_intent.succeeded', intent, at),
     sessionEvent(scope, 'checkout.session.completed', after, at),
   ];
+  if (wantsReceipt(after)) events.push(await receiptCommand(charging.database, scope, after, [intent], at));
   const isWritten = await charging.groups.settlements.submit(scope, {
     before,
     after,

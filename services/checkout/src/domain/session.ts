@@ -117,6 +117,8 @@ export interface SessionDetails {
   readonly successUrl?: string;
   readonly redirectUrl?: string;
   readonly origin?: string;
+  /** Present when the shopper is mailed a receipt: the merchant as the shopper knows it. */
+  readonly receiptMerchantName?: string;
   readonly defaults?: {
     readonly customerId?: string;
     readonly email?: string;

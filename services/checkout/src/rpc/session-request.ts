@@ -77,12 +77,13 @@ function shippingOf({ shipping }: CreateSessionRequest): SessionRequest['cart'][
 }
 
 function detailsOf(request: CreateSessionRequest): SessionDetails {
-  const { cancelUrl, successUrl, origin, requestThreeDSecure } = request;
+  const { cancelUrl, successUrl, origin, requestThreeDSecure, receiptMerchantName } = request;
   return present({
     cancelUrl,
     successUrl,
     origin,
     requestThreeDSecure,
+    receiptMerchantName,
     allowPromotionCodes: request.allowPromotionCodes || undefined,
     shippingAddressCollection: request.shippingAddressCollection || undefined,
     taxGiven: request.taxAmountCents === undefined ? undefined : true,

@@ -1,0 +1,2 @@
+export { type MailSettings, readMailSettings } from './mail-settings.ts';
+export { type Mail, type Mailer, type MailOutcome, openMailer } from './mailer.ts';

@@ -1,0 +1,65 @@
+import type { Scope, Tx } from '@eligo/postgres';
+import type { IssueReceipt } from '@eligo/proto/events/v1/events';
+import { wakeJobAfterCommit } from '@eligo/service';
+import { centsFromInt64, newId } from '@eligo/values';
+import type { Receipt, ReceiptContent } from '../domain/receipt.ts';
+import { addMail } from '../store/receipt-mails.ts';
+import { insertReceipt } from '../store/receipts.ts';
+
+/** The job that mails receipts. */
+export const mailReceiptsJob = 'mail-receipts';
+
+/** Issues the receipt of a completed session and has it mailed; once, however often the command arrives. */
+export async function issueReceipt(tx: Tx, scope: Scope, command: IssueReceipt): Promise<void> {
+  const { session } = command;
+  if (session === undefined) throw new Error('The command has no session');
+  const createdAt = new Date(Number(command.atMs));
+  const receipt: Receipt = {
+    id: newId('receipt'),
+    checkoutSessionId: session.checkoutSessionId,
+    subscriptionId: session.subscriptionId ?? null,
+    email: command.email,
+    amountCents: centsFromInt64(session.amountReceivedCents),
+    content: contentOf(command, session),
+    createdAt,
+  };
+  if (!(await insertReceipt(tx, scope, receipt))) return;
+  await addMail(tx, scope, { id: newId('receipt_mail'), receiptId: receipt.id, cause: 'issued', at: createdAt });
+  wakeJobAfterCommit(tx, mailReceiptsJob);
+}
+
+function contentOf(command: IssueReceipt, session: NonNullable<IssueReceipt['session']>): ReceiptContent {
+  const { payments, merchantName, shopperName = null } = command;
+  const { totalDetails } = session;
+  return {
+    merchantName,
+    shopperName,
+    purchasedAt: new Date(Number(command.atMs)).toISOString(),
+    orderReference: session.clientReferenceId ?? null,
+    items: command.lines.map((line) => {
+      const paidBy = payments.findIndex(({ lineItemIds }) => lineItemIds.includes(line.lineItemId));
+      return {
+        description: line.description ?? 'Item',
+        quantity: Number(line.quantity),
+        totalCents: Number(line.amountTotalCents),
+        eligibility: line.amountEligibleCents > 0n ? (line.eligibility?.hsaFsaEligibility ?? null) : null,
+        paidBy: paidBy === -1 ? null : paidBy,
+      };
+    }),
+    amounts: {
+      subtotalCents: Number(session.amountSubtotalCents),
+      discountCents: Number(totalDetails?.amountDiscountCents ?? 0n),
+      shippingCents: Number(totalDetails?.amountShippingCents ?? 0n),
+      taxCents: Number(totalDetails?.amountTaxCents ?? 0n),
+      feeCents: Number(totalDetails?.amountFeeCents ?? 0n),
+      totalCents: Number(session.amountTotalCents),
+    },
+    payments: payments.map(({ leg, amountCents, cardBrand = null, cardLast4 = null }) => ({
+      leg: leg === 'health' ? 'health' : 'other',
+      cardBrand,
+      cardLast4,
+      amountCents: Number(amountCents),
+    })),
+    testMode: session.testMode,
+  };
+}

@@ -1,0 +1,122 @@
+import { type Db, type Page, readPage, type Scope, scoped, sqlBuilder, type Tx } from '@eligo/postgres';
+import { centsFromInt64 } from '@eligo/values';
+import type { MailedReceipt, Receipt, ReceiptContent } from '../domain/receipt.ts';
+
+/** The documents of a receipt. */
+export interface ReceiptDocuments {
+  readonly html: string;
+  readonly pdf: Buffer;
+}
+
+/** Writes a receipt; false when its session has one, and then nothing is written. */
+export async function insertReceipt(tx: Tx, scope: Scope, receipt: Receipt): Promise<boolean> {
+  const { id, checkoutSessionId, subscriptionId, email, amountCents, content, createdAt } = receipt;
+  const values = [id, checkoutSessionId, subscriptionId, email, amountCents, content, createdAt];
+  return (await tx.execute(insert, scope, values)) === 1;
+}
+
+/** The receipt, or undefined. */
+export async function findReceipt(db: Db, scope: Scope, id: string): Promise<MailedReceipt | undefined> {
+  const row = await db.row(select, scope, [id]);
+  return row && fromRow(row);
+}
+
+/** A page of receipts, newest first. */
+export async function listReceipts(
+  db: Db,
+  scope: Scope,
+  page: Page,
+  of: { checkoutSessionId?: string | undefined; subscriptionId?: string | undefined },
+): Promise<{ receipts: MailedReceipt[]; hasMore: boolean }> {
+  const { rows, hasMore } = await readPage<ReceiptRow>(
+    db,
+    scope,
+    {
+      table: 'receipts',
+      id: 'id',
+      columns: [...columns.map((column) => `receipts.${column}`), lastMail('receipts')],
+      filter: (query) => {
+        if (of.checkoutSessionId !== undefined) query.where('checkout_session_id', of.checkoutSessionId);
+        if (of.subscriptionId !== undefined) query.where('subscription_id', of.subscriptionId);
+      },
+    },
+    page,
+  );
+  return { receipts: rows.map(fromRow), hasMore };
+}
+
+/** The receipt of a session, or undefined. */
+export async function findReceiptOfSession(db: Db, scope: Scope, sessionId: string): Promise<string | undefined> {
+  return (await db.row(selectOfSession, scope, [sessionId]))?.id;
+}
+
+/** The documents of a receipt if they exist. */
+export async function findDocuments(db: Db, scope: Scope, id: string): Promise<ReceiptDocuments | undefined> {
+  return db.row(selectDocuments, scope, [id]);
+}
+
+/** Stores the documents of a receipt unless another process has. */
+export async function keepDocuments(tx: Tx, scope: Scope, id: string, { html, pdf }: ReceiptDocuments): Promise<void> {
+  await tx.execute(updateDocuments, scope, [id, html, pdf]);
+}
+
+interface ReceiptRow {
+  readonly id: string;
+  readonly checkout_session_id: string;
+  readonly subscription_id: string | null;
+  readonly email: string;
+  readonly amount_cents: bigint;
+  readonly content: ReceiptContent;
+  readonly created_at: Date;
+  readonly mail: { readonly status: MailedReceipt['mailStatus']; readonly sent_at: string | null } | null;
+}
+
+function fromRow(row: ReceiptRow): MailedReceipt {
+  return {
+    id: row.id,
+    checkoutSessionId: row.checkout_session_id,
+    subscriptionId: row.subscription_id,
+    email: row.email,
+    amountCents: centsFromInt64(row.amount_cents),
+    content: row.content,
+    createdAt: row.created_at,
+    mailStatus: row.mail?.status ?? 'pending',
+    mailedAt: row.mail?.sent_at ? new Date(row.mail.sent_at) : null,
+  };
+}
+
+const columns = ['id', 'checkout_session_id', 'subscription_id', 'email', 'amount_cents', 'content', 'created_at'];
+
+const insert = scoped(
+  'receipts.insert',
+  `insert into receipts (account_id, test_mode, id, checkout_session_id, subscription_id, email, amount_cents, content, created_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing`,
+);
+const lastMail = (table: string) =>
+  sqlBuilder.raw(
+    `(select jsonb_build_object('status', m.status, 'sent_at', m.sent_at) from receipt_mails m
+       where m.account_id = ${table}.account_id and m.test_mode = ${table}.test_mode and m.receipt_id = ${table}.id
+       order by m.id desc limit 1) as mail`,
+  );
+
+const select = scoped<ReceiptRow>(
+  'receipts.find',
+  `select ${columns.map((column) => `r.${column}`).join(', ')}, ${lastMail('r')}
+   from receipts r where r.account_id = $1 and r.test_mode = $2 and r.id = $3`,
+);
+
+const selectOfSession = scoped<{ id: string }>(
+  'receipts.of_session',
+  'select id from receipts where account_id = $1 and test_mode = $2 and checkout_session_id = $3',
+);
+
+const selectDocuments = scoped<ReceiptDocuments>(
+  'receipts.documents',
+  'select html, pdf from receipts where account_id = $1 and test_mode = $2 and id = $3 and html is not null',
+);
+
+const updateDocuments = scoped(
+  'receipts.keep_documents',
+  `update receipts set html = $4, pdf = $5
+   where account_id = $1 and test_mode = $2 and id = $3 and html is null`,
+);

@@ -1,0 +1,265 @@
+import { inflateSync } from 'node:zlib';
+import { create } from '@bufbuild/protobuf';
+import { openMailer } from '@eligo/mail';
+import { type SmtpServer, startSmtpServer } from '@eligo/mail/test-support';
+import { type Scope, withTx } from '@eligo/postgres';
+import { type IssueReceipt, IssueReceiptSchema } from '@eligo/proto/events/v1/events';
+import { newId } from '@eligo/values';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { issueReceipt } from '../src/actions/issue-receipt.ts';
+import { receiptDocuments } from '../src/actions/receipt-documents.ts';
+import { resendReceipts } from '../src/actions/resend-receipts.ts';
+import { mailReceipts, runDueMails } from '../src/jobs/mail-receipts.ts';
+import { findReceipt, listReceipts } from '../src/store/receipts.ts';
+import { type Machine, machine, sell, someScope } from './machine.ts';
+
+let on: Machine;
+let server: SmtpServer;
+let scope: Scope;
+
+beforeAll(async () => {
+  server = await startSmtpServer();
+  on = await machine({
+    mailer: openMailer({ smtpUrl: server.url, folder: undefined, from: 'Shop <shop@example.com>' }),
+  });
+});
+afterAll(async () => {
+  on.work.mailer.close();
+  await on.close();
+  await server.close();
+});
+beforeEach(async () => {
+  // The job sends the mails of all accounts: those of the test before, too.
+  await runDueMails(on.work);
+  scope = someScope();
+  server.mails.length = 0;
+});
+
+const lineItemIds = [newId('line_item'), newId('line_item')] as const;
+
+/** A mixed cart: a thermometer on the health card, chocolate on the other card or on none. */
+function command(parts: { sessionId?: string; both?: boolean; merchantName?: string } = {}): IssueReceipt {
+  const { sessionId = newId('checkout_session'), both = true, merchantName = 'Care & Co' } = parts;
+  const health = { paymentIntentId: newId('payment_intent'), leg: 'health', cardBrand: 'visa', cardLast4: '0072' };
+  const other = { paymentIntentId: newId('payment_intent'), leg: 'other', cardBrand: 'mastercard', cardLast4: '4444' };
+  return create(IssueReceiptSchema, {
+    session: {
+      checkoutSessionId: sessionId,
+      clientReferenceId: 'order 7',
+      amountSubtotalCents: 2_500n,
+      amountTotalCents: 2_600n,
+      amountReceivedCents: both ? 2_600n : 2_080n,
+      totalDetails: { amountTaxCents: 100n },
+      testMode: true,
+    },
+    lines: [
+      {
+        lineItemId: lineItemIds[0],
+        description: 'Thermometer <b>',
+        quantity: 2n,
+        amountTotalCents: 2_080n,
+        amountEligibleCents: 2_080n,
+        eligibility: { hsaFsaEligibility: 'auto_substantiation' },
+      },
+      { lineItemId: lineItemIds[1], description: 'Chocolate', quantity: 1n, amountTotalCents: 520n },
+    ],
+    payments: [
+      { ...health, amountCents: 2_080n, lineItemIds: [lineItemIds[0]] },
+      ...(both ? [{ ...other, amountCents: 520n, lineItemIds: [lineItemIds[1]] }] : []),
+    ],
+    email: 'ann@example.com',
+    merchantName,
+    shopperName: 'Ann Lee',
+    atMs: BigInt(Date.parse('2026-04-01T10:00:00Z')),
+  });
+}
+
+const issue = (parts: Parameters<typeof command>[0] = {}) =>
+  withTx(on.database, scope, (tx) => issueReceipt(tx, scope, command(parts)));
+const mails = () =>
+  on.test.admin('select status, tries, failure_code from billing.receipt_mails where account_id = $1 order by id', [
+    scope.accountId,
+  ]);
+const makeDue = () =>
+  on.test.admin("update billing.receipt_mails set next_try_at = now() where account_id = $1 and status = 'pending'", [
+    scope.accountId,
+  ]);
+
+async function onlyReceipt() {
+  const { receipts } = await listReceipts(on.database, scope, { limit: 10 }, {});
+  const [receipt] = receipts;
+  if (receipt === undefined || receipts.length !== 1) throw new Error(`There are ${receipts.length} receipts`);
+  return receipt;
+}
+
+/** The text of a PDF in the standard fonts. */
+function textOf(pdf: Buffer): string {
+  const streams = [...pdf.toString('latin1').matchAll(/stream\n([\s\S]*?)\nendstream/g)].map(([, data = '']) => {
+    const bytes = Buffer.from(data, 'latin1');
+    return bytes[0] === 0x78 ? inflateSync(bytes).toString('latin1') : data;
+  });
+  return streams
+    .join('\n')
+    .split('\n')
+    .map((line) =>
+      [...line.matchAll(/<([0-9a-f]+)>/g)].map(([, hex = '']) => Buffer.from(hex, 'hex').toString('latin1')).join(''),
+    )
+    .join('\n');
+}
+
+describe('a receipt', () => {
+  it('is issued and mailed once for a session, however often the command arrives [D14.86]', async () => {
+    const sessionId = newId('checkout_session');
+    await issue({ sessionId });
+    await issue({ sessionId });
+    await runDueMails(on.work);
+    await issue({ sessionId });
+    await runDueMails(on.work);
+    expect(server.mails).toHaveLength(1);
+    expect(server.mails[0]).toMatchObject({ to: 'ann@example.com' });
+    expect(await onlyReceipt()).toMatchObject({
+      checkoutSessionId: sessionId,
+      amountCents: 2_600,
+      mailStatus: 'sent',
+      mailedAt: expect.any(Date),
+    });
+  });
+
+  it('says who bought what, when and from whom, why it is eligible, and what each card paid [D14.86]', async () => {
+    await issue();
+    const { html, pdf } = await receiptDocuments(on.database, scope, await onlyReceipt());
+    const facts = [
+      'Ann Lee',
+      'April 1, 2026',
+      'order 7',
+      'Chocolate',
+      'Eligible: medical item on the IIAS list',
+      'HSA/FSA card, Visa ending in 0072',
+      'Card, Mastercard ending in 4444',
+      '$20.80',
+      '$5.20',
+      '$26.00',
+    ];
+    for (const fact of facts) {
+      expect(html).toContain(fact);
+      expect(textOf(pdf)).toContain(fact);
+    }
+    expect(html).toContain('Care &#38; Co');
+    expect(textOf(pdf)).toContain('Care & Co');
+    expect(html).not.toContain('another way');
+  });
+
+  it('shows what no card of the session paid as paid to the shop in another way [D14.86]', async () => {
+    await issue({ both: false });
+    const { html, pdf } = await receiptDocuments(on.database, scope, await onlyReceipt());
+    expect(html).toContain('Paid to Care &#38; Co in another way');
+    expect(textOf(pdf)).toContain('Paid to Care & Co in another way');
+  });
+
+  it('takes nothing from a shop or a shopper as HTML', async () => {
+    await issue({ merchantName: '<script>"\'' });
+    const { html } = await receiptDocuments(on.database, scope, await onlyReceipt());
+    expect(html).not.toMatch(/<script|<b>|"'/);
+    expect(html).toContain('Thermometer &#60;b&#62;');
+  });
+
+  it('keeps its documents: the same bytes each time, and the database refuses others [D14.86]', async () => {
+    await issue();
+    const receipt = await onlyReceipt();
+    const [first, second] = await Promise.all([
+      receiptDocuments(on.database, scope, receipt),
+      receiptDocuments(on.database, scope, receipt),
+    ]);
+    expect(second.pdf.equals(first.pdf)).toBe(true);
+    const change = `update billing.receipts set html = 'x', pdf = '' where id = $1`;
+    await expect(on.test.admin(change, [receipt.id])).rejects.toThrow('exist');
+  });
+});
+
+describe('a mail of a receipt', () => {
+  it('that the server cannot take now is tried again later, and given up after eight tries [D14.87]', async () => {
+    await issue();
+    for (let tries = 1; tries <= 8; tries += 1) {
+      server.answerNext('451 later');
+      await makeDue();
+      await runDueMails(on.work);
+      const status = tries < 8 ? 'pending' : 'failed';
+      expect(await mails()).toEqual([{ status, tries, failure_code: 'EMESSAGE_451' }]);
+      // It is not due before its pause is over.
+      await runDueMails(on.work);
+      expect(await mails()).toMatchObject([{ tries }]);
+    }
+    expect(await onlyReceipt()).toMatchObject({ mailStatus: 'failed', mailedAt: null });
+  });
+
+  it('that the server refuses for good is not tried again [D14.87]', async () => {
+    await issue();
+    server.answerNext('550 no such mailbox');
+    await runDueMails(on.work);
+    expect(await mails()).toEqual([{ status: 'failed', tries: 1, failure_code: 'EMESSAGE_550' }]);
+  });
+
+  it('goes out again under the same Message-ID after a crash between the server and the record [D14.87]', async () => {
+    await issue();
+    let crashed = false;
+    const failpoint = () => {
+      if (crashed) return undefined;
+      crashed = true;
+      throw new Error('killed');
+    };
+    await runDueMails({ ...on.work, failpoint });
+    expect(await mails()).toMatchObject([{ status: 'pending', tries: 1 }]);
+    await makeDue();
+    await runDueMails({ ...on.work, failpoint });
+    const ids = server.mails.map(({ data }) => /^Message-ID: (\S+)/m.exec(data)?.[1]);
+    expect(ids).toHaveLength(2);
+    expect(new Set(ids).size).toBe(1);
+    expect(await mails()).toMatchObject([{ status: 'sent', tries: 2 }]);
+  });
+
+  it('waits while no server is configured, and then goes out', async () => {
+    await issue();
+    const mailer = openMailer({ smtpUrl: undefined, folder: undefined, from: '' });
+    expect(await mailReceipts({ ...on.work, mailer }).run(new AbortController().signal)).toEqual({
+      dueInMs: undefined,
+    });
+    expect(await mails()).toMatchObject([{ status: 'pending', tries: 0 }]);
+    await mailReceipts(on.work).run(new AbortController().signal);
+    expect(await mails()).toMatchObject([{ status: 'sent' }]);
+  });
+
+  it('ends once: the database refuses to change one that was sent', async () => {
+    await issue();
+    await runDueMails(on.work);
+    const change =
+      "update billing.receipt_mails set status = 'pending', sent_at = null, next_try_at = now() where account_id = $1";
+    await expect(on.test.admin(change, [scope.accountId])).rejects.toThrow('is sent');
+  });
+});
+
+describe('resending', () => {
+  it('mails the receipt of the first payment of a subscription again, and one mail at a time [D14.88]', async () => {
+    const { subscriptionId, sessionId } = await sell(on, scope);
+    await issue({ sessionId });
+    await runDueMails(on.work);
+    const { id } = await onlyReceipt();
+    expect(await resendReceipts(on.work, scope, subscriptionId)).toEqual([id]);
+    expect(await resendReceipts(on.work, scope, subscriptionId)).toEqual([id]);
+    await runDueMails(on.work);
+    expect(server.mails).toHaveLength(2);
+    const [first, second] = server.mails.map(({ data }) => /^Message-ID: (\S+)/m.exec(data)?.[1]);
+    expect(first).not.toBe(second);
+    expect(await resendReceipts(on.work, scope, subscriptionId)).toEqual([id]);
+    await runDueMails(on.work);
+    expect(server.mails).toHaveLength(3);
+  });
+
+  it('finds no receipt where the shopper was not mailed one, and refuses an unknown subscription [D14.88]', async () => {
+    const { subscriptionId } = await sell(on, scope);
+    expect(await resendReceipts(on.work, scope, subscriptionId)).toEqual([]);
+    await expect(resendReceipts(on.work, someScope(), subscriptionId)).rejects.toMatchObject({
+      code: 'subscription_not_found',
+    });
+    expect(await findReceipt(on.database, scope, 'frcpt_none')).toBeUndefined();
+  });
+});
