@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { type Constellation, startConstellation } from '@eligo/testkit';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
@@ -184,6 +185,25 @@ it('takes the list and the policy that its page shows', async () => {
   expect(await json('product-codes', 'import', file('csv'))).toMatchObject({ total: 2, rejected: 0 });
   const account = ['--account', constellation.account, '--mode', 'test'];
   expect(await json('food-policies', 'set', file('json'), ...account)).toEqual({ version: 3 });
+});
+
+it('says how an account substantiates, and keeps who said so [D14.72]', async () => {
+  const { account } = await json('accounts', 'create', '--name', 'Shop');
+  const update = (...options: string[]) => json('accounts', 'update', String(account), ...options);
+  expect((await update('--substantiation', 'medical_mcc', '--by', 'Ada Lovelace')).account).toMatchObject({
+    substantiation: 'medical_mcc',
+    substantiation_set_by: 'Ada Lovelace',
+  });
+  expect((await update('--substantiation', 'none')).account).toMatchObject({
+    substantiation: null,
+    substantiation_set_by: userInfo().username,
+  });
+  for (const options of [
+    ['--substantiation', 'honest'],
+    ['--by', 'Ada'],
+  ]) {
+    expect((await eligo('accounts', 'update', String(account), ...options)).code).toBe(2);
+  }
 });
 
 it('imports the list of issuer ranges, and says which line is wrong [D14.71]', async () => {

@@ -4,6 +4,8 @@ grant create, usage on schema checkout to eligo_finder;
 
 grant usage on schema checkout to eligo_checkout;
 
+create type card_kind as enum ('health', 'other', 'unknown');
+
 create table catalog_tasks (
   account_id text collate "C" not null,
   test_mode boolean not null,
@@ -61,6 +63,7 @@ create table charge_attempts (
   created_at timestamp with time zone default now() not null,
   confirm_until timestamp with time zone default (now() + '00:03:00'::interval) not null,
   operation_id text collate "C",
+  card_kind card_kind,
   constraint charge_attempts_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint charge_attempts_account_id_test_mode_payment_intent_id_fkey FOREIGN KEY (account_id, test_mode, payment_intent_id) REFERENCES payment_intents(account_id, test_mode, id)
 );

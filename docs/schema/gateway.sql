@@ -13,10 +13,15 @@ create table accounts (
   version bigint default 1 not null,
   created_at timestamp(3) with time zone default clock_timestamp() not null,
   updated_at timestamp(3) with time zone default clock_timestamp() not null,
+  substantiation text,
+  substantiation_set_by text,
+  substantiation_set_at timestamp(3) with time zone,
   constraint accounts_pkey PRIMARY KEY (account_id),
   constraint accounts_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(organization_id),
   constraint accounts_dunning_end_check CHECK ((dunning_end = ANY (ARRAY['canceled'::text, 'unpaid'::text]))),
   constraint accounts_name_check CHECK (((length(name) >= 1) AND (length(name) <= 200))),
+  constraint accounts_substantiation CHECK ((substantiation = ANY (ARRAY['medical_mcc'::text, 'ninety_percent'::text, 'iias'::text]))),
+  constraint accounts_substantiation_is_someones_word CHECK ((((substantiation_set_by IS NULL) = (substantiation_set_at IS NULL)) AND ((substantiation IS NULL) OR (substantiation_set_by IS NOT NULL)))),
   constraint accounts_version_check CHECK ((version > 0))
 );
 CREATE INDEX accounts_by_organization ON gateway.accounts USING btree (organization_id, account_id) WHERE (organization_id IS NOT NULL);

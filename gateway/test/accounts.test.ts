@@ -67,6 +67,29 @@ describe('accounts', () => {
     expect(await listAccounts(database)).toContainEqual(removed);
   });
 
+  test('the operator says how an account substantiates, with who said so and when; the tables refuse a word of nobody [D14.72]', async () => {
+    const { account_id: id, ...made } = await createAccount(database, { name: 'A shop' });
+    expect(made).toMatchObject({ substantiation: null, substantiation_set_by: null, substantiation_set_at: null });
+    const said = await updateAccount(database, id, { substantiation: { substantiation: 'iias', setBy: ' Ada ' } });
+    expect(said).toMatchObject({
+      substantiation: 'iias',
+      substantiation_set_by: 'Ada',
+      substantiation_set_at: expect.any(Date),
+    });
+    expect(await updateAccount(database, id, { name: 'Renamed' })).toEqual({ ...said, name: 'Renamed' });
+    const withdrawn = await updateAccount(database, id, { substantiation: { substantiation: null, setBy: 'Grace' } });
+    expect(withdrawn).toMatchObject({ substantiation: null, substantiation_set_by: 'Grace' });
+    const put = (columns: string) =>
+      databases.admin(`update gateway.accounts set ${columns} where account_id = $1`, [id]);
+    await expect(put("substantiation = 'honest'")).rejects.toMatchObject({ constraint: 'accounts_substantiation' });
+    await expect(put('substantiation_set_by = null')).rejects.toMatchObject({
+      constraint: 'accounts_substantiation_is_someones_word',
+    });
+    await expect(
+      put("substantiation = 'iias', substantiation_set_by = null, substantiation_set_at = null"),
+    ).rejects.toMatchObject({ constraint: 'accounts_substantiation_is_someones_word' });
+  });
+
   test.each([
     ['an unknown feature', () => createAccount(database, { name: 'x', features: ['flying'] })],
     ['an empty name', () => createAccount(database, { name: '  ' })],

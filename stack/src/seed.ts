@@ -27,7 +27,10 @@ export async function demoAccount(home: Home, databaseUrl: string): Promise<Demo
   });
   try {
     const known = readJsonFile(path) as DemoAccount | undefined;
-    if (known && (await isThere(database, known))) return known;
+    if (known && (await isThere(database, known))) {
+      await enableHealthCards(database, known.account);
+      return known;
+    }
     const made = await makeDemoAccount(database);
     writePrivateFile(path, `${JSON.stringify(made, undefined, 2)}\n`);
     return made;
@@ -43,9 +46,18 @@ async function isThere(database: Database, demo: DemoAccount): Promise<boolean> 
   return [demo.testApiKey, demo.liveApiKey].every((key) => live.some(({ last4 }) => key.endsWith(last4)));
 }
 
+// The live key charges HSA and FSA cards, too, unless the operator has said otherwise.
+async function enableHealthCards(database: Database, accountId: string): Promise<void> {
+  const { listAccounts, updateAccount } = await import('@eligo/gateway/accounts');
+  const account = (await listAccounts(database)).find(({ account_id }) => account_id === accountId);
+  if (account?.substantiation_set_at !== null) return;
+  await updateAccount(database, accountId, { substantiation: { substantiation: 'iias', setBy: 'npm start' } });
+}
+
 async function makeDemoAccount(database: Database): Promise<DemoAccount> {
   const { createAccount, createKey } = await import('@eligo/gateway/accounts');
   const { account_id: accountId } = await createAccount(database, { name: 'Demo', features: ['food_eligibility'] });
+  await enableHealthCards(database, accountId);
   const [test, live] = await Promise.all(
     [true, false].map((testMode) => createKey(database, { accountId, testMode, rateLimit: unlimited })),
   );

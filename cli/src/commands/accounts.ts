@@ -1,12 +1,16 @@
+import { userInfo } from 'node:os';
 import {
   type Account,
+  type AccountChange,
   createAccount,
   createKey,
   createOrganization,
+  isSubstantiation,
   listAccounts,
+  substantiations,
   updateAccount,
 } from '@eligo/gateway/accounts';
-import type { Command } from '../command.ts';
+import { type Command, UsageError } from '../command.ts';
 import { withAccounts } from '../connect.ts';
 
 /** Accounts and organizations. */
@@ -45,14 +49,18 @@ export const accountCommands: readonly Command[] = [
   },
   {
     name: 'accounts update',
-    usage: 'ACCOUNT [--name NAME] [--feature F]… [--no-feature F]… [--organization forg_…|none]',
-    summary: 'Updates an account. The change takes effect within seconds.',
+    usage:
+      'ACCOUNT [--name NAME] [--feature F]… [--no-feature F]… [--organization forg_…|none] [--substantiation medical_mcc|ninety_percent|iias|none [--by WHO]]',
+    summary:
+      'Updates an account. The change takes effect within seconds. Without a substantiation it cannot charge HSA and FSA cards in live mode.',
     words: ['ACCOUNT'],
     options: {
       name: { type: 'string' },
       feature: { type: 'string', multiple: true },
       'no-feature': { type: 'string', multiple: true },
       organization: { type: 'string' },
+      substantiation: { type: 'string' },
+      by: { type: 'string' },
     },
     async run(given) {
       const organization = given.text('organization');
@@ -62,6 +70,7 @@ export const accountCommands: readonly Command[] = [
           addFeatures: given.list('feature'),
           removeFeatures: given.list('no-feature'),
           organizationId: organization === 'none' ? null : organization,
+          substantiation: statementOf(given.text('substantiation'), given.text('by')),
         }),
       );
       return { json: { account }, lines: [lineOf(account)] };
@@ -94,7 +103,20 @@ export const accountCommands: readonly Command[] = [
   },
 ];
 
+// Kept as who said so: the name that is given, or that of the operator's user on this machine.
+function statementOf(text: string | undefined, by: string | undefined): AccountChange['substantiation'] {
+  if (text === undefined) {
+    if (by !== undefined) throw new UsageError('--by goes with --substantiation');
+    return undefined;
+  }
+  if (text !== 'none' && !isSubstantiation(text)) {
+    throw new UsageError(`--substantiation must be ${substantiations.join(', ')} or none`);
+  }
+  return { substantiation: text === 'none' ? null : text, setBy: by ?? userInfo().username };
+}
+
 function lineOf(account: Account): string {
   const features = account.features.length > 0 ? account.features.join(', ') : 'no features';
-  return `${account.account_id}  ${account.name}  ${account.organization_id ?? 'no organization'}  ${features}`;
+  const substantiation = account.substantiation ?? 'no substantiation';
+  return `${account.account_id}  ${account.name}  ${account.organization_id ?? 'no organization'}  ${features}  ${substantiation}`;
 }

@@ -1,9 +1,15 @@
+import type { Substantiation } from './substantiation.ts';
+
 /** An account, as it is stored and as those who administer it see it. */
 export interface Account {
   readonly account_id: string;
   readonly name: string;
   readonly organization_id: string | null;
   readonly features: readonly string[];
+  readonly substantiation: Substantiation | null;
+  readonly substantiation_set_by: string | null;
+  readonly substantiation_set_at: Date | null;
 }
 
-export const accountColumns = 'account_id, name, organization_id, features';
+export const accountColumns =
+  'account_id, name, organization_id, features, substantiation, substantiation_set_by, substantiation_set_at';

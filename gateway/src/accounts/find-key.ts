@@ -13,6 +13,7 @@ export interface FoundKey {
   readonly features: readonly string[];
   /** What receipts call the merchant. */
   readonly accountName: string;
+  readonly substantiation: string | null;
   readonly siblingAccountIds: readonly string[];
 }
 
@@ -29,6 +30,7 @@ export async function findKey(database: Database, hash: Buffer): Promise<FoundKe
     expiresAtMs: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
     features: row.features,
     accountName: row.account_name,
+    substantiation: row.substantiation,
     siblingAccountIds: row.siblings,
   };
 }
@@ -42,6 +44,7 @@ interface Row {
   expires_at: Date | null;
   features: string[];
   account_name: string;
+  substantiation: string | null;
   siblings: string[];
 }
 
@@ -51,6 +54,7 @@ const mostSiblings = 100;
 const find = unscoped<Row>(
   'keys.find',
   `select k.key_id, k.account_id, k.test_mode, k.scopes, k.rate_limit, k.expires_at, a.features, a.name as account_name,
+     a.substantiation,
      array(select s.account_id from accounts s
            where s.organization_id = a.organization_id and s.account_id <> a.account_id
            order by s.account_id limit ${mostSiblings}) as siblings

@@ -137,5 +137,13 @@ export class KeyCache {
 
 function callerOf(key: FoundKey): CallerInit {
   const { accountId, testMode, features, siblingAccountIds, keyId } = key;
-  return { accountId, testMode, features, siblingAccountIds, keyId, scopes: key.scopes ?? [] };
+  return {
+    accountId,
+    testMode,
+    features,
+    siblingAccountIds,
+    keyId,
+    scopes: key.scopes ?? [],
+    substantiation: key.substantiation,
+  };
 }

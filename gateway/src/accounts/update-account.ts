@@ -3,6 +3,7 @@ import { type Database, unscoped, withTx } from '@eligo/postgres';
 import { type Account, accountColumns } from './account-row.ts';
 import { checkFeatures, checkName } from './account-rules.ts';
 import { assertOrganization, refuseFullOrganization } from './organizations.ts';
+import type { SubstantiationStatement } from './substantiation.ts';
 
 /** What changes on an account; what is left out stays. */
 export interface AccountChange {
@@ -11,6 +12,7 @@ export interface AccountChange {
   readonly removeFeatures?: readonly string[] | undefined;
   /** Null takes the account out of its organization. */
   readonly organizationId?: string | null | undefined;
+  readonly substantiation?: SubstantiationStatement | undefined;
 }
 
 /**
@@ -28,7 +30,11 @@ export async function updateAccount(database: Database, accountId: string, chang
     );
     const organization = change.organizationId === undefined ? found.organization_id : change.organizationId;
     const name = change.name === undefined ? found.name : checkName(change.name);
-    const row = await tx.row(update, null, [accountId, name, organization, features]).catch(refuseFullOrganization);
+    const values = [accountId, name, organization, features];
+    const said = change.substantiation;
+    const row = await tx
+      .row(update, null, [...values, said !== undefined, said?.substantiation ?? null, said && checkName(said.setBy)])
+      .catch(refuseFullOrganization);
     if (row === undefined) throw new Error('Updating a locked account changed no row');
     return row;
   });
@@ -47,6 +53,9 @@ const list = unscoped<Account>('accounts.list', `select ${accountColumns} from a
 const update = unscoped<Account>(
   'accounts.update',
   `update accounts set name = $2, organization_id = $3, features = $4, version = version + 1,
+     substantiation = case when $5::boolean then $6 else substantiation end,
+     substantiation_set_by = case when $5 then $7 else substantiation_set_by end,
+     substantiation_set_at = case when $5 then clock_timestamp() else substantiation_set_at end,
      updated_at = clock_timestamp()
    where account_id = $1 returning ${accountColumns}`,
 );

@@ -227,6 +227,11 @@ function checkoutRows() {
       'This payment method cannot be charged off-session.',
       'Use a payment method that was set up for off-session use.',
     ),
+    health_cards_not_enabled: row(
+      422,
+      'This account is not enabled for HSA and FSA cards in live mode.',
+      'Ask the operator to enable them; until then, charge another card by means of your own.',
+    ),
     customer_required: row(422, 'A customer is required.', 'Send a customer.'),
     payment_method_in_use: row(
       409,

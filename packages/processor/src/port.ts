@@ -27,8 +27,10 @@ export interface WriteOptions extends CallOptions {
   readonly idempotencyKey: string;
 }
 
-/** What of a tender is for health care, in cents: the disjoint buckets of decisions 4. */
+/** What of a tender is for health care, in cents: all of it, and of that the disjoint buckets of decisions 4. Each adapter composes its own amounts. */
 export interface HealthcareAmounts {
+  /** The buckets, and items that need a letter: those are medical, and in no bucket. */
+  readonly medicalCents: number;
   readonly iiasCents: number;
   readonly prescriptionCents: number;
   readonly visionCents: number;
@@ -43,7 +45,7 @@ export interface IntentInput {
   readonly paymentMethod?: string | undefined;
   readonly customer?: string | undefined;
   readonly metadata: Readonly<Record<string, string>>;
-  /** Only with a health card. Never more than `amountCents` is sent. */
+  /** Only with what is, or may be, a health card. Never more than `amountCents` is sent. */
   readonly healthcare?: HealthcareAmounts | undefined;
 }
 

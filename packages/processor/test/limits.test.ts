@@ -338,7 +338,7 @@ describe('which processor', () => {
 });
 
 describe('health care', () => {
-  const amounts = { iiasCents: 700, prescriptionCents: 200, visionCents: 0, serviceCents: 100 };
+  const amounts = { medicalCents: 1_000, iiasCents: 700, prescriptionCents: 200, visionCents: 0, serviceCents: 100 };
 
   test('the total is the sum of the buckets, which are named where they are not zero', () => {
     expect(healthcareMetadata(amounts, 1000)).toEqual({
@@ -348,9 +348,25 @@ describe('health care', () => {
       healthcare_clinic: '100',
     });
     expect(healthcareMetadata(undefined, 1000)).toEqual({});
-    expect(healthcareMetadata({ iiasCents: 0, prescriptionCents: 0, visionCents: 0, serviceCents: 0 }, 1000)).toEqual(
-      {},
-    );
+    expect(
+      healthcareMetadata(
+        { medicalCents: 0, iiasCents: 0, prescriptionCents: 0, visionCents: 0, serviceCents: 0 },
+        1000,
+      ),
+    ).toEqual({});
+  });
+
+  test('what needs a letter is medical, and in no bucket', () => {
+    expect(healthcareMetadata({ ...amounts, medicalCents: 1_400 }, 1_500)).toMatchObject({
+      healthcare_total: '1400',
+      healthcare_iias: '700',
+    });
+    const letter = { medicalCents: 900, iiasCents: 0, prescriptionCents: 0, visionCents: 0, serviceCents: 0 };
+    expect(healthcareMetadata(letter, 900)).toEqual({ healthcare_total: '900' });
+    expect(healthcareMetadata({ ...amounts, medicalCents: 1_400 }, 800)).toMatchObject({
+      healthcare_total: '800',
+      healthcare_iias: '560',
+    });
   });
 
   test('it never exceeds the tender: cut to it, in proportion, to the cent [D4.7]', () => {

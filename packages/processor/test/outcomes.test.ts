@@ -20,7 +20,7 @@ describe('intents', () => {
         paymentMethod,
         customer: customer.customerId,
         metadata: { session: 'fcs_1' },
-        healthcare: { iiasCents: 1000, prescriptionCents: 0, visionCents: 0, serviceCents: 234 },
+        healthcare: { medicalCents: 1_000, iiasCents: 1000, prescriptionCents: 0, visionCents: 0, serviceCents: 234 },
       },
       newKey(),
     );

@@ -23,6 +23,8 @@ export interface CallerInit {
   readonly siblingAccountIds?: readonly string[] | undefined;
   /** The API key behind the request, for logs. */
   readonly keyId?: string | undefined;
+  /** How the account substantiates what HSA and FSA cards pay; null or left out: no such card is charged in live mode. */
+  readonly substantiation?: string | null | undefined;
 }
 
 /** What a component proves about itself and on whose behalf it works, and how it checks the same of others. */
@@ -181,6 +183,7 @@ function frozenCaller(init: CallerInit, issuer: string, expiresAtMs: number): Ca
       issuer,
       expiresAtMs: BigInt(expiresAtMs),
       keyId: init.keyId ?? '',
+      substantiation: init.substantiation ?? '',
     }),
   );
 }
@@ -201,6 +204,7 @@ function callerKey(init: CallerInit): string {
     init.scopes,
     init.features,
     init.siblingAccountIds,
+    init.substantiation,
   ]);
 }
 

@@ -13,6 +13,7 @@ import { voidHolds } from './actions/void-holds.ts';
 import type { Charging } from './charging.ts';
 import { type CheckoutSettings, readCheckoutSettings } from './config.ts';
 import { renewals } from './consumers/renewals.ts';
+import { acceptsHealthCards } from './domain/confirm-rules.ts';
 import { expireLetters } from './jobs/expire-letters.ts';
 import { expireSessions } from './jobs/expire-sessions.ts';
 import { pruneOldRows } from './jobs/prune.ts';
@@ -53,7 +54,7 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
       catalog: context.client(CatalogService),
       pages: settings.pages,
       newSessions: openNewSessions(database),
-      chargeSession: (scope, session) => chargeAtOnce(charging, scope, session),
+      chargeSession: (scope, session, call) => chargeAtOnce(charging, scope, session, !acceptsHealthCards(call.caller)),
       voidHolds: (scope, session) => voidHolds(charging, scope, session),
     };
     return {

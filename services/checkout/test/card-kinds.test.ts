@@ -131,11 +131,11 @@ describe('a card of which nothing is known', () => {
     const card = await world.card('undescribed');
     const parts = { mode: 'off_session', paymentMethodId: card.id } as const;
     const unsaid = await world.mixedSession(card, parts);
-    expect(await chargeAtOnce(world.charging, world.scope, unsaid)).toMatchObject({ status: 'open' });
+    expect(await chargeAtOnce(world.charging, world.scope, unsaid, false)).toMatchObject({ status: 'open' });
     expect(await held(unsaid)).toEqual([[4_000, 0]]);
     await state(card, false);
     const said = await world.mixedSession(card, parts);
-    expect(await chargeAtOnce(world.charging, world.scope, said)).toMatchObject({ status: 'complete' });
+    expect(await chargeAtOnce(world.charging, world.scope, said, false)).toMatchObject({ status: 'complete' });
     expect(await held(said)).toEqual([[10_000, 10_000]]);
   });
 
@@ -169,6 +169,104 @@ describe('a card of which nothing is known', () => {
       before?.id,
     ]);
     expect(plan?.state).toBe('failed');
+  });
+});
+
+describe('an account that takes no health cards in live mode', () => {
+  const payRefused = (session: Session, ...cards: PaymentMethod[]) =>
+    completeSession(world.charging, world.scope, {
+      ...{ sessionId: session.id, paymentMethodIds: cards.map(({ id }) => id), shippingDetails: null },
+      refusesHealthCards: true,
+    });
+
+  it('has the page go on with the other card, which pays everything and needs no letter [D14.72]', async () => {
+    const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
+    const lines = [line({ unitAmount: 4_000, class: 'letter_of_medical_necessity' }), line({ unitAmount: 6_000 })];
+    const session = await world.session({ lines, customerId: hsa.customerId });
+    expect((await payRefused(session, hsa)).nextAction).toMatchObject({
+      type: 'provide_alternative_payment_method',
+      message: 'This shop does not take HSA and FSA cards. Use another card.',
+    });
+    expect(await world.charges(session)).toEqual([]);
+    expect(await payRefused(session, hsa, credit)).toMatchObject({ status: 'complete', amountReceivedCents: 10_000 });
+    expect(await world.charges(session)).toMatchObject([{ amount: 10_000, amount_captured: 10_000 }]);
+  });
+
+  it('422 health_cards_not_enabled after the off-session check and before the minimum, with no row written [STATE-2, D14.72]', async () => {
+    const [card, present] = await Promise.all([world.card('hsa'), world.card('hsa', { offSession: false })]);
+    const [session, small] = [
+      await world.mixedSession(card),
+      await world.session({ lines: [line({ unitAmount: 600 })], customerId: card.customerId }),
+    ];
+    const options = { key: 'not enabled', refusesHealthCards: true };
+    const own = await world.mixedSession(present);
+    await expect(world.confirm(own, present, options)).rejects.toMatchObject({
+      code: 'payment_method_not_off_session',
+    });
+    await expect(world.confirm(small, card, options)).rejects.toMatchObject({ code: 'health_cards_not_enabled' });
+    await expect(
+      Promise.all([
+        world.confirm(session, card, options),
+        world.confirm(session, card, { ...options, key: 'another' }),
+      ]),
+    ).rejects.toMatchObject({ code: 'health_cards_not_enabled' });
+    const written = await world.test.admin(
+      `select id from checkout.payment_intents where session_id = any($1)
+       union all select key from checkout.idempotency_keys where endpoint like '%' || $2 || '%'`,
+      [[session.id, small.id], session.id],
+    );
+    expect(written).toEqual([]);
+    // The same key charges once the operator has enabled them.
+    expect((await world.confirm(session, card, { key: 'not enabled' })).session?.status).toBe('complete');
+  });
+});
+
+describe('what the processor is told of health care', () => {
+  const told = async (session: Session) =>
+    (await world.charges(session)).map(({ metadata }) =>
+      Object.fromEntries(Object.entries(metadata).filter(([name]) => name.startsWith('healthcare_'))),
+    );
+  const lines = [
+    line({ unitAmount: 1_000, class: 'auto_substantiation' }),
+    line({ unitAmount: 700, class: 'prescription' }),
+    line({ unitAmount: 3_000, class: 'letter_of_medical_necessity' }),
+    line({ unitAmount: 6_000 }),
+  ];
+  const medical = { healthcare_total: '4700', healthcare_iias: '1000', healthcare_prescription: '700' };
+
+  it('is composed by the card that is charged: what needs a letter is medical and not IIAS, an ordinary card is told nothing [D4.7, D14.73]', async () => {
+    const [hsa, credit, unknown] = await Promise.all(['hsa', 'credit', 'undescribed'].map((name) => world.card(name)));
+    if (!hsa || !credit || !unknown) throw new Error('three cards');
+    for (const [card, expected] of [
+      [hsa, medical],
+      [unknown, medical],
+      [credit, {}],
+    ] as const) {
+      const session = await world.session({ lines, customerId: card.customerId });
+      await world.confirm(session, card);
+      expect(await told(session)).toEqual([expected]);
+    }
+    const paged = await world.session({ lines, customerId: hsa.customerId });
+    await pay(paged, [hsa, credit]);
+    expect((await told(paged)).toSorted((a, b) => Object.keys(a).length - Object.keys(b).length)).toEqual([
+      {},
+      medical,
+    ]);
+  });
+
+  it('stays what it was when a card is found out to be another between two sends', async () => {
+    const card = await world.card('undescribed');
+    const session = await world.session({ lines, customerId: card.customerId });
+    await world.fault({ call: 'payment_intents.create', kind: 'drop_before', times: 1 });
+    await expect(world.confirm(session, card)).rejects.toMatchObject({ code: 'idempotency_key_in_use' });
+    await state(card, false);
+    await world.lapseLeases();
+    await world.confirm(session, card, { key: 'again' }).catch(() => undefined);
+    const kinds = await world.test.admin(
+      'select card_kind from checkout.charge_attempts where subject_id = $1 order by id',
+      [session.id],
+    );
+    expect(kinds).toEqual([{ card_kind: 'unknown' }, { card_kind: 'other' }]);
   });
 });
 

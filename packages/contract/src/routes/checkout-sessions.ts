@@ -191,6 +191,7 @@ export const checkoutSessionRoutes = {
       'idempotency_key_reused',
       'manual_capture_not_supported',
       'payment_method_not_off_session',
+      'health_cards_not_enabled',
       'idempotency_key_in_use',
       'lock_timeout',
       'card_declined',

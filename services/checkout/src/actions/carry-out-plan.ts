@@ -119,7 +119,10 @@ async function takeStep(
           ...session,
           nextAction: {
             type: 'provide_second_payment_method',
-            message: 'A second payment method is required for the amount that is not eligible.',
+            message:
+              parts.health_card_kind === 'unknown'
+                ? 'Say whether this card is an HSA or FSA card, or add a second payment method for the amount that is not eligible.'
+                : 'A second payment method is required for the amount that is not eligible.',
             ...urlOf(session),
             eligibleAmountCents: plan.healthCents,
             ineligibleAmountCents: plan.otherCents,

@@ -11,6 +11,8 @@ export interface ConfirmRequest {
   readonly captureMethod: string | null;
   readonly expand: readonly string[];
   readonly features: readonly string[];
+  /** True where the account may charge no health cards. */
+  readonly refusesHealthCards?: boolean;
   readonly key: string;
   readonly requestHash: Buffer;
 }

@@ -2,6 +2,7 @@ import { Failure } from '@eligo/failures';
 import { isUniqueViolation, type Scope, type Tx, withTx } from '@eligo/postgres';
 import { type Cents, newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
+import { kindOfCard } from '../domain/card-kind.ts';
 import { type ChargeAttempt, canceledLate, type Leg, noHealthcare } from '../domain/charge-attempt.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
 import { maximumChargeCents, minimumChargeCents } from '../domain/payment-plan.ts';
@@ -105,6 +106,7 @@ async function claim(charging: Charging, tx: Tx, scope: Scope, charge: InvoiceCh
     captureMethod: 'automatic',
     amountCents: charge.amountCents,
     healthcare: noHealthcare,
+    cardKind: kindOfCard(card.hsaFsa, undefined),
     expand: [],
     actingAt: charge.at,
     leaseMs,

@@ -92,6 +92,8 @@ function attemptOf(
     captureMethod: plan.holdsOnly || (leg === 'health' && plan.otherCents > 0) ? 'manual' : 'automatic',
     amountCents: leg === 'health' ? plan.healthCents : plan.otherCents,
     healthcare: leg === 'health' ? healthcareOf(session) : noHealthcare,
+    // On the health leg by its source or its slot, or because nothing is known of it.
+    cardKind: leg === 'other' ? 'other' : card.hsaFsa === null ? 'unknown' : 'health',
     expand: [],
     actingAt: plan.actingAt,
     operationId: null,

@@ -12,6 +12,7 @@ import {
 } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
+import { kindOfCard } from '../domain/card-kind.ts';
 import type { ChargeAttempt } from '../domain/charge-attempt.ts';
 import { refusalByStatus, refusalToConfirm } from '../domain/confirm-rules.ts';
 import { minimumChargeCents } from '../domain/payment-plan.ts';
@@ -71,6 +72,8 @@ export async function claimCharge(
     await finishKey(tx, scope, use, answer);
     return { kind: 'answer', answer, replayed: false };
   }
+  // Not stored under the key: the operator may enable them at any time.
+  if (request.refusesHealthCards) throw new Failure('health_cards_not_enabled');
   // Also before a session is completed uncharged: the page may be claiming its other card at this moment.
   for (const attempt of live) {
     if (attempt.status !== 'created' || !attempt.leaseDead) throw contended();
@@ -213,6 +216,7 @@ export function confirmAttempt(
     captureMethod: session.letterRequired ? 'manual' : 'automatic',
     amountCents: session.amountEligibleCents,
     healthcare: healthcareOf(session),
+    cardKind: kindOfCard(card.hsaFsa, undefined),
     expand,
     actingAt: at,
     leaseMs: budgets.leaseMs,

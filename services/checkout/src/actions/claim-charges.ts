@@ -68,9 +68,9 @@ function plainAttempt(
   attemptId: string,
   session: Session,
   facts: ChargeFacts,
-  { features, expand }: ConfirmRequest,
+  { features, refusesHealthCards, expand }: ConfirmRequest,
 ): NewAttempt | undefined {
-  if (facts.hasLiveAttempts || session.testClockId !== null) return undefined;
+  if (refusesHealthCards || facts.hasLiveAttempts || session.testClockId !== null) return undefined;
   if (session.amountEligibleCents < minimumChargeCents) return undefined;
   const at = claiming.clock.now();
   if (refusalToConfirm({ session, facts, live: [], at, features }) !== undefined) return undefined;

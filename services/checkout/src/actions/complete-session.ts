@@ -27,6 +27,8 @@ export interface ShopperPayment {
   readonly paymentMethodIds: readonly string[];
   /** The slot of the page that each of them was put into, in the same order; undefined where nobody said. */
   readonly slots?: readonly (CardSlot | undefined)[];
+  /** True where the account may charge no health cards: the other card then pays everything. */
+  readonly refusesHealthCards?: boolean;
   readonly shippingDetails: Address | null;
 }
 
@@ -72,7 +74,7 @@ async function reserve(
   if ((await liveAttempts(tx, scope, 'session', session.id)).length > 0) {
     throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
   }
-  return newPlan(charging, tx, scope, session, cards, at);
+  return newPlan(charging, tx, scope, session, { cards, healthAccepted: payment.refusesHealthCards !== true }, at);
 }
 
 // The cards in the order given, and the first one's customer. What the shopper says of a card that nobody else knows is kept with it.
@@ -168,7 +170,7 @@ async function newPlan(
   tx: Tx,
   scope: Scope,
   session: Session,
-  cards: readonly ShopperCard[],
+  { cards, healthAccepted }: { readonly cards: readonly ShopperCard[]; readonly healthAccepted: boolean },
   at: Date,
 ): Promise<PaymentPlan | undefined> {
   const dueNow = (await startsWithTrial(tx, scope, session, at)) ? cents(0) : session.amountTotalCents;
@@ -178,6 +180,7 @@ async function newPlan(
       eligibleCents: session.amountEligibleCents,
       letterRequired: session.letterRequired,
       manualCapture: session.captureMethod === 'manual',
+      healthAccepted,
     },
     cards,
   );
@@ -192,9 +195,7 @@ async function newPlan(
       ...session,
       nextAction: {
         type: 'provide_alternative_payment_method',
-        message: cards.some(({ kind }) => kind === 'unknown')
-          ? 'Say whether this card is an HSA or FSA card, or use another card.'
-          : 'Nothing in this order is eligible for a health card. Use another card.',
+        message: otherCardMessage(cards, healthAccepted),
         ...(url === undefined ? {} : { url }),
       },
     });
@@ -220,6 +221,15 @@ async function newPlan(
   await insertPlan(tx, scope, plan, charging.budgets.leaseMs);
   await lockCards(charging, tx, scope, plan.id, cards);
   return plan;
+}
+
+function otherCardMessage(cards: readonly ShopperCard[], healthAccepted: boolean): string {
+  if (cards.some(({ kind }) => kind === 'unknown')) {
+    return 'Say whether this card is an HSA or FSA card, or use another card.';
+  }
+  return healthAccepted
+    ? 'Nothing in this order is eligible for a health card. Use another card.'
+    : 'This shop does not take HSA and FSA cards. Use another card.';
 }
 
 // Known to be down, or not there at all: said before a row is written, and not to a session that needs no charge.

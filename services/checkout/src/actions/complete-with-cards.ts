@@ -16,12 +16,14 @@ export interface CardsOfShopper {
   /** The slot of the page that each was put into. */
   readonly slot?: CardSlot | undefined;
   readonly secondSlot?: CardSlot | undefined;
+  /** True where the account may charge no health cards. */
+  readonly refusesHealthCards: boolean;
   readonly shippingDetails: Address | null;
 }
 
 /** Completes a session with the shopper's cards. The first is kept for the session's customer where it is charged again later. */
 export async function completeWithCards(charging: Charging, scope: Scope, given: CardsOfShopper): Promise<Session> {
-  const { sessionId, paymentMethod, secondPaymentMethod, shippingDetails } = given;
+  const { sessionId, paymentMethod, secondPaymentMethod, shippingDetails, refusesHealthCards } = given;
   const customerId = await cardKeeper(charging, scope, sessionId, paymentMethod);
   const paymentMethodIds: string[] = [];
   const slots: (CardSlot | undefined)[] = [];
@@ -40,5 +42,5 @@ export async function completeWithCards(charging: Charging, scope: Scope, given:
     const made = await createTestPaymentMethod(charging, scope, { customerId, card, cardLoc, offSession: true });
     paymentMethodIds.push(made.id);
   }
-  return completeSession(charging, scope, { sessionId, paymentMethodIds, slots, shippingDetails });
+  return completeSession(charging, scope, { sessionId, paymentMethodIds, slots, refusesHealthCards, shippingDetails });
 }

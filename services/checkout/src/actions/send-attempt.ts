@@ -1,7 +1,13 @@
 import { type Scope, withTx } from '@eligo/postgres';
 import type { NotNow, ProcessorPort } from '@eligo/processor';
 import type { Charging } from '../charging.ts';
-import { type ChargeAttempt, nextCheckDelayMs, type ProcessorVerdict, whileDownMs } from '../domain/charge-attempt.ts';
+import {
+  type ChargeAttempt,
+  healthcareOfTender,
+  nextCheckDelayMs,
+  type ProcessorVerdict,
+  whileDownMs,
+} from '../domain/charge-attempt.ts';
 import { postponeAttempt, recordUnknown } from '../store/charge-attempts.ts';
 import { isOurOwnFault } from './processor-refusal.ts';
 
@@ -68,7 +74,7 @@ async function ensureIntent(
       capture: attempt.captureMethod,
       paymentMethod: attempt.processorPaymentMethodId,
       customer: attempt.processorCustomerId ?? undefined,
-      healthcare: attempt.leg === 'health' ? attempt.healthcare : undefined,
+      healthcare: healthcareOfTender(attempt),
       metadata: { payment_intent: attempt.paymentIntentId, [attempt.purpose]: attempt.subjectId, leg: attempt.leg },
     },
     { idempotencyKey: `${attempt.id}:create:${attempt.checks}`, timeoutMs: remaining() },

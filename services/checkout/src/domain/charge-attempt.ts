@@ -1,4 +1,5 @@
 import { type Cents, cents, stateTable } from '@eligo/values';
+import type { CardKind } from './card-kind.ts';
 
 /** The state of an attempt to charge a card. `unknown` is a state of its own: it is not known whether the card was charged. */
 export type AttemptStatus =
@@ -31,6 +32,21 @@ export const noHealthcare: HealthcareCents = {
   serviceCents: cents(0),
 };
 
+/** What an attempt tells the processor about health care: the buckets, and in `medicalCents` also what needs a letter. */
+export type HealthcareOfTender = HealthcareCents & { readonly medicalCents: Cents };
+
+/** What of an attempt's tender is for health care; undefined where the card is known to be no health card, which needs none of it. */
+export function healthcareOfTender(
+  attempt: Pick<ChargeAttempt, 'leg' | 'cardKind' | 'amountCents' | 'healthcare'>,
+): HealthcareOfTender | undefined {
+  const { leg, cardKind, amountCents, healthcare } = attempt;
+  if (leg !== 'health' || cardKind === 'other') return undefined;
+  const { iiasCents, prescriptionCents, visionCents, serviceCents } = healthcare;
+  const bucketsCents = cents(iiasCents + prescriptionCents + visionCents + serviceCents);
+  // The health leg pays what is eligible, and nothing else. An attempt of an earlier release goes on with what that release sent.
+  return { ...healthcare, medicalCents: cardKind === null ? bucketsCents : amountCents };
+}
+
 export interface ChargeAttempt {
   readonly id: string;
   readonly purpose: 'session' | 'invoice';
@@ -47,6 +63,8 @@ export interface ChargeAttempt {
   readonly captureMethod: 'automatic' | 'manual';
   readonly amountCents: Cents;
   readonly healthcare: HealthcareCents;
+  /** What the card was taken for when the attempt was made; null for an attempt of an earlier release. */
+  readonly cardKind: CardKind | null;
   readonly status: AttemptStatus;
   readonly epoch: number;
   readonly sends: number;

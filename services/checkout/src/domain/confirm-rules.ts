@@ -2,6 +2,11 @@ import { Failure } from '@eligo/failures';
 import type { ChargeAttempt } from './charge-attempt.ts';
 import type { Session } from './session.ts';
 
+/** Whether health cards may be charged for a caller's account: in test mode always, in live mode once the operator has said how it substantiates. */
+export function acceptsHealthCards(caller: { readonly testMode: boolean; readonly substantiation: string }): boolean {
+  return caller.testMode || caller.substantiation !== '';
+}
+
 /** What a confirm is decided on. */
 export interface ConfirmSituation {
   readonly session: Session | undefined;

@@ -11,6 +11,7 @@ const of = (total: number, eligible: number, letterRequired = false) => ({
   eligibleCents: cents(eligible),
   letterRequired,
   manualCapture: false,
+  healthAccepted: true,
 });
 
 describe('dividing a session between a shopper’s cards', () => {
@@ -63,6 +64,17 @@ describe('dividing a session between a shopper’s cards', () => {
     });
     expect(planPayment(of(1_000, 600), [unknown, hsa])).toMatchObject({ kind: 'second_card_needed', health: hsa });
     expect(planPayment(of(1_000, 600), [unknown, unknown])).toMatchObject({ kind: 'second_card_needed' });
+  });
+
+  it('puts everything on the other card where the account takes no health cards, and wants one where it was not given [D14.72]', () => {
+    const refused = { ...of(1_000, 600, true), healthAccepted: false };
+    expect(planPayment(refused, [hsa, credit])).toMatchObject({
+      kind: 'pay',
+      otherCents: 1_000,
+      other: credit,
+      holdsOnly: false,
+    });
+    for (const card of [hsa, unknown]) expect(planPayment(refused, [card])).toEqual({ kind: 'other_card_needed' });
   });
 
   it('lets an ordinary card pay everything', () => {

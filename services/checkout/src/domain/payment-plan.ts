@@ -51,13 +51,16 @@ export function planPayment(
     readonly eligibleCents: Cents;
     readonly letterRequired: boolean;
     readonly manualCapture: boolean;
+    /** Whether the account may charge health cards; without it the other card pays everything. */
+    readonly healthAccepted: boolean;
   },
   cards: readonly ShopperCard[],
 ): PlannedPayment {
   const { totalCents } = session;
   if (totalCents === 0) return { kind: 'nothing' };
   if (totalCents < minimumChargeCents) throw new Failure('checkout_amount_too_low');
-  const health = cards.find(({ kind }) => kind === 'health') ?? cards.find(({ kind }) => kind === 'unknown');
+  const given = cards.find(({ kind }) => kind === 'health') ?? cards.find(({ kind }) => kind === 'unknown');
+  const health = session.healthAccepted ? given : undefined;
   const other = cards.find(({ kind }) => kind === 'other');
   const healthCents = healthPart(totalCents, session.eligibleCents);
   const otherCents = cents(totalCents - healthCents);

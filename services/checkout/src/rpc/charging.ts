@@ -13,6 +13,7 @@ import { releaseRefund } from '../actions/release-refund.ts';
 import { reserveRefund } from '../actions/reserve-refund.ts';
 import type { Charging } from '../charging.ts';
 import { type CardSlot, isCardSlot } from '../domain/card-kind.ts';
+import { acceptsHealthCards } from '../domain/confirm-rules.ts';
 import type { RefundEntry, RefundInstruction } from '../domain/refund-allocation.ts';
 import { addressOf } from '../messages/address.ts';
 import { intentMessage } from '../messages/intents.ts';
@@ -29,16 +30,18 @@ export function chargingHandlers(charging: Charging): Implementation<typeof Chec
         captureMethod: request.captureMethod ?? null,
         expand: request.expand,
         features: caller.features,
+        refusesHealthCards: !acceptsHealthCards(caller),
         key,
         requestHash: Buffer.from(requestHash),
       });
     },
 
-    async completeSession({ id, paymentMethod, secondPaymentMethod, shippingDetails, ...slots }, { scope }) {
+    async completeSession({ id, paymentMethod, secondPaymentMethod, shippingDetails, ...slots }, { scope, caller }) {
       const session = await completeWithCards(charging, scope, {
         ...{ sessionId: id, paymentMethod, secondPaymentMethod },
         slot: slotOf(slots.paymentMethodSlot),
         secondSlot: slotOf(slots.secondPaymentMethodSlot),
+        refusesHealthCards: !acceptsHealthCards(caller),
         shippingDetails: addressOf(shippingDetails),
       });
       return sessionMessage(scope, session);

@@ -1,5 +1,6 @@
 import { commitBehind, type Db, maxGroupSize, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { centsFromInt64 } from '@eligo/values';
+import type { CardKind } from '../domain/card-kind.ts';
 import type { AttemptDriver, AttemptStatus, ChargeAttempt, Leg } from '../domain/charge-attempt.ts';
 import { wakeSweepAfterCommit } from './charge-work.ts';
 import { locksWanted, lockText } from './payment-locks.ts';
@@ -23,6 +24,7 @@ interface AttemptRow {
   prescription_cents: bigint;
   vision_cents: bigint;
   service_cents: bigint;
+  card_kind: CardKind | null;
   status: AttemptStatus;
   epoch: number;
   sends: number;
@@ -39,7 +41,7 @@ interface AttemptRow {
 }
 
 const columns = `id, purpose, subject_id, leg, driver, eligibility_record_id, payment_intent_id, customer_id, payment_method_id,
-  processor_payment_method_id, processor_customer_id, off_session, capture_method, amount_cents, iias_cents, prescription_cents, vision_cents, service_cents,
+  processor_payment_method_id, processor_customer_id, off_session, capture_method, amount_cents, iias_cents, prescription_cents, vision_cents, service_cents, card_kind,
   status, epoch, sends, checks,
   processor_intent_id, failure_code, decline_code, expand, acting_at, created_at, operation_id,
   lease_until < clock_timestamp() as lease_dead, confirm_until <= clock_timestamp() as confirm_over`;
@@ -66,6 +68,7 @@ function fromRow(row: AttemptRow): ChargeAttempt {
       visionCents: centsFromInt64(row.vision_cents),
       serviceCents: centsFromInt64(row.service_cents),
     },
+    cardKind: row.card_kind,
     status: row.status,
     epoch: row.epoch,
     sends: row.sends,
@@ -105,7 +108,7 @@ const begun = `begun as materialized (
        leg text, capture_method text, amount_cents bigint, acting_at timestamptz, purpose text, subject_id text, driver text,
        eligibility_record_id text, processor_payment_method_id text, processor_customer_id text, off_session boolean,
        lease_ms float8, expand text[], iias_cents bigint, prescription_cents bigint, vision_cents bigint, service_cents bigint,
-       confirm_ms float8, operation_id text)
+       confirm_ms float8, operation_id text, card_kind checkout.card_kind)
      limit ${maxGroupSize}
    )`;
 const insertBoth = `intent as (
@@ -118,11 +121,11 @@ const insertBoth = `intent as (
      insert into checkout.charge_attempts (account_id, test_mode, id, purpose, subject_id, leg, driver, eligibility_record_id,
        payment_intent_id, customer_id, payment_method_id, processor_payment_method_id, processor_customer_id, off_session,
        capture_method, amount_cents, status, lease_until, acting_at, expand,
-       iias_cents, prescription_cents, vision_cents, service_cents, confirm_until, operation_id)
+       iias_cents, prescription_cents, vision_cents, service_cents, confirm_until, operation_id, card_kind)
      select $1, $2, id, purpose, subject_id, leg, driver, eligibility_record_id, intent_id, customer_id, payment_method_id,
        processor_payment_method_id, processor_customer_id, off_session, capture_method, amount_cents, 'created',
        clock_timestamp() + lease_ms * interval '1 millisecond', acting_at, expand, iias_cents, prescription_cents, vision_cents,
-       service_cents, clock_timestamp() + confirm_ms * interval '1 millisecond', operation_id
+       service_cents, clock_timestamp() + confirm_ms * interval '1 millisecond', operation_id, card_kind
      from begun
    )`;
 const insert = scoped<{ written: true }>(
@@ -193,6 +196,7 @@ function begunRow({ attempt, owners }: BegunAttempt) {
     service_cents: attempt.healthcare.serviceCents,
     confirm_ms: attempt.confirmMs,
     operation_id: attempt.operationId,
+    card_kind: attempt.cardKind,
   };
 }
 

@@ -263,6 +263,7 @@ export async function endPlan(tx: Tx, scope: Scope, plan: PlanKey): Promise<void
 const parts = scoped<{
   health_status: string | null;
   health_capture: string | null;
+  health_card_kind: string | null;
   other_status: string | null;
   other_capture: string | null;
   health_operation: string | null;
@@ -276,7 +277,7 @@ const parts = scoped<{
   time_over: boolean;
 }>(
   'checkout.payment_plan_parts',
-  `select h.status as health_status, h.capture_method as health_capture, o.status as other_status, o.capture_method as other_capture,
+  `select h.status as health_status, h.capture_method as health_capture, h.card_kind as health_card_kind, o.status as other_status, o.capture_method as other_capture,
      ho.kind as health_operation, ho.status as health_operation_status, oo.kind as other_operation,
      oo.status as other_operation_status, o.failure_code as other_failure_code, o.decline_code as other_decline_code,
      h.failure_code as health_failure_code, h.decline_code as health_decline_code,

@@ -1,0 +1,68 @@
+import { openProcessors } from '@eligo/processor';
+import { type Api, type Constellation, startConstellation, waitUntil } from '@eligo/testkit';
+import { newId } from '@eligo/values';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { text } from '../src/records.ts';
+import { runCli } from '../src/run-cli.ts';
+import { confirm, newCustomer, newSession, openShop, type Shop } from '../src/shop.ts';
+
+describe('HSA and FSA cards in live mode', () => {
+  let eligo: Constellation;
+  let live: Api;
+  let shop: Shop;
+  let customer: string;
+  let card: string;
+
+  beforeAll(async () => {
+    eligo = await startConstellation({ topology: 'in-process', environment: { ELIGO_LIVE_PROCESSOR: 'sandbox' } });
+    live = eligo.api(eligo.liveApiKey);
+    shop = await openShop(live);
+    customer = await newCustomer(live);
+    card = await liveCard();
+  }, 180_000);
+  afterAll(() => eligo?.stop(), 60_000);
+
+  // The page makes live cards. Here one is made at the processor and written as it is stored.
+  async function liveCard(): Promise<string> {
+    const { url, key } = eligo.processor;
+    const processors = openProcessors({
+      ELIGO_SANDBOX_URL: url,
+      ELIGO_SANDBOX_KEY: key,
+      ELIGO_LIVE_PROCESSOR: 'sandbox',
+    });
+    const port = processors.of({ accountId: eligo.account, testMode: false });
+    const made = await port.createPaymentMethod({ token: 'tok_hsa' }, { idempotencyKey: newId('request') });
+    processors.close();
+    if (made.kind !== 'found') throw new Error(made.kind);
+    const id = newId('payment_method');
+    await eligo.database.admin(
+      `insert into checkout.payment_methods (account_id, test_mode, id, customer_id, processor_payment_method_id, off_session, brand, country,
+         exp_month, exp_year, funding, last4, hsa_fsa, created_at)
+       values ($1, false, $2, $3, $4, true, 'visa', 'US', 12, 2040, 'debit', '0072', true, now())`,
+      [eligo.account, id, customer, made.paymentMethodId],
+    );
+    return id;
+  }
+
+  const setTo = (...options: string[]) =>
+    runCli(eligo, ['accounts', 'update', eligo.account, '--substantiation', ...options]);
+
+  it('are charged for the demo account, refused by 422 once it has no substantiation, and charged under the same key after [ERR-8, STATE-2, D14.72]', async () => {
+    const first = text(await newSession(live, shop, { customer }), 'checkout_session_id');
+    expect((await confirm(live, first, card)).status).toBe(200);
+    await setTo('none');
+    const session = text(await newSession(live, shop, { customer }), 'checkout_session_id');
+    const refused = await waitUntil(async () => {
+      const fresh = text(await newSession(live, shop, { customer }), 'checkout_session_id');
+      const answer = await confirm(live, fresh, card, { key: 'refused' });
+      return answer.status === 422 && answer;
+    });
+    expect(refused.body).toMatchObject({
+      code: 'health_cards_not_enabled',
+      detail: expect.stringContaining('Ask the operator'),
+    });
+    expect((await confirm(live, session, card, { key: 'mine' })).status).toBe(422);
+    await setTo('ninety_percent', '--by', 'Ada');
+    await waitUntil(async () => (await confirm(live, session, card, { key: 'mine' })).status === 200);
+  });
+});

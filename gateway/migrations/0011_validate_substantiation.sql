@@ -1,0 +1,2 @@
+alter table gateway.accounts validate constraint accounts_substantiation;
+alter table gateway.accounts validate constraint accounts_substantiation_is_someones_word;
