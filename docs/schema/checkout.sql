@@ -77,7 +77,7 @@ CREATE INDEX charge_attempts_by_operation ON checkout.charge_attempts USING btre
 CREATE UNIQUE INDEX charge_attempts_by_processor_intent ON checkout.charge_attempts USING btree (account_id, test_mode, processor_intent_id) WHERE (processor_intent_id IS NOT NULL);
 CREATE UNIQUE INDEX charge_attempts_one_live ON checkout.charge_attempts USING btree (account_id, test_mode, purpose, subject_id, leg) WHERE (status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text, 'succeeded'::text]));
 CREATE UNIQUE INDEX charge_attempts_one_per_eligibility_record ON checkout.charge_attempts USING btree (account_id, test_mode, eligibility_record_id) WHERE ((status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text, 'succeeded'::text])) AND (eligibility_record_id IS NOT NULL));
-CREATE INDEX charge_attempts_unsettled_by_status ON checkout.charge_attempts USING btree (status, next_check_at) WHERE (status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text]));
+CREATE INDEX charge_attempts_to_sweep ON checkout.charge_attempts USING btree (status, next_check_at) WHERE ((status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text])) AND ((status <> 'created'::text) OR (driver <> 'invoice'::text)));
 CREATE TRIGGER guard_charge_attempt BEFORE INSERT OR UPDATE ON checkout.charge_attempts FOR EACH ROW EXECUTE FUNCTION guard_charge_attempt();
 CREATE TRIGGER guard_ineligible_charge BEFORE INSERT ON checkout.charge_attempts FOR EACH ROW WHEN ((new.leg = 'other'::text)) EXECUTE FUNCTION guard_ineligible_charge();
 grant delete, insert, select, update on charge_attempts to eligo_checkout;

@@ -52,14 +52,14 @@ function statements(each: number): string[] {
        case when n % 10 = 0 then 'processing' else 'succeeded' end, 505, case when n % 10 = 0 then 0 else 505 end, 'fch_' || id, at ${many}`,
     `charges (${scope}, id, payment_intent_id, payment_method_id, status, amount_cents, amount_captured_cents, processor_charge_id, created_at)
      select account, true, 'fch_' || id, 'fpi_' || id, 'fpm_' || id, 'succeeded', 505, 505, 'ch_' || id, at ${many}`,
-    // In doubt: a tenth, half of it due. Among them, later, those that were never sent.
+    // In doubt: a tenth, half of it due. Among them, later, those that were never sent: nearly all of the account's are of invoices, which billing resumes.
     `charge_attempts (${scope}, id, purpose, subject_id, leg, driver, eligibility_record_id, payment_intent_id, customer_id, payment_method_id,
        processor_payment_method_id, off_session, capture_method, amount_cents, status, lease_until, next_check_at, processor_intent_id, acting_at)
-     select account, true, 'fatt_' || id, 'session', 'fcs_' || id, 'health', 'confirm', 'felig_' || id, 'fpi_' || id, 'fcus_' || owner, 'fpm_' || id, 'pm_' || id,
+     select account, true, 'fatt_' || id, 'session', 'fcs_' || id, 'health', case when n % 20 = 2 and n between 100 and ${each} then 'invoice' else 'confirm' end, 'felig_' || id, 'fpi_' || id, 'fcus_' || owner, 'fpm_' || id, 'pm_' || id,
        true, case when n % 3 = 0 then 'manual' else 'automatic' end, 505,
        case n % 20 when 0 then 'unknown' when 1 then 'unknown' when 2 then 'created' when 3 then 'unknown' when 4 then 'released' when 5 then 'declined' else 'succeeded' end,
        now() - interval '2 hours',
-       case n % 20 when 0 then now() + interval '1 hour' when 2 then now() - interval '1 minute' else now() - interval '1 hour' end, 'pi_' || id, at ${many}`,
+       case n % 20 when 0 then now() + interval '1 hour' when 2 then now() - interval '10 minutes' + n * interval '1 millisecond' else now() - interval '1 hour' end, 'pi_' || id, at ${many}`,
     `ledger_entries (${scope}, id, debit_account, credit_account, amount_cents, kind, payment_intent_id, source_id, created_at)
      select account, true, 'fltx_' || id, 'processor_balance', 'customer_receipts', 505, 'capture', 'fpi_' || id, 'fch_' || id, at ${many}`,
     `payment_locks (${scope}, kind, id, attempt_id, lease_until)
