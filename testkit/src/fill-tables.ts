@@ -4,7 +4,11 @@ import type { TestDatabase } from './test-database.ts';
  * Fills a schema's empty tables by set-based inserts (`<table> (<columns>) select …`), as the superuser, without triggers. Keys and indexes
  * are made afterwards and no row is logged, which takes a third of the time.
  */
-export async function fillTables(test: TestDatabase, schema: string, inserts: readonly string[]): Promise<void> {
+export async function fillTables(
+  test: Pick<TestDatabase, 'admin'>,
+  schema: string,
+  inserts: readonly string[],
+): Promise<void> {
   const tables = await test.admin<{ name: string }>(
     `select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname = $1 and tablename <> 'migrations'`,
     [schema],
@@ -38,7 +42,7 @@ export async function fillTables(test: TestDatabase, schema: string, inserts: re
 }
 
 // Two at a time: as many as `admin` has connections, and as the machines that run this have processors.
-async function sideBySide(texts: readonly string[], test: TestDatabase): Promise<void> {
+async function sideBySide(texts: readonly string[], test: Pick<TestDatabase, 'admin'>): Promise<void> {
   const rest = [...texts];
   const work = async () => {
     for (let text = rest.shift(); text !== undefined; text = rest.shift()) await test.admin(text);

@@ -36,7 +36,7 @@ export interface PlanNode {
  * keys. Answers a map that fills, by the statement's text.
  */
 export async function readStatements(
-  test: TestDatabase,
+  test: Pick<TestDatabase, 'name' | 'admin'>,
   { sequentialScans = true }: { sequentialScans?: boolean } = {},
 ): Promise<ReadonlyMap<string, Reading>> {
   const settings = {

@@ -148,10 +148,11 @@ const open = unscoped<{ found_at: Date; after_event_id: string; last_event_id: s
   `select found_at, after_event_id, last_event_id from outbox_repairs
    where stream = $1 and finished_at is null and last_event_id is not null order by found_at desc limit 1`,
 );
+// Asked with `exists`, the whole queue would be read and hashed for each slice.
 const slice = unscoped<Omit<OutboxRow, 'payload'> & { payload: Buffer | null; queued: boolean }>(
   'events.repair_slice',
   `select o.event_id, o.aggregate_id, o.aggregate_seq, o.type, o.test_mode, o.payload,
-          exists (select from outbox_queue q where q.event_id = o.event_id) as queued
+          (select true from outbox_queue q where q.event_id = o.event_id) is not null as queued
    from outbox o where o.event_id > $1 and o.event_id <= $2 order by o.event_id limit ${SLICE_ROWS}`,
 );
 const advance = unscoped(
