@@ -11,7 +11,6 @@ export {
   isUniqueViolation,
   sqlState,
 } from './errors.ts';
-export { type FullScan, fullScans } from './full-scans.ts';
 export { type GroupedWrites, maxGroupSize, openGroupedWrites } from './grouped-writes.ts';
 export {
   afterKeyLock,
