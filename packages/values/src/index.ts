@@ -2,5 +2,5 @@ export { allocate, type Cents, cents, centsFromInt64, percentOf, sumCents } from
 export { type Clock, systemClock } from './clock.ts';
 export { given, present } from './given.ts';
 export { type IdKind, type IdSource, idBodies, idKindOf, idPrefixes, isId, newId, timeOfId } from './ids.ts';
-export { type FirstPeriodTerms, firstPeriod, type Interval, periodStart, type Rhythm } from './periods.ts';
+export { type FirstPeriodTerms, firstPeriod, type Interval, periodEnd, periodStart, type Rhythm } from './periods.ts';
 export { IllegalMove, type StateTable, stateTable } from './states.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { firstPeriod, periodStart } from './periods.ts';
+import { firstPeriod, type Interval, periodEnd, periodStart } from './periods.ts';
 
 const day = (text: string) => new Date(`${text}T10:30:00.000Z`);
 const starts = (anchor: string, interval: 'day' | 'week' | 'month' | 'year', intervalCount: number, count: number) =>
@@ -40,6 +40,41 @@ describe('the beginning of a period', () => {
     expect(periodStart(monday, { interval: 'week', intervalCount: 2 }, 1).toISOString()).toBe(
       '2026-04-10T01:30:00.000Z',
     );
+  });
+});
+
+// What Stripe documents for billing cycle anchors: a month without the day ends on its last day, and the anchor's day returns afterwards.
+describe('the dates of renewals', () => {
+  const renewals: [string, Interval, number, string[]][] = [
+    ['2026-01-31', 'month', 1, ['2026-02-28', '2026-03-31', '2026-04-30', '2026-05-31', '2026-06-30', '2026-07-31']],
+    ['2024-01-30', 'month', 1, ['2024-02-29', '2024-03-30', '2024-04-30']],
+    ['2023-12-31', 'month', 2, ['2024-02-29', '2024-04-30', '2024-06-30', '2024-08-31']],
+    ['2026-08-31', 'month', 3, ['2026-11-30', '2027-02-28', '2027-05-31', '2027-08-31']],
+    ['2026-08-31', 'month', 6, ['2027-02-28', '2027-08-31', '2028-02-29']],
+    ['2024-02-29', 'month', 12, ['2025-02-28', '2026-02-28', '2027-02-28', '2028-02-29']],
+    ['2024-02-29', 'year', 1, ['2025-02-28', '2026-02-28', '2027-02-28', '2028-02-29']],
+    ['2096-02-29', 'year', 4, ['2100-02-28', '2104-02-29']],
+    ['2026-12-15', 'month', 1, ['2027-01-15', '2027-02-15']],
+    ['2026-02-26', 'week', 1, ['2026-03-05', '2026-03-12']],
+    ['2024-02-22', 'week', 2, ['2024-03-07', '2024-03-21']],
+    ['2024-02-28', 'day', 1, ['2024-02-29', '2024-03-01']],
+    ['2026-10-30', 'day', 3, ['2026-11-02', '2026-11-05']],
+  ];
+
+  it.each(renewals)('of an anchor on %s, each %s × %d', (anchor, interval, intervalCount, expected) => {
+    const found: string[] = [];
+    let start = day(anchor);
+    for (const _ of expected) {
+      start = periodEnd(day(anchor), { interval, intervalCount }, start);
+      found.push(start.toISOString());
+    }
+    expect(found).toEqual(expected.map((date) => day(date).toISOString()));
+  });
+
+  it('begin at the anchor when what goes before is a trial that ends there', () => {
+    const monthly = { interval: 'month', intervalCount: 1 } as const;
+    expect(periodEnd(day('2026-01-31'), monthly, day('2026-01-31'))).toEqual(day('2026-02-28'));
+    expect(periodEnd(day('2026-01-31'), monthly, day('2026-01-20'))).toEqual(day('2026-01-31'));
   });
 });
 

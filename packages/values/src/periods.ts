@@ -24,6 +24,27 @@ export function periodStart(anchor: Date, { interval, intervalCount }: Rhythm, n
   }
 }
 
+/**
+ * The end of the period that begins at `start`: the first boundary after it. `start` is a boundary itself, or the end of a trial that was moved. The
+ * number of the period is estimated from the longest possible period and then counted up, so that the loop is short at any distance from the anchor.
+ */
+export function periodEnd(anchor: Date, rhythm: Rhythm, start: Date): Date {
+  let n = Math.max(0, Math.floor((start.getTime() - anchor.getTime()) / longestPeriodMs(rhythm)));
+  let end = periodStart(anchor, rhythm, n);
+  while (end <= start) {
+    n += 1;
+    end = periodStart(anchor, rhythm, n);
+  }
+  return end;
+}
+
+// An estimate that is too low costs steps; one that is too high would skip a period. Over 200 years the average month is shorter than 31 days by a
+// sixtieth, which is forty steps.
+function longestPeriodMs({ interval, intervalCount }: Rhythm): number {
+  const days = { day: 1, week: 7, month: 31, year: 366 }[interval];
+  return days * intervalCount * 86_400_000;
+}
+
 /** What decides the first period of a subscription. A trial that is over by `at` is none. */
 export interface FirstPeriodTerms {
   readonly at: Date;
