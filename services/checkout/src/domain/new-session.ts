@@ -1,5 +1,5 @@
 import { Failure, type Violation } from '@eligo/failures';
-import { type Cents, cents, newId } from '@eligo/values';
+import { type Cents, cents, type Discounting, newId } from '@eligo/values';
 import type { Address } from './address.ts';
 import { needsLetter } from './eligibility.ts';
 import { firstPeriodOf } from './first-renewal.ts';
@@ -16,7 +16,7 @@ import type {
   SessionMode,
   StorefrontPaymentDetails,
 } from './session.ts';
-import { type CartDiscount, type PricedLine, type Split, splitCart } from './split.ts';
+import { type PricedLine, type Split, splitCart } from './split.ts';
 
 /** What a partner says about a session, apart from what is in the cart. */
 export interface SessionTerms {
@@ -45,7 +45,7 @@ export interface ResolvedLine extends PricedLine {
 }
 
 /** A discount with the coupon that it is kept by. */
-export interface ResolvedDiscount extends CartDiscount {
+export interface ResolvedDiscount extends Discounting {
   readonly couponId: string;
   readonly promoCodeId: string | null;
   readonly coupon: unknown;

@@ -1,8 +1,8 @@
 import { Failure } from '@eligo/failures';
-import { cents } from '@eligo/values';
+import { cents, type Discounting } from '@eligo/values';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Cart, type CartDiscount, type PricedLine, type Split, splitCart } from './split.ts';
+import { type Cart, type PricedLine, type Split, splitCart } from './split.ts';
 
 const c = cents;
 
@@ -237,10 +237,10 @@ function line(unitAmount: number, parts: Partial<PricedLine> = {}): PricedLine {
   };
 }
 
-function percent(percentOff: number): CartDiscount {
+function percent(percentOff: number): Discounting {
   return { off: { basisPoints: percentOff * 100 }, products: [], prices: [] };
 }
 
-function amount(amountCents: number): CartDiscount {
+function amount(amountCents: number): Discounting {
   return { off: { amountCents: c(amountCents) }, products: [], prices: [] };
 }

@@ -1,5 +1,5 @@
 import { Failure } from '@eligo/failures';
-import { allocate, type Cents, cents, percentOf, sumCents } from '@eligo/values';
+import { allocate, type Cents, cents, type Discounting, takeDiscounts } from '@eligo/values';
 import { bucketOf, isEligible, needsLetter } from './eligibility.ts';
 
 /** A line as the catalog priced and classified it. */
@@ -11,16 +11,9 @@ export interface PricedLine {
   readonly eligibilityClass: string | null;
 }
 
-/** Takes a fixed amount or a percentage (hundredths of a percent) off the lines that it applies to: all of them, when it names none. */
-export interface CartDiscount {
-  readonly off: { readonly amountCents: Cents } | { readonly basisPoints: number };
-  readonly products: readonly string[];
-  readonly prices: readonly string[];
-}
-
 export interface Cart {
   readonly lines: readonly PricedLine[];
-  readonly discounts: readonly CartDiscount[];
+  readonly discounts: readonly Discounting[];
   readonly shippingCents: Cents;
   readonly taxCents: Cents;
   readonly feeCents: readonly Cents[];
@@ -65,7 +58,7 @@ export interface Split {
  */
 export function splitCart(cart: Cart): Split {
   const subtotals = cart.lines.map(subtotalOf);
-  const { nets, taken } = takeDiscounts(cart, subtotals);
+  const { nets, taken } = takeDiscounts(cart.lines, subtotals, cart.discounts);
   const shipping = allocate(cart.shippingCents, nets);
   const tax = allocate(cart.taxCents, nets);
   const partnerFees = spreadEach(cart.feeCents, nets);
@@ -97,39 +90,6 @@ export function splitCart(cart: Cart): Split {
 
 function subtotalOf({ unitAmountCents, quantity }: PricedLine, index: number): Cents {
   return bounded(unitAmountCents * quantity, [String(index), 'quantity']);
-}
-
-function takeDiscounts(cart: Cart, subtotals: readonly Cents[]): { nets: Cents[]; taken: Cents[] } {
-  const nets = [...subtotals];
-  const taken = cart.discounts.map(() => cents(0));
-  for (const restricted of [true, false]) {
-    for (const [index, discount] of cart.discounts.entries()) {
-      if (isRestricted(discount) !== restricted) continue;
-      const weights = nets.map((net, i) => (appliesTo(discount, cart.lines[i]) ? net : 0));
-      const base = sumCents(weights.map(cents));
-      const amount =
-        'basisPoints' in discount.off ? percentOf(base, discount.off.basisPoints / 100) : discount.off.amountCents;
-      const whole = cents(Math.min(amount, base));
-      if (whole === 0) continue;
-      // No part exceeds its weight, since the whole does not exceed their sum: no line goes below zero.
-      for (const [i, part] of allocate(whole, weights).entries()) nets[i] = cents(at(nets, i) - part);
-      taken[index] = whole;
-    }
-  }
-  return { nets, taken };
-}
-
-/** Whether a discount is for some lines only. */
-export function isRestricted(discount: CartDiscount): boolean {
-  return discount.products.length > 0 || discount.prices.length > 0;
-}
-
-/** Whether a discount is for this line. */
-function appliesTo(discount: CartDiscount, line: Pick<PricedLine, 'priceId' | 'productId'> | undefined): boolean {
-  if (line === undefined) return false;
-  return (
-    !isRestricted(discount) || discount.products.includes(line.productId) || discount.prices.includes(line.priceId)
-  );
 }
 
 function spreadEach(amounts: readonly Cents[], nets: readonly Cents[]): Cents[] {
