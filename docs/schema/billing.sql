@@ -21,6 +21,22 @@ create table dead_letters (
 CREATE INDEX dead_letters_redrive ON billing.dead_letters USING btree (consumer, redrive_at) WHERE (redrive_at IS NOT NULL);
 grant delete, insert, select, update on dead_letters to eligo_billing;
 
+create table dunning_settings (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  retry_days smallint[] not null,
+  ends_with text collate "C" not null,
+  updated_at timestamp(3) with time zone not null,
+  constraint dunning_settings_pkey PRIMARY KEY (account_id, test_mode),
+  constraint dunning_settings_ends_with_check CHECK ((ends_with = ANY (ARRAY['canceled'::text, 'unpaid'::text]))),
+  constraint retries_are_few CHECK ((((cardinality(retry_days) >= 1) AND (cardinality(retry_days) <= 10)) AND (1 <= ALL (retry_days))))
+);
+alter table dunning_settings enable row level security;
+alter table dunning_settings force row level security;
+create policy account_scope on dunning_settings for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant insert, select, update on dunning_settings to eligo_billing;
+
 create table inbox (
   consumer text collate "C" not null,
   event_id text collate "C" not null,
@@ -30,6 +46,95 @@ create table inbox (
 CREATE INDEX inbox_handled ON billing.inbox USING btree (handled_at);
 grant delete, select on inbox to eligo_finder;
 grant insert, select on inbox to eligo_billing;
+
+create table invoice_charges (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  invoice_id text collate "C" not null,
+  leg text collate "C" not null,
+  backup boolean not null,
+  payment_method_id text collate "C" not null,
+  amount_cents bigint not null,
+  status text collate "C" not null,
+  acting_at timestamp(3) with time zone not null,
+  payment_intent_id text collate "C",
+  charge_id text collate "C",
+  failure_code text collate "C",
+  decline_code text collate "C",
+  created_at timestamp(3) with time zone default now() not null,
+  settled_at timestamp(3) with time zone,
+  constraint invoice_charges_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint invoice_charges_account_id_test_mode_invoice_id_fkey FOREIGN KEY (account_id, test_mode, invoice_id) REFERENCES invoices(account_id, test_mode, id),
+  constraint invoice_charges_amount_cents_check CHECK ((amount_cents >= 1)),
+  constraint invoice_charges_leg_check CHECK ((leg = ANY (ARRAY['health'::text, 'other'::text]))),
+  constraint invoice_charges_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'declined'::text, 'abandoned'::text]))),
+  constraint settled_is_dated CHECK (((status = 'pending'::text) = (settled_at IS NULL)))
+);
+alter table invoice_charges enable row level security;
+alter table invoice_charges force row level security;
+create policy account_scope on invoice_charges for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX invoice_charges_by_invoice ON billing.invoice_charges USING btree (account_id, test_mode, invoice_id, id);
+CREATE UNIQUE INDEX invoice_charges_one_of_a_leg ON billing.invoice_charges USING btree (account_id, test_mode, invoice_id, leg) WHERE (status = ANY (ARRAY['pending'::text, 'succeeded'::text]));
+CREATE UNIQUE INDEX invoice_charges_one_pending ON billing.invoice_charges USING btree (account_id, test_mode, invoice_id) WHERE (status = 'pending'::text);
+CREATE TRIGGER guard_invoice_charge BEFORE INSERT OR UPDATE ON billing.invoice_charges FOR EACH ROW EXECUTE FUNCTION guard_invoice_charge();
+grant insert, select, update on invoice_charges to eligo_billing;
+
+create table invoice_lines (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  invoice_id text collate "C" not null,
+  "position" smallint not null,
+  subscription_item_id text collate "C" not null,
+  price_id text collate "C" not null,
+  product_id text collate "C",
+  quantity bigint not null,
+  unit_amount_cents bigint not null,
+  subtotal_cents bigint not null,
+  discount_cents bigint not null,
+  tax_cents bigint not null,
+  shipping_cents bigint not null,
+  total_cents bigint not null,
+  eligible_cents bigint not null,
+  eligibility text collate "C",
+  rule text collate "C" not null,
+  rule_version text collate "C" not null,
+  rationale text not null,
+  constraint invoice_lines_pkey PRIMARY KEY (account_id, test_mode, invoice_id, "position"),
+  constraint invoice_lines_account_id_test_mode_invoice_id_fkey FOREIGN KEY (account_id, test_mode, invoice_id) REFERENCES invoices(account_id, test_mode, id),
+  constraint invoice_lines_discount_cents_check CHECK ((discount_cents >= 0)),
+  constraint invoice_lines_eligible_cents_check CHECK ((eligible_cents >= 0)),
+  constraint invoice_lines_position_check CHECK (("position" >= 0)),
+  constraint invoice_lines_quantity_check CHECK ((quantity >= 1)),
+  constraint invoice_lines_shipping_cents_check CHECK ((shipping_cents >= 0)),
+  constraint invoice_lines_subtotal_cents_check CHECK ((subtotal_cents >= 0)),
+  constraint invoice_lines_tax_cents_check CHECK ((tax_cents >= 0)),
+  constraint invoice_lines_total_cents_check CHECK ((total_cents >= 0)),
+  constraint invoice_lines_unit_amount_cents_check CHECK ((unit_amount_cents >= 0)),
+  constraint line_is_eligible_or_not CHECK (((eligible_cents = 0) OR (eligible_cents = total_cents))),
+  constraint line_subtotal CHECK ((subtotal_cents = (quantity * unit_amount_cents))),
+  constraint line_total CHECK ((total_cents = (((subtotal_cents - discount_cents) + tax_cents) + shipping_cents)))
+);
+alter table invoice_lines enable row level security;
+alter table invoice_lines force row level security;
+create policy account_scope on invoice_lines for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE CONSTRAINT TRIGGER check_invoice_lines AFTER INSERT ON billing.invoice_lines DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_invoice_lines();
+grant insert, select on invoice_lines to eligo_billing;
+
+create table invoice_numbers (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  next bigint not null,
+  constraint invoice_numbers_pkey PRIMARY KEY (account_id, test_mode),
+  constraint invoice_numbers_next_check CHECK ((next >= 1))
+);
+alter table invoice_numbers enable row level security;
+alter table invoice_numbers force row level security;
+create policy account_scope on invoice_numbers for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant insert, select, update on invoice_numbers to eligo_billing;
 
 create table invoices (
   account_id text collate "C" not null,
@@ -51,8 +156,19 @@ create table invoices (
   metadata jsonb default '{}'::jsonb not null,
   created_at timestamp(3) with time zone not null,
   version bigint default 1 not null,
+  number bigint,
+  eligible_cents bigint default 0 not null,
+  finalized_at timestamp(3) with time zone,
+  attempts smallint default 0 not null,
+  first_failed_at timestamp(3) with time zone,
+  failure_code text collate "C",
+  decline_code text collate "C",
+  refused_payment_method_id text collate "C",
   constraint invoices_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint invoices_account_id_test_mode_subscription_id_fkey FOREIGN KEY (account_id, test_mode, subscription_id) REFERENCES subscriptions(account_id, test_mode, id) DEFERRABLE INITIALLY DEFERRED,
+  constraint backup_charge_statuses CHECK ((backup_charge_status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'failed'::text]))) NOT VALID,
+  constraint eligible_within_total CHECK (((eligible_cents >= 0) AND (eligible_cents <= total_cents))) NOT VALID,
+  constraint failures_are_dated CHECK (((attempts >= 0) AND ((attempts > 0) = (first_failed_at IS NOT NULL)))) NOT VALID,
   constraint invoice_period_has_a_length CHECK ((period_end > period_start)),
   constraint invoices_amount_paid_cents_check CHECK ((amount_paid_cents >= 0)),
   constraint invoices_collection_method_check CHECK ((collection_method = 'charge_automatically'::text)),
@@ -66,8 +182,11 @@ alter table invoices force row level security;
 create policy account_scope on invoices for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE INDEX invoices_by_customer ON billing.invoices USING btree (account_id, test_mode, customer_id, id);
+CREATE UNIQUE INDEX invoices_by_number ON billing.invoices USING btree (account_id, test_mode, number) WHERE (number IS NOT NULL);
 CREATE INDEX invoices_by_subscription ON billing.invoices USING btree (account_id, test_mode, subscription_id, id);
 CREATE UNIQUE INDEX invoices_once_per_period ON billing.invoices USING btree (account_id, test_mode, subscription_id, period_start) WHERE (subscription_id IS NOT NULL);
+CREATE UNIQUE INDEX invoices_one_open ON billing.invoices USING btree (account_id, test_mode, subscription_id) WHERE ((subscription_id IS NOT NULL) AND (status = ANY (ARRAY['draft'::text, 'open'::text])));
+CREATE TRIGGER guard_invoice BEFORE UPDATE ON billing.invoices FOR EACH ROW EXECUTE FUNCTION guard_invoice();
 grant insert, select, update on invoices to eligo_billing;
 
 create table migrations (
@@ -237,9 +356,14 @@ create table subscription_items (
   unit_amount_cents bigint not null,
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
+  product_id text collate "C",
+  sold_by_rule text collate "C",
+  tax_cents bigint default 0 not null,
+  shipping_cents bigint default 0 not null,
   constraint subscription_items_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint subscription_items_account_id_test_mode_subscription_id_pos_key UNIQUE (account_id, test_mode, subscription_id, "position"),
   constraint subscription_items_account_id_test_mode_subscription_id_fkey FOREIGN KEY (account_id, test_mode, subscription_id) REFERENCES subscriptions(account_id, test_mode, id),
+  constraint agreed_amounts CHECK (((tax_cents >= 0) AND (shipping_cents >= 0))) NOT VALID,
   constraint subscription_items_position_check CHECK (("position" >= 0)),
   constraint subscription_items_quantity_check CHECK ((quantity >= 1)),
   constraint subscription_items_unit_amount_cents_check CHECK ((unit_amount_cents >= 0))
@@ -277,9 +401,16 @@ create table subscriptions (
   metadata jsonb default '{}'::jsonb not null,
   created_at timestamp(3) with time zone not null,
   version bigint default 1 not null,
+  payment_at timestamp(3) with time zone,
+  notice_at timestamp(3) with time zone,
+  held_until timestamp(3) with time zone,
+  due_at timestamp(3) with time zone,
+  work_at timestamp(3) with time zone,
   constraint subscriptions_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint subscriptions_account_id_test_mode_test_clock_id_fkey FOREIGN KEY (account_id, test_mode, test_clock_id) REFERENCES test_clocks(account_id, test_mode, id),
   constraint canceled_is_dated CHECK (((status = 'canceled'::text) = (canceled_at IS NOT NULL))),
+  constraint notice_of_a_trial CHECK (((notice_at IS NULL) OR (status = 'trialing'::text))) NOT VALID,
+  constraint past_due_is_charged CHECK (((status <> 'past_due'::text) OR (payment_at IS NOT NULL))) NOT VALID,
   constraint period_has_a_length CHECK ((current_period_end > current_period_start)),
   constraint subscriptions_interval_check CHECK (("interval" = ANY (ARRAY['day'::text, 'week'::text, 'month'::text, 'year'::text]))),
   constraint subscriptions_interval_count_check CHECK ((interval_count >= 1)),
@@ -290,11 +421,15 @@ alter table subscriptions enable row level security;
 alter table subscriptions force row level security;
 create policy account_scope on subscriptions for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+create policy finder_claims on subscriptions for update to eligo_finder
+  using (true)
+  with check (true);
 create policy finder_reads on subscriptions for select to eligo_finder
   using (true);
 CREATE INDEX subscriptions_by_customer ON billing.subscriptions USING btree (account_id, test_mode, customer_id, id);
 CREATE UNIQUE INDEX subscriptions_by_session ON billing.subscriptions USING btree (account_id, test_mode, checkout_session_id) WHERE (checkout_session_id IS NOT NULL);
 CREATE INDEX subscriptions_by_status ON billing.subscriptions USING btree (account_id, test_mode, status, id);
+CREATE INDEX subscriptions_by_work_time ON billing.subscriptions USING btree (work_at) WHERE (work_at IS NOT NULL);
 CREATE INDEX subscriptions_ending_by_a_test_clock ON billing.subscriptions USING btree (account_id, test_mode, test_clock_id, LEAST(cancel_at,
 CASE
     WHEN cancel_at_period_end THEN current_period_end
@@ -305,9 +440,13 @@ CASE
     WHEN cancel_at_period_end THEN current_period_end
     ELSE NULL::timestamp with time zone
 END)) WHERE ((status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'paused'::text, 'unpaid'::text])) AND ((cancel_at IS NOT NULL) OR cancel_at_period_end) AND (test_clock_id IS NULL));
+CREATE INDEX subscriptions_of_account_by_work_time ON billing.subscriptions USING btree (account_id, test_mode, work_at) WHERE (work_at IS NOT NULL);
+CREATE INDEX subscriptions_of_clock_by_due_time ON billing.subscriptions USING btree (account_id, test_mode, test_clock_id, due_at) WHERE ((test_clock_id IS NOT NULL) AND (due_at IS NOT NULL));
 CREATE TRIGGER guard_subscription BEFORE UPDATE ON billing.subscriptions FOR EACH ROW EXECUTE FUNCTION guard_subscription();
+CREATE TRIGGER set_due BEFORE INSERT OR UPDATE ON billing.subscriptions FOR EACH ROW EXECUTE FUNCTION set_due();
 grant insert, select, update on subscriptions to eligo_billing;
 grant select on subscriptions to eligo_finder;
+grant update (held_until) on subscriptions to eligo_finder;
 
 create table test_clocks (
   account_id text collate "C" not null,
@@ -343,6 +482,117 @@ AS $function$
 $function$;
 alter function advancing_test_clocks(most integer) owner to eligo_finder;
 grant execute on function advancing_test_clocks(most integer) to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.check_invoice_lines()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+declare
+  line_total numeric;
+  line_eligible numeric;
+  invoice record;
+begin
+  select sum(total_cents), sum(eligible_cents) into line_total, line_eligible from invoice_lines
+   where account_id = new.account_id and test_mode = new.test_mode and invoice_id = new.invoice_id;
+  select total_cents, eligible_cents into invoice from invoices
+   where account_id = new.account_id and test_mode = new.test_mode and id = new.invoice_id;
+  if invoice.total_cents <> line_total or invoice.eligible_cents <> line_eligible then
+    raise exception 'the lines of an invoice sum to it' using errcode = 'check_violation', constraint = 'invoice_is_the_sum_of_its_lines';
+  end if;
+  return null;
+end $function$;
+alter function check_invoice_lines() owner to eligo_owner;
+grant execute on function check_invoice_lines() to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.claim_due_of_each_account(at timestamp with time zone, until timestamp with time zone, accounts integer, each integer, after_account text, after_mode boolean)
+ RETURNS TABLE(account_id text, test_mode boolean, id text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+declare
+  taken text;
+  is_any boolean;
+begin
+  account_id := after_account;
+  test_mode := after_mode;
+  for step in 1..accounts loop
+    select s.account_id, s.test_mode into account_id, test_mode from subscriptions s
+     where s.work_at is not null and (s.account_id, s.test_mode) > (claim_due_of_each_account.account_id, claim_due_of_each_account.test_mode)
+     order by s.account_id, s.test_mode limit 1;
+    exit when not found;
+    is_any := false;
+    for taken in
+      with due as materialized (
+        select s.account_id, s.test_mode, s.id from subscriptions s
+         where s.account_id = claim_due_of_each_account.account_id and s.test_mode = claim_due_of_each_account.test_mode and s.work_at <= at
+         order by s.work_at limit each for no key update skip locked
+      )
+      update subscriptions s set held_until = until from due d
+       where s.account_id = d.account_id and s.test_mode = d.test_mode and s.id = d.id
+      returning s.id
+    loop
+      is_any := true;
+      id := taken;
+      return next;
+    end loop;
+    if not is_any then
+      id := null;
+      return next;
+    end if;
+  end loop;
+end $function$;
+alter function claim_due_of_each_account(at timestamp with time zone, until timestamp with time zone, accounts integer, each integer, after_account text, after_mode boolean) owner to eligo_finder;
+grant execute on function claim_due_of_each_account(at timestamp with time zone, until timestamp with time zone, accounts integer, each integer, after_account text, after_mode boolean) to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.claim_due_subscriptions(at timestamp with time zone, until timestamp with time zone, most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, id text, work_at timestamp with time zone)
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+  with due as materialized (
+    select s.account_id, s.test_mode, s.id, s.work_at from subscriptions s
+     where s.work_at <= at order by s.work_at limit most for no key update skip locked
+  )
+  update subscriptions s set held_until = until from due d
+   where s.account_id = d.account_id and s.test_mode = d.test_mode and s.id = d.id
+  returning s.account_id, s.test_mode, s.id, d.work_at
+$function$;
+alter function claim_due_subscriptions(at timestamp with time zone, until timestamp with time zone, most integer) owner to eligo_finder;
+grant execute on function claim_due_subscriptions(at timestamp with time zone, until timestamp with time zone, most integer) to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.clocks_of_due_subscriptions(at timestamp with time zone, most integer, after_account text, after_mode boolean, after_clock text)
+ RETURNS TABLE(account_id text, test_mode boolean, id text, due_until timestamp with time zone, is_due boolean)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+  with recursive clock as (
+    (select s.account_id, s.test_mode, s.test_clock_id, s.due_at from subscriptions s
+      where s.test_clock_id is not null and s.due_at is not null
+        and (s.account_id, s.test_mode, s.test_clock_id) > (after_account, after_mode, after_clock)
+      order by s.account_id, s.test_mode, s.test_clock_id, s.due_at limit 1)
+    union all
+    select n.account_id, n.test_mode, n.test_clock_id, n.due_at
+      from clock c
+      cross join lateral (
+        select s.account_id, s.test_mode, s.test_clock_id, s.due_at from subscriptions s
+         where s.test_clock_id is not null and s.due_at is not null
+           and (s.account_id, s.test_mode, s.test_clock_id) > (c.account_id, c.test_mode, c.test_clock_id)
+         order by s.account_id, s.test_mode, s.test_clock_id, s.due_at limit 1
+      ) n
+  )
+  select c.account_id, c.test_mode, c.test_clock_id, t.time, c.due_at <= t.time
+    from (select * from clock limit most) c
+    cross join lateral (
+      select case when k.deleted_at is null then k.frozen_time else at end as time from test_clocks k
+       where k.account_id = c.account_id and k.test_mode = c.test_mode and k.id = c.test_clock_id offset 0
+    ) t
+$function$;
+alter function clocks_of_due_subscriptions(at timestamp with time zone, most integer, after_account text, after_mode boolean, after_clock text) owner to eligo_finder;
+grant execute on function clocks_of_due_subscriptions(at timestamp with time zone, most integer, after_account text, after_mode boolean, after_clock text) to eligo_billing;
 
 CREATE OR REPLACE FUNCTION billing.clocks_that_end_subscriptions(at timestamp with time zone, most integer, after_account text, after_mode boolean, after_clock text)
  RETURNS TABLE(account_id text, test_mode boolean, id text, ends_until timestamp with time zone, is_due boolean)
@@ -454,6 +704,67 @@ AS $function$
 alter function follow_published_mark() owner to eligo_owner;
 grant execute on function follow_published_mark() to eligo_billing;
 
+CREATE OR REPLACE FUNCTION billing.guard_invoice()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if new.status <> old.status and (old.status, new.status) not in (
+    ('draft', 'open'), ('draft', 'void'),
+    ('open', 'paid'), ('open', 'void'), ('open', 'uncollectible'),
+    ('uncollectible', 'paid'), ('uncollectible', 'void')
+  ) then
+    raise exception 'an invoice does not move from % to %', old.status, new.status
+      using errcode = 'check_violation', constraint = 'invoice_state_table';
+  end if;
+  if old.status <> 'draft' and (new.total_cents, new.eligible_cents, new.customer_id, new.period_start, new.period_end)
+       is distinct from (old.total_cents, old.eligible_cents, old.customer_id, old.period_start, old.period_end)
+     or new.subscription_id is distinct from old.subscription_id or (old.number is not null and new.number is distinct from old.number) then
+    raise exception 'an invoice is final' using errcode = 'check_violation', constraint = 'invoice_is_final';
+  end if;
+  if new.amount_paid_cents < old.amount_paid_cents then
+    raise exception 'what was paid on an invoice stays paid' using errcode = 'check_violation', constraint = 'invoice_stays_paid';
+  end if;
+  return new;
+end $function$;
+alter function guard_invoice() owner to eligo_owner;
+grant execute on function guard_invoice() to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.guard_invoice_charge()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+declare
+  invoice record;
+  taken numeric;
+begin
+  if tg_op = 'UPDATE' then
+    if old.status <> 'pending' or new.status = 'pending' then
+      raise exception 'a charge does not move from % to %', old.status, new.status
+        using errcode = 'check_violation', constraint = 'invoice_charge_state_table';
+    end if;
+    if (new.invoice_id, new.leg, new.amount_cents, new.payment_method_id, new.acting_at)
+         is distinct from (old.invoice_id, old.leg, old.amount_cents, old.payment_method_id, old.acting_at) then
+      raise exception 'a charge is what was asked for' using errcode = 'check_violation', constraint = 'invoice_charge_is_final';
+    end if;
+    return new;
+  end if;
+  select total_cents, eligible_cents into invoice from invoices
+   where account_id = new.account_id and test_mode = new.test_mode and id = new.invoice_id for update;
+  select coalesce(sum(amount_cents), 0) into taken from invoice_charges
+   where account_id = new.account_id and test_mode = new.test_mode and invoice_id = new.invoice_id and status in ('pending', 'succeeded');
+  if taken + new.amount_cents > invoice.total_cents then
+    raise exception 'the charges of an invoice do not exceed its total' using errcode = 'check_violation', constraint = 'charges_within_invoice';
+  end if;
+  if new.leg = 'health' and new.amount_cents > invoice.eligible_cents then
+    raise exception 'a health card pays what is eligible' using errcode = 'check_violation', constraint = 'health_charge_within_eligible';
+  end if;
+  return new;
+end $function$;
+alter function guard_invoice_charge() owner to eligo_owner;
+grant execute on function guard_invoice_charge() to eligo_billing;
+
 CREATE OR REPLACE FUNCTION billing.guard_places()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -548,6 +859,17 @@ $function$;
 alter function next_cancellation(after timestamp with time zone) owner to eligo_finder;
 grant execute on function next_cancellation(after timestamp with time zone) to eligo_billing;
 
+CREATE OR REPLACE FUNCTION billing.next_due_subscription(after timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+  select s.work_at from subscriptions s where s.work_at > after order by s.work_at limit 1
+$function$;
+alter function next_due_subscription(after timestamp with time zone) owner to eligo_finder;
+grant execute on function next_due_subscription(after timestamp with time zone) to eligo_billing;
+
 CREATE OR REPLACE FUNCTION billing.next_receipt_mail()
  RETURNS timestamp with time zone
  LANGUAGE sql
@@ -625,6 +947,22 @@ AS $function$
   $function$;
 alter function queue_event() owner to eligo_owner;
 grant execute on function queue_event() to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.set_due()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  new.due_at := case when new.status in ('incomplete', 'trialing', 'active', 'past_due', 'unpaid', 'paused') then least(
+    new.cancel_at,
+    case when new.cancel_at_period_end then new.current_period_end end,
+    case when new.status in ('trialing', 'active') and new.payment_at is null then new.current_period_end end,
+    new.payment_at, new.notice_at) end;
+  new.work_at := case when new.test_clock_id is null and new.due_at is not null then greatest(new.due_at, new.held_until) end;
+  return new;
+end $function$;
+alter function set_due() owner to eligo_owner;
+grant execute on function set_due() to eligo_billing;
 
 alter default privileges in schema billing grant delete, insert, select, update on tables to eligo_billing;
 

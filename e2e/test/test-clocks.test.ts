@@ -1,6 +1,6 @@
 import { type Api, type Constellation, startConstellation } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { record, text } from '../src/records.ts';
+import { type Json, record, records, text } from '../src/records.ts';
 import { confirm, make, newCard, newCustomer, newSession, openShop, type Shop } from '../src/shop.ts';
 
 describe('a customer on a test clock', () => {
@@ -64,6 +64,61 @@ describe('a customer on a test clock', () => {
     expect(await read()).toMatchObject({ status: 'active', cancel_at_period_end: true });
     await advance(clock, '2027-02-28T00:00:00Z');
     expect(await read()).toMatchObject({ status: 'canceled', canceled_at: '2027-02-28T00:00:00.000Z' });
+  });
+
+  it('has subscriptions that renew by that clock: each period once, the eligible part on the health card, dunned when a card is declined [D14.90, D14.91, D14.93]', async () => {
+    const clock = await clockAt('2027-01-31T00:00:00Z');
+    const customer = await newCustomer(api, { test_clock: clock });
+    const [card, other] = [await newCard(api, customer, 'hsa'), await newCard(api, customer, 'credit')];
+    const monthly = async (product: string, unitAmount: number) =>
+      text(
+        await make(api, '/v1/prices', 'price', {
+          product,
+          unit_amount: unitAmount,
+          recurring: { interval: 'month', interval_count: 1 },
+        }),
+        'price_id',
+      );
+    const towels = await make(api, '/v1/products', 'product', { name: 'Towels', hsa_fsa_eligibility: 'not_eligible' });
+    const session = await newSession(api, shop, {
+      mode: 'subscription',
+      customer,
+      line_items: [
+        { price: await monthly(shop.eligibleProductId, 1_900), quantity: 1 },
+        { price: await monthly(text(towels, 'product_id'), 700), quantity: 2 },
+      ],
+    });
+    const path = `/v1/test_helpers/checkout/sessions/${text(session, 'checkout_session_id')}/complete`;
+    const body = { checkout_session: { payment_method: card, second_payment_method: other } };
+    const id = text(record(await api.ok('POST', path, { body }), 'checkout_session'), 'subscription');
+    expect(await advance(clock, '2027-05-01T00:00:00Z')).toMatchObject({
+      status: 200,
+      body: { test_clock: { status: 'ready' } },
+    });
+    const invoices = async () =>
+      records((await api.get(`/v1/invoices?customer=${customer}`)).body, 'invoices').reverse();
+    // 33.00, and the shipping and tax of the session.
+    const renewed = (await invoices()).slice(1);
+    expect(renewed).toMatchObject(
+      ['2027-02-28', '2027-03-31', '2027-04-30'].map((day) => ({
+        ...{ status: 'paid', total: 4_924, amount_due: 0, amount_paid: 4_924, backup_charge_status: 'succeeded' },
+        ...{ subscription: id, period_start: `${day}T00:00:00.000Z`, paid_at: `${day}T00:00:00.000Z` },
+      })),
+    );
+    const taken = async () => {
+      const charges = records(await eligo.sandbox('GET', '/sandbox/charges?limit=1000'), 'data');
+      const ids = new Set(renewed.map(({ invoice_id }) => invoice_id));
+      return charges.filter(({ metadata }) => ids.has((metadata as Json).invoice)).map(({ amount }) => Number(amount));
+    };
+    expect((await taken()).sort((one, two) => one - two)).toEqual([2_089, 2_089, 2_089, 2_835, 2_835, 2_835]);
+    // The card is gone: nothing else pays its part.
+    await api.ok('POST', `/v1/payment_methods/${card}/detach`, {});
+    await advance(clock, '2027-06-01T00:00:00Z');
+    const read = async () => record((await api.get(`/v1/subscriptions/${id}`)).body, 'subscription');
+    expect(await read()).toMatchObject({ status: 'past_due' });
+    await advance(clock, '2027-06-07T00:00:00Z');
+    expect(await read()).toMatchObject({ status: 'canceled', canceled_at: '2027-06-07T00:00:00.000Z' });
+    expect((await invoices()).at(-1)).toMatchObject({ status: 'uncollectible', amount_paid: 0 });
   });
 
   it('goes forward only [RUN-5]', async () => {

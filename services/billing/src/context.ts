@@ -1,5 +1,6 @@
 import type { Mailer } from '@eligo/mail';
 import type { Database } from '@eligo/postgres';
+import type { CatalogService } from '@eligo/proto/catalog/v1/catalog';
 import type { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import type { Client } from '@eligo/rpc';
 import type { Logger, ServiceContext } from '@eligo/service';
@@ -11,6 +12,7 @@ export interface Context {
   readonly database: Database;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly catalog: Pick<Client<typeof CatalogService>, 'evaluateEligibility'>;
   readonly mailer: Mailer;
   readonly checkout: Client<typeof CheckoutService>;
   readonly callerFor: ServiceContext['callerFor'];

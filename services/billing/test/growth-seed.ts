@@ -4,18 +4,22 @@ import { fillTables, seededEvents, seededRows, type TestDatabase } from '@eligo/
 export async function seedBilling(test: TestDatabase, each: number): Promise<void> {
   const rows = seededRows(each);
   const scope = 'account_id, test_mode';
+  // The trigger that writes it is off while tables are filled.
+  const due = `case n % 10 when 3 then null when 8 then null when 5 then at + interval '37 months' when 1 then at + interval '37 months' when 2 then at + interval '37 months'
+    else at + interval '1 month' end`;
   await fillTables(test, 'billing', [
     // A few are on their way, whatever there is.
     `test_clocks (${scope}, id, frozen_time, status, created_at)
      select account, true, 'fclk_' || id, at, case when n % ${each / 10} = 0 then 'advancing' else 'ready' end, at ${rows}`,
-    // A twentieth ends by the wall clock and is due; a tenth ends by a test clock that has not come to it.
+    // Most renew by the wall clock, and most of these are due; a twentieth ends then. A fifth ends by a test clock that has not come to it.
     `subscriptions (${scope}, id, customer_id, checkout_session_id, test_clock_id, status, anchor, interval, interval_count, current_period_start,
-       current_period_end, cancel_at_period_end, canceled_at, latest_invoice_id, created_at)
+       current_period_end, cancel_at_period_end, canceled_at, latest_invoice_id, created_at, payment_at, due_at,
+       work_at)
      select account, true, 'fsub_' || id, 'fcus_' || owner, 'fcs_' || id,
        case when n % 10 = 1 then 'fclk_' || id when n % 10 = 2 then 'fclk_' || lpad('1', 26, '0') end,
        (array['active', 'active', 'active', 'canceled', 'trialing', 'past_due', 'active', 'active', 'paused', 'active'])[1 + n % 10], at, 'month', 1, at,
        at + interval '1 month' + case when n % 10 in (1, 2) then interval '3 years' else interval '0' end, n % 20 = 0 or n % 10 in (1, 2),
-       case when n % 10 = 3 then at end, 'fin_' || id, at ${rows}`,
+       case when n % 10 = 3 then at end, 'fin_' || id, at, case when n % 10 = 5 then at + interval '37 months' end, ${due}, case when n % 10 not in (1, 2) then ${due} end ${rows}`,
     `subscription_items (${scope}, subscription_id, id, position, price_id, quantity, unit_amount_cents, created_at, updated_at)
      select account, true, 'fsub_' || id, 'fsubi_' || id, 0, 'fprice_' || id, 1, 100, at, at ${rows}`,
     `invoices (${scope}, id, subscription_id, customer_id, checkout_session_id, status, collection_method, total_cents, amount_paid_cents, period_start,
@@ -29,6 +33,13 @@ export async function seedBilling(test: TestDatabase, each: number): Promise<voi
      select account, true, 'frml_' || id, case when n % 2 = 0 then 'frcpt_' || id else 'frcpt_' || owner end, null,
        case when n % ${each / 10} = 0 then 'pending' else 'sent' end, case when n % ${each / 10} = 0 then now() - interval '1 minute' end,
        case when n % ${each / 10} > 0 then at end, at ${rows}`,
+    `invoice_numbers (${scope}, next) select distinct account, true, ${each} ${rows}`,
+    `dunning_settings (${scope}, retry_days, ends_with, updated_at) select distinct account, true, '{1,3}'::smallint[], 'canceled', now() ${rows}`,
+    `invoice_lines (${scope}, invoice_id, position, subscription_item_id, price_id, quantity, unit_amount_cents, subtotal_cents, discount_cents,
+       tax_cents, shipping_cents, total_cents, eligible_cents, rule, rule_version, rationale)
+     select account, true, 'fin_' || id, 0, 'fsubi_' || id, 'fprice_' || id, 1, 100, 100, 0, 0, 0, 100, 0, 'none', '', '' ${rows}`,
+    `invoice_charges (${scope}, id, invoice_id, leg, backup, payment_method_id, amount_cents, status, acting_at, settled_at)
+     select account, true, 'fatt_' || id, 'fin_' || id, 'other', false, 'fpm_' || id, 100, 'succeeded', at, at ${rows}`,
     ...seededEvents(each),
   ]);
 }

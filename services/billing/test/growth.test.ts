@@ -1,5 +1,4 @@
 import { withTx } from '@eligo/postgres';
-import type { Call } from '@eligo/rpc';
 import {
   growths,
   type Readings,
@@ -14,8 +13,8 @@ import { beforeAll, expect, test } from 'vitest';
 import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
 import { advanceTestClock, createTestClock, removeTestClock } from '../src/actions/test-clocks.ts';
 import type { ReceiptContent } from '../src/domain/receipt.ts';
-import { cancelDue, runDueCancellations } from '../src/jobs/cancel-due.ts';
 import { finishClocks } from '../src/jobs/finish-clocks.ts';
+import { runDue, runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { billingService } from '../src/service.ts';
 import { findInvoices, listInvoices } from '../src/store/invoices.ts';
 import { addMail, claimMail, dueMails, nextMailAt, recordMail } from '../src/store/receipt-mails.ts';
@@ -30,7 +29,7 @@ import {
 import { findSubscription, findSubscriptions, listSubscriptions } from '../src/store/subscriptions.ts';
 import { moveTestClock } from '../src/store/test-clocks.ts';
 import { seedBilling } from './growth-seed.ts';
-import { type Machine, machine, sell, start } from './machine.ts';
+import { callOf, type Machine, machine, sell, start } from './machine.ts';
 
 let read: { small: Readings; large: Readings };
 beforeAll(async () => {
@@ -48,7 +47,7 @@ test('no statement reads more in an account of 100,000 of each record than in on
 
 const longPages = [
   // Five hundred clocks: of each its first subscription and its time, and the step to the next.
-  { statement: /clocks_that_end_them|with recursive clock/, rows: 2_100 },
+  { statement: /clocks_of_due|with recursive clock/, rows: 2_100 },
 ];
 
 const scope = { accountId: seededAccount, testMode: true };
@@ -56,7 +55,7 @@ const scope = { accountId: seededAccount, testMode: true };
 async function run(place: TestDatabase): Promise<void> {
   const on = await machine({ place });
   const { database, work } = on;
-  const call = { scope } as Call;
+  const call = callOf(scope);
   const clock = await createTestClock(work, call, { frozenTime: start, name: null });
   const { subscriptionId, invoiceId } = await sell(on, scope, { testClockId: clock.id, cancelAtPeriodEnd: true });
   const now = { atPeriodEnd: false, refund: 'full', refundAmountCents: null } as const;
@@ -64,12 +63,13 @@ async function run(place: TestDatabase): Promise<void> {
   await advanceTestClock(work, call, clock.id, new Date('2026-06-01'));
   await withTx(database, scope, (tx) => moveTestClock(tx, scope, clock.id, new Date('2026-06-02'), 'advancing'));
   await finishClocks({ ...work, callerFor: () => ({}) as never }, new AbortController().signal);
-  await runDueCancellations(work);
+  await runDueSubscriptions(work);
   await removeTestClock(work, call, clock.id);
-  await cancelDue(work).run(new AbortController().signal);
+  await runDue(work).run(new AbortController().signal);
   // Before anything was due, the job looks for when something will be.
   on.at('2020-01-01');
-  await cancelDue(work).run(new AbortController().signal);
+  await runDue(work).run(new AbortController().signal);
+  await runRenewals(on);
   await findSubscription(database, scope, seededId('fsub', 1));
   await findSubscriptions(database, scope, [subscriptionId, seededId('fsub', 1)]);
   await findInvoices(database, scope, [invoiceId, seededId('fin', 1)]);
@@ -106,6 +106,25 @@ const newReceipt = {
   content: {} as ReceiptContent,
   createdAt: start,
 };
+
+// One that is paid by two cards, one that a card pays after a decline, one that is dunned to its end, and one whose catalog is down.
+async function runRenewals(on: Machine): Promise<void> {
+  const { work, peers } = on;
+  on.at(start);
+  const call = callOf(scope);
+  const clock = await createTestClock(work, call, { frozenTime: start, name: null });
+  const testClockId = clock.id;
+  await sell(on, scope, { testClockId, backup: peers.card(false), items: [{}, { eligibility: 'not_eligible' }] });
+  const { card } = await sell(on, scope, { testClockId });
+  await sell(on, scope, { testClockId, card: peers.card(true, 'stolen_card') });
+  peers.behave(card, 'insufficient_funds');
+  await advanceTestClock(work, call, clock.id, new Date('2026-05-01'));
+  peers.behave(card, 'pays');
+  await advanceTestClock(work, call, clock.id, new Date('2026-05-10'));
+  peers.isCatalogDown = true;
+  await advanceTestClock(work, { ...call, timeoutMs: () => 600 }, clock.id, new Date('2026-06-01'));
+  peers.isCatalogDown = false;
+}
 
 async function runLists({ database }: Machine): Promise<void> {
   const sides = [{}, { startingAfter: 100 }, { endingBefore: 100 }];

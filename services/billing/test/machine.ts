@@ -1,23 +1,29 @@
-import { create } from '@bufbuild/protobuf';
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { type Mailer, openMailer } from '@eligo/mail';
 import { type Database, type Scope, withTx } from '@eligo/postgres';
+import type { CouponSchema } from '@eligo/proto/catalog/v1/catalog';
 import { StartSubscriptionSchema } from '@eligo/proto/events/v1/events';
-import { createLogger } from '@eligo/service';
+import type { Call } from '@eligo/rpc';
+import { createLogger, failpoint } from '@eligo/service';
 import { type TestDatabase, testDatabase } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { startSubscription } from '../src/actions/start-subscription.ts';
 import { createArrivals } from '../src/arrivals.ts';
 import type { Context } from '../src/context.ts';
 import { billingService } from '../src/service.ts';
+import { Peers } from './peers.ts';
 
 /** When every subscription of the tests is sold; its period ends a month later. */
 export const start = new Date('2026-04-01T00:00:00.000Z');
 
-/** Billing on a database of its own, with a clock that the test sets; it calls nobody. */
+/** Billing on a database of its own, with a clock that the test sets, and with peers in memory. */
 export interface Machine {
   readonly test: TestDatabase;
   readonly database: Database;
   readonly work: Context;
+  readonly peers: Peers;
+  /** Another instance of billing on the same database, with the same peers. */
+  another(): Context;
   /** Sets the wall clock, which stands. */
   at(time: string | Date): void;
   close(): Promise<void>;
@@ -28,6 +34,22 @@ export interface Sold {
   readonly subscriptionId: string;
   readonly invoiceId: string;
   readonly sessionId: string;
+  readonly customerId: string;
+  readonly priceIds: readonly string[];
+  /** The card that it renews on, and the one for what a health card does not pay. */
+  readonly card: string;
+  readonly backup: string | null;
+}
+
+/** A line of what is sold: 15.00 twice a month, eligible, unless said otherwise. */
+export interface SoldItem {
+  readonly unitAmountCents?: number;
+  readonly quantity?: number;
+  readonly eligibility?: string;
+  readonly interval?: string;
+  readonly intervalCount?: number;
+  readonly taxCents?: number;
+  readonly shippingCents?: number;
 }
 
 export async function machine(
@@ -36,20 +58,21 @@ export async function machine(
   const test = options.place ?? (await testDatabase(billingService));
   const database = test.open('billing', options.connections === undefined ? {} : { max: options.connections });
   let now = start;
+  const peers = new Peers();
   const work: Context = {
     database,
     clock: { now: () => now },
     logger: createLogger({ service: 'billing', level: 'silent' }),
     mailer: options.mailer ?? openMailer({ smtpUrl: undefined, folder: undefined, from: '' }),
-    checkout: { setTestClock: async () => ({}) } as unknown as Context['checkout'],
-    callerFor: () => {
-      throw new Error('these tests call nobody');
-    },
+    catalog: peers.catalog,
+    checkout: peers.checkout,
+    callerFor: () => ({}) as ReturnType<Context['callerFor']>,
     arrivals: createArrivals(),
-    failpoint: () => undefined,
+    failpoint,
   };
   return {
-    ...{ test, database, work },
+    ...{ test, database, work, peers },
+    another: () => ({ ...work, database: test.open('billing') }),
     at(time) {
       now = new Date(time);
     },
@@ -62,42 +85,76 @@ export function someScope(): Scope {
   return { accountId: newId('account'), testMode: true };
 }
 
+/** A call for an account, with time enough. */
+export function callOf(scope: Scope): Call {
+  return { scope, caller: {}, signal: new AbortController().signal, timeoutMs: () => 60_000 } as unknown as Call;
+}
+
 /** Sells a subscription of 30.00 a month, as checkout's command does. */
 export async function sell(
-  { database }: Machine,
+  { database, peers }: Machine,
   scope: Scope,
-  parts: { cancelAtPeriodEnd?: boolean; testClockId?: string } = {},
+  parts: {
+    cancelAtPeriodEnd?: boolean;
+    testClockId?: string;
+    at?: Date;
+    items?: readonly SoldItem[];
+    card?: string | null;
+    backup?: string;
+    trialDays?: number;
+    missingPaymentMethod?: string;
+    coupons?: readonly MessageInitShape<typeof CouponSchema>[];
+  } = {},
 ): Promise<Sold> {
   const ids = {
     subscriptionId: newId('subscription'),
     invoiceId: newId('invoice'),
     sessionId: newId('checkout_session'),
+    customerId: newId('customer'),
   };
+  const items = parts.items ?? [{}];
+  const priceIds = items.map(() => newId('price'));
+  for (const [index, { eligibility }] of items.entries()) {
+    peers.classify(priceIds[index] ?? '', eligibility ?? 'auto_substantiation');
+  }
+  const card = parts.card === undefined ? peers.card(true) : parts.card;
   const command = create(StartSubscriptionSchema, {
     subscriptionId: ids.subscriptionId,
     invoiceId: ids.invoiceId,
-    atMs: BigInt(start.getTime()),
-    defaultPaymentMethodId: newId('payment_method'),
+    atMs: BigInt((parts.at ?? start).getTime()),
+    ...(card === null ? {} : { defaultPaymentMethodId: card }),
+    ...(parts.backup === undefined ? {} : { backupPaymentMethodId: parts.backup }),
     ...(parts.testClockId === undefined ? {} : { testClockId: parts.testClockId }),
     session: {
       checkoutSessionId: ids.sessionId,
-      customerId: newId('customer'),
+      customerId: ids.customerId,
       amountReceivedCents: 3_000n,
-      subscriptionData: { cancelAtPeriodEnd: parts.cancelAtPeriodEnd ?? false },
-      discounts: [{ discountId: newId('discount'), couponId: newId('coupon'), amountCents: 500n }],
-    },
-    lines: [
-      {
-        priceId: newId('price'),
-        quantity: 2n,
-        unitAmountCents: 1_500n,
-        recurring: { interval: 'month', intervalCount: 1 },
+      subscriptionData: {
+        cancelAtPeriodEnd: parts.cancelAtPeriodEnd ?? false,
+        ...(parts.trialDays === undefined ? {} : { trialPeriodDays: parts.trialDays }),
+        ...(parts.missingPaymentMethod === undefined ? {} : { missingPaymentMethod: parts.missingPaymentMethod }),
       },
-    ],
+      discounts: (parts.coupons ?? []).map((coupon) => ({
+        discountId: newId('discount'),
+        couponId: newId('coupon'),
+        coupon,
+        amountCents: 500n,
+      })),
+    },
+    lines: items.map((item, index) => ({
+      priceId: priceIds[index] ?? '',
+      productId: newId('product'),
+      quantity: BigInt(item.quantity ?? 2),
+      unitAmountCents: BigInt(item.unitAmountCents ?? 1_500),
+      amountTaxCents: BigInt(item.taxCents ?? 0),
+      amountShippingCents: BigInt(item.shippingCents ?? 0),
+      eligibility: { rule: 'product' },
+      recurring: { interval: item.interval ?? 'month', intervalCount: item.intervalCount ?? 1 },
+    })),
     paymentIntent: { paymentIntentId: newId('payment_intent'), latestChargeId: newId('charge') },
   });
   await withTx(database, scope, (tx) => startSubscription(tx, scope, command));
   // The same command again: a redelivery that the inbox let through would make nothing twice.
   await withTx(database, scope, (tx) => startSubscription(tx, scope, command));
-  return ids;
+  return { ...ids, priceIds, card: card ?? '', backup: parts.backup ?? null };
 }

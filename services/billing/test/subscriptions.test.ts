@@ -2,8 +2,9 @@ import type { Scope } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
+import { invoiceStates } from '../src/domain/invoice-states.ts';
 import { subscriptionStates } from '../src/domain/subscription-states.ts';
-import { runDueCancellations } from '../src/jobs/cancel-due.ts';
+import { runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { findInvoice } from '../src/store/invoices.ts';
 import { findSubscription, listSubscriptions } from '../src/store/subscriptions.ts';
 import { type Machine, machine, sell, someScope, start } from './machine.ts';
@@ -76,10 +77,10 @@ describe('canceling a subscription', () => {
     const { subscriptionId } = await sell(on, scope);
     await cancel(subscriptionId, { atPeriodEnd: true });
     on.at('2026-04-30T23:59:59.999Z');
-    await runDueCancellations(on.work);
+    await runDueSubscriptions(on.work);
     expect((await findSubscription(on.database, scope, subscriptionId))?.status).toBe('active');
     on.at('2026-05-01T00:00:00.000Z');
-    await runDueCancellations(on.work);
+    await runDueSubscriptions(on.work);
     const ended = await findSubscription(on.database, scope, subscriptionId);
     expect(ended).toMatchObject({ status: 'canceled', canceledAt: new Date('2026-05-01T00:00:00.000Z') });
     expect((await events(subscriptionId)).at(-1)?.type).toBe('customer.subscription.deleted');
@@ -88,7 +89,7 @@ describe('canceling a subscription', () => {
   it('ends by itself when it was sold for one period', async () => {
     const { subscriptionId } = await sell(on, scope, { cancelAtPeriodEnd: true });
     on.at('2026-05-02T00:00:00.000Z');
-    await runDueCancellations(on.work);
+    await runDueSubscriptions(on.work);
     expect((await findSubscription(on.database, scope, subscriptionId))?.status).toBe('canceled');
   });
 });
@@ -102,7 +103,7 @@ describe('what the database alone refuses', () => {
         const dated = (status: string) => (status === 'canceled' ? 'now()' : 'null');
         await on.test.admin('alter table billing.subscriptions disable trigger guard_subscription');
         await on.test.admin(
-          `update billing.subscriptions set status = '${from}', canceled_at = ${dated(from)} where id = $1`,
+          `update billing.subscriptions set status = '${from}', canceled_at = ${dated(from)}, payment_at = now() where id = $1`,
           [subscriptionId],
         );
         await on.test.admin('alter table billing.subscriptions enable trigger guard_subscription');
@@ -127,6 +128,108 @@ describe('what the database alone refuses', () => {
     ).rejects.toMatchObject({
       code: '23514',
     });
+  });
+
+  it('moves of an invoice that are not in its state table, in every pair [STATE-1]', async () => {
+    const { invoiceId } = await sell(on, scope);
+    const paid = (status: string) => (status === 'paid' ? 'now()' : 'null');
+    for (const from of invoiceStates.states) {
+      for (const to of invoiceStates.states) {
+        if (from === to) continue;
+        await on.test.admin('alter table billing.invoices disable trigger guard_invoice');
+        await on.test.admin(`update billing.invoices set status = '${from}', paid_at = ${paid(from)} where id = $1`, [
+          invoiceId,
+        ]);
+        await on.test.admin('alter table billing.invoices enable trigger guard_invoice');
+        const move = on.test.admin(
+          `update billing.invoices set status = '${to}', paid_at = ${paid(to)} where id = $1`,
+          [invoiceId],
+        );
+        if (invoiceStates.canMove(from, to)) await expect(move).resolves.toBeDefined();
+        else await expect(move).rejects.toMatchObject({ constraint: 'invoice_state_table' });
+      }
+    }
+  });
+
+  it.each([
+    ['total', 'total_cents = total_cents + 1, amount_paid_cents = amount_paid_cents + 1', 'invoice_is_final'],
+    ['period', "period_end = period_end + interval '1 day'", 'invoice_is_final'],
+    ['number', 'number = number + 1', 'invoice_is_final'],
+    ['payments', 'amount_paid_cents = amount_paid_cents - 1', 'invoice_stays_paid'],
+  ])('a change of the %s of an invoice', async (_, change, constraint) => {
+    const { invoiceId } = await sell(on, scope);
+    await expect(
+      on.test.admin(`update billing.invoices set ${change} where id = $1`, [invoiceId]),
+    ).rejects.toMatchObject({ constraint });
+  });
+
+  const charge = (invoiceId: string, parts: { leg?: string; amount?: number; status?: string } = {}) =>
+    on.test.admin(
+      `insert into billing.invoice_charges (account_id, test_mode, id, invoice_id, leg, backup, payment_method_id, amount_cents, status, acting_at, settled_at)
+       values ($1, true, $2, $3, $4, false, 'fpm_x', $5, $6, now(), case when $6 = 'pending' then null else now() end)`,
+      [
+        ...[scope.accountId, newId('charge_attempt'), invoiceId],
+        ...[parts.leg ?? 'other', parts.amount ?? 1_000, parts.status ?? 'succeeded'],
+      ],
+    );
+
+  it('charges of an invoice beyond its total, a second one of a part, two at once, and a health card for what is not eligible', async () => {
+    const { invoiceId } = await sell(on, scope);
+    await expect(charge(invoiceId, { amount: 3_001 })).rejects.toMatchObject({ constraint: 'charges_within_invoice' });
+    await expect(charge(invoiceId, { leg: 'health' })).rejects.toMatchObject({
+      constraint: 'health_charge_within_eligible',
+    });
+    await charge(invoiceId);
+    await expect(charge(invoiceId)).rejects.toMatchObject({ constraint: 'invoice_charges_one_of_a_leg' });
+    const other = await sell(on, scope);
+    await on.test.admin('alter table billing.invoices disable trigger guard_invoice');
+    await on.test.admin('update billing.invoices set eligible_cents = 2000 where id = $1', [other.invoiceId]);
+    await on.test.admin('alter table billing.invoices enable trigger guard_invoice');
+    await charge(other.invoiceId, { leg: 'health', status: 'pending' });
+    await expect(charge(other.invoiceId, { status: 'pending' })).rejects.toMatchObject({
+      constraint: 'invoice_charges_one_pending',
+    });
+    await expect(charge(other.invoiceId, { amount: 2_001 })).rejects.toMatchObject({
+      constraint: 'charges_within_invoice',
+    });
+  });
+
+  it('a charge whose outcome or amount changes', async () => {
+    const { invoiceId } = await sell(on, scope);
+    await charge(invoiceId, { status: 'pending' });
+    const change = (text: string) =>
+      on.test.admin(`update billing.invoice_charges set ${text} where invoice_id = $1`, [invoiceId]);
+    await expect(change("amount_cents = 1, status = 'declined', settled_at = now()")).rejects.toMatchObject({
+      constraint: 'invoice_charge_is_final',
+    });
+    await change("status = 'declined', settled_at = now()");
+    await expect(change("status = 'succeeded'")).rejects.toMatchObject({ constraint: 'invoice_charge_state_table' });
+  });
+
+  it('lines that do not sum to their invoice', async () => {
+    const { invoiceId } = await sell(on, scope);
+    const line = (total: number) =>
+      on.test.admin(
+        `insert into billing.invoice_lines (account_id, test_mode, invoice_id, position, subscription_item_id, price_id, quantity, unit_amount_cents,
+           subtotal_cents, discount_cents, tax_cents, shipping_cents, total_cents, eligible_cents, rule, rule_version, rationale)
+         values ($1, true, $2, 0, 'fsubi_x', 'fprice_x', 1, $3, $3, 0, 0, 0, $3, 0, 'none', '', '')`,
+        [scope.accountId, invoiceId, total],
+      );
+    await expect(line(2_999)).rejects.toMatchObject({ constraint: 'invoice_is_the_sum_of_its_lines' });
+    await line(3_000);
+  });
+
+  it('a second invoice that is open, and a past due subscription that is never charged again', async () => {
+    const { subscriptionId, invoiceId } = await sell(on, scope);
+    const copy = `insert into billing.invoices select (jsonb_populate_record(i, jsonb_build_object('id', $2::text, 'number', null, 'status', 'open',
+      'paid_at', null, 'amount_paid_cents', 0, 'period_start', $3::text))).* from billing.invoices i where id = $1`;
+    await on.test.admin(copy, [invoiceId, newId('invoice'), '2026-04-02']);
+    await expect(on.test.admin(copy, [invoiceId, newId('invoice'), '2026-04-03'])).rejects.toMatchObject({
+      constraint: 'invoices_one_open',
+    });
+    await expect(
+      on.test.admin(`update billing.subscriptions set status = 'past_due' where id = $1`, [subscriptionId]),
+    ).rejects.toMatchObject({ constraint: 'past_due_is_charged' });
   });
 
   it('a test clock that goes back', async () => {

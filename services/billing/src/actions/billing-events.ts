@@ -1,13 +1,14 @@
 import { append } from '@eligo/events';
 import type { Scope, Tx } from '@eligo/postgres';
-import type { Invoice, Subscription } from '../domain/subscription.ts';
+import type { Invoice } from '../domain/invoice.ts';
+import type { Subscription } from '../domain/subscription.ts';
 import { invoiceMessage, subscriptionMessage } from '../messages/records.ts';
 
 /** Appends an event of a subscription, as it is in this transaction. The caller holds its row. */
 export async function appendSubscriptionEvent(
   tx: Tx,
   scope: Scope,
-  type: 'created' | 'updated' | 'deleted',
+  type: 'created' | 'updated' | 'deleted' | 'trial_will_end',
   subscription: Subscription,
   at: Date,
 ): Promise<void> {
@@ -24,7 +25,7 @@ export async function appendSubscriptionEvent(
 export async function appendInvoiceEvent(
   tx: Tx,
   scope: Scope,
-  type: 'created' | 'finalized' | 'paid',
+  type: 'created' | 'finalized' | 'paid' | 'payment_failed' | 'voided',
   invoice: Invoice,
   at: Date,
 ): Promise<void> {

@@ -2,19 +2,19 @@ import { create } from '@bufbuild/protobuf';
 import { append } from '@eligo/events';
 import { Failure } from '@eligo/failures';
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
-import { RefundRequestedSchema } from '@eligo/proto/events/v1/events';
-import { wakeJobAfterCommit } from '@eligo/service';
-import type { Cents } from '@eligo/values';
+import { type RefundRequested, RefundRequestedSchema } from '@eligo/proto/events/v1/events';
+import { allocate, type Cents, cents } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { type Cancellation, decideCancellation } from '../domain/cancellation.ts';
-import type { Invoice, Subscription } from '../domain/subscription.ts';
+import type { Invoice } from '../domain/invoice.ts';
+import type { Subscription } from '../domain/subscription.ts';
+import { findPendingCharge, loadInvoiceCharges } from '../store/invoice-charges.ts';
 import { findInvoice } from '../store/invoices.ts';
 import { lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
-
-/** The job that ends subscriptions when they are due. */
-export const cancelDueJob = 'cancel-due';
+import { endSubscription } from './end-subscription.ts';
+import { wakeWhenDue } from './wake-when-due.ts';
 
 /**
  * Ends a subscription now or at the end of its period. A refund is a separate operation (interface, Cancel subscription): the cancellation
@@ -32,37 +32,25 @@ export async function cancelSubscription(
     const at = await timeOnClock(tx, scope, work.clock, before.testClockId);
     const invoice = before.latestInvoiceId === null ? undefined : await findInvoice(tx, scope, before.latestInvoiceId);
     const { subscription, refundCents } = decideCancellation(before, invoice, cancellation, at);
-    const saved = await saveSubscription(tx, scope, before, subscription);
-    const type = saved.status === 'canceled' ? 'deleted' : 'updated';
-    await appendSubscriptionEvent(tx, scope, type, saved, at);
-    const endsAt = saved.status === 'canceled' ? undefined : endOf(saved);
-    if (endsAt !== undefined) wakeJobAfterCommit(tx, cancelDueJob, endsAt.getTime() - at.getTime());
+    if (subscription.status !== 'canceled') {
+      const saved = await saveSubscription(tx, scope, before, subscription);
+      wakeWhenDue(tx, saved, at);
+      await appendSubscriptionEvent(tx, scope, 'updated', saved, at);
+      return saved;
+    }
+    await refuseWhileCharging(tx, scope, before);
+    const saved = await endSubscription(tx, scope, before, {}, at);
     if (refundCents > 0 && invoice !== undefined) await requestRefund(tx, scope, saved, invoice, refundCents, at);
     return saved;
   });
 }
 
-/** Ends a subscription whose time has come; false when it was changed in the meantime, and nothing was done. */
-export function cancelIfDue(work: Context, scope: Scope, id: string): Promise<boolean> {
-  return withTx(work.database, scope, async (tx) => {
-    const before = await lockSubscription(tx, scope, id);
-    if (before === undefined) return false;
-    const at = await timeOnClock(tx, scope, work.clock, before.testClockId);
-    const dueAt = endOf(before);
-    if (dueAt === undefined || dueAt > at || before.status === 'canceled') return false;
-    const after: Subscription = { ...before, status: 'canceled', canceledAt: dueAt };
-    const saved = await saveSubscription(tx, scope, before, after);
-    await appendSubscriptionEvent(tx, scope, 'deleted', saved, at);
-    return true;
-  });
+// A subscription with a charge in flight does not end, as a session does not (decisions 14.16): the charge may take money for it.
+async function refuseWhileCharging(tx: Tx, scope: Scope, { latestInvoiceId }: Subscription): Promise<void> {
+  if (latestInvoiceId === null) return;
+  if ((await findPendingCharge(tx, scope, latestInvoiceId)) !== undefined) throw new Failure('lock_timeout');
 }
-
-function endOf(subscription: Subscription): Date | undefined {
-  const ends = [subscription.cancelAt, subscription.cancelAtPeriodEnd ? subscription.currentPeriodEnd : null];
-  const times = ends.flatMap((end) => (end === null ? [] : end.getTime()));
-  return times.length === 0 ? undefined : new Date(Math.min(...times));
-}
-
+/** The refund of a cancellation, a command for each card that has paid, in proportion. The first has the operation id of the whole. */
 async function requestRefund(
   tx: Tx,
   scope: Scope,
@@ -71,31 +59,47 @@ async function requestRefund(
   amount: Cents,
   at: Date,
 ): Promise<void> {
-  const subject = subjectOf(invoice);
-  if (subject === undefined) throw new Error(`Invoice ${invoice.id} has no payment that can be refunded`);
-  await append(tx, {
-    ...scope,
-    type: 'command.refund',
-    aggregateId: subscription.id,
-    at,
-    object: {
-      case: 'refundRequested',
-      value: create(RefundRequestedSchema, {
-        operationId: `cancel:${subscription.id}`,
-        subject,
-        amountCents: BigInt(amount),
-        reason: 'requested_by_customer',
-        subscriptionId: subscription.id,
-        invoiceId: invoice.id,
-      }),
-    },
-  });
+  for (const { subject, amountCents, suffix } of await partsOf(tx, scope, invoice, amount)) {
+    await append(tx, {
+      ...scope,
+      type: 'command.refund',
+      aggregateId: subscription.id,
+      at,
+      object: {
+        case: 'refundRequested',
+        value: create(RefundRequestedSchema, {
+          operationId: `cancel:${subscription.id}${suffix}`,
+          subject,
+          amountCents: BigInt(amountCents),
+          reason: 'requested_by_customer',
+          subscriptionId: subscription.id,
+          invoiceId: invoice.id,
+        }),
+      },
+    });
+  }
 }
 
-// A first invoice was paid with its session, perhaps by two cards; a later one by its one intent.
-function subjectOf(invoice: Invoice) {
-  if (invoice.checkoutSessionId !== null) return { case: 'sessionId' as const, value: invoice.checkoutSessionId };
-  return invoice.paymentIntentId === null
-    ? undefined
-    : { case: 'paymentIntentId' as const, value: invoice.paymentIntentId };
+interface RefundPart {
+  readonly subject: RefundRequested['subject'];
+  readonly amountCents: Cents;
+  readonly suffix: string;
+}
+
+// A first invoice was paid with its session, perhaps by two cards; a later one by a charge for each card.
+async function partsOf(tx: Tx, scope: Scope, invoice: Invoice, amount: Cents): Promise<RefundPart[]> {
+  if (invoice.checkoutSessionId !== null) {
+    return [{ subject: { case: 'sessionId', value: invoice.checkoutSessionId }, amountCents: amount, suffix: '' }];
+  }
+  const paid = (await loadInvoiceCharges(tx, scope, invoice.id)).filter(({ status }) => status === 'succeeded');
+  const amounts = allocate(
+    amount,
+    paid.map(({ amountCents }) => amountCents),
+  );
+  return paid.flatMap(({ paymentIntentId }, index) => {
+    const amountCents = amounts[index] ?? cents(0);
+    if (paymentIntentId === null) throw new Error(`Invoice ${invoice.id} has a payment without an intent`);
+    const subject = { case: 'paymentIntentId' as const, value: paymentIntentId };
+    return amountCents === 0 ? [] : [{ subject, amountCents, suffix: index === 0 ? '' : `:${index + 1}` }];
+  });
 }

@@ -7,6 +7,7 @@ import { newSubscription, type SoldSubscription } from '../domain/new-subscripti
 import { insertInvoice } from '../store/invoices.ts';
 import { insertSubscription } from '../store/subscriptions.ts';
 import { appendInvoiceEvent, appendSubscriptionEvent } from './billing-events.ts';
+import { wakeWhenDue } from './wake-when-due.ts';
 
 /** Makes the subscription of a completed session and its first invoice under the ids that the session carries; a second time does nothing. */
 export async function startSubscription(tx: Tx, scope: Scope, command: StartSubscription): Promise<void> {
@@ -14,6 +15,7 @@ export async function startSubscription(tx: Tx, scope: Scope, command: StartSubs
   const { subscription, invoice } = newSubscription(sold);
   if (!(await insertSubscription(tx, scope, subscription))) return;
   await insertInvoice(tx, scope, invoice);
+  wakeWhenDue(tx, subscription, sold.at);
   await appendSubscriptionEvent(tx, scope, 'created', subscription, sold.at);
   // It was paid with its session, so that it passes through all its states at once.
   for (const type of ['created', 'finalized', 'paid'] as const) {
@@ -34,8 +36,12 @@ function soldOf(command: StartSubscription): SoldSubscription {
     at: new Date(Number(command.atMs)),
     lines: command.lines.map((line) => ({
       priceId: line.priceId,
+      productId: line.productId,
       quantity: Number(line.quantity),
       unitAmountCents: centsFromInt64(line.unitAmountCents),
+      taxCents: centsFromInt64(line.amountTaxCents),
+      shippingCents: centsFromInt64(line.amountShippingCents),
+      rule: line.eligibility?.rule ?? null,
       recurring:
         line.recurring === undefined
           ? null

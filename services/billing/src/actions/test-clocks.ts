@@ -5,7 +5,7 @@ import { newId } from '@eligo/values';
 import type { Context } from '../context.ts';
 import type { TestClock } from '../domain/test-clock.ts';
 import { deleteTestClock, findTestClock, insertTestClock, lockTestClock, moveTestClock } from '../store/test-clocks.ts';
-import { cancelOnClock } from './cancel-due-subscriptions.ts';
+import { type ClockProgress, runDueOnClock } from './run-due-on-clock.ts';
 
 /** Makes a clock. Checkout mirrors it first: a clock that exists here can be given to a customer there. */
 export async function createTestClock(
@@ -41,27 +41,34 @@ export async function advanceTestClock(work: Context, call: Call, id: string, to
     return { ...clock, frozenTime: to };
   });
   await work.failpoint('clock.advancing');
-  await finishAdvance(work, call.scope, moving, call);
-  return { ...moving, status: 'ready' };
+  const progress = await finishAdvance(work, call.scope, moving, call, { signal: withinCall(call), wait: true });
+  return { ...moving, status: progress === 'done' ? 'ready' : 'advancing' };
 }
 
-/** Makes the clock's time known and does what it has made due; safe to repeat. */
+// The answer says how far it has come. The job goes on with what takes longer than the call may.
+function withinCall(call: Call): AbortSignal {
+  return AbortSignal.any([call.signal, AbortSignal.timeout(Math.max(0, Math.floor(call.timeoutMs() - answerMs)))]);
+}
+
+const answerMs = 500;
+
+/** Makes the clock's time known and does what it has made due; safe to repeat. The clock is ready when all is done. */
 export async function finishAdvance(
   work: Context,
   scope: Scope,
   clock: TestClock,
   call: Pick<Call, 'caller'> & Partial<Call>,
-): Promise<void> {
+  options: { readonly signal: AbortSignal; readonly wait: boolean },
+): Promise<ClockProgress> {
   await mirror(work, call, clock, false);
-  let isMore = true;
-  while (isMore) isMore = await cancelOnClock(work, scope, clock.id, clock.frozenTime, call.signal);
-  // What is left is done by the job, which then says that the clock is ready.
-  call.signal?.throwIfAborted();
-  await withTx(work.database, scope, async (tx) => {
+  const progress = await runDueOnClock(work, scope, clock.id, clock.frozenTime, options);
+  if (progress !== 'done') return progress;
+  return withTx(work.database, scope, async (tx) => {
     const now = await lockTestClock(tx, scope, clock.id);
-    if (now?.frozenTime.getTime() === clock.frozenTime.getTime()) {
-      await moveTestClock(tx, scope, clock.id, clock.frozenTime, 'ready');
-    }
+    // It may have been moved on meanwhile.
+    if (now?.frozenTime.getTime() !== clock.frozenTime.getTime()) return 'stopped';
+    await moveTestClock(tx, scope, clock.id, clock.frozenTime, 'ready');
+    return 'done';
   });
 }
 

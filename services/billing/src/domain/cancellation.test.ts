@@ -14,8 +14,12 @@ const sold: SoldSubscription = {
   lines: [
     {
       priceId: newId('price'),
+      productId: newId('product'),
       quantity: 1,
       unitAmountCents: cents(3_000),
+      taxCents: cents(0),
+      shippingCents: cents(0),
+      rule: 'price',
       recurring: { interval: 'month', intervalCount: 1, trialDays: 0 },
     },
   ],

@@ -1,6 +1,7 @@
 import { Failure } from '@eligo/failures';
 import { type Cents, cents, centsFromInt64 } from '@eligo/values';
-import type { Invoice, Subscription } from './subscription.ts';
+import type { Invoice } from './invoice.ts';
+import type { Subscription } from './subscription.ts';
 import { subscriptionStates } from './subscription-states.ts';
 
 export type CancellationRefund = 'none' | 'full' | 'prorated' | 'custom';

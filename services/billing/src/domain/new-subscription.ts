@@ -1,11 +1,19 @@
 import { type Cents, cents, firstPeriod, type Interval, newId } from '@eligo/values';
-import type { Invoice, Subscription, SubscriptionItem } from './subscription.ts';
+import { begunDiscounts, type StoredDiscount } from './discounts.ts';
+import type { Invoice } from './invoice.ts';
+import type { Subscription, SubscriptionItem } from './subscription.ts';
+import { trialNoticeAt } from './trial-notice.ts';
 
 /** A line of the session that sold the subscription. Lines without a rhythm are paid once, with the first invoice. */
 export interface SoldLine {
   readonly priceId: string;
+  readonly productId: string;
   readonly quantity: number;
   readonly unitAmountCents: Cents;
+  readonly taxCents: Cents;
+  readonly shippingCents: Cents;
+  /** What decided its eligibility. */
+  readonly rule: string | null;
   readonly recurring: {
     readonly interval: Interval;
     readonly intervalCount: number;
@@ -67,8 +75,11 @@ export function newSubscription(sold: SoldSubscription): { subscription: Subscri
     backupPaymentMethodId: sold.backupPaymentMethodId,
     prorationBehavior: null,
     missingPaymentMethod: sold.missingPaymentMethod,
-    discounts: sold.discounts,
+    discounts: begunDiscounts(sold.discounts as readonly StoredDiscount[], sold.at, trialEnd === null),
     metadata: sold.metadata,
+    paymentAt: null,
+    noticeAt: trialNoticeAt(sold.at, trialEnd),
+    heldUntil: null,
     items: recurring.map(itemOf(sold.at)),
     createdAt: sold.at,
     version: 1n,
@@ -81,15 +92,23 @@ export function newSubscription(sold: SoldSubscription): { subscription: Subscri
     checkoutSessionId: sold.sessionId,
     status: 'paid',
     totalCents: paid,
+    eligibleCents: cents(0),
     amountPaidCents: paid,
     paymentIntentId: trialEnd === null ? sold.paymentIntentId : null,
     chargeId: trialEnd === null ? sold.chargeId : null,
     backupChargeStatus: null,
     periodStart: sold.at,
     periodEnd,
+    finalizedAt: sold.at,
     paidAt: sold.at,
+    attempts: 0,
+    firstFailedAt: null,
+    failureCode: null,
+    declineCode: null,
+    refusedPaymentMethodId: null,
     metadata: {},
     createdAt: sold.at,
+    version: 1n,
   };
   return { subscription, invoice };
 }
@@ -98,8 +117,12 @@ function itemOf(at: Date): (line: SoldLine) => SubscriptionItem {
   return (line) => ({
     id: newId('subscription_item'),
     priceId: line.priceId,
+    productId: line.productId,
     quantity: line.quantity,
     unitAmountCents: line.unitAmountCents,
+    taxCents: line.taxCents,
+    shippingCents: line.shippingCents,
+    soldByRule: line.rule,
     createdAt: at,
     updatedAt: at,
   });

@@ -26,6 +26,12 @@ export interface Subscription {
   /** Each the JSON form of the checkout's discount message. */
   readonly discounts: readonly unknown[];
   readonly metadata: Readonly<Record<string, string>>;
+  /** When the open invoice is charged next; null when none is owed. */
+  readonly paymentAt: Date | null;
+  /** When the end of its trial is announced. */
+  readonly noticeAt: Date | null;
+  /** No process takes up what is due before this time of the wall clock. */
+  readonly heldUntil: Date | null;
   readonly items: readonly SubscriptionItem[];
   readonly createdAt: Date;
   /** Grows with each save; a save of a stale record is refused. */
@@ -35,29 +41,15 @@ export interface Subscription {
 export interface SubscriptionItem {
   readonly id: string;
   readonly priceId: string;
+  /** Null for one that was sold before renewals. */
+  readonly productId: string | null;
   readonly quantity: number;
   readonly unitAmountCents: Cents;
+  /** As agreed at the sale, for each period. */
+  readonly taxCents: Cents;
+  readonly shippingCents: Cents;
+  /** What decided its eligibility when it was sold. */
+  readonly soldByRule: string | null;
   readonly createdAt: Date;
   readonly updatedAt: Date;
-}
-
-export type InvoiceStatus = 'draft' | 'open' | 'paid' | 'void' | 'uncollectible';
-
-/** What one period costs. */
-export interface Invoice {
-  readonly id: string;
-  readonly subscriptionId: string | null;
-  readonly customerId: string;
-  readonly checkoutSessionId: string | null;
-  readonly status: InvoiceStatus;
-  readonly totalCents: Cents;
-  readonly amountPaidCents: Cents;
-  readonly paymentIntentId: string | null;
-  readonly chargeId: string | null;
-  readonly backupChargeStatus: string | null;
-  readonly periodStart: Date;
-  readonly periodEnd: Date;
-  readonly paidAt: Date | null;
-  readonly metadata: Readonly<Record<string, string>>;
-  readonly createdAt: Date;
 }

@@ -1,4 +1,5 @@
 import { type Scope, unscoped } from '@eligo/postgres';
+import type { NextRun } from '@eligo/service';
 import { finishAdvance } from '../actions/test-clocks.ts';
 import type { Context } from '../context.ts';
 import { findTestClock } from '../store/test-clocks.ts';
@@ -10,19 +11,29 @@ const advancing = unscoped<{ account_id: string; test_mode: boolean; id: string 
   'select account_id, test_mode, id from advancing_test_clocks($1)',
 );
 
-/** Finishes the advances that a crash has left in the middle. */
-export async function finishClocks(work: Context, signal: AbortSignal): Promise<void> {
+// A clock with more to do than this is gone on with in the next run: the others wait.
+const clockMs = 10_000;
+// An unknown outcome is asked again after a second.
+const againMs = 1_000;
+
+/** Finishes the advances that a crash or the end of a call has left in the middle. Says when to look again if something is left. */
+export async function finishClocks(work: Context, signal: AbortSignal): Promise<NextRun | undefined> {
+  let left = false;
   for (const row of await work.database.rows(advancing, null, [mostAtOnce])) {
-    if (signal.aborted) return;
+    if (signal.aborted) return undefined;
     const scope: Scope = { accountId: row.account_id, testMode: row.test_mode };
     try {
       const clock = await findTestClock(work.database, scope, row.id);
-      if (clock?.status === 'advancing')
-        await finishAdvance(work, scope, clock, { caller: work.callerFor(scope), signal });
+      if (clock?.status !== 'advancing') continue;
+      const call = { caller: work.callerFor(scope), signal };
+      const bounded = AbortSignal.any([signal, AbortSignal.timeout(clockMs)]);
+      const progress = await finishAdvance(work, scope, clock, call, { signal: bounded, wait: false });
+      if (progress !== 'done') left = true;
     } catch (error) {
-      if (signal.aborted) return;
+      if (signal.aborted) return undefined;
       // One that fails must not keep those behind it from going on.
       work.logger.error({ err: error, testClockId: row.id }, 'Failed to finish advancing a test clock; will retry');
     }
   }
+  return left ? { dueInMs: againMs } : undefined;
 }

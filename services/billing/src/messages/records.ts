@@ -10,7 +10,8 @@ import {
 } from '@eligo/proto/billing/v1/billing';
 import { DiscountSchema } from '@eligo/proto/checkout/v1/checkout';
 import { present } from '@eligo/values';
-import type { Invoice, Subscription } from '../domain/subscription.ts';
+import type { Invoice } from '../domain/invoice.ts';
+import type { Subscription } from '../domain/subscription.ts';
 import type { TestClock } from '../domain/test-clock.ts';
 
 /** The message of a subscription, as every call and event carries it. */

@@ -1,10 +1,17 @@
 import { type Db, type Page, readPage, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { centsFromInt64 } from '@eligo/values';
-import type { Invoice } from '../domain/subscription.ts';
+import type { Invoice } from '../domain/invoice.ts';
+import { invoiceStates } from '../domain/invoice-states.ts';
 
 /** The invoice, or undefined. */
 export async function findInvoice(db: Db, scope: Scope, id: string): Promise<Invoice | undefined> {
   const row = await db.row(selectOne, scope, [id]);
+  return row && fromRow(row);
+}
+
+/** The same, locked until the transaction ends. */
+export async function lockInvoice(tx: Tx, scope: Scope, id: string): Promise<Invoice | undefined> {
+  const row = await tx.row(selectForUpdate, scope, [id]);
   return row && fromRow(row);
 }
 
@@ -38,7 +45,10 @@ export async function listInvoices(
   return { invoices: rows.map(fromRow), hasMore };
 }
 
-/** Writes a new invoice; the unique index refuses a second one for a period. */
+/**
+ * Writes a new invoice under the next number of its account and mode; the unique index refuses a second one for a period. The numbers of an account are given
+ * out one transaction after the other, so this comes late in one.
+ */
 export async function insertInvoice(tx: Tx, scope: Scope, invoice: Invoice): Promise<void> {
   await tx.execute(insert, scope, [
     invoice.id,
@@ -55,7 +65,31 @@ export async function insertInvoice(tx: Tx, scope: Scope, invoice: Invoice): Pro
     invoice.paidAt,
     invoice.metadata,
     invoice.createdAt,
+    invoice.eligibleCents,
+    invoice.finalizedAt,
   ]);
+}
+
+/** Writes what changes of an invoice; throws for a move that is not in the state table, and when it was changed since it was read. */
+export async function saveInvoice(tx: Tx, scope: Scope, before: Invoice, after: Invoice): Promise<Invoice> {
+  if (before.status !== after.status) invoiceStates.assertMove(before.status, after.status);
+  const written = await tx.execute(update, scope, [
+    before.id,
+    before.version,
+    after.status,
+    after.amountPaidCents,
+    after.paymentIntentId,
+    after.chargeId,
+    after.backupChargeStatus,
+    after.paidAt,
+    after.attempts,
+    after.firstFailedAt,
+    after.failureCode,
+    after.declineCode,
+    after.refusedPaymentMethodId,
+  ]);
+  if (written !== 1) throw new Error('An invoice changed after it was read');
+  return { ...after, version: before.version + 1n };
 }
 
 interface InvoiceRow {
@@ -68,10 +102,18 @@ interface InvoiceRow {
   amount_paid_cents: bigint;
   payment_intent_id: string | null;
   charge_id: string | null;
-  backup_charge_status: string | null;
+  backup_charge_status: Invoice['backupChargeStatus'];
   period_start: Date;
   period_end: Date;
   paid_at: Date | null;
+  eligible_cents: bigint;
+  finalized_at: Date | null;
+  attempts: number;
+  first_failed_at: Date | null;
+  failure_code: string | null;
+  decline_code: string | null;
+  refused_payment_method_id: string | null;
+  version: bigint;
   metadata: Record<string, string>;
   created_at: Date;
 }
@@ -91,8 +133,16 @@ function fromRow(row: InvoiceRow): Invoice {
     periodStart: row.period_start,
     periodEnd: row.period_end,
     paidAt: row.paid_at,
+    eligibleCents: centsFromInt64(row.eligible_cents),
+    finalizedAt: row.finalized_at,
+    attempts: row.attempts,
+    firstFailedAt: row.first_failed_at,
+    failureCode: row.failure_code,
+    declineCode: row.decline_code,
+    refusedPaymentMethodId: row.refused_payment_method_id,
     metadata: row.metadata,
     createdAt: row.created_at,
+    version: row.version,
   };
 }
 
@@ -112,10 +162,22 @@ const columns = [
   'paid_at',
   'metadata',
   'created_at',
+  'eligible_cents',
+  'finalized_at',
+  'attempts',
+  'first_failed_at',
+  'failure_code',
+  'decline_code',
+  'refused_payment_method_id',
+  'version',
 ];
 const selectOne = scoped<InvoiceRow>(
   'invoices.find',
   `select ${columns.join(', ')} from invoices where account_id = $1 and test_mode = $2 and id = $3`,
+);
+const selectForUpdate = scoped<InvoiceRow>(
+  'invoices.lock',
+  `select ${columns.join(', ')} from invoices where account_id = $1 and test_mode = $2 and id = $3 for update`,
 );
 const selectMany = scoped<InvoiceRow>(
   'invoices.find_many',
@@ -123,7 +185,18 @@ const selectMany = scoped<InvoiceRow>(
 );
 const insert = scoped(
   'invoices.insert',
-  `insert into invoices (account_id, test_mode, id, subscription_id, customer_id, checkout_session_id, status, collection_method,
-     total_cents, amount_paid_cents, payment_intent_id, charge_id, period_start, period_end, paid_at, metadata, created_at)
-   values ($1, $2, $3, $4, $5, $6, $7, 'charge_automatically', $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+  `with numbered as (
+     insert into invoice_numbers (account_id, test_mode, next) values ($1, $2, 2)
+     on conflict (account_id, test_mode) do update set next = invoice_numbers.next + 1 returning next - 1 as number
+   )
+   insert into invoices (account_id, test_mode, id, subscription_id, customer_id, checkout_session_id, status, collection_method,
+     total_cents, amount_paid_cents, payment_intent_id, charge_id, period_start, period_end, paid_at, metadata, created_at, eligible_cents,
+     finalized_at, number)
+   select $1, $2, $3, $4, $5, $6, $7, 'charge_automatically', $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, number from numbered`,
+);
+const update = scoped(
+  'invoices.save',
+  `update invoices set status = $5, amount_paid_cents = $6, payment_intent_id = $7, charge_id = $8, backup_charge_status = $9, paid_at = $10,
+     attempts = $11, first_failed_at = $12, failure_code = $13, decline_code = $14, refused_payment_method_id = $15, version = version + 1
+   where account_id = $1 and test_mode = $2 and id = $3 and version = $4`,
 );

@@ -20,11 +20,6 @@ export async function findSubscriptions(db: Db, scope: Scope, ids: readonly stri
   return (await db.rows(selectMany, scope, [ids])).map(fromRow);
 }
 
-/** Subscriptions of this test clock that end by this time of it, in no order; at most `most`. */
-export async function dueOnClock(db: Db, scope: Scope, testClockId: string, at: Date, most: number): Promise<string[]> {
-  return (await db.rows(selectDueOnClock, scope, [testClockId, at, most])).map(({ id }) => id);
-}
-
 /** A page, newest first. */
 export async function listSubscriptions(
   db: Db,
@@ -74,6 +69,8 @@ export async function insertSubscription(tx: Tx, scope: Scope, made: Subscriptio
     JSON.stringify(made.discounts),
     made.metadata,
     made.createdAt,
+    made.paymentAt,
+    made.noticeAt,
   ]);
   if (written === 0) return false;
   await tx.execute(insertItems, scope, [
@@ -83,6 +80,10 @@ export async function insertSubscription(tx: Tx, scope: Scope, made: Subscriptio
     made.items.map((item) => item.quantity),
     made.items.map((item) => item.unitAmountCents),
     made.createdAt,
+    made.items.map((item) => item.productId),
+    made.items.map((item) => item.taxCents),
+    made.items.map((item) => item.shippingCents),
+    made.items.map((item) => item.soldByRule),
   ]);
   return true;
 }
@@ -103,6 +104,18 @@ export async function saveSubscription(
     after.cancelAtPeriodEnd,
     after.cancelAt,
     after.canceledAt,
+    after.anchor,
+    after.currentPeriodStart,
+    after.currentPeriodEnd,
+    after.trialEnd,
+    after.latestInvoiceId,
+    after.defaultPaymentMethodId,
+    after.backupPaymentMethodId,
+    JSON.stringify(after.discounts),
+    after.metadata,
+    after.paymentAt,
+    after.noticeAt,
+    after.heldUntil,
   ]);
   if (written !== 1) throw new Error('A subscription changed after it was read');
   return { ...after, version: before.version + 1n };
@@ -132,12 +145,19 @@ interface SubscriptionRow {
   discounts: unknown[];
   metadata: Record<string, string>;
   created_at: Date;
+  payment_at: Date | null;
+  notice_at: Date | null;
+  held_until: Date | null;
   version: bigint;
   items: {
     id: string;
     priceId: string;
+    productId: string | null;
     quantity: string;
     unitAmountCents: string;
+    taxCents: string;
+    shippingCents: string;
+    soldByRule: string | null;
     createdAt: number;
     updatedAt: number;
   }[];
@@ -167,6 +187,9 @@ function fromRow(row: SubscriptionRow): Subscription {
     missingPaymentMethod: row.missing_payment_method,
     discounts: row.discounts,
     metadata: row.metadata,
+    paymentAt: row.payment_at,
+    noticeAt: row.notice_at,
+    heldUntil: row.held_until,
     items: row.items.map(itemOfRow),
     createdAt: row.created_at,
     version: row.version,
@@ -177,8 +200,12 @@ function itemOfRow(item: SubscriptionRow['items'][number]): SubscriptionItem {
   return {
     id: item.id,
     priceId: item.priceId,
+    productId: item.productId,
     quantity: Number(item.quantity),
     unitAmountCents: centsFromInt64(BigInt(item.unitAmountCents)),
+    taxCents: centsFromInt64(BigInt(item.taxCents)),
+    shippingCents: centsFromInt64(BigInt(item.shippingCents)),
+    soldByRule: item.soldByRule,
     createdAt: new Date(item.createdAt),
     updatedAt: new Date(item.updatedAt),
   };
@@ -187,7 +214,8 @@ function itemOfRow(item: SubscriptionRow['items'][number]): SubscriptionItem {
 // int64 as text and times as milliseconds: numbers inside json lose what does not fit a double.
 function itemsOf(table: string): string {
   return `(select coalesce(json_agg(json_build_object('id', i.id, 'priceId', i.price_id, 'quantity', i.quantity::text,
-      'unitAmountCents', i.unit_amount_cents::text, 'createdAt', (extract(epoch from i.created_at) * 1000)::bigint,
+      'unitAmountCents', i.unit_amount_cents::text, 'productId', i.product_id, 'taxCents', i.tax_cents::text,
+      'shippingCents', i.shipping_cents::text, 'soldByRule', i.sold_by_rule, 'createdAt', (extract(epoch from i.created_at) * 1000)::bigint,
       'updatedAt', (extract(epoch from i.updated_at) * 1000)::bigint) order by i.position), '[]')
     from subscription_items i where i.account_id = ${table}.account_id and i.test_mode = ${table}.test_mode
       and i.subscription_id = ${table}.id) as items`;
@@ -217,6 +245,9 @@ const columns = [
   'discounts',
   'metadata',
   'created_at',
+  'payment_at',
+  'notice_at',
+  'held_until',
   'version',
 ];
 
@@ -236,32 +267,28 @@ const selectMany = scoped<SubscriptionRow>(
   'subscriptions.find_many',
   `select ${columnsOf('s')}, ${itemsOf('s')} from subscriptions s where s.account_id = $1 and s.test_mode = $2 and s.id = any($3::text[])`,
 );
-const selectDueOnClock = scoped<{ id: string }>(
-  'subscriptions.due_on_clock',
-  `select id from subscriptions where account_id = $1 and test_mode = $2 and test_clock_id = $3
-     and status in ('trialing', 'active', 'past_due', 'paused', 'unpaid') and (cancel_at is not null or cancel_at_period_end)
-     and least(cancel_at, case when cancel_at_period_end then current_period_end end) <= $4
-   limit $5`,
-);
 const insert = scoped(
   'subscriptions.insert',
   `insert into subscriptions (account_id, test_mode, id, customer_id, checkout_session_id, test_clock_id, status, anchor, interval,
      interval_count, current_period_start, current_period_end, trial_start, trial_end, cancel_at_period_end, cancel_at,
      latest_invoice_id, default_payment_method_id, backup_payment_method_id, proration_behavior, missing_payment_method,
-     discounts, metadata, created_at)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)
+     discounts, metadata, created_at, payment_at, notice_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26)
    on conflict (account_id, test_mode, id) do nothing`,
 );
 const insertItems = scoped(
   'subscriptions.insert_items',
   `insert into subscription_items (account_id, test_mode, subscription_id, id, position, price_id, quantity, unit_amount_cents,
-     created_at, updated_at)
-   select $1, $2, $3, item.id, item.position - 1, item.price_id, item.quantity, item.amount, $8, $8
-   from unnest($4::text[], $5::text[], $6::bigint[], $7::bigint[])
-     with ordinality as item (id, price_id, quantity, amount, position)`,
+     created_at, updated_at, product_id, tax_cents, shipping_cents, sold_by_rule)
+   select $1, $2, $3, item.id, item.position - 1, item.price_id, item.quantity, item.amount, $8, $8, item.product_id, item.tax, item.shipping,
+     item.rule
+   from unnest($4::text[], $5::text[], $6::bigint[], $7::bigint[], $9::text[], $10::bigint[], $11::bigint[], $12::text[])
+     with ordinality as item (id, price_id, quantity, amount, product_id, tax, shipping, rule, position)`,
 );
 const update = scoped(
   'subscriptions.save',
-  `update subscriptions set status = $6, cancel_at_period_end = $7, cancel_at = $8, canceled_at = $9, version = version + 1
+  `update subscriptions set status = $6, cancel_at_period_end = $7, cancel_at = $8, canceled_at = $9, anchor = $10, current_period_start = $11,
+     current_period_end = $12, trial_end = $13, latest_invoice_id = $14, default_payment_method_id = $15, backup_payment_method_id = $16,
+     discounts = $17, metadata = $18, payment_at = $19, notice_at = $20, held_until = $21, version = version + 1
    where account_id = $1 and test_mode = $2 and id = $3 and version = $4 and status = $5`,
 );

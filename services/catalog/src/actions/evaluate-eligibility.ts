@@ -26,18 +26,19 @@ export interface EligibilityAnswer {
   readonly amountEligibleCents: bigint | undefined;
 }
 
-/** The class of each item and its eligible amount, without a session. Archived records are judged like others. */
+/** The class of each item as of `at` and its eligible amount, without a session. Archived records are judged like others. */
 export async function evaluateEligibility(
   work: Context,
   asker: Asker,
   questions: readonly EligibilityQuestion[],
+  at: Date = work.clock.now(),
 ): Promise<EligibilityAnswer[]> {
   const loaded = await loadSubjects(work, asker, questions);
   const decisions = await decideAll(
     work.database,
     asker,
     loaded.map(({ subject }) => subject),
-    work.clock.now(),
+    at,
   );
   return questions.map((question, index) => {
     const decision = decisions[index];

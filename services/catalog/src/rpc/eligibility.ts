@@ -3,13 +3,14 @@ import { type CatalogService, type EligibilityItem, EvaluatedItemSchema } from '
 import type { Implementation } from '@eligo/rpc';
 import { type EligibilityQuestion, evaluateEligibility } from '../actions/evaluate-eligibility.ts';
 import type { Context } from '../context.ts';
-import { messageOf } from '../messages/message.ts';
+import { messageOf, timeOf } from '../messages/message.ts';
 import { eligibilityMessage } from '../messages/records.ts';
 
 export function eligibilityHandlers(work: Context): Implementation<typeof CatalogService> {
   return {
-    async evaluateEligibility({ items }, call) {
-      const answers = await evaluateEligibility(work, call, items.map(questionOf));
+    async evaluateEligibility({ items, atMs }, call) {
+      const at = atMs === undefined ? undefined : timeOf(atMs);
+      const answers = await evaluateEligibility(work, call, items.map(questionOf), at);
       return {
         items: answers.map(({ decision, amountEligibleCents }) =>
           messageOf(EvaluatedItemSchema, { decision: eligibilityMessage(decision), amountEligibleCents }),

@@ -3,7 +3,13 @@ import { isUniqueViolation, type Scope, type Tx, withTx } from '@eligo/postgres'
 import { type Cents, newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
 import { kindOfCard } from '../domain/card-kind.ts';
-import { type ChargeAttempt, canceledLate, type Leg, noHealthcare } from '../domain/charge-attempt.ts';
+import {
+  type ChargeAttempt,
+  canceledLate,
+  type HealthcareCents,
+  type Leg,
+  noHealthcare,
+} from '../domain/charge-attempt.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
 import { maximumChargeCents, minimumChargeCents } from '../domain/payment-plan.ts';
 import { claimAttempt, findAttemptOfOperation, liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
@@ -22,6 +28,8 @@ export interface InvoiceCharge {
   readonly paymentMethodId: string;
   readonly amountCents: Cents;
   readonly leg: Leg;
+  /** What of the amount is for health care. */
+  readonly healthcare?: HealthcareCents;
   readonly at: Date;
 }
 
@@ -105,7 +113,7 @@ async function claim(charging: Charging, tx: Tx, scope: Scope, charge: InvoiceCh
     offSession: true,
     captureMethod: 'automatic',
     amountCents: charge.amountCents,
-    healthcare: noHealthcare,
+    healthcare: charge.healthcare ?? noHealthcare,
     cardKind: kindOfCard(card.hsaFsa, undefined),
     expand: [],
     actingAt: charge.at,

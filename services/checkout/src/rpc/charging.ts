@@ -1,6 +1,7 @@
 import { Failure } from '@eligo/failures';
 import type {
   CheckoutService,
+  HealthcareAmounts,
   Idempotency,
   RefundInstruction as InstructionMessage,
 } from '@eligo/proto/checkout/v1/checkout';
@@ -13,6 +14,7 @@ import { releaseRefund } from '../actions/release-refund.ts';
 import { reserveRefund } from '../actions/reserve-refund.ts';
 import type { Charging } from '../charging.ts';
 import { type CardSlot, isCardSlot } from '../domain/card-kind.ts';
+import type { HealthcareCents } from '../domain/charge-attempt.ts';
 import { acceptsHealthCards } from '../domain/confirm-rules.ts';
 import type { RefundEntry, RefundInstruction } from '../domain/refund-allocation.ts';
 import { addressOf } from '../messages/address.ts';
@@ -57,6 +59,7 @@ export function chargingHandlers(charging: Charging): Implementation<typeof Chec
         amountCents: centsFromInt64(request.amountCents),
         leg: request.leg === 'health' ? 'health' : 'other',
         at: new Date(Number(request.atMs)),
+        ...(request.healthcare === undefined ? {} : { healthcare: healthcareOf(request.healthcare) }),
       });
       return {
         outcome: result.outcome,
@@ -106,6 +109,15 @@ export function chargingHandlers(charging: Charging): Implementation<typeof Chec
 // The gateway has checked it; anything else says nothing.
 function slotOf(text: string | undefined): CardSlot | undefined {
   return text !== undefined && isCardSlot(text) ? text : undefined;
+}
+
+function healthcareOf(amounts: HealthcareAmounts): HealthcareCents {
+  return {
+    iiasCents: centsFromInt64(amounts.iiasCents),
+    prescriptionCents: centsFromInt64(amounts.prescriptionCents),
+    visionCents: centsFromInt64(amounts.visionCents),
+    serviceCents: centsFromInt64(amounts.serviceCents),
+  };
 }
 
 function required(idempotency: Idempotency | undefined): Idempotency {

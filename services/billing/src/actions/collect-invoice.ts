@@ -1,0 +1,156 @@
+import { Failure } from '@eligo/failures';
+import { type Scope, withTx } from '@eligo/postgres';
+import type { ChargeInvoiceResponse } from '@eligo/proto/checkout/v1/checkout';
+import { newId } from '@eligo/values';
+import type { Context } from '../context.ts';
+import { bucketsOf } from '../domain/eligible-classes.ts';
+import type { InvoiceCharge } from '../domain/invoice.ts';
+import { nextCharge } from '../domain/payment-shares.ts';
+import type { Subscription } from '../domain/subscription.ts';
+import { findPendingCharge, insertInvoiceCharge, loadInvoiceCharges } from '../store/invoice-charges.ts';
+import { loadInvoiceLines } from '../store/invoice-lines.ts';
+import { lockInvoice, saveInvoice } from '../store/invoices.ts';
+import { findSubscription, lockSubscription } from '../store/subscriptions.ts';
+import { cardsOf } from './payer.ts';
+import { type ChargeOutcome, recordFailure, recordOutcome } from './record-payment.ts';
+
+// Two legs, each of which may have been taken over by another charge; more is a bug.
+const mostCharges = 6;
+
+/**
+ * Charges what is left of a subscription's open invoice, card by card. Each charge is a row before checkout is asked, and its outcome is recorded after: a
+ * crash in between is resumed with the same operation, which checkout answers and does not charge again. `unknown` means that the outcome of a charge is not
+ * known: it is asked again, and until then nothing else is charged.
+ */
+export async function collectInvoice(work: Context, scope: Scope, id: string, at: Date): Promise<'done' | 'unknown'> {
+  for (let charges = 0; charges < mostCharges; charges++) {
+    const subscription = await findSubscription(work.database, scope, id);
+    if (subscription?.latestInvoiceId == null) return 'done';
+    // Paid, or failed and to be tried again later.
+    if (subscription.paymentAt === null || subscription.paymentAt > at) return 'done';
+    const begun = await pendingOrNext(work, scope, subscription, at);
+    if (begun === 'nothing') return 'done';
+    if (begun === 'changed') continue;
+    await work.failpoint('invoice_charge.begun');
+    const outcome = await askCheckout(work, scope, subscription, begun);
+    await work.failpoint('invoice_charge.answered');
+    if (outcome === 'unknown') return 'unknown';
+    await recordOutcome(work, scope, subscription.id, begun, outcome);
+    await work.failpoint('invoice_charge.recorded');
+  }
+  throw new Error(`Subscription ${id} took more than ${mostCharges} charges for one invoice`);
+}
+
+async function pendingOrNext(
+  work: Context,
+  scope: Scope,
+  subscription: Subscription,
+  at: Date,
+): Promise<InvoiceCharge | 'nothing' | 'changed'> {
+  const invoiceId = subscription.latestInvoiceId ?? '';
+  const pending = await findPendingCharge(work.database, scope, invoiceId);
+  if (pending !== undefined) return pending;
+  const cards = await cardsOf(work, scope, subscription);
+  return withTx(work.database, scope, async (tx) => {
+    const before = await lockSubscription(tx, scope, subscription.id);
+    if (before?.version !== subscription.version) return 'changed';
+    const invoice = await lockInvoice(tx, scope, invoiceId);
+    if (invoice?.status !== 'open')
+      throw new Error(`Subscription ${subscription.id} owes for an invoice that is not open`);
+    const charges = await loadInvoiceCharges(tx, scope, invoiceId);
+    if (charges.some(({ status }) => status === 'pending')) return 'changed';
+    const next = cards && nextCharge(invoice, charges, cards);
+    if (next?.kind !== 'charge') {
+      const failureCode = next?.failureCode ?? 'payment_method_not_found';
+      await recordFailure(tx, scope, before, invoice, { ...noCard, failureCode }, at);
+      return 'nothing';
+    }
+    if (next.paymentMethodId === invoice.refusedPaymentMethodId) {
+      await recordFailure(tx, scope, before, invoice, invoice, at);
+      return 'nothing';
+    }
+    const charge: InvoiceCharge = {
+      id: newId('charge_attempt'),
+      invoiceId,
+      leg: next.leg,
+      backup: next.backup,
+      paymentMethodId: next.paymentMethodId,
+      amountCents: next.amountCents,
+      status: 'pending',
+      actingAt: at,
+      paymentIntentId: null,
+      chargeId: null,
+      failureCode: null,
+      declineCode: null,
+      createdAt: work.clock.now(),
+    };
+    await insertInvoiceCharge(tx, scope, charge);
+    if (charge.backup) await saveInvoice(tx, scope, invoice, { ...invoice, backupChargeStatus: 'pending' });
+    return charge;
+  });
+}
+
+const noCard = { declineCode: null, refusedPaymentMethodId: null };
+
+// A refusal that checkout gives before it begins anything is as final as a decline. Anything else that goes wrong leaves the outcome unknown.
+const finalRefusals: ReadonlySet<string> = new Set(['payment_method_not_found', 'checkout_amount_too_low']);
+
+async function askCheckout(
+  work: Context,
+  scope: Scope,
+  subscription: Subscription,
+  charge: InvoiceCharge,
+): Promise<ChargeOutcome | 'unknown'> {
+  const buckets =
+    charge.leg === 'health' ? bucketsOf(await loadInvoiceLines(work.database, scope, charge.invoiceId)) : undefined;
+  try {
+    const answer = await work.checkout.chargeInvoice(
+      {
+        operationId: charge.id,
+        invoiceId: charge.invoiceId,
+        subscriptionId: subscription.id,
+        customerId: subscription.customerId,
+        paymentMethodId: charge.paymentMethodId,
+        amountCents: BigInt(charge.amountCents),
+        leg: charge.leg,
+        atMs: BigInt(charge.actingAt.getTime()),
+        ...(buckets === undefined
+          ? {}
+          : {
+              healthcare: {
+                iiasCents: BigInt(buckets.iias),
+                prescriptionCents: BigInt(buckets.prescription),
+                visionCents: BigInt(buckets.vision),
+                serviceCents: BigInt(buckets.service),
+              },
+            }),
+      },
+      { caller: work.callerFor(scope), timeoutMs: chargeTimeoutMs },
+    );
+    return outcomeOf(answer);
+  } catch (error) {
+    if (error instanceof Failure && finalRefusals.has(error.code)) {
+      return { status: 'declined', failureCode: error.code, declineCode: null, paymentIntentId: null, chargeId: null };
+    }
+    work.logger.warn(
+      { err: error, subscriptionId: subscription.id },
+      'Outcome of an invoice charge is unknown; will ask checkout again',
+    );
+    return 'unknown';
+  }
+}
+
+// Checkout's own budget for a charge, and what the way takes.
+const chargeTimeoutMs = 9_000;
+
+function outcomeOf(answer: ChargeInvoiceResponse): ChargeOutcome | 'unknown' {
+  const { outcome, paymentIntent, failureCode, declineCode } = answer;
+  if (outcome !== 'succeeded' && outcome !== 'declined' && outcome !== 'abandoned') return 'unknown';
+  return {
+    status: outcome,
+    paymentIntentId: paymentIntent?.paymentIntentId ?? null,
+    chargeId: paymentIntent?.latestChargeId ?? null,
+    failureCode: failureCode ?? null,
+    declineCode: declineCode ?? null,
+  };
+}

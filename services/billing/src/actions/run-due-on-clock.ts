@@ -1,0 +1,69 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Scope, withTx } from '@eligo/postgres';
+import type { Context } from '../context.ts';
+import { dueOnClock, holdSubscription } from '../store/due-subscriptions.ts';
+import { holdMs, runDueStep } from './run-due-step.ts';
+
+// What one look finds: more would only be read again.
+const mostAtOnce = 50;
+const concurrency = 8;
+// What another process has taken, or waits to be asked again, is looked for again after this.
+const pauseMs = 200;
+
+/** How far it has come: all is done; the signal was aborted before; or what is next cannot be done now. */
+export type ClockProgress = 'done' | 'stopped' | 'stuck';
+
+/**
+ * Does what is due by a test clock up to a time of it, in the order of the times: what is due at one time is done at once, and nothing later before all of it.
+ * With `wait` it looks again and again for what cannot be done now, until the signal is aborted.
+ */
+export async function runDueOnClock(
+  work: Context,
+  scope: Scope,
+  clockId: string,
+  until: Date,
+  options: { readonly signal: AbortSignal; readonly wait: boolean },
+): Promise<ClockProgress> {
+  const { signal, wait } = options;
+  while (!signal.aborted) {
+    const due = await dueOnClock(work.database, scope, clockId, until, mostAtOnce);
+    const first = due[0];
+    if (first === undefined) return 'done';
+    const together = due.filter(({ dueAt }) => dueAt.getTime() === first.dueAt.getTime());
+    const done = await runTogether(
+      work,
+      scope,
+      together.map(({ id }) => id),
+    );
+    if (done) continue;
+    if (!wait) return 'stuck';
+    await pauseUnlessAborted(signal);
+  }
+  return 'stopped';
+}
+
+async function runTogether(work: Context, scope: Scope, ids: string[]): Promise<boolean> {
+  let done = false;
+  const left = [...ids].reverse();
+  const one = async () => {
+    for (let id = left.pop(); id !== undefined; id = left.pop()) {
+      if ((await hold(work, scope, id)) && (await runDueStep(work, scope, id))) done = true;
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, one));
+  return done;
+}
+
+function hold(work: Context, scope: Scope, id: string): Promise<boolean> {
+  const now = work.clock.now();
+  const until = new Date(now.getTime() + holdMs);
+  return withTx(work.database, scope, (tx) => holdSubscription(tx, scope, id, now, until));
+}
+
+async function pauseUnlessAborted(signal: AbortSignal): Promise<void> {
+  try {
+    await pause(pauseMs, undefined, { signal });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}

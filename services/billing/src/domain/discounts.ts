@@ -1,0 +1,69 @@
+import { type Cents, cents, type Discounting, periodStart } from '@eligo/values';
+
+/** The JSON form of the checkout's discount message, as a subscription keeps it: int64 are strings. */
+export interface StoredDiscount {
+  readonly discountId?: string;
+  readonly coupon?: {
+    readonly duration?: string;
+    readonly durationInMonths?: number;
+    readonly amountOffCents?: string;
+    readonly percentOffBasisPoints?: number;
+    readonly appliesTo?: { readonly products?: readonly string[]; readonly prices?: readonly string[] };
+  };
+  readonly startMs?: string;
+  readonly endMs?: string;
+}
+
+/**
+ * The discounts of a new subscription, each with its time: `once` is used up by the first invoice that charges something, `repeating` ends after its months,
+ * `forever` does not end (decisions 14.92).
+ */
+export function begunDiscounts(
+  discounts: readonly StoredDiscount[],
+  at: Date,
+  firstInvoiceCharges: boolean,
+): StoredDiscount[] {
+  return discounts.map((discount) => {
+    const begun = { ...discount, startMs: String(at.getTime()) };
+    const duration = durationOf(discount);
+    if (duration === 'forever' || (duration === 'once' && !firstInvoiceCharges)) return begun;
+    const intervalCount = duration === 'once' ? 0 : (discount.coupon?.durationInMonths ?? 0);
+    return { ...begun, endMs: String(periodStart(at, { interval: 'month', intervalCount }, 1).getTime()) };
+  });
+}
+
+/** Those that take something off an invoice whose period begins at this time. */
+export function discountsAt(discounts: readonly StoredDiscount[], at: Date): StoredDiscount[] {
+  return discounts.filter((discount) => {
+    // Sold before subscriptions renewed: only what lasts forever is known to last.
+    if (discount.startMs === undefined && durationOf(discount) !== 'forever') return false;
+    return discount.endMs === undefined || Number(discount.endMs) > at.getTime();
+  });
+}
+
+/** The same discounts once those that hold once have been used for an invoice at this time. */
+export function usedDiscounts(discounts: readonly StoredDiscount[], at: Date): StoredDiscount[] {
+  return discounts.map((discount) =>
+    durationOf(discount) === 'once' && discount.endMs === undefined
+      ? { ...discount, endMs: String(at.getTime()) }
+      : discount,
+  );
+}
+
+/** What it takes off, and of which lines. */
+export function discountingOf({ coupon }: StoredDiscount): Discounting {
+  const off: Discounting['off'] =
+    coupon?.percentOffBasisPoints === undefined
+      ? { amountCents: centsOf(coupon?.amountOffCents) }
+      : { basisPoints: coupon.percentOffBasisPoints };
+  return { off, products: coupon?.appliesTo?.products ?? [], prices: coupon?.appliesTo?.prices ?? [] };
+}
+
+function durationOf({ coupon }: StoredDiscount): 'once' | 'repeating' | 'forever' {
+  const duration = coupon?.duration;
+  return duration === 'repeating' || duration === 'forever' ? duration : 'once';
+}
+
+function centsOf(text: string | undefined): Cents {
+  return cents(Number(text ?? 0));
+}

@@ -1,0 +1,44 @@
+/** How an account duns. */
+export interface DunningSettings {
+  /** The days after the first failure on which the card is charged again, ascending. */
+  readonly retryDays: readonly number[];
+  /** What becomes of the subscription when the last of them fails. */
+  readonly endsWith: 'canceled' | 'unpaid';
+}
+
+/** decisions 14.91. */
+export const defaultDunning: DunningSettings = { retryDays: [1, 3, 5, 7], endsWith: 'canceled' };
+
+/**
+ * When a payment that has failed at `at` is tried next; undefined when that was the last time. A card that was refused for good is not charged again, so that
+ * the next time is the last one: by then the customer may have given another card.
+ */
+export function nextRetry(
+  settings: DunningSettings,
+  failure: { readonly firstFailedAt: Date; readonly at: Date; readonly refusedForGood: boolean },
+): Date | undefined {
+  const times = settings.retryDays.map((days) => new Date(failure.firstFailedAt.getTime() + days * 86_400_000));
+  const left = times.filter((time) => time > failure.at);
+  return failure.refusedForGood ? left.at(-1) : left[0];
+}
+
+/** Whether no later try of the same card can succeed (the codes on which card networks forbid a retry, and those that need the cardholder). */
+export function isRefusedForGood(failureCode: string | null, declineCode: string | null): boolean {
+  return [failureCode, declineCode].some((code) => code !== null && hardCodes.has(code));
+}
+
+const hardCodes: ReadonlySet<string> = new Set([
+  'amount_too_large',
+  'authentication_required',
+  'expired_card',
+  'highest_risk_level',
+  'incorrect_number',
+  'invalid_account',
+  'lost_card',
+  'payment_method_not_found',
+  'pickup_card',
+  'revocation_of_all_authorizations',
+  'revocation_of_authorization',
+  'stolen_card',
+  'transaction_not_allowed',
+]);

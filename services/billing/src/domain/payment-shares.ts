@@ -1,0 +1,63 @@
+import { type Cents, cents, sumCents } from '@eligo/values';
+import type { Invoice, InvoiceCharge } from './invoice.ts';
+
+/** A card that can be charged. `healthCard` unless it is known to be none. */
+export interface Card {
+  readonly id: string;
+  readonly healthCard: boolean;
+}
+
+/** The cards of a subscription; null for one that it does not have. */
+export interface Cards {
+  readonly standard: Card | null;
+  readonly backup: Card | null;
+}
+
+/** What is charged next for an invoice. */
+export type NextCharge =
+  | {
+      readonly kind: 'charge';
+      readonly leg: InvoiceCharge['leg'];
+      readonly backup: boolean;
+      readonly paymentMethodId: string;
+      readonly amountCents: Cents;
+    }
+  /** No card can pay what is left. */
+  | { readonly kind: 'no_card'; readonly failureCode: 'payment_method_required' | 'backup_payment_method_required' };
+
+/** The processor charges nothing below this (interface, Limits). */
+export const minimumChargeCents = cents(50);
+
+/**
+ * The next charge for what is left of an invoice, by the rules of a session on two cards (decisions 6): a health card pays the eligible part and the
+ * other card the remainder; a part under 50 cents goes with the other card's; no ineligible line is ever charged to a health card. The health card goes
+ * first. Nothing is charged to it unless there is a card for the remainder: a customer does not pay a part of what cannot be paid whole.
+ */
+export function nextCharge(invoice: Invoice, charges: readonly InvoiceCharge[], cards: Cards): NextCharge {
+  const paid = charges.filter(({ status }) => status === 'succeeded');
+  const leftCents = cents(invoice.totalCents - sumCents(paid.map(({ amountCents }) => amountCents)));
+  const given = [cards.standard, cards.backup].filter((card) => card !== null);
+  const health = paid.some(({ leg }) => leg === 'health') ? undefined : given.find((card) => card.healthCard);
+  const other = given.find((card) => !card.healthCard);
+  const healthCents = health === undefined ? cents(0) : healthPart(leftCents, invoice.eligibleCents);
+  const charge = (leg: InvoiceCharge['leg'], card: Card, amountCents: Cents): NextCharge => ({
+    kind: 'charge',
+    ...{ leg, paymentMethodId: card.id, amountCents },
+    backup: card.id !== cards.standard?.id,
+  });
+  if (health !== undefined && healthCents > 0 && (healthCents === leftCents || other !== undefined)) {
+    return charge('health', health, healthCents);
+  }
+  if (other !== undefined) return charge('other', other, leftCents);
+  return {
+    kind: 'no_card',
+    failureCode: given.length === 0 ? 'payment_method_required' : 'backup_payment_method_required',
+  };
+}
+
+// What may go on a health card, or 0 where one of the two parts is too small to be charged by itself.
+function healthPart(totalCents: Cents, eligibleCents: Cents): Cents {
+  const remainder = totalCents - eligibleCents;
+  if (eligibleCents < minimumChargeCents) return cents(0);
+  return remainder > 0 && remainder < minimumChargeCents ? cents(0) : eligibleCents;
+}

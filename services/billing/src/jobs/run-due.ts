@@ -1,0 +1,109 @@
+import { type Scope, unscoped } from '@eligo/postgres';
+import type { Job } from '@eligo/service';
+import { runDueOnClock } from '../actions/run-due-on-clock.ts';
+import { holdMs, runDueStep } from '../actions/run-due-step.ts';
+import { runDueJob } from '../actions/wake-when-due.ts';
+import type { Context } from '../context.ts';
+import { claimDue, claimDueOfAccounts, type DueSubscription, nextDueAt } from '../store/due-subscriptions.ts';
+
+// What one look takes; a process works on so many at a time. Each waits for the processor most of its time, and takes a connection to the database for a
+// tenth of it.
+const mostAtOnce = 32;
+const concurrency = 8;
+// When a look finds as many as it may take, accounts with fewer due are given their turn: so many accounts in a look, and so many of each.
+const accountsAtOnce = 50;
+const eachOfThem = 2;
+// Test clocks looked at in a run, some three index entries each; the next run goes on behind the last, and begins anew after all of them. A clock that
+// moves does what is due by it itself: this finds who lives on one that was deleted, or came to one that was past their time already.
+const clocksAtOnce = 500;
+// A run that goes on takes no more than this of one clock: the others wait.
+const clockRunMs = 2_000;
+
+/** Where the looks over accounts and clocks go on. */
+export interface DuePlace {
+  account?: Scope;
+  clock?: { readonly scope: Scope; readonly id: string };
+}
+
+/** Does what is due for subscriptions: ends them, announces ends of trials, renews them, and charges what they owe. */
+export function runDue(work: Context): Job {
+  const place: DuePlace = {};
+  return {
+    name: runDueJob,
+    // A commit wakes the job when something is due; this finds what a crash has left, and who lived on a test clock that was deleted.
+    everyMs: 15_000,
+    run: async (signal) => (await runDueSubscriptions(work, signal, place)) || { dueInMs: await nextInMs(work) },
+  };
+}
+
+async function nextInMs({ database, clock }: Context): Promise<number | undefined> {
+  const now = clock.now();
+  const at = await nextDueAt(database, now);
+  return at && at.getTime() - now.getTime();
+}
+
+/** One look at what is due, the longest due first. True when there may be more. */
+export async function runDueSubscriptions(
+  work: Context,
+  signal: AbortSignal = new AbortController().signal,
+  place: DuePlace = {},
+): Promise<boolean> {
+  const times = { at: work.clock.now(), until: new Date(work.clock.now().getTime() + holdMs) };
+  const due = await claimDue(work.database, times.at, times.until, mostAtOnce);
+  if (due.length === mostAtOnce) {
+    const pages = { accounts: accountsAtOnce, each: eachOfThem };
+    const others = await claimDueOfAccounts(work.database, times, pages, place.account);
+    if (others.last === undefined) delete place.account;
+    else place.account = others.last;
+    due.push(...others.due);
+  }
+  const done = await runEach(work, due, signal);
+  // What was done may have made the next thing due at once: after an outage, the next period.
+  return (await runOnClocks(work, place, signal)) || done > 0;
+}
+
+async function runEach(work: Context, due: DueSubscription[], signal: AbortSignal): Promise<number> {
+  let done = 0;
+  const left = [...due].reverse();
+  const one = async () => {
+    for (let next = left.pop(); next !== undefined && !signal.aborted; next = left.pop()) {
+      if (await runDueStep(work, next.scope, next.id)) done += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, one));
+  return done;
+}
+
+interface ClockRow {
+  readonly account_id: string;
+  readonly test_mode: boolean;
+  readonly id: string;
+  readonly due_until: Date;
+  readonly is_due: boolean;
+}
+
+const clocks = unscoped<ClockRow>(
+  'subscriptions.clocks_of_due',
+  'select account_id, test_mode, id, due_until, is_due from clocks_of_due_subscriptions($1, $2, $3, $4, $5)',
+);
+
+async function runOnClocks(work: Context, place: DuePlace, signal: AbortSignal): Promise<boolean> {
+  const { scope, id } = place.clock ?? { scope: { accountId: '', testMode: false }, id: '' };
+  const rows = await work.database.rows(clocks, null, [
+    ...[work.clock.now(), clocksAtOnce],
+    ...[scope.accountId, scope.testMode, id],
+  ]);
+  let isMore = false;
+  for (const row of rows) {
+    if (signal.aborted) return false;
+    if (!row.is_due) continue;
+    const of = { accountId: row.account_id, testMode: row.test_mode };
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(clockRunMs)]);
+    const progress = await runDueOnClock(work, of, row.id, row.due_until, { signal: bounded, wait: false });
+    if (progress === 'stopped') isMore = true;
+  }
+  const last = rows.length < clocksAtOnce ? undefined : rows.at(-1);
+  if (last === undefined) delete place.clock;
+  else place.clock = { scope: { accountId: last.account_id, testMode: last.test_mode }, id: last.id };
+  return isMore;
+}

@@ -1,0 +1,92 @@
+import { type Db, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
+
+/** A subscription that this process has taken, and no other one takes until its hold ends. */
+export interface DueSubscription {
+  readonly scope: Scope;
+  readonly id: string;
+}
+
+/** Takes the subscriptions that have been due longest by the wall clock, in any account; the longest first. */
+export async function claimDue(db: Db, at: Date, until: Date, most: number): Promise<DueSubscription[]> {
+  const rows = await db.rows(claim, null, [at, until, most]);
+  rows.sort((one, other) => one.work_at.getTime() - other.work_at.getTime());
+  return rows.map((row) => ({ scope: scopeOf(row), id: row.id }));
+}
+
+/** Takes those of the accounts after this one, a few of each, and says which account was looked at last; undefined after all of them. */
+export async function claimDueOfAccounts(
+  db: Db,
+  times: { readonly at: Date; readonly until: Date },
+  pages: { readonly accounts: number; readonly each: number },
+  after: Scope | undefined,
+): Promise<{ due: DueSubscription[]; last: Scope | undefined }> {
+  const rows = await db.rows(claimOfAccounts, null, [
+    ...[times.at, times.until, pages.accounts, pages.each],
+    ...[after?.accountId ?? '', after?.testMode ?? false],
+  ]);
+  const looked = new Set(rows.map((row) => `${row.account_id} ${row.test_mode}`));
+  const last = rows.at(-1);
+  return {
+    due: rows.flatMap((row) => (row.id === null ? [] : [{ scope: scopeOf(row), id: row.id }])),
+    last: last === undefined || looked.size < pages.accounts ? undefined : scopeOf(last),
+  };
+}
+
+/** When the next subscription is due by the wall clock. */
+export async function nextDueAt(db: Db, after: Date): Promise<Date | undefined> {
+  return (await db.row(next, null, [after]))?.at ?? undefined;
+}
+
+/** A subscription of a test clock that is due by a time of it. */
+export interface DueOnClock {
+  readonly id: string;
+  readonly dueAt: Date;
+}
+
+/** Those of a test clock that are due by this time of it, the earliest first. */
+export async function dueOnClock(db: Db, scope: Scope, clockId: string, at: Date, most: number): Promise<DueOnClock[]> {
+  return (await db.rows(selectOnClock, scope, [clockId, at, most])).map(({ id, due_at }) => ({ id, dueAt: due_at }));
+}
+
+/** Takes one subscription until `until`; false when another process has it, or a pause is not over. */
+export async function holdSubscription(tx: Tx, scope: Scope, id: string, now: Date, until: Date): Promise<boolean> {
+  return (await tx.execute(hold, scope, [id, now, until])) === 1;
+}
+
+/** Gives a subscription back: it is taken up again from `until` on, or at once. */
+export async function releaseSubscription(tx: Tx, scope: Scope, id: string, until: Date | null): Promise<void> {
+  await tx.execute(release, scope, [id, until]);
+}
+
+interface FoundRow {
+  readonly account_id: string;
+  readonly test_mode: boolean;
+}
+
+function scopeOf(row: FoundRow): Scope {
+  return { accountId: row.account_id, testMode: row.test_mode };
+}
+
+const claim = unscoped<FoundRow & { id: string; work_at: Date }>(
+  'subscriptions.claim_due',
+  'select account_id, test_mode, id, work_at from claim_due_subscriptions($1, $2, $3)',
+);
+const claimOfAccounts = unscoped<FoundRow & { id: string | null }>(
+  'subscriptions.claim_due_of_each_account',
+  'select account_id, test_mode, id from claim_due_of_each_account($1, $2, $3, $4, $5, $6)',
+);
+const next = unscoped<{ at: Date | null }>('subscriptions.next_due', 'select next_due_subscription($1) as at');
+const selectOnClock = scoped<{ id: string; due_at: Date }>(
+  'subscriptions.due_on_clock',
+  `select id, due_at from subscriptions where account_id = $1 and test_mode = $2 and test_clock_id = $3 and due_at <= $4
+   order by due_at limit $5`,
+);
+const hold = scoped(
+  'subscriptions.hold',
+  `update subscriptions set held_until = $5 where account_id = $1 and test_mode = $2 and id = $3
+     and (held_until is null or held_until <= $4)`,
+);
+const release = scoped(
+  'subscriptions.release',
+  'update subscriptions set held_until = $4 where account_id = $1 and test_mode = $2 and id = $3',
+);

@@ -1,0 +1,209 @@
+import type { Scope } from '@eligo/postgres';
+import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
+import { type Interval, periodStart } from '@eligo/values';
+import fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { advanceTestClock, createTestClock } from '../src/actions/test-clocks.ts';
+import { nextStep } from '../src/domain/due-step.ts';
+import { subscriptionStates } from '../src/domain/subscription-states.ts';
+import { finishClocks } from '../src/jobs/finish-clocks.ts';
+import { runDueSubscriptions } from '../src/jobs/run-due.ts';
+import { findSubscription } from '../src/store/subscriptions.ts';
+import { findTestClock } from '../src/store/test-clocks.ts';
+import { callOf, type Machine, machine, type Sold, sell, someScope, start } from './machine.ts';
+
+let on: Machine;
+let scope: Scope;
+
+beforeAll(async () => {
+  on = await machine();
+});
+afterAll(() => on.close());
+beforeEach(() => {
+  on.at(start);
+  scope = someScope();
+});
+afterEach(() => turnFailpointsOff());
+
+const newClock = async () => (await createTestClock(on.work, callOf(scope), { frozenTime: start, name: null })).id;
+const advance = (id: string, to: string) => advanceTestClock(on.work, callOf(scope), id, new Date(to));
+const toldOf = (id: string) =>
+  on.test.admin<{ type: string; at: Date }>(
+    `select type, payload from billing.outbox where aggregate_id = $1 order by aggregate_seq`,
+    [id],
+  );
+
+describe('a test clock that is advanced', () => {
+  it('takes its customers through a year in order, each step at its time, in seconds [D14.93]', async () => {
+    const clock = await newClock();
+    const { subscriptionId, card } = await sell(on, scope, { testClockId: clock, trialDays: 14 });
+    const begun = performance.now();
+    await advance(clock, '2026-07-16T00:00:00.000Z');
+    on.peers.behave(card, 'insufficient_funds');
+    // August is paid on the third day of dunning.
+    await advance(clock, '2026-08-16T00:00:00.000Z');
+    on.peers.behave(card, 'pays');
+    expect(await advance(clock, '2027-04-01T00:00:00.000Z')).toMatchObject({ status: 'ready' });
+    expect(performance.now() - begun).toBeLessThan(10_000);
+    const invoices = await on.test.admin<{ period_start: Date; paid_at: Date; created_at: Date; status: string }>(
+      'select period_start, paid_at, created_at, status from billing.invoices where subscription_id = $1 order by number',
+      [subscriptionId],
+    );
+    expect(invoices.map(({ created_at }) => created_at)).toEqual(invoices.map(({ period_start }) => period_start));
+    expect(invoices.map(({ paid_at }) => paid_at.toISOString().slice(0, 10))).toEqual([
+      '2026-04-01',
+      '2026-04-15',
+      '2026-05-15',
+      '2026-06-15',
+      '2026-07-15',
+      '2026-08-18',
+      '2026-09-15',
+      '2026-10-15',
+      '2026-11-15',
+      '2026-12-15',
+      '2027-01-15',
+      '2027-02-15',
+      '2027-03-15',
+    ]);
+    expect((await toldOf(subscriptionId)).length).toBeGreaterThan(12);
+  });
+
+  it('is not ready while the outcome of a charge is unknown, and the job goes on with it', async () => {
+    const clock = await newClock();
+    const { subscriptionId } = await sell(on, scope, { testClockId: clock });
+    on.peers.fail('unknown', 'unknown', 'unknown');
+    const call = { ...callOf(scope), timeoutMs: () => 900 };
+    const answer = await advanceTestClock(on.work, call, clock, new Date('2026-06-02T00:00:00.000Z'));
+    expect(answer.status).toBe('advancing');
+    for (let second = 1; second < 20; second++) {
+      on.at(new Date(start.getTime() + second * 1_000));
+      await finishClocks(on.work, new AbortController().signal);
+    }
+    expect(await findTestClock(on.database, scope, clock)).toMatchObject({ status: 'ready' });
+    const { rows } = { rows: await paidPeriods(subscriptionId) };
+    expect(rows).toEqual(['2026-04-01 3000', '2026-05-01 3000', '2026-06-01 3000']);
+    expect(on.peers.taken.filter(({ invoiceId }) => invoiceId !== '').length).toBeGreaterThan(1);
+  });
+
+  it('lets those that live on it be when the wall clock passes their times', async () => {
+    const clock = await newClock();
+    const { subscriptionId } = await sell(on, scope, { testClockId: clock });
+    on.at('2027-01-01T00:00:00.000Z');
+    while (await runDueSubscriptions(on.work));
+    expect(await paidPeriods(subscriptionId)).toHaveLength(1);
+  });
+});
+
+const paidPeriods = async (subscriptionId: string) =>
+  (
+    await on.test.admin<{ period_start: Date; amount_paid_cents: bigint }>(
+      `select period_start, amount_paid_cents from billing.invoices where subscription_id = $1 and status = 'paid' order by number`,
+      [subscriptionId],
+    )
+  ).map(({ period_start, amount_paid_cents }) => `${period_start.toISOString().slice(0, 10)} ${amount_paid_cents}`);
+
+describe('thirty subscriptions over twelve months', () => {
+  const intervals: readonly Interval[] = ['week', 'month', 'month', 'month', 'year'];
+
+  it('have books that equal the model to the cent, though calls are lost and steps fail', async () => {
+    const clock = await newClock();
+    const sold: { of: Sold; cents: number; interval: Interval; count: number; anchor: Date }[] = [];
+    for (let i = 0; i < 30; i++) {
+      const interval = intervals[i % intervals.length] ?? 'month';
+      const count = 1 + (i % 3);
+      const anchor = new Date(start.getTime() - i * 86_400_000);
+      const other = i % 2 === 0;
+      const items = [
+        { interval, intervalCount: count, unitAmountCents: 700 + i, taxCents: i },
+        ...(other ? [{ interval, intervalCount: count, unitAmountCents: 900, eligibility: 'not_eligible' }] : []),
+      ];
+      const of = await sell(on, scope, {
+        testClockId: clock,
+        at: anchor,
+        items,
+        ...(other ? { backup: on.peers.card(false) } : {}),
+      });
+      sold.push({ of, cents: 2 * (700 + i) + i + (other ? 1_800 : 0), interval, count, anchor });
+    }
+    turnFailpointsOn();
+    const faults = ['lost_before', 'lost_after', 'unknown'] as const;
+    const points = [
+      'renewal.resolved',
+      'renewal.invoiced',
+      'invoice_charge.begun',
+      'invoice_charge.answered',
+      'invoice_charge.recorded',
+    ];
+    const asked = on.peers.asked;
+    for (let month = 1; month <= 12; month++) {
+      on.peers.fail(faults[month % 3] ?? 'unknown');
+      armFailpoint(points[month % points.length] ?? '', { action: 'error', skip: month % 4 });
+      const to = periodStart(start, { interval: 'month', intervalCount: 1 }, month);
+      const stops = { ...callOf(scope), timeoutMs: () => 1_500 };
+      await advanceTestClock(on.work, stops, clock, to);
+      for (let tries = 0; (await findTestClock(on.database, scope, clock))?.status !== 'ready'; tries++) {
+        if (tries > 50) throw new Error('the clock does not become ready');
+        on.at(new Date(on.work.clock.now().getTime() + 30_000));
+        await finishClocks(on.work, new AbortController().signal);
+      }
+    }
+    const end = periodStart(start, { interval: 'month', intervalCount: 1 }, 12);
+    let total = 0;
+    for (const { of, cents, interval, count, anchor } of sold) {
+      const expected: string[] = [];
+      for (let n = 1; periodStart(anchor, { interval, intervalCount: count }, n) <= end; n++) {
+        expected.push(
+          `${periodStart(anchor, { interval, intervalCount: count }, n).toISOString().slice(0, 10)} ${cents}`,
+        );
+        total += cents;
+      }
+      expect((await paidPeriods(of.subscriptionId)).slice(1)).toEqual(expected);
+    }
+    const ids = new Set(
+      (
+        await on.test.admin<{ id: string }>('select id from billing.invoices where account_id = $1', [scope.accountId])
+      ).map(({ id }) => id),
+    );
+    const taken = on.peers.taken.filter(({ invoiceId }) => ids.has(invoiceId));
+    expect(taken.reduce((sum, { amountCents }) => sum + amountCents, 0)).toBe(total);
+    // Each leg of an invoice was taken once.
+    expect(new Set(taken.map(({ invoiceId, leg }) => `${invoiceId} ${leg}`)).size).toBe(taken.length);
+    expect(on.peers.asked - asked).toBeGreaterThan(taken.length);
+  }, 120_000);
+});
+
+describe('what is due', () => {
+  it('is at the same time in the database as in the code, whatever a subscription looks like', async () => {
+    const { subscriptionId } = await sell(on, scope);
+    await on.test.admin('alter table billing.subscriptions disable trigger guard_subscription');
+    const time = fc.option(
+      fc.integer({ min: 1, max: 1_000 }).map((hours) => new Date(start.getTime() + hours * 3_600_000)),
+      { nil: null },
+    );
+    const shapes = fc.record({
+      status: fc.constantFrom(...subscriptionStates.states),
+      cancelAt: time,
+      cancelAtPeriodEnd: fc.boolean(),
+      paymentAt: time,
+      noticeAt: time,
+    });
+    await fc.assert(
+      fc.asyncProperty(shapes, async ({ status, cancelAt, cancelAtPeriodEnd, paymentAt, noticeAt }) => {
+        const payment = status === 'past_due' ? (paymentAt ?? start) : paymentAt;
+        await on.test.admin(
+          `update billing.subscriptions set status = $2, cancel_at = $3, cancel_at_period_end = $4, payment_at = $5, notice_at = $6,
+             canceled_at = case when $2 = 'canceled' then now() end where id = $1`,
+          [subscriptionId, status, cancelAt, cancelAtPeriodEnd, payment, status === 'trialing' ? noticeAt : null],
+        );
+        const [row] = await on.test.admin<{ due_at: Date | null }>(
+          'select due_at from billing.subscriptions where id = $1',
+          [subscriptionId],
+        );
+        const subscription = await findSubscription(on.database, scope, subscriptionId);
+        expect(row?.due_at ?? undefined).toEqual(subscription && nextStep(subscription)?.at);
+      }),
+      { numRuns: 200 },
+    );
+    await on.test.admin('alter table billing.subscriptions enable trigger guard_subscription');
+  });
+});

@@ -1,0 +1,248 @@
+import type { Scope } from '@eligo/postgres';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
+import { isRefusedForGood, nextRetry } from '../src/domain/dunning.ts';
+import { runDueSubscriptions } from '../src/jobs/run-due.ts';
+import { loadInvoiceCharges } from '../src/store/invoice-charges.ts';
+import { findInvoice } from '../src/store/invoices.ts';
+import { findSubscription } from '../src/store/subscriptions.ts';
+import { type Machine, machine, sell, someScope, start } from './machine.ts';
+
+let on: Machine;
+let scope: Scope;
+
+beforeAll(async () => {
+  on = await machine();
+});
+afterAll(() => on.close());
+beforeEach(() => {
+  on.at(start);
+  scope = someScope();
+});
+
+const runAt = async (time: string) => {
+  on.at(`2026-05-${time}Z`);
+  while (await runDueSubscriptions(on.work));
+};
+const read = async (id: string) => {
+  const subscription = await findSubscription(on.database, scope, id);
+  const invoice = await findInvoice(on.database, scope, subscription?.latestInvoiceId ?? '');
+  if (subscription === undefined || invoice === undefined) throw new Error('no subscription or invoice');
+  return { subscription, invoice };
+};
+const eventsOf = async (...ids: string[]) =>
+  (
+    await on.test.admin<{ type: string }>(
+      'select type from billing.outbox where aggregate_id = any($1) order by event_id',
+      [ids],
+    )
+  ).map(({ type }) => type);
+
+describe('a renewal whose card is declined', () => {
+  it('is tried 1, 3, 5 and 7 days after the first failure, and then the subscription ends [D14.91]', async () => {
+    const { subscriptionId, card } = await sell(on, scope);
+    on.peers.behave(card, 'insufficient_funds');
+    await runAt('01T00:00:00.000');
+    const seen: [string, number][] = [];
+    for (const [time, attempts] of [
+      ['01T23:59:59.999', 1],
+      ['02T00:00:00.000', 2],
+      ['03T23:59:59.999', 2],
+      ['04T00:00:00.000', 3],
+      ['06T00:00:00.000', 4],
+      ['07T23:59:59.999', 4],
+    ] as const) {
+      await runAt(time);
+      const { subscription, invoice } = await read(subscriptionId);
+      expect(subscription.status).toBe('past_due');
+      expect(invoice).toMatchObject({
+        status: 'open',
+        failureCode: 'card_declined',
+        declineCode: 'insufficient_funds',
+      });
+      seen.push([time, invoice.attempts]);
+      expect(invoice.attempts).toBe(attempts);
+    }
+    expect(seen).toHaveLength(6);
+    await runAt('08T00:00:00.000');
+    const { subscription, invoice } = await read(subscriptionId);
+    expect(subscription).toMatchObject({ status: 'canceled', paymentAt: null });
+    expect(subscription.canceledAt?.toISOString()).toBe('2026-05-08T00:00:00.000Z');
+    expect(invoice).toMatchObject({ status: 'uncollectible', attempts: 5, amountPaidCents: 0 });
+    const events = await eventsOf(subscriptionId, invoice.id);
+    expect(events.filter((type) => type === 'invoice.payment_failed')).toHaveLength(5);
+    expect(events.at(-1)).toBe('customer.subscription.deleted');
+    expect((await loadInvoiceCharges(on.database, scope, invoice.id)).map(({ status }) => status)).toEqual(
+      Array(5).fill('declined'),
+    );
+  });
+
+  it('becomes active again when a later try is paid, and renews on its old dates', async () => {
+    const { subscriptionId, card } = await sell(on, scope);
+    on.peers.behave(card, 'insufficient_funds');
+    await runAt('01T00:00:00.000');
+    on.peers.behave(card, 'pays');
+    await runAt('02T00:00:00.000');
+    const { subscription, invoice } = await read(subscriptionId);
+    expect(subscription).toMatchObject({ status: 'active', paymentAt: null });
+    expect(subscription.currentPeriodEnd.toISOString()).toBe('2026-06-01T00:00:00.000Z');
+    expect(invoice).toMatchObject({ status: 'paid', attempts: 1 });
+    expect(on.peers.takenOf(invoice.id)).toBe(3_000);
+    expect((await eventsOf(subscriptionId)).slice(1)).toEqual(Array(3).fill('customer.subscription.updated'));
+  });
+
+  it('does not charge a card that was refused for good again, and ends after the last day', async () => {
+    const { subscriptionId, card } = await sell(on, scope);
+    on.peers.behave(card, 'stolen_card');
+    await runAt('01T00:00:00.000');
+    on.peers.behave(card, 'pays');
+    const asked = on.peers.asked;
+    for (const day of ['02', '04', '06']) await runAt(`${day}T00:00:00.000`);
+    expect((await read(subscriptionId)).subscription.status).toBe('past_due');
+    await runAt('08T00:00:00.000');
+    const { subscription, invoice } = await read(subscriptionId);
+    expect([subscription.status, invoice.status]).toEqual(['canceled', 'uncollectible']);
+    expect(on.peers.asked).toBe(asked);
+    expect(on.peers.takenOf(invoice.id)).toBe(0);
+  });
+
+  it('charges no backup card for what the health card refused', async () => {
+    const backup = on.peers.card(false);
+    const { subscriptionId, card } = await sell(on, scope, { backup, items: [{}, { eligibility: 'not_eligible' }] });
+    on.peers.behave(card, 'stolen_card');
+    await runAt('01T00:00:00.000');
+    await runAt('02T00:00:00.000');
+    const { invoice } = await read(subscriptionId);
+    expect(on.peers.takenOf(invoice.id)).toBe(0);
+    on.peers.detach(card);
+    await runAt('08T00:00:00.000');
+    expect((await read(subscriptionId)).invoice.status).toBe('uncollectible');
+    expect(on.peers.takenOf(invoice.id)).toBe(0);
+  });
+
+  it('tries only the other card once the health card has paid, and refunds that when it ends unpaid [D14.94]', async () => {
+    const backup = on.peers.card(false, 'insufficient_funds');
+    const { subscriptionId } = await sell(on, scope, { backup, items: [{}, { eligibility: 'not_eligible' }] });
+    await runAt('01T00:00:00.000');
+    const first = await read(subscriptionId);
+    expect(first.invoice).toMatchObject({ status: 'open', amountPaidCents: 3_000, backupChargeStatus: 'failed' });
+    for (const day of ['02', '04', '06', '08']) await runAt(`${day}T00:00:00.000`);
+    const { subscription, invoice } = await read(subscriptionId);
+    expect([subscription.status, invoice.status]).toEqual(['canceled', 'uncollectible']);
+    const charges = await loadInvoiceCharges(on.database, scope, invoice.id);
+    expect(charges.filter(({ leg }) => leg === 'health')).toMatchObject([{ status: 'succeeded', amountCents: 3_000 }]);
+    expect(charges.filter(({ leg }) => leg === 'other')).toHaveLength(5);
+    expect((await eventsOf(subscriptionId)).filter((type) => type === 'command.refund')).toHaveLength(1);
+  });
+
+  it('stays unpaid after the last try if the account has it so, and renews no more', async () => {
+    await on.test.admin(
+      `insert into billing.dunning_settings (account_id, test_mode, retry_days, ends_with, updated_at) values ($1, true, '{2}', 'unpaid', now())`,
+      [scope.accountId],
+    );
+    const { subscriptionId, card } = await sell(on, scope);
+    on.peers.behave(card, 'insufficient_funds');
+    await runAt('01T00:00:00.000');
+    await runAt('03T00:00:00.000');
+    const { subscription, invoice } = await read(subscriptionId);
+    expect([subscription.status, subscription.paymentAt, invoice.status]).toEqual(['unpaid', null, 'open']);
+    on.at('2026-09-01T00:00:00.000Z');
+    while (await runDueSubscriptions(on.work));
+    expect((await read(subscriptionId)).invoice.id).toBe(invoice.id);
+  });
+
+  it('makes up for the days that began while it owed, in order, when days are its period', async () => {
+    const { subscriptionId, card } = await sell(on, scope, { items: [{ interval: 'day' }] });
+    on.peers.behave(card, 'insufficient_funds');
+    on.at('2026-04-02T00:00:00.000Z');
+    while (await runDueSubscriptions(on.work));
+    on.peers.behave(card, 'pays');
+    on.at('2026-04-05T00:00:00.000Z');
+    while (await runDueSubscriptions(on.work));
+    const rows = await on.test.admin<{ period_start: Date; status: string }>(
+      'select period_start, status from billing.invoices where subscription_id = $1 order by number',
+      [subscriptionId],
+    );
+    expect(rows.map(({ period_start, status }) => `${period_start.toISOString().slice(0, 10)} ${status}`)).toEqual([
+      '2026-04-01 paid',
+      '2026-04-02 paid',
+      '2026-04-03 paid',
+      '2026-04-04 paid',
+      '2026-04-05 paid',
+    ]);
+  });
+});
+
+describe('a cancellation', () => {
+  const now = { atPeriodEnd: false, refund: 'full', refundAmountCents: null } as const;
+
+  it('while a charge is in doubt is refused until its outcome is known [D14.94]', async () => {
+    const { subscriptionId, card } = await sell(on, scope);
+    on.peers.failOn(card, 'lost_after');
+    await runAt('01T00:00:00.000');
+    await expect(cancelSubscription(on.work, scope, subscriptionId, now)).rejects.toMatchObject({
+      code: 'lock_timeout',
+    });
+    await runAt('01T00:00:01.000');
+    expect(await cancelSubscription(on.work, scope, subscriptionId, now)).toMatchObject({ status: 'canceled' });
+    expect((await read(subscriptionId)).invoice.status).toBe('paid');
+  });
+
+  it('at a time that comes while a charge is in doubt waits for it', async () => {
+    const { subscriptionId, card } = await sell(on, scope);
+    on.peers.failOn(card, 'lost_after');
+    await runAt('01T00:00:00.000');
+    await on.test.admin(`update billing.subscriptions set cancel_at = '2026-04-30' where id = $1`, [subscriptionId]);
+    await runAt('01T00:00:01.000');
+    const { subscription, invoice } = await read(subscriptionId);
+    expect([subscription.status, invoice.status]).toEqual(['canceled', 'paid']);
+  });
+
+  it('of a renewed subscription refunds each card what it paid, under an operation each', async () => {
+    const backup = on.peers.card(false);
+    const { subscriptionId } = await sell(on, scope, {
+      backup,
+      items: [{}, { unitAmountCents: 500, eligibility: 'not_eligible' }],
+    });
+    await runAt('01T00:00:00.000');
+    await cancelSubscription(on.work, scope, subscriptionId, {
+      ...now,
+      refund: 'custom',
+      refundAmountCents: 2_000 as never,
+    });
+    const events = await eventsOf(subscriptionId);
+    expect(events.filter((type) => type === 'command.refund')).toHaveLength(2);
+  });
+
+  it('of one that is past due writes off what it owes, and charges nothing more [D14.94]', async () => {
+    const { subscriptionId, card } = await sell(on, scope);
+    on.peers.behave(card, 'insufficient_funds');
+    await runAt('01T00:00:00.000');
+    await cancelSubscription(on.work, scope, subscriptionId, { ...now, refund: 'none' });
+    on.peers.behave(card, 'pays');
+    await runAt('20T00:00:00.000');
+    const { subscription, invoice } = await read(subscriptionId);
+    expect([subscription.status, invoice.status]).toEqual(['canceled', 'uncollectible']);
+    expect(on.peers.takenOf(invoice.id)).toBe(0);
+  });
+});
+
+describe('the schedule', () => {
+  const settings = { retryDays: [1, 3, 5, 7], endsWith: 'canceled' } as const;
+  const day = (n: number) => new Date(start.getTime() + n * 86_400_000);
+  const next = (at: Date, refusedForGood = false) => nextRetry(settings, { firstFailedAt: day(0), at, refusedForGood });
+
+  it('skips the days that an outage took, and ends after the last', () => {
+    expect([0, 1, 3, 5, 7].map((n) => next(day(n)))).toEqual([day(1), day(3), day(5), day(7), undefined]);
+    expect(next(day(3.5))).toEqual(day(5));
+    expect(next(day(0), true)).toEqual(day(7));
+    expect(next(day(7), true)).toBeUndefined();
+  });
+
+  it('knows refusals that no retry can change, in either code', () => {
+    expect(isRefusedForGood('card_declined', 'lost_card')).toBe(true);
+    expect(isRefusedForGood('authentication_required', null)).toBe(true);
+    expect(isRefusedForGood('card_declined', 'insufficient_funds')).toBe(false);
+    expect(isRefusedForGood('card_declined', null)).toBe(false);
+  });
+});
