@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './scripts/longest-first.ts';
 
 const projects = {
   values: 'packages/values',
@@ -51,6 +52,7 @@ export default defineConfig({
     // Two cores: more workers only make the ones that wait for a deadline miss it.
     maxWorkers: 2,
     retry: 0,
+    sequence: { sequencer: LongestFirst },
     testTimeout: 30_000,
     hookTimeout: 60_000,
     projects: Object.entries(projects).map(([name, root]) => ({
