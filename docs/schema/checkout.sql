@@ -6,6 +6,52 @@ grant usage on schema checkout to eligo_checkout;
 
 create type card_kind as enum ('health', 'other', 'unknown');
 
+create table capture_lines (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  capture_id text collate "C" not null,
+  line_id text collate "C" not null,
+  payment_intent_id text collate "C" not null,
+  amount_cents bigint not null,
+  constraint capture_lines_pkey PRIMARY KEY (account_id, test_mode, capture_id, line_id),
+  constraint capture_lines_account_id_test_mode_capture_id_fkey FOREIGN KEY (account_id, test_mode, capture_id) REFERENCES captures(account_id, test_mode, id)
+);
+alter table capture_lines enable row level security;
+alter table capture_lines force row level security;
+create policy own_rows on capture_lines for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE TRIGGER guard_capture_line BEFORE INSERT ON checkout.capture_lines FOR EACH ROW EXECUTE FUNCTION guard_capture_line();
+grant delete, insert, select on capture_lines to eligo_checkout;
+
+create table captures (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  session_id text collate "C" not null,
+  cause text collate "C" not null,
+  status text collate "C" not null,
+  amount_cents bigint not null,
+  tax_cents bigint not null,
+  shipping_cents bigint not null,
+  discount_cents bigint not null,
+  final boolean not null,
+  metadata jsonb default '{}'::jsonb not null,
+  failure_code text,
+  created_at timestamp(3) with time zone not null,
+  constraint captures_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint captures_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id)
+);
+alter table captures enable row level security;
+alter table captures force row level security;
+create policy own_rows on captures for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX captures_by_session ON checkout.captures USING btree (account_id, test_mode, session_id, id DESC);
+CREATE UNIQUE INDEX captures_one_pending ON checkout.captures USING btree (account_id, test_mode, session_id) WHERE (status = 'pending'::text);
+CREATE INDEX captures_succeeded ON checkout.captures USING btree (account_id, test_mode, id DESC) WHERE (status = 'succeeded'::text);
+CREATE CONSTRAINT TRIGGER check_capture_sums AFTER INSERT ON checkout.captures DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_capture_sums();
+CREATE TRIGGER guard_capture BEFORE INSERT OR UPDATE ON checkout.captures FOR EACH ROW EXECUTE FUNCTION guard_capture();
+grant delete, insert, select, update on captures to eligo_checkout;
+
 create table catalog_tasks (
   account_id text collate "C" not null,
   test_mode boolean not null,
@@ -238,11 +284,15 @@ create table intent_operations (
   failure_code text,
   acting_at timestamp(3) with time zone not null,
   created_at timestamp with time zone default now() not null,
+  capture_id text collate "C",
+  ends_hold boolean default true not null,
+  received_before_cents bigint default 0 not null,
+  tries integer default 0 not null,
   constraint intent_operations_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint intent_operations_account_id_test_mode_payment_intent_id_fkey FOREIGN KEY (account_id, test_mode, payment_intent_id) REFERENCES payment_intents(account_id, test_mode, id),
   constraint intent_operations_amount_cents_check CHECK ((amount_cents > 0)),
   constraint intent_operations_kind_check CHECK ((kind = ANY (ARRAY['capture'::text, 'cancel'::text]))),
-  constraint intent_operations_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'done'::text, 'failed'::text])))
+  constraint intent_operations_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'pending'::text, 'done'::text, 'failed'::text])))
 );
 alter table intent_operations enable row level security;
 alter table intent_operations force row level security;
@@ -250,10 +300,13 @@ create policy finder on intent_operations for select to eligo_finder
   using (true);
 create policy own_rows on intent_operations for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
-CREATE UNIQUE INDEX intent_operations_one_per_intent ON checkout.intent_operations USING btree (account_id, test_mode, payment_intent_id) WHERE (status = ANY (ARRAY['pending'::text, 'done'::text]));
+CREATE INDEX intent_operations_by_capture ON checkout.intent_operations USING btree (account_id, test_mode, capture_id) WHERE (capture_id IS NOT NULL);
+CREATE UNIQUE INDEX intent_operations_one_end ON checkout.intent_operations USING btree (account_id, test_mode, payment_intent_id) WHERE ((status = ANY (ARRAY['pending'::text, 'done'::text])) AND ends_hold);
+CREATE UNIQUE INDEX intent_operations_one_pending ON checkout.intent_operations USING btree (account_id, test_mode, payment_intent_id) WHERE (status = 'pending'::text);
 CREATE INDEX intent_operations_unsettled ON checkout.intent_operations USING btree (next_check_at) WHERE (status = 'pending'::text);
 CREATE TRIGGER guard_capture_has_letters BEFORE INSERT ON checkout.intent_operations FOR EACH ROW WHEN ((new.kind = 'capture'::text)) EXECUTE FUNCTION guard_capture_has_letters();
 CREATE TRIGGER guard_ended BEFORE UPDATE OF status ON checkout.intent_operations FOR EACH ROW WHEN (((old.status = ANY (ARRAY['done'::text, 'failed'::text])) AND (new.status <> old.status))) EXECUTE FUNCTION guard_ended();
+CREATE TRIGGER guard_intent_operation BEFORE INSERT ON checkout.intent_operations FOR EACH ROW EXECUTE FUNCTION guard_intent_operation();
 grant delete, insert, select, update on intent_operations to eligo_checkout;
 grant select on intent_operations to eligo_finder;
 
@@ -919,6 +972,32 @@ $function$;
 alter function charge_work_waiting(older_than interval) owner to eligo_finder;
 grant execute on function charge_work_waiting(older_than interval) to eligo_checkout;
 
+CREATE OR REPLACE FUNCTION checkout.check_capture_sums()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  lines bigint;
+  cards bigint;
+begin
+  select (select coalesce(sum(l.amount_cents), 0) from checkout.capture_lines l
+           where l.account_id = new.account_id and l.test_mode = new.test_mode and l.capture_id = new.id),
+         (select coalesce(sum(o.amount_cents), 0) from checkout.intent_operations o
+           where o.account_id = new.account_id and o.test_mode = new.test_mode and o.capture_id = new.id)
+    into lines, cards;
+  if lines <> new.amount_cents then
+    raise exception 'the lines of capture % sum to % and not to %', new.id, lines, new.amount_cents
+      using errcode = 'check_violation', constraint = 'capture_is_the_sum_of_its_lines';
+  end if;
+  if cards <> new.amount_cents then
+    raise exception 'the cards of capture % sum to % and not to %', new.id, cards, new.amount_cents
+      using errcode = 'check_violation', constraint = 'capture_is_the_sum_of_its_cards';
+  end if;
+  return null;
+end $function$;
+alter function check_capture_sums() owner to eligo_owner;
+grant execute on function check_capture_sums() to eligo_checkout;
+
 CREATE OR REPLACE FUNCTION checkout.check_refund_sums()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1120,7 +1199,8 @@ AS $function$
            and p.state in ('running', 'releasing')))
     order by a.next_check_at limit most)
   union all
-  (select 'operation', o.account_id, o.test_mode, o.id from checkout.intent_operations o
+  (select case when o.capture_id is null then 'operation' else 'capture' end, o.account_id, o.test_mode, o.id
+    from checkout.intent_operations o
     where o.status = 'pending' and o.next_check_at <= now() and o.lease_until < now()
     order by o.next_check_at limit most)
   union all
@@ -1230,6 +1310,47 @@ AS $function$
 alter function follow_published_mark() owner to eligo_owner;
 grant execute on function follow_published_mark() to eligo_checkout;
 
+CREATE OR REPLACE FUNCTION checkout.guard_capture()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  broken text;
+  whole record;
+begin
+  if tg_op = 'UPDATE' then
+    -- It ends once. A card whose hold was lost makes it smaller as it ends.
+    if (new.status <> old.status and old.status <> 'pending')
+       or (new.session_id, new.cause, new.final, new.created_at) is distinct from (old.session_id, old.cause, old.final, old.created_at)
+       or new.amount_cents > old.amount_cents or new.tax_cents > old.tax_cents or new.shipping_cents > old.shipping_cents
+       or new.discount_cents > old.discount_cents
+       or (new.status = old.status and (new.amount_cents, new.tax_cents, new.shipping_cents, new.discount_cents)
+         is distinct from (old.amount_cents, old.tax_cents, old.shipping_cents, old.discount_cents)) then
+      raise exception 'capture % does not change', old.id using errcode = 'check_violation', constraint = 'capture_is_final';
+    end if;
+  else
+    select s.amount_total_cents - s.amount_received_cents as amount, s.amount_tax_cents - s.captured_tax_cents as tax,
+        s.amount_shipping_cents - s.captured_shipping_cents as shipping, s.amount_discount_cents - s.captured_discount_cents as discount
+      into whole from checkout.sessions s
+     where s.account_id = new.account_id and s.test_mode = new.test_mode and s.id = new.session_id;
+    broken := case
+      when not (new.cause in ('session', 'payment_intent', 'page', 'letter')) then 'captures_cause_check'
+      when not (new.amount_cents >= 0 and (new.final or new.amount_cents > 0)) then 'captures_amount_cents_check'
+      when not (new.tax_cents >= 0 and new.shipping_cents >= 0 and new.discount_cents >= 0) then 'captures_components_check'
+      when not (new.amount_cents <= whole.amount) then 'capture_within_session'
+      when not (new.tax_cents <= whole.tax and new.shipping_cents <= whole.shipping and new.discount_cents <= whole.discount)
+        then 'capture_within_components'
+    end;
+  end if;
+  if not (new.status in ('pending', 'succeeded', 'failed')) then broken := 'captures_status_check'; end if;
+  if broken is not null then
+    raise exception 'capture % violates %', new.id, broken using errcode = 'check_violation', constraint = broken;
+  end if;
+  return new;
+end $function$;
+alter function guard_capture() owner to eligo_owner;
+grant execute on function guard_capture() to eligo_checkout;
+
 CREATE OR REPLACE FUNCTION checkout.guard_capture_has_letters()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1258,6 +1379,29 @@ begin
 end $function$;
 alter function guard_capture_has_letters() owner to eligo_owner;
 grant execute on function guard_capture_has_letters() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.guard_capture_line()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  line record;
+begin
+  select l.amount_total_cents - l.amount_captured_cents as remaining, l.payment_intent_id, l.session_id into line
+    from checkout.session_lines l
+   where l.account_id = new.account_id and l.test_mode = new.test_mode and l.id = new.line_id;
+  if not (new.amount_cents > 0 and new.amount_cents <= line.remaining) or line.remaining is null then
+    raise exception 'capture % takes % of line %', new.capture_id, new.amount_cents, new.line_id
+      using errcode = 'check_violation', constraint = 'capture_within_line';
+  end if;
+  if line.payment_intent_id <> new.payment_intent_id then
+    raise exception 'line % is paid by another card', new.line_id
+      using errcode = 'check_violation', constraint = 'line_is_paid_by_one_card';
+  end if;
+  return new;
+end $function$;
+alter function guard_capture_line() owner to eligo_owner;
+grant execute on function guard_capture_line() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.guard_charge()
  RETURNS trigger
@@ -1424,6 +1568,25 @@ end $function$;
 alter function guard_ineligible_charge() owner to eligo_owner;
 grant execute on function guard_ineligible_charge() to eligo_checkout;
 
+CREATE OR REPLACE FUNCTION checkout.guard_intent_operation()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  hold record;
+begin
+  select i.amount_capturable_cents as capturable, i.amount_received_cents as received into hold from checkout.payment_intents i
+   where i.account_id = new.account_id and i.test_mode = new.test_mode and i.id = new.payment_intent_id;
+  if new.capture_id is not null and (new.amount_cents > hold.capturable or new.received_before_cents <> hold.received
+      or (not new.ends_hold and new.amount_cents = hold.capturable)) then
+    raise exception 'operation % takes % of a hold of %', new.id, new.amount_cents, hold.capturable
+      using errcode = 'check_violation', constraint = 'operation_within_hold';
+  end if;
+  return new;
+end $function$;
+alter function guard_intent_operation() owner to eligo_owner;
+grant execute on function guard_intent_operation() to eligo_checkout;
+
 CREATE OR REPLACE FUNCTION checkout.guard_letter()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1475,7 +1638,8 @@ begin
     when not (new.amount_received_cents + new.amount_capturable_cents <= new.amount_cents)
       then 'payment_intents_received_within_amount'
     when not (new.amount_refunded_cents <= new.amount_received_cents) then 'payment_intents_refunded_within_received'
-    when not ((new.amount_received_cents > 0) = (new.status = 'succeeded')) then 'payment_intents_received_when_succeeded'
+    when not ((new.amount_received_cents > 0) = (new.status = 'succeeded')
+      or (new.amount_received_cents > 0 and new.status = 'requires_capture')) then 'payment_intents_received_when_succeeded'
   end;
   if broken is not null then
     raise exception 'payment intent % violates %', new.id, broken using errcode = 'check_violation', constraint = broken;

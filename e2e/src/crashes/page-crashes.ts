@@ -18,6 +18,7 @@ export const pageCrashes: readonly PageCrash[] = [
   { name: 'let go, not recorded', failpoint: 'hold.processor_answered', second: 'declined' },
   { name: 'before the conclusion commits', failpoint: 'plan.before_conclude_commit' },
   { name: 'before a failure’s conclusion commits', failpoint: 'plan.before_conclude_commit', second: 'declined' },
+  { name: 'the capture about to be recorded', failpoint: 'hold.before_record_commit' },
   { name: 'captured and recorded', failpoint: 'hold.recorded' },
   { name: 'let go and recorded', failpoint: 'hold.recorded', second: 'declined' },
   { name: 'the health card’s intent created', failpoint: 'charge.intent_created' },

@@ -243,6 +243,12 @@ function checkoutRows() {
       'The capture amount exceeds the authorized amount.',
       'Capture at most the authorized amount that is not yet captured.',
     ),
+    capture_amount_invalid: row(422, 'The capture amount is not valid.', 'Capture a positive number of cents.'),
+    multiple_captures_not_supported: row(
+      422,
+      'The card cannot be captured several times.',
+      'Send final_capture: true, or capture all that remains.',
+    ),
     card_declined: row(402, 'The card was declined.', 'Use another card.', 'never'),
     authentication_required: row(
       402,

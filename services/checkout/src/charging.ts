@@ -110,6 +110,7 @@ export const chargeFailpoints = declareFailpoints([
   'plan.hold_decided',
   'plan.before_conclude_commit',
   'hold.processor_answered',
+  'hold.before_record_commit',
   'hold.recorded',
   'letter.before_decision_commit',
   'letter.decided',

@@ -151,7 +151,7 @@ describe('money moves once', () => {
       );
     await decide('capture', 'failed');
     await decide('capture', 'done');
-    await expect(decide('cancel', 'pending')).rejects.toMatchObject({ constraint: 'intent_operations_one_per_intent' });
+    await expect(decide('cancel', 'pending')).rejects.toMatchObject({ constraint: 'intent_operations_one_end' });
   });
 
   test('a movement is booked once for its cause, and is neither changed nor removed by the service', async () => {

@@ -11,6 +11,7 @@ import {
 } from '@eligo/postgres';
 import { seededId } from '@eligo/testkit';
 import { cents, newId } from '@eligo/values';
+import { carryOutCapture } from '../src/actions/carry-out-capture.ts';
 import { chargeInvoice } from '../src/actions/charge-invoice.ts';
 import { completeSession } from '../src/actions/complete-session.ts';
 import { createCustomer } from '../src/actions/create-customer.ts';
@@ -18,11 +19,15 @@ import { createSession } from '../src/actions/create-session.ts';
 import { cancelSession, expireIfDue } from '../src/actions/end-session.ts';
 import { importIssuerRanges } from '../src/actions/import-issuer-ranges.ts';
 import { releaseRefund } from '../src/actions/release-refund.ts';
+import { planCapture, writeCapture } from '../src/actions/request-capture.ts';
 import { reserveRefund } from '../src/actions/reserve-refund.ts';
 import { updateSession } from '../src/actions/update-session.ts';
+import { allHeld } from '../src/domain/capture-allocation.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sessionRequestOf } from '../src/rpc/session-request.ts';
+import { findCaptureRecord, listCaptures } from '../src/store/capture-records.ts';
+import { adoptOperation, loadCaptureLines } from '../src/store/captures.ts';
 import {
   deleteCatalogTask,
   dueCatalogTasks,
@@ -43,20 +48,25 @@ import {
   saveCustomer,
 } from '../src/store/customers.ts';
 import { dueSessions, dueSessionsOnClocks, nextDueSession } from '../src/store/due-sessions.ts';
-import { claimOperation, claimOperationOfIntent, findDecision } from '../src/store/intent-operations.ts';
+import {
+  claimOperation,
+  claimOperationOfCapture,
+  claimOperationOfIntent,
+  findDecision,
+} from '../src/store/intent-operations.ts';
 import { findIssuerRange } from '../src/store/issuer-ranges.ts';
 import { abandonLateAttempt, endConfirmTime } from '../src/store/late-attempts.ts';
 import { findIntent, findIntents, listIntents, unbillIntents } from '../src/store/payment-intents.ts';
 import { arePaymentLocksHeld } from '../src/store/payment-locks.ts';
 import * as paymentMethods from '../src/store/payment-methods.ts';
-import { claimPlan, releaseHeldPlan, releaseRunningPlan } from '../src/store/payment-plans.ts';
+import { claimPlan, endHeldPlan, releaseRunningPlan } from '../src/store/payment-plans.ts';
 import { lockPaidCard } from '../src/store/refund-facts.ts';
 import { closeRefundId } from '../src/store/refund-reservations.ts';
 import { advanceRenewalNote } from '../src/store/renewal-notes.ts';
 import { pruneSessionKeys } from '../src/store/session-keys.ts';
 import { loadSessionLines } from '../src/store/session-lines.ts';
 import { type SessionFilter, streamSessions } from '../src/store/session-list.ts';
-import { loadSession } from '../src/store/sessions.ts';
+import { loadSession, lockSession } from '../src/store/sessions.ts';
 import { findSetupIntent, listSetupIntents, takeNextTry } from '../src/store/setup-intents.ts';
 import { actingTime, findTestClock, mirrorTestClock, settleClock, settledClocks } from '../src/store/test-clocks.ts';
 import type { ChargingWorld } from './charging-world.ts';
@@ -69,6 +79,7 @@ export async function exerciseCheckout(world: ChargingWorld): Promise<void> {
   await runLists(world);
   await payAndRefund(world);
   await payWithTrouble(world);
+  await captureHolds(world);
   await runRare(world);
   await runJobs(world);
 }
@@ -242,6 +253,32 @@ async function payWithTrouble(world: ChargingWorld): Promise<void> {
   }
 }
 
+// Two cards, captured; and of two others the first, or the second, is gone by then.
+async function captureHolds(world: ChargingWorld): Promise<void> {
+  const { charging, database, scope } = world;
+  for (const gone of [undefined, 'health', 'other'] as const) {
+    const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
+    const session = await world.mixedSession(hsa, { captureMethod: 'manual' });
+    await pay(world, session, [hsa, credit]);
+    if (gone !== undefined) await world.cancelAtProcessor(session, gone);
+    const id = newId('capture');
+    const operation = await withTx(database, scope, async (tx) => {
+      const held = await lockSession(tx, scope, session.id);
+      if (held === undefined) throw new Error('the session is gone');
+      const request = { session: held, cause: 'letter', instruction: allHeld, at: new Date() } as const;
+      const { allocation } = await planCapture(tx, scope, request);
+      return writeCapture(tx, scope, request, allocation, { id, leaseMs: 4_000 });
+    });
+    if (operation === undefined) throw new Error('nothing is captured');
+    await carryOutCapture(charging, scope, operation, performance.now() + 4_000);
+    await findCaptureRecord(database, scope, id);
+  }
+  for (const filter of [{}, { sessionId: seededId('fcs', 1) }, { paymentIntentId: seededId('fpi', 1) }]) {
+    await listCaptures(database, scope, { limit: 10 }, filter);
+    await listCaptures(database, scope, { limit: 10, startingAfter: seededId('fcap', 500) }, filter);
+  }
+}
+
 // What only crashes, lost answers and repeats lead to.
 async function runRare(world: ChargingWorld): Promise<void> {
   const { database, scope } = world;
@@ -267,8 +304,14 @@ async function runRare(world: ChargingWorld): Promise<void> {
     await claimOperation(tx, scope, seededId('fiop', 10), leaseMs);
     await claimOperationOfIntent(tx, scope, seededId('fpi', 30), leaseMs);
     await findDecision(tx, scope, seededId('fpi', 30));
+    await loadCaptureLines(tx, scope, seededId('fcap', 1));
+    const none = { amount: cents(0), tax: cents(0), shipping: cents(0), discount: cents(0) };
+    const nothing = { ...none, lines: [], cards: [], releases: [], isFinal: true };
+    const begun = { id: newId('capture'), sessionId: seededId('fcs', 5), cause: 'page', at: new Date() } as const;
+    await adoptOperation(tx, scope, { ...begun, allocation: nothing, metadata: {} }, 'fiop_none');
+    await claimOperationOfCapture(tx, scope, seededId('fcap', 50), leaseMs);
     await claimPlan(tx, scope, seededId('fcs', 5), leaseMs);
-    await releaseHeldPlan(tx, scope, seededId('fcs', 8));
+    await endHeldPlan(tx, scope, seededId('fcs', 8), 'done');
     await releaseRunningPlan(tx, scope, seededId('fcs', 6));
     await unbillIntents(tx, scope, seededId('fcs', 20));
     await advanceRenewalNote(tx, scope, seededId('fcs', 4), seededId('fsub', 4), 2n);

@@ -69,9 +69,13 @@ function statements(each: number): string[] {
        (array['done','done','done','failed','done','running','running','awaiting_second_card','awaiting_capture','releasing'])[1 + n % 10],
        'fpm_' || id, 'fatt_' || id, case when n % 20 = 7 then now() - interval '1 hour' else now() + interval '1 hour' end,
        now() - interval '1 hour', case when n % 20 = 15 then now() + interval '1 hour' else now() - interval '1 hour' end, at ${many}`,
-    `intent_operations (${scope}, id, payment_intent_id, attempt_id, processor_intent_id, kind, amount_cents, status, next_check_at, lease_until, acting_at)
+    `intent_operations (${scope}, id, payment_intent_id, attempt_id, processor_intent_id, kind, amount_cents, status, next_check_at, lease_until, acting_at, capture_id)
      select account, true, 'fiop_' || id, 'fpi_' || id, 'fatt_' || id, 'pi_' || id, 'capture', 505, case when n % 10 = 0 then 'pending' else 'done' end,
-       case when n % 20 = 0 then now() + interval '1 hour' else now() - interval '1 hour' end, now() - interval '1 hour', at ${many}`,
+       case when n % 20 = 0 then now() + interval '1 hour' else now() - interval '1 hour' end, now() - interval '1 hour', at, 'fcap_' || id ${many}`,
+    `captures (${scope}, id, session_id, cause, status, amount_cents, tax_cents, shipping_cents, discount_cents, final, created_at)
+     select account, true, 'fcap_' || id, 'fcs_' || id, 'session', case when n % 10 = 0 then 'pending' else 'succeeded' end, 505, 0, 0, 0, true, at ${many}`,
+    `capture_lines (${scope}, capture_id, line_id, payment_intent_id, amount_cents)
+     select account, true, 'fcap_' || id, 'fli_' || lpad((n * 2)::text, 26, '0'), 'fpi_' || id, 505 ${many}`,
     `refund_reservations (${scope}, refund_id, session_id, payment_intent_id, amount_cents, acting_at)
      select account, true, 'fre_' || id, 'fcs_' || id, 'fpi_' || id, 50, at ${many}`,
     `refund_reservation_parts (${scope}, refund_id, payment_intent_id, amount_cents) select account, true, 'fre_' || id, 'fpi_' || id, 50 ${many}`,

@@ -2,10 +2,9 @@ import { scoped, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { letterStates } from '../src/domain/letter.ts';
-import { insertOperation } from '../src/store/intent-operations.ts';
 import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
 import { type LettersWorld, letterLine, lettersWorld } from './letters-world.ts';
-import { line, start } from './world.ts';
+import { line } from './world.ts';
 
 // The service's own statement, which its role may not run.
 const deletion = scoped<never>(
@@ -65,18 +64,13 @@ describe('the database refuses, whatever a statement says', () => {
     const [first] = await letters.lettersOf(session);
     if (first === undefined) throw new Error('a letter');
     await letters.decide(first, 'approved');
-    const [attempt] = await world.test.admin<{ id: string }>(
-      'select id from checkout.charge_attempts where subject_id = $1 and leg = $2',
-      [session.id, leg],
+    const capture = world.test.admin(
+      `insert into checkout.intent_operations (account_id, test_mode, id, payment_intent_id, attempt_id, processor_intent_id, kind,
+         amount_cents, status, acting_at)
+       select account_id, test_mode, $3, payment_intent_id, id, processor_intent_id, 'capture', amount_cents, 'pending', now()
+       from checkout.charge_attempts where subject_id = $1 and leg = $2`,
+      [session.id, leg, newId('intent_operation')],
     );
-    const operation = {
-      attemptId: attempt?.id ?? '',
-      id: newId('intent_operation'),
-      kind: 'capture',
-      at: start,
-      leaseMs: 0,
-    } as const;
-    const capture = withTx(world.database, world.scope, (tx) => insertOperation(tx, world.scope, operation));
     await expect(capture).rejects.toMatchObject({ constraint: 'capture_has_its_letters' });
   });
 

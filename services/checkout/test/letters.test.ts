@@ -118,27 +118,27 @@ describe('an approval', () => {
     expect(await letters.reload(session)).toMatchObject({ status: 'paid', nextAction: null, amountReceivedCents: 0 });
   });
 
-  it.each(['letter.before_decision_commit', 'letter.decided', 'plan.hold_decided', 'hold.processor_answered'] as const)(
-    'that dies at %s ends as it was decided, or not at all [D14.76]',
-    async (failpoint) => {
-      const session = await letters.held();
-      const letter = await letters.onlyLetter(session);
-      turnFailpointsOn();
-      armFailpoint(failpoint, { action: 'error' });
-      await letters.decide(letter, 'approved').catch(() => undefined);
-      turnFailpointsOff();
-      await letters.sweepAll();
-      const isDecided = failpoint !== 'letter.before_decision_commit';
-      expect(await letters.onlyLetter(session)).toMatchObject({ status: isDecided ? 'approved' : 'in_review' });
-      expect(await letters.told(letter)).toEqual(isDecided ? ['consultation.approved'] : []);
-      expect(await letters.reload(session)).toMatchObject(
-        isDecided ? { status: 'complete', amountReceivedCents: 5_000 } : { status: 'paid', amountReceivedCents: 0 },
-      );
-      expect((await letters.captured(session)).map(([, amount]) => amount)).toEqual(
-        isDecided ? [2_000, 3_000] : [0, 0],
-      );
-    },
-  );
+  it.each([
+    'letter.before_decision_commit',
+    'letter.decided',
+    'hold.processor_answered',
+    'hold.before_record_commit',
+  ] as const)('that dies at %s ends as it was decided, or not at all [D14.76]', async (failpoint) => {
+    const session = await letters.held();
+    const letter = await letters.onlyLetter(session);
+    turnFailpointsOn();
+    armFailpoint(failpoint, { action: 'error' });
+    await letters.decide(letter, 'approved').catch(() => undefined);
+    turnFailpointsOff();
+    await letters.sweepAll();
+    const isDecided = failpoint !== 'letter.before_decision_commit';
+    expect(await letters.onlyLetter(session)).toMatchObject({ status: isDecided ? 'approved' : 'in_review' });
+    expect(await letters.told(letter)).toEqual(isDecided ? ['consultation.approved'] : []);
+    expect(await letters.reload(session)).toMatchObject(
+      isDecided ? { status: 'complete', amountReceivedCents: 5_000 } : { status: 'paid', amountReceivedCents: 0 },
+    );
+    expect((await letters.captured(session)).map(([, amount]) => amount)).toEqual(isDecided ? [2_000, 3_000] : [0, 0]);
+  });
 
   it.each(['error_before', 'error_after', 'drop_before', 'drop_after'] as const)(
     'captures each card once although the capture meets %s',

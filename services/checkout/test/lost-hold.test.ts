@@ -268,6 +268,7 @@ describe('a hold that is gone while the session waits for its capture', () => {
     expect(await reload(session)).toMatchObject({ status: 'canceled', amountReceivedCents: 0 });
     expect(await operations(session)).toMatchObject([
       { kind: 'capture', status: 'failed' },
+      { kind: 'capture', status: 'failed', failure_code: 'not_sent' },
       { kind: 'cancel', status: 'done' },
     ]);
     expect(await world.told(session)).toEqual({

@@ -11,13 +11,14 @@ import { waitUntil } from '@eligo/testkit';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { completeSession } from '../src/actions/complete-session.ts';
 import { cancelSession } from '../src/actions/end-session.ts';
+import { requestCaptureOfHolds } from '../src/actions/request-capture.ts';
 import type { Charging } from '../src/charging.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges, sweepDueCharges } from '../src/jobs/sweep-charges.ts';
 import { dueChargeWork, nextChargeWorkInMs, sweepChargesJob } from '../src/store/charge-work.ts';
-import { releaseHeldPlan, releaseRunningPlan, wakePlan } from '../src/store/payment-plans.ts';
-import { loadSession } from '../src/store/sessions.ts';
+import { releaseRunningPlan, wakePlan } from '../src/store/payment-plans.ts';
+import { loadSession, lockSession } from '../src/store/sessions.ts';
 import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
 
 let world: ChargingWorld;
@@ -122,11 +123,15 @@ describe('the sweep', () => {
       },
     ],
     [
-      'a plan that a lost hold ends',
+      'holds to capture',
       async () => {
         const session = await heldByTwoCards();
         wakes = [];
-        await withTx(world.database, world.scope, (tx) => releaseHeldPlan(tx, world.scope, session.id));
+        await withTx(world.database, world.scope, async (tx) => {
+          const held = await lockSession(tx, world.scope, session.id);
+          if (held === undefined) throw new Error('the session is gone');
+          await requestCaptureOfHolds(tx, world.scope, held, new Date());
+        });
       },
     ],
     [

@@ -1,16 +1,15 @@
 import { Failure } from '@eligo/failures';
 import { withTx } from '@eligo/postgres';
-import { newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { completeSession } from '../src/actions/complete-session.ts';
 import { cancelSession } from '../src/actions/end-session.ts';
+import { requestCaptureOfHolds } from '../src/actions/request-capture.ts';
 import { voidHolds } from '../src/actions/void-holds.ts';
 import type { Charging } from '../src/charging.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
-import { liveAttempts } from '../src/store/charge-attempts.ts';
-import { insertOperation } from '../src/store/intent-operations.ts';
 import { findIntents } from '../src/store/payment-intents.ts';
+import { lockSession } from '../src/store/sessions.ts';
 import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
 import { line, start } from './world.ts';
 
@@ -53,12 +52,11 @@ describe('the holds of a canceled session', () => {
        where session_id = $1`,
       [session.id],
     );
-    const [attempt] = await liveAttempts(world.database, world.scope, 'session', session.id);
-    await withTx(world.database, world.scope, (tx) =>
-      insertOperation(tx, world.scope, {
-        ...{ attemptId: attempt?.id ?? '', id: newId('intent_operation'), kind: 'capture', at: start, leaseMs: 0 },
-      }),
-    );
+    await withTx(world.database, world.scope, async (tx) => {
+      const held = await lockSession(tx, world.scope, session.id);
+      if (held === undefined) throw new Error('the session is gone');
+      await requestCaptureOfHolds(tx, world.scope, held, start);
+    });
     await expect(cancelSession(world.resources, world.scope, session.id)).rejects.toMatchObject({
       code: 'lock_timeout',
     });

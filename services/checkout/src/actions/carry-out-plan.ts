@@ -1,10 +1,12 @@
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
+import { allHeld } from '../domain/capture-allocation.ts';
 import { type AttemptStatus, canceledLate, type Leg } from '../domain/charge-attempt.ts';
 import { needsProcessor, nextStep, type PlanProgress, type PlanStep } from '../domain/payment-plan.ts';
 import type { NextAction, Session } from '../domain/session.ts';
-import { insertOperation } from '../store/intent-operations.ts';
+import { findAttempt } from '../store/charge-attempts.ts';
+import { type IntentOperation, insertVoid } from '../store/intent-operations.ts';
 import { releasePaymentLocks } from '../store/payment-locks.ts';
 import {
   loadPlanParts,
@@ -23,6 +25,7 @@ import { chargeLeg } from './charge-leg.ts';
 import { finishHold } from './finish-hold.ts';
 import { openLetters } from './open-letters.ts';
 import { finishPaidSession } from './pay-session.ts';
+import { planCapture, writeCapture } from './request-capture.ts';
 
 // Authorize, charge, capture or release, finish: with a step to spare for each.
 const mostSteps = 8;
@@ -104,8 +107,6 @@ async function takeStep(
       return abandonUnsent(charging, scope, plan);
     case 'capture_health':
       return endHold(charging, scope, plan, plan.healthAttemptId, 'capture', deadlineMs);
-    case 'capture_other':
-      return endHold(charging, scope, plan, plan.otherAttemptId, 'capture', deadlineMs);
     case 'release_health':
       return endHold(charging, scope, plan, plan.healthAttemptId, 'cancel', deadlineMs);
     case 'release_other':
@@ -204,18 +205,40 @@ async function endHold(
 ): Promise<PaymentPlan | undefined> {
   if (attemptId === null) throw new Error(`Payment plan ${plan.id} has no hold to ${kind}`);
   const operation = await withTx(charging.database, scope, (tx) =>
-    insertOperation(tx, scope, {
-      attemptId,
-      id: newId('intent_operation'),
-      kind,
-      at: plan.actingAt,
-      leaseMs: charging.budgets.leaseMs,
-    }),
+    kind === 'capture'
+      ? requestPageCapture(charging, tx, scope, plan, attemptId)
+      : insertVoid(tx, scope, {
+          attemptId,
+          id: newId('intent_operation'),
+          at: plan.actingAt,
+          leaseMs: charging.budgets.leaseMs,
+        }),
   );
   await charging.failpoint('plan.hold_decided');
   if (operation !== undefined)
     await finishHold(charging, scope, operation, Math.max(deadlineMs - performance.now(), 0));
   return plan;
+}
+
+// Undefined if another process has begun it.
+async function requestPageCapture(
+  charging: Charging,
+  tx: Tx,
+  scope: Scope,
+  plan: PaymentPlan,
+  attemptId: string,
+): Promise<IntentOperation | undefined> {
+  const [session, attempt] = await Promise.all([
+    lockSession(tx, scope, plan.sessionId),
+    findAttempt(tx, scope, attemptId),
+  ]);
+  if (session === undefined || attempt === undefined) throw new Error(`Session ${plan.sessionId} not found`);
+  const { paymentIntentId: intentId } = attempt;
+  const request = { session, cause: 'page', instruction: allHeld, intentId, at: plan.actingAt } as const;
+  const { allocation, standing } = await planCapture(tx, scope, request);
+  if (standing.isCapturing) return undefined;
+  const { leaseMs } = charging.budgets;
+  return writeCapture(tx, scope, request, allocation, { id: newId('capture'), leaseMs });
 }
 
 async function conclude(

@@ -6,9 +6,10 @@ import type { Session } from '../domain/session.ts';
 import { findLetter, isInReview, markDecided } from '../store/letters.ts';
 import { lockSession, saveSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
-import { captureSoon, requestCaptures } from './capture-approved.ts';
+import { captureSoon } from './carry-out-capture.ts';
 import { appendLetterEvent } from './end-letters.ts';
 import { cancelPaidSession } from './end-session.ts';
+import { requestCaptureOfHolds } from './request-capture.ts';
 import { voidHolds } from './void-holds.ts';
 
 /**
@@ -55,6 +56,6 @@ async function decide(
   if (verdict === 'denied') return { letter, session: await cancelPaidSession(charging, tx, scope, session) };
   if (!awaitsLetters(session) || (await isInReview(tx, scope, session.id))) return { letter, session };
   const after = await saveSession(tx, scope, session, { ...session, nextAction: null });
-  if (session.captureMethod === 'automatic') await requestCaptures(tx, scope, session.id, at);
+  if (session.captureMethod === 'automatic') await requestCaptureOfHolds(tx, scope, after, at);
   return { letter, session: after };
 }

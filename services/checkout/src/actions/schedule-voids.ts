@@ -2,7 +2,7 @@ import type { Failure } from '@eligo/failures';
 import type { Scope, Tx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { liveAttempts } from '../store/charge-attempts.ts';
-import { findDecision, insertOperation } from '../store/intent-operations.ts';
+import { findDecision, insertVoid } from '../store/intent-operations.ts';
 import { releasePaymentLocks } from '../store/payment-locks.ts';
 import { endPlan, lockLivePlan } from '../store/payment-plans.ts';
 import { abandonAttempt } from './abandon-attempt.ts';
@@ -29,10 +29,9 @@ export async function scheduleVoids(
     const isUnsent = attempt.status === 'created' && attempt.leaseDead;
     if (isUnsent && (await abandonAttempt(tx, scope, attempt.id, { ended }))) continue;
     if (attempt.status !== 'succeeded' || attempt.captureMethod !== 'manual') return false;
-    const operation = await insertOperation(tx, scope, {
+    const operation = await insertVoid(tx, scope, {
       attemptId: attempt.id,
       id: newId('intent_operation'),
-      kind: 'cancel',
       at,
       leaseMs: 0,
     });

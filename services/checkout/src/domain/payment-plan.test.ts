@@ -199,16 +199,6 @@ describe('the next step of a payment on two cards', () => {
     expect(nextStep({ ...begun, otherCardKnown: false, health: 'succeeded' })).toBe('await_second_card');
   });
 
-  it('captures both holds once their letters are approved, the health card first [D14.76]', () => {
-    const held = { ...begun, health: 'succeeded', healthHeld: true, other: 'succeeded', otherHeld: true } as const;
-    expect(nextStep(held)).toBe('capture_health');
-    expect(nextStep({ ...held, healthCapture: 'pending' })).toBe('wait_for_processor');
-    expect(nextStep({ ...held, healthCapture: 'done' })).toBe('capture_other');
-    expect(nextStep({ ...held, healthCapture: 'done', otherCapture: 'pending' })).toBe('wait_for_processor');
-    expect(nextStep({ ...held, healthCapture: 'done', otherCapture: 'done' })).toBe('complete');
-    expect(nextStep({ ...held, healthCapture: 'done', other: 'released' })).toBe('refund');
-  });
-
   it('captures nothing while a letter is pending', () => {
     expect(nextStep({ ...begun, holdsOnly: true, health: 'succeeded', other: 'succeeded' })).toBe('await_capture');
   });

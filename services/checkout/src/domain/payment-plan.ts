@@ -113,7 +113,6 @@ export type PlanStep =
   | 'authorize_health'
   | 'pay_other'
   | 'capture_health'
-  | 'capture_other'
   | 'give_up_unsent'
   | 'release_health'
   | 'release_other'
@@ -126,14 +125,7 @@ export type PlanStep =
 
 /** The steps that ask the processor for something. */
 export function needsProcessor(step: PlanStep): boolean {
-  return [
-    'authorize_health',
-    'pay_other',
-    'capture_health',
-    'capture_other',
-    'release_health',
-    'release_other',
-  ].includes(step);
+  return ['authorize_health', 'pay_other', 'capture_health', 'release_health', 'release_other'].includes(step);
 }
 
 /**
@@ -158,10 +150,6 @@ export function nextStep(plan: PlanProgress): PlanStep {
   if (plan.holdsOnly) return 'await_capture';
   if (plan.healthHeld && plan.healthCapture !== 'done') {
     return plan.healthCapture === 'pending' ? 'wait_for_processor' : 'capture_health';
-  }
-  // Both cards were held, for letters that are approved now.
-  if (plan.otherHeld && plan.otherCapture !== 'done') {
-    return plan.otherCapture === 'pending' ? 'wait_for_processor' : 'capture_other';
   }
   return 'complete';
 }

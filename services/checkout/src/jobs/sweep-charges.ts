@@ -2,6 +2,7 @@ import { type Scope, withTx } from '@eligo/postgres';
 import type { Job } from '@eligo/service';
 import { abandonAttempt } from '../actions/abandon-attempt.ts';
 import { carryOutAttempt } from '../actions/carry-out-attempt.ts';
+import { carryOutCapture } from '../actions/carry-out-capture.ts';
 import { carryOutPlan } from '../actions/carry-out-plan.ts';
 import { finishHold } from '../actions/finish-hold.ts';
 import { takeOverAttempt } from '../actions/take-over-attempt.ts';
@@ -70,6 +71,7 @@ const sweepers: Record<DueWork['kind'], (charging: Charging, scope: Scope, id: s
   attempt: resolveAttempt,
   abandoned: abandon,
   operation: resumeOperation,
+  capture: resumeCapture,
   plan: resumePlan,
   lapsed: releaseLapsed,
 };
@@ -95,6 +97,12 @@ async function resumeOperation(charging: Charging, scope: Scope, id: string): Pr
   const { leaseMs, callMs } = charging.budgets;
   const operation = await withTx(charging.database, scope, (tx) => claimOperation(tx, scope, id, leaseMs));
   if (operation !== undefined) await finishHold(charging, scope, operation, callMs);
+}
+
+async function resumeCapture(charging: Charging, scope: Scope, id: string): Promise<void> {
+  const { leaseMs, callMs } = charging.budgets;
+  const operation = await withTx(charging.database, scope, (tx) => claimOperation(tx, scope, id, leaseMs));
+  if (operation !== undefined) await carryOutCapture(charging, scope, operation, performance.now() + callMs);
 }
 
 async function resumePlan(charging: Charging, scope: Scope, sessionId: string): Promise<void> {

@@ -17,7 +17,7 @@ export function wakeSweepAfterCommit(tx: Tx, inMs = 0): void {
 
 /** A piece of charge work that no process is working on any more, in any account. */
 export interface DueWork {
-  readonly kind: 'attempt' | 'abandoned' | 'operation' | 'plan' | 'lapsed';
+  readonly kind: 'attempt' | 'abandoned' | 'operation' | 'capture' | 'plan' | 'lapsed';
   readonly scope: Scope;
   readonly id: string;
 }

@@ -177,40 +177,42 @@ export async function recordHold(
 const captureHeld = scoped<IntentRow>(
   'checkout.payment_intent_capture_held',
   `with charge as (
-     update checkout.charges c set amount_captured_cents = c.amount_cents
+     update checkout.charges c set amount_captured_cents = c.amount_captured_cents + $4
      from checkout.payment_intents i
      where i.account_id = $1 and i.test_mode = $2 and i.id = $3
        and c.account_id = i.account_id and c.test_mode = i.test_mode and c.id = i.latest_charge_id
    ), entry as (
      insert into checkout.ledger_entries (account_id, test_mode, id, debit_account, credit_account, amount_cents, kind,
        payment_intent_id, source_id, created_at)
-     select i.account_id, i.test_mode, $4, 'processor_balance', 'customer_receipts', i.amount_cents, 'capture', i.id,
-       i.latest_charge_id, $5
-     from checkout.payment_intents i where i.account_id = $1 and i.test_mode = $2 and i.id = $3
+     values ($1, $2, $6, 'processor_balance', 'customer_receipts', $4, 'capture', $3, $7, $8)
    )
-   update checkout.payment_intents i set status = 'succeeded', amount_received_cents = amount_cents, amount_capturable_cents = 0
+   update checkout.payment_intents i set amount_received_cents = amount_received_cents + $4,
+     amount_capturable_cents = case when $5 then amount_capturable_cents - $4 else 0 end,
+     status = case when $5 then status else 'succeeded' end
    where i.account_id = $1 and i.test_mode = $2 and i.id = $3
    returning ${intentColumns}`,
 );
 
-/** Records that a hold was captured in full. */
+/** Records that an amount of a hold was captured by `captureId`; what is left of the hold stays if `isStillHeld`. */
 export async function recordHeldCapture(
   tx: Tx,
   scope: Scope,
   intentId: string,
-  entryId: string,
-  at: Date,
+  captured: { amountCents: Cents; isStillHeld: boolean; entryId: string; captureId: string; at: Date },
 ): Promise<PaymentIntent> {
-  return required(await tx.row(captureHeld, scope, [intentId, entryId, at]), intentId);
+  const { amountCents, isStillHeld, entryId, captureId, at } = captured;
+  const row = await tx.row(captureHeld, scope, [intentId, amountCents, isStillHeld, entryId, captureId, at]);
+  return required(row, intentId);
 }
 
 const release = scoped<IntentRow>(
   'checkout.payment_intent_release',
-  `update checkout.payment_intents i set status = 'canceled', amount_capturable_cents = 0
+  `update checkout.payment_intents i set amount_capturable_cents = 0,
+     status = case when i.amount_received_cents > 0 then 'succeeded' else 'canceled' end
    where i.account_id = $1 and i.test_mode = $2 and i.id = $3 returning ${intentColumns}`,
 );
 
-/** Records that a hold was voided, or that an attempt moved no money and never will. */
+/** Records that what was left of a hold is voided, or that an attempt moved no money and never will. An intent keeps what was captured of it. */
 export async function recordRelease(tx: Tx, scope: Scope, intentId: string): Promise<PaymentIntent> {
   return required(await tx.row(release, scope, [intentId]), intentId);
 }

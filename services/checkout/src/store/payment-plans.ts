@@ -210,31 +210,15 @@ export async function wakePlan(tx: Tx, scope: Scope, sessionId: string): Promise
   await tx.execute(wake, scope, [sessionId]);
 }
 
-const releaseHeld = scoped(
-  'checkout.payment_plan_release_held',
-  `update checkout.payment_plans p set state = 'releasing', epoch = epoch + 1, tries = 0, next_check_at = now(), lease_until = now()
+const endHeld = scoped(
+  'checkout.payment_plan_end_held',
+  `update checkout.payment_plans p set state = $4, epoch = epoch + 1
    where p.account_id = $1 and p.test_mode = $2 and p.session_id = $3 and p.state = 'awaiting_capture'`,
 );
 
-/** One of the holds that a plan waits to capture is lost: its other hold is to be voided. Returns false when the session has no such plan. */
-export async function releaseHeldPlan(tx: Tx, scope: Scope, sessionId: string): Promise<boolean> {
-  const isReleased = (await tx.execute(releaseHeld, scope, [sessionId])) === 1;
-  if (isReleased) wakeSweepAfterCommit(tx);
-  return isReleased;
-}
-
-const resumeHeld = scoped(
-  'checkout.payment_plan_resume_held',
-  `update checkout.payment_plans p set state = 'running', holds_only = false, epoch = epoch + 1, tries = 0, next_check_at = now(),
-     lease_until = now(), acting_at = $4
-   where p.account_id = $1 and p.test_mode = $2 and p.session_id = $3 and p.state = 'awaiting_capture'`,
-);
-
-/** What a plan holds is to be captured. Returns false when the session has no plan that waits for that. The caller holds the session's row. */
-export async function resumeHeldPlan(tx: Tx, scope: Scope, sessionId: string, at: Date): Promise<boolean> {
-  const isResumed = (await tx.execute(resumeHeld, scope, [sessionId, at])) === 1;
-  if (isResumed) wakeSweepAfterCommit(tx);
-  return isResumed;
+/** The holds that a plan waits to have captured have been captured, or are lost. Returns false when the session has no such plan. */
+export async function endHeldPlan(tx: Tx, scope: Scope, sessionId: string, state: 'done' | 'failed'): Promise<boolean> {
+  return (await tx.execute(endHeld, scope, [sessionId, state])) === 1;
 }
 
 const releaseRunning = scoped(
@@ -286,9 +270,9 @@ const parts = scoped<{
    left join checkout.charge_attempts h on h.account_id = p.account_id and h.test_mode = p.test_mode and h.id = p.health_attempt_id
    left join checkout.charge_attempts o on o.account_id = p.account_id and o.test_mode = p.test_mode and o.id = p.other_attempt_id
    left join checkout.intent_operations ho on ho.account_id = h.account_id and ho.test_mode = h.test_mode
-     and ho.payment_intent_id = h.payment_intent_id and ho.status in ('pending', 'done')
+     and ho.payment_intent_id = h.payment_intent_id and ho.status in ('pending', 'done') and ho.ends_hold
    left join checkout.intent_operations oo on oo.account_id = o.account_id and oo.test_mode = o.test_mode
-     and oo.payment_intent_id = o.payment_intent_id and oo.status in ('pending', 'done')
+     and oo.payment_intent_id = o.payment_intent_id and oo.status in ('pending', 'done') and oo.ends_hold
    where p.account_id = $1 and p.test_mode = $2 and p.session_id = $4 and p.id = $3`,
 );
 

@@ -101,7 +101,9 @@ const standing = scoped<{ is_reserved: boolean; is_closed: boolean; is_charging:
        where a.account_id = $1 and a.test_mode = $2 and a.purpose = $4 and a.subject_id = $5
          and a.status in ('created', 'sending', 'unknown'))
      or $4 = 'session' and exists (select from checkout.payment_plans p
-       where p.account_id = $1 and p.test_mode = $2 and p.session_id = $5 and p.state in ('running', 'releasing')) as is_charging`,
+       where p.account_id = $1 and p.test_mode = $2 and p.session_id = $5 and p.state in ('running', 'releasing'))
+     or $4 = 'session' and exists (select from checkout.captures k
+       where k.account_id = $1 and k.test_mode = $2 and k.session_id = $5 and k.status = 'pending') as is_charging`,
 );
 
 type CardRow = IntentRow & { last4: string | null } & {
@@ -114,7 +116,7 @@ const cards = `select ${intentColumns}, ${chargeFields.map((field) => `c.${field
    from checkout.payment_intents i
    left join lateral (select * from checkout.charges c
      where c.account_id = $1 and c.test_mode = $2 and c.id = i.latest_charge_id offset 0) c on true
-   where i.account_id = $1 and i.test_mode = $2 and i.status = 'succeeded'`;
+   where i.account_id = $1 and i.test_mode = $2 and i.amount_received_cents > 0`;
 const ofSession = scoped<CardRow>('checkout.paid_cards', `${cards} and i.session_id = $3 order by i.id`);
 const ofIntent = scoped<CardRow>('checkout.paid_card_locked', `${cards} and i.id = $3 for update of i`);
 

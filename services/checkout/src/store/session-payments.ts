@@ -1,7 +1,5 @@
 import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
-
-/** Which lines a card paid. */
-export type PaidLines = 'eligible' | 'ineligible' | 'all';
+import type { PaidLines } from '../domain/paid-lines.ts';
 
 // A line is paid by one card, whole: the two halves of a split never share one.
 const capture = scoped(

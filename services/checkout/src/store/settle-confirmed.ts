@@ -1,11 +1,11 @@
 import { keyOfAttemptFinish, maxGroupSize, type Scope, type StoredAnswer, scoped, type Tx } from '@eligo/postgres';
 import type { ChargeAttempt } from '../domain/charge-attempt.ts';
+import type { PaidLines } from '../domain/paid-lines.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
 import type { Session } from '../domain/session.ts';
 import { sessionStates } from '../domain/session-states.ts';
 import type { ReportedCharge } from './payment-intents.ts';
 import { unlockText } from './payment-locks.ts';
-import type { PaidLines } from './session-payments.ts';
 
 /** All that a confirm that charged changes, from the session as it was read to the records as they shall be. */
 export interface ConfirmedCharge {

@@ -1,0 +1,1 @@
+alter table checkout.intent_operations validate constraint intent_operations_status_check;

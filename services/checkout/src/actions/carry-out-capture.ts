@@ -1,0 +1,47 @@
+import { type Scope, withTx } from '@eligo/postgres';
+import type { Charging } from '../charging.ts';
+import type { Session } from '../domain/session.ts';
+import { claimOperationOfCapture, claimOperationOfIntent, type IntentOperation } from '../store/intent-operations.ts';
+import { finishHold } from './finish-hold.ts';
+
+// A session has two cards at most.
+const maxCards = 2;
+
+/**
+ * Captures the cards of a capture at the processor, one after the other, beginning with an operation of which the caller holds the lease. What cannot be
+ * finished in time is finished by the sweeper.
+ */
+export async function carryOutCapture(
+  charging: Charging,
+  scope: Scope,
+  first: IntentOperation,
+  deadlineMs: number,
+): Promise<void> {
+  let operation: IntentOperation | undefined = first;
+  for (let count = 0; count < maxCards && operation !== undefined; count++) {
+    const captureId: string | null = operation.captureId;
+    const isSettled = await finishHold(charging, scope, operation, Math.max(deadlineMs - performance.now(), 0));
+    if (!isSettled || captureId === null) return;
+    operation = await withTx(charging.database, scope, (tx) =>
+      claimOperationOfCapture(tx, scope, captureId, charging.budgets.leaseMs),
+    );
+  }
+}
+
+// The caller waits for the response; the sweeper finishes what takes longer.
+const soonMs = 2_000;
+
+/** Carries out the requested capture of a session as far as that is quickly done, so that a client that reads it after the response finds it complete. */
+export async function captureSoon(charging: Charging, scope: Scope, session: Session): Promise<void> {
+  const deadlineMs = performance.now() + soonMs;
+  try {
+    for (const id of session.paymentIntentIds) {
+      const operation = await withTx(charging.database, scope, (tx) =>
+        claimOperationOfIntent(tx, scope, id, charging.budgets.leaseMs),
+      );
+      if (operation !== undefined) await carryOutCapture(charging, scope, operation, deadlineMs);
+    }
+  } catch (error) {
+    charging.logger.warn({ err: error, sessionId: session.id }, 'Failed to capture a session; the sweeper will retry');
+  }
+}

@@ -1,0 +1,82 @@
+import { Failure } from '@eligo/failures';
+import type { Scope, Tx } from '@eligo/postgres';
+import { newId } from '@eligo/values';
+import type { CaptureCause } from '../domain/capture.ts';
+import {
+  allHeld,
+  allocateCapture,
+  type CaptureAllocation,
+  type CaptureInstruction,
+  maxCaptures,
+} from '../domain/capture-allocation.ts';
+import type { Session } from '../domain/session.ts';
+import {
+  type CaptureStanding,
+  type HeldCard,
+  insertCapture,
+  loadCaptureStanding,
+  loadHeldCards,
+} from '../store/captures.ts';
+import type { IntentOperation } from '../store/intent-operations.ts';
+import { loadSessionLines } from '../store/session-lines.ts';
+
+/** What is to be captured of a session, and by whose word. */
+export interface CaptureRequest {
+  readonly session: Session;
+  readonly cause: CaptureCause;
+  readonly instruction: CaptureInstruction;
+  /** Only the hold of this intent, and all of it: what is not captured is released. */
+  readonly intentId?: string;
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly at: Date;
+}
+
+/** A capture as it would be made now. */
+export interface PlannedCapture {
+  readonly allocation: CaptureAllocation;
+  readonly cards: readonly HeldCard[];
+  readonly standing: CaptureStanding;
+}
+
+/**
+ * Requests the capture of everything that a session holds, for an approved letter. It is carried out at the processor after the commit, by the
+ * sweeper: the session becomes complete, or, if a hold is lost by then, canceled and refunded (decisions 14.29). Throws
+ * `checkout_session_not_capturable` when nothing is held. The caller holds the session's row, and may change and save the session before.
+ */
+export async function requestCaptureOfHolds(tx: Tx, scope: Scope, session: Session, at: Date): Promise<void> {
+  const request: CaptureRequest = { session, cause: 'letter', instruction: allHeld, at };
+  const { allocation } = await planCapture(tx, scope, request);
+  await writeCapture(tx, scope, request, allocation, { id: newId('capture'), leaseMs: 0 });
+}
+
+/** Allocates a capture over the lines and cards of a session, of which the caller holds the row. Throws what `allocateCapture` throws. */
+export async function planCapture(
+  tx: Tx,
+  scope: Scope,
+  { session, instruction, intentId }: CaptureRequest,
+): Promise<PlannedCapture> {
+  const [cards, standing, lines] = await Promise.all([
+    loadHeldCards(tx, scope, session.id),
+    loadCaptureStanding(tx, scope, session.id),
+    loadSessionLines(tx, scope, session.id),
+  ]);
+  const intents = cards.map(({ intent }) => intent);
+  const allocation = allocateCapture({ session, lines, intents, captured: standing.captured }, instruction, intentId);
+  if (!allocation.isFinal && standing.captures >= maxCaptures - 1) {
+    throw new Failure('multiple_captures_not_supported', {
+      detail: `A session has at most ${maxCaptures} captures, and the last one must be final.`,
+    });
+  }
+  return { allocation, cards, standing };
+}
+
+/** Writes a capture down. Returns its first operation at the processor, under a lease, or with `leaseMs` 0 for the sweeper. */
+export async function writeCapture(
+  tx: Tx,
+  scope: Scope,
+  { session, cause, metadata = {}, at }: CaptureRequest,
+  allocation: CaptureAllocation,
+  { id, leaseMs }: { readonly id: string; readonly leaseMs: number },
+): Promise<IntentOperation | undefined> {
+  return insertCapture(tx, scope, { id, sessionId: session.id, cause, allocation, metadata, at }, leaseMs);
+}

@@ -1,0 +1,207 @@
+import { Failure } from '@eligo/failures';
+import { type Cents, cents } from '@eligo/values';
+import {
+  type AllocationRefusals,
+  allocateOverLines,
+  type Components,
+  type DividedLine,
+  type LineEntry,
+} from './line-allocation.ts';
+import { paidLines } from './paid-lines.ts';
+import type { PaymentIntent } from './payment-intent.ts';
+import type { Session, SessionLine } from './session.ts';
+
+/** A capture as a partner asks for it. Without lines, amount and components it takes all that remains. */
+export interface CaptureInstruction {
+  readonly amount?: Cents | undefined;
+  readonly entries: readonly LineEntry[];
+  readonly tax?: Cents | undefined;
+  readonly shipping?: Cents | undefined;
+  readonly discount?: Cents | undefined;
+  /** What is not captured is released. */
+  readonly isFinal: boolean;
+}
+
+/** What a session holds: its lines, its cards that are held, and what was captured of its components. */
+export interface HeldSession {
+  readonly session: Session;
+  readonly lines: readonly SessionLine[];
+  readonly intents: readonly PaymentIntent[];
+  readonly captured: Components;
+}
+
+export interface CaptureAllocation extends Components {
+  readonly amount: Cents;
+  readonly lines: readonly { readonly lineId: string; readonly paymentIntentId: string; readonly amount: Cents }[];
+  readonly cards: readonly CardCapture[];
+  /** No hold remains afterwards. */
+  readonly isFinal: boolean;
+  /** Holds of which this capture takes nothing, and which it ends. */
+  readonly releases: readonly PaymentIntent[];
+}
+
+/** What a capture takes of one card's hold, and whether it ends the hold. */
+export interface CardCapture {
+  readonly intent: PaymentIntent;
+  readonly amount: Cents;
+  readonly endsHold: boolean;
+}
+
+/** All that a session holds. */
+export const allHeld: CaptureInstruction = { entries: [], isFinal: false };
+
+/** Stripe captures a payment at most 50 times; the last one must be final. */
+export const maxCaptures = 50;
+
+/**
+ * Takes a capture apart into lines and cards: a line is captured on the card that pays it, and never above what was authorized for the session, the
+ * card, the line and the component. A component that is not stated is that of the captured part of the lines. With `intentId` only that card's hold is captured, and
+ * ended. Throws `checkout_session_not_capturable`, `capture_amount_exceeds_authorized` and `capture_amount_invalid`.
+ */
+export function allocateCapture(
+  held: HeldSession,
+  instruction: CaptureInstruction,
+  intentId?: string,
+): CaptureAllocation {
+  const intents = held.intents.filter(({ id }) => intentId === undefined || id === intentId);
+  if (intents.length === 0) throw new Failure('checkout_session_not_capturable');
+  if (isRelease(held, instruction)) return releaseAll(intents);
+  const lines = held.lines.map((line) => dividedLine(held, intents, line));
+  refuseMoreThanLines(lines, instruction);
+  const { session, captured } = held;
+  const allocation = allocateOverLines(
+    {
+      lines,
+      cards: intents.map((intent) => ({
+        paymentIntentId: intent.id,
+        paymentMethodId: intent.paymentMethodId ?? '',
+        limitCents: intent.amountCapturableCents,
+        takenCents: cents(0),
+      })),
+      limit: {
+        tax: session.amountTaxCents,
+        shipping: session.amountShippingCents,
+        discount: session.amountDiscountCents,
+      },
+      taken: captured,
+      refusals,
+    },
+    { ...instruction, methods: [] },
+  );
+  const taken = new Map(allocation.cards.map((card) => [card.paymentIntentId, card.amount]));
+  const ends = (intent: PaymentIntent) =>
+    instruction.isFinal || intentId !== undefined || taken.get(intent.id) === intent.amountCapturableCents;
+  const others = held.intents.filter((intent) => !intents.includes(intent));
+  return {
+    amount: allocation.amount,
+    ...componentsOf(held, instruction, allocation.lines),
+    lines: allocation.lines,
+    // The health card's hold first: if it is lost, nothing has been taken of the other card.
+    cards: intents.toSorted(healthFirst).flatMap((intent) => {
+      const amount = taken.get(intent.id);
+      return amount === undefined ? [] : [{ intent, amount, endsHold: ends(intent) }];
+    }),
+    isFinal: others.length === 0 && intents.every(ends),
+    releases: intents.filter((intent) => !taken.has(intent.id) && ends(intent)),
+  };
+}
+
+const refusals: AllocationRefusals = {
+  nothing: 'checkout_session_not_capturable',
+  exceeds: 'capture_amount_exceeds_authorized',
+  invalid: 'capture_amount_invalid',
+  nothingRemains: 'The session has nothing left to capture.',
+};
+
+// A final capture of nothing: it ends the holds of a session of which something was captured before. A session of which nothing was is canceled instead.
+function isRelease({ session }: HeldSession, { amount, isFinal }: CaptureInstruction): boolean {
+  return isFinal && amount === 0 && session.amountReceivedCents > 0;
+}
+
+function releaseAll(intents: readonly PaymentIntent[]): CaptureAllocation {
+  const none = { amount: cents(0), tax: cents(0), shipping: cents(0), discount: cents(0) };
+  return { ...none, lines: [], cards: [], isFinal: true, releases: intents };
+}
+
+function dividedLine(held: HeldSession, intents: readonly PaymentIntent[], line: SessionLine): DividedLine {
+  const intent = intents.find((candidate) => paysLine(held.session, candidate, line));
+  return {
+    id: line.id,
+    priceId: line.priceId,
+    productId: line.productId,
+    paymentIntentId: intent?.id ?? null,
+    // The session has no more to give for a line whose card is not held.
+    limitCents: intent === undefined ? line.amountCapturedCents : line.amountTotalCents,
+    takenCents: line.amountCapturedCents,
+    taxCents: line.amountTaxCents,
+    shippingCents: line.amountShippingCents,
+    discountCents: line.amountDiscountCents,
+  };
+}
+
+function paysLine(session: Session, intent: PaymentIntent, line: SessionLine): boolean {
+  const paid = paidLines(session, intent);
+  return paid === 'all' || (paid === 'eligible') === line.amountEligibleCents > 0;
+}
+
+function healthFirst(a: PaymentIntent, b: PaymentIntent): number {
+  return Number(b.leg === 'health') - Number(a.leg === 'health');
+}
+
+// Beside the excess of shares by the client's own rounding, which a card's other lines take, no line is asked for more than it has.
+function refuseMoreThanLines(lines: readonly DividedLine[], { entries }: CaptureInstruction): void {
+  const asked = new Map<string, number>();
+  for (const { priceId, productId, amount } of entries) {
+    const by = priceId === undefined ? 'productId' : 'priceId';
+    const id = priceId ?? productId ?? '';
+    const sum = (asked.get(id) ?? 0) + amount;
+    asked.set(id, sum);
+    const remaining = lines.reduce(
+      (rest, line) =>
+        line[by] === id && line.paymentIntentId !== null ? rest + line.limitCents - line.takenCents : rest,
+      0,
+    );
+    if (sum > remaining && lines.some((line) => line[by] === id)) {
+      throw new Failure('capture_amount_exceeds_authorized', { detail: `More is asked for ${id} than remains of it.` });
+    }
+  }
+}
+
+function componentsOf(
+  { session, lines, captured }: HeldSession,
+  { tax, shipping, discount }: CaptureInstruction,
+  taken: CaptureAllocation['lines'],
+): Components {
+  const own = componentsOfLines(lines, taken);
+  return {
+    tax: tax ?? atMost(own.tax, session.amountTaxCents - captured.tax),
+    shipping: shipping ?? atMost(own.shipping, session.amountShippingCents - captured.shipping),
+    discount: discount ?? atMost(own.discount, session.amountDiscountCents - captured.discount),
+  };
+}
+
+/** The tax, the shipping and the discount of what is taken of lines, beyond what was captured of them. */
+export function componentsOfLines(lines: readonly SessionLine[], taken: CaptureAllocation['lines']): Components {
+  const amounts = new Map(taken.map((line) => [line.lineId, line.amount]));
+  const sum = (component: (line: SessionLine) => Cents) =>
+    lines.reduce((total, line) => {
+      const before = shareOf(line, component(line), line.amountCapturedCents);
+      const after = shareOf(line, component(line), line.amountCapturedCents + (amounts.get(line.id) ?? 0));
+      return total + after - before;
+    }, 0);
+  return {
+    tax: cents(sum((line) => line.amountTaxCents)),
+    shipping: cents(sum((line) => line.amountShippingCents)),
+    discount: cents(sum((line) => line.amountDiscountCents)),
+  };
+}
+
+function atMost(amount: Cents, limit: number): Cents {
+  return cents(Math.min(amount, limit));
+}
+
+// Of a component of a line, what belongs to the captured part of the line, rounded down; all of it with the last cent.
+function shareOf(line: SessionLine, component: Cents, capturedCents: number): number {
+  if (line.amountTotalCents === 0) return 0;
+  return Number((BigInt(component) * BigInt(capturedCents)) / BigInt(line.amountTotalCents));
+}
