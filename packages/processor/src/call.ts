@@ -8,7 +8,7 @@ export interface CallObservation {
   readonly processor: 'sandbox' | 'stripe';
   /** `payment_intents.confirm`, … */
   readonly call: string;
-  /** The outcome's kind; for an unknown one with its reason: `unknown:timeout`. */
+  /** The outcome's kind; of an unknown one with its reason (`unknown:timeout`), of a 404 as `rejected:missing`. */
   readonly outcome: string;
   readonly durationMs: number;
 }
@@ -22,6 +22,9 @@ export interface CallerParts {
   readonly beforeCall: () => void;
   readonly onCall: (observation: CallObservation) => void;
 }
+
+/** The outcome of a call that names an object of ours which the processor does not have. */
+export const missingObject = 'rejected:missing';
 
 const leastTellingTimeoutMs = 1_000;
 
@@ -43,11 +46,16 @@ export function createCaller(parts: CallerParts): Caller {
     parts.onCall({
       processor: parts.processor,
       call: name,
-      outcome: outcome.kind === 'unknown' && 'reason' in outcome ? `unknown:${String(outcome.reason)}` : outcome.kind,
+      outcome: labelOf(outcome),
       durationMs: performance.now() - startedMs,
     });
     return outcome;
   };
+}
+
+function labelOf(outcome: { kind: string }): string {
+  if (outcome.kind === 'unknown' && 'reason' in outcome) return `unknown:${String(outcome.reason)}`;
+  return outcome.kind === 'rejected' && 'status' in outcome && outcome.status === 404 ? missingObject : outcome.kind;
 }
 
 async function attempt<Answer, Outcome extends { kind: string }>(

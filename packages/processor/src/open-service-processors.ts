@@ -1,3 +1,4 @@
+import { missingObject } from './call.ts';
 import { openProcessors, type ProcessorEnvironment, type Processors } from './open-processors.ts';
 
 /** Where a service reads its variables. */
@@ -17,6 +18,7 @@ interface Observers {
     ): { observe(labels: { call: string; outcome: string }, seconds: number): void };
   };
   readonly logger: {
+    error(fields: object, message: string): void;
     warn(fields: object, message: string): void;
     warn(message: string): void;
   };
@@ -42,7 +44,15 @@ export function openServiceProcessors(
   const calls = metrics.histogram('processor_seconds', 'Processor calls by call and outcome', ['call', 'outcome']);
   const processors = openProcessors(environment, {
     beforeCall,
-    onCall: ({ call, outcome, durationMs }) => calls.observe({ call, outcome }, durationMs / 1_000),
+    onCall({ processor, call, outcome, durationMs }) {
+      calls.observe({ call, outcome }, durationMs / 1_000);
+      if (outcome === missingObject) {
+        logger.error(
+          { processor, operation: call },
+          'Processor does not have an object of ours; the outcome stays unknown',
+        );
+      }
+    },
     onBreaker: ({ processor, open }) =>
       logger.warn({ processor }, `Processor circuit breaker ${open ? 'opened' : 'closed'}`),
   });

@@ -332,6 +332,8 @@ describe('which processor', () => {
     const id = await charged(bench);
     const other = bench.processors.of({ ...scope, accountId: 'facct_other' });
     expect((await other.retrieveIntent(id)).kind).toBe('rejected');
+    // An object that the processor does not have is counted apart: an operator is to see it [D14.74].
+    expect(bench.observed.at(-1)).toMatchObject({ call: 'payment_intents.retrieve', outcome: 'rejected:missing' });
     expect(sandboxAccountOf(scope)).not.toBe(sandboxAccountOf({ ...scope, testMode: false }));
     expect(await bench.charges()).toMatchObject([{ account: sandboxAccountOf(scope) }]);
   });

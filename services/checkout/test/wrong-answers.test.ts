@@ -1,4 +1,6 @@
+import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { completeSession } from '../src/actions/complete-session.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
@@ -56,6 +58,7 @@ describe('a processor that refuses us and not the card has decided nothing', () 
     ['api_key_expired', 401],
     ['account_invalid', 403],
     ['idempotency_error', 400],
+    ['resource_missing', 404],
   ])('%s', async (code, status) => {
     const refuse = async () => ({ kind: 'rejected' as const, code, status, param: undefined });
     for (const [call, left] of [
@@ -72,6 +75,70 @@ describe('a processor that refuses us and not the card has decided nothing', () 
       expect(await world.test.admin(attempts, [session.id])).toEqual([{ status: left }]);
       expect((await world.confirm(session, card, { key: call })).session?.status).toBe('complete');
     }
+  });
+});
+
+describe('an object of ours that the processor does not have', () => {
+  // The calls go to another account of the processor than the one that took the money.
+  const elsewhere = () => {
+    const { retrieveIntent, confirmIntent, cancelIntent, captureIntent } = world.charging.processors.of({
+      ...world.scope,
+      accountId: newId('account'),
+    });
+    return world.chargingWith(() => ({ retrieveIntent, confirmIntent, cancelIntent, captureIntent }));
+  };
+  const statusOf = (session: Session) =>
+    world.test.admin('select status from checkout.charge_attempts where subject_id = $1', [session.id]);
+
+  it('leaves a charge unknown at each check, and it settles once the processor has the object again [D14.74]', async () => {
+    const card = await world.card('hsa');
+    const [sent, lost] = [await world.mixedSession(card), await world.mixedSession(card)];
+    // Its confirmation answers 404; and one that was charged, whose answer was lost, is not found at any check.
+    await expect(world.confirm(sent, card, { key: 'sent' }, elsewhere())).rejects.toMatchObject({
+      code: 'idempotency_key_in_use',
+    });
+    await world.lapseLeases();
+    await world.confirm(sent, card, { key: 'sent' });
+    await world.fault({ call: 'payment_intents.confirm', kind: 'drop_after', times: 1 });
+    await expect(world.confirm(lost, card, { key: 'lost' })).rejects.toMatchObject({ code: 'idempotency_key_in_use' });
+    for (let check = 0; check < 3; check++) {
+      await world.lapseLeases();
+      await sweepCharges(elsewhere());
+      expect(await statusOf(lost)).toEqual([{ status: 'unknown' }]);
+    }
+    await world.lapseLeases();
+    await sweepCharges(world.charging);
+    expect([await statusOf(sent), await statusOf(lost)]).toEqual([
+      [{ status: 'succeeded' }],
+      [{ status: 'succeeded' }],
+    ]);
+    expect([...(await world.charges(sent)), ...(await world.charges(lost))]).toHaveLength(2);
+  });
+
+  it('keeps the capture of a hold pending, and neither loses the hold nor counts it as captured [D14.74]', async () => {
+    const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
+    const session = await world.mixedSession(hsa);
+    await world.fault({ call: 'payment_intents.capture', kind: 'drop_before', times: 1 });
+    await completeSession(world.charging, world.scope, {
+      ...{ sessionId: session.id, paymentMethodIds: [hsa.id, credit.id], shippingDetails: null },
+    });
+    for (let check = 0; check < 3; check++) {
+      await world.lapseLeases();
+      await sweepCharges(elsewhere());
+      const [operation] = await world.test.admin(
+        'select o.status from checkout.intent_operations o join checkout.charge_attempts a on a.id = o.attempt_id where a.subject_id = $1',
+        [session.id],
+      );
+      expect(operation).toEqual({ status: 'pending' });
+    }
+    for (let round = 0; round < 3; round++) {
+      await world.lapseLeases();
+      await sweepCharges(world.charging);
+    }
+    expect(await loadSession(world.database, world.scope, session.id)).toMatchObject({
+      status: 'complete',
+      amountReceivedCents: 10_000,
+    });
   });
 });
 

@@ -26,7 +26,8 @@ describe('what to do about an attempt that was not accepted', () => {
     ['api_key_expired', 401],
     ['account_invalid', 403],
     ['idempotency_error', 400],
-  ])('takes %s for our own trouble and not for a failed refund', (code, status) => {
+    ['resource_missing', 404],
+  ])('takes %s for our own trouble and not for a failed refund [D14.74]', (code, status) => {
     expect(judgeRefusal({ kind: 'rejected', code, status }, 1)).toEqual({ step: 'alert', code });
   });
 

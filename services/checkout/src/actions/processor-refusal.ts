@@ -19,7 +19,10 @@ export function refusalOf(outcome: Declined | Rejected | NotNow | Unknown, rejec
   }
 }
 
-/** Whether the processor refuses Eligo and not the card: an operator must fix a wrong or revoked key, and the refusal is final for no attempt. */
+/**
+ * Whether the processor refuses Eligo and not the card: an operator must fix a wrong or revoked key, or find an object of ours that the processor does
+ * not have (404: another account is asked, or its data is gone). Such a refusal is final for no attempt.
+ */
 export function isOurOwnFault({ status, code }: Pick<Rejected, 'status' | 'code'>): boolean {
-  return status === 401 || status === 403 || code === 'idempotency_error';
+  return status === 401 || status === 403 || status === 404 || code === 'idempotency_error';
 }

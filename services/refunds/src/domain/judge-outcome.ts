@@ -21,6 +21,8 @@ export function judgeRefusal(refusal: Refusal, sends: number): NextStep {
   const { code, status } = refusal;
   // About who we are or how we asked, and not about the refund.
   if (status === 401 || status === 403 || code === 'idempotency_error') return { step: 'alert', code };
+  // The processor does not have our payment: another account is asked, or its data is gone. It says nothing about the refund.
+  if (status === 404) return { step: 'alert', code };
   // What an earlier send did may be the very reason why this one is refused.
   if (sends > 1) return { step: 'look_up' };
   return { step: 'fail', code };
