@@ -48,6 +48,12 @@ const comeTooLate = ({ operationId }: InvoiceCharge) =>
   );
 
 describe("billing's operation", () => {
+  it('charges the other leg to no health card: refused before an attempt is made [D14.70]', async () => {
+    const charge = { ...(await newCharge('hsa')), leg: 'other' as const };
+    await expect(ask(charge)).rejects.toMatchObject({ code: 'payment_method_not_found' });
+    expect(await attemptsUnder(charge)).toEqual([]);
+  });
+
   it.each([
     ['amount', { amountCents: cents(2_501) }],
     ['invoice', { invoiceId: newId('invoice') }],

@@ -96,7 +96,10 @@ async function claim(charging: Charging, tx: Tx, scope: Scope, charge: InvoiceCh
     if (earlier.status !== 'created' || !(await abandonAttempt(tx, scope, earlier.id))) return 'busy';
   }
   const [card] = await findChargeableCards(tx, scope, [charge.paymentMethodId]);
-  if (card === undefined) throw new Failure('payment_method_not_found');
+  // Found out to be a health card since billing chose it: final for this charge, and billing chooses again by what the card is now.
+  if (card === undefined || (charge.leg === 'other' && card.hsaFsa === true)) {
+    throw new Failure('payment_method_not_found');
+  }
   const attempt: NewAttempt = {
     // A new one each time, also under the same operation: what the last one sent may be on its way under that one's keys.
     id: known === undefined ? charge.operationId : newId('charge_attempt'),
