@@ -1,9 +1,11 @@
 import type { Scope } from '@eligo/postgres';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, test } from 'vitest';
 import { deleteEndpoint } from '../src/actions/delete-endpoint.ts';
 import { disableEndpoint } from '../src/actions/disable-endpoint.ts';
 import { updateEndpoint } from '../src/actions/update-endpoint.ts';
 import { exhaustDeliveries } from '../src/jobs/exhaust-deliveries.ts';
+import { purgeEvents } from '../src/jobs/purge-events.ts';
+import { purgeEvents as purgeSome } from '../src/store/events.ts';
 import { inScope, type Machine, machine, type Receiver, receiver, rowsOf, someScope } from './machine.ts';
 
 let on: Machine;
@@ -69,4 +71,37 @@ describe('a backlog that is longer than one statement may change', () => {
 
 describe('the machine', () => {
   it('reported no error of its own', () => expect(on.errors).toEqual([]));
+});
+
+test('an old event with more deliveries than one statement may delete is forgotten in parts, and goes with the last', async () => {
+  const scope = someScope();
+  await on.admin(
+    `insert into webhooks.events (account_id, test_mode, id, event_type, body, request_id, traceparent, occurred_at, created_at)
+     values ($1, true, 'fevt_old', 'refund.created', '', '', '', now(), now() - interval '31 days')`,
+    [scope.accountId],
+  );
+  await on.admin(
+    `with e as (
+       insert into webhooks.endpoints (account_id, test_mode, id, url, events, status, created_at)
+       select $1, true, 'fwh_' || n, 'http://127.0.0.1/', '{*}', 'enabled', now() from generate_series(1, 2500) n returning id), tried as (
+       insert into webhooks.attempts (account_id, test_mode, delivery_id, started_at, epoch, duration_ms)
+       select $1, true, 'fdel_' || id, now(), 1, 1 from e)
+     select count(*) from e`,
+    [scope.accountId],
+  );
+  await on.admin(
+    `insert into webhooks.deliveries (account_id, test_mode, id, endpoint_id, event_id, event_type, status, attempts, delivered_at, created_at)
+     select account_id, true, 'fdel_' || id, id, 'fevt_old', 'refund.created', 'succeeded', 1, now(), now() from webhooks.endpoints where account_id = $1`,
+    [scope.accountId],
+  );
+  const left = async () => {
+    const [events, deliveries, attempts] = await Promise.all(
+      ['events', 'deliveries', 'attempts'].map(async (table) => (await rowsOf(on, table, scope)).length),
+    );
+    return { events, deliveries, attempts };
+  };
+  expect(await inScope(on, scope, (tx) => purgeSome(tx, scope, ['fevt_old']))).toBe(true);
+  expect(await left()).toEqual({ events: 1, deliveries: 500, attempts: 500 });
+  await purgeEvents(on.database, on.clock);
+  expect(await left()).toEqual({ events: 0, deliveries: 0, attempts: 0 });
 });

@@ -12,7 +12,7 @@ export async function purgeEvents(database: Database, clock: Clock, signal?: Abo
     const scope = own[0]?.scope;
     if (signal?.aborted || scope === undefined) return false;
     const eventIds = own.map(({ eventId }) => eventId);
-    await withTx(database, scope, (tx) => purge(tx, scope, eventIds));
+    while (await withTx(database, scope, (tx) => purge(tx, scope, eventIds))) if (signal?.aborted) return false;
   }
   return old.length === mostAtOnce;
 }

@@ -58,9 +58,15 @@ export async function findOldEvents(db: Db, before: Date, most: number): Promise
   return rows.map((row) => ({ scope: { accountId: row.account_id, testMode: row.test_mode }, eventId: row.id }));
 }
 
-/** Forgets these events of the account, with their deliveries and attempts. */
-export async function purgeEvents(tx: Tx, scope: Scope, eventIds: readonly string[]): Promise<void> {
+/**
+ * Forgets these events of the account, with their deliveries and attempts, 2,000 deliveries at a time. True when there may be more: then the events are
+ * still there.
+ */
+export async function purgeEvents(tx: Tx, scope: Scope, eventIds: readonly string[]): Promise<boolean> {
+  const gone = await tx.row(purgeDeliveries, scope, [eventIds, mostDeliveries]);
+  if (gone?.deliveries === BigInt(mostDeliveries)) return true;
   await tx.execute(purge, scope, [eventIds]);
+  return false;
 }
 
 interface EventRow {
@@ -104,16 +110,25 @@ const findOld = unscoped<{ account_id: string; test_mode: boolean; id: string }>
   'events.old',
   'select account_id, test_mode, id from webhooks.old_events($1, $2)',
 );
-const purge = scoped(
-  'events.purge',
-  `with gone as (
-     delete from webhooks.deliveries where account_id = $1 and test_mode = $2 and event_id = any($3::text[])
-     returning id
+// With a thousand endpoints an event has a thousand deliveries, each with ten attempts and more: one statement for all of them would be ended by its time limit.
+const mostDeliveries = 2_000;
+const purgeDeliveries = scoped<{ deliveries: bigint }>(
+  'events.purge_deliveries',
+  `with old as materialized (
+     select endpoint_id, id from webhooks.deliveries where account_id = $1 and test_mode = $2 and event_id = any($3::text[]) limit $4
+   ), gone as (
+     delete from webhooks.deliveries d using old
+      where d.account_id = $1 and d.test_mode = $2 and d.endpoint_id = old.endpoint_id and d.id = old.id
+     returning d.id
    ), forgotten as (
      delete from webhooks.attempts a using gone
       where a.account_id = $1 and a.test_mode = $2 and a.delivery_id = gone.id
    )
-   delete from webhooks.events where account_id = $1 and test_mode = $2 and id = any($3::text[])`,
+   select count(*) as deliveries from gone`,
+);
+const purge = scoped(
+  'events.purge',
+  'delete from webhooks.events where account_id = $1 and test_mode = $2 and id = any($3::text[])',
 );
 
 function fromRow(row: EventRow): StoredEvent {
