@@ -6,6 +6,7 @@ import { deadLetterCommands } from './commands/dead-letters.ts';
 import { eventCommands } from './commands/events.ts';
 import { keyCommands } from './commands/keys.ts';
 import { ledgerCommands } from './commands/ledger.ts';
+import { letterCommands } from './commands/letters.ts';
 import { migrateCommands } from './commands/migrate.ts';
 import { secretCommands } from './commands/secrets.ts';
 import { triggerCommands } from './commands/trigger.ts';
@@ -18,6 +19,7 @@ export const commands: readonly Command[] = [
   ...migrateCommands,
   ...catalogCommands,
   ...cardCommands,
+  ...letterCommands,
   ...ledgerCommands,
   ...deadLetterCommands,
   ...eventCommands,

@@ -169,7 +169,10 @@ describe('sealed secrets', () => {
     const total = made.length;
     expect(await json('secrets', 'reseal')).toEqual({
       code: 0,
-      answer: { total, resealed: total, current: 0, changed_meanwhile: 0, unopened: [] },
+      answer: {
+        ...{ total, resealed: total, current: 0, changed_meanwhile: 0, unopened: [] },
+        letter_answers: { total: 0, resealed: 0, unopened: [] },
+      },
     });
     expect(await json('secrets', 'reseal')).toMatchObject({ code: 0, answer: { resealed: 0, current: total } });
     const rows = await admin<{ account_id: string; sealed: string }>(

@@ -342,6 +342,39 @@ create policy own_rows on ledger_entries for all to public
 CREATE UNIQUE INDEX ledger_entries_once ON checkout.ledger_entries USING btree (account_id, test_mode, source_id, payment_intent_id, kind);
 grant insert, select on ledger_entries to eligo_checkout;
 
+create table letter_answers (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  letter_id text collate "C" not null,
+  sealed text not null,
+  submitted_at timestamp(3) with time zone not null,
+  constraint letter_answers_pkey PRIMARY KEY (account_id, test_mode, letter_id),
+  constraint letter_answers_account_id_test_mode_letter_id_fkey FOREIGN KEY (account_id, test_mode, letter_id) REFERENCES letters(account_id, test_mode, id)
+);
+alter table letter_answers enable row level security;
+alter table letter_answers force row level security;
+create policy own_rows on letter_answers for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant insert, select on letter_answers to eligo_checkout;
+
+create table letter_reads (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  letter_id text collate "C" not null,
+  number bigint not null,
+  reviewer_id text collate "C" not null,
+  request_id text not null,
+  read_at timestamp(3) with time zone default clock_timestamp() not null,
+  constraint letter_reads_pkey PRIMARY KEY (account_id, test_mode, letter_id, number),
+  constraint letter_reads_account_id_test_mode_letter_id_fkey FOREIGN KEY (account_id, test_mode, letter_id) REFERENCES letters(account_id, test_mode, id),
+  constraint letter_reads_reviewer_id_fkey FOREIGN KEY (reviewer_id) REFERENCES reviewers(id)
+);
+alter table letter_reads enable row level security;
+alter table letter_reads force row level security;
+create policy own_rows on letter_reads for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant insert, select on letter_reads to eligo_checkout;
+
 create table letters (
   account_id text collate "C" not null,
   test_mode boolean not null,
@@ -356,6 +389,10 @@ create table letters (
   valid_until timestamp(3) with time zone,
   created_at timestamp(3) with time zone not null,
   decided_at timestamp(3) with time zone,
+  reviewer_id text collate "C",
+  reviewer_name text,
+  reviewer_license text,
+  reviewer_state text,
   constraint letters_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint letters_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id),
   constraint letters_decided_once_ended CHECK (((status = 'in_review'::text) = (decided_at IS NULL))),
@@ -369,10 +406,12 @@ create policy finder on letters for select to eligo_finder
 create policy own_rows on letters for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE INDEX letters_by_customer ON checkout.letters USING btree (account_id, test_mode, customer_id, id) WHERE (customer_id IS NOT NULL);
+CREATE INDEX letters_by_id ON checkout.letters USING hash (id);
 CREATE INDEX letters_by_status ON checkout.letters USING btree (account_id, test_mode, status, id);
 CREATE INDEX letters_due ON checkout.letters USING btree (review_until) WHERE ((status = 'in_review'::text) AND (test_clock_id IS NULL));
 CREATE INDEX letters_due_by_clock ON checkout.letters USING btree (account_id, test_mode, test_clock_id, review_until) WHERE ((status = 'in_review'::text) AND (test_clock_id IS NOT NULL));
 CREATE UNIQUE INDEX letters_one_per_product ON checkout.letters USING btree (account_id, test_mode, session_id, product_id);
+CREATE INDEX letters_queue ON checkout.letters USING btree (test_mode, review_until, id) WHERE (status = 'in_review'::text);
 CREATE INDEX letters_valid ON checkout.letters USING btree (account_id, test_mode, customer_id, product_id, valid_until) WHERE (status = 'approved'::text);
 CREATE TRIGGER guard_letter BEFORE UPDATE ON checkout.letters FOR EACH ROW EXECUTE FUNCTION guard_letter();
 grant insert, select, update on letters to eligo_checkout;
@@ -684,6 +723,24 @@ create policy account_scope on renewal_notes for all to public
 CREATE TRIGGER check_renewal_note BEFORE UPDATE ON checkout.renewal_notes FOR EACH ROW EXECUTE FUNCTION check_renewal_note();
 grant insert, select, update on renewal_notes to eligo_checkout;
 
+create table reviewers (
+  id text collate "C" not null,
+  name text not null,
+  license text not null,
+  state text not null,
+  credential_hash bytea not null,
+  created_at timestamp(3) with time zone default now() not null,
+  revoked_at timestamp(3) with time zone,
+  constraint reviewers_pkey PRIMARY KEY (id),
+  constraint reviewers_credential_hash_key UNIQUE (credential_hash),
+  constraint reviewers_credential_hash_check CHECK ((octet_length(credential_hash) = 32)),
+  constraint reviewers_license_check CHECK ((license <> ''::text)),
+  constraint reviewers_name_check CHECK ((name <> ''::text)),
+  constraint reviewers_state_check CHECK ((state ~ '^[A-Z]{2}$'::text))
+);
+grant insert, select on reviewers to eligo_checkout;
+grant update (revoked_at) on reviewers to eligo_checkout;
+
 create table session_discounts (
   account_id text collate "C" not null,
   test_mode boolean not null,
@@ -952,6 +1009,17 @@ create policy own_rows on test_clocks for all to public
 CREATE INDEX test_clocks_unsettled ON checkout.test_clocks USING btree (account_id, test_mode, id) WHERE unsettled;
 grant delete, insert, select, update on test_clocks to eligo_checkout;
 grant select on test_clocks to eligo_finder;
+
+CREATE OR REPLACE FUNCTION checkout.account_of_letter(letter_id text)
+ RETURNS TABLE(account_id text, test_mode boolean)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  select l.account_id, l.test_mode from checkout.letters l where l.id = letter_id limit 1
+$function$;
+alter function account_of_letter(letter_id text) owner to eligo_finder;
+grant execute on function account_of_letter(letter_id text) to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.charge_work_waiting(older_than interval)
  RETURNS TABLE(attempts_in_doubt bigint, plans bigint, holds bigint)
@@ -1602,9 +1670,21 @@ begin
   if (new.session_id, new.product_id, new.customer_id, new.test_clock_id, new.review_until, new.created_at)
      is distinct from
      (old.session_id, old.product_id, old.customer_id, old.test_clock_id, old.review_until, old.created_at)
-     or (old.status <> 'in_review' and (new.valid_until, new.decided_at) is distinct from (old.valid_until, old.decided_at)) then
+     or (old.status <> 'in_review'
+       and (new.valid_until, new.decided_at, new.reviewer_id, new.reviewer_name, new.reviewer_license, new.reviewer_state)
+       is distinct from
+       (old.valid_until, old.decided_at, old.reviewer_id, old.reviewer_name, old.reviewer_license, old.reviewer_state)) then
     raise exception 'what a letter is for and how it was decided does not change'
       using errcode = 'check_violation', constraint = 'letter_is_final';
+  end if;
+  -- No API key decides a live letter: a person does, whose credential is not revoked.
+  if new.status <> old.status and new.status in ('approved', 'denied') and (not new.test_mode or new.reviewer_id is not null)
+     and not exists (
+       select from checkout.reviewers r
+        where r.id = new.reviewer_id and r.revoked_at is null
+          and (r.name, r.license, r.state) = (new.reviewer_name, new.reviewer_license, new.reviewer_state)) then
+    raise exception 'letter % is decided by no reviewer', old.id
+      using errcode = 'check_violation', constraint = 'live_letter_has_reviewer';
   end if;
   return new;
 end $function$;
@@ -1823,6 +1903,20 @@ AS $function$
 $function$;
 alter function is_charging(in_account text, in_test_mode boolean, session text) owner to eligo_finder;
 grant execute on function is_charging(in_account text, in_test_mode boolean, session text) to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.letters_to_review(of_test_mode boolean, most integer, after_until timestamp with time zone, after_id text)
+ RETURNS TABLE(account_id text, test_mode boolean, id text, review_until timestamp with time zone)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  select l.account_id, l.test_mode, l.id, l.review_until from checkout.letters l
+   where l.status = 'in_review' and l.test_mode = of_test_mode
+     and l.review_until >= after_until and (l.review_until, l.id) > (after_until, after_id)
+   order by l.review_until, l.id limit most
+$function$;
+alter function letters_to_review(of_test_mode boolean, most integer, after_until timestamp with time zone, after_id text) owner to eligo_finder;
+grant execute on function letters_to_review(of_test_mode boolean, most integer, after_until timestamp with time zone, after_id text) to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.next_catalog_task()
  RETURNS timestamp with time zone

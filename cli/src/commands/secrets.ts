@@ -1,3 +1,4 @@
+import { resealAnswers } from '@eligo/checkout';
 import { type Keyring, openKeyring } from '@eligo/service';
 import { composeVariables, generateSecrets, secretsOf } from '@eligo/stack';
 import { resealSecrets } from '@eligo/webhooks';
@@ -25,7 +26,7 @@ export const secretCommands: readonly Command[] = [
     name: 'secrets reseal',
     usage: '',
     summary:
-      'Reseals webhook secrets under the first key of ELIGO_KEYRING. Afterwards the old keys can be removed. Safe to stop and repeat. Uses DATABASE_URL and ELIGO_KEYRING, or the running stack.',
+      'Reseals webhook secrets and the answers of letters under the first key of ELIGO_KEYRING. Afterwards the old keys can be removed. Safe to stop and repeat. Uses DATABASE_URL and ELIGO_KEYRING, or the running stack.',
     options: {},
     async run({ say }) {
       const bar = progressBar(say);
@@ -37,13 +38,16 @@ export const secretCommands: readonly Command[] = [
           onProgress: ({ done, total: all }) => bar(done / all, `${done} of ${all} secrets`),
         }),
       );
+      const answers = await withEverything('checkout', (database) => resealAnswers(database, keyring));
       return {
-        json: { total, resealed, current, changed_meanwhile: changed, unopened },
+        json: { total, resealed, current, changed_meanwhile: changed, unopened, letter_answers: answers },
         lines: [
           ...unopened.map((id) => `cannot be opened with any key of the keyring  ${id}`),
+          ...answers.unopened.map((id) => `cannot be opened with any key of the keyring  ${id}`),
           `${total} secrets: ${resealed} resealed, ${current} already under the first key, ${changed} changed meanwhile, ${unopened.length} not opened`,
+          `${answers.total} letters: answers of ${answers.resealed} resealed, of ${answers.unopened.length} not opened`,
         ],
-        failed: unopened.length > 0,
+        failed: unopened.length + answers.unopened.length > 0,
       };
     },
   },

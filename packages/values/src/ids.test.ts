@@ -32,6 +32,7 @@ describe('newId', () => {
       capture: 'fcap',
       dispute: 'fdp',
       refund: 'fre',
+      reviewer: 'frev',
       setup_intent: 'fseti',
       customer: 'fcus',
       shipping_address: 'fsh',

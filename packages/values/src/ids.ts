@@ -39,6 +39,7 @@ export const idPrefixes = {
   receipt_mail: 'frml',
   refund: 'fre',
   request: 'freq',
+  reviewer: 'frev',
   setup_intent: 'fseti',
   shipping_address: 'fsh',
   shipping_rate: 'fshr',

@@ -1,2 +1,4 @@
+export { addReviewer, listReviewers, revokeReviewer } from './actions/add-reviewer.ts';
 export { importIssuerRanges } from './actions/import-issuer-ranges.ts';
+export { resealAnswers } from './actions/reseal-answers.ts';
 export { checkoutService } from './service.ts';

@@ -25,6 +25,7 @@ import { customerHandlers } from './rpc/customers.ts';
 import { intentHandlers } from './rpc/intents.ts';
 import { letterHandlers } from './rpc/letters.ts';
 import { paymentMethodHandlers } from './rpc/payment-methods.ts';
+import { reviewHandlers } from './rpc/reviews.ts';
 import { sessionHandlers } from './rpc/sessions.ts';
 import { countChargeWork } from './store/charge-work.ts';
 
@@ -63,9 +64,10 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
           ...customerHandlers(resources),
           ...paymentMethodHandlers(resources),
           ...sessionHandlers(resources),
-          ...chargingHandlers(charging),
+          ...chargingHandlers(charging, context.keyring),
           ...intentHandlers(database),
           ...letterHandlers(charging),
+          ...reviewHandlers(charging, context.keyring),
         }),
       ],
       consumers: [renewals],

@@ -92,6 +92,11 @@ function statements(each: number): string[] {
        case when n % 5 = 0 then now() + interval '1 year' end, at, case when n % 5 in (0, 1, 2) then at end ${many}`,
     `session_existing_letters (${scope}, session_id, product_id, letter_id)
      select account, true, 'fcs_' || id, 'fprod_' || id, 'flet_' || id ${many}`,
+    `letter_answers (${scope}, letter_id, sealed, submitted_at) select account, true, 'flet_' || id, 'sealed', at ${many}`,
+    `reviewers (id, name, license, state, credential_hash)
+     select 'frev_' || account || id, 'Jo', 'L', 'NY', sha256((account || id)::bytea) ${many}`,
+    `letter_reads (${scope}, letter_id, reviewer_id, request_id)
+     select account, true, 'flet_' || id, 'frev_' || account || id, 'freq' ${many}`,
     `catalog_tasks (${scope}, session_id, kind, due_at) select account, true, 'fcs_' || id, 'finalize',
        now() + case when n % 20 = 0 then -1 else 1 end * interval '1 hour' ${many}`,
     `renewal_notes (${scope}, session_id, subscription_id, subscription_seq) select account, true, 'fcs_' || id, 'fsub_' || id, 1 ${many}`,

@@ -2,8 +2,9 @@ import { Failure } from '@eligo/failures';
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import type { Charging } from '../charging.ts';
 import { awaitsLetters, type Letter, validityEnd } from '../domain/letter.ts';
+import type { Reviewer } from '../domain/reviewer.ts';
 import type { Session } from '../domain/session.ts';
-import { findLetter, isInReview, markDecided } from '../store/letters.ts';
+import { findLetter, lettersInReview, markDecided } from '../store/letters.ts';
 import { lockSession, saveSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { captureSoon } from './carry-out-capture.ts';
@@ -15,16 +16,17 @@ import { voidHolds } from './void-holds.ts';
 /**
  * Approves or denies a letter, once: a second decision is `letter_not_in_review`. In the same transaction, the last approval of a session requests the
  * capture of its holds, unless the shop captures by itself, and a denial cancels the session and voids them (decisions 7). The calls to the processor follow; the
- * sweeper finishes what this process does not.
+ * sweeper finishes what this process does not. A live letter needs a reviewer, and the database refuses the decision without one.
  */
 export async function decideLetter(
   charging: Charging,
   scope: Scope,
   id: string,
   verdict: 'approved' | 'denied',
+  reviewer: Reviewer | null = null,
 ): Promise<Letter> {
   const { letter, session } = await withTx(charging.database, scope, async (tx) => {
-    const decided = await decide(charging, tx, scope, id, verdict);
+    const decided = await decide(charging, tx, scope, id, verdict, reviewer);
     await charging.failpoint('letter.before_decision_commit');
     return decided;
   });
@@ -40,6 +42,7 @@ async function decide(
   scope: Scope,
   id: string,
   verdict: 'approved' | 'denied',
+  reviewer: Reviewer | null,
 ): Promise<{ letter: Letter; session: Session }> {
   // The session before its letters, as every writer locks them.
   const found = await findLetter(tx, scope, id);
@@ -50,11 +53,11 @@ async function decide(
   // Over, if not yet recorded: the hold may lapse before its capture.
   if (found.reviewUntil <= at) throw new Failure('letter_not_in_review');
   const validUntil = verdict === 'approved' ? validityEnd(at) : null;
-  const letter = await markDecided(tx, scope, id, { status: verdict, validUntil, at });
+  const letter = await markDecided(tx, scope, id, { status: verdict, validUntil, at, reviewer });
   if (letter === undefined) throw new Failure('letter_not_in_review');
   await appendLetterEvent(tx, scope, letter, at);
   if (verdict === 'denied') return { letter, session: await cancelPaidSession(charging, tx, scope, session) };
-  if (!awaitsLetters(session) || (await isInReview(tx, scope, session.id))) return { letter, session };
+  if (!awaitsLetters(session) || (await lettersInReview(tx, scope, session.id)).length > 0) return { letter, session };
   const after = await saveSession(tx, scope, session, { ...session, nextAction: null });
   if (session.captureMethod === 'automatic') await requestCaptureOfHolds(tx, scope, after, at);
   return { letter, session: after };

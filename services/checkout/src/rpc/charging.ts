@@ -6,23 +6,29 @@ import type {
   RefundInstruction as InstructionMessage,
 } from '@eligo/proto/checkout/v1/checkout';
 import type { Implementation } from '@eligo/rpc';
+import type { Keyring } from '@eligo/service';
 import { centsFromInt64, present } from '@eligo/values';
 import { chargeInvoice } from '../actions/charge-invoice.ts';
 import { completeWithCards } from '../actions/complete-with-cards.ts';
 import { confirmSession } from '../actions/confirm-session.ts';
 import { releaseRefund } from '../actions/release-refund.ts';
 import { reserveRefund } from '../actions/reserve-refund.ts';
+import { submitLetterAnswers } from '../actions/submit-letter-answers.ts';
 import type { Charging } from '../charging.ts';
 import { type CardSlot, isCardSlot } from '../domain/card-kind.ts';
 import type { HealthcareCents } from '../domain/charge-attempt.ts';
 import { acceptsHealthCards } from '../domain/confirm-rules.ts';
+import { awaitsLetters } from '../domain/letter.ts';
 import type { RefundEntry, RefundInstruction } from '../domain/refund-allocation.ts';
 import { addressOf } from '../messages/address.ts';
 import { intentMessage } from '../messages/intents.ts';
 import { sessionMessage } from '../messages/session.ts';
 
 /** The calls that move money. */
-export function chargingHandlers(charging: Charging): Implementation<typeof CheckoutService> {
+export function chargingHandlers(
+  charging: Charging,
+  keyring: Pick<Keyring, 'seal'>,
+): Implementation<typeof CheckoutService> {
   return {
     confirmSession(request, { scope, caller }) {
       const { key, requestHash } = required(request.idempotency);
@@ -38,7 +44,10 @@ export function chargingHandlers(charging: Charging): Implementation<typeof Chec
       });
     },
 
-    async completeSession({ id, paymentMethod, secondPaymentMethod, shippingDetails, ...slots }, { scope, caller }) {
+    async completeSession(
+      { id, paymentMethod, secondPaymentMethod, shippingDetails, letter, ...slots },
+      { scope, caller },
+    ) {
       const session = await completeWithCards(charging, scope, {
         ...{ sessionId: id, paymentMethod, secondPaymentMethod },
         slot: slotOf(slots.paymentMethodSlot),
@@ -46,6 +55,9 @@ export function chargingHandlers(charging: Charging): Implementation<typeof Chec
         refusesHealthCards: !acceptsHealthCards(caller),
         shippingDetails: addressOf(shippingDetails),
       });
+      if (letter !== undefined && awaitsLetters(session)) {
+        await submitLetterAnswers(charging, keyring, scope, id, JSON.stringify({ letter }));
+      }
       return sessionMessage(scope, session);
     },
 

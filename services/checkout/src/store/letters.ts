@@ -1,6 +1,7 @@
 import { type Db, type Page, readPage, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { wakeJobAfterCommit } from '@eligo/service';
 import type { Letter, LetterStatus } from '../domain/letter.ts';
+import type { Reviewer } from '../domain/reviewer.ts';
 
 /** The job that ends reviews whose time is over. */
 export const expireLettersJob = 'expire-letters';
@@ -111,20 +112,20 @@ export async function productsWithLetter(db: Db, scope: Scope, sessionId: string
   return new Set((await db.rows(relied, scope, [sessionId])).map((row) => row.product_id));
 }
 
-const inReview = scoped<{ waiting: boolean }>(
+const inReview = scoped<{ id: string }>(
   'letters.in_review',
-  `select exists (select from checkout.letters
-     where account_id = $1 and test_mode = $2 and session_id = $3 and status = 'in_review') as waiting`,
+  `select id from checkout.letters where account_id = $1 and test_mode = $2 and session_id = $3 and status = 'in_review'`,
 );
 
-/** Whether a letter of the session is still in review. */
-export async function isInReview(db: Db, scope: Scope, sessionId: string): Promise<boolean> {
-  return (await db.row(inReview, scope, [sessionId]))?.waiting === true;
+/** The letters of a session that are still in review. */
+export async function lettersInReview(db: Db, scope: Scope, sessionId: string): Promise<string[]> {
+  return (await db.rows(inReview, scope, [sessionId])).map(({ id }) => id);
 }
 
 const decide = scoped<LetterRow>(
   'letters.decide',
-  `update checkout.letters set status = $4, valid_until = $5, decided_at = $6
+  `update checkout.letters set status = $4, valid_until = $5, decided_at = $6, reviewer_id = $7, reviewer_name = $8,
+     reviewer_license = $9, reviewer_state = $10
    where account_id = $1 and test_mode = $2 and id = $3 and status = 'in_review'
    returning ${columns.join(', ')}`,
 );
@@ -134,9 +135,11 @@ export async function markDecided(
   tx: Tx,
   scope: Scope,
   id: string,
-  decision: { status: LetterStatus; validUntil: Date | null; at: Date },
+  decision: { status: LetterStatus; validUntil: Date | null; at: Date; reviewer: Reviewer | null },
 ): Promise<Letter | undefined> {
-  const row = await tx.row(decide, scope, [id, decision.status, decision.validUntil, decision.at]);
+  const { status, validUntil, at, reviewer } = decision;
+  const by = [reviewer?.id ?? null, reviewer?.name ?? null, reviewer?.license ?? null, reviewer?.state ?? null];
+  const row = await tx.row(decide, scope, [id, status, validUntil, at, ...by]);
   return row && letterOfRow(row);
 }
 
