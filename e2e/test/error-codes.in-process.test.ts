@@ -113,6 +113,7 @@ describe('error codes, each as the answer to a public request', () => {
       ['payment_intent_not_found', 'payment_intents', 'payment_intent'],
       ['setup_intent_not_found', 'setup_intents', 'setup_intent'],
       ['charge_not_found', 'charges', 'charge'],
+      ['capture_not_found', 'captures', 'capture'],
       ['checkout_session_not_found', 'checkout/sessions', 'checkout_session'],
       ['letter_not_found', 'letters', 'letter'],
       ['refund_not_found', 'refunds', 'refund'],

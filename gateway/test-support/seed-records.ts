@@ -65,12 +65,21 @@ export async function seedRecords(
   const held = await session({ line_items: [{ price: prescribed, quantity: 1 }] });
   await complete(held);
   const letter = await api.first('letters', `/v1/letters?checkout_session=${held}`);
+  const plain = { name: 'Bath towel', hsa_fsa_eligibility: 'not_eligible' };
+  const towel = await api.id('price', '/v1/prices', { product_data: plain, unit_amount: 2_500 });
+  const mixed = await session({ line_items: [price, towel].map((one) => ({ price: one, quantity: 1 })) });
+  // The health card's hold is captured once the other card has paid.
+  const captured = await api.make('checkout_session', `/v1/test_helpers/checkout/sessions/${mixed}/complete`, {
+    payment_method: paymentMethod,
+    second_payment_method: 'credit',
+  });
   const event = await api.first('events', '/v1/events');
   const receipt = receipts ? text((await api.first('receipts', '/v1/receipts')).receipt_id) : undefined;
 
   const paymentIntent = text(intent.payment_intent_id);
   return {
     own: {
+      capture: text((captured.captures as readonly unknown[])[0]),
       charge: text(intent.latest_charge),
       checkout_session: open,
       coupon,

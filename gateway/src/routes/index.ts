@@ -2,6 +2,7 @@ import type { Answers } from '../answers.ts';
 import type { Binding } from '../bind.ts';
 import type { Peers } from '../peers.ts';
 import { billingBindings } from './billing.ts';
+import { captureBindings } from './captures.ts';
 import { checkoutSessionBindings } from './checkout-sessions.ts';
 import { couponBindings } from './coupons.ts';
 import { customerBindings } from './customers.ts';
@@ -35,6 +36,7 @@ export function allBindings(peers: Peers, answers: Answers): Binding[] {
     ...checkoutSessionBindings(peers, answers),
     ...sessionRefundBindings(peers, answers),
     ...paymentBindings(peers, answers),
+    ...captureBindings(peers, answers),
     ...letterBindings(peers, answers),
     ...refundBindings(peers, answers),
     ...billingBindings(peers, answers),

@@ -2,6 +2,7 @@ import type { Event } from '@eligo/proto/events/v1/events';
 import type { z } from 'zod';
 import type { Expansion, References } from './expansion.ts';
 import type { JsonObject } from './json.ts';
+import { captureReferences, captureSchema, renderCapture } from './resources/capture.ts';
 import { chargeReferences, chargeSchema, renderCharge } from './resources/charge.ts';
 import {
   checkoutSessionReferences,
@@ -54,6 +55,7 @@ export type EventCase = NonNullable<Event['object']['case']>;
 
 /** Every public record, by the name of its envelope. */
 export const records = {
+  capture: record('capture', { schema: captureSchema, render: renderCapture, references: captureReferences }),
   charge: record('charge', {
     schema: chargeSchema,
     render: renderCharge,

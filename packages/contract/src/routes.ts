@@ -1,5 +1,6 @@
 import type { Route } from './route.ts';
 import { invoiceRoutes, subscriptionRoutes } from './routes/billing.ts';
+import { captureRoutes } from './routes/captures.ts';
 import { checkoutSessionRoutes } from './routes/checkout-sessions.ts';
 import { couponRoutes } from './routes/coupons.ts';
 import { customerRoutes } from './routes/customers.ts';
@@ -32,6 +33,7 @@ export const routes = {
   paymentIntents: paymentIntentRoutes,
   setupIntents: setupIntentRoutes,
   charges: chargeRoutes,
+  captures: captureRoutes,
   letters: letterRoutes,
   refunds: refundRoutes,
   subscriptions: subscriptionRoutes,

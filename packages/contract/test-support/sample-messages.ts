@@ -2,6 +2,7 @@ import { create } from '@bufbuild/protobuf';
 import { InvoiceSchema, ReceiptSchema, SubscriptionSchema, TestClockSchema } from '@eligo/proto/billing/v1/billing';
 import { PromoCodeSchema, ShippingRateSchema } from '@eligo/proto/catalog/v1/catalog';
 import {
+  CaptureSchema,
   ChargeSchema,
   CheckoutSessionSchema,
   CustomerSchema,
@@ -298,6 +299,18 @@ export function sampleMessages({ testMode = true, accountId = newId('account') }
       status: 'succeeded',
       customerId,
       paymentMethodId,
+      ...at,
+    }),
+    capture: create(CaptureSchema, {
+      captureId: newId('capture'),
+      checkoutSessionId: sessionId,
+      amountCapturedCents: 5_885n,
+      items: [{ priceId: price.priceId, paymentIntentId, amountCapturedCents: 5_885n }],
+      amountShippingCapturedCents: 399n,
+      amountDiscountCapturedCents: 0n,
+      amountTaxCapturedCents: 412n,
+      finalCapture: true,
+      metadata: { order: '1001' },
       ...at,
     }),
     letter: create(LetterSchema, {

@@ -20,6 +20,7 @@ import { pruneOldRows } from './jobs/prune.ts';
 import { settleCatalogTasks } from './jobs/settle-catalog-tasks.ts';
 import { sweepDueCharges } from './jobs/sweep-charges.ts';
 import type { Resources } from './resources.ts';
+import { captureHandlers } from './rpc/captures.ts';
 import { chargingHandlers } from './rpc/charging.ts';
 import { customerHandlers } from './rpc/customers.ts';
 import { intentHandlers } from './rpc/intents.ts';
@@ -65,6 +66,7 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
           ...paymentMethodHandlers(resources),
           ...sessionHandlers(resources),
           ...chargingHandlers(charging, context.keyring),
+          ...captureHandlers(database),
           ...intentHandlers(database),
           ...letterHandlers(charging),
           ...reviewHandlers(charging, context.keyring),

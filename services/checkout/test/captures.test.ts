@@ -6,7 +6,7 @@ import { requestCaptureOfHolds } from '../src/actions/request-capture.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
-import { findCaptureRecord } from '../src/store/capture-records.ts';
+import { findCaptureRecord, listCaptures } from '../src/store/capture-records.ts';
 import { findIntents } from '../src/store/payment-intents.ts';
 import { loadSession, lockSession } from '../src/store/sessions.ts';
 import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
@@ -152,6 +152,36 @@ describe('a capture of two cards', () => {
     await sweepAll();
     expect(await reload(session)).toMatchObject({ status: 'canceled', amountReceivedCents: 3_000, captureIds: [] });
     expect(await world.told(session)).toMatchObject({ 'command.refund': 1, 'checkout.session.expired': 1 });
+  });
+});
+
+describe('the list of captures', () => {
+  it('shows those that succeeded, newest first, of one session or one payment intent [END-1, REC-1]', async () => {
+    const [hsa, credit] = await twoCards();
+    const sessions: Session[] = [];
+    for (let count = 0; count < 2; count++) {
+      const session = await world.mixedSession(hsa);
+      sessions.push(await pay(session, [hsa, credit]));
+    }
+    const pending = await held();
+    await pay(pending, [hsa, credit]);
+    await approveLetter(pending);
+    const list = async (of: { sessionId?: string; paymentIntentId?: string | undefined }) =>
+      (await listCaptures(world.database, world.scope, { limit: 100 }, of)).captures.map(({ id }) => id);
+    const ids = sessions.map(({ captureIds }) => captureIds[0]);
+    expect((await list({})).slice(0, 2)).toEqual([ids[1], ids[0]]);
+    expect(await list({ sessionId: sessions[0]?.id ?? '' })).toEqual([ids[0]]);
+    expect(await list({ sessionId: pending.id })).toEqual([]);
+    expect(await list({ paymentIntentId: sessions[0]?.paymentIntentIds[0] })).toEqual([ids[0]]);
+    // The other card was charged at once.
+    expect(await list({ paymentIntentId: sessions[0]?.paymentIntentIds[1] })).toEqual([]);
+    const [unsettled] = await world.test.admin<{ id: string }>(
+      'select id from checkout.captures where session_id = $1',
+      [pending.id],
+    );
+    expect(await findCaptureRecord(world.database, world.scope, unsettled?.id ?? '')).toBeUndefined();
+    await sweepAll();
+    expect(await list({ sessionId: pending.id })).toEqual([unsettled?.id]);
   });
 });
 
