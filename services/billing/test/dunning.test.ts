@@ -106,6 +106,17 @@ describe('a renewal whose card is declined', () => {
     expect(on.peers.takenOf(invoice.id)).toBe(0);
   });
 
+  it('of more than any card can be charged is a failure, and is not asked again and again', async () => {
+    const { subscriptionId } = await sell(on, scope, { items: [{ unitAmountCents: 60_000_000 }] });
+    const asked = on.peers.asked;
+    await runAt('01T00:00:00.000');
+    await runAt('02T00:00:00.000');
+    const { subscription, invoice } = await read(subscriptionId);
+    expect([subscription.status, invoice.failureCode]).toEqual(['past_due', 'amount_too_large']);
+    expect(on.peers.takenOf(invoice.id)).toBe(0);
+    expect(on.peers.asked).toBe(asked + 1);
+  });
+
   it('charges no backup card for what the health card refused', async () => {
     const backup = on.peers.card(false);
     const { subscriptionId, card } = await sell(on, scope, { backup, items: [{}, { eligibility: 'not_eligible' }] });

@@ -141,6 +141,9 @@ export class Peers {
     if (this.taken.some(({ invoiceId, leg }) => invoiceId === request.invoiceId && leg === request.leg)) {
       return create(ChargeInvoiceResponseSchema, { outcome: 'unknown' });
     }
+    if (request.amountCents > 99_999_999n) {
+      throw Failure.invalid(['amount_cents'], 'amount_too_large', 'Must be at most 99999999');
+    }
     const card = this.#cards.get(request.paymentMethodId);
     if (card === undefined) throw new Failure('payment_method_not_found');
     const response = card.behavior === 'pays' ? this.#take(request) : declined(card.behavior);

@@ -93,7 +93,11 @@ async function pendingOrNext(
 const noCard = { declineCode: null, refusedPaymentMethodId: null };
 
 // A refusal that checkout gives before it begins anything is as final as a decline. Anything else that goes wrong leaves the outcome unknown.
-const finalRefusals: ReadonlySet<string> = new Set(['payment_method_not_found', 'checkout_amount_too_low']);
+const finalRefusals: ReadonlySet<string> = new Set([
+  'payment_method_not_found',
+  'checkout_amount_too_low',
+  'amount_too_large',
+]);
 
 async function askCheckout(
   work: Context,
@@ -129,8 +133,9 @@ async function askCheckout(
     );
     return outcomeOf(answer);
   } catch (error) {
-    if (error instanceof Failure && finalRefusals.has(error.code)) {
-      return { status: 'declined', failureCode: error.code, declineCode: null, paymentIntentId: null, chargeId: null };
+    const refusal = error instanceof Failure ? (error.violations?.[0]?.type ?? error.code) : undefined;
+    if (refusal !== undefined && finalRefusals.has(refusal)) {
+      return { status: 'declined', failureCode: refusal, declineCode: null, paymentIntentId: null, chargeId: null };
     }
     work.logger.warn(
       { err: error, subscriptionId: subscription.id },
