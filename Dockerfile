@@ -27,6 +27,7 @@ COPY services/webhooks/package.json services/webhooks/
 COPY gateway/package.json gateway/
 COPY sandbox/package.json sandbox/
 COPY stack/package.json stack/
+COPY web/checkout/package.json web/checkout/
 COPY testkit/package.json testkit/
 COPY cli/package.json cli/
 COPY e2e/package.json e2e/
@@ -38,6 +39,12 @@ RUN npm ci --workspace=proto
 COPY proto/ proto/
 RUN cd proto && PATH="../node_modules/.bin:$PATH" buf generate
 
+# The checkout page, built with its development tools, which stay behind.
+FROM manifests AS page
+RUN npm ci --workspace=web/checkout
+COPY web/checkout/ web/checkout/
+RUN cd web/checkout && node node_modules/vite/bin/vite.js build
+
 # What runs: no development tools, no embedded Postgres, no second Node.
 FROM manifests AS packages
 RUN npm ci --omit=dev --omit=optional
@@ -46,6 +53,7 @@ FROM base AS runtime
 ENV NODE_ENV=production
 COPY --from=packages /eligo/ ./
 COPY --from=generated /eligo/proto/gen/ proto/gen/
+COPY --from=page /eligo/web/checkout/dist/ web/checkout/dist/
 COPY packages/ packages/
 COPY services/ services/
 COPY gateway/ gateway/

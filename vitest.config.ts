@@ -27,6 +27,7 @@ const projects = {
   e2e: 'e2e',
   bench: 'bench',
   scripts: 'scripts',
+  'web-checkout': 'web/checkout',
 };
 
 /** These know neither a database nor a bus, or bring their own: the servers of the run are not started for them. */
@@ -42,6 +43,7 @@ const pure = new Set([
   'scripts',
   'sandbox',
   'bench',
+  'web-checkout',
 ]);
 
 const globalSetup = join(import.meta.dirname, 'testkit/src/global-setup.ts');

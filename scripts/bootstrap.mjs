@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import module from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { buildPage } from './bootstrap/build-page.mjs';
 import { generateCode } from './bootstrap/generate.mjs';
 import { installPackages } from './bootstrap/install.mjs';
 import { pinnedNode, runOnPinnedNode } from './bootstrap/run.mjs';
@@ -36,6 +37,7 @@ async function main() {
   if (process.env.ELIGO_BOOTSTRAPPED !== String(process.pid)) {
     await installPackages(root);
     await generateCode(root);
+    await buildPage(root);
   }
   delete process.env.ELIGO_BOOTSTRAPPED;
   if (name === 'node') return void process.stdout.write(`${pinnedNode(root) ?? process.execPath}\n`);

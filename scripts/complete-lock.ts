@@ -8,6 +8,7 @@ const systems: Readonly<Record<string, string>> = {
   darwin: 'darwin',
   freebsd: 'freebsd',
   linux: 'linux',
+  openbsd: 'openbsd',
   openharmony: 'openharmony',
   win32: 'win32',
   windows: 'win32',
@@ -18,6 +19,7 @@ const processors: Readonly<Record<string, string>> = {
   arm64: 'arm64',
   armv7: 'arm',
   ia32: 'ia32',
+  loong64: 'loong64',
   ppc64: 'ppc64',
   riscv64: 'riscv64',
   s390x: 's390x',
@@ -32,12 +34,19 @@ const inOrder = Object.entries(lock.packages).sort(([one], [other]) => one.local
 lock.packages = Object.fromEntries(inOrder);
 writeFileSync(lockPath, `${JSON.stringify(lock, undefined, 2)}\n`);
 
+// `musleabihf` and `gnueabihf` are the same libraries on arm; on Windows `gnu` is a compiler.
+function libcOf(words: string[], system: string): string[] | undefined {
+  if (system !== 'linux') return undefined;
+  if (words.some((word) => word.startsWith('musl'))) return ['musl'];
+  return words.some((word) => word.startsWith('gnu')) ? ['glibc'] : undefined;
+}
+
 function entryFor({ name, version }: Gap, dev: boolean): LockEntry {
   const words = name.split(/[-/]/);
   const system = words.map((word) => systems[word]).find(Boolean);
   const processor = words.map((word) => processors[word]).find(Boolean);
   if (!system || !processor || !/^\d/.test(version)) throw new Error(`${name} ${version} has no known platform`);
-  const libc = words.includes('musl') ? ['musl'] : words.includes('gnu') ? ['glibc'] : undefined;
+  const libc = libcOf(words, system);
   return {
     version,
     cpu: [processor],

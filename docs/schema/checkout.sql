@@ -509,6 +509,23 @@ create table outbox_stream (
 );
 grant delete, insert, select, update on outbox_stream to eligo_checkout;
 
+create table page_cards (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  processor_payment_method_id text collate "C" not null,
+  session_id text collate "C" not null,
+  payment_method_id text collate "C" not null,
+  constraint page_cards_pkey PRIMARY KEY (account_id, test_mode, processor_payment_method_id),
+  constraint page_cards_account_id_test_mode_payment_method_id_fkey FOREIGN KEY (account_id, test_mode, payment_method_id) REFERENCES payment_methods(account_id, test_mode, id) DEFERRABLE INITIALLY DEFERRED,
+  constraint page_cards_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id),
+  constraint page_cards_processor_payment_method_id_check CHECK (((length(processor_payment_method_id) >= 4) AND (length(processor_payment_method_id) <= 255)))
+);
+alter table page_cards enable row level security;
+alter table page_cards force row level security;
+create policy own_rows on page_cards for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant insert, select on page_cards to eligo_checkout;
+
 create table payment_intents (
   account_id text collate "C" not null,
   test_mode boolean not null,

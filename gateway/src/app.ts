@@ -3,6 +3,7 @@ import { Failure } from '@eligo/failures';
 import { newId } from '@eligo/values';
 import Koa, { type Context, type Next } from 'koa';
 import type { Exchange } from './api.ts';
+import { pagePrefix } from './checkout-page/checkout-page.ts';
 import { toFailure } from './http/to-failure.ts';
 import { traceparentOf } from './http/traceparent.ts';
 import { writeFailure } from './http/write-answer.ts';
@@ -19,6 +20,8 @@ export interface AppParts {
   /** What is public and outside the route table: the description, health. */
   readonly pages: (context: Context, next: Next) => Promise<unknown>;
   readonly isPage: (path: string) => boolean;
+  /** What shoppers' browsers ask for: the checkout page of a session. */
+  readonly checkoutPage: (exchange: Exchange, path: string) => Promise<void>;
   readonly observer: Observer;
 }
 
@@ -38,7 +41,8 @@ export function createApp(parts: AppParts): Koa {
   return app;
 }
 
-async function answer(context: Context, next: Next, { api, isPage, observer }: AppParts): Promise<void> {
+async function answer(context: Context, next: Next, parts: AppParts): Promise<void> {
+  const { api, isPage, checkoutPage, observer } = parts;
   const { req: request, res: response } = context;
   const startedAt = performance.now();
   const url = originForm(request.url ?? '/');
@@ -59,6 +63,7 @@ async function answer(context: Context, next: Next, { api, isPage, observer }: A
     if (!namesItsHost(request)) throw new Failure('bad_request');
     if (isPage(path)) await next();
     else if (path.startsWith('/v1/')) await api(exchange, path, mark < 0 ? '' : url.slice(mark + 1));
+    else if (path.startsWith(pagePrefix)) await checkoutPage(exchange, path);
     // Outside /v1 there is nothing to protect, so nothing to ask a key for.
     else throw new Failure('not_found');
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { EnvironmentReader } from '@eligo/service';
+import { type EnvironmentReader, openPageTokens, type PageTokens, readPageKey } from '@eligo/service';
 import { TrustedProxies } from './http/trusted-proxies.ts';
 
 /** What the gateway reads from its environment beside what every component reads. */
@@ -12,6 +12,10 @@ export interface GatewaySettings {
   readonly trustedProxies: TrustedProxies;
   /** Whether the deprecated endpoints are served; else they are 410. */
   readonly deprecatedEndpoints: boolean;
+  /** Verifies the tokens in the URLs of checkout pages. */
+  readonly pageTokens: PageTokens;
+  /** Where shoppers' browsers reach the sandbox's card fields; undefined where pages of test mode take no cards. */
+  readonly sandboxPublicUrl: string | undefined;
   /** Connections that are held open at most. */
   readonly maxConnections: number;
 }
@@ -26,6 +30,8 @@ export function readGatewaySettings(env: EnvironmentReader): GatewaySettings {
     failedAuthentications: env.integer('ELIGO_RATE_LIMIT_FAILED_AUTH', { default: 100, min: 1, max: 1_000_000 }),
     trustedProxies: readTrustedProxies(env),
     deprecatedEndpoints: env.oneOf('ELIGO_DEPRECATED_ENDPOINTS', ['on', 'off'], 'on') === 'on',
+    pageTokens: openPageTokens(readPageKey(env)),
+    sandboxPublicUrl: readOrigin(env, 'ELIGO_SANDBOX_PUBLIC_URL'),
     maxConnections: env.integer('ELIGO_MAX_CONNECTIONS', { default: 10_000, min: 1, max: 1_000_000 }),
   };
 }
@@ -41,4 +47,13 @@ function readTrustedProxies(env: EnvironmentReader): TrustedProxies {
     );
     return new TrustedProxies([]);
   }
+}
+
+// An origin alone: a frame's messages are compared with it.
+function readOrigin(env: EnvironmentReader, name: string): string | undefined {
+  const text = env.optional(name)?.replace(/\/$/, '');
+  if (text === undefined) return undefined;
+  if (URL.canParse(text) && new URL(text).origin === text) return text;
+  env.problem(`${name} must be an origin such as https://cards.example`);
+  return undefined;
 }

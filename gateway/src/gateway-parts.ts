@@ -4,6 +4,10 @@ import { KeyCache } from './accounts/key-cache.ts';
 import { Answers } from './answers.ts';
 import { api } from './api.ts';
 import { createApp } from './app.ts';
+import { checkoutPage } from './checkout-page/checkout-page.ts';
+import { pageCalls } from './checkout-page/page-calls.ts';
+import { openPageFiles } from './checkout-page/page-files.ts';
+import { PageLimits } from './checkout-page/page-limits.ts';
 import type { GatewaySettings } from './config.ts';
 import { Authenticator } from './http/authenticate.ts';
 import { FailedAuthentications } from './http/failed-authentications.ts';
@@ -41,6 +45,13 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
       table,
       settings,
       traced: context.traced,
+    }),
+    checkoutPage: checkoutPage({
+      tokens: settings.pageTokens,
+      calls: pageCalls({ peers, database, sandboxUrl: settings.sandboxPublicUrl }),
+      files: openPageFiles(),
+      limits: new PageLimits(settings.trustedProxies),
+      ...{ database, sandboxUrl: settings.sandboxPublicUrl, callerFor: (init) => context.callerFor(init) },
     }),
     pages: pages.middleware,
     isPage: pages.isPage,

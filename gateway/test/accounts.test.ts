@@ -56,6 +56,35 @@ describe('accounts', () => {
     expect(await databases.admin('select type from gateway.outbox')).toEqual([]);
   });
 
+  test('sets how its checkout pages look, refuses what no page can show, and clears it again [D14.84]', async () => {
+    const { account_id: id } = await createAccount(database, { name: 'A shop' });
+    const look = { displayName: ' Sun Pharmacy ', logoUrl: 'https://cdn.example/l.svg', accentColor: '#FFCC00' };
+    const set = { display_name: 'Sun Pharmacy', logo_url: 'https://cdn.example/l.svg', accent_color: '#ffcc00' };
+    expect(await updateAccount(database, id, look)).toMatchObject(set);
+    expect(await updateAccount(database, id, { name: 'Another name' })).toMatchObject(set);
+    for (const wrong of [
+      { displayName: ' ' },
+      { logoUrl: 'http://cdn.example/l.svg' },
+      { logoUrl: 'javascript:alert(1)' },
+      { logoUrl: 'https://user@cdn.example/' },
+      { accentColor: 'red' },
+      { accentColor: '#ffcc00;' },
+    ])
+      await expect(updateAccount(database, id, wrong)).rejects.toMatchObject({ code: 'validation_error' });
+    for (const [column, value] of [
+      ['logo_url', 'http://cdn.example'],
+      ['accent_color', 'red'],
+      ['display_name', ''],
+    ])
+      await expect(
+        databases.admin(`update gateway.accounts set ${column} = $2 where account_id = $1`, [id, value]),
+      ).rejects.toThrow('violates check constraint');
+    const none = { displayName: null, logoUrl: null, accentColor: null };
+    expect(await updateAccount(database, id, none)).toMatchObject({
+      ...{ display_name: null, logo_url: null, accent_color: null },
+    });
+  });
+
   test('features are added and removed; each change has a version of its own [D2.4]', async () => {
     const { account_id: id } = await createAccount(database, { name: 'A shop' });
     const added = await updateAccount(database, id, { addFeatures: ['food_eligibility', 'refund_payment_methods'] });

@@ -20,6 +20,7 @@ test('a client that resets its connection while it is answered is nothing unexpe
     },
     pages: (_context, next) => next(),
     isPage: () => false,
+    checkoutPage: async () => undefined,
     observer: { answered: () => answered.resolve(), unexpected: (error) => unexpected.push(error) },
   });
   http = createHttpServer(app.callback(), 10);

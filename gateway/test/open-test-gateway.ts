@@ -25,6 +25,8 @@ export interface TestGateway {
   stop(): Promise<void>;
 }
 
+export const testPageKey = randomBytes(32).toString('base64');
+
 const components = ['gateway', 'catalog', 'checkout', 'billing', 'refunds', 'webhooks'];
 
 export async function openTestGateway(environment: Record<string, string> = {}): Promise<TestGateway> {
@@ -43,6 +45,8 @@ export async function openTestGateway(environment: Record<string, string> = {}):
     PORT: '0',
     GATEWAY_DATABASE_URL: databases.urlOf('gateway'),
     NATS_URL: 'nats://127.0.0.1:1',
+    ELIGO_PAGE_KEY: testPageKey,
+    ELIGO_SANDBOX_PUBLIC_URL: 'https://cards.example',
     ELIGO_KEYRING: `k1:${randomBytes(32).toString('base64')}`,
     ELIGO_SERVICE_KEY: keys.privateKeys.gateway,
     ELIGO_SERVICE_PUBLIC_KEYS: JSON.stringify(keys.publicKeys),

@@ -8,7 +8,18 @@ import { bannedIn } from './banned.ts';
 const files = execFileSync(
   'git',
   // The schemas of docs/schema are written by a test.
-  ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.mts', '*.mjs', '*.sql', ':!docs/schema'],
+  [
+    'ls-files',
+    '--cached',
+    '--others',
+    '--exclude-standard',
+    '*.ts',
+    '*.tsx',
+    '*.mts',
+    '*.mjs',
+    '*.sql',
+    ':!docs/schema',
+  ],
   {
     cwd: root,
     encoding: 'utf8',

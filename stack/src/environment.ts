@@ -64,6 +64,7 @@ export function componentVariables(inherited: Variables, place: ComponentPlace, 
     // Checkout makes the URLs of checkout pages, the gateway serves them.
     ...(place.name === 'checkout' || place.name === 'gateway' ? { ELIGO_PAGE_KEY: shared.secrets.pageKey } : {}),
     ...(place.name === 'billing' ? { ELIGO_MAIL_FOLDER: mailFolder(inherited, shared) } : {}),
+    ELIGO_SANDBOX_PUBLIC_URL: inherited.ELIGO_SANDBOX_PUBLIC_URL || shared.processor.url,
     ...Object.fromEntries(peers),
   };
 }

@@ -111,10 +111,13 @@ it.each(built.filter(([name]) => name !== 'migrate' && name !== 'cli'))(
   },
 );
 
-it('publishes nothing but the gateway, and that on the machine’s own address', () => {
+it('publishes nothing but what browsers open, the gateway and the sandbox’s card fields, and that on the machine’s own address', () => {
   const published = Object.entries(compose.services).filter(([, service]) => service.ports);
-  expect(published.map(([name]) => name)).toEqual(['gateway']);
+  expect(published.map(([name]) => name)).toEqual(['sandbox', 'gateway']);
   expect(serviceNamed('gateway').ports).toEqual([expect.stringMatching(/^127\.0\.0\.1:\$\{PORT:-8080\}:8080$/)]);
+  expect(serviceNamed('sandbox').ports).toEqual([
+    expect.stringMatching(/^127\.0\.0\.1:\$\{SANDBOX_PORT:-4242\}:4242$/),
+  ]);
 });
 
 it('gives NATS the passwords that its configuration reads', () => {

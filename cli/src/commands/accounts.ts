@@ -50,9 +50,9 @@ export const accountCommands: readonly Command[] = [
   {
     name: 'accounts update',
     usage:
-      'ACCOUNT [--name NAME] [--feature F]… [--no-feature F]… [--organization forg_…|none] [--substantiation medical_mcc|ninety_percent|iias|none [--by WHO]]',
+      'ACCOUNT [--name NAME] [--feature F]… [--no-feature F]… [--organization forg_…|none] [--substantiation medical_mcc|ninety_percent|iias|none [--by WHO]] [--display-name NAME] [--logo-url URL] [--accent-color COLOR]',
     summary:
-      'Updates an account. The change takes effect within seconds. Without a substantiation it cannot charge HSA and FSA cards in live mode.',
+      'Updates an account. The change takes effect within seconds. Without a substantiation it cannot charge HSA and FSA cards in live mode. Its checkout pages show display name, logo and accent color (#0a7d5c); none clears one.',
     words: ['ACCOUNT'],
     options: {
       name: { type: 'string' },
@@ -61,9 +61,13 @@ export const accountCommands: readonly Command[] = [
       organization: { type: 'string' },
       substantiation: { type: 'string' },
       by: { type: 'string' },
+      'display-name': { type: 'string' },
+      'logo-url': { type: 'string' },
+      'accent-color': { type: 'string' },
     },
     async run(given) {
       const organization = given.text('organization');
+      const orNone = (name: string) => (given.text(name) === 'none' ? null : given.text(name));
       const account = await withAccounts((database) =>
         updateAccount(database, given.words[0] ?? '', {
           name: given.text('name'),
@@ -71,6 +75,9 @@ export const accountCommands: readonly Command[] = [
           removeFeatures: given.list('no-feature'),
           organizationId: organization === 'none' ? null : organization,
           substantiation: statementOf(given.text('substantiation'), given.text('by')),
+          displayName: orNone('display-name'),
+          logoUrl: orNone('logo-url'),
+          accentColor: orNone('accent-color'),
         }),
       );
       return { json: { account }, lines: [lineOf(account)] };

@@ -9,7 +9,11 @@ export interface Account {
   readonly substantiation: Substantiation | null;
   readonly substantiation_set_by: string | null;
   readonly substantiation_set_at: Date | null;
+  /** What its checkout pages show: a name in place of `name`, a logo, the color of the button. */
+  readonly display_name: string | null;
+  readonly logo_url: string | null;
+  readonly accent_color: string | null;
 }
 
-export const accountColumns =
-  'account_id, name, organization_id, features, substantiation, substantiation_set_by, substantiation_set_at';
+export const accountColumns = `account_id, name, organization_id, features, substantiation, substantiation_set_by, substantiation_set_at,
+  display_name, logo_url, accent_color`;

@@ -15,3 +15,18 @@ export function checkFeatures(features: readonly string[]): AccountFeature[] {
   if (known.length !== features.length) throw Failure.invalid(['features'], 'unknown_feature', 'No such feature');
   return [...new Set(known)].sort();
 }
+
+/** A logo that the browsers of shoppers load: https, and never a page's own address. */
+export function checkLogoUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== 'https:' || url.username !== '' || url.href.length > 2_048)
+    throw Failure.invalid(['logo_url'], 'invalid_url', 'Must be an https URL');
+  return url.href;
+}
+
+/** A color as six hexadecimal digits, in lower case. */
+export function checkColor(text: string): string {
+  if (!/^#[0-9a-f]{6}$/i.test(text))
+    throw Failure.invalid(['accent_color'], 'invalid_value', 'Must be a color such as #0a7d5c');
+  return text.toLowerCase();
+}

@@ -1,7 +1,7 @@
 import { Failure } from '@eligo/failures';
 import { type Database, unscoped, withTx } from '@eligo/postgres';
 import { type Account, accountColumns } from './account-row.ts';
-import { checkFeatures, checkName } from './account-rules.ts';
+import { checkColor, checkFeatures, checkLogoUrl, checkName } from './account-rules.ts';
 import { assertOrganization, refuseFullOrganization } from './organizations.ts';
 import type { SubstantiationStatement } from './substantiation.ts';
 
@@ -13,6 +13,10 @@ export interface AccountChange {
   /** Null takes the account out of its organization. */
   readonly organizationId?: string | null | undefined;
   readonly substantiation?: SubstantiationStatement | undefined;
+  /** What the checkout pages show; null clears. */
+  readonly displayName?: string | null | undefined;
+  readonly logoUrl?: string | null | undefined;
+  readonly accentColor?: string | null | undefined;
 }
 
 /**
@@ -30,11 +34,14 @@ export async function updateAccount(database: Database, accountId: string, chang
     );
     const organization = change.organizationId === undefined ? found.organization_id : change.organizationId;
     const name = change.name === undefined ? found.name : checkName(change.name);
-    const values = [accountId, name, organization, features];
     const said = change.substantiation;
-    const row = await tx
-      .row(update, null, [...values, said !== undefined, said?.substantiation ?? null, said && checkName(said.setBy)])
-      .catch(refuseFullOrganization);
+    const look = lookOf(found, change);
+    const values = [
+      ...[accountId, name, organization, features],
+      ...[said !== undefined, said?.substantiation ?? null, said && checkName(said.setBy)],
+      ...[look.displayName, look.logoUrl, look.accentColor],
+    ];
+    const row = await tx.row(update, null, values).catch(refuseFullOrganization);
     if (row === undefined) throw new Error('Updating a locked account changed no row');
     return row;
   });
@@ -43,6 +50,14 @@ export async function updateAccount(database: Database, accountId: string, chang
 /** All accounts, oldest first. */
 export function listAccounts(database: Database): Promise<Account[]> {
   return database.rows(list, null);
+}
+
+function lookOf(found: Account, { displayName, logoUrl, accentColor }: AccountChange) {
+  return {
+    displayName: displayName === undefined ? found.display_name : displayName && checkName(displayName),
+    logoUrl: logoUrl === undefined ? found.logo_url : logoUrl && checkLogoUrl(logoUrl),
+    accentColor: accentColor === undefined ? found.accent_color : accentColor && checkColor(accentColor),
+  };
 }
 
 const lock = unscoped<Account>(
@@ -56,6 +71,7 @@ const update = unscoped<Account>(
      substantiation = case when $5::boolean then $6 else substantiation end,
      substantiation_set_by = case when $5 then $7 else substantiation_set_by end,
      substantiation_set_at = case when $5 then clock_timestamp() else substantiation_set_at end,
+     display_name = $8, logo_url = $9, accent_color = $10,
      updated_at = clock_timestamp()
    where account_id = $1 returning ${accountColumns}`,
 );

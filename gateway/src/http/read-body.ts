@@ -6,12 +6,12 @@ import { Failure } from '@eligo/failures';
  * The JSON of a request, or undefined when it has no body. Refuses what is not JSON in UTF-8 (415), not valid (400) or too large (413), the
  * last before it is read.
  */
-export async function readBody(request: IncomingMessage): Promise<unknown> {
+export async function readBody(request: IncomingMessage, mostBytes: number = limits.bodyBytes): Promise<unknown> {
   const { headers } = request;
   const length = headers['content-length'];
   if ((length === undefined || length === '0') && headers['transfer-encoding'] === undefined) return undefined;
-  if (length !== undefined && Number(length) > limits.bodyBytes) throw new Failure('payload_too_large');
-  const bytes = await readBytes(request);
+  if (length !== undefined && Number(length) > mostBytes) throw new Failure('payload_too_large');
+  const bytes = await readBytes(request, mostBytes);
   if (bytes.length === 0) return undefined;
   assertJsonType(headers['content-type']);
   const encoding = headers['content-encoding'];
@@ -24,14 +24,14 @@ export function isSmall(request: IncomingMessage): boolean {
   return Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY) <= limits.bodyBytes;
 }
 
-async function readBytes(request: IncomingMessage): Promise<Buffer> {
+async function readBytes(request: IncomingMessage, mostBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   try {
     // Leaving the loop must not destroy the request: the refusal goes out on the same socket.
     for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       size += chunk.length;
-      if (size > limits.bodyBytes) throw new Failure('payload_too_large');
+      if (size > mostBytes) throw new Failure('payload_too_large');
       chunks.push(chunk);
     }
   } catch (error) {

@@ -1,11 +1,9 @@
 import { routes } from '@eligo/contract';
-import type { CheckoutSession } from '@eligo/proto/checkout/v1/checkout';
-import type { CallOptions } from '@eligo/rpc';
 import { given } from '@eligo/values';
 import type { Answers } from '../answers.ts';
+import { awaitSubscription } from '../await-subscription.ts';
 import { type Binding, bind } from '../bind.ts';
 import { moneyCall } from '../http/call-budget.ts';
-import { toFailure } from '../http/to-failure.ts';
 import { timeMs } from '../messages.ts';
 import type { Peers } from '../peers.ts';
 import { addressOf } from './customers.ts';
@@ -77,26 +75,4 @@ export function testHelperBindings(peers: Peers, answers: Answers): Binding[] {
       answers.one(request, 'test_clock', await billing.deleteTestClock({ id: request.id }, request.call)),
     ),
   ];
-}
-
-/** The whole answer is due within 9 s; billing usually has the subscription within a few milliseconds. */
-const answerDueMs = 9_000;
-const longestWaitMs = 5_000;
-
-/** Waits until billing has made a completed session's subscription, so that what the answer names can be read. */
-async function awaitSubscription(
-  { billing }: Peers,
-  session: CheckoutSession,
-  call: CallOptions,
-  spentMs: number,
-): Promise<void> {
-  const { subscriptionId } = session;
-  const timeoutMs = Math.min(longestWaitMs, answerDueMs - spentMs);
-  if (session.status !== 'complete' || subscriptionId === undefined || timeoutMs <= 0) return;
-  try {
-    await billing.awaitSubscription({ subscriptionId }, { ...call, timeoutMs });
-  } catch (error) {
-    // The money has moved and the subscription will be made: an answer without it is right, if early.
-    if (toFailure(error).code === 'internal') throw error;
-  }
 }

@@ -29,7 +29,7 @@ export { type Keyring, openKeyring } from './keyring.ts';
 export { createLogger, type Logger, type LoggerOptions } from './logger.ts';
 export { createMetrics, type Metrics } from './metrics.ts';
 export { connectNatsEvents } from './nats-events.ts';
-export { openPageTokens, type PageKind, type PageSubject, type PageTokens } from './page-token.ts';
+export { openPageTokens, type PageKind, type PageSubject, type PageTokens, readPageKey } from './page-token.ts';
 export { openPeers, type Peers, type TransportTo } from './peers.ts';
 export { type Runnable, runProcess } from './run-process.ts';
 export { runService } from './run-service.ts';

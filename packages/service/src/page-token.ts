@@ -1,5 +1,6 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { idPrefixes, isId } from '@eligo/values';
+import type { EnvironmentReader } from './environment.ts';
 
 /** What a page's URL opens: a session's checkout page, or a payment link. */
 export type PageKind = 'checkout_session' | 'payment_link';
@@ -38,6 +39,23 @@ export function openPageTokens(text: string, kind: PageKind = 'checkout_session'
       return subjectOfBody(kind, body);
     },
   };
+}
+
+/** Reads `ELIGO_PAGE_KEY`. What is wrong with it is noted, and the answer is then a key that no other process has. */
+export function readPageKey(env: EnvironmentReader): string {
+  const key = env.secret('ELIGO_PAGE_KEY');
+  if (key === '') return unknownKey();
+  try {
+    openPageTokens(key);
+    return key;
+  } catch (error) {
+    env.problem(error instanceof Error ? error.message : 'ELIGO_PAGE_KEY is invalid');
+  }
+  return unknownKey();
+}
+
+function unknownKey(): string {
+  return randomBytes(shortestKey).toString('hex');
 }
 
 const shortestKey = 32;

@@ -4,6 +4,7 @@ import { parse as parseQuery } from 'node:querystring';
 import { pipeline } from 'node:stream';
 import { invalidRequest, Refusal } from '../refusal.ts';
 import { randomText } from '../store/ids.ts';
+import { cardFields, fieldsPrefix } from './card-fields.ts';
 import type { Executor } from './execute.ts';
 import { matchRoute } from './route-table.ts';
 import type { Witness } from './witness.ts';
@@ -34,6 +35,7 @@ interface Exchange {
 export function sandboxApp(parts: AppParts): RequestListener {
   const bearer = Buffer.from(`Bearer ${parts.secretKey}`);
   const secret = Buffer.from(parts.secretKey);
+  const fields = cardFields(parts.executor);
 
   return (request, response) => {
     const { method = '', url = '/' } = request;
@@ -51,6 +53,7 @@ export function sandboxApp(parts: AppParts): RequestListener {
 
   async function answer(exchange: Exchange): Promise<void> {
     if (exchange.path.startsWith('/v1/')) await answerStripeCall(exchange);
+    else if (exchange.path.startsWith(fieldsPrefix)) await answerFields(exchange);
     else if (exchange.path === '/healthz') send(exchange, 200, '{"status":"ok"}');
     else await answerWitnessCall(exchange);
   }
@@ -98,6 +101,14 @@ export function sandboxApp(parts: AppParts): RequestListener {
     send(exchange, answer.status, answer.body);
   }
 
+  async function answerFields(exchange: Exchange): Promise<void> {
+    const { request, method, path, query, headers } = exchange;
+    const body = method === 'POST' ? await readBody(request) : '';
+    const answer = await fields(request, path, query, body);
+    Object.assign(headers, answer.headers);
+    send(exchange, answer.status, answer.body);
+  }
+
   /**
    * `/sandbox/*` is for whoever tests and operates. On this machine it needs no key, so that a test can look; from
    * elsewhere it does, and a page in a browser (it sends `Origin`) is never let in.
@@ -135,7 +146,7 @@ export function sandboxApp(parts: AppParts): RequestListener {
   }
 }
 
-function send({ response, headers }: Exchange, status: number, body: string): void {
+function send({ response, headers }: Exchange, status: number, body: string | Buffer): void {
   headers['Content-Length'] = Buffer.byteLength(body);
   response.writeHead(status, headers);
   response.end(body);

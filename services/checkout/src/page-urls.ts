@@ -1,5 +1,5 @@
 import type { Scope } from '@eligo/postgres';
-import { type EnvironmentReader, openPageTokens, type PageTokens } from '@eligo/service';
+import { type EnvironmentReader, openPageTokens, readPageKey } from '@eligo/service';
 
 /** The URLs of pages that shoppers open. */
 export interface PageUrls {
@@ -17,22 +17,12 @@ export function readPageUrls(env: EnvironmentReader): PageUrls {
       'ELIGO_PUBLIC_URL must be an https URL without query or fragment; http is allowed for this machine only',
     );
   }
-  const tokens = readPageTokens(env);
+  const key = readPageKey(env);
+  const [sessions, links] = [openPageTokens(key, 'checkout_session'), openPageTokens(key, 'payment_link')];
   return {
-    urlOf: (scope, id) => `${base}/pay/${tokens?.ofSessions.tokenOf({ ...scope, id }) ?? ''}`,
-    urlOfLink: (scope, id) => `${base}/buy/${tokens?.ofLinks.tokenOf({ ...scope, id }) ?? ''}`,
+    urlOf: (scope, id) => `${base}/pay/${sessions.tokenOf({ ...scope, id })}`,
+    urlOfLink: (scope, id) => `${base}/buy/${links.tokenOf({ ...scope, id })}`,
   };
-}
-
-function readPageTokens(env: EnvironmentReader): Record<'ofSessions' | 'ofLinks', PageTokens> | undefined {
-  const key = env.secret('ELIGO_PAGE_KEY');
-  if (key === '') return undefined;
-  try {
-    return { ofSessions: openPageTokens(key, 'checkout_session'), ofLinks: openPageTokens(key, 'payment_link') };
-  } catch (error) {
-    env.problem(error instanceof Error ? error.message : 'ELIGO_PAGE_KEY is invalid');
-    return undefined;
-  }
 }
 
 // The token in the URL pays a session, so it does not cross a network unencrypted in production.

@@ -11,6 +11,7 @@ import {
 } from '@eligo/postgres';
 import { seededId } from '@eligo/testkit';
 import { cents, newId } from '@eligo/values';
+import { adoptPageCard } from '../src/actions/adopt-page-card.ts';
 import { carryOutCapture } from '../src/actions/carry-out-capture.ts';
 import { chargeInvoice } from '../src/actions/charge-invoice.ts';
 import { completeSession } from '../src/actions/complete-session.ts';
@@ -18,6 +19,7 @@ import { createCustomer } from '../src/actions/create-customer.ts';
 import { createSession } from '../src/actions/create-session.ts';
 import { cancelSession, expireIfDue } from '../src/actions/end-session.ts';
 import { importIssuerRanges } from '../src/actions/import-issuer-ranges.ts';
+import { readPage } from '../src/actions/read-page.ts';
 import { releaseRefund } from '../src/actions/release-refund.ts';
 import { planCapture, writeCapture } from '../src/actions/request-capture.ts';
 import { reserveRefund } from '../src/actions/reserve-refund.ts';
@@ -291,6 +293,8 @@ async function runRare(world: ChargingWorld): Promise<void> {
   const card = await world.card('hsa');
   const setUp = await world.session({ mode: 'setup', lines: [], customerId: card.customerId });
   await pay(world, setUp, [card]);
+  await readPage(world.charging, scope, seededId('fcs', 5));
+  await adoptTypedCard(world, (await world.mixedSession(card)).id);
   await arePaymentLocksHeld(database, scope, { customerId: seededId('fcus', 1), paymentMethodId: seededId('fpm', 1) });
   await withTx(database, scope, async (tx) => {
     await lockPaidCard(tx, scope, seededId('fpi', 1));
@@ -321,6 +325,16 @@ async function runRare(world: ChargingWorld): Promise<void> {
     await unlinkAttempt(tx, scope, seededId('fatt', 40));
     await finishKeyOfAttempt(tx, scope, seededId('fatt', 20), { status: 200, body: Buffer.from('x') });
   });
+}
+
+async function adoptTypedCard({ charging, scope }: ChargingWorld, sessionId: string): Promise<void> {
+  const processor = charging.processors.of(scope);
+  const typed = await processor.createPaymentMethod({ token: 'tok_visa' }, { idempotencyKey: newId('request') });
+  if (typed.kind !== 'found') throw new Error(`The sandbox answered ${typed.kind}`);
+  const { paymentMethodId: processorPaymentMethodId } = typed;
+  const given = { sessionId, testClockId: null, processorPaymentMethodId, loc: [], offSession: false };
+  await adoptPageCard(charging, scope, given);
+  await adoptPageCard(charging, scope, given);
 }
 
 // For each finder: what is due in all accounts is a tenth of all records and more.

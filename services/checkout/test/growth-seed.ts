@@ -20,6 +20,8 @@ function statements(each: number): string[] {
     `payment_methods (${scope}, id, customer_id, processor_payment_method_id, processor_customer_id, off_session, brand, country, exp_month,
        exp_year, funding, last4, hsa_fsa, created_at)
      select account, true, 'fpm_' || id, 'fcus_' || owner, 'pm_' || id, 'cus_' || id, true, 'visa', 'US', 1, 2040, 'debit', '4242', n % 2 = 0, at ${many}`,
+    `page_cards (${scope}, processor_payment_method_id, session_id, payment_method_id)
+     select account, true, 'pm_' || id, 'fcs_' || id, 'fpm_' || id ${many}`,
     `sessions (${scope}, id, status, mode, capture_method, customer_id, customer_email, test_clock_id, payment_method_id, client_reference_id,
        amount_subtotal_cents, amount_discount_cents, amount_tax_cents, amount_shipping_cents, amount_fee_cents, amount_total_cents,
        amount_eligible_cents, amount_iias_cents, amount_prescription_cents, amount_vision_cents, amount_service_cents,

@@ -1,9 +1,14 @@
+import { Failure } from '@eligo/failures';
 import type { Scope } from '@eligo/postgres';
 import { isId } from '@eligo/values';
 import type { Charging } from '../charging.ts';
 import type { Address } from '../domain/address.ts';
 import type { CardSlot } from '../domain/card-kind.ts';
+import { refusalByStatus } from '../domain/confirm-rules.ts';
 import type { Session } from '../domain/session.ts';
+import { loadSession } from '../store/sessions.ts';
+import { timeOnClock } from '../store/test-clocks.ts';
+import { adoptPageCard } from './adopt-page-card.ts';
 import { completeSession } from './complete-session.ts';
 import { createTestPaymentMethod } from './create-test-payment-method.ts';
 import { cardKeeper, keepCard } from './keep-card.ts';
@@ -19,10 +24,13 @@ export interface CardsOfShopper {
   /** True where the account may charge no health cards. */
   readonly refusesHealthCards: boolean;
   readonly shippingDetails: Address | null;
+  /** Each card is the processor's identifier, from its fields on the session's page. */
+  readonly onPage?: boolean;
 }
 
 /** Completes a session with the shopper's cards. The first is kept for the session's customer where it is charged again later. */
-export async function completeWithCards(charging: Charging, scope: Scope, given: CardsOfShopper): Promise<Session> {
+export async function completeWithCards(charging: Charging, scope: Scope, cards: CardsOfShopper): Promise<Session> {
+  const given = cards.onPage ? await adoptCards(charging, scope, cards) : cards;
   const { sessionId, paymentMethod, secondPaymentMethod, shippingDetails, refusesHealthCards } = given;
   const customerId = await cardKeeper(charging, scope, sessionId, paymentMethod);
   const paymentMethodIds: string[] = [];
@@ -43,4 +51,28 @@ export async function completeWithCards(charging: Charging, scope: Scope, given:
     paymentMethodIds.push(made.id);
   }
   return completeSession(charging, scope, { sessionId, paymentMethodIds, slots, refusesHealthCards, shippingDetails });
+}
+
+// From here on they are payment methods like any others. A session that has ended takes no card.
+async function adoptCards(charging: Charging, scope: Scope, cards: CardsOfShopper): Promise<CardsOfShopper> {
+  const { sessionId, paymentMethod, secondPaymentMethod } = cards;
+  const session = await loadSession(charging.database, scope, sessionId);
+  if (session === undefined) throw new Failure('checkout_session_not_found');
+  const at = await timeOnClock(charging.database, scope, charging.clock, session.testClockId);
+  const refusal = refusalByStatus(session, at);
+  if (refusal !== undefined) throw refusal;
+  const isKept = session.mode !== 'payment' || session.setupFutureUse !== null;
+  const adopt = (field: string, processorPaymentMethodId: string | undefined) =>
+    processorPaymentMethodId === undefined
+      ? undefined
+      : adoptPageCard(charging, scope, {
+          ...{ sessionId, testClockId: session.testClockId, processorPaymentMethodId },
+          loc: ['body', 'checkout_session', field],
+          offSession: isKept,
+        });
+  return {
+    ...cards,
+    paymentMethod: await adopt('payment_method', paymentMethod),
+    secondPaymentMethod: await adopt('second_payment_method', secondPaymentMethod),
+  };
 }

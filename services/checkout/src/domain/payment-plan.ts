@@ -81,8 +81,8 @@ export function planPayment(
   return { kind: 'pay', healthCents, health, otherCents, other, holdsOnly };
 }
 
-// What may go on a health card, or 0 where one of the two parts is too small to be charged by itself.
-function healthPart(totalCents: Cents, eligibleCents: Cents): Cents {
+/** What may go on a health card, or 0 where one of the two parts is too small to be charged by itself. */
+export function healthPart(totalCents: Cents, eligibleCents: Cents): Cents {
   const restCents = totalCents - eligibleCents;
   if (eligibleCents < minimumChargeCents) return cents(0);
   if (restCents > 0 && restCents < minimumChargeCents) return cents(0);

@@ -11,6 +11,7 @@ import { centsFromInt64, present } from '@eligo/values';
 import { chargeInvoice } from '../actions/charge-invoice.ts';
 import { completeWithCards } from '../actions/complete-with-cards.ts';
 import { confirmSession } from '../actions/confirm-session.ts';
+import { readPage } from '../actions/read-page.ts';
 import { releaseRefund } from '../actions/release-refund.ts';
 import { reserveRefund } from '../actions/reserve-refund.ts';
 import { submitLetterAnswers } from '../actions/submit-letter-answers.ts';
@@ -22,6 +23,7 @@ import { awaitsLetters } from '../domain/letter.ts';
 import type { RefundEntry, RefundInstruction } from '../domain/refund-allocation.ts';
 import { addressOf } from '../messages/address.ts';
 import { intentMessage } from '../messages/intents.ts';
+import { pageMessage } from '../messages/page.ts';
 import { sessionMessage } from '../messages/session.ts';
 
 /** The calls that move money. */
@@ -44,12 +46,14 @@ export function chargingHandlers(
       });
     },
 
-    async completeSession(
-      { id, paymentMethod, secondPaymentMethod, shippingDetails, letter, ...slots },
-      { scope, caller },
-    ) {
+    async getPage({ id }, { scope }) {
+      return pageMessage(scope, await readPage(charging, scope, id));
+    },
+
+    async completeSession(request, { scope, caller }) {
+      const { id, paymentMethod, secondPaymentMethod, shippingDetails, letter, onPage, ...slots } = request;
       const session = await completeWithCards(charging, scope, {
-        ...{ sessionId: id, paymentMethod, secondPaymentMethod },
+        ...{ sessionId: id, paymentMethod, secondPaymentMethod, onPage },
         slot: slotOf(slots.paymentMethodSlot),
         secondSlot: slotOf(slots.secondPaymentMethodSlot),
         refusesHealthCards: !acceptsHealthCards(caller),

@@ -1,0 +1,120 @@
+import { mkdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import type { Browser, BrowserContext, BrowserContextOptions, FrameLocator, Page } from 'playwright-core';
+
+/** A shopper's tab with a checkout page in it. */
+export interface CheckoutTab {
+  readonly page: Page;
+  readonly context: BrowserContext;
+  /** The card fields of a slot, in their frame. */
+  card(slot: 'health' | 'other'): FrameLocator;
+  /** Types a card into the fields of a slot. */
+  type(slot: 'health' | 'other', number: string): Promise<void>;
+  pay(): Promise<void>;
+  /** Waits until the page says this. */
+  says(text: string | RegExp): Promise<void>;
+  /** Fails with what axe finds in the page and in the card fields; takes a screenshot under this name. */
+  inspect(name: string): Promise<void>;
+  /** Fails if the browser has refused anything by the Content-Security-Policy, or a script has failed. */
+  close(): Promise<void>;
+}
+
+export const numbers = {
+  hsa: '4000 0512 3000 0072',
+  credit: '4242 4242 4242 4242',
+  declined: '4000 0000 0000 0002',
+  insufficient: '4000 0512 3000 0098',
+} as const;
+
+export const phone: BrowserContextOptions = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
+export const desktop: BrowserContextOptions = { viewport: { width: 1_280, height: 900 } };
+
+const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+const pictures = join(import.meta.dirname, '../../screenshots');
+
+export async function openCheckoutTab(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = phone,
+): Promise<CheckoutTab> {
+  const context = await browser.newContext({ locale: 'en-US', ...options });
+  return openTabIn(context, url);
+}
+
+/** Another tab of the same shopper. */
+export async function openTabIn(context: BrowserContext, url: string): Promise<CheckoutTab> {
+  const page = await context.newPage();
+  page.setDefaultTimeout(10_000);
+  const troubles: string[] = [];
+  page.on('pageerror', (error) => troubles.push(String(error)));
+  page.on('console', (message) => {
+    if (/Content.Security.Policy|violates/i.test(message.text())) troubles.push(message.text());
+  });
+  await page.goto(url);
+  const card = (slot: 'health' | 'other') =>
+    page.locator(`section[aria-labelledby="${slot}-card"]`).frameLocator('iframe');
+  return {
+    page,
+    context,
+    card,
+    async type(slot, number) {
+      await card(slot).locator('#number').fill(number);
+      await card(slot).locator('#expiry').fill('12 / 39');
+      await card(slot).locator('#cvc').fill('123');
+    },
+    pay: () => page.locator('button.pay').click(),
+    async says(text) {
+      try {
+        await page.getByText(text).first().waitFor();
+      } catch (error) {
+        throw new Error(`The page does not say "${text}", but:\n${await page.locator('main').textContent()}`, {
+          cause: error,
+        });
+      }
+    },
+    async inspect(name) {
+      mkdirSync(pictures, { recursive: true });
+      await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
+      const found: string[] = [];
+      for (const frame of page.frames()) {
+        // As a script file, which the page's policy would refuse: evaluated in the frame's own world instead.
+        await frame.evaluate(await axeSource());
+        found.push(...(await frame.evaluate(runAxe)));
+      }
+      if (found.length > 0) throw new Error(`axe in ${name}:\n${found.join('\n')}`);
+    },
+    async close() {
+      await page.close();
+      if (troubles.length > 0) throw new Error(`The browser reports:\n${troubles.join('\n')}`);
+    },
+  };
+}
+
+let source: Promise<string> | undefined;
+
+function axeSource(): Promise<string> {
+  source ??= import('node:fs/promises').then(({ readFile }) => readFile(axe, 'utf8'));
+  return source;
+}
+
+// Runs in the browser.
+async function runAxe(): Promise<string[]> {
+  const world = globalThis as unknown as {
+    self: unknown;
+    top: unknown;
+    axe: {
+      run(options: object): Promise<{ violations: { id: string; help: string; nodes: { html: string }[] }[] }>;
+    };
+  };
+  const isTop = world.self === world.top;
+  const { violations } = await world.axe.run({
+    iframes: false,
+    // What a whole page needs, the page around a frame has.
+    rules: Object.fromEntries(
+      ['landmark-one-main', 'page-has-heading-one', 'region'].map((rule) => [rule, { enabled: isTop }]),
+    ),
+    runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
+  });
+  return violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(' ')}`);
+}

@@ -1,0 +1,55 @@
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { type Browser, chromium } from 'playwright-core';
+
+const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+
+/** Starts a Chromium without a window: `ELIGO_CHROMIUM`, one on the PATH, or Debian's, which is installed if this process may. */
+export function launchChromium(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: process.env.ELIGO_CHROMIUM || onPath() || installed(),
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  });
+}
+
+function onPath(): string | undefined {
+  const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== '');
+  return folders.flatMap((folder) => names.map((name) => join(folder, name))).find(isExecutable);
+}
+
+function installed(): string {
+  const missing =
+    'The browser tests need Chromium: install it (Debian: apt-get install chromium) or set ELIGO_CHROMIUM.';
+  if (process.getuid?.() !== 0 || !isExecutable('/usr/bin/apt-get')) throw new Error(missing);
+  process.stderr.write('eligo: installing chromium for the browser tests\n');
+  const apt = (...args: string[]) =>
+    spawnSync('apt-get', ['-qq', '-y', ...args], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+      timeout: 300_000,
+    });
+  apt('update');
+  apt('install', '--no-install-recommends', 'chromium');
+  const found = onPath();
+  if (found === undefined) throw new Error(missing);
+  return found;
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    // Not there, or not to be run.
+    return false;
+  }
+}

@@ -1,0 +1,372 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { type Constellation, startConstellation, waitUntil } from '@eligo/testkit';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type CheckoutTab, desktop, numbers, openCheckoutTab, openTabIn, phone } from '../src/browser/checkout-tab.ts';
+import { launchChromium } from '../src/browser/chromium.ts';
+import { type Json, record, text } from '../src/records.ts';
+import { runCli } from '../src/run-cli.ts';
+import { make, newCustomer, openShop, type Shop } from '../src/shop.ts';
+
+let eligo: Constellation;
+let browser: Browser;
+let shop: Shop;
+let server: Server;
+let shopUrl: string;
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    response.setHeader('content-type', 'text/html');
+    response.end(`<title>The shop</title><p>${request.url}`);
+  }).listen(0, '127.0.0.1');
+  [eligo, browser] = await Promise.all([startConstellation({ topology: 'in-process' }), launchChromium()]);
+  shopUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  shop = await openShop(eligo.api());
+}, 120_000);
+afterAll(async () => {
+  await browser?.close();
+  server?.close();
+  await eligo?.stop();
+}, 60_000);
+
+/** A session with one eligible and one other item, unless `fields` says otherwise. */
+async function newSession(fields: Json = {}): Promise<{ id: string; url: string }> {
+  const session = await make(eligo.api(), '/v1/checkout/sessions', 'checkout_session', {
+    line_items: [
+      { price: shop.eligiblePriceId, quantity: 1 },
+      { price: shop.otherPriceId, quantity: 2 },
+    ],
+    success_url: `${shopUrl}/done?session={CHECKOUT_SESSION_ID}`,
+    cancel_url: `${shopUrl}/cart`,
+    shipping_options: { shipping_rate_id: shop.rateId },
+    tax_rate: { amount: 825 },
+    fees: [{ amount: 150, name: 'Handling' }],
+    ...fields,
+  });
+  return { id: text(session, 'checkout_session_id'), url: text(session, 'redirect_url') };
+}
+const eligibleOnly = () => ({ line_items: [{ price: shop.eligiblePriceId, quantity: 1 }] });
+
+const stateOf = async (id: string) =>
+  record((await eligo.api().get(`/v1/checkout/sessions/${id}`)).body, 'checkout_session');
+async function chargesOf(id: string): Promise<number[]> {
+  const { data } = (await eligo.sandbox('GET', '/sandbox/charges')) as {
+    data: { amount: number; captured: boolean; status: string; metadata: Record<string, string> }[];
+  };
+  return data
+    .filter(({ metadata, status, captured }) => metadata.session === id && status === 'succeeded' && captured)
+    .map(({ amount }) => amount)
+    .sort((one, other) => one - other);
+}
+
+const tabs: CheckoutTab[] = [];
+async function open(url: string, options = phone): Promise<CheckoutTab> {
+  const tab = await openCheckoutTab(browser, url, options);
+  tabs.push(tab);
+  return tab;
+}
+
+describe('the checkout page', () => {
+  it('takes one HSA card for an eligible cart and sends the shopper back to the shop [D14.82]', async () => {
+    const { id, url } = await newSession(eligibleOnly());
+    const tab = await open(url);
+    await tab.type('health', numbers.hsa);
+    await tab.inspect('hsa-phone');
+    await tab.pay();
+    await tab.says('your payment is complete');
+    await tab.inspect('complete-phone');
+    await tab.page.waitForURL(`${shopUrl}/done?session=${id}`);
+    expect(await stateOf(id)).toMatchObject({ status: 'complete' });
+    await tab.close();
+  });
+
+  it('takes two cards for a mixed cart, each for its part, and no number reaches Eligo [D14.81, D14.82]', async () => {
+    const { id, url } = await newSession();
+    const tab = await open(url, desktop);
+    await tab.type('health', numbers.hsa);
+    await tab.type('other', numbers.credit);
+    await tab.inspect('two-cards-desktop');
+    const sent: string[] = [];
+    tab.page.on('request', (request) => {
+      if (request.url().startsWith(eligo.url)) sent.push(`${request.url()} ${request.postData() ?? ''}`);
+    });
+    await tab.pay();
+    await tab.says('your payment is complete');
+    expect(await stateOf(id)).toMatchObject({ status: 'complete', amount_received: 11_773 });
+    expect(await chargesOf(id)).toEqual([5_885, 5_888]);
+    expect(sent.some((text) => text.includes('/pay '))).toBe(true);
+    // The search finds what is there: in columns, in the bytes of events, in logs.
+    expect(await tablesWith(id)).toEqual(expect.arrayContaining(['checkout.sessions', 'checkout.outbox']));
+    expect(logs().join('')).toContain('sandbox ready');
+    for (const number of [numbers.hsa, numbers.credit].map((one) => one.replaceAll(' ', ''))) {
+      expect(sent.filter((text) => text.replaceAll(/[\s-]/g, '').includes(number))).toEqual([]);
+      expect(await tablesWith(number)).toEqual([]);
+      expect(logs().filter((text) => text.includes(number))).toEqual([]);
+    }
+    await tab.close();
+  });
+
+  it('holds a health card alone and takes the second card in the next step, also after a reload [D13.4]', async () => {
+    const { id, url } = await newSession();
+    const tab = await open(url);
+    await tab.type('health', numbers.hsa);
+    await tab.pay();
+    await tab.says('Add a second card');
+    await tab.inspect('second-card-phone');
+    await tab.page.reload();
+    await tab.says('Pay $58.88');
+    await tab.type('other', numbers.credit);
+    await tab.pay();
+    await tab.says('your payment is complete');
+    expect(await chargesOf(id)).toEqual([5_885, 5_888]);
+    await tab.close();
+  });
+
+  it('says that a card was declined and takes another [D14.82]', async () => {
+    const { id, url } = await newSession(eligibleOnly());
+    const tab = await open(url);
+    await tab.type('health', numbers.insufficient);
+    await tab.pay();
+    await tab.says('does not have enough money');
+    await tab.inspect('declined-phone');
+    await tab.page.getByLabel('Other card').check();
+    await tab.type('other', numbers.declined);
+    await tab.pay();
+    await tab.says('Your card was declined');
+    await tab.type('other', numbers.credit);
+    await tab.pay();
+    await tab.says('your payment is complete');
+    expect(await chargesOf(id)).toEqual([6_773]);
+    await tab.close();
+  });
+
+  it('charges once for two clicks, and shows what another tab has paid [D14.83]', async () => {
+    const { id, url } = await newSession(eligibleOnly());
+    const tab = await open(url);
+    const other = await openTabIn(tab.context, url);
+    await tab.type('health', numbers.hsa);
+    await other.type('health', numbers.hsa);
+    await tab.page.locator('button.pay').dblclick();
+    await other.pay();
+    await Promise.all([tab, other].map((one) => one.says('your payment is complete')));
+    expect(await chargesOf(id)).toEqual([6_773]);
+    // Back from the shop: the page shows that nothing is left to pay.
+    await tab.page.waitForURL(`${shopUrl}/done?session=${id}`);
+    await tab.page.goto(url);
+    await tab.says('your payment is complete');
+    await tab.close();
+    await other.close();
+  });
+
+  it('finds the outcome of a payment whose answer was lost, and of one during which it was reloaded [D14.83]', async () => {
+    const [lost, reloaded] = [await newSession(eligibleOnly()), await newSession(eligibleOnly())];
+    const tab = await open(lost.url);
+    await tab.page.route('**/pay', async (route) => {
+      await route.fetch();
+      await route.abort('connectionreset');
+    });
+    await tab.type('health', numbers.hsa);
+    await tab.pay();
+    await tab.says('your payment is complete');
+    expect(await chargesOf(lost.id)).toEqual([6_773]);
+    await tab.close();
+
+    const slow = await open(reloaded.url);
+    await slow.type('health', numbers.hsa);
+    await eligo.sandbox('POST', '/sandbox/faults', {
+      fault: { call: 'payment_intents.confirm', kind: 'slow', delay_ms: 3_000, times: 1 },
+    });
+    await slow.pay();
+    await waitUntil(async () => {
+      const sending = "select from checkout.charge_attempts where subject_id = $1 and status = 'sending'";
+      return (await eligo.database.admin(sending, [reloaded.id])).length > 0;
+    });
+    await slow.page.reload();
+    await slow.says('Working on your payment');
+    await slow.inspect('working-phone');
+    await slow.says('your payment is complete');
+    expect(await chargesOf(reloaded.id)).toEqual([6_773]);
+    await slow.close();
+  });
+
+  it('says that a request did not arrive, keeps what was typed, and pays the next time [D14.83]', async () => {
+    const { id, url } = await newSession(eligibleOnly());
+    const tab = await open(url);
+    await tab.page.route('**/pay', (route) => route.abort('connectionreset'), { times: 1 });
+    await tab.type('health', numbers.hsa);
+    await tab.pay();
+    await tab.says('nothing was charged');
+    await tab.inspect('lost-phone');
+    await tab.pay();
+    await tab.says('your payment is complete');
+    expect(await chargesOf(id)).toEqual([6_773]);
+    await tab.close();
+  });
+
+  it('shows sessions that are over, and one that never was [D14.82]', async () => {
+    const [expired, canceled] = [await newSession(), await newSession()];
+    await eligo.api().ok('POST', `/v1/checkout/sessions/${expired.id}/expire`);
+    await eligo.api().ok('POST', `/v1/checkout/sessions/${canceled.id}/cancel`);
+    const tab = await open(expired.url);
+    await tab.says('This checkout has expired');
+    await tab.inspect('expired-phone');
+    await tab.page.goto(canceled.url);
+    await tab.says('This checkout was canceled');
+    await tab.inspect('canceled-phone');
+    const missing = await tab.page.goto(`${eligo.url}/pay/x`);
+    expect(missing?.status()).toBe(404);
+    await tab.says('This checkout does not exist');
+    await tab.inspect('missing-phone');
+    await tab.close();
+  });
+
+  it('cancels after a question, and goes back to the cart [D14.82]', async () => {
+    const { id, url } = await newSession();
+    const tab = await open(url);
+    await tab.page.getByText('Cancel this order').click();
+    await tab.page.getByText('Keep paying').click();
+    await tab.page.getByText('Cancel this order').click();
+    await tab.inspect('cancel-phone');
+    await tab.page.getByText('Yes, cancel').click();
+    await tab.page.waitForURL(`${shopUrl}/cart`);
+    expect(await stateOf(id)).toMatchObject({ status: 'canceled' });
+    await tab.close();
+  });
+
+  it('saves a card in setup mode, and begins a subscription with a trial without a charge [D14.82]', async () => {
+    const customer = await newCustomer(eligo.api(), {});
+    const setup = await newSession({ mode: 'setup', customer, line_items: [], ...noAmounts });
+    const tab = await open(setup.url);
+    await tab.type('health', numbers.hsa);
+    await tab.inspect('setup-phone');
+    await tab.pay();
+    await tab.says('Your card is saved');
+    expect(await stateOf(setup.id)).toMatchObject({ status: 'complete' });
+    const monthly = await make(eligo.api(), '/v1/prices', 'price', {
+      product: shop.eligibleProductId,
+      unit_amount: 1_900,
+      recurring: { interval: 'month', interval_count: 1, trial_period_days: 14 },
+    });
+    const trial = await newSession({
+      mode: 'subscription',
+      customer,
+      line_items: [{ price: text(monthly, 'price_id'), quantity: 1 }],
+      ...noAmounts,
+    });
+    await tab.page.goto(trial.url);
+    await tab.type('health', numbers.hsa);
+    await tab.inspect('trial-phone');
+    await tab.pay();
+    await tab.says('Your free trial has begun');
+    expect(await stateOf(trial.id)).toMatchObject({ status: 'complete', amount_received: 0 });
+    expect(await chargesOf(trial.id)).toEqual([]);
+    await tab.close();
+  });
+
+  it('asks for an address and the terms, and says what is missing [D14.82]', async () => {
+    const { id, url } = await newSession({
+      ...eligibleOnly(),
+      shipping_address_collection: true,
+      custom_text: {
+        terms_of_service_checkbox_required: true,
+        terms_of_service_acceptance: { message: 'I accept the terms of Demo.' },
+        submit: { message: 'Your order ships today.' },
+      },
+    });
+    const tab = await open(url);
+    await tab.type('health', numbers.hsa);
+    await tab.pay();
+    await tab.says('Fill in this field');
+    await tab.inspect('address-phone');
+    await tab.page.getByLabel('Street address').fill('1 Main Street');
+    await tab.page.getByLabel('City').fill('Springfield');
+    await tab.page.getByLabel('State').fill('IL');
+    await tab.page.getByLabel('ZIP code').fill('62701');
+    await tab.pay();
+    await tab.says('Accept the terms');
+    await tab.page.getByLabel('I accept the terms of Demo.').check();
+    await tab.pay();
+    await tab.says('your payment is complete');
+    expect(await stateOf(id)).toMatchObject({
+      status: 'complete',
+      shipping_details: {
+        line1: '1 Main Street',
+        city: 'Springfield',
+        state: 'IL',
+        postal_code: '62701',
+        country: 'US',
+      },
+    });
+    await tab.close();
+  });
+
+  it('is paid with the keyboard alone, in Spanish, in the dark, in the colors of the shop [D14.82, D14.84]', async () => {
+    const update = ['accounts', 'update', eligo.account];
+    await runCli(eligo, [...update, '--display-name', 'Botica Sol', '--accent-color', '#ffcc00']);
+    const { id, url } = await newSession(eligibleOnly());
+    const tab = await open(url, { ...desktop, locale: 'es-MX', colorScheme: 'dark' });
+    await tab.says('Botica Sol');
+    await tab.says('Pagar $67.73');
+    await tab.page.locator('input[type=radio]:checked').focus();
+    await tab.page.keyboard.press('Tab');
+    await tab.page.keyboard.type('4000051230000072');
+    await tab.page.keyboard.press('Tab');
+    await tab.page.keyboard.type('1239');
+    await tab.page.keyboard.press('Tab');
+    await tab.page.keyboard.type('123');
+    await tab.inspect('spanish-dark-desktop');
+    await tab.page.keyboard.press('Enter');
+    await tab.says('tu pago está completo');
+    await tab.inspect('complete-spanish-dark-desktop');
+    expect(await tab.page.evaluate('document.activeElement.tagName')).toBe('H1');
+    expect(await chargesOf(id)).toEqual([6_773]);
+    await tab.close();
+    await runCli(eligo, [...update, '--display-name', 'none', '--accent-color', 'none']);
+  });
+
+  it('says what is wrong with a card in its fields, and that live mode takes no cards yet [D14.82]', async () => {
+    const { url } = await newSession(eligibleOnly());
+    const tab = await open(url);
+    await tab.type('health', '4000 0512 3000 0073');
+    await tab.pay();
+    await tab.card('health').getByText('This card number is not valid').waitFor();
+    await tab.inspect('wrong-number-phone');
+    const live = eligo.api(eligo.liveApiKey);
+    const session = await make(live, '/v1/checkout/sessions', 'checkout_session', {
+      line_items: [{ price_data: { unit_amount: 500, product_data: { name: 'Bandage' } }, quantity: 1 }],
+      success_url: `${shopUrl}/done`,
+    });
+    await tab.page.goto(text(session, 'redirect_url'));
+    await tab.says('Card payments are not set up for this shop');
+    await tab.inspect('live-phone');
+    await tab.close();
+  });
+});
+
+const noAmounts = { shipping_options: null, tax_rate: null, fees: [] };
+
+// Every column of every schema, as text or as bytes: the events of the streams stand in the outboxes.
+async function tablesWith(needle: string): Promise<string[]> {
+  const tables = await eligo.database.admin<{ name: string }>(
+    `select format('%I.%I', schemaname, tablename) as name from pg_tables
+     where schemaname not in ('pg_catalog', 'information_schema')`,
+  );
+  const found = await Promise.all(
+    tables.map(async ({ name }) => {
+      const rows = await eligo.database.admin(
+        `select from ${name} t cross join replace(replace(t::text, ' ', ''), '-', '') as whole
+         where position($1 in whole) > 0 or position(encode($1::bytea, 'hex') in whole) > 0 limit 1`,
+        [needle],
+      );
+      return rows.length > 0 ? [name] : [];
+    }),
+  );
+  return found.flat();
+}
+
+function logs(): string[] {
+  return readdirSync(eligo.home.logs).map((name) => readFileSync(join(eligo.home.logs, name), 'utf8'));
+}

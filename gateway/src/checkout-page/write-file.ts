@@ -1,0 +1,53 @@
+import type { ServerResponse } from 'node:http';
+import type { HeaderList } from '../http/write-answer.ts';
+import type { PageFile } from './page-files.ts';
+
+/** Writes the document of a page: never cached, with the origins that this page may load from. */
+export function writeDocument(
+  response: ServerResponse,
+  status: number,
+  file: PageFile,
+  requestId: string,
+  origins: { readonly frame: string | undefined; readonly logo: string | undefined },
+): void {
+  const policy = [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "connect-src 'self'",
+    `img-src 'self'${origins.logo === undefined ? '' : ` ${origins.logo}`}`,
+    ...(origins.frame === undefined ? [] : [`frame-src ${origins.frame}`]),
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+  write(response, status, file, [
+    'Request-Id',
+    requestId,
+    'Cache-Control',
+    'no-store',
+    'Content-Security-Policy',
+    policy,
+  ]);
+}
+
+/** Writes a script or style sheet: its name is a hash of what is in it, so that it is never asked for again. */
+export function writeAsset(response: ServerResponse, file: PageFile, requestId: string): void {
+  write(response, 200, file, ['Request-Id', requestId, 'Cache-Control', 'public, max-age=31536000, immutable']);
+}
+
+function write(response: ServerResponse, status: number, file: PageFile, headers: HeaderList): void {
+  if (response.headersSent || response.destroyed) return;
+  const accepted = response.req.headers['accept-encoding'] ?? '';
+  const isGzipped = /(?:^|[,\s])(?:gzip|\*)\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))/i.test(accepted);
+  const bytes = isGzipped ? file.gzipped : file.bytes;
+  response.writeHead(status, [
+    ...['Content-Type', file.type, 'Content-Length', String(bytes.length), 'Vary', 'Accept-Encoding'],
+    ...(isGzipped ? ['Content-Encoding', 'gzip'] : []),
+    ...headers,
+    ...['X-Content-Type-Options', 'nosniff', 'Referrer-Policy', 'no-referrer'],
+    ...['Strict-Transport-Security', 'max-age=31536000', 'Cross-Origin-Opener-Policy', 'same-origin'],
+    ...['Permissions-Policy', 'camera=(), geolocation=(), microphone=()'],
+  ]);
+  response.end(response.req.method === 'HEAD' ? undefined : bytes);
+}

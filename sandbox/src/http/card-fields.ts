@@ -1,0 +1,152 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { invalidRequest, Refusal } from '../refusal.ts';
+import type { Executor } from './execute.ts';
+import { matchRoute } from './route-table.ts';
+
+/** Every path of the card fields begins with it. */
+export const fieldsPrefix = '/fields/';
+
+/** What the fields answer with. */
+export interface FieldsAnswer {
+  readonly status: number;
+  readonly body: string | Buffer;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+const accountForm = /^acct_[A-Za-z0-9]{8,64}$/;
+
+/**
+ * The card fields of the sandbox: a document for a frame in the checkout page of a shop, and the call by which it makes a payment method. A number that is
+ * typed there is sent to this origin alone. As with a publishable key, who knows an account may make payment methods in it, and nothing else.
+ */
+export function cardFields(executor: Executor) {
+  return async (request: IncomingMessage, path: string, query: string, body: string): Promise<FieldsAnswer> => {
+    const name = path.slice(fieldsPrefix.length);
+    if (request.method === 'POST' && name === 'payment_methods') return tokenize(executor, request, body);
+    if (request.method !== 'GET') throw new Refusal(405, { type: 'invalid_request_error', message: 'Not allowed.' });
+    if (name === 'card') return documentFor(new URLSearchParams(query));
+    const asset = /^assets\/([\w.-]+\.(js|css))$/.exec(name);
+    if (asset === null) throw new Refusal(404, { type: 'invalid_request_error', message: 'There is no such file.' });
+    return fileNamed(`assets/${asset[1]}`, asset[2] === 'js' ? 'text/javascript' : 'text/css');
+  };
+}
+
+const folder = new URL('../../../web/checkout/dist/', import.meta.url);
+const sniffed = { 'X-Content-Type-Options': 'nosniff', 'Referrer-Policy': 'no-referrer' };
+
+// Only the page that is named may show the frame; the frame's messages go to that page alone.
+function documentFor(query: URLSearchParams): FieldsAnswer {
+  const parent = query.get('parent') ?? '';
+  if (!URL.canParse(parent) || new URL(parent).origin !== parent || !accountForm.test(query.get('account') ?? '')) {
+    throw invalidRequest('The card fields need an account and the origin of their page.');
+  }
+  const policy = [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    `frame-ancestors ${parent}`,
+  ].join('; ');
+  return {
+    status: 200,
+    body: readFileSync(new URL('fields.html', folder)),
+    headers: {
+      ...sniffed,
+      'Content-Type': 'text/html; charset=utf-8',
+      'Cache-Control': 'no-store',
+      'Content-Security-Policy': policy,
+    },
+  };
+}
+
+let known: ReadonlySet<string> | undefined;
+
+function fileNamed(name: string, type: string): FieldsAnswer {
+  known ??= new Set(readdirSync(new URL('assets/', folder)).map((file) => `assets/${file}`));
+  if (!known.has(name)) throw new Refusal(404, { type: 'invalid_request_error', message: 'There is no such file.' });
+  return {
+    status: 200,
+    body: readFileSync(new URL(name, folder)),
+    headers: {
+      ...sniffed,
+      'Content-Type': `${type}; charset=utf-8`,
+      'Cache-Control': 'public, max-age=31536000, immutable',
+    },
+  };
+}
+
+function isOwn(origin: string | undefined, host: string | undefined): boolean {
+  return origin !== undefined && URL.canParse(origin) && new URL(origin).host === host;
+}
+
+interface Typed {
+  readonly account: string;
+  readonly number: string;
+  readonly expMonth: number;
+  readonly expYear: number;
+  readonly cvc: string;
+}
+
+async function tokenize(executor: Executor, request: IncomingMessage, body: string): Promise<FieldsAnswer> {
+  // A page of another origin would have to ask first (CORS), and is never allowed.
+  const { origin, host } = request.headers;
+  if (request.headers['content-type'] !== 'application/json' || !isOwn(origin, host)) {
+    throw new Refusal(403, { type: 'invalid_request_error', message: 'Only the card fields may make this request.' });
+  }
+  const { account, number, expMonth, expYear, cvc } = readTyped(body);
+  const path = '/v1/payment_methods';
+  const match = matchRoute('POST', path);
+  if (match === undefined) throw new Error('The sandbox has no route for payment methods');
+  const form = new URLSearchParams({
+    type: 'card',
+    'card[number]': number,
+    'card[exp_month]': String(expMonth),
+    'card[exp_year]': String(expYear),
+    'card[cvc]': cvc,
+  }).toString();
+  const answer = await executor.run({
+    ...{ route: match.route, id: match.id, method: 'POST', path, form, account },
+    ...{ idempotencyKey: null, requestId: 'req_card_fields' },
+  });
+  if (answer === undefined) throw new Refusal(503, { type: 'api_error', message: 'The connection was lost.' });
+  return {
+    status: answer.status,
+    body: summaryOf(answer.status, answer.body),
+    headers: { ...sniffed, 'Cache-Control': 'no-store' },
+  };
+}
+
+function readTyped(body: string): Typed {
+  let sent: Partial<Record<keyof Typed, unknown>>;
+  try {
+    sent = JSON.parse(body);
+  } catch {
+    throw invalidRequest('The body is not JSON.');
+  }
+  const { account, number, expMonth, expYear, cvc } = sent ?? {};
+  const isSound =
+    typeof account === 'string' &&
+    accountForm.test(account) &&
+    typeof number === 'string' &&
+    /^\d{12,19}$/.test(number) &&
+    typeof cvc === 'string' &&
+    /^\d{3,4}$/.test(cvc) &&
+    Number.isInteger(expMonth) &&
+    Number.isInteger(expYear);
+  if (!isSound) throw invalidRequest('The card is incomplete.', { code: 'incomplete_card' });
+  return { account, number, expMonth: Number(expMonth), expYear: Number(expYear), cvc };
+}
+
+// The frame needs the identifier and what it may show, and of a refusal its code.
+function summaryOf(status: number, body: string): string {
+  const answer = JSON.parse(body) as {
+    id?: string;
+    card?: { brand: string; last4: string };
+    error?: { code?: string; decline_code?: string };
+  };
+  if (status === 200) return JSON.stringify({ id: answer.id, brand: answer.card?.brand, last4: answer.card?.last4 });
+  return JSON.stringify({ error: answer.error?.decline_code ?? answer.error?.code ?? 'refused' });
+}

@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'vitest';
+import { newSandbox, sender } from './support.ts';
+
+const account = 'acct_fields00001';
+const typed = { account, number: '4000051230000072', expMonth: 12, expYear: 2039, cvc: '123' };
+
+const tokenize = (url: string, body: unknown, headers: Record<string, string> = {}) =>
+  fetch(`${url}/fields/payment_methods`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', origin: url, ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  });
+
+describe('the card fields', () => {
+  test('are a document that the page of one origin may show, and that loads from here alone', async () => {
+    const { url } = await newSandbox();
+    const parent = 'https://pay.example';
+    const reply = await fetch(`${url}/fields/card?account=${account}&parent=${encodeURIComponent(parent)}`);
+    expect(reply.status).toBe(200);
+    const policy = reply.headers.get('content-security-policy') ?? '';
+    expect(policy).toContain(`frame-ancestors ${parent}`);
+    expect(policy).toContain("default-src 'none'");
+    const [script = ''] = /assets\/[^"]+\.js/.exec(await reply.text()) ?? [];
+    const asset = await fetch(`${url}/fields/${script}`);
+    expect([asset.status, asset.headers.get('cache-control')]).toEqual([200, 'public, max-age=31536000, immutable']);
+  });
+
+  test.each([
+    'account=acct_fields00001',
+    'account=acct_fields00001&parent=*',
+    'account=acct_fields00001&parent=https://pay.example/path',
+    "account=acct_fields00001&parent=https://pay.example;script-src 'unsafe-inline'",
+    'account=self&parent=https://pay.example',
+  ])('are not shown without one account and one origin: %s', async (query) => {
+    const { url } = await newSandbox();
+    expect((await fetch(`${url}/fields/card?${query}`)).status).toBe(400);
+  });
+
+  test('make a payment method of a typed card in the account, and tell nothing but its identifier [D14.81]', async () => {
+    const { url } = await newSandbox();
+    const reply = await tokenize(url, typed);
+    expect(reply.status).toBe(200);
+    const made = (await reply.json()) as { id: string };
+    expect(made).toEqual({ id: expect.stringMatching(/^pm_[0-9A-Za-z]+$/), brand: 'visa', last4: '0072' });
+    expect((await sender(url, account).get(`/v1/payment_methods/${made.id}`)).status).toBe(200);
+    expect((await sender(url, 'acct_another0001').get(`/v1/payment_methods/${made.id}`)).status).toBe(404);
+  });
+
+  test('refuse what is no test card, is incomplete or has expired', async () => {
+    const { url } = await newSandbox();
+    const other = await tokenize(url, { ...typed, number: '4111111111111111' });
+    expect([other.status, await other.json()]).toEqual([402, { error: 'test_mode_live_card' }]);
+    expect((await tokenize(url, { ...typed, expYear: 2020 })).status).toBe(402);
+    for (const wrong of [
+      '',
+      '[]',
+      'null',
+      '{',
+      { ...typed, cvc: '1' },
+      { ...typed, number: '42' },
+      { ...typed, account: 'x' },
+    ])
+      expect((await tokenize(url, wrong)).status).toBe(400);
+  });
+
+  test('take no request from a page of another origin, from a form, or without an origin', async () => {
+    const { url } = await newSandbox();
+    for (const headers of [{ origin: 'https://shop.example' }, { origin: 'null' }, { 'content-type': 'text/plain' }])
+      expect((await tokenize(url, typed, headers as Record<string, string>)).status).toBe(403);
+    const asked = await fetch(`${url}/fields/payment_methods`, {
+      method: 'OPTIONS',
+      headers: { origin: 'https://shop.example' },
+    });
+    expect([asked.status, asked.headers.get('access-control-allow-origin')]).toEqual([405, null]);
+  });
+
+  test('serve no other file', async () => {
+    const { url } = await newSandbox();
+    for (const path of ['assets/x.js', 'assets/..%2f..%2fpackage.json', 'assets/../fields.html', 'index.html', ''])
+      expect((await fetch(`${url}/fields/${path}`)).status).toBe(404);
+  });
+});

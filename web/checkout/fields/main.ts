@@ -1,0 +1,157 @@
+import './fields.css';
+import {
+  type CardFault,
+  cardOf,
+  faultOfCvc,
+  faultOfExpiry,
+  faultOfNumber,
+  groupExpiry,
+  groupNumber,
+} from './card-form.ts';
+import type { FromFields, Refusal, ToFields } from './protocol.ts';
+import { fieldStrings } from './strings.ts';
+
+const query = new URLSearchParams(location.search);
+const account = query.get('account') ?? '';
+// The server lets only the page of this origin show the frame.
+const parentOrigin = query.get('parent') ?? '';
+const language = query.get('lang') === 'es' ? 'es' : 'en';
+const strings = fieldStrings[language];
+/** For trying Eligo out: the sandbox's own cards are no secret. */
+const testCard = query.get('slot') === 'health' ? '4000 0512 3000 0072' : '4242 4242 4242 4242';
+
+type Field = 'number' | 'expiry' | 'cvc';
+const order: readonly Field[] = ['number', 'expiry', 'cvc'];
+
+document.documentElement.lang = language;
+const form = document.querySelector('form') as HTMLFormElement;
+const inputs = {
+  number: addField('number', 'cc-number', 23),
+  expiry: addField('expiry', 'cc-exp', 9),
+  cvc: addField('cvc', 'cc-csc', 4),
+};
+const general = addParagraph('general', 'fault');
+general.setAttribute('role', 'alert');
+const hint = addParagraph('hint', 'hint');
+hint.textContent = `${strings.testCard} ${testCard}`;
+
+const checks: Readonly<Record<Field, () => CardFault | undefined>> = {
+  number: () => faultOfNumber(inputs.number.value),
+  expiry: () => faultOfExpiry(inputs.expiry.value, new Date()),
+  cvc: () => faultOfCvc(inputs.cvc.value, inputs.number.value),
+};
+
+form.addEventListener('submit', (event) => event.preventDefault());
+// The button is outside, in the page; without one of its own, a form of several fields is not submitted by Enter.
+form.addEventListener('keydown', (event) => {
+  if (event.key === 'Enter') say({ from: 'card-fields', kind: 'submit' });
+});
+addEventListener('message', (event: MessageEvent<ToFields>) => {
+  if (event.source !== parent || event.origin !== parentOrigin || event.data?.to !== 'card-fields') return;
+  const message = event.data;
+  if (message.kind === 'focus') inputs.number.focus();
+  else if (message.kind === 'busy') for (const field of order) inputs[field].readOnly = message.busy;
+  else void tokenize(message.request);
+});
+new ResizeObserver(tellHeight).observe(document.body);
+tellHeight();
+say({ from: 'card-fields', kind: 'ready' });
+
+async function tokenize(request: number): Promise<void> {
+  const refuse = (reason: Refusal) => say({ from: 'card-fields', kind: 'refused', request, reason });
+  const faulty = order.filter((field) => !showFault(field));
+  const [first] = faulty;
+  if (first !== undefined) {
+    inputs[first].focus();
+    return refuse('incomplete');
+  }
+  try {
+    const response = await fetch('payment_methods', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ account, ...cardOf(inputs.number.value, inputs.expiry.value, inputs.cvc.value) }),
+      signal: AbortSignal.timeout(15_000),
+    });
+    const answer = (await response.json()) as { id?: string };
+    if (response.ok && answer.id !== undefined) {
+      general.textContent = '';
+      return say({ from: 'card-fields', kind: 'tokenized', request, id: answer.id });
+    }
+    general.textContent = response.status < 500 ? strings.declined : strings.unreachable;
+    refuse(response.status < 500 ? 'declined' : 'unreachable');
+  } catch {
+    // The connection failed or the answer was cut off: the page says so and the shopper tries again.
+    general.textContent = strings.unreachable;
+    refuse('unreachable');
+  }
+}
+
+function addField(name: Field, autocomplete: AutoFill, maxLength: number): HTMLInputElement {
+  const row = document.createElement('div');
+  row.className = `field ${name}`;
+  const label = document.createElement('label');
+  label.htmlFor = name;
+  label.textContent = strings[name];
+  const input = document.createElement('input');
+  Object.assign(input, { id: name, name, autocomplete, maxLength, inputMode: 'numeric', type: 'text', required: true });
+  input.setAttribute('aria-describedby', `${name}-fault`);
+  input.spellcheck = false;
+  const fault = document.createElement('p');
+  Object.assign(fault, { id: `${name}-fault`, className: 'fault' });
+  row.append(label, input, fault);
+  form.append(row);
+  input.addEventListener('input', () => {
+    keepCaret(input, name);
+    if (input.getAttribute('aria-invalid') === 'true') showFault(name);
+    general.textContent = '';
+    const empty = order.every((field) => inputs[field].value === '');
+    say({ from: 'card-fields', kind: 'changed', empty });
+  });
+  input.addEventListener('blur', () => {
+    if (input.value !== '') showFault(name);
+  });
+  return input;
+}
+
+function addParagraph(id: string, className: string): HTMLParagraphElement {
+  const paragraph = document.createElement('p');
+  Object.assign(paragraph, { id, className });
+  form.append(paragraph);
+  return paragraph;
+}
+
+// Spaces are added and removed around the caret, which stays behind the same digit.
+function keepCaret(input: HTMLInputElement, name: Field): void {
+  const caret = input.selectionStart ?? input.value.length;
+  const digitsBefore = input.value.slice(0, caret).replace(/\D/g, '').length;
+  const isAtEnd = caret === input.value.length;
+  const grouped =
+    name === 'number'
+      ? groupNumber(input.value)
+      : name === 'expiry'
+        ? groupExpiry(input.value)
+        : input.value.replace(/\D/g, '');
+  if (grouped === input.value) return;
+  input.value = grouped;
+  let at = 0;
+  for (let digits = 0; at < grouped.length && digits < digitsBefore; at++) if (/\d/.test(grouped[at] ?? '')) digits++;
+  const next = isAtEnd ? grouped.length : at;
+  input.setSelectionRange(next, next);
+}
+
+/** Shows what is wrong with a field; true if nothing is. */
+function showFault(field: Field): boolean {
+  const fault = checks[field]();
+  inputs[field].setAttribute('aria-invalid', String(fault !== undefined));
+  const place = document.getElementById(`${field}-fault`);
+  if (place !== null) place.textContent = fault === undefined ? '' : strings[fault];
+  return fault === undefined;
+}
+
+function tellHeight(): void {
+  say({ from: 'card-fields', kind: 'height', height: Math.ceil(document.body.getBoundingClientRect().height) });
+}
+
+function say(message: FromFields): void {
+  parent.postMessage(message, parentOrigin);
+}

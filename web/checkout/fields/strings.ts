@@ -1,0 +1,39 @@
+import type { CardFault } from './card-form.ts';
+
+interface FieldStrings extends Record<CardFault, string> {
+  readonly number: string;
+  readonly expiry: string;
+  readonly cvc: string;
+  readonly declined: string;
+  readonly unreachable: string;
+  readonly testCard: string;
+}
+
+export const fieldStrings: Readonly<Record<'en' | 'es', FieldStrings>> = {
+  en: {
+    number: 'Card number',
+    expiry: 'Expires (MM/YY)',
+    cvc: 'Security code',
+    number_incomplete: 'Enter the whole card number.',
+    number_wrong: 'This card number is not valid. Check the digits.',
+    expiry_incomplete: 'Enter the month and the year, such as 04 / 29.',
+    expiry_past: 'This card has expired. Use another card.',
+    cvc_incomplete: 'Enter the 3 or 4 digits of the security code.',
+    declined: 'This card cannot be used here. Test mode takes test cards only.',
+    unreachable: 'The card could not be sent. Check your connection and try again.',
+    testCard: 'Test card:',
+  },
+  es: {
+    number: 'Número de tarjeta',
+    expiry: 'Vence (MM/AA)',
+    cvc: 'Código de seguridad',
+    number_incomplete: 'Escribe el número completo de la tarjeta.',
+    number_wrong: 'Este número de tarjeta no es válido. Revisa los dígitos.',
+    expiry_incomplete: 'Escribe el mes y el año, por ejemplo 04 / 29.',
+    expiry_past: 'Esta tarjeta ha vencido. Usa otra tarjeta.',
+    cvc_incomplete: 'Escribe los 3 o 4 dígitos del código de seguridad.',
+    declined: 'Esta tarjeta no se puede usar aquí. El modo de prueba solo acepta tarjetas de prueba.',
+    unreachable: 'No se pudo enviar la tarjeta. Revisa tu conexión e inténtalo de nuevo.',
+    testCard: 'Tarjeta de prueba:',
+  },
+};

@@ -1,0 +1,107 @@
+import type { PageView } from '@eligo/contract';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { CancelOrder } from './cancel-order.tsx';
+import { Cart } from './cart.tsx';
+import { Notice } from './notice.tsx';
+import { Missing, Outcome } from './outcome.tsx';
+import { PayForm } from './pay-form.tsx';
+import { strings as allStrings, type Language, preferredLanguage } from './strings.ts';
+import { showShopColors } from './theme.ts';
+import { useCheckout } from './use-checkout.ts';
+
+/** Time to read that the payment is complete. */
+const leaveAfterMs = 3_000;
+/** A payment that takes longer than this is said to. */
+const longAfterMs = 4_000;
+
+export function App() {
+  const [language, setLanguage] = useState<Language>(preferredLanguage);
+  const strings = allStrings[language];
+  const checkout = useCheckout();
+  const { view, phase } = checkout;
+  const isLong = useAfter(phase === 'idle' ? undefined : longAfterMs);
+  const isOpen = view?.state === 'open';
+  const leaving = checkout.hasPaid && view?.state === 'complete' && view.success_url !== null;
+
+  useEffect(() => {
+    document.documentElement.lang = language;
+    if (view === undefined) return;
+    document.title = strings.title(view.shop.name);
+    showShopColors(view.shop.accent_color);
+  }, [language, strings, view]);
+  useEffect(() => {
+    if (!leaving || view?.success_url == null) return;
+    const url = view.success_url;
+    // In place of this page: the back button then leads to the shop and not to a payment that is done.
+    const timer = setTimeout(() => location.replace(url), leaveAfterMs);
+    return () => clearTimeout(timer);
+  }, [leaving, view?.success_url]);
+  const canceled = useRef(false);
+  useEffect(() => {
+    if (canceled.current && view?.state === 'canceled' && view.cancel_url !== null) location.replace(view.cancel_url);
+  }, [view?.state, view?.cancel_url]);
+
+  return (
+    <>
+      <Header view={view} language={language} onLanguage={setLanguage} />
+      <main>
+        <div class="status" role="status" aria-live="polite">
+          {checkout.isOffline && <p>{strings.offline}</p>}
+          {isOpen && phase !== 'idle' && <p>{isLong ? strings.stillWorking : strings.working}</p>}
+          {view === undefined && !checkout.isMissing && !checkout.isOffline && <p>{strings.loading}</p>}
+        </div>
+        {checkout.isMissing && <Missing strings={strings} />}
+        {view !== undefined && !isOpen && <Outcome {...{ view, leaving, strings }} />}
+        {view !== undefined && isOpen && (
+          <>
+            <h1 class="only-read">{strings.title(view.shop.name)}</h1>
+            <div class="columns">
+              <Cart {...{ view, language, strings }} />
+              <div class="paying">
+                <Notice key={checkout.tries} {...{ view, language, strings, phase, problem: checkout.problem }} />
+                <PayForm
+                  {...{ view, language, strings, busy: phase !== 'idle', tries: checkout.tries, onPay: checkout.pay }}
+                />
+                <CancelOrder
+                  strings={strings}
+                  busy={phase !== 'idle'}
+                  onCancel={async () => {
+                    canceled.current = true;
+                    await checkout.cancel();
+                  }}
+                />
+              </div>
+            </div>
+          </>
+        )}
+      </main>
+    </>
+  );
+}
+
+function Header(given: { view: PageView | undefined; language: Language; onLanguage: (language: Language) => void }) {
+  const { view, language, onLanguage } = given;
+  const strings = allStrings[language];
+  const other: Language = language === 'en' ? 'es' : 'en';
+  return (
+    <header>
+      {view?.shop.logo_url && <img src={view.shop.logo_url} alt="" />}
+      <span class="shop">{view?.shop.name}</span>
+      {view?.test_mode && <span class="badge">{strings.testMode}</span>}
+      <button type="button" class="plain" lang={other} onClick={() => onLanguage(other)}>
+        {strings.language}
+      </button>
+    </header>
+  );
+}
+
+function useAfter(ms: number | undefined): boolean {
+  const [isOver, setOver] = useState(false);
+  useEffect(() => {
+    setOver(false);
+    if (ms === undefined) return;
+    const timer = setTimeout(() => setOver(true), ms);
+    return () => clearTimeout(timer);
+  }, [ms]);
+  return isOver;
+}

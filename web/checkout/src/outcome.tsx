@@ -1,0 +1,84 @@
+import type { PageView } from '@eligo/contract';
+import { useEffect, useRef } from 'preact/hooks';
+import type { Strings } from './strings.ts';
+
+/** The end of a session: what became of it and the way back. The heading takes the focus, so that a screen reader begins there. */
+export function Outcome({ view, leaving, strings }: { view: PageView; leaving: boolean; strings: Strings }) {
+  const heading = useFocus();
+  const { title, text, isGood } = outcomeOf(view, strings);
+  const back = isGood ? (view.success_url ?? view.cancel_url) : (view.cancel_url ?? view.success_url);
+  const after = isGood ? view.custom_text?.after_submit.message : null;
+  const letterUrl = letterUrlOf(view);
+  return (
+    <section class={`outcome ${isGood ? 'good' : ''}`}>
+      <h1 ref={heading} tabIndex={-1}>
+        {title}
+      </h1>
+      {text !== null && <p>{text}</p>}
+      {after && <p>{after}</p>}
+      {letterUrl !== null && (
+        <p>
+          <a class="button" href={letterUrl}>
+            {strings.goToLetter}
+          </a>
+        </p>
+      )}
+      {leaving && <p class="quiet">{strings.redirecting(view.shop.name)}</p>}
+      {back !== null && (
+        <p>
+          <a class={letterUrl === null ? 'button' : undefined} href={back}>
+            {strings.backToShop(view.shop.name)}
+          </a>
+        </p>
+      )}
+    </section>
+  );
+}
+
+/** A session that nobody has: there is no shop to go back to. */
+export function Missing({ strings }: { strings: Strings }) {
+  const heading = useFocus();
+  return (
+    <section class="outcome">
+      <h1 ref={heading} tabIndex={-1}>
+        {strings.missingTitle}
+      </h1>
+      <p>{strings.missing}</p>
+    </section>
+  );
+}
+
+function useFocus() {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => heading.current?.focus(), []);
+  return heading;
+}
+
+function outcomeOf(view: PageView, strings: Strings): { title: string; text: string | null; isGood: boolean } {
+  switch (view.state) {
+    case 'letter_pending':
+      return { title: strings.letterTitle, text: strings.letter, isGood: true };
+    case 'expired':
+      return { title: strings.expiredTitle, text: strings.expired, isGood: false };
+    case 'canceled':
+      return { title: strings.canceledTitle, text: strings.canceled, isGood: false };
+    case 'complete':
+    case 'open':
+      return { ...doneOf(view, strings), isGood: true };
+  }
+}
+
+function doneOf(view: PageView, strings: Strings): { title: string; text: string | null } {
+  if (view.mode === 'setup') return { title: strings.savedTitle, text: null };
+  if (view.due_now === 0 && view.trial_end !== null) return { title: strings.trialTitle, text: null };
+  return view.manual_capture
+    ? { title: strings.authorizedTitle, text: strings.authorized }
+    : { title: strings.completeTitle, text: null };
+}
+
+// Not where the letter is collected on this page itself.
+function letterUrlOf({ next_action: action }: PageView): string | null {
+  if (action?.type !== 'collect_letter_of_medical_necessity') return null;
+  const { url } = action.collect_letter_of_medical_necessity;
+  return url === null || new URL(url).pathname === location.pathname ? null : url;
+}

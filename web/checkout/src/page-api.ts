@@ -1,0 +1,54 @@
+import type { PagePayment, PageView } from '@eligo/contract';
+
+/** A refusal of the gateway, or `unreachable` where its answer did not arrive. */
+export class PageError extends Error {
+  readonly code: string;
+
+  constructor(code: string) {
+    super(code);
+    this.code = code;
+  }
+}
+
+/** Longer than the gateway takes for a payment (9 s). */
+const timeoutMs = 15_000;
+const page = location.pathname.replace(/\/+$/, '');
+
+export function readPage(): Promise<PageView> {
+  return ask('session');
+}
+
+export function pay(payment: PagePayment): Promise<PageView> {
+  return ask('pay', payment);
+}
+
+export function cancel(): Promise<PageView> {
+  return ask('cancel', {});
+}
+
+async function ask(action: string, body?: unknown): Promise<PageView> {
+  let status: number;
+  let answer: unknown;
+  try {
+    const response = await fetch(`${page}/${action}`, {
+      ...(body === undefined
+        ? {}
+        : { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+      cache: 'no-store',
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    status = response.status;
+    answer = await response.json();
+  } catch {
+    throw new PageError('unreachable');
+  }
+  if (status === 200) return answer as PageView;
+  throw new PageError(codeOf(status, answer));
+}
+
+// A refusal has a code, or a list of what is wrong with the fields.
+function codeOf(status: number, answer: unknown): string {
+  const { code } = (answer ?? {}) as { code?: unknown };
+  if (typeof code === 'string') return code;
+  return status === 422 ? 'validation_error' : 'unreachable';
+}

@@ -1,0 +1,2 @@
+// A style sheet is imported for its effect; the build makes a file of it.
+declare module '*.css';
