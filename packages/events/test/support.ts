@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { create } from '@bufbuild/protobuf';
 import { type Database, type DatabaseOptions, migrate, openDatabase, provisionRoles, withTx } from '@eligo/postgres';
 import { AccountUpdatedSchema } from '@eligo/proto/events/v1/events';
+import { testPasswords } from '@eligo/testkit';
 import pg from 'pg';
 import { append, type EventLogger, eventsMigrations } from '../src/index.ts';
 
@@ -27,8 +28,8 @@ export async function eventsDatabase(): Promise<EventsDatabase> {
   const urls = await provisionRoles({
     adminUrl: url.href,
     services: ['alpha', 'beta'],
-    passwords: { alpha: 'alpha', beta: 'beta' },
-    // All databases of the test server have the owner in common.
+    // All databases of the test server have the owner in common: whichever file is first creates it with the password that all know.
+    passwords: { ...testPasswords(server, ['owner']), alpha: 'alpha', beta: 'beta' },
     newPasswords: true,
   });
   for (const schema of ['alpha', 'beta']) {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
+import { testPasswords } from '@eligo/testkit';
 import pg from 'pg';
 import {
   type Database,
@@ -33,8 +34,8 @@ export async function testDatabase(): Promise<TestDatabase> {
   const urls = await provisionRoles({
     adminUrl,
     services: ['alpha', 'beta'],
-    passwords: { alpha: 'alpha', beta: 'beta' },
-    // All databases of the test server have the owner in common.
+    // All databases of the test server have the owner in common: whichever file is first creates it with the password that all know.
+    passwords: { ...testPasswords(server, ['owner']), alpha: 'alpha', beta: 'beta' },
     newPasswords: true,
   });
   for (const schema of ['alpha', 'beta']) {
