@@ -557,6 +557,27 @@ CREATE INDEX payment_intents_by_session ON checkout.payment_intents USING btree 
 CREATE TRIGGER guard_payment_intent BEFORE INSERT OR UPDATE ON checkout.payment_intents FOR EACH ROW EXECUTE FUNCTION guard_payment_intent();
 grant delete, insert, select, update on payment_intents to eligo_checkout;
 
+create table payment_links (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  active boolean not null,
+  mode text collate "C" not null,
+  terms jsonb not null,
+  metadata jsonb default '{}'::jsonb not null,
+  created_at timestamp(3) with time zone not null,
+  constraint payment_links_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint payment_link_has_lines CHECK (((jsonb_array_length((terms -> 'lines'::text)) >= 1) AND (jsonb_array_length((terms -> 'lines'::text)) <= 100))),
+  constraint payment_links_mode_check CHECK ((mode = ANY (ARRAY['payment'::text, 'subscription'::text])))
+);
+alter table payment_links enable row level security;
+alter table payment_links force row level security;
+create policy account_scope on payment_links for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX payment_links_by_active ON checkout.payment_links USING btree (account_id, test_mode, active, id);
+grant insert, select on payment_links to eligo_checkout;
+grant update (active), update (metadata) on payment_links to eligo_checkout;
+
 create table payment_locks (
   account_id text collate "C" not null,
   test_mode boolean not null,

@@ -3,7 +3,7 @@ import { Failure } from '@eligo/failures';
 import { newId } from '@eligo/values';
 import Koa, { type Context, type Next } from 'koa';
 import type { Exchange } from './api.ts';
-import { pagePrefix } from './checkout-page/checkout-page.ts';
+import { isShopperPath } from './checkout-page/checkout-page.ts';
 import { toFailure } from './http/to-failure.ts';
 import { traceparentOf } from './http/traceparent.ts';
 import { writeFailure } from './http/write-answer.ts';
@@ -63,7 +63,7 @@ async function answer(context: Context, next: Next, parts: AppParts): Promise<vo
     if (!namesItsHost(request)) throw new Failure('bad_request');
     if (isPage(path)) await next();
     else if (path.startsWith('/v1/')) await api(exchange, path, mark < 0 ? '' : url.slice(mark + 1));
-    else if (path.startsWith(pagePrefix)) await checkoutPage(exchange, path);
+    else if (isShopperPath(path)) await checkoutPage(exchange, path);
     // Outside /v1 there is nothing to protect, so nothing to ask a key for.
     else throw new Failure('not_found');
   } catch (error) {

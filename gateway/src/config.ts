@@ -14,6 +14,8 @@ export interface GatewaySettings {
   readonly deprecatedEndpoints: boolean;
   /** Verifies the tokens in the URLs of checkout pages. */
   readonly pageTokens: PageTokens;
+  /** Verifies the tokens in the URLs of payment links. */
+  readonly linkTokens: PageTokens;
   /** Where shoppers' browsers reach the sandbox's card fields; undefined where pages of test mode take no cards. */
   readonly sandboxPublicUrl: string | undefined;
   /** Connections that are held open at most. */
@@ -21,6 +23,7 @@ export interface GatewaySettings {
 }
 
 export function readGatewaySettings(env: EnvironmentReader): GatewaySettings {
+  const pageKey = readPageKey(env);
   return {
     port: env.integer('PORT', { default: 8080, max: 65_535 }),
     rateLimit: {
@@ -30,7 +33,8 @@ export function readGatewaySettings(env: EnvironmentReader): GatewaySettings {
     failedAuthentications: env.integer('ELIGO_RATE_LIMIT_FAILED_AUTH', { default: 100, min: 1, max: 1_000_000 }),
     trustedProxies: readTrustedProxies(env),
     deprecatedEndpoints: env.oneOf('ELIGO_DEPRECATED_ENDPOINTS', ['on', 'off'], 'on') === 'on',
-    pageTokens: openPageTokens(readPageKey(env)),
+    pageTokens: openPageTokens(pageKey, 'checkout_session'),
+    linkTokens: openPageTokens(pageKey, 'payment_link'),
     sandboxPublicUrl: readOrigin(env, 'ELIGO_SANDBOX_PUBLIC_URL'),
     maxConnections: env.integer('ELIGO_MAX_CONNECTIONS', { default: 10_000, min: 1, max: 1_000_000 }),
   };

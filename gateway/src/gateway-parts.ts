@@ -48,6 +48,8 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
     }),
     checkoutPage: checkoutPage({
       tokens: settings.pageTokens,
+      linkTokens: settings.linkTokens,
+      peers,
       calls: pageCalls({ peers, database, sandboxUrl: settings.sandboxPublicUrl }),
       files: openPageFiles(),
       limits: new PageLimits(settings.trustedProxies),

@@ -40,6 +40,8 @@ const examples: Readonly<Record<string, (refs: ExampleReferences) => JsonObject>
   'customers.update': () => ({ employer: 'Engines' }),
   'payment_methods.update': () => ({ card: { hsa_fsa: true } }),
   'payment_methods.attach': ({ customer }) => ({ customer }),
+  'payment_links.create': ({ price }) => ({ line_items: [{ price, quantity: 1 }] }),
+  'payment_links.update': () => ({ active: true }),
   'checkout_sessions.create': ({ price, customer }) => ({
     line_items: [{ price, quantity: 1 }],
     customer,

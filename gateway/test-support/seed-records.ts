@@ -31,6 +31,7 @@ export async function seedRecords(
   const recurring = { interval: 'month' };
   const monthly = await api.id('price', '/v1/prices', { product, unit_amount: 2999, recurring });
   const coupon = await api.id('coupon', '/v1/coupons', { percent_off: 10 });
+  const paymentLink = await api.id('payment_link', '/v1/payment_links', { line_items: [{ price, quantity: 1 }] });
   const code = `SEED-${crypto.randomUUID()}`;
   const promoCode = await api.id('promo_code', '/v1/promo_codes', { coupon_id: coupon, code });
   const customer = await api.id('customer', '/v1/customers', { email: 'shopper@example.com' });
@@ -88,6 +89,7 @@ export async function seedRecords(
       invoice: text(subscribed.invoice),
       letter: text(letter.letter_id),
       payment_intent: paymentIntent,
+      payment_link: paymentLink,
       payment_method: paymentMethod,
       price,
       product,

@@ -1,22 +1,31 @@
-import type { PageView } from '@eligo/contract';
+import type { PageShop, PageView } from '@eligo/contract';
 import { Failure } from '@eligo/failures';
 import type { Database } from '@eligo/postgres';
 import type { CallOptions } from '@eligo/rpc';
 import type { PageSubject, PageTokens, ServiceContext } from '@eligo/service';
+import { findAccountOfPage } from '../accounts/find-account-of-page.ts';
 import { findShop } from '../accounts/find-shop.ts';
 import type { Exchange } from '../api.ts';
 import { readBody } from '../http/read-body.ts';
 import { writeJson } from '../http/write-answer.ts';
+import type { Peers } from '../peers.ts';
 import type { PageCalls } from './page-calls.ts';
 import type { PageFiles } from './page-files.ts';
 import type { PageLimits } from './page-limits.ts';
+import { linkPrefix, visitLink } from './visit-link.ts';
 import { writeAsset, writeDocument } from './write-file.ts';
 
-/** Every path of the checkout page begins with it. */
-export const pagePrefix = '/pay/';
+const pagePrefix = '/pay/';
+
+/** Whether a browser without a key asks: for a checkout page or a payment link. */
+export function isShopperPath(path: string): boolean {
+  return path.startsWith(pagePrefix) || path.startsWith(linkPrefix);
+}
 
 export interface CheckoutPageParts {
   readonly tokens: PageTokens;
+  readonly linkTokens: PageTokens;
+  readonly peers: Peers;
   readonly calls: PageCalls;
   readonly files: PageFiles;
   readonly limits: PageLimits;
@@ -30,14 +39,17 @@ const mostBodyBytes = 16_384;
 
 /**
  * Answers the requests of checkout pages: `/pay/{token}` is the document, `/pay/{token}/session`, `/pay` and `/cancel` are its calls, and
- * `/pay/assets/…` its scripts and styles. A token stands in place of a key, for one session; what is no token opens nothing.
+ * `/pay/assets/…` its scripts and styles. `/buy/{token}` is a payment link. A token stands in place of a key, for one record; what is no token
+ * opens nothing.
  */
 export function checkoutPage(parts: CheckoutPageParts): (exchange: Exchange, path: string) => Promise<void> {
   const { tokens, limits } = parts;
   return async (exchange, path) => {
-    const [first = '', second, ...more] = path.slice(pagePrefix.length).split('/');
+    const isLink = path.startsWith(linkPrefix);
+    const [first = '', second, ...more] = path.slice((isLink ? linkPrefix : pagePrefix).length).split('/');
     limits.takeFromAddress(exchange.request, 'request');
     if (first === 'assets' && second !== undefined && more.length === 0) return serveAsset(parts, exchange, second);
+    if (isLink) return serveLink(parts, exchange, second === undefined ? first : '');
     const subject = tokens.subjectOf(first);
     if (second === undefined) return serveDocument(parts, exchange, subject);
     if (subject === undefined || more.length > 0) throw new Failure('checkout_session_not_found');
@@ -47,15 +59,25 @@ export function checkoutPage(parts: CheckoutPageParts): (exchange: Exchange, pat
   };
 }
 
+async function serveLink(parts: CheckoutPageParts, exchange: Exchange, token: string): Promise<void> {
+  allow(exchange, ['GET'], 'page.link');
+  const status = await visitLink({ ...parts, tokens: parts.linkTokens }, exchange, token);
+  // The document of a page without a session says so in the visitor's language.
+  if (status !== undefined) await writePage(parts, exchange, status, undefined);
+}
+
 async function answerCall(
-  { calls, limits, callerFor }: CheckoutPageParts,
+  { calls, limits, callerFor, database }: CheckoutPageParts,
   exchange: Exchange,
   subject: PageSubject,
   action: string,
 ): Promise<PageView> {
   const { request, requestId, traceparent } = exchange;
   const { accountId, testMode } = subject;
-  const caller = callerFor({ accountId, testMode, scopes: ['checkout_sessions_read', 'checkout_sessions_write'] });
+  // What a payment depends on: which cards the account may charge in live mode.
+  const account = action === 'pay' ? await findAccountOfPage(database, accountId) : undefined;
+  const scopes = ['checkout_sessions_read', 'checkout_sessions_write'];
+  const caller = callerFor({ accountId, testMode, ...account?.caller, scopes });
   const call: CallOptions = { caller, requestId, traceparent };
   switch (action) {
     case 'session':
@@ -77,17 +99,25 @@ async function answerCall(
 
 // The document says that there is no such session in the shopper's language; its status says it to machines.
 async function serveDocument(
-  { files, database, sandboxUrl }: CheckoutPageParts,
+  parts: CheckoutPageParts,
   exchange: Exchange,
   subject: PageSubject | undefined,
 ): Promise<void> {
   allow(exchange, ['GET', 'HEAD'], 'page.document');
-  const shop = subject && (await findShop(database, subject.accountId));
+  const shop = subject && (await findShop(parts.database, subject.accountId));
+  await writePage(parts, exchange, shop === undefined ? 404 : 200, shop);
+}
+
+async function writePage(
+  { files, sandboxUrl }: CheckoutPageParts,
+  exchange: Exchange,
+  status: number,
+  shop: PageShop | undefined,
+): Promise<void> {
   const origins = {
     frame: sandboxUrl === undefined ? undefined : new URL(sandboxUrl).origin,
     logo: shop?.logoUrl == null ? undefined : new URL(shop.logoUrl).origin,
   };
-  const status = shop === undefined ? 404 : 200;
   writeDocument(exchange.response, status, await files.document(), exchange.requestId, origins);
 }
 

@@ -8,6 +8,7 @@ import { couponBindings } from './coupons.ts';
 import { customerBindings } from './customers.ts';
 import { eligibilityBindings } from './eligibility.ts';
 import { letterBindings } from './letters.ts';
+import { paymentLinkBindings } from './payment-links.ts';
 import { paymentMethodBindings } from './payment-methods.ts';
 import { paymentBindings } from './payments.ts';
 import { priceBindings } from './prices.ts';
@@ -32,6 +33,7 @@ export function allBindings(peers: Peers, answers: Answers): Binding[] {
     ...promoCodeBindings(peers, answers),
     ...eligibilityBindings(peers),
     ...customerBindings(peers, answers),
+    ...paymentLinkBindings(peers, answers),
     ...paymentMethodBindings(peers, answers),
     ...checkoutSessionBindings(peers, answers),
     ...sessionRefundBindings(peers, answers),

@@ -80,7 +80,8 @@ function priceDataOf(data: PriceData) {
   };
 }
 
-function shippingOf(options: Creation['shipping_options']) {
+/** One of the catalog's shipping rates, or an amount of its own. */
+export function shippingOf(options: Creation['shipping_options']) {
   if (options?.shipping_rate_id !== undefined) {
     return { case: 'shippingRateId' as const, value: options.shipping_rate_id };
   }
@@ -120,7 +121,8 @@ function subscriptionDataOf(data: NonNullable<Creation['subscription_data']>) {
   });
 }
 
-function customTextOf(text: NonNullable<Creation['custom_text']>) {
+/** Texts that the checkout page shows. */
+export function customTextOf(text: NonNullable<Creation['custom_text']>) {
   return given({
     afterSubmitMessage: text.after_submit?.message,
     shippingAddressMessage: text.shipping_address?.message,

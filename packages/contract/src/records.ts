@@ -15,6 +15,7 @@ import { invoiceReferences, invoiceSchema, renderInvoice } from './resources/inv
 import { letterReferences, letterSchema, renderLetter } from './resources/letter.ts';
 import { lineItemReferences, lineItemSchema, renderLineItem } from './resources/line-item.ts';
 import { paymentIntentReferences, paymentIntentSchema, renderPaymentIntent } from './resources/payment-intent.ts';
+import { paymentLinkReferences, paymentLinkSchema, renderPaymentLink } from './resources/payment-link.ts';
 import { paymentMethodReferences, paymentMethodSchema, renderPaymentMethod } from './resources/payment-method.ts';
 import { priceReferences, priceSchema, renderPrice } from './resources/price.ts';
 import { productSchema, renderProduct } from './resources/product.ts';
@@ -94,6 +95,11 @@ export const records = {
     render: renderPaymentIntent,
     references: paymentIntentReferences,
     eventCase: 'paymentIntent',
+  }),
+  payment_link: record('payment_link', {
+    schema: paymentLinkSchema,
+    render: renderPaymentLink,
+    references: paymentLinkReferences,
   }),
   payment_method: record('payment_method', {
     schema: paymentMethodSchema,

@@ -6,6 +6,7 @@ import { couponRoutes } from './routes/coupons.ts';
 import { customerRoutes } from './routes/customers.ts';
 import { eligibilityRoutes } from './routes/eligibility.ts';
 import { letterRoutes } from './routes/letters.ts';
+import { paymentLinkRoutes } from './routes/payment-links.ts';
 import { paymentMethodRoutes } from './routes/payment-methods.ts';
 import { chargeRoutes, paymentIntentRoutes, setupIntentRoutes } from './routes/payments.ts';
 import { priceRoutes } from './routes/prices.ts';
@@ -30,6 +31,7 @@ export const routes = {
   customers: customerRoutes,
   paymentMethods: paymentMethodRoutes,
   checkoutSessions: checkoutSessionRoutes,
+  paymentLinks: paymentLinkRoutes,
   paymentIntents: paymentIntentRoutes,
   setupIntents: setupIntentRoutes,
   charges: chargeRoutes,

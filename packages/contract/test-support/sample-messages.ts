@@ -18,6 +18,7 @@ import { DeliverySchema, EndpointSchema, PublicEventSchema } from '@eligo/proto/
 import { newId } from '@eligo/values';
 import { renderEvent } from '../src/index.ts';
 import { sampleCatalog } from './sample-catalog.ts';
+import { samplePaymentLink } from './sample-payment-link.ts';
 
 /** One message of each public record with every field set, all of one account, referring to each other. */
 export function sampleMessages({ testMode = true, accountId = newId('account') } = {}) {
@@ -294,6 +295,7 @@ export function sampleMessages({ testMode = true, accountId = newId('account') }
       balanceTransactionId: newId('balance_transaction'),
       ...at,
     }),
+    payment_link: samplePaymentLink(createdAtMs),
     setup_intent: create(SetupIntentSchema, {
       setupIntentId: newId('setup_intent'),
       status: 'succeeded',

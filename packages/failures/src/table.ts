@@ -200,6 +200,7 @@ function checkoutRows() {
     checkout_session_expired: row(400, 'This checkout session has expired.', 'Create a new session.', 'never'),
     checkout_session_canceled: row(400, 'This checkout session was canceled.', 'Create a new session.', 'never'),
     checkout_session_not_open: row(400, 'This checkout session is no longer open.', 'Create a new session.', 'never'),
+    payment_link_inactive: row(410, 'This payment link is not active.', 'Ask the shop for a new link.', 'never'),
     checkout_amount_too_low: row(
       400,
       'The amount is below the minimum charge.',

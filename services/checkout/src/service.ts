@@ -25,6 +25,7 @@ import { chargingHandlers } from './rpc/charging.ts';
 import { customerHandlers } from './rpc/customers.ts';
 import { intentHandlers } from './rpc/intents.ts';
 import { letterHandlers } from './rpc/letters.ts';
+import { paymentLinkHandlers } from './rpc/payment-links.ts';
 import { paymentMethodHandlers } from './rpc/payment-methods.ts';
 import { reviewHandlers } from './rpc/reviews.ts';
 import { sessionHandlers } from './rpc/sessions.ts';
@@ -67,6 +68,7 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
           ...sessionHandlers(resources),
           ...chargingHandlers(charging, context.keyring),
           ...captureHandlers(database),
+          ...paymentLinkHandlers(resources),
           ...intentHandlers(database),
           ...letterHandlers(charging),
           ...reviewHandlers(charging, context.keyring),

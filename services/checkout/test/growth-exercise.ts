@@ -59,6 +59,7 @@ import {
 import { findIssuerRange } from '../src/store/issuer-ranges.ts';
 import { abandonLateAttempt, endConfirmTime } from '../src/store/late-attempts.ts';
 import { findIntent, findIntents, listIntents, unbillIntents } from '../src/store/payment-intents.ts';
+import { changePaymentLink, findPaymentLink, insertPaymentLink, listPaymentLinks } from '../src/store/payment-links.ts';
 import { arePaymentLocksHeld } from '../src/store/payment-locks.ts';
 import * as paymentMethods from '../src/store/payment-methods.ts';
 import { claimPlan, endHeldPlan, releaseRunningPlan } from '../src/store/payment-plans.ts';
@@ -119,7 +120,11 @@ async function runStore(world: ChargingWorld): Promise<void> {
   await findIssuerRange(database, '400006');
   await importIssuerRanges(database, 'first,last,hsa_fsa\n400006,,true');
   await paymentMethods.findPaymentMethods(database, scope, [seededId('fpm', 1), seededId('fpm', 2)]);
+  const link = await findPaymentLink(database, scope, seededId('fplink', 1));
+  if (link === undefined) throw new Error('the payment link is gone');
   await withTx(database, scope, async (tx) => {
+    await insertPaymentLink(tx, scope, { ...link, id: newId('payment_link') });
+    await changePaymentLink(tx, scope, link.id, { active: false, metadata: null });
     await insertCatalogTask(tx, scope, made.id, 'activate');
     await postponeCatalogTask(tx, { scope, sessionId: made.id, kind: 'activate' });
     await deleteCatalogTask(tx, scope, made.id, 'activate');
@@ -174,6 +179,7 @@ async function runLists({ database, scope }: ChargingWorld): Promise<void> {
     });
     await listCustomers(database, scope, page('fcus'), undefined);
     await listCustomers(database, scope, page('fcus'), 'c100@example.com');
+    for (const active of [undefined, true, false]) await listPaymentLinks(database, scope, page('fplink'), active);
     for (const customerId of [undefined, firstCustomer]) {
       await listSetupIntents(database, scope, page('fseti'), customerId);
       await listIntents(database, scope, page('fpi'), { customerId });

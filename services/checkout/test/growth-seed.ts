@@ -17,6 +17,8 @@ function statements(each: number): string[] {
     `customers (${scope}, id, first_name, last_name, email, test_clock_id, created_at, updated_at, processor_customer_id)
      select account, true, 'fcus_' || id, 'Jo', 'Doe ' || n, 'c' || n || '@example.com', case when n % 10 = 0 then 'fclk_' || id end, at, at,
        'cus_' || id ${many}`,
+    `payment_links (${scope}, id, active, mode, terms, created_at)
+     select account, true, 'fplink_' || id, n % 100 <> 0, 'payment', '{"lines":[{"priceId":"fprice_1","quantity":"1"}]}', at ${many}`,
     `payment_methods (${scope}, id, customer_id, processor_payment_method_id, processor_customer_id, off_session, brand, country, exp_month,
        exp_year, funding, last4, hsa_fsa, created_at)
      select account, true, 'fpm_' || id, 'fcus_' || owner, 'pm_' || id, 'cus_' || id, true, 'visa', 'US', 1, 2040, 'debit', '4242', n % 2 = 0, at ${many}`,

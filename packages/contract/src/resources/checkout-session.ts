@@ -64,6 +64,7 @@ export const checkoutSessionSchema = z.strictObject({
   payment_intent: expandable('payment_intent').nullable(),
   payment_intents: z.array(z.string()),
   refunds: z.array(z.string()),
+  payment_link: answer.text,
   setup_intent: answer.text,
   setup_future_use: answer.text,
   shipping_options: z
@@ -135,6 +136,7 @@ export function renderCheckoutSession(
     payment_intent: expansion.of('payment_intent', session.paymentIntentId),
     payment_intents: session.paymentIntentIds,
     refunds: session.refundIds,
+    payment_link: session.paymentLinkId ?? null,
     setup_intent: session.setupIntentId ?? null,
     setup_future_use: session.setupFutureUse ?? null,
     shipping_options: renderShippingOptions(session),

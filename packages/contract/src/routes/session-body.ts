@@ -62,6 +62,22 @@ const discount = z
 
 const message = z.object({ message: text().optional() }).optional();
 
+export const customText = z.object({
+  after_submit: message,
+  shipping_address: message,
+  submit: message,
+  terms_of_service_acceptance: message,
+  payment: message,
+  terms_of_service_checkbox_required: z.boolean().optional(),
+});
+
+export const shippingOptions = z.object({
+  shipping_rate_id: reference('shipping_rate').optional(),
+  shipping_rate_data: z.object({ display_name: requiredText(limits.shortTextLength), amount }).optional(),
+});
+
+export const setupFutureUse = z.enum(['on_session', 'off_session']);
+
 export const storefrontPaymentDetails = z.object({
   gateway: shortText.optional(),
   wallet: shortText.optional(),
@@ -87,12 +103,7 @@ export const sessionCreation = z.object({
     })
     .meta({ emptyIsAbsent: true })
     .optional(),
-  shipping_options: z
-    .object({
-      shipping_rate_id: reference('shipping_rate').optional(),
-      shipping_rate_data: z.object({ display_name: requiredText(limits.shortTextLength), amount }).optional(),
-    })
-    .optional(),
+  shipping_options: shippingOptions.optional(),
   shipping_details: address.optional(),
   tax_rate: z.object({ amount: amount.optional() }).optional(),
   discounts: z.array(discount).max(limits.discounts).optional(),
@@ -108,7 +119,7 @@ export const sessionCreation = z.object({
     .max(limits.fees)
     .optional(),
   payment_method: reference('payment_method').optional(),
-  setup_future_use: z.enum(['on_session', 'off_session']).optional(),
+  setup_future_use: setupFutureUse.optional(),
   subscription_data: z
     .object({
       cancel_at: time.optional(),
@@ -131,16 +142,7 @@ export const sessionCreation = z.object({
       card: z.object({ request_three_d_secure: z.enum(['automatic', 'any', 'challenge']).optional() }).optional(),
     })
     .optional(),
-  custom_text: z
-    .object({
-      after_submit: message,
-      shipping_address: message,
-      submit: message,
-      terms_of_service_acceptance: message,
-      payment: message,
-      terms_of_service_checkbox_required: z.boolean().optional(),
-    })
-    .optional(),
+  custom_text: customText.optional(),
   shipping_address_collection: z.boolean().optional(),
   selling_plans: z
     .array(

@@ -18,10 +18,10 @@ export async function cardKeeper(
 ): Promise<string | null> {
   const session = await loadSession(charging.database, scope, sessionId);
   if (session?.status !== 'open') return null;
-  if (session.mode === 'subscription' && session.customerId === null) {
-    return card === undefined ? null : subscriber(charging, scope, session, card);
-  }
   const isKept = session.mode === 'setup' || session.mode === 'subscription' || session.setupFutureUse !== null;
+  if (isKept && session.customerId === null) {
+    return card === undefined ? null : newKeeper(charging, scope, session, card);
+  }
   return isKept ? session.customerId : null;
 }
 
@@ -32,8 +32,8 @@ export async function keepCard(charging: Charging, scope: Scope, id: string, cus
   await attachPaymentMethod(charging, scope, id, customerId);
 }
 
-// Who subscribes without an account becomes a customer, by what the shop said of them. A card's own customer goes before: it is taken with the card.
-async function subscriber(charging: Charging, scope: Scope, { id }: Session, card: string): Promise<string | null> {
+// A shopper without an account becomes a customer, by what the shop said of them. A card's own customer goes before: it is taken with the card.
+async function newKeeper(charging: Charging, scope: Scope, { id }: Session, card: string): Promise<string | null> {
   const method = await findPaymentMethod(charging.database, scope, card);
   if (method !== undefined && method.customerId !== null) return null;
   return withTx(charging.database, scope, async (tx) => {

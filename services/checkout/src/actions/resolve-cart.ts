@@ -12,16 +12,14 @@ import {
 import type { Call } from '@eligo/rpc';
 import { type Cents, cents, centsFromInt64 } from '@eligo/values';
 import type { ResolvedCart, ResolvedDiscount, ResolvedLine } from '../domain/new-session.ts';
+import type { ShippingChoice } from '../messages/session-terms.ts';
 import type { Resources } from '../resources.ts';
 
 /** A cart as the partner gave it. Amounts are in cents. */
 export interface GivenCart {
   readonly lines: readonly CartLineMessage[];
   readonly discounts: readonly CartDiscountMessage[];
-  readonly shipping:
-    | { readonly shippingRateId: string }
-    | { readonly amountCents: Cents; readonly displayName: string }
-    | undefined;
+  readonly shipping: ShippingChoice;
   readonly taxCents: Cents;
   readonly fees: ResolvedCart['fees'];
 }

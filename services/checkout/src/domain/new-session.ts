@@ -74,7 +74,7 @@ export interface LetterTerms {
 
 /**
  * Refuses a session without what its mode needs, naming all of it at once (decisions 5): lines for every mode but setup, which has none;
- * `success_url` where a shopper is sent to the page; a customer for setup and where a stored card is charged at once.
+ * `success_url` where a shopper is sent to the page, unless a payment link opens it; a customer for setup and where a stored card is charged at once.
  */
 export function requireTerms(terms: SessionTerms, lineCount: number): void {
   const { mode, customerId, paymentMethodId, details } = terms;
@@ -82,8 +82,8 @@ export function requireTerms(terms: SessionTerms, lineCount: number): void {
   const refuse = (field: string, type: string, msg: string) => violations.push({ loc: [...body, field], msg, type });
   if (mode !== 'setup' && lineCount === 0) refuse('line_items', 'missing', 'Field required');
   if (mode === 'setup' && lineCount > 0) refuse('line_items', 'not_allowed', 'A setup session has no lines');
-  if (isPaidOnPage(mode) && mode !== 'setup' && details.successUrl === undefined)
-    refuse('success_url', 'missing', 'Field required');
+  const needsSuccessUrl = isPaidOnPage(mode) && mode !== 'setup' && details.paymentLinkId === undefined;
+  if (needsSuccessUrl && details.successUrl === undefined) refuse('success_url', 'missing', 'Field required');
   const needsCustomer = mode === 'setup' || (mode === 'off_session' && paymentMethodId !== null);
   if (needsCustomer && customerId === null) refuse('customer', 'customer_required', 'A customer is required');
   if (violations.length > 0) throw Failure.violations(violations);

@@ -119,6 +119,8 @@ export interface SessionDetails {
   readonly origin?: string;
   /** Present when the shopper is mailed a receipt: the merchant as the shopper knows it. */
   readonly receiptMerchantName?: string;
+  /** The payment link that opened the session. */
+  readonly paymentLinkId?: string;
   readonly defaults?: {
     readonly customerId?: string;
     readonly email?: string;

@@ -121,6 +121,7 @@ function writeDetails(message: CheckoutSession, details: domain.SessionDetails):
   if (details.successUrl !== undefined) message.successUrl = details.successUrl;
   if (details.redirectUrl !== undefined) message.redirectUrl = details.redirectUrl;
   if (details.origin !== undefined) message.origin = details.origin;
+  if (details.paymentLinkId !== undefined) message.paymentLinkId = details.paymentLinkId;
   if (details.defaults !== undefined) message.defaults = create(DefaultsSchema, details.defaults);
   if (details.customText !== undefined) message.customText = create(CustomTextSchema, details.customText);
   if (details.subscriptionData !== undefined) {

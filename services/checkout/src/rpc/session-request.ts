@@ -5,6 +5,7 @@ import type { SessionRequest } from '../actions/create-session.ts';
 import type { SessionTerms } from '../domain/new-session.ts';
 import type { SessionDetails, SessionMode, StorefrontPaymentDetails, SubscriptionData } from '../domain/session.ts';
 import { addressOf } from '../messages/address.ts';
+import { fieldsOf, shippingChoiceOf } from '../messages/session-terms.ts';
 
 /** What a creation asks for. The modes' own rules about what must be there are the action's. */
 export function sessionRequestOf(request: CreateSessionRequest): SessionRequest {
@@ -13,7 +14,7 @@ export function sessionRequestOf(request: CreateSessionRequest): SessionRequest 
     cart: {
       lines: request.lines,
       discounts: request.discounts,
-      shipping: shippingOf(request),
+      shipping: shippingChoiceOf(request.shipping),
       taxCents: request.taxAmountCents === undefined ? cents(0) : centsFromInt64(request.taxAmountCents),
       fees: request.fees.map((fee) => ({
         amountCents: centsFromInt64(fee.amountCents),
@@ -65,17 +66,6 @@ const modes: ReadonlySet<string> = new Set<SessionMode>([
   'reimbursement',
 ]);
 
-function shippingOf({ shipping }: CreateSessionRequest): SessionRequest['cart']['shipping'] {
-  switch (shipping.case) {
-    case 'shippingRateId':
-      return { shippingRateId: shipping.value };
-    case 'shippingRateData':
-      return { displayName: shipping.value.displayName, amountCents: centsFromInt64(shipping.value.amountCents) };
-    case undefined:
-      return undefined;
-  }
-}
-
 function detailsOf(request: CreateSessionRequest): SessionDetails {
   const { cancelUrl, successUrl, origin, requestThreeDSecure, receiptMerchantName } = request;
   return present({
@@ -105,11 +95,4 @@ function subscriptionDataOf(data: CreateSessionRequest['subscriptionData']): Ses
     cancelAtMs: cancelAtMs === undefined ? undefined : Number(cancelAtMs),
     trialEndMs: trialEndMs === undefined ? undefined : Number(trialEndMs),
   }) as SubscriptionData;
-}
-
-// A message's own bookkeeping ($typeName, $unknown) is not kept.
-function fieldsOf<T extends object>(message: T | undefined): Omit<T, '$typeName' | '$unknown'> | undefined {
-  if (message === undefined) return undefined;
-  const fields = Object.entries(message).filter(([name, value]) => !name.startsWith('$') && value !== undefined);
-  return Object.fromEntries(fields) as Omit<T, '$typeName' | '$unknown'>;
 }

@@ -1,0 +1,97 @@
+import { create, fromBinary, toBinary, toJson } from '@bufbuild/protobuf';
+import { Failure } from '@eligo/failures';
+import { claimOrThrow, finishKey, type KeyUse, withTx } from '@eligo/postgres';
+import type { CartLine } from '@eligo/proto/catalog/v1/catalog';
+import {
+  PaymentLinkLineSchema,
+  type PaymentLink as PaymentLinkMessage,
+  PaymentLinkSchema,
+  type PaymentLinkTerms,
+  PaymentLinkTermsSchema,
+} from '@eligo/proto/checkout/v1/checkout';
+import type { Call } from '@eligo/rpc';
+import { newId } from '@eligo/values';
+import { newSession, requireTerms } from '../domain/new-session.ts';
+import type { PaymentLink } from '../domain/payment-link.ts';
+import { paymentLinkMessage } from '../messages/payment-link.ts';
+import type { Resources } from '../resources.ts';
+import { insertPaymentLink } from '../store/payment-links.ts';
+import { sessionRequestOfLink } from './payment-link-session.ts';
+import { resolveCart } from './resolve-cart.ts';
+
+export interface NewPaymentLink {
+  readonly lines: readonly CartLine[];
+  /** Without lines: they become those that the catalog finds. */
+  readonly terms: PaymentLinkTerms;
+  readonly active: boolean;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/**
+ * Creates a payment link. It makes a session of the link's cart and drops it, so that a cart that no visit could open is refused here, where the
+ * partner sees why. A product stands for the price that it has now. The mode is `subscription` if one of the prices is recurring. The same key
+ * and body returns the response of the first request (decisions 1.1).
+ */
+export async function createPaymentLink(
+  resources: Pick<Resources, 'database' | 'catalog' | 'clock' | 'pages'>,
+  call: Call,
+  input: NewPaymentLink,
+  key?: { readonly key: string; readonly requestHash: Uint8Array } | undefined,
+): Promise<PaymentLinkMessage> {
+  const { scope } = call;
+  const link = await tellOfLink(() => makeLink(resources, call, input));
+  const message = paymentLinkMessage(scope, link, resources.pages.urlOfLink(scope, link.id));
+  return withTx(resources.database, scope, async (tx) => {
+    if (key === undefined) {
+      await insertPaymentLink(tx, scope, link);
+      return message;
+    }
+    const use: KeyUse = {
+      endpoint: 'POST /v1/payment_links',
+      key: key.key,
+      requestHash: Buffer.from(key.requestHash),
+      otherRequest: 'run_as_new',
+    };
+    // The key is claimed and finished in one transaction: concurrent requests with the key wait for its end.
+    const claim = await claimOrThrow(tx, scope, use, 10_000);
+    if (claim.outcome === 'finished') return fromBinary(PaymentLinkSchema, claim.answer.body);
+    await insertPaymentLink(tx, scope, link);
+    await finishKey(tx, scope, use, { status: 200, body: Buffer.from(toBinary(PaymentLinkSchema, message)) });
+    return message;
+  });
+}
+
+async function makeLink(
+  resources: Pick<Resources, 'catalog' | 'clock'>,
+  call: Call,
+  { lines, terms, active, metadata }: NewPaymentLink,
+): Promise<PaymentLink> {
+  const createdAt = resources.clock.now();
+  const id = newId('payment_link');
+  const draft: PaymentLink = { id, active, mode: 'payment', terms: {}, metadata, createdAt };
+  const request = sessionRequestOfLink(draft, terms);
+  requireTerms(request.terms, lines.length);
+  const sessionId = newId('checkout_session');
+  const { cart } = await resolveCart(resources, call, sessionId, { ...request.cart, lines }, null, createdAt);
+  const mode = cart.lines.some((line) => line.recurring !== null) ? 'subscription' : 'payment';
+  newSession(sessionId, { ...request.terms, mode }, cart, createdAt, null);
+  const priced = cart.lines.map(({ priceId, quantity }) =>
+    create(PaymentLinkLineSchema, { priceId, quantity: BigInt(quantity) }),
+  );
+  return { ...draft, mode, terms: toJson(PaymentLinkTermsSchema, { ...terms, lines: priced }) };
+}
+
+// What is wrong with the cart of a session is wrong with the link: the error names the field of the link's body.
+async function tellOfLink<Result>(make: () => Promise<Result>): Promise<Result> {
+  try {
+    return await make();
+  } catch (error) {
+    if (!(error instanceof Failure) || error.violations === undefined) throw error;
+    throw Failure.violations(
+      error.violations.map(({ loc: [body, , ...rest], ...violation }) => ({
+        ...violation,
+        loc: [body ?? 'body', 'payment_link', ...rest],
+      })),
+    );
+  }
+}
