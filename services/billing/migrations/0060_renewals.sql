@@ -24,9 +24,12 @@ begin
   return new;
 end $$;
 create trigger set_due before insert or update on subscriptions for each row execute function set_due();
--- Those that were sold before subscriptions renewed: this transaction has the table to itself since its first statement.
+-- Those that were sold before subscriptions renewed: this transaction has the table to itself since its first statement. One whose period is over is
+-- held: nobody agreed to pay all periods since then at once. An operator decides (docs/operations.md, Renewals).
 alter table subscriptions no force row level security;
-update subscriptions set held_until = null where status in ('incomplete', 'trialing', 'active', 'past_due', 'unpaid', 'paused');
+update subscriptions
+  set held_until = case when test_clock_id is null and current_period_end <= now() then timestamptz '9999-01-01 00:00:00+00' end
+  where status in ('incomplete', 'trialing', 'active', 'past_due', 'unpaid', 'paused');
 alter table subscriptions force row level security;
 
 -- Tax and shipping as they were agreed at the sale, for each period.
