@@ -14,7 +14,6 @@ describe('a letter of medical necessity, by public requests', () => {
   beforeAll(async () => {
     eligo = await startConstellation({ topology: 'in-process' });
     api = eligo.api();
-    customer = await newCustomer(api);
     const made = await make(api, '/v1/products', 'product', {
       name: 'Massage gun',
       hsa_fsa_eligibility: 'letter_of_medical_necessity',
@@ -24,7 +23,9 @@ describe('a letter of medical necessity, by public requests', () => {
   }, 180_000);
   afterAll(() => eligo?.stop(), 60_000);
 
+  // A customer of its own: an approved letter serves the customer's next sessions.
   async function held(): Promise<{ session: string; url: unknown; letter: Json }> {
+    customer = await newCustomer(api);
     const session = await make(api, '/v1/checkout/sessions', 'checkout_session', {
       ...{ line_items: [{ price, quantity: 1 }], customer, success_url: 'https://shop.example/done' },
     });

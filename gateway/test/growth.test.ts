@@ -11,7 +11,9 @@ import {
 } from '@eligo/testkit';
 import { beforeAll, expect, test } from 'vitest';
 import { createAccount } from '../src/accounts/create-account.ts';
+import { findAccountOfPage } from '../src/accounts/find-account-of-page.ts';
 import { findKey } from '../src/accounts/find-key.ts';
+import { findShop } from '../src/accounts/find-shop.ts';
 import { createKey, listKeys, revokeKey, rollKey } from '../src/accounts/keys.ts';
 import { createOrganization } from '../src/accounts/organizations.ts';
 import { listAccounts, updateAccount } from '../src/accounts/update-account.ts';
@@ -60,6 +62,8 @@ async function run(place: TestDatabase): Promise<void> {
   await updateAccount(database, seededId('facct', 150), { name: 'Another name' });
   await listAccounts(database);
   for (const id of [accountId, seededId('facct', 1)]) {
+    await findShop(database, id);
+    await findAccountOfPage(database, id);
     const key = await createKey(database, { accountId: id, testMode: true });
     await rollKey(database, key.key_id);
     await revokeKey(database, key.key_id);

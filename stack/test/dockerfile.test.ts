@@ -194,7 +194,11 @@ function placedEnvironment(name: string): Record<string, string> {
       value
         .replace(/@postgres:5432/, `@${places.postgres}`)
         .replace(/@nats:4222/, `@${places.nats}`)
-        .replace(/^http:\/\/([a-z]+):\d+/, (_, host: string) => `http://127.0.0.1:${places.ports.get(host)?.port}`),
+        .replace(/^http:\/\/([a-z]+):\d+/, (url, host: string) => {
+          // An address for browsers names no part of the compose file.
+          const part = places.ports.get(host);
+          return part === undefined ? url : `http://127.0.0.1:${part.port}`;
+        }),
     ];
   });
   return {

@@ -127,6 +127,8 @@ const cursorKinds: Readonly<Record<string, IdKind>> = {
   'refunds.list': 'refund',
   'subscriptions.list': 'subscription',
   'invoices.list': 'invoice',
+  'captures.list': 'capture',
+  'payment_links.list': 'payment_link',
   'consumer_invoices.list': 'invoice',
   'events.list': 'event',
 };
