@@ -25,7 +25,7 @@ beforeAll(async () => {
   [eligo, browser] = await Promise.all([startConstellation({ topology: 'in-process' }), launchChromium()]);
   shopUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   shop = await openShop(eligo.api());
-}, 120_000);
+}, 480_000);
 afterAll(async () => {
   await browser?.close();
   server?.close();

@@ -2,13 +2,18 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
+import { chromiumFromDebian } from './chromium-from-debian.ts';
 
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 
-/** Starts a Chromium without a window: `ELIGO_CHROMIUM`, one on the PATH, or Debian's, which is installed if this process may. */
-export function launchChromium(): Promise<Browser> {
+/**
+ * Starts a Chromium without a window: `ELIGO_CHROMIUM`, one on the PATH, or Debian's. Root installs Debian's; others
+ * unpack it into a folder of theirs.
+ */
+export async function launchChromium(): Promise<Browser> {
+  const executablePath = process.env.ELIGO_CHROMIUM || onPath();
   return chromium.launch({
-    executablePath: process.env.ELIGO_CHROMIUM || onPath() || installed(),
+    ...(executablePath ? { executablePath } : await fetched()),
     args: [
       '--no-sandbox',
       '--disable-gpu',
@@ -26,10 +31,21 @@ function onPath(): string | undefined {
   return folders.flatMap((folder) => names.map((name) => join(folder, name))).find(isExecutable);
 }
 
+const advice = 'install it (Debian: apt-get install chromium) or set ELIGO_CHROMIUM.';
+
+async function fetched(): Promise<{ executablePath: string; env?: Record<string, string> }> {
+  if (process.getuid?.() === 0) return { executablePath: installed() };
+  try {
+    return await chromiumFromDebian();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`The browser tests need Chromium, and fetching Debian's failed (${reason}): ${advice}`);
+  }
+}
+
 function installed(): string {
-  const missing =
-    'The browser tests need Chromium: install it (Debian: apt-get install chromium) or set ELIGO_CHROMIUM.';
-  if (process.getuid?.() !== 0 || !isExecutable('/usr/bin/apt-get')) throw new Error(missing);
+  const missing = `The browser tests need Chromium: ${advice}`;
+  if (!isExecutable('/usr/bin/apt-get')) throw new Error(missing);
   process.stderr.write('eligo: installing chromium for the browser tests\n');
   const apt = (...args: string[]) =>
     spawnSync('apt-get', ['-qq', '-y', ...args], {

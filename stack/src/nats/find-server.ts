@@ -44,8 +44,8 @@ async function fetchServer(path: string): Promise<void> {
   throw new Error(`Failed to download nats-server (${troubles.join('; ')}); ${advice}`);
 }
 
-// One copy per user serves every home; a user without a folder for such things keeps it in the stack's home.
-function keptFolder(binFolder: string): string {
+/** Where programs are kept: one copy per user serves every home, and a user without a folder for such things has `binFolder`. */
+export function keptFolder(binFolder: string): string {
   const cache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
   const folder = join(cache, 'eligo');
   try {
