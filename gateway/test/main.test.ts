@@ -17,6 +17,7 @@ test.each(['loud', ''])(
       'ELIGO_SERVICE_KEY',
       'ELIGO_SERVICE_PUBLIC_KEYS',
       'ELIGO_KEYRING',
+      'ELIGO_PAGE_KEY',
       'ELIGO_TRUSTED_PROXIES',
     ]);
   },

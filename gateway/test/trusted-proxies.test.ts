@@ -2,7 +2,7 @@ import { EnvironmentProblems, readEnvironment } from '@eligo/service';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readGatewaySettings } from '../src/config.ts';
 import { TrustedProxies } from '../src/http/trusted-proxies.ts';
-import { openTestGateway, type TestGateway } from './open-test-gateway.ts';
+import { openTestGateway, type TestGateway, testPageKey } from './open-test-gateway.ts';
 
 const client = '203.0.113.7';
 const other = '198.51.100.9';
@@ -39,7 +39,8 @@ describe('the client of a request', () => {
 });
 
 describe('the setting', () => {
-  const read = (text: string) => readEnvironment({ ELIGO_TRUSTED_PROXIES: text }, readGatewaySettings).trustedProxies;
+  const read = (text: string) =>
+    readEnvironment({ ELIGO_TRUSTED_PROXIES: text, ELIGO_PAGE_KEY: testPageKey }, readGatewaySettings).trustedProxies;
 
   test.each(['10.0.0.1', ' 10.0.0.0/8 , fd00::/8 ', '2001:db8::1/128', '0.0.0.0/1'])('%j is one', (text) => {
     expect(read(text)).toBeInstanceOf(TrustedProxies);
