@@ -6,6 +6,7 @@ const notMultiplied = new Set([
   'endpoint_secrets',
   'lanes',
   'dead_letters',
+  'invoice_numbers',
   'accounts',
   'api_keys',
   'organizations',
@@ -90,6 +91,8 @@ function copied({ table, name, type }: Column, quoted: string): string {
   if (name === 'account_id' || name === 'endpoint_id' || name === 'webhook_endpoint_id') return value;
   // A copy of an event stands in no queue: it counts as published, in a place that the stream does not know.
   if (table === 'outbox' && ['published_at', 'stream_seq'].includes(name)) return 'null';
+  // Numbers of invoices are unique in an account: behind each there is room for its copies.
+  if (table === 'invoices' && name === 'number') return `${value} * 10000000 + c.place`;
   const replaced = (text: string) =>
     `regexp_replace(regexp_replace(${text}, '${identifiers}', '\\1' || c.ending, 'g'), '${uuids}', '\\1' || c.ending, 'gi')`;
   if (type === 'text') return replaced(value);

@@ -43,9 +43,10 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
 function answerTo(method: string, [kind, id, action]: string[], fields: URLSearchParams): Answer | undefined {
   const isPost = method === 'POST';
   if (kind === 'customers') return isPost ? { id: stubId('cus'), object: 'customer' } : { object: 'list', data: [] };
-  if (kind === 'payment_methods' && isPost) return paymentMethod(id ?? stubId('pm'), fields.get('customer'));
+  if (kind === 'payment_methods' && isPost) return paymentMethod(id ?? stubId('pm'), fields);
   if (kind === 'payment_intents' && isPost && id === undefined) return createIntent(fields);
-  if (kind === 'payment_intents' && id !== undefined) return isPost ? actOnIntent(id, action) : intents.get(id);
+  if (kind === 'payment_intents' && id !== undefined) return isPost ? actOnIntent(id, action, fields) : intents.get(id);
+  if (kind === 'setup_intents' && isPost) return setup(id, action, fields);
   if (kind === 'refunds' && isPost) return refund(fields);
   return undefined;
 }
@@ -55,13 +56,14 @@ function stubId(prefix: string): string {
   return `${prefix}_${newId('request').slice(-26)}`;
 }
 
-function paymentMethod(id: string, customer: string | null): Answer {
+function paymentMethod(id: string, fields: URLSearchParams): Answer {
+  const isHealth = fields.get('card[token]') !== 'tok_visa';
   return {
-    ...{ id, object: 'payment_method', type: 'card', customer, livemode: false, metadata: {} },
+    ...{ id, object: 'payment_method', type: 'card', customer: fields.get('customer'), livemode: false, metadata: {} },
     billing_details: { name: null, email: null, phone: null, address: null },
     card: {
       ...{ brand: 'visa', country: 'US', exp_month: 12, exp_year: 2040, funding: 'debit', last4: '0072' },
-      description: 'Visa Healthcare HSA',
+      description: isHealth ? 'Visa Healthcare HSA' : 'Visa Classic',
     },
   };
 }
@@ -81,12 +83,48 @@ function createIntent(fields: URLSearchParams): Answer {
   return intent;
 }
 
-function actOnIntent(id: string, action: string | undefined): Answer | undefined {
+// An intent that is captured or canceled is read by nobody that is measured: a run of any length keeps little.
+function actOnIntent(id: string, action: string | undefined, fields: URLSearchParams): Answer | undefined {
   const intent = intents.get(id);
-  if (intent === undefined || action !== 'confirm') return undefined;
-  // Confirmed once, and read from then on by nobody that is measured: a run of any length keeps little.
+  if (intent === undefined) return undefined;
+  if (action === 'confirm' && intent.capture_method === 'manual') {
+    const latest_charge = stubId('ch');
+    const held = { ...intent, status: 'requires_capture', amount_capturable: intent.amount, latest_charge };
+    intents.set(id, held);
+    return held;
+  }
   intents.delete(id);
-  return { ...intent, status: 'succeeded', amount_received: intent.amount, latest_charge: stubId('ch') };
+  switch (action) {
+    case 'confirm':
+      return { ...intent, status: 'succeeded', amount_received: intent.amount, latest_charge: stubId('ch') };
+    case 'capture': {
+      const amount_received = Number(fields.get('amount_to_capture') ?? intent.amount);
+      return { ...intent, status: 'succeeded', amount_capturable: 0, amount_received };
+    }
+    case 'cancel':
+      return { ...intent, status: 'canceled', amount_capturable: 0 };
+    default:
+      return undefined;
+  }
+}
+
+/** Cards that are set up, by the identifier of their setup intent. */
+const setups = new Map<string, Answer>();
+
+function setup(id: string | undefined, action: string | undefined, fields: URLSearchParams): Answer | undefined {
+  if (id !== undefined) {
+    const known = setups.get(id);
+    setups.delete(id);
+    return action === 'confirm' && known !== undefined ? { ...known, status: 'succeeded' } : undefined;
+  }
+  const setupId = stubId('seti');
+  const made = {
+    ...{ id: setupId, object: 'setup_intent', status: 'requires_confirmation', client_secret: `${setupId}_secret` },
+    ...{ customer: fields.get('customer'), payment_method: fields.get('payment_method') },
+    ...{ next_action: null, last_setup_error: null, metadata: metadataOf(fields) },
+  };
+  setups.set(setupId, made);
+  return made;
 }
 
 function refund(fields: URLSearchParams): Answer {
