@@ -31,15 +31,14 @@ describe('growth', () => {
   it.runIf(process.platform === 'linux')(
     'measures both accounts, with counts too small to mean anything',
     async () => {
-      const { growth } = readOptions(['--only', 'growth', '--tiny', '--filter', 'customers.']);
+      const { growth } = readOptions(['--only', 'growth', '--tiny', '--filter', 'customers.get']);
       const report = await runGrowth(
         { ...(growth ?? expect.fail('no growth')), topology: 'all-in-one' },
         () => undefined,
       );
       expect(report.failures).toEqual([]);
       const names = new Set(report.rows.map(({ name }) => name));
-      expect(names).toContain('customers.list email');
-      expect(names).toContain('customers.delete');
+      expect(names).toContain('customers.get');
       expect(names).toContain('one customer with many sessions: customers.get');
     },
     300_000,
