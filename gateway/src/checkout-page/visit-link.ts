@@ -4,7 +4,6 @@ import type { PageSubject, PageTokens, ServiceContext } from '@eligo/service';
 import { findAccountOfPage } from '../accounts/find-account-of-page.ts';
 import type { Exchange } from '../api.ts';
 import { moneyCall } from '../http/call-budget.ts';
-import { toFailure } from '../http/to-failure.ts';
 import type { Peers } from '../peers.ts';
 import type { PageLimits } from './page-limits.ts';
 
@@ -54,9 +53,9 @@ async function openSession(
     if (session.redirectUrl === undefined) throw new Error(`Session ${session.checkoutSessionId} has no page`);
     return session.redirectUrl;
   } catch (error) {
-    const { code } = toFailure(error);
+    const code = error instanceof Failure ? error.code : undefined;
     if (code === 'payment_link_not_found') return 404;
     if (code === 'payment_link_inactive') return 410;
-    throw error instanceof Failure ? error : toFailure(error);
+    throw error;
   }
 }

@@ -1,7 +1,6 @@
-import { fromBinary, toBinary } from '@bufbuild/protobuf';
 import { append } from '@eligo/events';
 import { Failure } from '@eligo/failures';
-import { claimOrThrow, finishKey, type KeyUse, type Scope, type Tx, withTx } from '@eligo/postgres';
+import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import { type Customer as CustomerMessage, CustomerSchema } from '@eligo/proto/checkout/v1/checkout';
 import { newId } from '@eligo/values';
 import type { Address } from '../domain/address.ts';
@@ -10,6 +9,7 @@ import { customerMessage } from '../messages/customer.ts';
 import type { Resources } from '../resources.ts';
 import { insertCustomer } from '../store/customers.ts';
 import { findTestClock } from '../store/test-clocks.ts';
+import { onceUnderKey } from './once-under-key.ts';
 
 export interface NewCustomer {
   readonly firstName: string | null;
@@ -29,21 +29,10 @@ export async function createCustomer(
   input: NewCustomer,
   key?: { readonly key: string; readonly requestHash: Uint8Array } | undefined,
 ): Promise<CustomerMessage> {
-  return withTx(database, scope, async (tx) => {
-    if (key === undefined) return makeCustomer(tx, scope, input, clock.now());
-    const use: KeyUse = {
-      endpoint: 'POST /v1/customers',
-      key: key.key,
-      requestHash: Buffer.from(key.requestHash),
-      otherRequest: 'run_as_new',
-    };
-    // The key is claimed and finished in one transaction: concurrent requests with the key wait for its end.
-    const claim = await claimOrThrow(tx, scope, use, 10_000);
-    if (claim.outcome === 'finished') return fromBinary(CustomerSchema, claim.answer.body);
-    const message = await makeCustomer(tx, scope, input, clock.now());
-    await finishKey(tx, scope, use, { status: 200, body: Buffer.from(toBinary(CustomerSchema, message)) });
-    return message;
-  });
+  const request = { endpoint: 'POST /v1/customers', key, schema: CustomerSchema };
+  return withTx(database, scope, (tx) =>
+    onceUnderKey(tx, scope, request, () => makeCustomer(tx, scope, input, clock.now())),
+  );
 }
 
 /** The customer and the event that tells of it, within a transaction. */

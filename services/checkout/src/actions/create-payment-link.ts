@@ -1,6 +1,6 @@
-import { create, fromBinary, toBinary, toJson } from '@bufbuild/protobuf';
+import { create, toJson } from '@bufbuild/protobuf';
 import { Failure } from '@eligo/failures';
-import { claimOrThrow, finishKey, type KeyUse, withTx } from '@eligo/postgres';
+import { withTx } from '@eligo/postgres';
 import type { CartLine } from '@eligo/proto/catalog/v1/catalog';
 import {
   PaymentLinkLineSchema,
@@ -16,6 +16,7 @@ import type { PaymentLink } from '../domain/payment-link.ts';
 import { paymentLinkMessage } from '../messages/payment-link.ts';
 import type { Resources } from '../resources.ts';
 import { insertPaymentLink } from '../store/payment-links.ts';
+import { onceUnderKey } from './once-under-key.ts';
 import { sessionRequestOfLink } from './payment-link-session.ts';
 import { resolveCart } from './resolve-cart.ts';
 
@@ -41,24 +42,13 @@ export async function createPaymentLink(
   const { scope } = call;
   const link = await tellOfLink(() => makeLink(resources, call, input));
   const message = paymentLinkMessage(scope, link, resources.pages.urlOfLink(scope, link.id));
-  return withTx(resources.database, scope, async (tx) => {
-    if (key === undefined) {
+  const request = { endpoint: 'POST /v1/payment_links', key, schema: PaymentLinkSchema };
+  return withTx(resources.database, scope, (tx) =>
+    onceUnderKey(tx, scope, request, async () => {
       await insertPaymentLink(tx, scope, link);
       return message;
-    }
-    const use: KeyUse = {
-      endpoint: 'POST /v1/payment_links',
-      key: key.key,
-      requestHash: Buffer.from(key.requestHash),
-      otherRequest: 'run_as_new',
-    };
-    // The key is claimed and finished in one transaction: concurrent requests with the key wait for its end.
-    const claim = await claimOrThrow(tx, scope, use, 10_000);
-    if (claim.outcome === 'finished') return fromBinary(PaymentLinkSchema, claim.answer.body);
-    await insertPaymentLink(tx, scope, link);
-    await finishKey(tx, scope, use, { status: 200, body: Buffer.from(toBinary(PaymentLinkSchema, message)) });
-    return message;
-  });
+    }),
+  );
 }
 
 async function makeLink(

@@ -102,11 +102,6 @@ export const attemptStates = stateTable<AttemptStatus>({
 /** The failure code of an attempt that was canceled because its time to confirm was over. */
 export const canceledLate = 'canceled_late';
 
-/** An attempt that may have charged or may still charge: its leg takes no other one. */
-export function isLive(status: AttemptStatus): boolean {
-  return status === 'created' || status === 'sending' || status === 'unknown' || status === 'succeeded';
-}
-
 /** What the processor said of an attempt, once it is certain. */
 export type ProcessorVerdict =
   | { readonly kind: 'succeeded'; readonly chargeId: string; readonly capturable: boolean }

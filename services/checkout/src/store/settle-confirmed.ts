@@ -14,8 +14,8 @@ export interface ConfirmedCharge {
   readonly attempt: ChargeAttempt;
   readonly intent: PaymentIntent;
   readonly charge: ReportedCharge;
-  /** The id of the ledger's entry for a capture; null for a hold, which moves no money yet. */
-  readonly ledgerEntryId: string | null;
+  /** The id of the ledger's entry for the capture. */
+  readonly ledgerEntryId: string;
   readonly lines: PaidLines;
   /** What the request's key answers with from now on. */
   readonly answer: StoredAnswer;
@@ -38,7 +38,7 @@ const settle = scoped<{ sessions: bigint; attempts: bigint; intents: bigint }>(
        coalesce(sum(l.amount_shipping_cents), 0)::bigint as shipping, coalesce(sum(l.amount_discount_cents), 0)::bigint as discount
      from charged c left join checkout.session_lines l
        on l.account_id = $1 and l.test_mode = $2 and l.session_id = c.session_id and l.amount_captured_cents = 0
-         and l.amount_total_cents > 0 and c.entry_id is not null
+         and l.amount_total_cents > 0
          and (c.lines = 'all' or (c.lines = 'eligible') = (l.amount_eligible_cents > 0))
      group by c.session_id
    ), session as (
@@ -55,10 +55,8 @@ const settle = scoped<{ sessions: bigint; attempts: bigint; intents: bigint }>(
      where a.account_id = $1 and a.test_mode = $2 and a.id = c.attempt_id and a.status in ('sending', 'unknown')
      returning c.*
    ), intent as (
-     update checkout.payment_intents i set status = case when c.entry_id is null then 'requires_capture' else 'succeeded' end,
-       amount_received_cents = case when c.entry_id is null then 0 else i.amount_cents end,
-       amount_capturable_cents = case when c.entry_id is null then i.amount_cents else 0 end,
-       latest_charge_id = c.charge_id, processor_intent_id = c.processor_intent_id
+     update checkout.payment_intents i set status = 'succeeded', amount_received_cents = i.amount_cents,
+       amount_capturable_cents = 0, latest_charge_id = c.charge_id, processor_intent_id = c.processor_intent_id
      from attempt c
      where i.account_id = $1 and i.test_mode = $2 and i.id = c.intent_id
      returning i.id, i.amount_cents, i.amount_received_cents, i.payment_method_id, c.charge_id, c.processor_charge_id,
@@ -73,12 +71,12 @@ const settle = scoped<{ sessions: bigint; attempts: bigint; intents: bigint }>(
      insert into checkout.ledger_entries (account_id, test_mode, id, debit_account, credit_account, amount_cents, kind,
        payment_intent_id, source_id, created_at)
      select $1, $2, i.entry_id, 'processor_balance', 'customer_receipts', i.amount_cents, 'capture', i.id, i.charge_id, i.at
-     from intent i where i.entry_id is not null
+     from intent i
    ), lines as (
      update checkout.session_lines l set amount_captured_cents = l.amount_total_cents, payment_intent_id = c.intent_id
      from session c
      where l.account_id = $1 and l.test_mode = $2 and l.session_id = c.session_id and l.amount_captured_cents = 0
-       and l.amount_total_cents > 0 and c.entry_id is not null
+       and l.amount_total_cents > 0
        and (c.lines = 'all' or (c.lines = 'eligible') = (l.amount_eligible_cents > 0))
    ), record as (
      update checkout.eligibility_records r set charged_attempt_id = c.attempt_id
