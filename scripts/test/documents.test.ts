@@ -35,6 +35,14 @@ it.each(documents)('%s leads to what is there: files, headings, paths', (documen
   expect(paths.filter((path) => globSync(path, { cwd: root }).length === 0)).toEqual([]);
 });
 
+it('ARCHITECTURE.md names no constraint, index or trigger that the schemas lack', () => {
+  const invariants = read('ARCHITECTURE.md').split('\n## Seven invariants\n')[1]?.split('\n## ')[0] ?? '';
+  const named = [...invariants.matchAll(/`([a-z]+(?:_[a-z]+)+)`/g)].map(([, name = '']) => name);
+  const schemas = globSync('docs/schema/*.sql', { cwd: root }).map(read).join('\n');
+  expect(named.length).toBeGreaterThan(30);
+  expect(named.filter((name) => !new RegExp(`\\b${name}\\b`).test(schemas))).toEqual([]);
+});
+
 it('docs/configuration.md names every variable that the code reads, and no other', () => {
   const page = read('docs/configuration.md');
   const variable = /\b(?:ELIGO|STRIPE|OTEL|DATABASE|NATS|OWNER|GRPC|ADMIN|LOG)_[A-Z_]*[A-Z]\b/g;

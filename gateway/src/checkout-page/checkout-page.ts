@@ -17,7 +17,7 @@ import { writeAsset, writeDocument } from './write-file.ts';
 
 const pagePrefix = '/pay/';
 
-/** Whether a browser without a key asks: for a checkout page or a payment link. */
+/** Whether the path belongs to a checkout page or a payment link, which take no API key. */
 export function isShopperPath(path: string): boolean {
   return path.startsWith(pagePrefix) || path.startsWith(linkPrefix);
 }

@@ -15,7 +15,7 @@ export type MailRecord =
   | { readonly status: 'failed'; readonly code: string }
   | { readonly status: 'pending'; readonly code: string; readonly pauseMs: number };
 
-/** Adds a mail of a receipt, due now. Adds none while another waits, and none where `cause` had its mail. */
+/** Adds a mail of a receipt, due now. Returns false, and adds nothing, while another mail waits or if this cause had its mail. */
 export async function addMail(
   tx: Tx,
   scope: Scope,

@@ -40,7 +40,7 @@ export async function createPaymentLink(
   key?: { readonly key: string; readonly requestHash: Uint8Array } | undefined,
 ): Promise<PaymentLinkMessage> {
   const { scope } = call;
-  const link = await tellOfLink(() => makeLink(resources, call, input));
+  const link = await withLinkFields(() => makeLink(resources, call, input));
   const message = paymentLinkMessage(scope, link, resources.pages.urlOfLink(scope, link.id));
   const request = { endpoint: 'POST /v1/payment_links', key, schema: PaymentLinkSchema };
   return withTx(resources.database, scope, (tx) =>
@@ -71,8 +71,8 @@ async function makeLink(
   return { ...draft, mode, terms: toJson(PaymentLinkTermsSchema, { ...terms, lines: priced }) };
 }
 
-// What is wrong with the cart of a session is wrong with the link: the error names the field of the link's body.
-async function tellOfLink<Result>(make: () => Promise<Result>): Promise<Result> {
+// The partner sent a link: an error about the session's cart names the field of the link's body.
+async function withLinkFields<Result>(make: () => Promise<Result>): Promise<Result> {
   try {
     return await make();
   } catch (error) {
