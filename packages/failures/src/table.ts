@@ -29,6 +29,7 @@ export const failureTable = {
   ...refundRows(),
   ...billingRows(),
   ...webhookRows(),
+  ...fileRows(),
 } as const satisfies Record<string, FailureRow>;
 
 /** A code of the failure table. */
@@ -52,6 +53,11 @@ function requestRows() {
       'Send a valid HTTP/1.1 request with headers of at most 16 KiB, without long pauses.',
     ),
     invalid_json: row(400, 'The body is not valid JSON.', 'Send one JSON object, encoded as UTF-8.'),
+    invalid_multipart: row(
+      400,
+      'The body is not valid multipart/form-data.',
+      'Send all parts of the form, each at most 4 KiB of headers, and end it with its boundary.',
+    ),
     idempotency_key_required: row(
       400,
       'The Idempotency-Key header is required.',
@@ -61,6 +67,11 @@ function requestRows() {
       401,
       'The API key is missing or not valid.',
       'Send an API key that is neither revoked nor expired as a bearer token.',
+    ),
+    event_signature_invalid: row(
+      401,
+      'The signature of the event is missing or not valid.',
+      'Sign the raw body with a secret of this endpoint, at most five minutes ago.',
     ),
     insufficient_scope: row(
       403,
@@ -76,7 +87,11 @@ function requestRows() {
     ),
     endpoint_removed: row(410, 'This endpoint has been removed.', 'Use the endpoint that replaces it.', 'never'),
     payload_too_large: row(413, 'The body is too large.', 'Keep the body within 1 MiB (1048576 bytes).'),
-    unsupported_media_type: row(415, 'The Content-Type of the body is not supported.', 'Send application/json.'),
+    unsupported_media_type: row(
+      415,
+      'The Content-Type of the body is not supported.',
+      'Send application/json, or multipart/form-data to upload a file.',
+    ),
     validation_error: row(422, 'The request is not valid.', 'Correct the fields listed in the response.'),
     card_number_not_allowed: row(
       422,
@@ -147,6 +162,30 @@ function notFoundRows() {
   ) as Record<`${(typeof recordNames)[number]}_not_found`, FailureRow>;
 }
 
+function fileRows() {
+  return {
+    file_too_large: row(413, 'The file is too large.', 'Keep the file within 10 MB (10000000 bytes).'),
+    file_type_not_supported: row(422, 'The file is not a PDF, PNG or JPEG.', 'Send a file of one of these types.'),
+    file_type_mismatch: row(
+      422,
+      'The content of the file is not of the type that its part declares.',
+      'Correct the Content-Type of the part, or leave it out.',
+    ),
+    file_infected: row(422, 'The virus scanner refused the file.', 'Send a clean file.', 'never'),
+    file_storage_full: row(
+      409,
+      'The account stores as many files as it may.',
+      'Wait until files expire, or send files with an earlier expires_at.',
+    ),
+    too_many_file_transfers: row(
+      429,
+      'Too many files are being uploaded or downloaded.',
+      'Send the same request again after the time in Retry-After.',
+      'same_request',
+    ),
+  };
+}
+
 function catalogRows() {
   return {
     component_already_registered: row(
@@ -200,6 +239,34 @@ function checkoutRows() {
     checkout_session_expired: row(400, 'This checkout session has expired.', 'Create a new session.', 'never'),
     checkout_session_canceled: row(400, 'This checkout session was canceled.', 'Create a new session.', 'never'),
     checkout_session_not_open: row(400, 'This checkout session is no longer open.', 'Create a new session.', 'never'),
+    checkout_session_amount_changed: row(
+      409,
+      'The amount of this checkout session is not the one that was shown.',
+      'Read the page again, show the new amount, and pay that.',
+    ),
+    promo_codes_not_allowed: row(
+      409,
+      'This checkout session takes no promo codes.',
+      'Create the session with allow_promotion_codes.',
+      'never',
+    ),
+    promo_code_already_entered: row(
+      409,
+      'Another promo code was entered for this checkout session.',
+      'Remove that code first.',
+    ),
+    promo_code_final: row(
+      409,
+      'The promo code of this checkout session cannot change any more: a card was given.',
+      'Pay the amount as it is, or create a new session.',
+      'never',
+    ),
+    promo_code_tries_exceeded: row(
+      409,
+      'Too many promo codes were tried for this checkout session.',
+      'Pay without another code, or create a new session.',
+      'never',
+    ),
     payment_link_inactive: row(410, 'This payment link is not active.', 'Ask the shop for a new link.', 'never'),
     checkout_amount_too_low: row(
       400,
@@ -227,6 +294,11 @@ function checkoutRows() {
       422,
       'This payment method cannot be charged off-session.',
       'Use a payment method that was set up for off-session use.',
+    ),
+    payment_method_from_another_processor: row(
+      422,
+      'This payment method was saved at a processor account that this account no longer charges.',
+      'Ask the customer to give the card again; refunds and holds of the old card are not affected.',
     ),
     health_cards_not_enabled: row(
       422,
@@ -294,7 +366,12 @@ function billingRows() {
     ),
     subscription_not_pausable: row(409, 'This subscription cannot be paused.', 'Pause an active subscription.'),
     subscription_not_resumable: row(409, 'This subscription is not paused.', 'Resume a paused subscription.'),
-    subscription_not_updatable: row(409, 'This subscription has ended.', 'Create a new subscription.', 'never'),
+    subscription_not_updatable: row(
+      409,
+      'The status of this subscription does not allow this change.',
+      'Pay its open invoice first; create a new subscription if it has ended.',
+    ),
+    invoice_already_paid: row(409, 'This invoice is paid.', 'Read the invoice; do not pay it again.', 'never'),
     invoice_not_payable: row(
       409,
       'This invoice cannot be paid.',

@@ -41,6 +41,15 @@ export async function freePort(host?: string): Promise<number> {
   return port;
 }
 
+/** Reserves a port of this number as `freePorts` does; false if it is taken. */
+export async function reservePort(port: number, host = '127.0.0.1'): Promise<boolean> {
+  const reservation = await reserve(port, host);
+  if (reservation === undefined) return false;
+  if (await isFree(port, host)) return true;
+  reservation.giveUp();
+  return false;
+}
+
 /** Whether a port is free. */
 export function isFree(port: number, host = '127.0.0.1'): Promise<boolean> {
   return new Promise((resolve) => {

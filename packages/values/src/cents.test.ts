@@ -6,6 +6,22 @@ const amount = fc.integer({ min: -1_000_000_000, max: 1_000_000_000 });
 const weights = fc.array(fc.integer({ min: 0, max: 1_000_000_000 }), { minLength: 1, maxLength: 100 });
 
 describe('allocate by the largest remainder', () => {
+  test('gives the same parts of numbers that leave the safe integers when multiplied, and of those that do not', () => {
+    const small = fc.array(fc.integer({ min: 0, max: 2 ** 24 }), { minLength: 1, maxLength: 30 });
+    fc.assert(
+      fc.property(fc.integer({ min: -(2 ** 26), max: 2 ** 26 }), small, (total, w) => {
+        // Whole numbers of 2^28 are in the same proportion; a total above 2^2 times them is no safe integer.
+        expect(allocate(cents(total), w)).toEqual(
+          allocate(
+            cents(total),
+            w.map((weight) => weight * 2 ** 28),
+          ),
+        );
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
   test('parts sum to the whole [D6.1]', () => {
     fc.assert(
       fc.property(amount, weights, (total, w) => sumCents(allocate(cents(total), w)) === total),

@@ -1,7 +1,25 @@
-export { allocate, type Cents, cents, centsFromInt64, percentOf, sumCents } from './cents.ts';
+export { allocate, type Cents, cents, centsFromInt64, dollars, percentOf, sumCents } from './cents.ts';
 export { type Clock, systemClock } from './clock.ts';
+export { dateInWords } from './date-in-words.ts';
 export { type DiscountedLine, type Discounting, isRestricted, takeDiscounts } from './discounts.ts';
+export { eligibilityInWords } from './eligibility-in-words.ts';
 export { given, present } from './given.ts';
 export { type IdKind, type IdSource, idBodies, idKindOf, idPrefixes, isId, newId, timeOfId } from './ids.ts';
-export { type FirstPeriodTerms, firstPeriod, type Interval, periodEnd, periodStart, type Rhythm } from './periods.ts';
+export {
+  type FirstPeriodTerms,
+  firstPeriod,
+  type Interval,
+  periodAround,
+  periodEnd,
+  periodStart,
+  type Rhythm,
+} from './periods.ts';
+export {
+  isSameAccount,
+  ownAccount,
+  type ProcessorAccount,
+  type ProcessorAccountRow,
+  type ProcessorName,
+  processorAccountOfRow,
+} from './processor-account.ts';
 export { IllegalMove, type StateTable, stateTable } from './states.ts';

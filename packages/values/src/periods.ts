@@ -38,6 +38,18 @@ export function periodEnd(anchor: Date, rhythm: Rhythm, start: Date): Date {
   return end;
 }
 
+/** The period that holds a moment, which is not before the anchor. */
+export function periodAround(anchor: Date, rhythm: Rhythm, moment: Date): { readonly start: Date; readonly end: Date } {
+  let n = Math.max(0, Math.floor((moment.getTime() - anchor.getTime()) / longestPeriodMs(rhythm)));
+  let start = periodStart(anchor, rhythm, n);
+  for (;;) {
+    n += 1;
+    const end = periodStart(anchor, rhythm, n);
+    if (end > moment) return { start, end };
+    start = end;
+  }
+}
+
 // An estimate that is too low costs steps; one that is too high would skip a period. Over 200 years the average month is shorter than 31 days by a
 // sixtieth, which is forty steps.
 function longestPeriodMs({ interval, intervalCount }: Rhythm): number {
