@@ -1,0 +1,3 @@
+export * from './ledger-accounts.ts';
+export * from './post-journal-entry.ts';
+export * from './post-processor-transaction.ts';

@@ -1,0 +1,1 @@
+export { openPdf, type PdfPages } from './pages.ts';
