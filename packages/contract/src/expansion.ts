@@ -5,6 +5,8 @@ import type { Json } from './json.ts';
 
 /** The kinds of record that can stand in place of their identifier. */
 export type ExpandableKind =
+  | 'balance_transaction'
+  | 'capture'
   | 'customer'
   | 'coupon'
   | 'invoice'

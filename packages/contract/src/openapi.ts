@@ -136,8 +136,9 @@ function headerParameters(route: Route): Schema[] {
 
 function requestBody({ body }: Route): Schema {
   if (body === undefined) return {};
-  const { envelope, schema, optional = false } = body;
+  const { envelope, schema, optional = false, file } = body;
   const inside = jsonSchema(schema, 'input');
+  if (file !== undefined) return upload(inside, file);
   const whole =
     envelope === null
       ? inside
@@ -145,8 +146,21 @@ function requestBody({ body }: Route): Schema {
   return { required: !optional, content: { 'application/json': { schema: whole } } };
 }
 
+function upload(fields: Schema, file: string): Schema {
+  const { properties = {}, required = [] } = fields as { properties?: Schema; required?: string[] };
+  const content = { type: 'string', format: 'binary', maxLength: limits.fileBytes };
+  const schema = { ...fields, properties: { ...properties, [file]: content }, required: [...required, file] };
+  return { required: true, content: { 'multipart/form-data': { schema } } };
+}
+
 function success(route: Route): Schema {
-  return { description: 'Done.', content: { 'application/json': { schema: jsonSchema(route.response, 'output') } } };
+  if (route.download !== undefined) {
+    const content = Object.fromEntries(route.download.map((type) => [type, {}]));
+    return { description: 'The content.', content };
+  }
+  const others = Object.fromEntries(route.otherTypes.map((type) => [type, {}]));
+  const json = { schema: jsonSchema(route.response, 'output') };
+  return { description: 'Done.', content: { 'application/json': json, ...others } };
 }
 
 function refusals(route: Route): Schema {
@@ -193,11 +207,17 @@ export function codesOf(route: Route) {
     ...(route.testOnly ? ['test_mode_required'] : []),
     ...(route.deprecation === undefined ? [] : ['endpoint_removed']),
     ...Object.values(route.params).map(notFoundCodeOf),
-    ...(route.method === 'GET' ? [] : ['invalid_json', 'payload_too_large', 'unsupported_media_type']),
+    ...(route.method === 'GET' ? [] : bodyCodes(route)),
     ...(route.idempotencyRequired ? ['idempotency_key_required'] : []),
     'validation_error',
   ].filter(isFailureCode);
   return [...new Set([...implied, ...route.errors])];
+}
+
+function bodyCodes({ body }: Route): string[] {
+  return body?.file === undefined
+    ? ['invalid_json', 'payload_too_large', 'unsupported_media_type']
+    : ['unsupported_media_type'];
 }
 
 function tagOf({ id }: Route): string {

@@ -2,6 +2,7 @@ import type { Event } from '@eligo/proto/events/v1/events';
 import type { z } from 'zod';
 import type { Expansion, References } from './expansion.ts';
 import type { JsonObject } from './json.ts';
+import { balanceTransactionSchema, renderBalanceTransaction } from './resources/balance-transaction.ts';
 import { captureReferences, captureSchema, renderCapture } from './resources/capture.ts';
 import { chargeReferences, chargeSchema, renderCharge } from './resources/charge.ts';
 import {
@@ -11,18 +12,21 @@ import {
 } from './resources/checkout-session.ts';
 import { couponSchema, renderCoupon } from './resources/coupon.ts';
 import { customerSchema, renderCustomer } from './resources/customer.ts';
+import { disputeReferences, disputeSchema, renderDispute } from './resources/dispute.ts';
+import { fileSchema, renderFile } from './resources/file.ts';
 import { invoiceReferences, invoiceSchema, renderInvoice } from './resources/invoice.ts';
 import { letterReferences, letterSchema, renderLetter } from './resources/letter.ts';
 import { lineItemReferences, lineItemSchema, renderLineItem } from './resources/line-item.ts';
 import { paymentIntentReferences, paymentIntentSchema, renderPaymentIntent } from './resources/payment-intent.ts';
 import { paymentLinkReferences, paymentLinkSchema, renderPaymentLink } from './resources/payment-link.ts';
 import { paymentMethodReferences, paymentMethodSchema, renderPaymentMethod } from './resources/payment-method.ts';
+import { payoutReferences, payoutSchema, renderPayout } from './resources/payout.ts';
 import { priceReferences, priceSchema, renderPrice } from './resources/price.ts';
 import { productSchema, renderProduct } from './resources/product.ts';
 import { productComponentSchema, renderProductComponent } from './resources/product-component.ts';
 import { promoCodeReferences, promoCodeSchema, renderPromoCode } from './resources/promo-code.ts';
 import { receiptSchema, renderReceipt } from './resources/receipt.ts';
-import { refundSchema, renderRefund } from './resources/refund.ts';
+import { refundReferences, refundSchema, renderRefund } from './resources/refund.ts';
 import { renderSetupIntent, setupIntentReferences, setupIntentSchema } from './resources/setup-intent.ts';
 import { renderShippingRate, shippingRateSchema } from './resources/shipping-rate.ts';
 import { renderSubscription, subscriptionReferences, subscriptionSchema } from './resources/subscription.ts';
@@ -56,6 +60,10 @@ export type EventCase = NonNullable<Event['object']['case']>;
 
 /** Every public record, by the name of its envelope. */
 export const records = {
+  balance_transaction: record('balance_transaction', {
+    schema: balanceTransactionSchema,
+    render: renderBalanceTransaction,
+  }),
   capture: record('capture', { schema: captureSchema, render: renderCapture, references: captureReferences }),
   charge: record('charge', {
     schema: chargeSchema,
@@ -73,10 +81,17 @@ export const records = {
   coupon: record('coupon', { schema: couponSchema, render: renderCoupon }),
   customer: record('customer', { schema: customerSchema, render: renderCustomer, eventCase: 'customer' }),
   delivery: record('delivery', { schema: deliverySchema, render: renderDelivery, plural: 'deliveries' }),
+  dispute: record('dispute', {
+    schema: disputeSchema,
+    render: renderDispute,
+    references: disputeReferences,
+    eventCase: 'dispute',
+  }),
   event: record('event', {
     schema: eventSchema,
     render: renderPublicEvent as RenderJson<Parameters<typeof renderPublicEvent>[0]>,
   }),
+  file: record('file', { schema: fileSchema, render: renderFile }),
   invoice: record('invoice', {
     schema: invoiceSchema,
     render: renderInvoice,
@@ -106,6 +121,7 @@ export const records = {
     render: renderPaymentMethod,
     references: paymentMethodReferences,
   }),
+  payout: record('payout', { schema: payoutSchema, render: renderPayout, references: payoutReferences }),
   price: record('price', { schema: priceSchema, render: renderPrice, references: priceReferences }),
   product: record('product', { schema: productSchema, render: renderProduct, eventCase: 'product' }),
   product_component: record('product_component', { schema: productComponentSchema, render: renderProductComponent }),
@@ -115,7 +131,12 @@ export const records = {
     references: promoCodeReferences,
   }),
   receipt: record('receipt', { schema: receiptSchema, render: renderReceipt }),
-  refund: record('refund', { schema: refundSchema, render: renderRefund, eventCase: 'refund' }),
+  refund: record('refund', {
+    schema: refundSchema,
+    render: renderRefund,
+    references: refundReferences,
+    eventCase: 'refund',
+  }),
   setup_intent: record('setup_intent', {
     schema: setupIntentSchema,
     render: renderSetupIntent,

@@ -5,7 +5,7 @@ import type { z } from 'zod';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** The component that answers a route. */
-export type Owner = 'catalog' | 'checkout' | 'billing' | 'refunds' | 'webhooks';
+export type Owner = 'gateway' | 'catalog' | 'checkout' | 'billing' | 'refunds' | 'webhooks';
 
 /**
  * What an `Idempotency-Key` does on a route (decisions 1.1): `strict` replays, and refuses another body under the key; `replay` replays, and runs
@@ -30,6 +30,8 @@ export interface RouteBody<Schema extends z.ZodType = z.ZodType> {
   readonly optional?: boolean;
   /** The fields may also stand without their envelope. */
   readonly bare?: boolean;
+  /** The body is multipart/form-data, with the fields of the schema and one file, whose field has this name. */
+  readonly file?: string;
 }
 
 /** One public endpoint, declared: everything that the gateway, the OpenAPI description and the generic tests know about it. */
@@ -62,6 +64,10 @@ export interface Route<Query extends z.ZodType = z.ZodType, Body extends z.ZodTy
   readonly bodyFirst: boolean;
   /** Its answer is one object that is written piece by piece: a list without a bound, whose length is not known beforehand. */
   readonly streamed: boolean;
+  /** Its answer is the content of a file, of one of these media types. */
+  readonly download: readonly string[] | undefined;
+  /** Media types that a request can ask for in place of JSON. */
+  readonly otherTypes: readonly string[];
   readonly deprecation?: Deprecation | undefined;
   /** The kind of seeded record whose id the generic probes put in the path. */
   readonly seed?: IdKind | undefined;
@@ -80,6 +86,8 @@ interface RouteInput<Query extends z.ZodType, Body extends z.ZodType>
   readonly testOnly?: boolean;
   readonly bodyFirst?: boolean;
   readonly streamed?: boolean;
+  readonly download?: readonly string[];
+  readonly otherTypes?: readonly string[];
   readonly deprecation?: Deprecation;
 }
 
@@ -107,6 +115,8 @@ export function defineRoute<Query extends z.ZodType = z.ZodNever, Body extends z
     testOnly: input.testOnly ?? false,
     bodyFirst: input.bodyFirst ?? false,
     streamed: input.streamed ?? false,
+    download: input.download,
+    otherTypes: input.otherTypes ?? [],
     seed: named[0] === undefined ? undefined : params[named[0]],
   };
 }

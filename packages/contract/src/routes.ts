@@ -1,20 +1,25 @@
 import type { Route } from './route.ts';
+import { balanceTransactionRoutes } from './routes/balance-transactions.ts';
 import { invoiceRoutes, subscriptionRoutes } from './routes/billing.ts';
 import { captureRoutes } from './routes/captures.ts';
 import { checkoutSessionRoutes } from './routes/checkout-sessions.ts';
 import { couponRoutes } from './routes/coupons.ts';
 import { customerRoutes } from './routes/customers.ts';
+import { disputeRoutes } from './routes/disputes.ts';
 import { eligibilityRoutes } from './routes/eligibility.ts';
+import { fileRoutes } from './routes/files.ts';
 import { letterRoutes } from './routes/letters.ts';
 import { paymentLinkRoutes } from './routes/payment-links.ts';
 import { paymentMethodRoutes } from './routes/payment-methods.ts';
 import { chargeRoutes, paymentIntentRoutes, setupIntentRoutes } from './routes/payments.ts';
+import { payoutRoutes } from './routes/payouts.ts';
 import { priceRoutes } from './routes/prices.ts';
 import { productComponentRoutes } from './routes/product-components.ts';
 import { productRoutes } from './routes/products.ts';
 import { promoCodeRoutes } from './routes/promo-codes.ts';
 import { receiptRoutes } from './routes/receipts.ts';
 import { refundRoutes } from './routes/refunds.ts';
+import { reportRoutes } from './routes/reports.ts';
 import { shippingRateRoutes } from './routes/shipping-rates.ts';
 import { testHelperRoutes } from './routes/test-helpers.ts';
 import { eventRoutes, webhookRoutes } from './routes/webhooks.ts';
@@ -35,12 +40,17 @@ export const routes = {
   paymentIntents: paymentIntentRoutes,
   setupIntents: setupIntentRoutes,
   charges: chargeRoutes,
+  balanceTransactions: balanceTransactionRoutes,
+  payouts: payoutRoutes,
+  reports: reportRoutes,
   captures: captureRoutes,
+  disputes: disputeRoutes,
   letters: letterRoutes,
   refunds: refundRoutes,
   subscriptions: subscriptionRoutes,
   invoices: invoiceRoutes,
   receipts: receiptRoutes,
+  files: fileRoutes,
   webhooks: webhookRoutes,
   events: eventRoutes,
   testHelpers: testHelperRoutes,
@@ -49,8 +59,8 @@ export const routes = {
 /** Every public endpoint, in one list. */
 export const allRoutes: readonly Route[] = Object.values(routes).flatMap((resource) => Object.values<Route>(resource));
 
-/** Every scope that a key can carry: reading and writing of each resource that a route asks for, and of files (interface, Authentication 3). */
-export const scopes: readonly string[] = [...new Set(['files_read', ...allRoutes.map((route) => route.scope)])]
+/** Every scope that a key can carry: reading and writing of each resource that a route asks for. */
+export const scopes: readonly string[] = [...new Set(allRoutes.map((route) => route.scope))]
   .map((scope) => scope.slice(0, scope.lastIndexOf('_')))
   .filter((resource, index, all) => all.indexOf(resource) === index)
   .flatMap((resource) => [`${resource}_read`, `${resource}_write`])

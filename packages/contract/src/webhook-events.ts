@@ -6,6 +6,11 @@ import { isoTime, unixSeconds } from './times.ts';
 /** The events that partners can subscribe to, and the record that each carries (decisions 7 and 8). */
 export const publicEvents = {
   'charge.captured': 'charge',
+  'charge.dispute.closed': 'dispute',
+  'charge.dispute.created': 'dispute',
+  'charge.dispute.funds_reinstated': 'dispute',
+  'charge.dispute.funds_withdrawn': 'dispute',
+  'charge.dispute.updated': 'dispute',
   'charge.failed': 'charge',
   'charge.refunded': 'charge',
   'charge.succeeded': 'charge',
@@ -17,6 +22,7 @@ export const publicEvents = {
   'consultation.approved': 'letter',
   'consultation.denied': 'letter',
   'consultation.expired': 'letter',
+  'consultation.will_expire': 'letter',
   'customer.created': 'customer',
   'customer.deleted': 'customer',
   'customer.subscription.created': 'subscription',
@@ -44,15 +50,6 @@ export const publicEvents = {
 export type PublicEventType = keyof typeof publicEvents;
 
 export const publicEventTypes = Object.keys(publicEvents) as PublicEventType[];
-
-/** Types that partners may name when they subscribe although nothing emits them yet: software that lists them all must not be refused. */
-export const announcedEventTypes = [
-  'charge.dispute.closed',
-  'charge.dispute.created',
-  'charge.dispute.funds_reinstated',
-  'charge.dispute.funds_withdrawn',
-  'charge.dispute.updated',
-] as const;
 
 function isPublicEventType(type: string): type is PublicEventType {
   return Object.hasOwn(publicEvents, type);

@@ -1,5 +1,5 @@
 import { create } from '@bufbuild/protobuf';
-import { InvoiceSchema, ReceiptSchema, SubscriptionSchema, TestClockSchema } from '@eligo/proto/billing/v1/billing';
+import { InvoiceSchema, ReceiptSchema, SubscriptionSchema } from '@eligo/proto/billing/v1/billing';
 import { PromoCodeSchema, ShippingRateSchema } from '@eligo/proto/catalog/v1/catalog';
 import {
   CaptureSchema,
@@ -13,12 +13,13 @@ import {
   SetupIntentSchema,
 } from '@eligo/proto/checkout/v1/checkout';
 import { EventSchema } from '@eligo/proto/events/v1/events';
-import { RefundSchema } from '@eligo/proto/refunds/v1/refunds';
 import { DeliverySchema, EndpointSchema, PublicEventSchema } from '@eligo/proto/webhooks/v1/webhooks';
 import { newId } from '@eligo/values';
 import { renderEvent } from '../src/index.ts';
 import { sampleCatalog } from './sample-catalog.ts';
+import { sampleFilesAndClocks } from './sample-files-and-clocks.ts';
 import { samplePaymentLink } from './sample-payment-link.ts';
+import { sampleRefunds } from './sample-refunds.ts';
 
 /** One message of each public record with every field set, all of one account, referring to each other. */
 export function sampleMessages({ testMode = true, accountId = newId('account') } = {}) {
@@ -347,31 +348,12 @@ export function sampleMessages({ testMode = true, accountId = newId('account') }
       mailedAtMs: createdAtMs,
       ...at,
     }),
-    refund: create(RefundSchema, {
-      refundId: newId('refund'),
-      paymentIntentId,
-      amountCents: 100n,
-      reason: 'duplicate',
-      status: 'pending',
-      referenceId: '123',
-      referenceType: 'acquirer_reference_number',
-      referenceStatus: 'available',
-      items: [{ amountRefundedCents: 100n, paymentIntentId, paymentMethodId, referenceId: '123' }],
-      subscriptionId,
-      invoiceId,
-      balanceTransactionId: newId('balance_transaction'),
-      failureBalanceTransactionId: newId('balance_transaction'),
-      checkoutSessionId: sessionId,
+    ...sampleRefunds(
+      { paymentIntentId, paymentMethodId, chargeId, subscriptionId, invoiceId, checkoutSessionId: sessionId },
+      at,
       metadata,
-      ...at,
-    }),
-    test_clock: create(TestClockSchema, {
-      testClockId: newId('test_clock'),
-      name: 'Clock',
-      frozenTimeMs: createdAtMs,
-      status: 'ready',
-      createdAtMs,
-    }),
+    ),
+    ...sampleFilesAndClocks(at),
     delivery: create(DeliverySchema, {
       deliveryId: newId('delivery'),
       webhookId: endpoint.webhookId,

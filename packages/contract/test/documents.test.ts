@@ -21,8 +21,9 @@ test.each([
   ['Subscription', 'subscription'],
   ['Invoice', 'invoice'],
   ['Refund', 'refund'],
+  ['File', 'file'],
 ])(
-  'the fields that the interface names under %s are those of the contract [RATE-1, COMP-1, COMP-3, PRICE-1, PRICE-2, SESS-1, DISC-1, SUB-1, INV-1, REF-1]',
+  'the fields that the interface names under %s are those of the contract [RATE-1, COMP-1, COMP-3, PRICE-1, PRICE-2, SESS-1, DISC-1, SUB-1, INV-1, REF-1, FILE-1]',
   (heading, name) => {
     const section = read('interface.md').split(`\n### ${heading}\n`)[1]?.split('\n#')[0] ?? '';
     const named = [...section.matchAll(/`([^`]+)`/g)].flatMap(([, code = '']) => code.match(/[a-z][a-z0-9_]+/g) ?? []);

@@ -30,10 +30,9 @@ test('scopes are read and write of each resource; a colon is accepted [AUTH-3, D
   expect(scopeOf('')).toBeUndefined();
 });
 
-test('the deprecated endpoint says since when, until when and what replaces it [VER-3]', () => {
-  expect(allRoutes.filter(({ deprecation }) => deprecation !== undefined).map(({ id }) => id)).toEqual([
-    'refunds.create',
-  ]);
+test('the deprecated endpoints say since when, until when and what replaces them [VER-2, VER-3]', () => {
+  const deprecated = allRoutes.filter(({ deprecation }) => deprecation !== undefined);
+  expect(deprecated.map(({ id }) => id).sort()).toEqual(['payment_intents.capture', 'refunds.create']);
 });
 
 describe('the OpenAPI description', () => {

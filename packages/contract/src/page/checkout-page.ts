@@ -1,13 +1,17 @@
 import type { CheckoutPage, LineItem } from '@eligo/proto/checkout/v1/checkout';
 import { centsFromInt64 } from '@eligo/values';
 import { renderCheckoutSession } from '../resources/checkout-session.ts';
-import type { PageLine, PageState, PageView } from './page-view.ts';
+import type { PageAuthentication, PageLine, PageState, PageView } from './page-view.ts';
 
 /** The shop as its page shows it. */
 export interface PageShop {
   readonly name: string;
   readonly logoUrl: string | null;
   readonly accentColor: string | null;
+  /** Where an order may be sent. */
+  readonly shippingCountries: readonly string[];
+  /** The key of its card fields in live mode. */
+  readonly publishableKey: string | null;
 }
 
 /** What the browser of a session's shopper is told: what the page shows, and no more of the session. */
@@ -18,6 +22,10 @@ export function renderPage(page: CheckoutPage, shop: PageShop, sandboxUrl: strin
   const { total_details: totals } = session;
   const dueNow = centsFromInt64(page.dueNowCents);
   const healthCard = centsFromInt64(page.healthCardCents);
+  // As checkout tells the processor: a letter may be reviewed for longer than a card is held.
+  const isReviewed = session.letter_of_medical_necessity_required;
+  const keepsCard = session.mode !== 'payment' || session.setup_future_use !== null || isReviewed;
+  const fields = cardFieldsOf(page, { testMode: session.test_mode, keepsCard }, shop.publishableKey, sandboxUrl);
   return {
     state: stateOf(page),
     payment_in_flight: page.paymentInFlight,
@@ -34,28 +42,58 @@ export function renderPage(page: CheckoutPage, shop: PageShop, sandboxUrl: strin
       fees: totals.amount_fee,
       total: session.amount_total,
     },
+    split_version: page.splitVersion ?? null,
+    promo_code: {
+      can_change: page.takesPromoCode,
+      entered:
+        page.promoCode === undefined
+          ? null
+          : { code: page.promoCode, amount: centsFromInt64(page.promoCodeCents ?? 0n) },
+    },
     shipping_name: session.shipping_options?.display_name ?? null,
     due_now: dueNow,
     health_card_amount: healthCard,
     other_card_amount: dueNow - healthCard,
     trial_end: page.trialEndMs === undefined ? null : Number(page.trialEndMs) / 1_000,
+    first_renewal: renewalOf(page),
     manual_capture: session.capture_method === 'manual',
     letter_required: session.letter_of_medical_necessity_required,
+    letter_denied: page.lineItems.some((line) => line.eligibility?.rule === letterDenied),
+    asks_letter_questions: page.asksLetterQuestions,
     next_action: session.next_action,
     collects_address: session.shipping_address_collection,
+    shipping_countries: shippingCountriesOf(page, shop),
     shipping_details: session.shipping_details,
     custom_text: session.custom_text,
-    card_fields: cardFieldsOf(page, sandboxUrl),
+    card_fields: fields,
+    authentication: authenticationOf(page.clientSecret, fields),
     success_url: session.success_url,
     cancel_url: session.cancel_url,
   };
 }
+
+/** Where the order of a session may be sent: to the countries of its shop, and to that of the address that the shop gave. */
+export function shippingCountriesOf({ session }: CheckoutPage, { shippingCountries }: PageShop): readonly string[] {
+  const given = session?.shippingDetails?.country ?? '';
+  return /^[A-Z]{2}$/.test(given) && !shippingCountries.includes(given)
+    ? [...shippingCountries, given]
+    : shippingCountries;
+}
+
+// The rule by which checkout decides the lines of a letter that was denied while the shopper was on the page.
+const letterDenied = 'letter_denied';
 
 function stateOf({ session, timeOver }: CheckoutPage): PageState {
   const status = session?.status;
   if (status === 'open') return timeOver ? 'expired' : 'open';
   if (status === 'paid') return session?.letterOfMedicalNecessityRequired ? 'letter_pending' : 'complete';
   return status === 'complete' || status === 'canceled' ? status : 'expired';
+}
+
+function renewalOf({ renewalCents, renewalHealthCardCents }: CheckoutPage): PageView['first_renewal'] {
+  if (renewalCents === undefined || renewalHealthCardCents === undefined) return null;
+  const healthCard = centsFromInt64(renewalHealthCardCents);
+  return { health_card_amount: healthCard, other_card_amount: centsFromInt64(renewalCents) - healthCard };
 }
 
 function lineOf(line: LineItem): PageLine {
@@ -71,11 +109,39 @@ function lineOf(line: LineItem): PageLine {
   };
 }
 
-// Card numbers are typed into a frame of the processor's own origin. Stripe's fields are not served yet, so live pages have none.
-function cardFieldsOf(page: CheckoutPage, sandboxUrl: string | undefined): PageView['card_fields'] {
-  const { processor, processorAccount } = page;
+/**
+ * Card numbers are typed into a frame of the processor's own origin. Live pages show Stripe's fields where the operator has set the account's key.
+ */
+export function cardFieldsOf(
+  { processor, processorAccount }: Pick<CheckoutPage, 'processor' | 'processorAccount'>,
+  { testMode, keepsCard }: { readonly testMode: boolean; readonly keepsCard: boolean },
+  publishableKey: string | null,
+  sandboxUrl: string | undefined,
+): PageView['card_fields'] {
+  if (processor === undefined) return null;
+  if (!testMode && publishableKey !== null) {
+    return {
+      kind: 'stripe',
+      publishable_key: publishableKey,
+      account: processorAccount ?? null,
+      keeps_card: keepsCard,
+    };
+  }
   if (processor !== 'sandbox' || processorAccount === undefined || sandboxUrl === undefined) return null;
   const url = new URL(`${sandboxUrl}/fields/card`);
   url.searchParams.set('account', processorAccount);
-  return { url: url.href, origin: url.origin };
+  return { kind: 'sandbox', url: url.href, origin: url.origin };
+}
+
+/** Whose fields took the card carries the authentication out. The secret is in the fragment, which no server is sent. */
+export function authenticationOf(
+  clientSecret: string | undefined,
+  fields: PageView['card_fields'],
+): PageAuthentication | null {
+  if (clientSecret === undefined || fields === null) return null;
+  if (fields.kind === 'sandbox') {
+    return { kind: 'sandbox', url: `${fields.origin}/fields/challenge#${clientSecret}`, origin: fields.origin };
+  }
+  const { publishable_key, account } = fields;
+  return { kind: 'stripe', publishable_key, account, client_secret: clientSecret };
 }

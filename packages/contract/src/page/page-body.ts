@@ -9,8 +9,9 @@ export const pagePaymentSchema = z.strictObject({
   cards: z
     .array(
       z.strictObject({
-        // Of a payment method that the processor's fields made: `pm_…`. Ready ones of the sandbox have an underscore and are no shopper's card.
-        payment_method: z.string().regex(/^pm_[0-9A-Za-z]{8,64}$/, 'Not the identifier of a card'),
+        // What the processor's fields made: a payment method, or a confirmation token. Ready ones of the sandbox have an underscore and are no
+        // shopper's card.
+        payment_method: z.string().regex(/^(?:pm|ctoken)_[0-9A-Za-z]{8,64}$/, 'Not the identifier of a card'),
         slot: z.enum(['health', 'other']),
       }),
     )
@@ -24,13 +25,44 @@ export const pagePaymentSchema = z.strictObject({
       line1: addressLine,
       line2: z.string().trim().max(200).optional(),
       city: addressLine,
-      state: z.string().trim().min(1).max(limits.shortTextLength),
-      postal_code: z.string().trim().min(1).max(20),
+      // Not every country has them.
+      state: z.string().trim().max(limits.shortTextLength),
+      postal_code: z.string().trim().max(20),
       country: z.string().regex(/^[A-Z]{2}$/, 'Must be a country code of two letters'),
     })
     .optional(),
   terms_accepted: z.boolean().optional(),
+  /** The `split_version` of the amounts that the shopper saw. */
+  shown_split: z.string().max(limits.shortTextLength).optional(),
 });
+
+/** What a body of the page is checked by. */
+export type PageSchema<Body> = z.ZodType<Body>;
 
 /** A checked payment of the page. */
 export type PagePayment = z.infer<typeof pagePaymentSchema>;
+
+/** What the page sends when an authentication is over, or when the shopper wants to use another card. */
+export const pageAuthenticationSchema = z.strictObject({ give_up: z.boolean().optional() });
+
+/** What the page sends to enter a promo code, or with null to remove the one that was entered. */
+export const pagePromoCodeSchema = z.strictObject({
+  code: z.string().trim().min(1).max(limits.shortTextLength).nullable(),
+});
+
+const answer = z.string().trim().min(1).max(2_000);
+
+/** What the shopper answers for a letter of medical necessity. It is sealed for the reviewer, and read by nobody else. */
+export const pageLetterSchema = z.strictObject({
+  /** What the items are for. */
+  condition: answer,
+  /** How they help with it. */
+  reason: answer,
+  /** Who treats it. */
+  provider: z.string().trim().max(200).optional(),
+  /** The shopper says that this is true, and lets the reviewer read it. */
+  consent: z.literal(true),
+});
+
+/** Checked answers. */
+export type PageLetter = z.infer<typeof pageLetterSchema>;

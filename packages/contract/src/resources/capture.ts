@@ -1,29 +1,32 @@
 import type { Capture } from '@eligo/proto/checkout/v1/checkout';
 import { centsFromInt64 } from '@eligo/values';
 import { z } from 'zod';
-import { type Expansion, expandable, noExpansion, type References } from '../expansion.ts';
+import { type Expansion, expandable, expandsTo, noExpansion, type References } from '../expansion.ts';
 import { answer, idOf } from '../fields.ts';
 import { isoTime } from '../times.ts';
 
-export const captureSchema = z.strictObject({
-  capture_id: idOf('capture'),
-  checkout_session: idOf('checkout_session'),
-  amount_captured: answer.cents,
-  items: z.array(
-    z.strictObject({
-      price: expandable('price'),
-      payment_intent: expandable('payment_intent'),
-      amount_captured: answer.cents,
-    }),
-  ),
-  amount_shipping_captured: answer.cents,
-  amount_discount_captured: answer.cents,
-  amount_tax_captured: answer.cents,
-  final_capture: z.boolean(),
-  metadata: answer.metadata,
-  test_mode: z.boolean(),
-  created_at: answer.time,
-});
+export const captureSchema = expandsTo(
+  'capture',
+  z.strictObject({
+    capture_id: idOf('capture'),
+    checkout_session: idOf('checkout_session'),
+    amount_captured: answer.cents,
+    items: z.array(
+      z.strictObject({
+        price: expandable('price'),
+        payment_intent: expandable('payment_intent'),
+        amount_captured: answer.cents,
+      }),
+    ),
+    amount_shipping_captured: answer.cents,
+    amount_discount_captured: answer.cents,
+    amount_tax_captured: answer.cents,
+    final_capture: z.boolean(),
+    metadata: answer.metadata,
+    test_mode: z.boolean(),
+    created_at: answer.time,
+  }),
+);
 
 export const captureReferences: References<Capture> = {
   price: { kind: 'price', ids: (capture) => capture.items.map((item) => item.priceId) },

@@ -15,13 +15,14 @@ export const chargeSchema = z.strictObject({
   payment_method: expandable('payment_method').nullable(),
   failure_code: answer.text,
   decline_code: answer.text,
-  balance_transaction: answer.text,
+  balance_transaction: expandable('balance_transaction').nullable(),
   disputed: z.boolean(),
   test_mode: z.boolean(),
   created_at: answer.time,
 });
 
 export const chargeReferences: References<Charge> = {
+  balance_transaction: { kind: 'balance_transaction', ids: (charge) => [charge.balanceTransactionId] },
   payment_intent: { kind: 'payment_intent', ids: (charge) => [charge.paymentIntentId] },
   payment_method: { kind: 'payment_method', ids: (charge) => [charge.paymentMethodId] },
 };
@@ -37,7 +38,7 @@ export function renderCharge(charge: Charge, expansion: Expansion = noExpansion)
     payment_method: expansion.of('payment_method', charge.paymentMethodId),
     failure_code: charge.failureCode ?? null,
     decline_code: charge.declineCode ?? null,
-    balance_transaction: charge.balanceTransactionId ?? null,
+    balance_transaction: expansion.of('balance_transaction', charge.balanceTransactionId),
     disputed: charge.disputed,
     test_mode: charge.testMode,
     created_at: isoTime(charge.createdAtMs),

@@ -46,7 +46,7 @@ export const checkoutSessionSchema = z.strictObject({
   cancel_url: answer.text,
   success_url: answer.text,
   redirect_url: answer.text,
-  captures: z.array(z.string()),
+  captures: z.array(expandable('capture')),
   disputes: z.array(z.string()),
   capture_method: z.string(),
   client_reference_id: answer.text,
@@ -95,6 +95,7 @@ export const checkoutSessionSchema = z.strictObject({
 });
 
 export const checkoutSessionReferences: References<CheckoutSession> = {
+  captures: { kind: 'capture', ids: (session) => session.captureIds },
   customer: { kind: 'customer', ids: (session) => [session.customerId] },
   payment_intent: { kind: 'payment_intent', ids: (session) => [session.paymentIntentId] },
   invoice: { kind: 'invoice', ids: (session) => [session.invoiceId] },
@@ -118,7 +119,7 @@ export function renderCheckoutSession(
     cancel_url: session.cancelUrl ?? null,
     success_url: session.successUrl === undefined ? null : withSessionId(session.successUrl, session.checkoutSessionId),
     redirect_url: session.redirectUrl ?? null,
-    captures: session.captureIds,
+    captures: session.captureIds.map((id) => expansion.of('capture', id)),
     disputes: session.disputeIds,
     capture_method: session.captureMethod,
     client_reference_id: session.clientReferenceId ?? null,

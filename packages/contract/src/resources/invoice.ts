@@ -25,6 +25,7 @@ export const invoiceSchema = expandsTo(
     metadata: answer.metadata,
     created_at: answer.time,
     backup_charge_status: answer.text,
+    hosted_invoice_url: answer.text,
   }),
 );
 
@@ -58,6 +59,7 @@ export function renderInvoice(invoice: Invoice, expansion: Expansion = noExpansi
     metadata: invoice.metadata,
     created_at: isoTime(invoice.createdAtMs),
     backup_charge_status: invoice.backupChargeStatus ?? null,
+    hosted_invoice_url: invoice.pageUrl ?? null,
   };
 }
 

@@ -1,7 +1,8 @@
-import type { RefundAllocation } from '@eligo/proto/checkout/v1/checkout';
+import type { CaptureAllocation, RefundAllocation } from '@eligo/proto/checkout/v1/checkout';
 import type { Refund, RefundItem } from '@eligo/proto/refunds/v1/refunds';
 import { centsFromInt64 } from '@eligo/values';
 import { z } from 'zod';
+import { type Expansion, expandable, noExpansion, type References } from '../expansion.ts';
 import { answer, idOf } from '../fields.ts';
 import { isoTime } from '../times.ts';
 
@@ -31,7 +32,7 @@ export const refundSchema = z.strictObject({
   items: z.array(refundItemSchema),
   subscription_id: answer.text,
   invoice_id: answer.text,
-  balance_transaction: answer.text,
+  balance_transaction: expandable('balance_transaction').nullable(),
   failure_balance_transaction: answer.text,
 });
 
@@ -42,7 +43,11 @@ export const allocationSchema = z.strictObject({
   amount: answer.cents,
 });
 
-export function renderRefund(refund: Refund): z.infer<typeof refundSchema> {
+export const refundReferences: References<Refund> = {
+  balance_transaction: { kind: 'balance_transaction', ids: (refund) => [refund.balanceTransactionId] },
+};
+
+export function renderRefund(refund: Refund, expansion: Expansion = noExpansion): z.infer<typeof refundSchema> {
   return {
     refund_id: refund.refundId,
     payment_intent_id: refund.paymentIntentId === '' ? null : refund.paymentIntentId,
@@ -58,12 +63,13 @@ export function renderRefund(refund: Refund): z.infer<typeof refundSchema> {
     items: refund.items.map(renderItem),
     subscription_id: refund.subscriptionId ?? null,
     invoice_id: refund.invoiceId ?? null,
-    balance_transaction: refund.balanceTransactionId ?? null,
+    balance_transaction: expansion.of('balance_transaction', refund.balanceTransactionId),
     failure_balance_transaction: refund.failureBalanceTransactionId ?? null,
   };
 }
 
-export function renderAllocation(allocation: RefundAllocation): z.infer<typeof allocationSchema> {
+/** What a capture takes of one card, or a refund returns to it. */
+export function renderAllocation(allocation: CaptureAllocation | RefundAllocation): z.infer<typeof allocationSchema> {
   return {
     payment_method_id: allocation.paymentMethodId,
     payment_intent: allocation.paymentIntentId,

@@ -46,6 +46,7 @@ export const subscriptionSchema = expandsTo(
     client_secret: z.strictObject({ setup_secret: answer.text, payment_secret: answer.text }).nullable(),
     proration_behavior: answer.text,
     default_payment_method: expandable('payment_method').nullable(),
+    backup_payment_method: expandable('payment_method').nullable(),
     discounts: z.array(discountSchema),
   }),
 );
@@ -56,8 +57,8 @@ export const subscriptionReferences: References<Subscription> = {
   latest_invoice: { kind: 'invoice', aliases: ['invoice'], ids: (subscription) => [subscription.latestInvoiceId] },
   payment_method: {
     kind: 'payment_method',
-    aliases: ['default_payment_method'],
-    ids: (subscription) => [subscription.defaultPaymentMethodId],
+    aliases: ['default_payment_method', 'backup_payment_method'],
+    ids: (subscription) => [subscription.defaultPaymentMethodId, subscription.backupPaymentMethodId],
   },
   price: {
     kind: 'price',
@@ -92,6 +93,7 @@ export function renderSubscription(
         : { setup_secret: subscription.setupSecret ?? null, payment_secret: subscription.paymentSecret ?? null },
     proration_behavior: subscription.prorationBehavior ?? null,
     default_payment_method: expansion.of('payment_method', subscription.defaultPaymentMethodId),
+    backup_payment_method: expansion.of('payment_method', subscription.backupPaymentMethodId),
     discounts: subscription.discounts.map((discount) => renderDiscount(discount, expansion)),
   };
 }

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { expansionOfRecord, listOf, oneOf } from '../answers.ts';
-import { idOf, sum } from '../fields.ts';
+import { idOf, reference, sum } from '../fields.ts';
 import { limits } from '../limits.ts';
 import { listQuery, queryList, queryReference } from '../query.ts';
 import { consumerInvoiceSchema } from '../resources/invoice.ts';
 import { subscriptionStatuses } from '../resources/subscription.ts';
 import { defineRoute } from '../route.ts';
+import { subscriptionChange, subscriptionCreation, subscriptionResumption } from './subscription-body.ts';
 
 const subscriptionExpansion = expansionOfRecord('subscription');
 const invoiceExpansion = expansionOfRecord('invoice');
@@ -27,6 +28,27 @@ export const subscriptionRoutes = {
     expansion: subscriptionExpansion,
     violations: ['customer_not_found'],
   }),
+  create: defineRoute({
+    id: 'subscriptions.create',
+    summary: 'Create a subscription and charge its first invoice',
+    method: 'POST',
+    path: '/v1/subscriptions',
+    scope: 'subscriptions_write',
+    owner: 'billing',
+    body: { envelope: 'subscription', schema: subscriptionCreation },
+    response: oneOf('subscription'),
+    expansion: subscriptionExpansion,
+    idempotency: 'replay',
+    violations: [
+      'customer_not_found',
+      'payment_method_not_found',
+      'payment_method_not_off_session',
+      'price_not_found',
+      'coupon_not_found',
+      'coupon_not_applicable',
+      'promo_code_invalid',
+    ],
+  }),
   get: defineRoute({
     id: 'subscriptions.get',
     summary: 'Read a subscription',
@@ -37,6 +59,52 @@ export const subscriptionRoutes = {
     owner: 'billing',
     response: oneOf('subscription'),
     expansion: subscriptionExpansion,
+  }),
+  update: defineRoute({
+    id: 'subscriptions.update',
+    summary: 'Change a subscription; a new card pays at once what is owed, and other items are prorated',
+    method: 'PATCH',
+    path: '/v1/subscriptions/{id}',
+    params: subscriptionParams,
+    scope: 'subscriptions_write',
+    owner: 'billing',
+    body: { envelope: 'subscription', schema: subscriptionChange },
+    response: oneOf('subscription'),
+    expansion: subscriptionExpansion,
+    errors: ['subscription_not_updatable', 'lock_timeout'],
+    violations: [
+      'payment_method_not_found',
+      'payment_method_not_off_session',
+      'price_not_found',
+      'coupon_not_found',
+      'coupon_not_applicable',
+      'promo_code_invalid',
+    ],
+  }),
+  pause: defineRoute({
+    id: 'subscriptions.pause',
+    summary: 'Pause an active subscription: it is not billed until it is resumed',
+    method: 'POST',
+    path: '/v1/subscriptions/{id}/pause',
+    params: subscriptionParams,
+    scope: 'subscriptions_write',
+    owner: 'billing',
+    response: oneOf('subscription'),
+    expansion: subscriptionExpansion,
+    errors: ['subscription_not_pausable', 'lock_timeout'],
+  }),
+  resume: defineRoute({
+    id: 'subscriptions.resume',
+    summary: 'Resume a paused subscription and charge what that costs',
+    method: 'POST',
+    path: '/v1/subscriptions/{id}/resume',
+    params: subscriptionParams,
+    scope: 'subscriptions_write',
+    owner: 'billing',
+    body: { envelope: 'subscription', optional: true, schema: subscriptionResumption },
+    response: oneOf('subscription'),
+    expansion: subscriptionExpansion,
+    errors: ['subscription_not_resumable', 'lock_timeout'],
   }),
   cancel: defineRoute({
     id: 'subscriptions.cancel',
@@ -101,6 +169,53 @@ export const invoiceRoutes = {
     owner: 'billing',
     response: oneOf('invoice'),
     expansion: invoiceExpansion,
+  }),
+  getDocument: defineRoute({
+    id: 'invoices.get_document',
+    summary: 'Read the documents of an invoice: HTML, and a PDF in base64',
+    method: 'GET',
+    path: '/v1/invoices/{id}/document',
+    params: { id: 'invoice' },
+    scope: 'invoices_read',
+    owner: 'billing',
+    response: z.strictObject({ invoice_document: z.strictObject({ html: z.string(), pdf: z.base64() }) }),
+  }),
+  pay: defineRoute({
+    id: 'invoices.pay',
+    summary: 'Charge an invoice now',
+    method: 'POST',
+    path: '/v1/invoices/{id}/pay',
+    params: { id: 'invoice' },
+    scope: 'invoices_write',
+    owner: 'billing',
+    body: {
+      envelope: 'invoice',
+      optional: true,
+      schema: z.object({ payment_method: reference('payment_method').optional() }),
+    },
+    response: oneOf('invoice'),
+    expansion: invoiceExpansion,
+    errors: [
+      'invoice_already_paid',
+      'invoice_not_payable',
+      'health_cards_not_enabled',
+      'card_declined',
+      'authentication_required',
+      'lock_timeout',
+    ],
+    violations: ['payment_method_not_found', 'payment_method_not_off_session'],
+  }),
+  void: defineRoute({
+    id: 'invoices.void',
+    summary: 'Void an invoice that is not paid',
+    method: 'POST',
+    path: '/v1/invoices/{id}/void',
+    params: { id: 'invoice' },
+    scope: 'invoices_write',
+    owner: 'billing',
+    response: oneOf('invoice'),
+    expansion: invoiceExpansion,
+    errors: ['invoice_not_voidable', 'lock_timeout'],
   }),
   listForConsumer: defineRoute({
     id: 'consumer_invoices.list',

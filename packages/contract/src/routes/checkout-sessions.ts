@@ -5,6 +5,8 @@ import { limits } from '../limits.ts';
 import { boolean, integer, listQuery, queryReference, queryText, queryTime } from '../query.ts';
 import { sessionModes, sessionStatuses } from '../resources/checkout-session.ts';
 import { allocationSchema } from '../resources/refund.ts';
+import { timelineEntrySchema } from '../resources/session-timeline.ts';
+import { substantiationSchema } from '../resources/substantiation.ts';
 import { defineRoute } from '../route.ts';
 import { sessionChange, sessionCreation } from './session-body.ts';
 
@@ -53,6 +55,49 @@ const refundInstruction = z
     error: 'Send either amount or line_items, not both',
     params: { type: 'invalid_combination' },
   });
+
+const captureInstruction = z
+  .object({
+    amount: sum.optional(),
+    line_items: z
+      .array(
+        z
+          .object({
+            price: reference('price').optional(),
+            product: reference('product').optional(),
+            amount_to_capture: sum,
+          })
+          .refine((line) => line.price !== undefined || line.product !== undefined, {
+            path: ['price'],
+            error: 'Supply price or product',
+            params: { type: 'one_of_required' },
+          }),
+      )
+      .max(limits.captureLines)
+      .optional(),
+    amount_tax: sum.optional(),
+    amount_shipping: sum.optional(),
+    amount_discount: sum.optional(),
+    final_capture: z.boolean().optional(),
+    capture_metadata: metadata.optional(),
+  })
+  .refine((capture) => capture.amount === undefined || (capture.line_items ?? []).length === 0, {
+    path: ['line_items'],
+    error: 'Send either amount or line_items, not both',
+    params: { type: 'invalid_combination' },
+  });
+
+const captureErrors = [
+  'checkout_session_already_processed',
+  'checkout_session_expired',
+  'checkout_session_canceled',
+  'checkout_session_not_capturable',
+  'capture_amount_exceeds_authorized',
+  'capture_amount_invalid',
+  'multiple_captures_not_supported',
+  'lock_timeout',
+] as const;
+const captureReferences = ['price_not_found', 'product_not_found'] as const;
 
 const refundErrors = [
   'checkout_session_not_captured',
@@ -158,6 +203,28 @@ export const checkoutSessionRoutes = {
     response: listOf('line_item'),
     expansion: expansionOfRecord('line_item'),
   }),
+  getSubstantiation: defineRoute({
+    id: 'checkout_sessions.get_substantiation',
+    summary: 'Read what proves the eligibility of what the cards of a checkout session paid, as JSON or PDF',
+    method: 'GET',
+    path: `${path}/substantiation`,
+    params,
+    scope: 'checkout_sessions_read',
+    owner: 'checkout',
+    query: z.object({ format: z.enum(['json', 'pdf']).default('json') }),
+    response: z.strictObject({ substantiation: substantiationSchema }),
+    otherTypes: ['application/pdf'],
+  }),
+  timeline: defineRoute({
+    id: 'checkout_sessions.timeline',
+    summary: 'Show what happened to a checkout session and why, newest first',
+    method: 'GET',
+    path: `${path}/timeline`,
+    params,
+    scope: 'checkout_sessions_read',
+    owner: 'checkout',
+    response: z.strictObject({ timeline: z.array(timelineEntrySchema), has_more: z.boolean() }),
+  }),
   confirm: defineRoute({
     id: 'checkout_sessions.confirm',
     summary: 'Charge the eligible part of a checkout session',
@@ -191,6 +258,7 @@ export const checkoutSessionRoutes = {
       'idempotency_key_reused',
       'manual_capture_not_supported',
       'payment_method_not_off_session',
+      'payment_method_from_another_processor',
       'health_cards_not_enabled',
       'idempotency_key_in_use',
       'lock_timeout',
@@ -198,6 +266,34 @@ export const checkoutSessionRoutes = {
       'authentication_required',
       'processor_not_configured',
     ],
+  }),
+  capture: defineRoute({
+    id: 'checkout_sessions.capture',
+    summary: 'Capture what the cards of a checkout session hold, in whole or part',
+    method: 'POST',
+    path: `${path}/capture`,
+    params,
+    scope: 'checkout_sessions_write',
+    owner: 'checkout',
+    body: { envelope: 'checkout_session', optional: true, schema: captureInstruction },
+    response: oneOf('checkout_session'),
+    expansion,
+    idempotency: 'strict',
+    errors: [...captureErrors, 'idempotency_key_reused', 'idempotency_key_in_use', 'processor_not_configured'],
+    violations: captureReferences,
+  }),
+  previewCapture: defineRoute({
+    id: 'checkout_sessions.preview_capture',
+    summary: "Show how a capture would be split over the session's cards",
+    method: 'POST',
+    path: `${path}/capture_allocation`,
+    params,
+    scope: 'checkout_sessions_read',
+    owner: 'checkout',
+    body: { envelope: 'checkout_session', optional: true, schema: captureInstruction },
+    response: z.strictObject({ allocations: z.array(allocationSchema) }),
+    errors: captureErrors,
+    violations: captureReferences,
   }),
   refund: defineRoute({
     id: 'checkout_sessions.refund',

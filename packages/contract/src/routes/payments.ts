@@ -1,9 +1,18 @@
+import { z } from 'zod';
 import { expansionOfRecord, listOf, oneOf } from '../answers.ts';
+import { metadata, sum } from '../fields.ts';
 import { listQuery, queryReference } from '../query.ts';
 import { defineRoute } from '../route.ts';
 
 const intentExpansion = expansionOfRecord('payment_intent');
 const chargeExpansion = expansionOfRecord('charge');
+
+/** Deprecated since the interface's change notes of 2026, removed at the end of June 2026 (interface, Versioning 2). */
+const deprecation = {
+  since: '@1767225600',
+  sunset: 'Tue, 30 Jun 2026 23:59:59 GMT',
+  successor: '/v1/checkout/sessions/{id}/capture',
+} as const;
 
 export const paymentIntentRoutes = {
   list: defineRoute({
@@ -31,6 +40,34 @@ export const paymentIntentRoutes = {
     owner: 'checkout',
     response: oneOf('payment_intent'),
     expansion: intentExpansion,
+  }),
+  capture: defineRoute({
+    id: 'payment_intents.capture',
+    summary: 'Capture what a payment intent holds, once, in whole or part',
+    method: 'POST',
+    path: '/v1/payment_intents/{id}/capture',
+    params: { id: 'payment_intent' },
+    scope: 'payment_intents_write',
+    owner: 'checkout',
+    body: {
+      envelope: 'payment_intent',
+      optional: true,
+      schema: z.object({ amount_to_capture: sum.min(1).optional(), capture_metadata: metadata.optional() }),
+    },
+    response: oneOf('payment_intent'),
+    expansion: intentExpansion,
+    idempotency: 'replay',
+    deprecation,
+    errors: [
+      'checkout_session_already_processed',
+      'checkout_session_expired',
+      'checkout_session_canceled',
+      'checkout_session_not_capturable',
+      'capture_amount_exceeds_authorized',
+      'idempotency_key_in_use',
+      'lock_timeout',
+      'processor_not_configured',
+    ],
   }),
 };
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listOf, oneOf } from '../answers.ts';
+import { expansionOfRecord, listOf, oneOf } from '../answers.ts';
 import { metadata, reference, sum, text } from '../fields.ts';
 import { limits } from '../limits.ts';
 import { listQuery, queryReference } from '../query.ts';
@@ -14,6 +14,8 @@ const deprecation = {
   sunset: 'Tue, 30 Jun 2026 23:59:59 GMT',
   successor: '/v1/checkout/sessions/{id}/refund',
 } as const;
+
+const expansion = expansionOfRecord('refund');
 
 export const refundRoutes = {
   create: defineRoute({
@@ -33,6 +35,7 @@ export const refundRoutes = {
       }),
     },
     response: oneOf('refund'),
+    expansion,
     idempotency: 'replay',
     deprecation,
     errors: [
@@ -56,6 +59,7 @@ export const refundRoutes = {
       checkout_session: queryReference('checkout_session').optional(),
     }),
     response: listOf('refund'),
+    expansion,
     violations: ['payment_intent_not_found', 'checkout_session_not_found'],
   }),
   get: defineRoute({
@@ -67,6 +71,7 @@ export const refundRoutes = {
     scope: 'refunds_read',
     owner: 'refunds',
     response: oneOf('refund'),
+    expansion,
   }),
   update: defineRoute({
     id: 'refunds.update',
@@ -78,5 +83,6 @@ export const refundRoutes = {
     owner: 'refunds',
     body: { envelope: 'refund', schema: z.object({ reason, metadata: metadata.optional() }) },
     response: oneOf('refund'),
+    expansion,
   }),
 };

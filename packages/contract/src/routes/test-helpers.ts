@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { expansionOfRecord, oneOf } from '../answers.ts';
-import { address, reference, requiredText, text, time } from '../fields.ts';
+import { address, reference, requiredText, sum, text, time } from '../fields.ts';
 import { limits } from '../limits.ts';
 import { defineRoute } from '../route.ts';
 
@@ -11,10 +11,15 @@ export const testCards = [
   'credit',
   'debit',
   'undescribed',
+  'single_capture',
+  'authentication_supported',
   'declined',
   'insufficient_funds',
   'authentication_required',
   'expired_card',
+  'dispute',
+  'refund_pending',
+  'refund_fails',
 ] as const;
 
 /** Where a shopper puts a card on the checkout page: "HSA or FSA card", or "Other card". */
@@ -103,6 +108,39 @@ export const testHelperRoutes = {
   succeedRefund: settleRefund('succeed', 'Make a pending refund succeed'),
   approveLetter: decideLetter('approve', 'Approve a letter of medical necessity'),
   denyLetter: decideLetter('deny', 'Deny a letter of medical necessity'),
+  createDispute: defineRoute({
+    id: 'test_helpers.create_dispute',
+    summary: 'Dispute a charge as the bank of its card does',
+    method: 'POST',
+    path: '/v1/test_helpers/disputes',
+    scope: 'disputes_write',
+    owner: 'refunds',
+    testOnly: true,
+    body: {
+      envelope: 'dispute',
+      schema: z.object({
+        charge: reference('charge'),
+        amount: sum.min(1).optional(),
+        reason: text(limits.shortTextLength).optional(),
+        inquiry: z.boolean().optional(),
+      }),
+    },
+    response: oneOf('dispute'),
+    errors: ['conflict', 'lock_timeout'],
+    violations: ['charge_not_found'],
+  }),
+  createPayout: defineRoute({
+    id: 'test_helpers.create_payout',
+    summary: 'Pay out the balance, also what is not available yet',
+    method: 'POST',
+    path: '/v1/test_helpers/payouts',
+    scope: 'payouts_write',
+    owner: 'refunds',
+    testOnly: true,
+    response: oneOf('payout'),
+    expansion: expansionOfRecord('payout'),
+    errors: ['conflict'],
+  }),
   createTestClock: defineRoute({
     id: 'test_clocks.create',
     summary: 'Create a test clock',

@@ -4,11 +4,11 @@ import { url } from '../fields.ts';
 import { limits } from '../limits.ts';
 import { listQuery, queryText } from '../query.ts';
 import { defineRoute } from '../route.ts';
-import { announcedEventTypes, publicEventTypes } from '../webhook-events.ts';
+import { publicEventTypes } from '../webhook-events.ts';
 
 const params = { id: 'webhook_endpoint' } as const;
 const events = z
-  .array(z.enum(['*', ...publicEventTypes, ...announcedEventTypes]))
+  .array(z.enum(['*', ...publicEventTypes]))
   .min(1)
   .max(limits.webhookEvents);
 
