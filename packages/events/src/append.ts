@@ -1,5 +1,5 @@
 import { create, toBinary } from '@bufbuild/protobuf';
-import { afterCommit, isSameScope, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
+import { afterCommit, isSameScope, joinedBytes, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
 import { type Event, EventSchema } from '@eligo/proto/events/v1/events';
 import { newId } from '@eligo/values';
 import { currentEventContext } from './event-context.ts';
@@ -52,7 +52,7 @@ export async function appendAll(tx: Tx, events: readonly NewEvent[]): Promise<vo
 export async function appendEncoded(tx: Tx, events: readonly EncodedEvent[]): Promise<void> {
   const [first] = events;
   if (first === undefined) return;
-  const values = columnsOf(events);
+  const values = encodedOutboxValues(events);
   const scope = { accountId: first.accountId, testMode: first.testMode };
   const isOwn = isOwnScope(tx, scope) && events.every((event) => isSameScope(event, scope));
   if (isOwn) assertAppended(await tx.execute(insertSeveralOwn, scope, values), events.length);
@@ -66,10 +66,10 @@ export async function appendEncoded(tx: Tx, events: readonly EncodedEvent[]): Pr
 
 /**
  * SQL that appends events in the same statement as the change that they describe: a part of a `with`, in a scoped statement. It takes
- * `outboxValues` from parameter `$first` on, and writes them only if the part `from` has a row; `from` has one row at most. It numbers as
- * `append` does: the statement, or one before it, locks the aggregates' rows.
+ * `encodedOutboxValues` from parameter `$first` on, and writes each event for which the part `from` has a row: its only row, or the one that `on` finds by
+ * the aggregate. It numbers as `append` does: the statement, or one before it, locks the aggregates' rows.
  */
-export function outboxInsert(first: number, from: string): string {
+export function outboxInsert(first: number, from: string, on?: (aggregate: string) => string): string {
   const [ids, aggregates, positions, types, starts, lengths, payloads] = [0, 1, 2, 3, 4, 5, 6].map(
     (index) => `$${first + index}`,
   );
@@ -77,12 +77,7 @@ export function outboxInsert(first: number, from: string): string {
     select e.event_id, e.aggregate_id, e.position + ${seqAfter('e.aggregate_id')}, e.type,
            substring(${payloads}::bytea from e.start for e.bytes), $1, $2
     from ${from}, unnest(${ids}::text[], ${aggregates}::text[], ${positions}::int[], ${types}::text[], ${starts}::int[], ${lengths}::int[])
-         as e (event_id, aggregate_id, position, type, start, bytes)`;
-}
-
-/** The values of `outboxInsert`; all events are of the statement's account and mode. */
-export function outboxValues(events: readonly NewEvent[]): unknown[] {
-  return columnsOf(events.map(encodeEvent));
+         as e (event_id, aggregate_id, position, type, start, bytes)${on === undefined ? '' : ` where ${on('e.aggregate_id')}`}`;
 }
 
 /** Wakes the relay once this transaction has committed; for code that appends with `outboxInsert`. */
@@ -103,17 +98,13 @@ export function encodeEvent(event: NewEvent): EncodedEvent {
   return { type, aggregateId, accountId, testMode, eventId, payload: payloadOf(eventId, event) };
 }
 
-/** The values of seven parameters: events as columns of the outbox. All payloads are one value; `starts`, from 1, and `lengths` tell where each one is. */
-function columnsOf(events: readonly EncodedEvent[]): unknown[] {
-  const payloads = events.map(({ payload }) => payload);
-  const starts: number[] = [];
+/** The values of `outboxInsert`: events of the statement's account and mode as columns of the outbox. */
+export function encodedOutboxValues(events: readonly EncodedEvent[]): unknown[] {
+  const payloads = joinedBytes(events.map(({ payload }) => payload));
   const countOf = new Map<string, number>();
   /** Of each event among those of its aggregate, from 1. */
   const positions: number[] = [];
-  let start = 1;
-  for (const [index, { aggregateId }] of events.entries()) {
-    starts.push(start);
-    start += payloads[index]?.length ?? 0;
+  for (const { aggregateId } of events) {
     const position = (countOf.get(aggregateId) ?? 0) + 1;
     countOf.set(aggregateId, position);
     positions.push(position);
@@ -123,9 +114,9 @@ function columnsOf(events: readonly EncodedEvent[]): unknown[] {
     events.map(({ aggregateId }) => aggregateId),
     positions,
     events.map(({ type }) => type),
-    starts,
-    payloads.map(({ length }) => length),
-    Buffer.concat(payloads),
+    payloads.starts,
+    payloads.lengths,
+    payloads.bytes,
   ];
 }
 

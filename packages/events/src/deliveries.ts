@@ -150,7 +150,7 @@ export class Deliveries {
         this.#answer(() => message.term());
         return;
       } catch (failure) {
-        logger.warn({ ...fields, error: errorLabel(failure) }, 'Failed to move an event to dead letters; will retry');
+        logger.warn({ ...fields, error: errorLabel(failure) }, 'Failed to dead-letter an event; will retry');
       }
     }
     this.#answer(() => message.nak(retryDelayMs(deliveryCount)));

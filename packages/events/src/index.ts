@@ -4,10 +4,10 @@ export {
   appendEncoded,
   type EncodedEvent,
   type EventObject,
+  encodedOutboxValues,
   encodeEvent,
   type NewEvent,
   outboxInsert,
-  outboxValues,
   wakeRelayAfterCommit,
 } from './append.ts';
 export { type ConnectOptions, connectNats, type EventConnection } from './connection.ts';
@@ -24,12 +24,14 @@ export {
 } from './dead-letters.ts';
 export type { DeliveryCounts } from './deliveries.ts';
 export { type EventContext, provideEventContext } from './event-context.ts';
+export { checkEvents, EventsUnavailable } from './event-health.ts';
 export { type HandleEvent, type HandleEvents, handleOnce, handleTogether } from './inbox.ts';
 export type { EventLogger } from './logger.ts';
 export { eventsMigrations } from './migrations.ts';
 export { type MissingEvent, type MissingQuery, missingEvents } from './missing-events.ts';
 export { durableOf, inboxPrefixOf, streamOf, subjectOf } from './names.ts';
 export { type NatsServerOptions, type NatsService, natsServerConfig } from './nats-server-config.ts';
+export { natsTlsProblem } from './nats-tls.ts';
 export { outboxLag } from './outbox.ts';
 export { type Progress, watchProgress } from './progress.ts';
 export { type RegressionDetector, regressionDetector } from './regression.ts';

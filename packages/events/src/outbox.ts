@@ -44,6 +44,11 @@ export function encodedEvent(row: OutboxRow): Uint8Array {
   return Buffer.concat([row.payload, seq]);
 }
 
+/** Whether the outbox holds an event. */
+export async function hasEvent(database: Database, eventId: string): Promise<boolean> {
+  return (await database.row(holds, null, [eventId])) !== undefined;
+}
+
 /** How far the relay is behind: events that wait (counted up to 100,000), and the age of the oldest. For metrics and alerts. */
 export async function outboxLag(database: Database): Promise<{ waiting: number; oldestMs: number }> {
   const row = await database.row(lag, null);
@@ -65,6 +70,7 @@ const queue = unscoped<Omit<OutboxRow, 'payload'> & { payload: Buffer | null }>(
      ) else true end
    order by q.event_id limit ${BATCH_ROWS}`,
 );
+const holds = unscoped<{ event_id: string }>('events.holds', 'select event_id from outbox where event_id = $1');
 /** SQL for the oldest event that is not published yet, and its age. */
 export const oldestWaiting = `select event_id, extract(epoch from clock_timestamp() - o.created_at)::float8 * 1000 as age_ms
    from (select event_id from outbox_queue order by event_id limit 1) q join outbox o using (event_id)`;

@@ -2,18 +2,20 @@ import { type Database, isUniqueViolation } from '@eligo/postgres';
 import type { EventConnection } from './connection.ts';
 import { type EventLogger, errorLabel } from './logger.ts';
 import { streamOf } from './names.ts';
+import { hasEvent } from './outbox.ts';
 import { lastPosition, recordPublished } from './positions.ts';
 import { MAX_IN_FLIGHT, type Stored } from './publish-batch.ts';
 import { beginRepair } from './repairs.ts';
 import { rememberedStream, rememberStream } from './stream-memory.ts';
 import { applySettings, type StreamOptions, StreamRefused } from './stream-settings.ts';
-import { createStream, findStream, recreateConsumers } from './streams.ts';
+import { createStream, eventIdAt, findStream, recreateConsumers } from './streams.ts';
 
 /** Watches over whether the stream still holds what it acknowledged, and begins a repair from the outbox when it does not. */
 export interface RegressionDetector {
   /**
    * When this process begins to lead (`isFirst`), at each reconnect, before anything is published, and every ten seconds. Creates the stream
-   * when there is none, and makes one that was made by another release be as this one has it. Returns whether a repair was begun.
+   * when there is none, and makes one that was made by another release be as this one has it. Returns whether a repair was begun. Throws
+   * `StreamRefused` if the database went back, and not the stream.
    */
   inspect(isFirst?: boolean): Promise<boolean>;
   /**
@@ -51,11 +53,26 @@ export function regressionDetector(
       await remember(made.created);
       return false;
     }
+    if (isFirst && created === found.created && found.state.last_seq > lastSeq)
+      await refuseUnknown(found.state.last_seq);
     await applySettings(connection, service, found, options, logger);
     if (created !== undefined && created !== found.created) return repair('recreated', -1, found.created);
     if (found.state.last_seq < lastSeq) return repair('gone back', found.state.last_seq);
     if (created === undefined) await remember(found.created);
     return false;
+  }
+
+  /**
+   * A database that was restored to an earlier moment knows neither its latest events, which consumers would act on, nor what consumers had handled
+   * by then, which they are not given again. The sign is certain: what is published is in the outbox, and stays there at least until its place is noted.
+   */
+  async function refuseUnknown(place: number): Promise<void> {
+    const eventId = await eventIdAt(connection, service, place);
+    if (eventId === undefined || (await hasEvent(database, eventId))) return;
+    throw new StreamRefused(
+      `stream ${stream} holds event ${eventId}, which the database does not have. The database was restored to an earlier moment: stop Eligo, ` +
+        "delete JetStream's data and start Eligo again, which recreates the streams from the outboxes",
+    );
   }
 
   async function remember(time: string): Promise<void> {
@@ -94,18 +111,28 @@ export function regressionDetector(
   return { inspect, record };
 }
 
-/** Inspects, and on failure says so; the relay tries again. Undefined: it failed; otherwise whether a repair was begun. */
+/** What came of an inspection: whether a repair was begun, or undefined when it failed; `refusal` says why the stream must not be used. */
+export interface Inspection {
+  readonly isRepairNeeded: boolean | undefined;
+  readonly refusal?: string;
+}
+
+/** Inspects, and on failure says so; the relay tries again. A refusal that goes on is said once. */
 export async function inspectOrReport(
   detector: RegressionDetector,
   isFirst: boolean,
   service: string,
   logger: EventLogger,
-): Promise<boolean | undefined> {
+  toldRefusal: string | undefined,
+): Promise<Inspection> {
   try {
-    return await detector.inspect(isFirst);
+    return { isRepairNeeded: await detector.inspect(isFirst) };
   } catch (error) {
-    if (error instanceof StreamRefused) logger.error({ service }, `Publishing is blocked: ${error.message}`);
-    else logger.warn({ service, error: errorLabel(error) }, 'Failed to inspect the stream; will retry');
-    return undefined;
+    if (error instanceof StreamRefused) {
+      if (error.message !== toldRefusal) logger.error({ service }, `Publishing is blocked: ${error.message}`);
+      return { isRepairNeeded: undefined, refusal: error.message };
+    }
+    logger.warn({ service, error: errorLabel(error) }, 'Failed to inspect the stream; will retry');
+    return { isRepairNeeded: undefined };
   }
 }

@@ -24,6 +24,8 @@ export interface RelayOptions {
 export interface Relay {
   /** Whether this process's relay is the one that publishes. */
   isLeading(): boolean;
+  /** Why the relay of this process does not use the stream; undefined when it does or does not lead. */
+  refusal(): string | undefined;
   stats(): { published: number; batches: number };
   /** Finishes the current batch and stops. */
   stop(): Promise<void>;
@@ -41,6 +43,7 @@ export function startRelay(options: RelayOptions): Relay {
   const waker = new Waker();
   const counts = { published: 0, batches: 0 };
   let leading = false;
+  let refusal: string | undefined;
   let stopping = false;
 
   const running = (async () => {
@@ -90,6 +93,7 @@ export function startRelay(options: RelayOptions): Relay {
   async function publishUntil(isOver: () => boolean): Promise<void> {
     let inspectedIncarnation = 0;
     let inspectedAt = Number.NEGATIVE_INFINITY;
+    let refusedInRow = 0;
     await repairer.look();
     while (!isOver()) {
       if (!connection.isConnected()) {
@@ -99,7 +103,9 @@ export function startRelay(options: RelayOptions): Relay {
       const incarnation = connection.incarnation();
       const begun = performance.now();
       if (incarnation !== inspectedIncarnation || begun - inspectedAt >= INSPECT_MS) {
-        const isRepairNeeded = await inspectOrReport(detector, inspectedIncarnation === 0, service, logger);
+        const inspection = await inspectOrReport(detector, inspectedIncarnation === 0, service, logger, refusal);
+        refusal = inspection.refusal;
+        const { isRepairNeeded } = inspection;
         if (isRepairNeeded === undefined) {
           await waker.wait(RETRY_MS);
           continue;
@@ -112,7 +118,7 @@ export function startRelay(options: RelayOptions): Relay {
       // A request to stop that came before is among what was forgotten.
       if (isOver()) return;
       const { rows, gone, isFull } = await readQueue(database);
-      const stored = rows.length === 0 ? [] : await publishBatch(connection, service, rows, logger);
+      const { stored } = rows.length === 0 ? { stored: [] } : await publishBatch(connection, service, rows, logger);
       if (await detector.record(stored, [...gone, ...stored.map(({ eventId }) => eventId)])) await repairer.look();
       counts.published += stored.length;
       counts.batches += 1;
@@ -120,15 +126,25 @@ export function startRelay(options: RelayOptions): Relay {
       // Nothing was taken: perhaps the stream is not there any more.
       if (isRefused) inspectedAt = Number.NEGATIVE_INFINITY;
       const repairMs = await repairer.step();
-      if (isRefused) await waker.wait(RETRY_MS);
+      refusedInRow = isRefused ? refusedInRow + 1 : 0;
+      if (isRefused) await rest(Math.min(RETRY_MS * 2 ** (refusedInRow - 1), LONGEST_RETRY_MS), incarnation, isOver);
       else if (!isFull && repairMs !== 0) await waker.wait(repairMs ?? POLL_MS);
       // Under load more events have come meanwhile: a batch of them costs little more than one.
       if (!isFull && rows.length > 0 && repairMs === undefined) await gather(begun);
     }
   }
 
+  // New events do not end it: they would be refused as well. A reconnect does.
+  async function rest(ms: number, incarnation: number, isOver: () => boolean): Promise<void> {
+    const until = performance.now() + ms;
+    while (!isOver() && performance.now() < until && connection.incarnation() === incarnation) {
+      await new Promise((resolve) => setTimeout(resolve, Math.min(100, until - performance.now())));
+    }
+  }
+
   return {
     isLeading: () => leading,
+    refusal: () => (leading ? refusal : undefined),
     stats: () => ({ ...counts }),
     async stop() {
       stopping = true;
@@ -140,6 +156,8 @@ export function startRelay(options: RelayOptions): Relay {
 
 const POLL_MS = 10_000;
 const RETRY_MS = 500;
+/** What a stream without room for events costs: a line of the log every five seconds. */
+const LONGEST_RETRY_MS = 5_000;
 const INSPECT_MS = 10_000;
 /** The least time from batch to batch while events keep coming. The first event after a pause is published at once. */
 const GATHER_MS = 20;

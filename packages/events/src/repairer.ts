@@ -63,7 +63,7 @@ export class Repairer {
       await this.look();
       return this.#repair && 0;
     }
-    const stored = await publishBatch(connection, service, slice.rows, logger);
+    const { stored } = await publishBatch(connection, service, slice.rows, logger);
     if (await detector.record(stored, [])) {
       await this.look();
       return this.#pause(RETRY_MS);

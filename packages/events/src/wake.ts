@@ -15,12 +15,21 @@ export function wakeRelay(database: Database): void {
     local();
     return;
   }
-  if (notifying.has(database)) return;
+  if (notifying.has(database) || database.isClosing) return;
   notifying.add(database);
-  setTimeout(() => {
+  const send = async (): Promise<void> => {
+    clearTimeout(timer);
+    forget();
     notifying.delete(database);
-    database.execute(notify, null).catch((error: unknown) => database.report(error, 'NOTIFY to the relay failed'));
-  }, COALESCE_MS).unref();
+    try {
+      await database.execute(notify, null);
+    } catch (error) {
+      database.report(error, 'NOTIFY to the relay failed');
+    }
+  };
+  const timer = setTimeout(() => void send(), COALESCE_MS).unref();
+  // A process that ends tells the relay of another one of its last commits.
+  const forget = database.doBeforeClose(send);
 }
 
 /** Registers the relay that leads in this process; the function that is returned takes it back. */

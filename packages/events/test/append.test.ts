@@ -1,9 +1,17 @@
 import { create, fromBinary } from '@bufbuild/protobuf';
-import { type Database, scoped, withTx } from '@eligo/postgres';
+import { type Database, openSession, scoped, withTx } from '@eligo/postgres';
 import { AccountUpdatedSchema, EventSchema } from '@eligo/proto/events/v1/events';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { append, appendAll, type NewEvent, outboxInsert, outboxValues, wakeRelayAfterCommit } from '../src/index.ts';
-import { registerRelay } from '../src/wake.ts';
+import {
+  append,
+  appendAll,
+  encodedOutboxValues,
+  encodeEvent,
+  type NewEvent,
+  outboxInsert,
+  wakeRelayAfterCommit,
+} from '../src/index.ts';
+import { registerRelay, WAKE_CHANNEL, wakeRelay } from '../src/wake.ts';
 import { type EventsDatabase, eventsDatabase, scope, until } from './support.ts';
 
 let database: EventsDatabase;
@@ -108,7 +116,7 @@ test('the events of a change are written by the statement of the change, if it h
   );
   const change = (happens: boolean, events: NewEvent[]) =>
     withTx(alpha, scope, async (tx) => {
-      const values = outboxValues(events);
+      const values = encodedOutboxValues(events.map(encodeEvent));
       expect(values).toHaveLength(7);
       await tx.rows(changeWithEvents, scope, [happens, ...values]);
       wakeRelayAfterCommit(tx);
@@ -128,4 +136,19 @@ test('the events of a change are written by the statement of the change, if it h
     ['b', 2, 5],
   ]);
   expect(wakes).toBe(1);
+});
+
+test('a process that ends tells the relay of another one of its last commit', async () => {
+  const woken = Promise.withResolvers<string>();
+  const listening = await openSession(alpha, 'listens', (channel, payload) => woken.resolve(`${channel} ${payload}`));
+  await listening.query(`listen ${WAKE_CHANNEL}`);
+  const troubles: string[] = [];
+  const ending = database.open('alpha', { onError: (_error, where) => troubles.push(where) });
+  await withTx(ending, scope, (tx) => append(tx, eventOf('facct_last', 1)));
+  // At once, before the time after which commits are told together.
+  await ending.close();
+  expect(await woken.promise).toBe(`${WAKE_CHANNEL} alpha`);
+  wakeRelay(ending);
+  await listening.close();
+  expect(troubles).toEqual([]);
 });

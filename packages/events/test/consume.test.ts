@@ -2,13 +2,13 @@ import { insideTransaction, unscoped } from '@eligo/postgres';
 import type { Event } from '@eligo/proto/events/v1/events';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { type ConsumeOptions, countDeadLetters, listDeadLetters, redrive } from '../src/index.ts';
+import { type Fixture, noteEffect, openFixture } from './fixture.ts';
 import { type NatsProcess, natsProcess } from './nats-process.ts';
-import { noteEffect, type Stage, stage } from './stage.ts';
 import { appendSome, type EventsDatabase, eventsDatabase, scope, until } from './support.ts';
 
 let nats: NatsProcess;
 let database: EventsDatabase;
-let on: Stage;
+let on: Fixture;
 
 beforeAll(async () => {
   database = await eventsDatabase();
@@ -17,7 +17,7 @@ afterAll(() => database.drop());
 beforeEach(async () => {
   nats = await natsProcess();
   await nats.start();
-  on = stage(nats.url, database);
+  on = openFixture(nats.url, database);
   await on.relay();
 });
 afterEach(async () => {

@@ -17,7 +17,7 @@ import { append, appendAll, type NewEvent } from '../src/append.ts';
 import type { EventConnection } from '../src/connection.ts';
 import * as deadLetters from '../src/dead-letters.ts';
 import { deadLetter, handleOnce } from '../src/inbox.ts';
-import { outboxLag, readQueue } from '../src/outbox.ts';
+import { hasEvent, outboxLag, readQueue } from '../src/outbox.ts';
 import { lastPosition, recordPublished } from '../src/positions.ts';
 import { watchProgress } from '../src/progress.ts';
 import * as repairs from '../src/repairs.ts';
@@ -127,6 +127,7 @@ async function runDeadLetters(database: Database): Promise<void> {
 async function runRelay(database: Database): Promise<void> {
   const { rows } = await readQueue(database);
   await outboxLag(database);
+  await hasEvent(database, seededId('fevt', 7));
   const unconnected = { isConnected: () => false } as EventConnection;
   await watchProgress(database, unconnected, schema)();
   const lastSeq = await lastPosition(database);

@@ -1,8 +1,8 @@
 import { connect, headers, type NatsConnection, StringCodec } from 'nats';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connectNats, consume, natsServerConfig, startRelay } from '../src/index.ts';
+import { type Fixture, noteEffect, openFixture } from './fixture.ts';
 import { type NatsProcess, natsProcess } from './nats-process.ts';
-import { noteEffect, type Stage, stage } from './stage.ts';
 import { appendSome, type EventsDatabase, eventsDatabase, recordingLogger, until } from './support.ts';
 
 const services = {
@@ -13,13 +13,13 @@ const services = {
 
 let nats: NatsProcess;
 let database: EventsDatabase;
-let on: Stage;
+let on: Fixture;
 
 beforeAll(async () => {
   nats = await natsProcess((listen, storeDirectory) => natsServerConfig({ services, listen, storeDirectory }));
   await nats.start();
   database = await eventsDatabase();
-  on = stage(nats.url, database);
+  on = openFixture(nats.url, database);
 });
 afterAll(async () => {
   await on.end();

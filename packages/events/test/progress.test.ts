@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { outboxLag, watchProgress } from '../src/index.ts';
+import { type Fixture, openFixture } from './fixture.ts';
 import { type NatsProcess, natsProcess } from './nats-process.ts';
-import { type Stage, stage } from './stage.ts';
 import { appendSome, type EventsDatabase, eventsDatabase, until } from './support.ts';
 
 let nats: NatsProcess;
 let database: EventsDatabase;
-let on: Stage;
+let on: Fixture;
 let clock: number;
 
 beforeAll(async () => {
@@ -17,7 +17,7 @@ beforeEach(async () => {
   clock = 1_000_000;
   nats = await natsProcess();
   await nats.start();
-  on = stage(nats.url, database);
+  on = openFixture(nats.url, database);
 });
 afterEach(async () => {
   await on.end();

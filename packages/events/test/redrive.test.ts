@@ -7,13 +7,13 @@ import {
   publishAgain,
   requestRedrive,
 } from '../src/index.ts';
+import { type Fixture, noteEffect, openFixture } from './fixture.ts';
 import { type NatsProcess, natsProcess } from './nats-process.ts';
-import { noteEffect, type Stage, stage } from './stage.ts';
 import { appendSome, type EventsDatabase, eventsDatabase, until } from './support.ts';
 
 let nats: NatsProcess;
 let database: EventsDatabase;
-let on: Stage;
+let on: Fixture;
 
 beforeAll(async () => {
   database = await eventsDatabase();
@@ -22,7 +22,7 @@ afterAll(() => database.drop());
 beforeEach(async () => {
   nats = await natsProcess();
   await nats.start();
-  on = stage(nats.url, database);
+  on = openFixture(nats.url, database);
   await on.relay();
 });
 afterEach(async () => {

@@ -6,13 +6,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { append, outboxLag, provideEventContext } from '../src/index.ts';
 import { readQueue } from '../src/outbox.ts';
 import { publishBatch } from '../src/publish-batch.ts';
+import { type Fixture, openFixture } from './fixture.ts';
 import { type NatsProcess, natsProcess } from './nats-process.ts';
-import { type Stage, stage } from './stage.ts';
 import { appendSome, type EventsDatabase, eventsDatabase, scope, until } from './support.ts';
 
 let nats: NatsProcess;
 let database: EventsDatabase;
-let on: Stage;
+let on: Fixture;
 
 beforeAll(async () => {
   database = await eventsDatabase();
@@ -21,7 +21,7 @@ afterAll(() => database.drop());
 beforeEach(async () => {
   nats = await natsProcess();
   await nats.start();
-  on = stage(nats.url, database);
+  on = openFixture(nats.url, database);
 });
 afterEach(async () => {
   await on.end();
@@ -204,13 +204,15 @@ test('a duplicate that the stream does not hold is not believed', async () => {
       publish: async () => ({ stream: 'ELIGO_ALPHA', seq: 77, duplicate: true, domain: '' }),
     },
   };
-  expect(await publishBatch(lying as never, 'alpha', rows, on.logger)).toEqual([]);
+  expect((await publishBatch(lying as never, 'alpha', rows, on.logger)).stored).toEqual([]);
 });
 
 test('a batch that cannot be published is not marked', async () => {
   await appendSome(on.alpha, 3);
   const connection = await on.connect('alpha');
   // There is no stream yet: the server answers nobody, which must not pass for success.
-  expect(await publishBatch(connection, 'alpha', (await readQueue(on.alpha)).rows, on.logger)).toEqual([]);
+  expect(await publishBatch(connection, 'alpha', (await readQueue(on.alpha)).rows, on.logger)).toMatchObject({
+    stored: [],
+  });
   expect((await outboxLag(on.alpha)).waiting).toBe(3);
 });

@@ -5,13 +5,13 @@ import { newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { currentRepair, listRepairs } from '../src/index.ts';
 import { beginRepair, openRepair, readSlice } from '../src/repairs.ts';
+import { type Fixture, noteEffect, openFixture } from './fixture.ts';
 import { type NatsProcess, natsProcess } from './nats-process.ts';
-import { noteEffect, type Stage, stage } from './stage.ts';
 import { appendSome, type EventsDatabase, eventsDatabase, scope, until } from './support.ts';
 
 let nats: NatsProcess;
 let database: EventsDatabase;
-let on: Stage;
+let on: Fixture;
 
 beforeAll(async () => {
   database = await eventsDatabase();
@@ -20,7 +20,7 @@ afterAll(() => database.drop());
 beforeEach(async () => {
   nats = await natsProcess();
   await nats.start();
-  on = stage(nats.url, database);
+  on = openFixture(nats.url, database);
 });
 afterEach(async () => {
   await on.end();

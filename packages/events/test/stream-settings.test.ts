@@ -2,13 +2,13 @@ import { nanos, RetentionPolicy, StorageType, type StreamUpdateConfig } from 'na
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { listRepairs } from '../src/index.ts';
 import { streamSettings } from '../src/stream-settings.ts';
+import { type Fixture, openFixture } from './fixture.ts';
 import { type NatsProcess, natsProcess } from './nats-process.ts';
-import { type Stage, stage } from './stage.ts';
 import { appendSome, type EventsDatabase, eventsDatabase, until } from './support.ts';
 
 let nats: NatsProcess;
 let database: EventsDatabase;
-let on: Stage;
+let on: Fixture;
 
 beforeAll(async () => {
   database = await eventsDatabase();
@@ -17,7 +17,7 @@ afterAll(() => database.drop());
 beforeEach(async () => {
   nats = await natsProcess();
   await nats.start();
-  on = stage(nats.url, database);
+  on = openFixture(nats.url, database);
 });
 afterEach(async () => {
   await on.end();

@@ -4,13 +4,13 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { FailureCounter, mostCounted } from '../src/failure-counter.ts';
 import { countDeadLetters, listDeadLetters, requestRedrive } from '../src/index.ts';
+import { type Fixture, noteEffect, openFixture } from './fixture.ts';
 import { type NatsProcess, natsProcess } from './nats-process.ts';
-import { noteEffect, type Stage, stage } from './stage.ts';
 import { appendSome, type EventsDatabase, eventsDatabase, until } from './support.ts';
 
 let nats: NatsProcess;
 let database: EventsDatabase;
-let on: Stage;
+let on: Fixture;
 
 beforeAll(async () => {
   database = await eventsDatabase();
@@ -19,7 +19,7 @@ afterAll(() => database.drop());
 beforeEach(async () => {
   nats = await natsProcess();
   await nats.start();
-  on = stage(nats.url, database);
+  on = openFixture(nats.url, database);
   await on.relay();
 });
 afterEach(async () => {

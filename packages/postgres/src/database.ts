@@ -1,9 +1,11 @@
 import type { Knex } from 'knex';
 import pg from 'pg';
+import { connectionTo, tlsFailure } from './connection-tls.ts';
 import { type Db, onlyRow } from './db.ts';
 import { translateError } from './errors.ts';
 import { GatheringSocket } from './gathering-socket.ts';
 import { refuseInsideTransaction } from './inside-transaction.ts';
+import { type LoginRefusal, loginRefusal } from './login-refusal.ts';
 import type { Scope } from './scope.ts';
 import { ShapeNames } from './shape-names.ts';
 import { readInOneTripAfter, type Statement } from './statement.ts';
@@ -35,6 +37,12 @@ export interface DatabaseOptions {
   readonly readsByKey?: boolean;
   /** The schema that unqualified names are found in; by default what the role says. */
   readonly schema?: string;
+  /** Told of each statement once it is answered: its name, and how long it took. */
+  readonly onStatement?: ((name: string, durationMs: number) => void) | undefined;
+  /** Told, at most every 30 s, that the server refused a login. */
+  readonly onLoginRefused?: (refusal: LoginRefusal) => void;
+  /** Told, at most every 30 s, that the server's certificate, or ours, was refused. */
+  readonly onTlsFailed?: (failure: { readonly host: string; readonly reason: string }) => void;
   /** Told of errors that no caller waits for: a dropped idle connection, a failed after-commit hook. */
   readonly onError?: (error: unknown, where: string) => void;
 }
@@ -50,6 +58,8 @@ export class Database implements Db {
   readonly #pool: pg.Pool;
   readonly #shapes = new ShapeNames();
   #closing: Promise<void> | undefined;
+  readonly #beforeClose = new Set<() => Promise<void>>();
+  #loginRefusedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: DatabaseOptions) {
     this.options = options;
@@ -103,8 +113,19 @@ export class Database implements Db {
 
   /** Waits for what is running and closes every connection. */
   close(): Promise<void> {
-    this.#closing ??= this.#pool.end();
+    this.#closing ??= Promise.all([...this.#beforeClose].map((work) => work())).then(() => this.#pool.end());
     return this.#closing;
+  }
+
+  /** Whether `close` was called: nothing new is to be begun. */
+  get isClosing(): boolean {
+    return this.#closing !== undefined;
+  }
+
+  /** Has `close` carry out something first that was put off; the function that is returned takes it back. `work` does not throw. */
+  doBeforeClose(work: () => Promise<void>): () => void {
+    this.#beforeClose.add(work);
+    return () => void this.#beforeClose.delete(work);
   }
 
   /** Hands a connection to `withTx`, which is the only one to call this. */
@@ -112,6 +133,7 @@ export class Database implements Db {
     try {
       return await this.#pool.connect();
     } catch (error) {
+      this.reportLogin(error);
       throw translateError(error);
     }
   }
@@ -127,6 +149,18 @@ export class Database implements Db {
       process.emitWarning(`${where}: ${error instanceof Error ? error.message : 'unknown error'}`, 'PostgresWarning');
   }
 
+  /** Reports an error that is the refusal of a login or of a certificate, with what an operator has to compare: the role, the host and the database. */
+  reportLogin(error: unknown): void {
+    const { url, onLoginRefused, onTlsFailed } = this.options;
+    const refusal = loginRefusal(error, url);
+    const reason = tlsFailure(error);
+    if (refusal === undefined && reason === undefined) return;
+    if (performance.now() - this.#loginRefusedAt < loginReportMs) return;
+    this.#loginRefusedAt = performance.now();
+    if (refusal !== undefined) onLoginRefused?.(refusal);
+    if (reason !== undefined) onTlsFailed?.({ host: new URL(url).hostname, reason });
+  }
+
   #run<Row>(statement: Statement<Row>, scope: Scope | null, values: readonly unknown[]): Promise<pg.QueryResult> {
     if (statement.kind === 'unscoped') return this.#send(statement.name, statement.text, [...values]);
     if (scope === null) throw new Error(`Statement ${statement.name} needs a scope`);
@@ -137,13 +171,19 @@ export class Database implements Db {
   async #send(name: string | undefined, text: string, values: unknown[]): Promise<pg.QueryResult> {
     // It would wait for a second connection while it holds one: enough of these at once and none moves.
     refuseInsideTransaction('a statement on the database');
+    const startedAt = performance.now();
     try {
       return await this.#pool.query(name === undefined ? { text, values } : { name, text, values });
     } catch (error) {
+      this.reportLogin(error);
       throw translateError(error);
+    } finally {
+      this.options.onStatement?.(name ?? 'unnamed', performance.now() - startedAt);
     }
   }
 }
+
+const loginReportMs = 30_000;
 
 /** How long a statement may go without an answer, on a server that ends it after `statementTimeoutMs`. */
 export function answerTimeoutMs(options: DatabaseOptions, ofStatementMs = statementTimeoutMs(options)): number {
@@ -160,9 +200,9 @@ export function connectionConfig(options: DatabaseOptions): pg.ClientConfig {
   const settings = ['-c jit=off'];
   if (options.schema !== undefined) settings.push(`-c search_path=${options.schema}`);
   if (options.readsByKey === true)
-    settings.push('-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off');
+    settings.push(...['seqscan', 'hashjoin', 'mergejoin', 'material'].map((path) => `-c enable_${path}=off`));
   return {
-    connectionString: options.url,
+    ...connectionTo(options.url),
     application_name: options.applicationName,
     statement_timeout: statementTimeoutMs(options),
     lock_timeout: options.lockTimeoutMs ?? 2_000,

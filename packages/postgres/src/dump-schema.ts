@@ -1,11 +1,12 @@
 import pg from 'pg';
+import { connectionTo } from './connection-tls.ts';
 
 /**
  * A schema as text, read from the server's catalog tables: what the migrations come to, in an order that does not depend on theirs. It is
  * meant to be read and compared, not to be run. `url` is a connection that may see everything (the owner's or a superuser's).
  */
 export async function dumpSchema(url: string, schema: string): Promise<string> {
-  const client = new pg.Client({ connectionString: url, application_name: `dump ${schema}` });
+  const client = new pg.Client({ ...connectionTo(url), application_name: `dump ${schema}` });
   client.on('error', (error) => process.emitWarning(`dumping ${schema}: ${error.message}`));
   await client.connect();
   try {

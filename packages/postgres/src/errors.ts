@@ -1,5 +1,6 @@
 import { Failure } from '@eligo/failures';
 import pg from 'pg';
+import { tlsFailure } from './connection-tls.ts';
 
 /** COMMIT was sent and its answer never came: the transaction may or may not have happened. */
 export class CommitUnknown extends Error {
@@ -46,9 +47,9 @@ export function sqlState(error: unknown): string | undefined {
 }
 
 /**
- * The failure for a transient database error: a lock timeout and a deadlock are `lock_timeout`, a statement
- * that took too long and a server that cannot be reached are `service_unavailable`, both 503 and worth the same request again. Everything
- * else stays as it is.
+ * The failure for a transient database error: a lock timeout and a deadlock are `lock_timeout`, a statement that took too long, a server that
+ * cannot be reached and one without disk or memory are `service_unavailable`, both 503 and worth the same request again. Everything else stays
+ * as it is.
  */
 export function translateError(error: unknown): unknown {
   if (error instanceof Failure) return error;
@@ -56,10 +57,15 @@ export function translateError(error: unknown): unknown {
   if (code === '55P03' || code === '40P01' || code === '40001') {
     return new Failure('lock_timeout', { retryAfterSeconds: 1, cause: error });
   }
-  if (code === '57014' || isConnectionLoss(error)) {
+  if (code === '57014' || isOutOfResources(code) || isConnectionLoss(error) || tlsFailure(error) !== undefined) {
     return new Failure('service_unavailable', { retryAfterSeconds: 1, cause: error });
   }
   return error;
+}
+
+// 53100: the disk is full. 53200: out of memory. Later, the same request may succeed.
+function isOutOfResources(code: string | undefined): boolean {
+  return code?.startsWith('53') === true;
 }
 
 /** Whether the error means that the server cannot be reached or has dropped the connection. */

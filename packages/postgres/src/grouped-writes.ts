@@ -8,10 +8,10 @@ import { withTx } from './with-tx.ts';
 /** How one kind of write is carried out. */
 export interface GroupedWritesOptions<Item, Result> {
   readonly database: Database;
-  /** Writes two or more items in one transaction. Returns a result for each, in the same order, or undefined to refuse the group. */
+  /** Writes items in one transaction: two or more, and one where there is no `writeAlone`. Returns a result for each, in the same order, or undefined to refuse the group. */
   writeGroup(tx: Tx, scope: Scope, items: readonly Item[]): Promise<readonly Result[] | undefined>;
-  /** Writes one item in its own transaction, in the context of its request. */
-  writeAlone(scope: Scope, item: Item): Promise<Result>;
+  /** Writes one item in its own transaction, in the context of its request. By default the item is a group of one. */
+  writeAlone?(scope: Scope, item: Item): Promise<Result>;
 }
 
 /** Writes of one kind; concurrent writes share a transaction. */
@@ -39,6 +39,7 @@ const maxWaiting = 256;
 export function openGroupedWrites<Item, Result>(
   options: GroupedWritesOptions<Item, Result>,
 ): GroupedWrites<Item, Result> {
+  const { writeAlone = (scope, item) => writeGroupOfOne(options, scope, item) } = options;
   const lines = new Map<string, Waiting<Item, Result>[]>();
   // A group belongs to several requests, so it runs in the context of none of them.
   const outside = AsyncLocalStorage.snapshot();
@@ -61,17 +62,17 @@ export function openGroupedWrites<Item, Result>(
       const line = lines.get(key);
       if (line === undefined) {
         lines.set(key, []);
-        const written = options.writeAlone(scope, item);
+        const written = writeAlone(scope, item);
         outside(() => void writeLine(key, scope, written));
         return written;
       }
-      if (line.length >= maxWaiting) return options.writeAlone(scope, item);
+      if (line.length >= maxWaiting) return writeAlone(scope, item);
       const turn = await new Promise<Turn<Result>>((resolve, reject) => {
         line.push({ item, resolve, reject });
       });
       if (turn.kind === 'written') return turn.result;
       try {
-        return await options.writeAlone(scope, item);
+        return await writeAlone(scope, item);
       } finally {
         turn.done();
       }
@@ -88,6 +89,15 @@ interface Waiting<Item, Result> {
   readonly item: Item;
   readonly resolve: (turn: Turn<Result>) => void;
   readonly reject: (error: unknown) => void;
+}
+
+async function writeGroupOfOne<Item, Result>(
+  { database, writeGroup }: GroupedWritesOptions<Item, Result>,
+  scope: Scope,
+  item: Item,
+): Promise<Result> {
+  const [result] = await withTx(database, scope, (tx) => allOrNone(writeGroup(tx, scope, [item])));
+  return result as Result;
 }
 
 // Returns whether the connection was lost.

@@ -140,7 +140,15 @@ export function keyOfAttemptLock(attempt: string): string {
     where account_id = $1 and test_mode = $2 and attempt_id = ${attempt} and state = 'in_progress' for update)`;
 }
 
-/** A condition that holds always, and makes its part wait for the part of `keyOfAttemptLock`. */
+/** The same for the keys of several attempts (a parameter of an array), locked in one order. */
+export function keysOfAttemptsLock(attempts: string): string {
+  return `key as materialized (
+    select key from idempotency_keys
+    where account_id = $1 and test_mode = $2 and attempt_id = any(${attempts}::text[]) and state = 'in_progress'
+    order by endpoint, key for update)`;
+}
+
+/** A condition that holds always, and makes its part wait for the part of `keyOfAttemptLock` or `keysOfAttemptsLock`. */
 export const afterKeyLock = '(select count(*) from key) >= 0';
 
 /** SQL that stores the answer under that key if the part `from` has a row: a part of a `with`. */

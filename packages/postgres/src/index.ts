@@ -1,5 +1,6 @@
 export { scopedTable, sqlBuilder } from './builder.ts';
-export { Database, type DatabaseOptions, openDatabase } from './database.ts';
+export { connectionTo, tlsProblem } from './connection-tls.ts';
+export { connectionConfig, Database, type DatabaseOptions, openDatabase } from './database.ts';
 export type { Db } from './db.ts';
 export { dumpSchema } from './dump-schema.ts';
 export {
@@ -28,6 +29,7 @@ export {
   keyInUse,
   keyOfAttemptFinish,
   keyOfAttemptLock,
+  keysOfAttemptsLock,
   linkAttempt,
   pruneKeys,
   releaseKey,
@@ -40,6 +42,7 @@ export {
 } from './idempotency.ts';
 export { insideTransaction, refuseInsideTransaction } from './inside-transaction.ts';
 export { AnotherInstallation, type InstallationClaim, installationOf } from './installation.ts';
+export { joinedBytes } from './joined-bytes.ts';
 export { leaseFromNow, leaseIsLive } from './lease.ts';
 export { lintMigration, lintMigrations, type MigrationFinding, type MigrationRule } from './lint-migration.ts';
 export { type MigrateOptions, type MigrateResult, migrate } from './migrate.ts';

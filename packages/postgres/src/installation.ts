@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { connectionTo } from './connection-tls.ts';
 import { sqlState } from './errors.ts';
 import { roleNames } from './role-names.ts';
 import { roleUrl } from './role-url.ts';
@@ -21,7 +22,7 @@ export class AnotherInstallation extends Error {
 
 /** Reads which installation a database belongs to, or would if it were set up now. Throws AnotherInstallation. */
 export async function installationOf(adminUrl: string, claim: InstallationClaim): Promise<string> {
-  const client = new pg.Client({ connectionString: adminUrl, application_name: 'eligo installation' });
+  const client = new pg.Client({ ...connectionTo(adminUrl), application_name: 'eligo installation' });
   client.on('error', (error) => process.emitWarning(`reading the installation: ${error.message}`));
   await client.connect();
   try {
@@ -111,7 +112,7 @@ const servesElsewhere = `
 
 // Whether the server refuses the password. A role that may not connect to this database has been let in by then.
 async function isRefused(url: string): Promise<boolean> {
-  const client = new pg.Client({ connectionString: url, application_name: 'eligo installation' });
+  const client = new pg.Client({ ...connectionTo(url), application_name: 'eligo installation' });
   client.on('error', (error) => process.emitWarning(`checking a role's password: ${error.message}`));
   try {
     await client.connect();

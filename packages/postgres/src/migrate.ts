@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { connectionTo } from './connection-tls.ts';
 import { sqlState } from './errors.ts';
 import { expectLargeAccounts } from './expect-large-accounts.ts';
 import { type Migration, type MigrationSource, readMigrations } from './migration-source.ts';
@@ -42,7 +43,7 @@ export interface MigrateResult {
 export async function migrate(options: MigrateOptions): Promise<MigrateResult> {
   const migrations = await readMigrations(options.sources);
   const client = new pg.Client({
-    connectionString: options.url,
+    ...connectionTo(options.url),
     application_name: `migrate ${options.schema}`,
     statement_timeout: 0,
     keepAlive: true,

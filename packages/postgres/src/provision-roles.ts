@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { connectionTo } from './connection-tls.ts';
 import { sqlState } from './errors.ts';
 import { claimedInstallation, type InstallationClaim, recordInstallation, refuseForeignRoles } from './installation.ts';
 import { type RoleNames, roleNames } from './role-names.ts';
@@ -32,7 +33,7 @@ export interface Provisioned {
  */
 export async function provisionRoles(options: ProvisionOptions): Promise<Provisioned> {
   const { adminUrl, services, passwords } = options;
-  const client = new pg.Client({ connectionString: adminUrl, application_name: 'provision roles' });
+  const client = new pg.Client({ ...connectionTo(adminUrl), application_name: 'provision roles' });
   client.on('error', (error) => process.emitWarning(`provisioning roles: ${error.message}`));
   await client.connect();
   try {

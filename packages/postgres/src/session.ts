@@ -28,6 +28,7 @@ export async function openSession(
   try {
     await client.connect();
   } catch (error) {
+    database.reportLogin(error);
     throw translateError(error);
   }
   return {

@@ -132,6 +132,7 @@ export class Tx implements Db {
     const send = () => this.#client.query(name === undefined ? bounded : { ...bounded, name });
     const sent = this.#isHeld && this.#beginning !== undefined ? this.#beginning.then(send) : send();
     this.#running.add(sent);
+    const startedAt = performance.now();
     try {
       return await sent;
     } catch (error) {
@@ -139,6 +140,7 @@ export class Tx implements Db {
       throw translateError(error);
     } finally {
       this.#running.delete(sent);
+      this.database.options.onStatement?.(name ?? 'unnamed', performance.now() - startedAt);
     }
   }
 }

@@ -54,6 +54,9 @@ describe('a scoped read', () => {
 
   test('uses the primary key', async () => {
     const client = await openSession(database, 'explain');
+    // The table is so small that the planner may read it whole.
+    await client.query('set enable_seqscan = off');
+    await client.query('set enable_bitmapscan = off');
     await client.query(`prepare probe(text, text, text) as ${get.read?.text}`);
     const plan = await client.query<{ 'QUERY PLAN': string }>(`explain execute probe('facct_a', 'true', 't03')`);
     await client.close();
@@ -171,3 +174,14 @@ describe('a session', () => {
     await expect(session.query('select 1')).rejects.toThrow();
   });
 });
+
+test.each(['53100', '53200', '57P01', '57P02', '57P03'])(
+  'a server without disk or memory, or one that stops (%s), is 503 with a time to retry [D14.137]',
+  async (code) => {
+    const raise = `do $$ begin raise exception using errcode = '${code}'; end $$`;
+    const failing = unscoped(`d.raise_${code}`, raise);
+    const refusal = { code: 'service_unavailable', retryAfterSeconds: 1 };
+    await expect(database.execute(failing, null)).rejects.toMatchObject(refusal);
+    await expect(withTx(database, null, (tx) => tx.execute(failing, null))).rejects.toMatchObject(refusal);
+  },
+);

@@ -60,6 +60,18 @@ describe('writes of one account', () => {
     expect(await storedThings(on)).toEqual(['a', 'b']);
   });
 
+  it('are groups of one where there is no other way, in the context of their request', async () => {
+    const writes = openGroupedWrites<string, string | undefined>({
+      database,
+      async writeGroup(tx, of, ids) {
+        for (const id of ids) await tx.execute(insert, of, [id, 1]);
+        return ids.map((id) => `${id} of ${request.getStore()}`);
+      },
+    });
+    expect(await request.run('r', () => writes.submit(scope, 'a'))).toBe('a of r');
+    expect(await storedThings(on)).toEqual(['a']);
+  });
+
   it('that come during another are committed together, in one transaction', async () => {
     const { open, hold } = gate();
     const { groups, writes } = openThings({ hold });

@@ -166,10 +166,11 @@ async function userOf(url: string | undefined): Promise<unknown> {
   return (await run(url ?? '', 'select current_user as name'))[0]?.name;
 }
 
+/** The roles of this test's names. Other files change the roles without a name, on the same server, at the same time. */
 function everyRole() {
   return run(
     serverUrl,
-    `select rolname, rolpassword from pg_authid where rolname ~ '_(orders|stock|owner|finder)$' order by 1`,
+    `select rolname, rolpassword from pg_authid where rolname ~ '^eligo_(${names.join('|')})_' order by 1`,
   );
 }
 

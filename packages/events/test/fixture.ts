@@ -11,7 +11,7 @@ import {
 import { type EventsDatabase, recordingLogger } from './support.ts';
 
 /** alpha publishes, beta consumes: each with its schema and its connection. Everything that was started is stopped at the end. */
-export interface Stage {
+export interface Fixture {
   readonly database: EventsDatabase;
   readonly alpha: Database;
   readonly beta: Database;
@@ -27,7 +27,7 @@ export interface Stage {
 
 export const noteEffect = unscoped('test.effect', 'insert into effects (event_id) values ($1)');
 
-export function stage(natsUrl: string, database: EventsDatabase): Stage {
+export function openFixture(natsUrl: string, database: EventsDatabase): Fixture {
   const logger = recordingLogger();
   const alpha = database.open('alpha');
   const beta = database.open('beta', { max: 10 });
