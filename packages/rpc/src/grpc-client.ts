@@ -7,9 +7,11 @@ import type {
 } from '@bufbuild/protobuf';
 import type { Code, ConnectError, ContextValues, Transport } from '@connectrpc/connect';
 import {
+  type ChannelCredentials,
   Client,
   type ClientReadableStream,
   credentials,
+  experimental,
   Metadata,
   type ServiceError,
   status as Status,
@@ -23,6 +25,7 @@ import { asBytes, bufferOf, failureTrailer, pathOf } from './grpc-names.ts';
 import { parentCancellation } from './in-process.ts';
 import type { TransportHeader } from './metadata.ts';
 import { onlyMessage } from './only-message.ts';
+import type { WatchedCertificate } from './watched-certificate.ts';
 
 /** A transport to one peer, which may be several instances behind one name. */
 export interface GrpcTransport extends Transport {
@@ -30,9 +33,23 @@ export interface GrpcTransport extends Transport {
   close(): void;
 }
 
-/** Calls over gRPC, carried by grpc-js. `address` is `host:port` or `http://host:port`. */
-export function grpcTransport(options: { address: string }): GrpcTransport {
-  const channel = new Client(targetOf(options.address), credentials.createInsecure(), channelOptions);
+/** With TLS a client shows its own certificate, and asks for one that names the component. */
+export interface ClientTls {
+  readonly certificate: WatchedCertificate;
+  /** The component that is called. Its replicas share the name, whatever their addresses are. */
+  readonly callee: string;
+}
+
+/**
+ * Calls over gRPC, carried by grpc-js. `address` is `host:port` or `http://host:port`, or those of several replicas, separated by commas: IP addresses
+ * of one family. With `tls` the scheme may be https as well.
+ */
+export function grpcTransport(options: { address: string; tls?: ClientTls | undefined }): GrpcTransport {
+  const { address, tls } = options;
+  const channel = new Client(targetOf(address), credentialsOf(tls), {
+    ...channelOptions,
+    ...(tls && { 'grpc.ssl_target_name_override': tls.callee }),
+  });
   return {
     async unary(method, signal, timeoutMs, header, input, contextValues) {
       const message = await sendUnary(
@@ -53,6 +70,12 @@ export function grpcTransport(options: { address: string }): GrpcTransport {
     },
     close: () => channel.close(),
   };
+}
+
+function credentialsOf(tls: ClientTls | undefined): ChannelCredentials {
+  if (tls === undefined) return credentials.createInsecure();
+  const { provider } = tls.certificate;
+  return experimental.createCertificateProviderChannelCredentials(provider, provider);
 }
 
 const channelOptions = {
@@ -178,9 +201,11 @@ function deadlineOf(timeoutMs: number | undefined): number {
   return Date.now() + (timeoutMs ?? defaultTimeoutMs);
 }
 
-// grpc-js re-resolves names only for its own dns scheme, which a bare host:port gets.
+// grpc-js re-resolves names only for its own dns scheme, which a bare host:port gets. Lists have a scheme of their own, and no names.
 function targetOf(address: string): string {
-  return address.replace(/^http:\/\//, '').replace(/\/$/, '');
+  const places = address.split(',').map((one) => one.replace(/^https?:\/\//, '').replace(/\/$/, ''));
+  if (places.length === 1) return places[0] ?? '';
+  return `${places[0]?.startsWith('[') ? 'ipv6' : 'ipv4'}:${places.join(',')}`;
 }
 
 function nothing(): undefined {

@@ -1,6 +1,7 @@
 import type { DescMethod, Message } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
 import {
+  experimental,
   type Metadata as GrpcMetadata,
   Metadata,
   Server,
@@ -17,6 +18,7 @@ import { failureBytes } from './failure-bytes.ts';
 import { asBytes, bufferOf, failureTrailer, pathOf } from './grpc-names.ts';
 import { metadataBy } from './metadata.ts';
 import type { Incoming, RpcServer } from './server.ts';
+import type { WatchedCertificate } from './watched-certificate.ts';
 
 /** A gRPC server that accepts calls. */
 export interface GrpcListener {
@@ -25,11 +27,15 @@ export interface GrpcListener {
   stop(graceMs: number): Promise<void>;
 }
 
-/** Serves a component's methods over gRPC, carried by grpc-js, without transport security: for an inner network only. Port 0 takes a free one. */
+/**
+ * Serves a component's methods over gRPC, carried by grpc-js. Without a certificate nothing is encrypted, which is for an inner network only; with one, clients
+ * need certificates of the same authorities. Port 0 takes a free one.
+ */
 export async function serveGrpc(options: {
   server: RpcServer;
   host: string;
   port: number;
+  certificate?: WatchedCertificate | undefined;
   /** How long a connection is kept, so that clients find new instances; 2 minutes if not given. */
   maxConnectionAgeMs?: number;
 }): Promise<GrpcListener> {
@@ -48,8 +54,13 @@ export async function serveGrpc(options: {
       );
     }
   }
-  const port = await bind(listener, host, options.port);
+  const port = await bind(listener, host, options.port, credentialsOf(options.certificate));
   return { port, stop: (graceMs) => stop(listener, graceMs) };
+}
+
+function credentialsOf(certificate: WatchedCertificate | undefined): ServerCredentials {
+  if (certificate === undefined) return ServerCredentials.createInsecure();
+  return experimental.createCertificateProviderServerCredentials(certificate.provider, certificate.provider, true);
 }
 
 const listenerOptions = {
@@ -141,10 +152,10 @@ function writable(call: ServerWritableStream<Buffer, Buffer>): Promise<void> {
   });
 }
 
-function bind(listener: Server, host: string, port: number): Promise<number> {
+function bind(listener: Server, host: string, port: number, credentials: ServerCredentials): Promise<number> {
   const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
   return new Promise((resolve, reject) => {
-    listener.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) => {
+    listener.bindAsync(address, credentials, (error, bound) => {
       if (error === null) resolve(bound);
       else reject(error);
     });

@@ -2,10 +2,11 @@ import type { KeyObject } from 'node:crypto';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { type CallerContext, CallerContextSchema } from '@eligo/proto/caller/v1/caller';
-import { type Clock, systemClock } from '@eligo/values';
+import type { Clock } from '@eligo/values';
 import { BoundedCache } from './bounded-cache.ts';
 import { readPrivateKey, readPublicKey } from './keys.ts';
 import { isSignedBy, openToken, signToken } from './token.ts';
+import { TokenClock } from './token-clock.ts';
 
 /** A token is used for at most the first half of its life, so one minute is left for clocks that differ and calls in flight. */
 const tokenLifeMs = 120_000;
@@ -25,6 +26,8 @@ export interface CallerInit {
   readonly keyId?: string | undefined;
   /** How the account substantiates what HSA and FSA cards pay; null or left out: no such card is charged in live mode. */
   readonly substantiation?: string | null | undefined;
+  /** What the account takes for the review of a letter of medical necessity; nothing if left out. */
+  readonly letterFeeCents?: number | undefined;
 }
 
 /** What a component proves about itself and on whose behalf it works, and how it checks the same of others. */
@@ -48,57 +51,59 @@ export function openIdentity(options: {
   privateKey: string;
   publicKeys: Readonly<Record<string, string>>;
   clock?: Clock;
+  /** The time that has elapsed, which no setting of the clock changes; by default that of the process, or a given clock's own. */
+  elapsedMs?: () => number;
 }): Identity {
-  const { name, clock = systemClock } = options;
+  const { name, clock: given, elapsedMs = given && (() => given.now().getTime()) } = options;
+  const clock = new TokenClock(tokenLifeMs, given, elapsedMs);
   const privateKey = readPrivateKey(options.privateKey);
   const publicKeys = new Map(Object.entries(options.publicKeys).map(([peer, key]) => [peer, readPublicKey(key)]));
-  const ownCredentials = new BoundedCache<string>(credentialsKept);
-  const ownCallers = new BoundedCache<CallerContext>(callersKept);
+  const ownCredentials = new BoundedCache<Signed<string>>(credentialsKept);
+  const ownCallers = new BoundedCache<Signed<CallerContext>>(callersKept);
   const seenCredentials = new BoundedCache<string>(credentialsKept);
   const seenCallers = new BoundedCache<CallerContext>(callersKept);
   const tokens = new WeakMap<CallerContext, string>();
 
+  function keptOrSigned<Value>(cache: BoundedCache<Signed<Value>>, key: string, sign: (expiresAtMs: number) => Value) {
+    const now = clock.read();
+    const elapsed = clock.elapsedMs();
+    const kept = cache.get(key, elapsed);
+    if (kept?.jumps === clock.jumps) return kept.value;
+    const value = sign(now + tokenLifeMs);
+    cache.set(key, { value, jumps: clock.jumps }, elapsed + tokenLifeMs / 2);
+    return value;
+  }
+
   return {
     name,
-    credentialFor(callee) {
-      const now = nowMs(clock);
-      const kept = ownCredentials.get(callee, now);
-      if (kept !== undefined) return kept;
-      const token = signToken(
-        'credential',
-        credentialBytes({ iss: name, aud: callee, exp: now + tokenLifeMs }),
-        privateKey,
-      );
-      ownCredentials.set(callee, token, now + tokenLifeMs / 2);
-      return token;
-    },
-    callerFor(init) {
-      const now = nowMs(clock);
-      const key = callerKey(init);
-      const kept = ownCallers.get(key, now);
-      if (kept !== undefined) return kept;
-      const caller = frozenCaller(init, name, now + tokenLifeMs);
-      tokens.set(caller, signToken('caller', toBinary(CallerContextSchema, caller), privateKey));
-      ownCallers.set(key, caller, now + tokenLifeMs / 2);
-      return caller;
-    },
+    credentialFor: (callee) =>
+      keptOrSigned(ownCredentials, callee, (exp) =>
+        signToken('credential', credentialBytes({ iss: name, aud: callee, exp }), privateKey),
+      ),
+    callerFor: (init) =>
+      keptOrSigned(ownCallers, callerKey(init), (expiresAtMs) => {
+        const caller = frozenCaller(init, name, expiresAtMs);
+        tokens.set(caller, signToken('caller', toBinary(CallerContextSchema, caller), privateKey));
+        return caller;
+      }),
     tokenOf: (caller) => tokens.get(caller),
     verifyCredential(token) {
       if (token === undefined) throw unauthenticated('The call has no credential');
-      const now = nowMs(clock);
-      const kept = seenCredentials.get(token, now);
+      const elapsed = clock.elapsedMs();
+      const kept = seenCredentials.get(token, elapsed);
       if (kept !== undefined) return kept;
-      const { iss, exp } = checkCredential(token, name, publicKeys, now);
-      seenCredentials.set(token, iss, exp);
+      const { iss, remainingMs } = checkCredential(token, name, publicKeys, clock);
+      seenCredentials.set(token, iss, elapsed + remainingMs);
       return iss;
     },
     verifyCaller(token, from) {
-      const now = nowMs(clock);
-      let caller = seenCallers.get(token, now);
+      const elapsed = clock.elapsedMs();
+      let caller = seenCallers.get(token, elapsed);
       if (caller === undefined) {
-        caller = checkCaller(token, publicKeys, now);
+        const checked = checkCaller(token, publicKeys, clock);
+        caller = checked.caller;
         tokens.set(caller, token);
-        seenCallers.set(token, caller, Number(caller.expiresAtMs));
+        seenCallers.set(token, caller, elapsed + checked.remainingMs);
       }
       // A component speaks for itself; only the gateway's word is carried on by others.
       if (caller.issuer !== 'gateway' && caller.issuer !== from) {
@@ -112,13 +117,24 @@ export function openIdentity(options: {
 /** The context of calls that work outside any account: empty, so that it opens no row. */
 export const noCaller: CallerContext = frozenCaller({ accountId: '', testMode: true }, '', 0);
 
+/** What was signed, and after how many jumps of the clock. */
+interface Signed<Value> {
+  readonly value: Value;
+  readonly jumps: number;
+}
+
 interface Credential {
   readonly iss: string;
   readonly aud: string;
   readonly exp: number;
 }
 
-function checkCredential(token: string, self: string, keys: ReadonlyMap<string, KeyObject>, now: number): Credential {
+function checkCredential(
+  token: string,
+  self: string,
+  keys: ReadonlyMap<string, KeyObject>,
+  clock: TokenClock,
+): { iss: string; remainingMs: number } {
   const opened = openToken(token);
   const credential = opened && readCredential(opened.payload);
   if (opened === undefined || credential === undefined) throw unauthenticated('The credential cannot be decoded');
@@ -126,15 +142,19 @@ function checkCredential(token: string, self: string, keys: ReadonlyMap<string, 
   if (key === undefined || !isSignedBy('credential', opened, key)) {
     throw unauthenticated('The credential is not signed by a known component');
   }
-  if (credential.exp <= now || credential.exp > now + longestLifeMs)
-    throw unauthenticated('The credential has expired');
+  const remainingMs = clock.remainingMs(credential.exp, longestLifeMs);
+  if (remainingMs <= 0) throw unauthenticated('The credential has expired');
   if (credential.aud !== self) {
     throw new ConnectError('The credential was issued for another component', Code.PermissionDenied);
   }
-  return credential;
+  return { iss: credential.iss, remainingMs };
 }
 
-function checkCaller(token: string, keys: ReadonlyMap<string, KeyObject>, now: number): CallerContext {
+function checkCaller(
+  token: string,
+  keys: ReadonlyMap<string, KeyObject>,
+  clock: TokenClock,
+): { caller: CallerContext; remainingMs: number } {
   const opened = openToken(token);
   const caller = opened && readCaller(opened.payload);
   if (opened === undefined || caller === undefined) throw unauthenticated('The caller context cannot be decoded');
@@ -142,9 +162,9 @@ function checkCaller(token: string, keys: ReadonlyMap<string, KeyObject>, now: n
   if (key === undefined || !isSignedBy('caller', opened, key)) {
     throw unauthenticated('The caller context is not signed by its issuer');
   }
-  const expiresAt = Number(caller.expiresAtMs);
-  if (expiresAt <= now || expiresAt > now + longestLifeMs) throw unauthenticated('The caller context has expired');
-  return freeze(caller);
+  const remainingMs = clock.remainingMs(Number(caller.expiresAtMs), longestLifeMs);
+  if (remainingMs <= 0) throw unauthenticated('The caller context has expired');
+  return { caller: freeze(caller), remainingMs };
 }
 
 function credentialBytes(credential: Credential): Buffer {
@@ -184,6 +204,7 @@ function frozenCaller(init: CallerInit, issuer: string, expiresAtMs: number): Ca
       expiresAtMs: BigInt(expiresAtMs),
       keyId: init.keyId ?? '',
       substantiation: init.substantiation ?? '',
+      letterFeeCents: BigInt(init.letterFeeCents ?? 0),
     }),
   );
 }
@@ -205,11 +226,8 @@ function callerKey(init: CallerInit): string {
     init.features,
     init.siblingAccountIds,
     init.substantiation,
+    init.letterFeeCents,
   ]);
-}
-
-function nowMs(clock: Clock): number {
-  return clock === systemClock ? Date.now() : clock.now().getTime();
 }
 
 function unauthenticated(message: string): ConnectError {

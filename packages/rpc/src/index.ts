@@ -1,10 +1,18 @@
 export { type Call, type CallOptions, type CallScope, defaultTimeoutMs, maxTimeoutMs } from './call.ts';
 export { type Client, type ClientMethod, type ClientOptions, client } from './client.ts';
-export { connectNodeHandler } from './connect-json.ts';
+export { connectNodeHandler, type OperatorAction, type OperatorGate } from './connect-json.ts';
 export { type CallerInit, type Identity, noCaller, openIdentity } from './identity.ts';
 export { type HandlerOf, type Handlers, type Implementation, implement, type ServiceHandlers } from './implement.ts';
 export { inProcessTransport } from './in-process.ts';
-export { type ComponentKeys, generateComponentKeys } from './keys.ts';
+export { type ComponentKeys, generateComponentKeys, publicKeyOf } from './keys.ts';
+export {
+  type Login,
+  type LoginVerifier,
+  loginVerifier,
+  longestLoginMs,
+  type Operator,
+  signLogin,
+} from './operator-token.ts';
 export { componentOf, type MethodPolicy, policyOf } from './policy.ts';
 export {
   currentRequest,

@@ -18,6 +18,11 @@ export function generateComponentKeys(names: readonly string[]): ComponentKeys {
   return { privateKeys, publicKeys };
 }
 
+/** The public half of a private key. */
+export function publicKeyOf(privateKey: string): string {
+  return createPublicKey(readPrivateKey(privateKey)).export({ type: 'spki', format: 'der' }).toString('base64');
+}
+
 /** Reads an Ed25519 private key; the error never carries the key. */
 export function readPrivateKey(base64: string): KeyObject {
   return ed25519(

@@ -6,8 +6,8 @@ import { type KeyObject, sign, verify } from 'node:crypto';
  */
 const maxTokenLength = 32_768;
 
-/** What a token says: who presents itself to whom, or on whose behalf a call is made. A signature for one never passes for the other. */
-export type TokenKind = 'credential' | 'caller';
+/** What a token says: who presents itself to whom, on whose behalf a call is made, or which operator acts. A signature for one never passes for another. */
+export type TokenKind = 'credential' | 'caller' | 'operator';
 
 /** `<base64url payload>.<base64url signature>`, signed over its kind too. */
 export function signToken(kind: TokenKind, payload: Uint8Array, key: KeyObject): string {

@@ -1,12 +1,34 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Failure } from '@eligo/failures';
+import { newId } from '@eligo/values';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { connectNodeHandler, implement, rpcServer } from '../src/index.ts';
+import {
+  connectNodeHandler,
+  generateComponentKeys,
+  implement,
+  type Login,
+  loginVerifier,
+  longestLoginMs,
+  type OperatorAction,
+  rpcServer,
+  signLogin,
+} from '../src/index.ts';
 import { ProbeService } from './probe.ts';
-import { identityOf } from './stage.ts';
+import { identityOf } from './served-probe.ts';
 
-const token = 'the-operator-token-of-this-test';
+const { privateKeys, publicKeys } = generateComponentKeys(['operator', 'stranger']);
+const ada = { id: 'foper_1', name: 'Ada' };
+const hourMs = 3_600_000;
+
+function loginOf(more: Partial<Login> = {}, key = privateKeys.operator ?? ''): string {
+  const login = { operator: ada, loginId: 'l1', allows: ['reads', 'probe.Echo', 'probe.Open', 'probe.Count'] };
+  return signLogin({ ...login, expiresAtMs: Date.now() + hourMs, ...more }, key);
+}
+
+const token = loginOf();
+const recorded: OperatorAction[] = [];
+let canRecord = true;
 let http: Server;
 let origin: string;
 
@@ -20,6 +42,7 @@ beforeAll(async () => {
           if (text === 'break') throw new Error('password=hunter2');
           return { text: `${call.from} ${call.scope.accountId} ${call.scope.testMode}`, amount };
         },
+        read: ({ text }) => ({ text }),
         open: () => ({}),
         async *count({ count }) {
           for (let at = 0; at < count; at += 1) yield { count: at };
@@ -28,7 +51,13 @@ beforeAll(async () => {
     ],
   });
   const options = {
-    operatorToken: token,
+    operators: {
+      ...loginVerifier(publicKeys.operator ?? ''),
+      record: async (action: OperatorAction) => {
+        if (!canRecord) throw new Error('the disk is full');
+        recorded.push(action);
+      },
+    },
     fallback: (_request: unknown, response: { writeHead(status: number): { end(): void } }) =>
       response.writeHead(404).end(),
   };
@@ -51,9 +80,55 @@ test('an operator calls with JSON and is identified as operator', async () => {
   });
 });
 
+test('each call is recorded before it runs, with who, what, whose and the request id', async () => {
+  const subject = newId('price');
+  recorded.length = 0;
+  const answered = await call('Echo', { text: subject }, { ...operator, 'eligo-request-id': 'req_of_ada' });
+  expect(answered.requestId).toBe('req_of_ada');
+  expect(recorded).toMatchObject([
+    {
+      ...{ login: { operator: ada, loginId: 'l1' }, action: 'probe.Echo', subjectId: subject, requestId: 'req_of_ada' },
+      scope: { accountId: 'facct_7', testMode: true },
+    },
+  ]);
+  const { requestId } = await call('Echo', { text: 'Ada Lovelace' }, operator);
+  expect(recorded[1]).toMatchObject({ subjectId: undefined, requestId });
+});
+
+test('a call that the login or the policy forbids is recorded as refused, and does not run [D14.197]', async () => {
+  recorded.length = 0;
+  const reader = { ...operator, authorization: `Bearer ${loginOf({ allows: ['reads'] })}` };
+  expect(await call('Echo', { text: newId('price') }, reader)).toMatchObject({ status: 403 });
+  expect(await call('Echo', {}, { ...operator, authorization: 'Bearer none' })).toMatchObject({ status: 401 });
+  expect(recorded).toMatchObject([{ action: 'probe.Echo', refused: true, scope: { accountId: 'facct_7' } }]);
+});
+
+test('a call that cannot be recorded does not run', async () => {
+  canRecord = false;
+  try {
+    expect(await call('Echo', { text: 'x' }, operator)).toMatchObject({ status: 503, body: { code: 'unavailable' } });
+  } finally {
+    canRecord = true;
+  }
+});
+
+test('a login allows the methods that it names, and all reads where it says so', async () => {
+  const by = (allows: string[]) => ({ ...operator, authorization: `Bearer ${loginOf({ allows })}` });
+  const denied = { status: 403, body: { code: 'permission_denied' } };
+  expect(await call('Read', {}, by(['reads']))).toMatchObject({ status: 200 });
+  expect(await call('Echo', {}, by(['reads']))).toMatchObject(denied);
+  expect(await call('Echo', {}, by(['probe.Echo']))).toMatchObject({ status: 200 });
+  expect(await call('Read', {}, by(['probe.Echo', 'checkout.Read']))).toMatchObject(denied);
+});
+
 test.each([
   ['no token', {}, 401],
-  ['another token', { ...operator, authorization: 'Bearer something-else' }, 401],
+  ['an expired login', bearer(loginOf({ expiresAtMs: Date.now() - 1 })), 401],
+  ['a login that lives too long', bearer(loginOf({ expiresAtMs: Date.now() + longestLoginMs + 60_000 })), 401],
+  ['a login that another key signed', bearer(loginOf({}, privateKeys.stranger)), 401],
+  ['a context that a component signed', bearer(contextOfGateway()), 401],
+  ['a login that was changed', bearer(widened()), 401],
+  ['another token', bearer('something-else'), 401],
   ['a token without its scheme', { ...operator, authorization: token }, 401],
   ['a credential of a component', { 'eligo-credential': identityOf('gateway').credentialFor('probe') }, 401],
   ['no account', { authorization: `Bearer ${token}` }, 400],
@@ -94,6 +169,23 @@ test('a server stream is served in envelopes', async () => {
   expect(text.match(/"count":\d/g)).toEqual(['"count":1', '"count":2']);
 });
 
+function bearer(text: string) {
+  return { authorization: `Bearer ${text}`, 'eligo-account': 'facct_7' };
+}
+
+function contextOfGateway(): string {
+  const gateway = identityOf('gateway');
+  return gateway.tokenOf(gateway.callerFor({ accountId: 'facct_7', testMode: true })) ?? 'none';
+}
+
+// The same signature over a payload that allows more.
+function widened(): string {
+  const [payload = '', signature = ''] = loginOf({ allows: [] }).split('.');
+  const login = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Login;
+  const wider = Buffer.from(JSON.stringify({ ...login, allows: ['probe.Echo'] }));
+  return `${wider.toString('base64url')}.${signature}`;
+}
+
 async function call(method: string, body: object | string, headers: Record<string, string>) {
   const response = await fetch(`${origin}/eligo.probe.v1.ProbeService/${method}`, {
     method: 'POST',
@@ -101,7 +193,8 @@ async function call(method: string, body: object | string, headers: Record<strin
     body: typeof body === 'string' ? body : JSON.stringify(body),
   });
   const text = await response.text();
-  return { status: response.status, text, body: JSON.parse(text) as unknown };
+  const requestId = response.headers.get('request-id');
+  return { status: response.status, requestId, text, body: JSON.parse(text) as unknown };
 }
 
 function enveloped(text: string): Buffer {

@@ -2,12 +2,12 @@ import { generateKeyPairSync } from 'node:crypto';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { Code } from '@connectrpc/connect';
 import { CallerContextSchema } from '@eligo/proto/caller/v1/caller';
-import { describe, expect, test } from 'vitest';
-import { generateComponentKeys, implement, openIdentity, rpcServer } from '../src/index.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { generateComponentKeys, type Identity, implement, openIdentity, rpcServer } from '../src/index.ts';
 import { readPrivateKey } from '../src/keys.ts';
 import { signToken } from '../src/token.ts';
 import { ProbeService, UnguardedService, UnreachableService } from './probe.ts';
-import { byGateway, gateway, identityOf, keys, scope, stage, topologies } from './stage.ts';
+import { byGateway, gateway, identityOf, keys, scope, serveProbe, topologies } from './served-probe.ts';
 
 const checkout = identityOf('checkout');
 const catalog = identityOf('catalog');
@@ -16,7 +16,7 @@ const probe = identityOf('probe');
 describe.each(topologies)('%s: who may call', (topology) => {
   const echo = () => ({ text: 'served' });
   const call = async (header: Record<string, string>) => {
-    const { transport, close } = await stage(topology, { echo, open: echo });
+    const { transport, close } = await serveProbe(topology, { echo, open: echo });
     try {
       const answer = await transport.unary(ProbeService.method.echo, undefined, 1_000, header, {});
       return (answer.message as { text: string }).text;
@@ -102,7 +102,7 @@ describe.each(topologies)('%s: who may call', (topology) => {
 });
 
 test('a method without context sees an account that owns nothing', async () => {
-  const { probe: client, close } = await stage(
+  const { probe: client, close } = await serveProbe(
     'in process',
     { open: (_, { scope: { accountId, testMode } }) => ({ text: `${accountId}|${testMode}` }) },
     { as: checkout },
@@ -112,7 +112,7 @@ test('a method without context sees an account that owns nothing', async () => {
 });
 
 test('an unsigned context is not even sent', async () => {
-  const { probe: client, close } = await stage('in process', { echo: () => ({}) });
+  const { probe: client, close } = await serveProbe('in process', { echo: () => ({}) });
   const made = create(CallerContextSchema, { accountId: 'facct_2' });
   await expect(client.echo({}, { caller: made })).rejects.toThrow('neither received nor issued');
   await close();
@@ -140,6 +140,56 @@ test('credentials and contexts are signed once per half life and verified once',
   now += 60_000;
   expect(() => verifier.verifyCaller(token, 'gateway')).toThrow('expired');
   expect(() => verifier.verifyCredential(credentialThen)).toThrow('expired');
+});
+
+describe('when the wall clock is set', () => {
+  const start = Date.now();
+  let wallMs: number;
+  let elapsedMs: number;
+  const later = (ms: number) => {
+    wallMs += ms;
+    elapsedMs += ms;
+  };
+  const identityHere = (name: string) => identityOf(name, { now: () => new Date(wallMs) }, () => elapsedMs);
+  beforeEach(() => {
+    wallMs = start;
+    elapsedMs = 5_000;
+  });
+
+  test.each([
+    ['an hour ahead', 3_600_000],
+    ['an hour back', -3_600_000],
+    ['a day back', -86_400_000],
+  ])(
+    '%s, calls under way and new ones are accepted, also by a process that starts then, and nothing lives longer [D14.227]',
+    (_, jumpMs) => {
+      const [signer, verifier] = [identityHere('gateway'), identityHere('probe')];
+      const before = { credential: signer.credentialFor('probe'), caller: tokenFrom(signer) };
+      const seen = { credential: signer.credentialFor('probe'), verifier: identityHere('probe') };
+      expect(seen.verifier.verifyCredential(seen.credential)).toBe('gateway');
+
+      wallMs += jumpMs;
+      const after = { credential: signer.credentialFor('probe'), caller: tokenFrom(signer) };
+      for (const { credential, caller } of [before, after]) {
+        expect(verifier.verifyCredential(credential)).toBe('gateway');
+        expect(verifier.verifyCaller(caller, 'gateway').accountId).toBe(scope.accountId);
+      }
+      const started = identityHere('probe');
+      expect(started.verifyCredential(after.credential)).toBe('gateway');
+      expect(started.verifyCaller(after.caller, 'gateway').accountId).toBe(scope.accountId);
+
+      later(121_000);
+      for (const one of [verifier, seen.verifier, identityHere('probe')]) {
+        expect(() => one.verifyCredential(before.credential)).toThrow('expired');
+        expect(() => one.verifyCredential(after.credential)).toThrow('expired');
+        expect(() => one.verifyCaller(before.caller, 'gateway')).toThrow('expired');
+      }
+    },
+  );
+
+  function tokenFrom(signer: Identity): string {
+    return signer.tokenOf(signer.callerFor(scope)) ?? '';
+  }
 });
 
 test('a context that serves many calls cannot be changed by any of them', () => {

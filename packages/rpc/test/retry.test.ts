@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { grpcTransport, serveGrpc } from '../src/grpc.ts';
 import { client, implement, inProcessTransport, maxTimeoutMs, rpcServer } from '../src/index.ts';
 import { ProbeService } from './probe.ts';
-import { byGateway, gateway, identityOf } from './stage.ts';
+import { byGateway, gateway, identityOf } from './served-probe.ts';
 
 test('a read is sent again when its peer cannot be reached, at most twice', async () => {
   const { probe, sent } = failing(() => unavailable(), 2);

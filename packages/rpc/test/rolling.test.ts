@@ -2,12 +2,12 @@ import { expect, test } from 'vitest';
 import { type GrpcListener, grpcTransport, serveGrpc } from '../src/grpc.ts';
 import { client, implement, type RpcServer, rpcServer } from '../src/index.ts';
 import { ProbeService } from './probe.ts';
-import { byGateway, gateway, identityOf } from './stage.ts';
+import { byGateway, gateway, identityOf } from './served-probe.ts';
 
 test('instances are restarted one after the other under load, and no write is lost or refused', async () => {
   const instances = [await open(0), await open(0)];
   const ports = instances.map(({ listener }) => listener.port);
-  const transport = grpcTransport({ address: `ipv4:${ports.map((port) => `127.0.0.1:${port}`).join(',')}` });
+  const transport = grpcTransport({ address: ports.map((port) => `http://127.0.0.1:${port}`).join(',') });
   const probe = client(ProbeService, transport, gateway);
   const errors: unknown[] = [];
   let calls = 0;

@@ -4,7 +4,7 @@ import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { client, currentRequest } from '../src/index.ts';
 import { ProbeService } from './probe.ts';
-import { byGateway, gateway, identityOf, stage, topologies } from './stage.ts';
+import { byGateway, gateway, identityOf, serveProbe, topologies } from './served-probe.ts';
 
 const exporter = new InMemorySpanExporter();
 const tracer = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }).getTracer('test');
@@ -18,9 +18,13 @@ describe.each(topologies)('%s: traces', (topology) => {
   test('a call on behalf of a call is one trace of four spans, each the child of the one before', async () => {
     exporter.reset();
     const middle = identityOf('probe');
-    const inner = await stage(topology, { echo: () => ({ text: currentRequest()?.traceparent ?? '' }) }, { tracer });
+    const inner = await serveProbe(
+      topology,
+      { echo: () => ({ text: currentRequest()?.traceparent ?? '' }) },
+      { tracer },
+    );
     const toInner = client(ProbeService, inner.transport, middle, { tracer });
-    const outer = await stage(
+    const outer = await serveProbe(
       topology,
       { echo: (request, call) => toInner.echo(request, call) },
       { tracer, identity: middle },
@@ -42,7 +46,7 @@ describe.each(topologies)('%s: traces', (topology) => {
 
   test('a call under a span continues that span, not the trace that the work was asked under', async () => {
     exporter.reset();
-    const { transport, close } = await stage(topology, { echo: () => ({}) });
+    const { transport, close } = await serveProbe(topology, { echo: () => ({}) });
     const probe = client(ProbeService, transport, gateway, { tracer });
     const own = tracer.startSpan('own work');
     const traceparent = `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01`;
@@ -54,7 +58,7 @@ describe.each(topologies)('%s: traces', (topology) => {
   });
 
   test('without a tracer the trace of the caller travels on unchanged', async () => {
-    const { probe, close } = await stage(topology, { echo: (_, call) => ({ text: call.traceparent ?? '' }) });
+    const { probe, close } = await serveProbe(topology, { echo: (_, call) => ({ text: call.traceparent ?? '' }) });
     const traceparent = `00-${'1'.repeat(32)}-${'2'.repeat(16)}-00`;
     expect((await probe.echo({}, { ...byGateway(), traceparent })).text).toBe(traceparent);
     await close();

@@ -3,17 +3,26 @@ import { Failure, mostViolations } from '@eligo/failures';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type Call, client, type Implementation, maxTimeoutMs } from '../src/index.ts';
 import { ProbeService } from './probe.ts';
-import { byGateway, gateway, identityOf, type Stage, scope, signalled, stage, topologies } from './stage.ts';
+import {
+  byGateway,
+  gateway,
+  identityOf,
+  type ServedProbe,
+  scope,
+  serveProbe,
+  signalled,
+  topologies,
+} from './served-probe.ts';
 
 describe.each(topologies)('%s: a unary call', (topology) => {
-  const stages: Stage[] = [];
+  const served: ServedProbe[] = [];
   const serve = async (implementation: Implementation<ProbeService>, options = {}) => {
-    const made = await stage(topology, implementation, options);
-    stages.push(made);
+    const made = await serveProbe(topology, implementation, options);
+    served.push(made);
     return made;
   };
   afterEach(async () => {
-    for (const { close } of stages.splice(0)) await close();
+    for (const { close } of served.splice(0)) await close();
   });
 
   test('hands the request over and the answer back', async () => {

@@ -23,9 +23,10 @@ export type Topology = (typeof topologies)[number];
 export const keys = generateComponentKeys(['gateway', 'checkout', 'catalog', 'probe']);
 
 /** The identity of a component of these tests. */
-export function identityOf(name: string, clock?: Clock): Identity {
+export function identityOf(name: string, clock?: Clock, elapsedMs?: () => number): Identity {
   const privateKey = keys.privateKeys[name] ?? '';
-  return openIdentity({ name, privateKey, publicKeys: keys.publicKeys, ...(clock === undefined ? {} : { clock }) });
+  const clocks = { ...(clock === undefined ? {} : { clock }), ...(elapsedMs === undefined ? {} : { elapsedMs }) };
+  return openIdentity({ name, privateKey, publicKeys: keys.publicKeys, ...clocks });
 }
 
 export const gateway = identityOf('gateway');
@@ -37,7 +38,7 @@ export function byGateway() {
 }
 
 /** A served probe service and a client of it. */
-export interface Stage {
+export interface ServedProbe {
   readonly probe: Client<ProbeService>;
   readonly server: RpcServer;
   readonly transport: Transport;
@@ -45,11 +46,11 @@ export interface Stage {
 }
 
 /** Serves an implementation of the probe service over one of the transports. */
-export async function stage(
+export async function serveProbe(
   topology: Topology,
   implementation: Implementation<ProbeService>,
   options: Partial<RpcServerOptions> & { as?: Identity } = {},
-): Promise<Stage> {
+): Promise<ServedProbe> {
   const { as = gateway, ...rest } = options;
   const handlers = [implement(ProbeService, implementation)];
   const server = rpcServer({ handlers, identity: identityOf('probe'), ...rest });

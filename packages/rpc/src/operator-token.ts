@@ -1,0 +1,52 @@
+import type { KeyObject } from 'node:crypto';
+import { type Clock, systemClock } from '@eligo/values';
+import { readPrivateKey, readPublicKey } from './keys.ts';
+import { isSignedBy, openToken, signToken } from './token.ts';
+
+/** A login that claims to live longer was not made by this code. */
+export const longestLoginMs = 12 * 3_600_000;
+
+/** Who acts on an admin port or on the command line. */
+export interface Operator {
+  /** The identifier of a registered operator; undefined for a user of the machine that has the operators' key. */
+  readonly id?: string | undefined;
+  readonly name: string;
+}
+
+/** A login of an operator: who, and what it allows. */
+export interface Login {
+  readonly operator: Operator;
+  readonly loginId: string;
+  /** `reads`, or methods as `<component>.<Method>`: `checkout.DecideLetter`. */
+  readonly allows: readonly string[];
+  readonly expiresAtMs: number;
+}
+
+/** Signs a login with the operators' private key, which no component has: a component cannot make one. */
+export function signLogin(login: Login, operatorKey: string): string {
+  return signToken('operator', Buffer.from(JSON.stringify(login)), readPrivateKey(operatorKey));
+}
+
+/** Verifies logins with the operators' public key (base64 SPKI). */
+export interface LoginVerifier {
+  /** The login that a token proves; undefined for any other text, and for a login that has expired. */
+  verify(token: string): Login | undefined;
+}
+
+export function loginVerifier(publicKey: string, clock: Clock = systemClock): LoginVerifier {
+  const key = readPublicKey(publicKey);
+  return { verify: (token) => verifyLogin(token, key, clock.now().getTime()) };
+}
+
+/** Whether a login allows a method: `<component>.<Method>`. */
+export function allowsMethod({ allows }: Login, method: string, isRead: boolean): boolean {
+  return (isRead && allows.includes('reads')) || allows.includes(method);
+}
+
+function verifyLogin(token: string, key: KeyObject, nowMs: number): Login | undefined {
+  const opened = openToken(token);
+  if (opened === undefined || !isSignedBy('operator', opened, key)) return undefined;
+  // What the operators' key has signed has this form.
+  const login = JSON.parse(opened.payload.toString()) as Login;
+  return login.expiresAtMs > nowMs && login.expiresAtMs <= nowMs + longestLoginMs ? login : undefined;
+}
