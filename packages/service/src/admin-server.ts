@@ -1,21 +1,29 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { connectNodeHandler, type RpcServer } from '@eligo/rpc';
+import { connectNodeHandler, type OperatorGate, type RpcServer } from '@eligo/rpc';
 import { answerFailpoints } from './admin-failpoints.ts';
+import { browserRefusal } from './browser-refusal.ts';
 import type { Readiness } from './health.ts';
 import type { Metrics } from './metrics.ts';
 import { sendJson } from './send-json.ts';
 
-/** What the admin port of a component shows. */
-export interface AdminOptions {
+/** Where the admin port of a component is. */
+export interface AdminPlace {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
+  /** Domain names that requests may be for. */
+  readonly names: readonly string[];
+}
+
+/** What the admin port of a component shows. */
+export interface AdminPages {
   readonly ready: () => Promise<Readiness>;
   readonly metrics: Metrics;
-  /** Serves its methods as Connect/JSON to callers with the operator's token; a component without methods leaves it out. */
+  /** Serves its methods as Connect/JSON to operators; a component without methods leaves it out. */
   readonly server?: RpcServer | undefined;
-  readonly operatorToken?: string | undefined;
+  /** Left out: no operator may call a method. */
+  readonly operators?: OperatorGate | undefined;
   /** Whether `/failpoints` is there. */
   readonly failpoints: boolean;
 }
@@ -23,26 +31,42 @@ export interface AdminOptions {
 /** The admin port, open. */
 export interface AdminServer {
   readonly port: number;
+  /** Shows these pages from now on. */
+  show(pages: AdminPages): void;
   stop(): Promise<void>;
 }
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 /** Opens a component's admin port: `/healthz`, `/readyz`, `/metrics`, business calls, and failpoints when they are on. */
-export async function startAdminServer(options: AdminOptions): Promise<AdminServer> {
-  const { server, operatorToken } = options;
-  const own: Answer = (request, response) => answerOwn(options, request, response);
-  const answer = server === undefined ? own : connectNodeHandler(server, { operatorToken, fallback: own });
-  const http = createServer((request, response) => answer(request, response));
+export async function startAdminServer(place: AdminPlace, pages: AdminPages): Promise<AdminServer> {
+  let answer = answerOf(pages);
+  const http = createServer((request, response) => {
+    const refusal = browserRefusal(request, place.names);
+    if (refusal === undefined) answer(request, response);
+    else sendJson(response.setHeader('connection', 'close'), refusal.status, { detail: refusal.detail });
+  });
   http.headersTimeout = 5_000;
   http.requestTimeout = 35_000;
   http.maxConnections = 100;
-  await listen(http, options.port, options.host);
+  await listen(http, place.port, place.host);
   const { port } = http.address() as AddressInfo;
-  return { port, stop: () => close(http) };
+  return {
+    port,
+    show(next) {
+      answer = answerOf(next);
+    },
+    stop: () => close(http),
+  };
 }
 
-async function answerOwn(options: AdminOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
+function answerOf(pages: AdminPages): Answer {
+  const { server, operators } = pages;
+  const own: Answer = (request, response) => answerOwn(pages, request, response);
+  return server === undefined ? own : connectNodeHandler(server, { operators, fallback: own });
+}
+
+async function answerOwn(options: AdminPages, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const [path = '/'] = (request.url ?? '/').split('?');
   try {
     if (path === '/healthz') return sendJson(response, 200, { status: 'ok' });

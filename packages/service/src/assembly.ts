@@ -1,6 +1,9 @@
 import type { Database } from '@eligo/postgres';
 import type { RpcServer } from '@eligo/rpc';
+import type { WatchedCertificate } from '@eligo/rpc/grpc';
+import type { AdminServer } from './admin-server.ts';
 import type { BuiltService, ServiceComposition } from './composition.ts';
+import type { DiskWatch } from './disk-watch.ts';
 import type { EventBus } from './event-bus.ts';
 import type { RunningJobs } from './jobs.ts';
 import type { Logger } from './logger.ts';
@@ -26,4 +29,8 @@ export interface ServiceAssembly {
   readonly logger: Logger;
   readonly tracing: Tracing | undefined;
   readonly pace: WritePace;
+  readonly disk: DiskWatch | undefined;
+  readonly certificate: WatchedCertificate | undefined;
+  /** The admin port, if it is open already. */
+  readonly admin: AdminServer | undefined;
 }

@@ -4,7 +4,9 @@ import { pruneEvents } from '@eligo/events';
 import { type Database, openDatabase } from '@eligo/postgres';
 import { type Handlers, type Identity, type RpcServer, rpcServer } from '@eligo/rpc';
 import { type Clock, systemClock } from '@eligo/values';
+import { openCertificate } from './component-certificate.ts';
 import type { ServiceComposition, ServiceContext } from './composition.ts';
+import { DiskWatch } from './disk-watch.ts';
 import { EnvironmentReader, type EnvironmentRecord } from './environment.ts';
 import type { ConnectEvents, EventBus } from './event-bus.ts';
 import { failpoint, turnFailpointsOn } from './failpoints.ts';
@@ -17,8 +19,10 @@ import { openPeers, type TransportTo } from './peers.ts';
 import { RunningService, type ServicePorts } from './running-service.ts';
 import { readServiceSettings, type ServiceSettings } from './service-settings.ts';
 import { traceWork } from './trace-work.ts';
-import { openTracing } from './tracing.ts';
+import { openTracing, type Tracing } from './tracing.ts';
+import { WaitingAdmin } from './waiting-admin.ts';
 import { wakeJobsOf } from './wake-job.ts';
+import { watchReadiness } from './watch-readiness.ts';
 
 /** What a service is put together from, beside its composition. */
 export interface ServiceParts {
@@ -32,6 +36,8 @@ export interface ServiceParts {
   readonly clock?: Clock | undefined;
   readonly database?: Database | undefined;
   readonly connectEvents?: ConnectEvents | undefined;
+  /** In place of the one that the environment names. */
+  readonly disk?: DiskWatch | undefined;
   /** Told when the service cannot go on (its event bus closed for good). */
   readonly onFatal?: ((error: unknown) => void) | undefined;
 }
@@ -47,11 +53,17 @@ export interface Service {
   readonly jobs: RunningJobs;
   readonly metrics: Metrics;
   readonly logger: Logger;
-  /** Opens its ports and starts its relay, consumers and jobs. */
-  start(): Promise<ServicePorts>;
+  /**
+   * Opens its ports and starts its relay, consumers and jobs. `openMore` opens what else is to be reachable before the log says `Started`, and
+   * returns the fields of that line.
+   */
+  start(openMore?: () => Promise<object>): Promise<ServicePorts>;
   ready(): Promise<Readiness>;
-  /** Becomes not ready and continues to work: the first step of a shutdown, for callers that take other steps before `stop`. */
-  leave(): void;
+  /**
+   * Becomes not ready and continues to work: the first step of a shutdown, for callers that take other steps before `stop`. Resolves when load
+   * balancers have had the time to see it.
+   */
+  leave(): Promise<void>;
   /** Stops in order, each step for a bounded time. */
   stop(): Promise<void>;
 }
@@ -67,25 +79,36 @@ export async function buildService<Settings>(
   // A composition without settings of its own has Settings = undefined.
   const settings = composition.settings?.(environment) as Settings;
   environment.assertSound();
-  const { identity, keyring } = common;
-  if (identity === undefined || keyring === undefined)
-    throw new Error('The environment passed validation but cannot be read');
+  const { identity } = common;
+  if (identity === undefined) throw new Error('The environment passed validation but cannot be read');
   if (common.failpoints) turnFailpointsOn(common.armedFailpoint);
 
   const logger = parts.logger ?? createLogger({ service: name, level: common.logLevel });
   const metrics = createMetrics(name);
-  const tracing = await openTracing({ service: name, endpoint: common.otlpEndpoint, logger });
+  const tracing = await openTracing({ service: name, endpoint: common.otlpEndpoint, ratio: common.traceRatio, logger });
   const tracer = tracing?.tracer;
-  const database = parts.database ?? openOwnDatabase(name, common, logger);
+  const database = parts.database ?? openOwnDatabase(name, common, logger, tracing);
   metrics.watchPool(database);
-  const peers = await openPeers({ identity, environment, transportTo: parts.transportTo, tracer });
+  const disk = watchedDisk(common, parts.disk, metrics);
+  const { transportTo } = parts;
+  // A stack in one process has no connections between components.
+  const certificate =
+    common.tlsFolder !== undefined && (transportTo === undefined || parts.grpc !== false)
+      ? await openCertificate(common.tlsFolder, name, { logger, metrics })
+      : undefined;
+  const peers = await openPeers({ identity, environment, transportTo, certificate, tracer });
   const opened: { events?: EventBus; jobs?: RunningJobs } = {};
+  const waiting = new WaitingAdmin(common, metrics);
+  let ready = async () => waiting.ready();
+  watchReadiness(metrics, () => ready());
   try {
     const events = await (parts.connectEvents ?? connectNatsEvents)({
       service: name,
       url: common.natsUrl,
+      tlsFolder: common.natsTlsFolder,
       streamReplicas: common.streamReplicas,
       ...{ logger, metrics, tracing },
+      onUnreachable: (reason) => opened.events ?? waiting.tell(reason),
       onClosed: (error) => parts.onFatal?.(error),
     });
     opened.events = events;
@@ -98,12 +121,13 @@ export async function buildService<Settings>(
       client: (service) => peers.client(service),
       identity,
       callerFor: (init) => identity.callerFor(init),
-      keyring,
       logger,
       metrics,
       clock: parts.clock ?? systemClock,
       failpoint,
       traced: (name, traceparent, work, kind) => traceWork(tracing, name, traceparent, work, kind),
+      recordCall: (name, durationMs, attributes) => tracing?.recordCall(name, durationMs, attributes),
+      assertRoom: () => disk?.assertRoom(),
       wake: (job, inMs) => opened.jobs?.wake(job, inMs),
     };
     const built = await composition.build(context);
@@ -113,7 +137,11 @@ export async function buildService<Settings>(
     );
     const server = rpcServer({
       ...{ handlers: built.handlers, identity, observer: metrics.rpcObserver(logger), tracer },
-      holdBack: (method, { from, scope }) => (isNewWrite(method, from) ? pace.admit(scope.accountId) : undefined),
+      holdBack: (method, { from, scope }) => {
+        if (!isNewWrite(method, from)) return undefined;
+        disk?.assertRoom();
+        return pace.admit(scope.accountId);
+      },
     });
     const jobs = prepareJobs([...(built.jobs ?? []), pruneJob(database)], { logger, observer: metrics.jobObserver });
     opened.jobs = jobs;
@@ -122,11 +150,13 @@ export async function buildService<Settings>(
       migrations: composition.migrations,
       settings: common,
       grpc: parts.grpc ?? true,
-      ...{ name, built, server, database, events, peers, jobs, metrics, logger, tracing, pace },
+      ...{ name, built, server, database, events, peers, jobs, metrics, logger, tracing, pace, disk, certificate },
+      admin: await waiting.opened(),
     });
+    ready = () => running.ready();
     return {
       ...{ name, handlers: built.handlers, server, identity, database, jobs, metrics, logger },
-      start: () => running.start(),
+      start: (openMore) => running.start(openMore),
       ready: () => running.ready(),
       leave: () => running.leave(),
       stop: () => running.stop(),
@@ -134,6 +164,10 @@ export async function buildService<Settings>(
   } catch (error) {
     peers.close();
     await opened.events?.close();
+    await waiting.opened().then(
+      (admin) => admin?.stop(),
+      () => undefined,
+    );
     await database.close();
     await tracing?.stop();
     throw error;
@@ -145,13 +179,38 @@ function isNewWrite(method: DescMethod, from: string): boolean {
   return from === 'gateway' && method.idempotency !== MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
 }
 
-function openOwnDatabase(name: string, settings: ServiceSettings, logger: Logger): Database {
+function watchedDisk(
+  { diskFolder, diskLeastFreeBytes }: ServiceSettings,
+  given: DiskWatch | undefined,
+  metrics: Metrics,
+): DiskWatch | undefined {
+  const disk =
+    given ??
+    (diskFolder === undefined ? undefined : new DiskWatch({ folder: diskFolder, leastFreeBytes: diskLeastFreeBytes }));
+  if (disk !== undefined)
+    metrics.gauge('disk_free_bytes', 'Free bytes of the disk that ELIGO_DISK_FOLDER is on', () => disk.freeBytes);
+  return disk;
+}
+
+function openOwnDatabase(
+  name: string,
+  settings: ServiceSettings,
+  logger: Logger,
+  tracing: Tracing | undefined,
+): Database {
   return openDatabase({
     url: settings.databaseUrl,
     applicationName: `eligo ${name}`,
     schema: name,
     readsByKey: true,
     max: settings.databaseConnections,
+    onStatement:
+      tracing &&
+      ((statement, durationMs) => tracing.recordCall(statement, durationMs, { 'db.system.name': 'postgresql' })),
+    onLoginRefused: (refusal) =>
+      logger.error({ ...refusal }, 'Postgres refused the login; check the role and its password'),
+    onTlsFailed: ({ host, reason }) =>
+      logger.error({ host, error: reason }, 'No TLS with Postgres; check its certificate, host name and sslrootcert'),
     onError: (error, where) => logger.warn({ err: error }, `Database error: ${where}`),
   });
 }

@@ -8,7 +8,6 @@ import type { EventBus } from './event-bus.ts';
 import type { failpoint } from './failpoints.ts';
 import type { ReadinessChecks } from './health.ts';
 import type { Job } from './jobs.ts';
-import type { Keyring } from './keyring.ts';
 import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
 import type { WorkKind } from './trace-work.ts';
@@ -36,7 +35,6 @@ export interface ServiceContext<Settings = undefined> {
   readonly identity: Identity;
   /** A caller context for work of this service's own: `catalog.getPrice(request, { caller: context.callerFor(scope) })`. */
   callerFor(init: CallerInit): ReturnType<Identity['callerFor']>;
-  readonly keyring: Keyring;
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly clock: Clock;
@@ -48,6 +46,10 @@ export interface ServiceContext<Settings = undefined> {
     work: () => Promise<Result>,
     kind?: WorkKind,
   ): Promise<Result>;
+  /** Throws `service_unavailable` while the disk is nearly full; for new writes that are no calls of this service's methods. */
+  assertRoom(): void;
+  /** Adds a call out that has just ended to the trace of the current work; nothing when traces are off. */
+  recordCall(name: string, durationMs: number, attributes: Readonly<Record<string, string>>): void;
   /** Runs a job of this service now, or in `inMs` at the latest, rather than at its next turn. A transaction calls `wakeJobAfterCommit`. */
   wake(job: string, inMs?: number): void;
 }
@@ -59,6 +61,8 @@ export interface BuiltService {
   readonly jobs?: readonly Job[] | undefined;
   /** What it needs beside its database and the event bus in order to be ready. */
   readonly ready?: ReadinessChecks | undefined;
+  /** What it is degraded without. */
+  readonly wanted?: ReadinessChecks | undefined;
   /** Called once, after the last call, job and event, before connections are closed. */
   stop?(): Promise<void>;
 }

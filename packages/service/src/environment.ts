@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+
 /** What a process is given: the environment, or the part of it that a stack passes on. */
 export type EnvironmentRecord = Readonly<Record<string, string | undefined>>;
 
@@ -34,6 +37,7 @@ export class EnvironmentReader {
   readonly stage: Stage;
   readonly #record: EnvironmentRecord;
   readonly #problems: string[] = [];
+  readonly #files = new Map<string, string>();
 
   constructor(record: EnvironmentRecord) {
     this.#record = record;
@@ -48,10 +52,14 @@ export class EnvironmentReader {
     return '';
   }
 
-  /** A text that may be left out; an empty one counts as left out. */
+  /** A text that may be left out; an empty one counts as left out. `NAME_FILE` names a file that holds it, as secrets are mounted. */
   optional(name: string): string | undefined {
-    const value = this.#record[name];
-    return value === undefined || value.trim() === '' ? undefined : value.trim();
+    const value = this.#record[name]?.trim() || undefined;
+    const file = this.#record[`${name}_FILE`]?.trim() || undefined;
+    if (file === undefined) return value;
+    if (value === undefined) return this.#contentOf(name, file);
+    this.problem(`${name} and ${name}_FILE are both set`);
+    return value;
   }
 
   /** A whole number within its bounds. */
@@ -84,6 +92,20 @@ export class EnvironmentReader {
   url(name: string, options: { default?: string } = {}): string {
     const text = this.text(name, options);
     if (text !== '' && !URL.canParse(text)) this.problem(`${name} must be a URL`);
+    return text;
+  }
+
+  /** The address of a peer: a URL, or the URLs of its replicas, separated by commas, which are IP addresses then. */
+  peerUrls(name: string): string {
+    const text = this.text(name);
+    if (text === '') return text;
+    const urls = text.split(',').map((part) => (URL.canParse(part) ? new URL(part) : undefined));
+    if (urls.some((url) => !url?.hostname)) this.problem(`${name} must be a URL, or URLs separated by commas`);
+    else if (urls.length > 1 && new Set(urls.map((url) => familyOf(url?.hostname ?? ''))).size > 1) {
+      this.problem(`${name} must name its replicas by IP addresses of one family`);
+    } else if (urls.length > 1 && familyOf(urls[0]?.hostname ?? '') === 0) {
+      this.problem(`${name} must name its replicas by IP addresses; one host name may have several`);
+    }
     return text;
   }
 
@@ -151,6 +173,21 @@ export class EnvironmentReader {
     if (this.#problems.length > 0) throw new EnvironmentProblems(this.#problems);
   }
 
+  #contentOf(name: string, file: string): string | undefined {
+    const known = this.#files.get(name);
+    if (known !== undefined) return known || undefined;
+    try {
+      const text = readFileSync(file, 'utf8').trim();
+      if (text === '') this.problem(`${name}_FILE names an empty file`);
+      this.#files.set(name, text);
+      return text || undefined;
+    } catch {
+      this.problem(`${name}_FILE names a file that cannot be read`);
+      this.#files.set(name, '');
+      return undefined;
+    }
+  }
+
   #refuseGuessable(name: string, value: string): void {
     if (this.stage !== 'production') return;
     if (isGuessable(value)) this.problem(`${name} is a known default secret; production requires one of your own`);
@@ -165,6 +202,11 @@ export class EnvironmentReader {
       this.problem(`${name} has a known default password; production requires one of your own`);
     }
   }
+}
+
+// 4, 6, or 0 for a host name; URLs have IPv6 addresses in brackets.
+function familyOf(hostname: string): number {
+  return isIP(hostname.replace(/^\[|\]$/g, ''));
 }
 
 const shortestSecret = 16;

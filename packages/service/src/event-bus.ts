@@ -12,8 +12,8 @@ export interface Stoppable {
 
 /** A service's side of the event bus. */
 export interface EventBus {
-  /** Rejects when the bus cannot be reached. */
-  check(): Promise<void>;
+  /** Rejects when events do not get through, with `NotReady` where the reason is known. */
+  check(database: Database): Promise<void>;
   /** Publishes what the service's outbox holds. */
   startRelay(database: Database): Stoppable;
   /** Looks how far the handling of what the service publishes is behind. A bus without it holds no write back. */
@@ -27,11 +27,15 @@ export interface EventBus {
 export type ConnectEvents = (options: {
   readonly service: string;
   readonly url: string;
+  /** A folder with the files of TLS to the bus. */
+  readonly tlsFolder?: string | undefined;
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly tracing: Tracing | undefined;
   /** Copies of the service's stream in a JetStream cluster. */
   readonly streamReplicas: number;
+  /** Told each reason why the bus is not reached, from the first failed try on. */
+  readonly onUnreachable?: ((reason: string) => void) | undefined;
   /** The connection is lost for good; the process must end and be started again. */
   readonly onClosed: (error: unknown) => void;
 }) => Promise<EventBus>;

@@ -1,7 +1,10 @@
+export { AccountTurns, firstTurn, type TurnPlace, type TurnRow, type Turns, turnsOf } from './account-turns.ts';
 export { type AdminServer, startAdminServer } from './admin-server.ts';
 export { buildService, type Service, type ServiceParts } from './build-service.ts';
 export { collectStartGarbage } from './collect-start-garbage.ts';
 export type { BuiltService, ServiceComposition, ServiceContext } from './composition.ts';
+export { DiskWatch } from './disk-watch.ts';
+export { eachAtOnce } from './each-at-once.ts';
 export {
   EnvironmentProblems,
   EnvironmentReader,
@@ -23,18 +26,28 @@ export {
   turnFailpointsOff,
   turnFailpointsOn,
 } from './failpoints.ts';
-export { checkReadiness, type Readiness, type ReadinessChecks, within } from './health.ts';
+export { checkReadiness, NotReady, type Readiness, type ReadinessChecks, within } from './health.ts';
 export { type Job, type NextRun, prepareJobs, type RunningJobs } from './jobs.ts';
-export { type Keyring, openKeyring } from './keyring.ts';
+export { isWeakKeyring, type Keyring, openKeyring } from './keyring.ts';
 export { createLogger, type Logger, type LoggerOptions } from './logger.ts';
 export { createMetrics, type Metrics } from './metrics.ts';
 export { connectNatsEvents } from './nats-events.ts';
+export {
+  listOperatorActions,
+  type OperatorActionRow,
+  operatorMigrations,
+  type RecordedAction,
+  recordOperatorAction,
+} from './operator-actions.ts';
 export { openPageTokens, type PageKind, type PageSubject, type PageTokens, readPageKey } from './page-token.ts';
 export { openPeers, type Peers, type TransportTo } from './peers.ts';
+export { readPublicUrl } from './public-url.ts';
+export { readKeyring } from './read-keyring.ts';
 export { type Runnable, runProcess } from './run-process.ts';
 export { runService } from './run-service.ts';
 export type { ServicePorts } from './running-service.ts';
 export { isCardNumber, scrub } from './scrub.ts';
+export { readServiceSettings } from './service-settings.ts';
 export { traceWork, type WorkKind } from './trace-work.ts';
 export { openTracing, type Tracing } from './tracing.ts';
 export { wakeJobAfterCommit, wakeJobsOf } from './wake-job.ts';

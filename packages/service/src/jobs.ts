@@ -114,14 +114,14 @@ class JobRunner {
   async #loop(): Promise<void> {
     this.#running = true;
     this.#nextAt = Number.POSITIVE_INFINITY;
-    let result: unknown;
+    let pause = pauseAfterFailureMs(this.#job.everyMs);
     try {
-      result = await this.runOnce();
+      pause = pauseMs(await this.runOnce(), this.#job.everyMs);
     } catch (error) {
       if (!this.#stopping.signal.aborted) this.#options.logger.error({ err: error, job: this.#job.name }, 'Job failed');
     }
     this.#running = false;
-    if (this.#started) this.#schedule(Math.min(this.#nextAt, performance.now() + pauseMs(result, this.#job.everyMs)));
+    if (this.#started) this.#schedule(Math.min(this.#nextAt, performance.now() + pause));
   }
 
   async #run(): Promise<unknown> {
@@ -145,6 +145,11 @@ function pauseMs(result: unknown, everyMs: number): number {
   if (result === true) return 0;
   const dueInMs = isNextRun(result) ? result.dueInMs : undefined;
   return Math.min(everyMs, Math.max(dueInMs ?? everyMs, shortestDuePauseMs));
+}
+
+// Most failures are an outage of seconds, and a job that looks for work once a minute should not lose a minute to it.
+function pauseAfterFailureMs(everyMs: number): number {
+  return Math.min(everyMs, Math.max(15_000, everyMs / 10));
 }
 
 function isNextRun(result: unknown): result is NextRun {

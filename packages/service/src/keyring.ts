@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto';
 
 /** Seals secrets at rest: AES-256-GCM under one of several keys, so that keys can be rotated while old values still open. */
 export interface Keyring {
@@ -8,6 +8,8 @@ export interface Keyring {
   open(sealed: string, associatedData: string): string;
   /** Whether a value is sealed under another key than the first, and should be resealed. */
   isStale(sealed: string): boolean;
+  /** Each key by its id, the sealing one first, with what tells keys apart without giving one away. */
+  readonly fingerprints: ReadonlyMap<string, string>;
 }
 
 const ivBytes = 12;
@@ -41,8 +43,21 @@ export function openKeyring(text: string): Keyring {
         throw new Error('The sealed value was modified or belongs to another account, mode or purpose');
       }
     },
+    fingerprints: new Map([...keys].map(([id, key]) => [id, fingerprintOf(key)])),
     isStale: (sealed) => takeApart(sealed).id !== sealingId,
   };
+}
+
+function fingerprintOf(key: Buffer): string {
+  return createHmac('sha256', key).update('eligo keyring fingerprint').digest('hex');
+}
+
+/** Whether a key of the keyring is no random one, or two are the same. */
+export function isWeakKeyring(text: string): boolean {
+  const keys = [...readKeys(text).values()];
+  const isRepeated = new Set(keys.map((key) => key.toString('hex'))).size < keys.length;
+  // 32 random bytes have fewer than sixteen different ones once in 10^15.
+  return isRepeated || keys.some((key) => new Set(key).size < 16);
 }
 
 const version = 'sealed1';

@@ -5,6 +5,7 @@ import type { ServerObserver } from '@eligo/rpc';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { JobObserver } from './jobs.ts';
 import type { Logger } from './logger.ts';
+import { version } from './version.ts';
 import { WritePace } from './write-pace.ts';
 
 /** The Prometheus metrics of one component. What cannot be read when Prometheus asks is left out: an outage takes its own numbers alone. */
@@ -12,8 +13,8 @@ export interface Metrics {
   readonly registry: Registry;
   /** A number that is looked up when Prometheus asks: outbox age, consumer lag, attempts in doubt. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void;
-  /** The same, with one value per label. */
-  gauges(name: string, help: string, label: string, read: () => Iterable<readonly [string, number]>): void;
+  /** Counts that another part keeps, one per label, read when Prometheus asks. */
+  counts(name: string, help: string, label: string, read: () => Iterable<readonly [string, number]>): void;
   /** The same, with one value per combination of labels, and read when Prometheus asks. */
   gaugeTable<Label extends string>(
     name: string,
@@ -56,6 +57,14 @@ export function createMetrics(service: string): Metrics {
     'method',
   ]);
 
+  const build = new Gauge({
+    name: 'eligo_build_info',
+    help: 'Release of Eligo, by version',
+    labelNames: ['version'],
+    registers,
+  });
+  build.set({ version }, 1);
+
   const gauge: Metrics['gauge'] = (name, help, read) => {
     const made: Gauge = new Gauge({
       name: `eligo_${name}`,
@@ -75,15 +84,15 @@ export function createMetrics(service: string): Metrics {
     counter,
     histogram,
     gauge,
-    gauges(name, help, label, read) {
-      const made: Gauge = new Gauge({
+    counts(name, help, label, read) {
+      const made: Counter = new Counter({
         name: `eligo_${name}`,
         help,
         labelNames: [label],
         registers,
         collect() {
           made.reset();
-          for (const [value, number] of read()) made.set({ [label]: value }, number);
+          for (const [value, number] of read()) made.inc({ [label]: value }, number);
         },
       });
     },

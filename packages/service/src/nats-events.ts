@@ -1,37 +1,47 @@
 import {
   type ConsumerDefinition,
+  checkEvents,
   connectNats,
   consume,
   countDeadLetters,
   currentRepair,
+  EventsUnavailable,
   outboxLag,
   provideEventContext,
+  type Relay,
   type RunningConsumer,
   startRelay,
   watchProgress,
 } from '@eligo/events';
 import { currentRequest, isRequestId, newRequestId, withRequestContext } from '@eligo/rpc';
 import type { ConnectEvents } from './event-bus.ts';
+import { NotReady } from './health.ts';
 import type { Metrics } from './metrics.ts';
+import { oncePerScrape } from './once-per-scrape.ts';
 import { traceWork } from './trace-work.ts';
 
 /** The event bus of production: NATS JetStream, by @eligo/events. Waits for the server if it is not up yet. */
 export const connectNatsEvents: ConnectEvents = async (options) => {
-  const { service, url, logger, metrics, tracing, onClosed, streamReplicas } = options;
+  const { service, url, tlsFolder, logger, metrics, tracing, onClosed, onUnreachable, streamReplicas } = options;
   provideEventContext(contextOfTheRequest);
-  const connection = await connectNats({ url, service, logger });
+  const connection = await connectNats({ url, tlsFolder, service, logger, onUnreachable });
   void connection.closed.then((error) => {
     if (error !== undefined) onClosed(error);
   });
   const consumers = new Map<string, RunningConsumer>();
+  let relay: Relay | undefined;
   watchConsumers(metrics, consumers);
   watchLag(metrics, consumers);
   return {
-    async check() {
-      if (!connection.isConnected()) throw new Error('NATS disconnected');
+    async check(database) {
+      const refusal = relay?.refusal();
+      if (refusal !== undefined) throw new NotReady(`publishing is blocked: ${refusal}`);
+      await checkEvents(connection, service, database).catch((error: unknown) => {
+        throw error instanceof EventsUnavailable ? new NotReady(error.message) : error;
+      });
     },
     startRelay(database) {
-      const lag = keptFor(scrapeMs, () => outboxLag(database));
+      const lag = oncePerScrape(() => outboxLag(database));
       metrics.gauge(
         'outbox_waiting',
         'Events not yet published, counted up to 100,000',
@@ -40,7 +50,7 @@ export const connectNatsEvents: ConnectEvents = async (options) => {
       metrics.gauge('outbox_oldest_seconds', 'Age of the oldest event not yet published', async () => {
         return (await lag()).oldestMs / 1_000;
       });
-      const repair = keptFor(scrapeMs, () => currentRepair(database));
+      const repair = oncePerScrape(() => currentRepair(database));
       metrics.gauge('outbox_repair_events', 'Events republished by the stream repair in progress', async () => {
         return (await repair())?.events ?? 0;
       });
@@ -50,7 +60,8 @@ export const connectNatsEvents: ConnectEvents = async (options) => {
         async () => ((await repair())?.remainingMs ?? 0) / 1_000,
       );
       metrics.gauge('dead_letters', 'Dead-lettered events not yet redriven', () => countDeadLetters(database));
-      return startRelay({ database, service, connection, logger, stream: { replicas: streamReplicas } });
+      relay = startRelay({ database, service, connection, logger, stream: { replicas: streamReplicas } });
+      return relay;
     },
     watchProgress: (database) => watchProgress(database, connection, service),
     startConsumer(database, definition: ConsumerDefinition) {
@@ -70,7 +81,7 @@ export const connectNatsEvents: ConnectEvents = async (options) => {
 function watchConsumers(metrics: Metrics, consumers: ReadonlyMap<string, RunningConsumer>): void {
   for (const what of ['handled', 'repeated', 'failed', 'deadLettered'] as const) {
     const name = what === 'deadLettered' ? 'dead_lettered' : what;
-    metrics.gauges(`events_${name}`, `Events ${name.replace('_', '-')} since startup`, 'consumer', () =>
+    metrics.counts(`events_${name}_total`, `Events ${name.replace('_', '-')} since startup`, 'consumer', () =>
       [...consumers].map(([consumer, running]) => [consumer, running.stats()[what]] as const),
     );
   }
@@ -78,7 +89,7 @@ function watchConsumers(metrics: Metrics, consumers: ReadonlyMap<string, Running
 
 // How far each consumer is behind, as the server counts it: both numbers come with one question.
 function watchLag(metrics: Metrics, consumers: ReadonlyMap<string, RunningConsumer>): void {
-  const read = keptFor(scrapeMs, async () => {
+  const read = oncePerScrape(async () => {
     const lags = await Promise.all(
       [...consumers].map(async ([consumer, running]) => (await running.lag()).map((lag) => ({ consumer, ...lag }))),
     );
@@ -90,17 +101,6 @@ function watchLag(metrics: Metrics, consumers: ReadonlyMap<string, RunningConsum
     );
   table('consumer_pending', 'Events in the stream not yet delivered to the consumer', 'pending');
   table('consumer_unacknowledged', 'Events delivered to the consumer and not yet acknowledged', 'unacknowledged');
-}
-
-/** What one scrape asks for twice is looked up once. */
-const scrapeMs = 500;
-
-function keptFor<Value>(ms: number, read: () => Promise<Value>): () => Promise<Value> {
-  let kept: { value: Promise<Value>; at: number } | undefined;
-  return () => {
-    if (kept === undefined || performance.now() - kept.at > ms) kept = { value: read(), at: performance.now() };
-    return kept.value;
-  };
 }
 
 function contextOfTheRequest() {

@@ -2,8 +2,8 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { idPrefixes, isId } from '@eligo/values';
 import type { EnvironmentReader } from './environment.ts';
 
-/** What a page's URL opens: a session's checkout page, or a payment link. */
-export type PageKind = 'checkout_session' | 'payment_link';
+/** What a page's URL opens: a session's checkout page, a payment link, or the payment page of an invoice. */
+export type PageKind = 'checkout_session' | 'payment_link' | 'invoice';
 
 /** The record that a page token opens, with its account and mode. */
 export interface PageSubject {
@@ -85,4 +85,5 @@ function signatureOf(key: string, kind: PageKind, body: string): Buffer {
 const purposes: Readonly<Record<PageKind, string>> = {
   checkout_session: 'eligo checkout page',
   payment_link: 'eligo payment link',
+  invoice: 'eligo invoice page',
 };

@@ -2,7 +2,7 @@ import type { DescService } from '@bufbuild/protobuf';
 import type { Transport } from '@connectrpc/connect';
 import { refuseInsideTransaction } from '@eligo/postgres';
 import { type Client, client, componentOf, type Identity, type Tracer } from '@eligo/rpc';
-import type { GrpcTransport } from '@eligo/rpc/grpc';
+import type { GrpcTransport, WatchedCertificate } from '@eligo/rpc/grpc';
 import type { EnvironmentReader } from './environment.ts';
 
 /** How a component reaches another one. */
@@ -22,12 +22,14 @@ export async function openPeers(options: {
   identity: Identity;
   environment: EnvironmentReader;
   transportTo?: TransportTo | undefined;
+  /** With it peers are reached by TLS. */
+  certificate?: WatchedCertificate | undefined;
   tracer?: Tracer | undefined;
 }): Promise<Peers> {
-  const { identity, environment, transportTo, tracer } = options;
+  const { identity, environment, transportTo, certificate, tracer } = options;
   const clients = new Map<DescService, unknown>();
   const connections = new Map<string, GrpcTransport>();
-  const reach = transportTo ?? (await byGrpc(environment, connections));
+  const reach = transportTo ?? (await byGrpc(environment, connections, certificate));
   return {
     client<Service extends DescService>(service: Service): Client<Service> {
       const made = clients.get(service);
@@ -45,12 +47,21 @@ export async function openPeers(options: {
   };
 }
 
-async function byGrpc(environment: EnvironmentReader, connections: Map<string, GrpcTransport>): Promise<TransportTo> {
+async function byGrpc(
+  environment: EnvironmentReader,
+  connections: Map<string, GrpcTransport>,
+  certificate: WatchedCertificate | undefined,
+): Promise<TransportTo> {
   const { grpcTransport } = await import('@eligo/rpc/grpc');
   return (callee) => {
     const open = connections.get(callee);
     if (open !== undefined) return open;
-    const opened = grpcTransport({ address: environment.url(`${callee.toUpperCase()}_URL`) });
+    const variable = `${callee.toUpperCase()}_URL`;
+    const address = environment.peerUrls(variable);
+    if (certificate === undefined && /(?:^|,)https:/.test(address)) {
+      environment.problem(`${variable} is https, which needs ELIGO_TLS_FOLDER`);
+    }
+    const opened = grpcTransport({ address, tls: certificate && { certificate, callee } });
     connections.set(callee, opened);
     return opened;
   };

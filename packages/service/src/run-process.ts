@@ -24,6 +24,8 @@ export async function runProcess(
     process.exit(1);
   };
   process.on('uncaughtException', fatal);
+  // Warnings and a fatal error's line may meet a full disk.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   process.on('unhandledRejection', fatal);
 
   let running: Runnable | undefined;

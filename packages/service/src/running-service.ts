@@ -1,9 +1,12 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { GrpcListener } from '@eligo/rpc/grpc';
 import { type AdminServer, startAdminServer } from './admin-server.ts';
 import type { ServiceAssembly } from './assembly.ts';
 import type { Stoppable } from './event-bus.ts';
 import { checkReadiness, type Readiness, type ReadinessChecks, within } from './health.ts';
 import { migrationsCurrent } from './migrations-current.ts';
+import { operatorGate } from './operator-gate.ts';
+import { version } from './version.ts';
 
 /** The ports that a service listens on; no gRPC port when it is reached in process. */
 export interface ServicePorts {
@@ -19,31 +22,42 @@ const closeWaitMs = 3_000;
 export class RunningService {
   readonly #assembly: ServiceAssembly;
   readonly #checks: ReadinessChecks;
+  readonly #wanted: ReadinessChecks;
   readonly #eventWork: Stoppable[] = [];
   #admin: AdminServer | undefined;
   #grpc: GrpcListener | undefined;
-  #isLeaving = false;
+  #leaving: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
 
   constructor(assembly: ServiceAssembly) {
     this.#assembly = assembly;
-    const { database, events, migrations, built } = assembly;
+    this.#admin = assembly.admin;
+    const { database, events, migrations, built, disk } = assembly;
     this.#checks = {
       postgres: () => database.ping(),
-      nats: () => events.check(),
       migrations: migrationsCurrent(database, migrations),
       ...built.ready,
     };
+    // The outbox keeps events for as long as the bus is away, so payments go on.
+    this.#wanted = {
+      ...built.wanted,
+      nats: () => events.check(database),
+      ...(disk === undefined ? {} : { disk: () => disk.check() }),
+    };
   }
 
-  async start(): Promise<ServicePorts> {
+  /** Starts all parts; `openMore` opens what else is to be reachable before the log says that the component has started. */
+  async start(openMore?: () => Promise<object>): Promise<ServicePorts> {
     const { settings, server, metrics, database, events, built, jobs, logger, name } = this.#assembly;
-    const { host, adminPort, grpcPort, operatorToken, failpoints } = settings;
+    const { host, adminPort, adminNames: names, grpcPort, failpoints } = settings;
     const ready = () => this.ready();
-    this.#admin = await startAdminServer({ host, port: adminPort, ready, metrics, server, operatorToken, failpoints });
+    const operators = operatorGate(settings.operators, database, logger);
+    const pages = { ready, metrics, server, operators, failpoints };
+    this.#admin ??= await startAdminServer({ host, port: adminPort, names }, pages);
+    this.#admin.show(pages);
     if (this.#assembly.grpc) {
       const { serveGrpc } = await import('@eligo/rpc/grpc');
-      this.#grpc = await serveGrpc({ server, host, port: grpcPort });
+      this.#grpc = await serveGrpc({ server, host, port: grpcPort, certificate: this.#assembly.certificate });
     }
     this.#eventWork.push(events.startRelay(database));
     for (const consumer of built.consumers ?? []) {
@@ -51,22 +65,25 @@ export class RunningService {
     }
     jobs.start();
     const ports = { adminPort: this.#admin.port, grpcPort: this.#grpc?.port };
-    logger.info({ ...ports, service: name, version: process.version }, 'Started');
+    const more = await openMore?.();
+    logger.info({ ...ports, ...more, service: name, version }, 'Started');
     return ports;
   }
 
   ready(): Promise<Readiness> {
-    if (this.#isLeaving) return Promise.resolve({ ready: false, checks: { stopping: 'failed' } });
-    return checkReadiness(this.#checks);
+    if (this.#leaving !== undefined)
+      return Promise.resolve({ ready: false, status: 'unavailable', checks: { stopping: 'failed' } });
+    return checkReadiness(this.#checks, this.#wanted);
   }
 
-  leave(): void {
-    this.#isLeaving = true;
+  leave(): Promise<void> {
+    const { drainDelayMs } = this.#assembly.settings;
+    this.#leaving ??= drainDelayMs === 0 ? Promise.resolve() : pause(drainDelayMs);
+    return this.#leaving;
   }
 
   stop(): Promise<void> {
-    this.leave();
-    this.#stopping ??= this.#stop();
+    this.#stopping ??= this.leave().then(() => this.#stop());
     return this.#stopping;
   }
 
@@ -74,6 +91,7 @@ export class RunningService {
     const { server, jobs, built, events, peers, database, tracing, logger, pace } = this.#assembly;
     logger.info({ inFlight: server.inFlight }, 'Stopping');
     pace.stop();
+    this.#assembly.disk?.stop();
     // No new call, run or event; those in flight end by themselves, all within the same wait.
     await Promise.all([
       this.#stopCalls(),

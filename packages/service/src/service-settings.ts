@@ -1,6 +1,8 @@
-import { type Identity, openIdentity } from '@eligo/rpc';
+import { natsTlsProblem } from '@eligo/events';
+import { tlsProblem } from '@eligo/postgres';
+import { type Identity, type LoginVerifier, loginVerifier, openIdentity } from '@eligo/rpc';
+import { readCertificate, UnusableCertificate } from '@eligo/rpc/certificate';
 import type { EnvironmentReader } from './environment.ts';
-import { type Keyring, openKeyring } from './keyring.ts';
 import { logLevels } from './logger.ts';
 
 /** What every component reads from its environment. */
@@ -8,18 +10,31 @@ export interface ServiceSettings {
   readonly databaseUrl: string;
   readonly databaseConnections: number;
   readonly natsUrl: string;
+  /** Where the files of TLS to NATS are; undefined: Node's own authorities, and TLS for a `tls:` URL alone. */
+  readonly natsTlsFolder: string | undefined;
   readonly streamReplicas: number;
   readonly host: string;
   readonly grpcPort: number;
   readonly adminPort: number;
+  /** Domain names of the admin port beside addresses and names without a dot. */
+  readonly adminNames: readonly string[];
+  /** Where the component's certificate is; undefined: no TLS between components. */
+  readonly tlsFolder: string | undefined;
+  /** How long the component goes on serving after it has become not ready. */
+  readonly drainDelayMs: number;
   readonly logLevel: (typeof logLevels)[number];
   readonly otlpEndpoint: string | undefined;
-  readonly operatorToken: string | undefined;
+  /** A folder on the disk that is watched; undefined: none is. */
+  readonly diskFolder: string | undefined;
+  readonly diskLeastFreeBytes: number;
+  /** The share of new traces that is recorded. */
+  readonly traceRatio: number;
+  /** Verifies the logins of operators; undefined: no business calls on the admin port. */
+  readonly operators: LoginVerifier | undefined;
   readonly failpoints: boolean;
   readonly armedFailpoint: string | undefined;
   /** Undefined only if the environment has problems, and then no code receives the settings. */
   readonly identity: Identity | undefined;
-  readonly keyring: Keyring | undefined;
 }
 
 /** Reads the variables that every component has. `<NAME>_DATABASE_URL` carries the component's own role. */
@@ -27,21 +42,69 @@ export function readServiceSettings(env: EnvironmentReader, name: string): Servi
   const failpoints = env.flag('ELIGO_FAILPOINTS');
   if (failpoints && env.stage === 'production') env.problem('ELIGO_FAILPOINTS must be off in production');
   return {
-    databaseUrl: env.secretUrl(`${name.toUpperCase()}_DATABASE_URL`),
+    databaseUrl: readDatabaseUrl(env, `${name.toUpperCase()}_DATABASE_URL`),
     databaseConnections: env.integer('DATABASE_CONNECTIONS', { default: 10, min: 2, max: 200 }),
     natsUrl: env.secretUrls('NATS_URL'),
+    natsTlsFolder: readNatsTlsFolder(env),
     streamReplicas: env.integer('ELIGO_STREAM_REPLICAS', { default: 1, min: 1, max: 5 }),
     host: env.text('HOST', { default: '127.0.0.1' }),
     grpcPort: env.integer('GRPC_PORT', { default: 0, max: 65_535 }),
     adminPort: env.integer('ADMIN_PORT', { default: 0, max: 65_535 }),
+    adminNames: readAdminNames(env),
+    tlsFolder: readTlsFolder(env, name),
+    drainDelayMs: env.integer('ELIGO_DRAIN_DELAY_MS', { default: 0, max: 30_000 }),
     logLevel: env.oneOf('LOG_LEVEL', logLevels, 'info'),
     otlpEndpoint: env.optional('OTEL_EXPORTER_OTLP_ENDPOINT'),
-    operatorToken: env.optionalSecret('ELIGO_OPERATOR_TOKEN'),
+    diskFolder: env.optional('ELIGO_DISK_FOLDER'),
+    diskLeastFreeBytes: env.integer('ELIGO_DISK_LEAST_FREE_MB', { default: 512, min: 1, max: 1_000_000 }) * 1_048_576,
+    traceRatio: readRatio(env, 'OTEL_TRACES_SAMPLER_ARG'),
+    operators: readOperators(env),
     failpoints,
     armedFailpoint: failpoints ? env.optional('ELIGO_FAILPOINT') : undefined,
     identity: readIdentity(env, name),
-    keyring: readKeyring(env),
   };
+}
+
+function readDatabaseUrl(env: EnvironmentReader, variable: string): string {
+  const url = env.secretUrl(variable);
+  const problem = tlsProblem(url);
+  if (problem !== undefined) env.problem(`${variable}: ${problem}`);
+  return url;
+}
+
+function readTlsFolder(env: EnvironmentReader, name: string): string | undefined {
+  const folder = env.optional('ELIGO_TLS_FOLDER');
+  if (folder === undefined) return undefined;
+  try {
+    readCertificate(folder, name);
+  } catch (error) {
+    if (!(error instanceof UnusableCertificate)) throw error;
+    env.problem(`ELIGO_TLS_FOLDER: ${error.message}`);
+  }
+  return folder;
+}
+
+function readAdminNames(env: EnvironmentReader): string[] {
+  const names = env.optional('ELIGO_ADMIN_HOSTS')?.toLowerCase().split(',') ?? [];
+  const trimmed = names.map((name) => name.trim());
+  if (trimmed.some((name) => !/^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/.test(name)))
+    env.problem('ELIGO_ADMIN_HOSTS must be host names without ports, separated by commas');
+  return trimmed;
+}
+
+function readNatsTlsFolder(env: EnvironmentReader): string | undefined {
+  const folder = env.optional('ELIGO_NATS_TLS_FOLDER');
+  const problem = folder === undefined ? undefined : natsTlsProblem(folder);
+  if (problem !== undefined) env.problem(`ELIGO_NATS_TLS_FOLDER: ${problem}`);
+  return folder;
+}
+
+function readRatio(env: EnvironmentReader, name: string): number {
+  const text = env.optional(name);
+  if (text === undefined) return 1;
+  if (/^(?:0(?:\.\d{1,6})?|1(?:\.0{1,6})?)$/.test(text)) return Number(text);
+  env.problem(`${name} must be a number from 0 to 1`);
+  return 1;
 }
 
 // A component's own private key and everybody's public keys.
@@ -57,13 +120,14 @@ function readIdentity(env: EnvironmentReader, name: string): Identity | undefine
   }
 }
 
-function readKeyring(env: EnvironmentReader): Keyring | undefined {
-  const text = env.secret('ELIGO_KEYRING');
-  if (text === '') return undefined;
+// The public half alone: a component can verify a login, and cannot make one.
+function readOperators(env: EnvironmentReader): LoginVerifier | undefined {
+  const publicKey = env.optional('ELIGO_OPERATOR_PUBLIC_KEY');
+  if (publicKey === undefined) return undefined;
   try {
-    return openKeyring(text);
+    return loginVerifier(publicKey);
   } catch {
-    env.problem('ELIGO_KEYRING must be id:base64key,… with keys of 32 bytes');
+    env.problem('ELIGO_OPERATOR_PUBLIC_KEY must be an Ed25519 public key in base64 (SPKI)');
     return undefined;
   }
 }

@@ -1,9 +1,13 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { eventsMigrations } from '@eligo/events';
 import { Failure } from '@eligo/failures';
 import { openDatabase, withTx } from '@eligo/postgres';
 import { CatalogService } from '@eligo/proto/catalog/v1/catalog';
-import { client, implement, inProcessTransport } from '@eligo/rpc';
-import { grpcTransport } from '@eligo/rpc/grpc';
+import { client, implement, inProcessTransport, signLogin } from '@eligo/rpc';
+import { grpcTransport, watchCertificate } from '@eligo/rpc/grpc';
+import { testAuthority, writeTestCertificate } from '@eligo/testkit/certificates';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import {
   type BuiltService,
@@ -11,13 +15,16 @@ import {
   createLogger,
   declareFailpoints,
   EnvironmentProblems,
+  listOperatorActions,
+  NotReady,
+  operatorMigrations,
   type Service,
   type ServiceComposition,
   type ServiceContext,
   type ServiceParts,
   wakeJobAfterCommit,
 } from '../src/index.ts';
-import { catalogEnvironment, identityOf, logLines, operatorToken, serviceDatabase } from './support.ts';
+import { catalogEnvironment, identityOf, keys, loginAs, loginFor, logLines, serviceDatabase } from './support.ts';
 
 declareFailpoints(['boot.test']);
 let database: Awaited<ReturnType<typeof serviceDatabase>>;
@@ -46,7 +53,10 @@ test('a composition is served over gRPC, in process and as Connect/JSON, and is 
   }
   grpc.close();
 
-  expect(await service.ready()).toEqual({ ready: true, checks: { postgres: 'ok', nats: 'ok', migrations: 'ok' } });
+  expect(await service.ready()).toEqual({
+    ...{ ready: true, status: 'ok' },
+    checks: { postgres: 'ok', migrations: 'ok', nats: 'ok' },
+  });
   expect(await admin(ports.adminPort, '/healthz')).toMatchObject({ status: 200, body: { status: 'ok' } });
   expect(await admin(ports.adminPort, '/readyz')).toMatchObject({ status: 200, body: { ready: true } });
   const metrics = await admin(ports.adminPort, '/metrics');
@@ -54,15 +64,24 @@ test('a composition is served over gRPC, in process and as Connect/JSON, and is 
   expect(metrics.text).toContain('nodejs_eventloop_lag_seconds');
   expect(metrics.text).toMatch(/eligo_outbox_waiting\{service="catalog"\} 0/);
   expect(metrics.text).toMatch(/eligo_pool_connections/);
+  expect(metrics.text).toMatch(/eligo_build_info\{version="\d+\.\d+\.\d+",service="catalog"\} 1/);
+  expect(metrics.text).toMatch(/eligo_ready\{service="catalog"\} 1/);
+  expect(metrics.text).toMatch(/eligo_readiness_check\{check="nats",service="catalog"\} 1/);
 
   const path = '/eligo.catalog.v1.CatalogService/GetPrice';
   const asked = { method: 'POST', body: JSON.stringify({ id: 'fprice_1' }) };
   expect(await admin(ports.adminPort, path, asked)).toMatchObject({ status: 401 });
-  const headers = { authorization: `Bearer ${operatorToken}`, 'eligo-account': 'facct_9' };
+  const headers = { authorization: `Bearer ${loginFor(['reads'])}`, 'eligo-account': 'facct_9' };
   expect(await admin(ports.adminPort, path, { ...asked, headers })).toMatchObject({
     status: 200,
     body: { priceId: 'fprice_1', productId: 'facct_9' },
   });
+  const [recorded] = await listOperatorActions(service.database, { most: 1 });
+  expect(recorded).toMatchObject({ operator_name: 'Ada', action: 'catalog.GetPrice', account_id: 'facct_9' });
+  // The component's own key signs no login.
+  const forged = signLogin(loginAs('Eve', ['reads']), keys.privateKeys.catalog ?? '');
+  const asEve = { ...headers, authorization: `Bearer ${forged}` };
+  expect(await admin(ports.adminPort, path, { ...asked, headers: asEve })).toMatchObject({ status: 401 });
 });
 
 test('stopping is not ready, refuses new calls, finishes calls in flight, and closes in order', async () => {
@@ -104,9 +123,42 @@ test('stopping is not ready, refuses new calls, finishes calls in flight, and cl
   await expect(admin(adminPort, '/healthz')).rejects.toThrow();
 });
 
+test('a component serves on for the drain delay after it has become not ready [D14.135]', async () => {
+  const environment = { ...catalogEnvironment(database.url), ELIGO_DRAIN_DELAY_MS: '300' };
+  const service = await start(undefined, {}, { environment });
+  const { adminPort } = await service.start();
+  const gateway = identityOf('gateway');
+  const catalog = client(CatalogService, inProcessTransport(service.server), gateway);
+  const call = { caller: gateway.callerFor({ accountId: 'facct_1', testMode: true }) };
+  const stopping = service.stop();
+  expect(await admin(adminPort, '/readyz')).toMatchObject({ status: 503, body: { status: 'unavailable' } });
+  expect(await admin(adminPort, '/healthz')).toMatchObject({ status: 200 });
+  expect(await catalog.getPrice({ id: 'fprice_1' }, call)).toMatchObject({ priceId: 'fprice_1' });
+  await stopping;
+  await expect(catalog.getPrice({ id: 'fprice_1' }, call)).rejects.toMatchObject({ code: 14 });
+});
+
+test('a component whose events do not get through is degraded, and serves on [D14.135]', async () => {
+  const silent: ServiceParts['connectEvents'] = async () => ({
+    check: () => Promise.reject(new NotReady('NATS is disconnected: connection refused')),
+    startRelay: () => ({ stop: async () => undefined }),
+    startConsumer: () => ({ stop: async () => undefined }),
+    close: async () => undefined,
+  });
+  const service = await start(undefined, {}, { connectEvents: silent });
+  const { adminPort } = await service.start();
+  expect(await admin(adminPort, '/readyz')).toMatchObject({
+    status: 200,
+    body: {
+      ...{ ready: true, status: 'degraded', checks: { postgres: 'ok', nats: 'failed' } },
+      reasons: { nats: 'NATS is disconnected: connection refused' },
+    },
+  });
+});
+
 test('a service whose migrations are not all applied is not ready', async () => {
   const missing = { name: 'missing', directory: new URL('./migrations', import.meta.url).pathname };
-  const service = await start({}, {}, {}, [eventsMigrations, missing]);
+  const service = await start({}, {}, {}, [eventsMigrations, operatorMigrations, missing]);
   await service.start();
   expect(await service.ready()).toMatchObject({ ready: false, checks: { postgres: 'ok', migrations: 'failed' } });
 });
@@ -136,8 +188,31 @@ test('an unexpected error is logged with its request id and leaves without its t
   expect(log.text()).not.toContain('whsec_');
 });
 
+test('a login that Postgres refuses is logged with its role and host, and without its password [D14.220]', async () => {
+  const log = logLines();
+  const url = new URL(database.url);
+  url.password = 'not-the-password';
+  const service = await start(
+    {},
+    {},
+    {
+      environment: catalogEnvironment(url.href),
+      logger: createLogger({ service: 'catalog', destination: log.destination }),
+    },
+  );
+  expect(await service.ready()).toMatchObject({ ready: false });
+  expect(await service.ready()).toMatchObject({ ready: false });
+  expect(log.lines().filter(({ msg }) => String(msg).includes('refused the login'))).toEqual([
+    expect.objectContaining({
+      ...{ level: 'error', role: url.username, database: expect.any(String), sqlState: '28P01' },
+      host: url.searchParams.get('host') ?? url.hostname,
+    }),
+  ]);
+  expect(log.text()).not.toContain('not-the-password');
+});
+
 test('everything that is missing from the environment is reported at once, and no value is repeated', async () => {
-  const environment = { ELIGO_ENV: 'prod-like-secret', ELIGO_KEYRING: 'k1:short', GRPC_PORT: 'many' };
+  const environment = { ELIGO_ENV: 'prod-like-secret', ELIGO_OPERATOR_PUBLIC_KEY: 'short', GRPC_PORT: 'many' };
   const failed = buildService(composition({}, {}), { environment }).catch((error: unknown) => error);
   const error = (await failed) as EnvironmentProblems;
   expect(error).toBeInstanceOf(EnvironmentProblems);
@@ -146,9 +221,9 @@ test('everything that is missing from the environment is reported at once, and n
     'CATALOG_DATABASE_URL is missing',
     'NATS_URL is missing',
     'GRPC_PORT must be a whole number from 0 to 65535',
+    'ELIGO_OPERATOR_PUBLIC_KEY must be an Ed25519 public key in base64 (SPKI)',
     'ELIGO_SERVICE_KEY is missing',
     'ELIGO_SERVICE_PUBLIC_KEYS is missing',
-    'ELIGO_KEYRING must be id:base64key,… with keys of 32 bytes',
   ]);
   expect(error.message).not.toContain('short');
 });
@@ -166,6 +241,8 @@ test('an outage of the database takes its own numbers from the metrics, and no o
   expect(metrics.text).toMatch(/eligo_rpc_in_flight\{service="catalog"\} 0/);
   expect(metrics.text).toMatch(/eligo_pool_connections\{service="catalog"\} 0/);
   expect(metrics.text).not.toMatch(/^eligo_outbox_waiting\{/m);
+  expect(metrics.text).toMatch(/eligo_ready\{service="catalog"\} 0/);
+  expect(metrics.text).toMatch(/eligo_readiness_check\{check="postgres",service="catalog"\} 0/);
 });
 
 test('failpoints are armed, seen and released over the admin port', async () => {
@@ -221,13 +298,63 @@ test('a commit wakes the job that it names, and a rollback does not', async () =
 
 const contexts: ServiceContext[] = [];
 
+test('with ELIGO_TLS_FOLDER a service takes calls over mutual TLS only, and says when its certificate ends [D14.212] [D14.213]', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'eligo-boot-'));
+  const authority = testAuthority();
+  for (const name of ['catalog', 'gateway']) {
+    writeTestCertificate(join(home, name), authority.issue([name]), [authority.certificate]);
+  }
+  const environment = { ...catalogEnvironment(database.url), ELIGO_TLS_FOLDER: join(home, 'catalog') };
+  const service = await start(undefined, {}, { environment });
+  const ports = await service.start();
+  const gateway = identityOf('gateway');
+  const certificate = watchCertificate({ folder: join(home, 'gateway'), component: 'gateway' });
+  const address = `https://127.0.0.1:${ports.grpcPort}`;
+  const [byTls, plain] = [
+    grpcTransport({ address, tls: { certificate, callee: 'catalog' } }),
+    grpcTransport({ address }),
+  ];
+  const ask = (transport: typeof byTls) => {
+    const caller = gateway.callerFor({ accountId: 'facct_1', testMode: true });
+    return client(CatalogService, transport, gateway).getPrice({ id: 'fprice_1' }, { caller, requestId: 'req_tls' });
+  };
+  expect(await ask(byTls)).toMatchObject({ priceId: 'fprice_1' });
+  await expect(ask(plain)).rejects.toThrow();
+  byTls.close();
+  plain.close();
+  const { text } = await admin(ports.adminPort, '/metrics');
+  const [, left] = /eligo_certificate_expires_seconds\{service="catalog"\} (\d+)/.exec(text) ?? [];
+  expect(Number(left)).toBeGreaterThan(3_000);
+
+  const misplaced = { ...environment, ELIGO_TLS_FOLDER: join(home, 'gateway') };
+  const weak = { ...misplaced, CATALOG_DATABASE_URL: `${database.url}?sslmode=require` };
+  await expect(start(undefined, {}, { environment: weak })).rejects.toMatchObject({
+    problems: [
+      'CATALOG_DATABASE_URL: sslmode must be verify-full or disable',
+      'ELIGO_TLS_FOLDER: tls.crt does not have the DNS name catalog',
+    ],
+  });
+  rmSync(home, { recursive: true });
+});
+
+test('an address of a peer with https needs a certificate [D14.212]', async () => {
+  const build: ServiceComposition['build'] = (context) => {
+    context.client(CatalogService);
+    return { handlers: [] };
+  };
+  const environment = { ...catalogEnvironment(database.url), CATALOG_URL: 'https://catalog:9000' };
+  const logger = createLogger({ service: 'catalog', level: 'silent' });
+  const built = buildService({ ...composition({}, {}), build }, { environment, logger });
+  await expect(built).rejects.toThrow('CATALOG_URL is https, which needs ELIGO_TLS_FOLDER');
+});
+
 async function start(
   implementation: Parameters<typeof composition>[0] = {
     getPrice: (request, call) => ({ priceId: request.id, productId: call.scope.accountId }),
   },
   rest: Parameters<typeof composition>[1] = {},
   parts: Partial<ServiceParts> = {},
-  migrations = [eventsMigrations],
+  migrations = [eventsMigrations, operatorMigrations],
 ): Promise<Service> {
   const service = await buildService(composition(implementation, rest, migrations), {
     environment: catalogEnvironment(database.url),
@@ -241,7 +368,7 @@ async function start(
 function composition(
   implementation: Parameters<typeof implement<typeof CatalogService>>[1],
   rest: Partial<Pick<BuiltService, 'jobs' | 'stop'>>,
-  migrations = [eventsMigrations],
+  migrations = [eventsMigrations, operatorMigrations],
 ): ServiceComposition {
   return {
     name: 'catalog',

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type EnvironmentProblems, type EnvironmentReader, readEnvironment } from '../src/index.ts';
 
@@ -21,6 +24,28 @@ test('values are read with their types, and defaults where they are left out', (
     ...{ stage: 'development', port: 8080, retries: 3, name: 'shop', empty: undefined, mode: 'b' },
     ...{ flag: true, other: false, list: ['a'], url: 'http://a.test' },
   });
+});
+
+test('a variable may be read from a file, and a fault of the file is reported without its content [D14.138]', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'eligo-files-'));
+  const file = join(folder, 'secret');
+  writeFileSync(file, 'sixteen characters or more\n');
+  writeFileSync(join(folder, 'empty'), '');
+  const production = { ELIGO_ENV: 'production', TOKEN_FILE: file };
+  expect(readEnvironment(production, (env) => env.secret('TOKEN'))).toBe('sixteen characters or more');
+  const wrong = { ...production, TOKEN: 'sixteen other characters', KEY_FILE: join(folder, 'none'), URL_FILE: '/' };
+  expect(
+    problemsOf({ ...wrong, NAME_FILE: join(folder, 'empty') }, (env) => {
+      for (const name of ['TOKEN', 'KEY', 'URL', 'NAME']) env.optionalSecret(name);
+      env.optionalSecret('KEY');
+    }),
+  ).toEqual([
+    'TOKEN and TOKEN_FILE are both set',
+    'KEY_FILE names a file that cannot be read',
+    'URL_FILE names a file that cannot be read',
+    'NAME_FILE names an empty file',
+  ]);
+  rmSync(folder, { recursive: true });
 });
 
 test('everything that is wrong is reported at once, by name and never by value', () => {
@@ -85,6 +110,24 @@ describe('the servers of a cluster', () => {
     'have a password that production accepts: %s',
     (text) => expect(problems(text)).toHaveLength(1),
   );
+});
+
+describe('the address of a peer', () => {
+  const read = (env: EnvironmentReader) => env.peerUrls('CHECKOUT_URL');
+  const problems = (CHECKOUT_URL: string) => problemsOf({ CHECKOUT_URL }, read);
+
+  test.each(['http://checkout:9000', 'http://10.0.1.5:9000,http://10.0.1.6:9000', 'http://[::1]:1,http://[::1]:2'])(
+    'is one URL, or those of its replicas by IP address: %s [D14.210]',
+    (text) => expect(problems(text)).toEqual([]),
+  );
+
+  test.each([
+    'checkout',
+    '',
+    'http://10.0.1.5:1,',
+    'http://checkout-1:1,http://checkout-2:1',
+    'http://10.0.1.5:1,http://[::1]:2',
+  ])('is refused where gRPC could not use it: "%s"', (text) => expect(problems(text)).toHaveLength(1));
 });
 
 test('a lease that a call may outlive is refused', () => {

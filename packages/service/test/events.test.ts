@@ -48,7 +48,7 @@ test('the events of a request are published and handled under the id of that req
   expect(await seen.promise).toEqual({ aggregateId: 'facct_1', case: 'accountUpdated', requestId: 'req_committed' });
 
   const page = await (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text();
-  expect(page).toMatch(/eligo_events_handled\{[^}]*consumer="own_accounts"[^}]*\} \d/);
+  expect(page).toMatch(/eligo_events_handled_total\{[^}]*consumer="own_accounts"[^}]*\} \d/);
   expect(page).toMatch(/eligo_consumer_pending\{[^}]*consumer="own_accounts",from="svc[^}]*\} 0/);
   expect(page).toMatch(/eligo_consumer_unacknowledged\{[^}]*consumer="own_accounts"[^}]*\} \d/);
   expect(page).toMatch(/eligo_outbox_oldest_seconds\{[^}]*\} \d/);

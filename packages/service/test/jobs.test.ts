@@ -136,6 +136,24 @@ test('a wake for later that comes during a run is kept', async () => {
   await jobs.stop();
 });
 
+test('a job that runs once a minute is repeated within 15 seconds of a failed run', async () => {
+  vi.useFakeTimers();
+  const startedAt: number[] = [];
+  const jobs = prepare({
+    everyMs: 60_000,
+    async run() {
+      startedAt.push(Date.now());
+      if (startedAt.length === 1) throw new Error('the first run fails');
+    },
+  });
+  jobs.start();
+  await vi.advanceTimersByTimeAsync(100_000);
+  await jobs.stop();
+  const [first, second, third] = startedAt as [number, number, number];
+  expect(second - first).toBe(15_000);
+  expect(third - second).toBe(60_000);
+});
+
 test('a failed run is logged and counted, and does not end the job', async () => {
   const counted: unknown[] = [];
   const done = Promise.withResolvers<void>();

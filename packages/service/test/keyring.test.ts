@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { openKeyring } from '../src/index.ts';
+import { EnvironmentProblems, EnvironmentReader, isWeakKeyring, openKeyring, readKeyring } from '../src/index.ts';
 
 const first = `first:${randomBytes(32).toString('base64')}`;
 const second = `second:${randomBytes(32).toString('base64')}`;
@@ -69,4 +69,34 @@ test.each([
 
 test.each(['', 'plain', 'sealed1.first', 'sealed1.first.AAAA', 'sealed2.first.'])('%j is no sealed value', (text) => {
   expect(() => openKeyring(first).open(text, 'a')).toThrow('is not sealed');
+});
+
+test('a keyring of zeros, of one repeated byte, or with one key twice is weak [D14.138]', () => {
+  const key = randomBytes(32).toString('base64');
+  expect(isWeakKeyring(`a:${key},b:${randomBytes(32).toString('base64')}`)).toBe(false);
+  for (const bytes of [Buffer.alloc(32), Buffer.alloc(32, 0xa7), Buffer.from('0123456701234567'.repeat(2))]) {
+    expect(isWeakKeyring(`a:${key},b:${bytes.toString('base64')}`)).toBe(true);
+  }
+  expect(isWeakKeyring(`a:${key},b:${key}`)).toBe(true);
+});
+
+test('a service with a keyring that it cannot read, or a weak one in production, does not start, and shows no key [D14.138]', () => {
+  const problemsWith = (environment: Record<string, string>) => {
+    const reader = new EnvironmentReader(environment);
+    readKeyring(reader);
+    try {
+      reader.assertSound();
+      return [];
+    } catch (error) {
+      return error instanceof EnvironmentProblems ? error.problems : [error];
+    }
+  };
+  expect(problemsWith({ ELIGO_KEYRING: first })).toEqual([]);
+  expect(problemsWith({ ELIGO_KEYRING: 'k1:short' })).toEqual([
+    'ELIGO_KEYRING must be id:base64key,… with keys of 32 bytes',
+  ]);
+  const zeros = `k1:${Buffer.alloc(32).toString('base64')}`;
+  expect(problemsWith({ ELIGO_KEYRING: zeros, ELIGO_ENV: 'production' })).toEqual([
+    'ELIGO_KEYRING has a key that is not random, or the same key twice; run eligo secrets init',
+  ]);
 });

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { open } from 'node:fs/promises';
 import { afterEach, expect, test } from 'vitest';
 import { catalogEnvironment, serviceDatabase } from './support.ts';
 
@@ -43,7 +44,7 @@ test('a failpoint kills the process at its pass, without a word', async () => {
 test('a service without its variables names them all and exits 1', async () => {
   const main = run('service', { LOG_LEVEL: 'loud' });
   expect(await main.exit).toEqual({ code: 1, signal: null });
-  for (const name of ['CATALOG_DATABASE_URL', 'NATS_URL', 'ELIGO_SERVICE_KEY', 'ELIGO_KEYRING', 'LOG_LEVEL']) {
+  for (const name of ['CATALOG_DATABASE_URL', 'NATS_URL', 'ELIGO_SERVICE_KEY', 'LOG_LEVEL']) {
     expect(main.output()).toContain(name);
   }
 });
@@ -58,6 +59,17 @@ test('a service with its variables runs, and ends with SIGTERM leaving nothing b
   expect(await main.exit).toEqual({ code: 0, signal: null });
   expect(main.output()).toContain('"msg":"Stopped"');
   await database.drop();
+});
+
+test('a process goes on when the disk of its log is full [D14.137]', async () => {
+  const full = await open('/dev/full', 'w');
+  const file = new URL('./main-process.ts', import.meta.url).pathname;
+  const child = spawn(process.execPath, [file, 'log'], {
+    ...{ env: { PATH: process.env.PATH }, stdio: ['ignore', full.fd, full.fd] },
+  });
+  children.push(child);
+  expect(await once(child, 'close')).toEqual([42, null]);
+  await full.close();
 });
 
 function run(what: string, environment: Readonly<Record<string, string | undefined>> = {}) {

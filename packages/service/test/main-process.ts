@@ -14,6 +14,13 @@ if (what === 'service') {
     process.stdout.write(`pass ${pass}\n`);
     await failpoint('main.step');
   }
+} else if (what === 'log') {
+  await runProcess(logger, async () => {
+    for (let line = 1; line <= 5_000; line += 1) logger.info({ attempt: line }, 'One line of many');
+    process.stderr.write('A warning\n');
+    setTimeout(() => process.exit(42), 50);
+    return { stop: async () => undefined };
+  });
 } else {
   await runProcess(logger, async () => {
     if (what === 'refuse') throw new Error('cannot start');

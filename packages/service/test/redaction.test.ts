@@ -1,7 +1,8 @@
 import { Failure } from '@eligo/failures';
 import { withRequestContext } from '@eligo/rpc';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { createLogger, isCardNumber, scrub } from '../src/index.ts';
+import { RepeatedLines } from '../src/repeated-lines.ts';
 import { identityOf, keys, logLines } from './support.ts';
 
 // One of each kind of thing that must never be in a log.
@@ -140,3 +141,26 @@ function expectNone(text: string): void {
   const found = Object.entries(traces).filter(([, canary]) => text.includes(canary));
   expect(found.map(([kind]) => kind)).toEqual([]);
 }
+
+test('a failure that repeats is a few lines in each interval, and one line with the number of the others [D14.222]', () => {
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const log = logLines();
+  const repeated = new RepeatedLines({ intervalMs: 100, most: 3 });
+  const logger = createLogger({ service: 'checkout', destination: log.destination, repeated });
+  for (let event = 0; event < 1_000; event += 1) {
+    logger.warn({ err: new Error(`refused ${event}`), eventId: `fevt_${event}` }, 'Stream did not acknowledge events');
+    logger.info({ requestId: `freq_${event}` }, 'Request completed');
+  }
+  logger.warn({ err: new TypeError('another kind') }, 'Stream did not acknowledge events');
+  const warnings = () => log.lines().filter(({ level }) => level === 'warn');
+  expect(warnings()).toHaveLength(4);
+  expect(log.lines().filter(({ level }) => level === 'info')).toHaveLength(1_000);
+  vi.advanceTimersByTime(100);
+  expect(warnings()).toHaveLength(5);
+  expect(warnings().at(-1)).toMatchObject({ leftOutCount: 997, msg: 'Stream did not acknowledge events' });
+  logger.warn({ err: new Error('refused again') }, 'Stream did not acknowledge events');
+  expect(warnings()).toHaveLength(6);
+});

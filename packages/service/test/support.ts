@@ -2,12 +2,20 @@ import { randomBytes } from 'node:crypto';
 import { Writable } from 'node:stream';
 import { eventsMigrations } from '@eligo/events';
 import { migrate, provisionRoles } from '@eligo/postgres';
-import { generateComponentKeys, openIdentity } from '@eligo/rpc';
+import { generateComponentKeys, type Login, openIdentity, signLogin } from '@eligo/rpc';
 import pg from 'pg';
-import type { EnvironmentRecord } from '../src/index.ts';
+import { type EnvironmentRecord, operatorMigrations } from '../src/index.ts';
 
-export const keys = generateComponentKeys(['gateway', 'catalog', 'checkout']);
-export const operatorToken = 'operator-token-of-this-test';
+export const keys = generateComponentKeys(['gateway', 'catalog', 'checkout', 'operator']);
+
+/** A login of an operator that allows these methods. */
+export function loginFor(allows: readonly string[]): string {
+  return signLogin(loginAs('Ada', allows), keys.privateKeys.operator ?? '');
+}
+
+export function loginAs(name: string, allows: readonly string[]): Login {
+  return { operator: { id: 'foper_1', name }, loginId: 'login_1', allows, expiresAtMs: Date.now() + 60_000 };
+}
 
 /** The identity of a component of these tests. */
 export function identityOf(name: 'gateway' | 'catalog' | 'checkout') {
@@ -30,7 +38,14 @@ export async function serviceDatabase(service: string): Promise<{ url: string; d
   });
   const { owner, finder } = urls.roles;
   const role = urls.roles.ofService(service);
-  await migrate({ url: admin.href, owner, finder, schema: service, role, sources: [eventsMigrations] });
+  await migrate({
+    url: admin.href,
+    owner,
+    finder,
+    schema: service,
+    role,
+    sources: [eventsMigrations, operatorMigrations],
+  });
   return {
     url: urls.services[service] ?? '',
     async drop() {
@@ -59,8 +74,7 @@ export function catalogEnvironment(databaseUrl: string): EnvironmentRecord {
     NATS_URL: process.env.ELIGO_TEST_NATS_URL,
     ELIGO_SERVICE_KEY: keys.privateKeys.catalog,
     ELIGO_SERVICE_PUBLIC_KEYS: JSON.stringify(keys.publicKeys),
-    ELIGO_KEYRING: `k1:${Buffer.alloc(32, 7).toString('base64')}`,
-    ELIGO_OPERATOR_TOKEN: operatorToken,
+    ELIGO_OPERATOR_PUBLIC_KEY: keys.publicKeys.operator,
     ELIGO_FAILPOINTS: 'on',
   };
 }

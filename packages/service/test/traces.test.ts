@@ -75,6 +75,33 @@ test('spans reach a collector as OTLP/HTTP JSON, and continue the trace that the
   }
 });
 
+test('a statement and a call to the processor are spans of the work that made them, and start no trace [D14.221]', async () => {
+  const before = received.length;
+  const logger = createLogger({ service: 'checkout', level: 'silent' });
+  const tracing = await openTracing({ service: 'checkout', endpoint, logger });
+  tracing?.recordCall('of no work', 1, {});
+  await traceWork(tracing, 'work', undefined, async () => {
+    tracing?.recordCall('sessions.find', 20, { 'db.system.name': 'postgresql' });
+  });
+  await tracing?.stop();
+  const spans = received.slice(before).flatMap(({ body }) => body.resourceSpans[0]?.scopeSpans[0]?.spans ?? []);
+  expect(spans.map(({ name }) => name)).toEqual(['sessions.find', 'work']);
+  const [call, work] = spans;
+  expect(call).toMatchObject({ kind: 3, traceId: work?.traceId, parentSpanId: work?.spanId });
+  expect(BigInt(call?.endTimeUnixNano ?? 0) - BigInt(call?.startTimeUnixNano ?? 0)).toBe(20_000_000n);
+});
+
+test('a ratio of 0 records no trace of its own, and those that callers sample [D14.221]', async () => {
+  const before = received.length;
+  const logger = createLogger({ service: 'checkout', level: 'silent' });
+  const tracing = await openTracing({ service: 'checkout', endpoint, ratio: 0, logger });
+  await traceWork(tracing, 'own', undefined, async () => undefined);
+  await traceWork(tracing, 'asked for', `00-${'e'.repeat(32)}-${'f'.repeat(16)}-01`, async () => undefined);
+  await tracing?.stop();
+  const spans = received.slice(before).flatMap(({ body }) => body.resourceSpans[0]?.scopeSpans[0]?.spans ?? []);
+  expect(spans.map(({ name }) => name)).toEqual(['asked for']);
+});
+
 test('a caller that does not sample is followed', async () => {
   const before = received.length;
   const tracing = await openTracing({

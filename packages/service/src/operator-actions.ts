@@ -1,0 +1,68 @@
+import { type Database, type Db, migrationSource, unscoped } from '@eligo/postgres';
+import type { Operator } from '@eligo/rpc';
+
+/** The audit log of operators, a table of each component's schema. */
+export const operatorMigrations = migrationSource('operators', new URL('../migrations', import.meta.url));
+
+/** What an operator is about to do, as the audit log keeps it: identifiers and names of methods, never what is in a request. */
+export interface RecordedAction {
+  readonly operator: Operator;
+  /** Undefined together with the operator's id. */
+  readonly loginId: string | undefined;
+  readonly action: string;
+  readonly scope: { readonly accountId: string; readonly testMode?: boolean | undefined } | undefined;
+  readonly subjectId: string | undefined;
+  readonly requestId: string;
+  /** Whether the operator may not do it. */
+  readonly refused?: boolean | undefined;
+}
+
+const insert = unscoped<never>(
+  'service_record_operator_action',
+  `insert into operator_actions (operator_id, operator_name, login_id, action, account_id, test_mode, subject_id, request_id)
+   values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+);
+
+// Only a refusal needs the column: the command that migrates to it is recorded before it is there.
+const insertRefused = unscoped<never>(
+  'service_record_refused_operator_action',
+  `insert into operator_actions (operator_id, operator_name, login_id, action, account_id, test_mode, subject_id, request_id, refused)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, true)`,
+);
+
+/** Commits before the action begins, or before it is refused. */
+export async function recordOperatorAction(database: Database, action: RecordedAction): Promise<void> {
+  const { operator, loginId, scope } = action;
+  await database.execute(action.refused ? insertRefused : insert, null, [
+    ...[operator.id ?? null, operator.name, loginId ?? null, action.action],
+    ...[scope?.accountId ?? null, scope?.testMode ?? null, action.subjectId ?? null, action.requestId],
+  ]);
+}
+
+/** A row of the audit log. */
+export interface OperatorActionRow {
+  readonly at: Date;
+  readonly operator_id: string | null;
+  readonly operator_name: string;
+  readonly login_id: string | null;
+  readonly action: string;
+  readonly account_id: string | null;
+  readonly test_mode: boolean | null;
+  readonly subject_id: string | null;
+  readonly request_id: string;
+  readonly refused: boolean;
+}
+
+const list = unscoped<OperatorActionRow>(
+  'service_list_operator_actions',
+  `select at, operator_id, operator_name, login_id, action, account_id, test_mode, subject_id, request_id, refused from operator_actions
+    where ($1::text is null or account_id = $1) and ($2::text is null or operator_name = $2) order by number desc limit $3`,
+);
+
+/** The newest actions of a component's schema, those of one account or operator if named. */
+export async function listOperatorActions(
+  db: Db,
+  filter: { accountId?: string | undefined; operatorName?: string | undefined; most: number },
+): Promise<OperatorActionRow[]> {
+  return db.rows(list, null, [filter.accountId ?? null, filter.operatorName ?? null, filter.most]);
+}

@@ -1,0 +1,70 @@
+import { eventsMigrations } from '@eligo/events';
+import { CatalogService } from '@eligo/proto/catalog/v1/catalog';
+import { client, implement, inProcessTransport } from '@eligo/rpc';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { buildService, createLogger, DiskWatch, operatorMigrations } from '../src/index.ts';
+import { catalogEnvironment, identityOf, serviceDatabase } from './support.ts';
+
+let database: Awaited<ReturnType<typeof serviceDatabase>>;
+beforeAll(async () => {
+  database = await serviceDatabase('catalog');
+});
+afterAll(() => database.drop());
+
+test('while the disk is nearly full, new writes are 503, reads go on, and readiness and a metric say so [D14.223]', async () => {
+  let freeBytes = 1_000;
+  const disk = new DiskWatch({ folder: '/', leastFreeBytes: 1_000, look: async () => freeBytes, everyMs: 3_600_000 });
+  const service = await buildService(
+    {
+      name: 'catalog',
+      migrations: [eventsMigrations, operatorMigrations],
+      build: () => ({
+        handlers: [
+          implement(CatalogService, {
+            getPrice: ({ id }) => ({ priceId: id }),
+            updatePrice: ({ id }) => ({ priceId: id }),
+          }),
+        ],
+      }),
+    },
+    {
+      environment: catalogEnvironment(database.url),
+      logger: createLogger({ service: 'catalog', level: 'silent' }),
+      disk,
+    },
+  );
+  const { adminPort } = await service.start();
+  const gateway = identityOf('gateway');
+  const catalog = client(CatalogService, inProcessTransport(service.server), gateway);
+  const call = { caller: gateway.callerFor({ accountId: 'facct_1', testMode: true }) };
+  const metrics = async () => (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text();
+
+  expect(await catalog.updatePrice({ id: 'a' }, call)).toMatchObject({ priceId: 'a' });
+  expect(await service.ready()).toMatchObject({ status: 'ok', checks: { disk: 'ok' } });
+  freeBytes = 999;
+  await disk.lookNow();
+  expect(await metrics()).toMatch(/^eligo_disk_free_bytes\{service="catalog"\} 999$/m);
+  await expect(catalog.updatePrice({ id: 'b' }, call)).rejects.toMatchObject({
+    ...{ code: 'service_unavailable', retryAfterSeconds: 30 },
+  });
+  expect(await catalog.getPrice({ id: 'b' }, call)).toMatchObject({ priceId: 'b' });
+  expect(await service.ready()).toMatchObject({ ready: true, status: 'degraded', checks: { disk: 'failed' } });
+  // Not at the first byte that is free again.
+  freeBytes = 1_100;
+  await disk.lookNow();
+  await expect(catalog.updatePrice({ id: 'c' }, call)).rejects.toMatchObject({ code: 'service_unavailable' });
+  freeBytes = 1_250;
+  await disk.lookNow();
+  expect(await catalog.updatePrice({ id: 'c' }, call)).toMatchObject({ priceId: 'c' });
+  await service.stop();
+});
+
+test('the free bytes are those of the disk, and a folder that cannot be looked at stops no write [D14.223]', async () => {
+  const full = new DiskWatch({ folder: '/', leastFreeBytes: Number.MAX_SAFE_INTEGER });
+  await expect(full.check()).rejects.toThrow('nearly full');
+  expect(full.freeBytes).toBeGreaterThan(0);
+  const missing = new DiskWatch({ folder: '/no/such/folder', leastFreeBytes: Number.MAX_SAFE_INTEGER });
+  await missing.check();
+  missing.assertRoom();
+  for (const watch of [full, missing]) watch.stop();
+});

@@ -1,0 +1,64 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { eventsMigrations } from '@eligo/events';
+import { freePort } from '@eligo/ports';
+import { testAuthority, writeTestCertificate } from '@eligo/testkit/certificates';
+import { expect, test } from 'vitest';
+import { natsProcess } from '../../events/test/nats-process.ts';
+import { buildService, createLogger, type EnvironmentRecord, type Logger, operatorMigrations } from '../src/index.ts';
+import { catalogEnvironment, logLines, serviceDatabase } from './support.ts';
+
+test('a component that TLS to NATS keeps waiting is alive, not ready, and says why on its admin port [D14.216]', async () => {
+  const database = await serviceDatabase('catalog');
+  const home = mkdtempSync(join(tmpdir(), 'eligo-boot-'));
+  const [authority, stranger] = [testAuthority(), testAuthority()];
+  writeTestCertificate(join(home, 'nats'), authority.issue(['127.0.0.1']), [authority.certificate]);
+  writeTestCertificate(join(home, 'catalog'), stranger.issue(['catalog']), [stranger.certificate]);
+  const files = `cert_file: "${home}/nats/tls.crt", key_file: "${home}/nats/tls.key"`;
+  const nats = await natsProcess(
+    (listen, store) => `listen: "${listen}"\njetstream { store_dir: "${store}" }\ntls { ${files} }\n`,
+  );
+  await nats.start();
+  const log = logLines();
+  const logger = createLogger({ service: 'catalog', destination: log.destination });
+  const adminPort = await freePort();
+  const environment = {
+    ...catalogEnvironment(database.url),
+    ...{ NATS_URL: nats.url, ELIGO_NATS_TLS_FOLDER: join(home, 'catalog'), ADMIN_PORT: String(adminPort) },
+  };
+  const page = async (path: string) => {
+    const response = await fetch(`http://127.0.0.1:${adminPort}${path}`);
+    return { status: response.status, text: await response.text() };
+  };
+  const starting = build(environment, logger);
+  await expect.poll(() => page('/readyz').catch(() => undefined), { interval: 20 }).toMatchObject({ status: 503 });
+  expect(JSON.parse((await page('/readyz')).text)).toEqual({
+    ...{ ready: false, status: 'unavailable', checks: { nats: 'failed' } },
+    reasons: { nats: expect.stringMatching(/^NATS is not reached: (?:unable to verify|self-signed)/) },
+  });
+  expect(await page('/healthz')).toMatchObject({ status: 200 });
+  expect((await page('/metrics')).text).toMatch(/eligo_ready\{service="catalog"\} 0/);
+  expect(log.lines().map(({ msg }) => msg)).toEqual([
+    'No TLS with NATS; check its certificate, host name and ELIGO_NATS_TLS_FOLDER',
+  ]);
+
+  writeTestCertificate(join(home, 'catalog'), authority.issue(['catalog']), [authority.certificate]);
+  const service = await starting;
+  expect(await service.start()).toMatchObject({ adminPort });
+  expect(JSON.parse((await page('/readyz')).text)).toMatchObject({ ready: true, status: 'ok' });
+  await service.stop();
+  await nats.remove();
+
+  rmSync(join(home, 'catalog', 'ca.crt'));
+  await expect(build(environment, logger)).rejects.toMatchObject({
+    problems: ['ELIGO_NATS_TLS_FOLDER: ca.crt cannot be read'],
+  });
+  rmSync(home, { recursive: true });
+  await database.drop();
+});
+
+function build(environment: EnvironmentRecord, logger: Logger) {
+  const migrations = [eventsMigrations, operatorMigrations];
+  return buildService({ name: 'catalog', migrations, build: () => ({ handlers: [] }) }, { environment, logger });
+}
