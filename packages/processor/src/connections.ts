@@ -1,6 +1,8 @@
+import { once } from 'node:events';
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
 import { AnswerReader, type HttpAnswer } from './answer-reader.ts';
+import type { StreamedBody } from './file-form.ts';
 
 /** A failure between us and the processor, before a complete answer was read. */
 export class TransportError extends Error {
@@ -24,8 +26,11 @@ export interface Origin {
 
 /** Connections to one server, kept between requests. One request at a time on each, and none is ever sent twice. */
 export interface Connections {
-  /** Sends a whole request; the time is for waiting, connecting, sending and the whole answer. Rejects with a TransportError. */
-  exchange(request: string, timeoutMs: number): Promise<HttpAnswer>;
+  /**
+   * Sends a whole request, or its head and then its body; the time is for waiting, connecting, sending and the whole answer. Rejects with a
+   * TransportError.
+   */
+  exchange(request: string, timeoutMs: number, body?: StreamedBody): Promise<HttpAnswer>;
   close(): void;
 }
 
@@ -89,10 +94,10 @@ export function openConnections(origin: Origin): Connections {
   }
 
   return {
-    exchange: (request, timeoutMs) =>
+    exchange: (request, timeoutMs, body) =>
       new Promise((resolve, reject) => {
         const exchange: Exchange = {
-          request,
+          ...{ request, body },
           connection: undefined,
           resolve,
           reject,
@@ -119,6 +124,8 @@ export function openConnections(origin: Origin): Connections {
 
 interface Exchange {
   readonly request: string;
+  /** What follows the request. */
+  readonly body: StreamedBody | undefined;
   connection: Connection | undefined;
   readonly timer: NodeJS.Timeout;
   resolve(answer: HttpAnswer): void;
@@ -138,6 +145,9 @@ class Connection {
   #exchange: Exchange | undefined;
   #reader = new AnswerReader();
   #freshUntilMs = 0;
+  /** A body is on its way: an answer that comes before its end is an answer, but the connection is not used again. */
+  #isSending = false;
+  readonly #gone = new AbortController();
 
   constructor(socket: Socket, established: 'connect' | 'secureConnect', owner: Owner) {
     this.#socket = socket;
@@ -148,13 +158,14 @@ class Connection {
     socket.unref();
     socket.once(established, () => {
       this.#established = true;
-      if (this.#exchange !== undefined) socket.write(this.#exchange.request);
+      if (this.#exchange !== undefined) this.#write(this.#exchange);
     });
     socket.on('data', (piece: Buffer) => this.#read(piece));
     // The error does not matter: the request fails because its connection is gone.
     socket.on('error', () => socket.destroy());
     socket.once('end', () => socket.destroy());
     socket.once('close', () => {
+      this.#gone.abort();
       this.fail('connection');
       owner.gone();
     });
@@ -168,7 +179,7 @@ class Connection {
     exchange.connection = this;
     this.#exchange = exchange;
     // Nothing leaves before the server is known to be the one that was meant.
-    if (this.#established) this.#socket.write(exchange.request);
+    if (this.#established) this.#write(exchange);
   }
 
   /** Gives up what is in flight, if anything is; its answer may still come, so the connection is not used again. */
@@ -185,6 +196,28 @@ class Connection {
     this.fail('connection');
   }
 
+  #write(exchange: Exchange): void {
+    const { request, body } = exchange;
+    this.#socket.write(request);
+    if (body === undefined) return;
+    this.#isSending = true;
+    this.#stream(exchange, body).then(
+      () => {
+        this.#isSending = false;
+      },
+      // Half a body must not be followed by another request. A request that has its answer fails no more.
+      () => this.fail('connection'),
+    );
+  }
+
+  async #stream(exchange: Exchange, body: StreamedBody): Promise<void> {
+    for await (const piece of body.pieces()) {
+      if (this.#exchange !== exchange) throw new Error('The request ended before its body was sent');
+      // Rejects when the connection is gone.
+      if (!this.#socket.write(piece)) await once(this.#socket, 'drain', { signal: this.#gone.signal });
+    }
+  }
+
   #read(piece: Buffer): void {
     const exchange = this.#exchange;
     const answer = exchange === undefined ? undefined : this.#parse(piece);
@@ -198,7 +231,7 @@ class Connection {
     this.#exchange = undefined;
     this.#reader = new AnswerReader();
     exchange.resolve(answer);
-    if (answer.keepMs === 0) {
+    if (answer.keepMs === 0 || this.#isSending) {
       this.#socket.destroy();
       return;
     }

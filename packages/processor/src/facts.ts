@@ -1,13 +1,16 @@
-import { cents } from '@eligo/values';
+import { cents, sumCents } from '@eligo/values';
 import type Stripe from 'stripe';
 import type {
   BalanceTransactionFacts,
+  BillingDetails,
   CardFacts,
   ChargeFacts,
+  ConfirmationTokenFacts,
   DisputeFacts,
   IntentFacts,
   IntentOutcome,
   PaymentMethodFacts,
+  PayoutFacts,
   RefundFacts,
   RefundOutcome,
   SetupFacts,
@@ -38,7 +41,7 @@ export function intentOutcome(intent: Stripe.PaymentIntent): IntentOutcome {
     case 'succeeded':
     case 'requires_capture':
       if (chargeId === undefined) throw new RangeError('The processor returned a succeeded intent without a charge');
-      return { kind: status, chargeId, ...facts };
+      return { kind: status, chargeId, captureBefore: captureBeforeOf(intent.latest_charge), ...facts };
     case 'requires_action':
     case 'processing':
     case 'canceled':
@@ -53,6 +56,12 @@ export function intentOutcome(intent: Stripe.PaymentIntent): IntentOutcome {
     default:
       throw new RangeError('The processor returned an intent in an unknown state');
   }
+}
+
+function captureBeforeOf(charge: Stripe.PaymentIntent['latest_charge']): Date | undefined {
+  if (charge === null || typeof charge === 'string') return undefined;
+  const seconds = charge.payment_method_details?.card?.capture_before;
+  return seconds === undefined ? undefined : new Date(seconds * 1_000);
 }
 
 export function setupOutcome(setup: Stripe.SetupIntent): SetupOutcome {
@@ -115,17 +124,31 @@ export function refundOutcome(refund: Stripe.Refund): RefundOutcome {
 export function paymentMethodFacts(method: Stripe.PaymentMethod): PaymentMethodFacts {
   const { card } = method;
   if (card === undefined) throw new RangeError('The payment method is not a card');
-  const { name, email, phone, address } = method.billing_details;
   return {
     paymentMethodId: method.id,
     customerId: idOf(method.customer),
     card: cardFacts(card),
-    billing: {
-      name: name ?? undefined,
-      email: email ?? undefined,
-      phone: phone ?? undefined,
-      address: address === null ? undefined : withoutNulls(address),
-    },
+    billing: billingOf(method.billing_details),
+  };
+}
+
+export function confirmationTokenFacts(token: Stripe.ConfirmationToken): ConfirmationTokenFacts {
+  const preview = token.payment_method_preview;
+  if (preview?.card === undefined) throw new RangeError('The confirmation token is not of a card');
+  return {
+    confirmationTokenId: token.id,
+    isUsed: token.payment_intent !== null || token.setup_intent !== null,
+    card: cardFacts(preview.card),
+    billing: billingOf(preview.billing_details),
+  };
+}
+
+function billingOf({ name, email, phone, address }: Stripe.PaymentMethod.BillingDetails): BillingDetails {
+  return {
+    name: name ?? undefined,
+    email: email ?? undefined,
+    phone: phone ?? undefined,
+    address: address === null ? undefined : withoutNulls(address),
   };
 }
 
@@ -159,7 +182,14 @@ export function disputeFacts(dispute: Stripe.Dispute): DisputeFacts {
     dueBy: dispute.evidence_details.due_by ?? undefined,
     submissionCount: dispute.evidence_details.submission_count,
     hasEvidence: dispute.evidence_details.has_evidence,
+    evidence: Object.fromEntries(
+      Object.entries(dispute.evidence).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+    ),
+    createdAt: new Date(dispute.created * 1_000),
     balanceTransactionIds: dispute.balance_transactions.flatMap((transaction) => idOf(transaction) ?? []),
+    movements: dispute.balance_transactions
+      .filter((transaction) => typeof transaction === 'object')
+      .map(balanceTransactionFacts),
   };
 }
 
@@ -174,6 +204,21 @@ export function chargeFacts(charge: Stripe.Charge): ChargeFacts {
     disputed: charge.disputed,
     balanceTransactionId: idOf(charge.balance_transaction),
     failureCode: charge.failure_code ?? undefined,
+    allowsSeveralCaptures: charge.payment_method_details?.card?.multicapture?.status === 'available',
+  };
+}
+
+export function payoutFacts(payout: Stripe.Payout): PayoutFacts {
+  return {
+    payoutId: payout.id,
+    amountCents: cents(payout.amount),
+    currency: payout.currency,
+    status: payout.status,
+    arrivalDate: payout.arrival_date,
+    automatic: payout.automatic,
+    balanceTransactionId: idOf(payout.balance_transaction),
+    failureCode: payout.failure_code ?? undefined,
+    createdAt: new Date(payout.created * 1_000),
   };
 }
 
@@ -183,11 +228,15 @@ export function balanceTransactionFacts(transaction: Stripe.BalanceTransaction):
     type: transaction.type,
     amountCents: cents(transaction.amount),
     feeCents: cents(transaction.fee),
+    applicationFeeCents: sumCents(
+      transaction.fee_details.filter(({ type }) => type === 'application_fee').map(({ amount }) => cents(amount)),
+    ),
     netCents: cents(transaction.net),
     status: transaction.status,
     availableOn: transaction.available_on,
     sourceId: idOf(transaction.source),
     reportingCategory: transaction.reporting_category,
+    createdAt: new Date(transaction.created * 1_000),
   };
 }
 

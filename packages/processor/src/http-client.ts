@@ -1,6 +1,7 @@
 import type Stripe from 'stripe';
 import type { HttpAnswer } from './answer-reader.ts';
 import { type Connections, openConnections } from './connections.ts';
+import type { StreamedBody } from './file-form.ts';
 
 /**
  * The SDK's HTTP client, on connections that are kept. The SDK's own one differs in what matters here: its timeout is one of
@@ -22,16 +23,24 @@ export function createHttpClient(): Stripe.HttpClient & { close(): void } {
 
   return {
     getClientName: () => 'eligo',
-    makeRequest: async (host, port, path, method, headers, body, protocol, timeoutMs) => {
+    makeRequest: async (host, port, path, method, headers, given, protocol, timeoutMs) => {
       const scheme = protocol === 'http' ? 'http' : 'https';
       const isDefaultPort = Number(port) === (scheme === 'http' ? 80 : 443);
       const head = requestHead(method, path, isDefaultPort ? host : `${host}:${port}`, headers);
-      return new Answer(await connectionsTo(scheme, host, port).exchange(head + (body ?? ''), timeoutMs));
+      // The SDK's type knows texts alone; `LeanStripe` gives a file.
+      const body: unknown = given ?? '';
+      const connections = connectionsTo(scheme, host, port);
+      if (isStreamed(body)) return new Answer(await connections.exchange(head, timeoutMs, body));
+      return new Answer(await connections.exchange(head + String(body), timeoutMs));
     },
     close: () => {
       for (const connections of origins.values()) connections.close();
     },
   };
+}
+
+function isStreamed(body: unknown): body is StreamedBody {
+  return typeof body === 'object' && body !== null && 'pieces' in body;
 }
 
 // What would end a line, and with it the header, must not be in one.

@@ -1,5 +1,7 @@
 export type { CallObservation } from './call.ts';
 export { cardFacts } from './facts.ts';
+export type { FileContent } from './file-form.ts';
+export { fillProcessorAccounts } from './fill-accounts.ts';
 export { healthcareMetadata } from './healthcare.ts';
 export {
   openProcessors,

@@ -1,4 +1,5 @@
 import { Failure } from '@eligo/failures';
+import { ownAccount, type ProcessorAccount } from '@eligo/values';
 import Stripe from 'stripe';
 import { type CallObservation, createCaller } from './call.ts';
 import { createCircuitBreaker } from './circuit-breaker.ts';
@@ -6,7 +7,7 @@ import { createHttpClient } from './http-client.ts';
 import { LeanStripe } from './lean-stripe.ts';
 import type { ProcessorPort } from './port.ts';
 import { type ProcessorScope, sandboxAccountOf } from './processor-account.ts';
-import { checkLiveKey, readStripeAccounts, type StripeAccount } from './stripe-accounts.ts';
+import { checkLiveKey, readStripeAccounts } from './stripe-accounts.ts';
 import { createStripePort } from './stripe-port.ts';
 import { createTestBank } from './test-bank.ts';
 
@@ -28,6 +29,8 @@ export interface ProcessorOptions {
   readonly onCall?: (observation: CallObservation) => void;
   /** Called when a processor's circuit breaker opens or closes. */
   readonly onBreaker?: (change: { processor: 'sandbox' | 'stripe'; open: boolean }) => void;
+  /** Called when money is at a processor that the environment does not configure: the stored one, or none for a record that has none stored. */
+  readonly onNotConfigured?: (account: ProcessorAccount | undefined) => void;
   /** Total time of a call that brings no budget of its own. */
   readonly timeoutMs?: number;
   /** Where Stripe is. */
@@ -36,10 +39,19 @@ export interface ProcessorOptions {
 
 export interface Processors {
   /**
-   * The processor of an account and mode: test is always the sandbox, live is Stripe. Throws Failure `processor_not_configured`
-   * where there is none, so ask before the first row is written.
+   * The processor that new money of an account and mode goes to: test is always the sandbox, live is Stripe. Throws Failure
+   * `processor_not_configured` where there is none, so ask before the first row is written.
    */
   of(scope: ProcessorScope): ProcessorPort;
+  /** The same as `of`, or undefined where there is none. */
+  findOf(scope: ProcessorScope): ProcessorPort | undefined;
+  /**
+   * The processor account at which money, a card or a customer already is, whichever new money goes to by now. Null, for a record of a release that
+   * did not store it, is that of new money. Throws Failure `processor_not_configured` while the environment has no key for it.
+   */
+  at(scope: ProcessorScope, stored: ProcessorAccount | null): ProcessorPort;
+  /** The same as `at`, or undefined: the log and a metric say so, and the caller postpones its work. */
+  findAt(scope: ProcessorScope, stored: ProcessorAccount | null): ProcessorPort | undefined;
   /** Which processor serves a mode, or undefined; for the announcement at start. */
   processorOf(mode: 'test' | 'live'): 'sandbox' | 'stripe' | undefined;
   close(): void;
@@ -53,38 +65,67 @@ const maxPortsKept = 2_000;
 export function openProcessors(environment: ProcessorEnvironment, options: ProcessorOptions = {}): Processors {
   const sandbox = openSandbox(environment, options);
   const live = openLive(environment, options, sandbox);
+  const targets = { sandbox, stripe: live === sandbox ? undefined : live };
   const ports = new Map<string, ProcessorPort>();
+
+  function portAt(target: Target, account: string): ProcessorPort {
+    const name = `${target.name} ${account}`;
+    const known = ports.get(name);
+    if (known !== undefined) return known;
+    const port = target.portOf(account);
+    if (ports.size >= maxPortsKept) ports.clear();
+    ports.set(name, port);
+    return port;
+  }
+
+  function findOf(scope: ProcessorScope): ProcessorPort | undefined {
+    const target = scope.testMode ? sandbox : live;
+    const account = target?.accountOf(scope);
+    return target === undefined || account === undefined ? undefined : portAt(target, account);
+  }
+
+  function ofMoney(scope: ProcessorScope, stored: ProcessorAccount | null): ProcessorPort | undefined {
+    if (stored === null) return findOf(scope);
+    if (scope.testMode && stored.processor !== 'sandbox') throw new Error('Test mode uses the sandbox alone');
+    const target = targets[stored.processor];
+    return target && portAt(target, stored.account);
+  }
+
+  function findAt(scope: ProcessorScope, stored: ProcessorAccount | null): ProcessorPort | undefined {
+    const port = ofMoney(scope, stored);
+    if (port === undefined) options.onNotConfigured?.(stored ?? undefined);
+    return port;
+  }
+
   return {
-    of: (scope) => {
-      const name = `${scope.testMode} ${scope.accountId}`;
-      const known = ports.get(name);
-      if (known !== undefined) return known;
-      const port = (scope.testMode ? sandbox : live)?.portOf(scope);
-      if (port === undefined) throw new Failure('processor_not_configured');
-      if (ports.size >= maxPortsKept) ports.clear();
-      ports.set(name, port);
-      return port;
-    },
+    ...{ findOf, findAt },
+    of: (scope) => configured(findOf(scope)),
+    at: (scope, stored) => configured(findAt(scope, stored)),
     processorOf: (mode) => (mode === 'test' ? sandbox : live)?.name,
     close: () => {
-      sandbox?.close();
-      live?.close();
+      targets.sandbox?.close();
+      targets.stripe?.close();
     },
   };
 }
 
+function configured(port: ProcessorPort | undefined): ProcessorPort {
+  if (port === undefined) throw new Failure('processor_not_configured');
+  return port;
+}
+
 interface Target {
   name: 'sandbox' | 'stripe';
-  /** Undefined when the account has none here. */
-  portOf(scope: ProcessorScope): ProcessorPort | undefined;
+  /** The processor's account of new money; undefined when Eligo's account has none here. */
+  accountOf(scope: ProcessorScope): string | undefined;
+  portOf(account: string): ProcessorPort;
   close(): void;
 }
 
 function openSandbox(environment: ProcessorEnvironment, options: ProcessorOptions): Target | undefined {
   const { ELIGO_SANDBOX_URL: url, ELIGO_SANDBOX_KEY: secretKey } = environment;
   if (!url || !secretKey) return undefined;
-  const accountOf = (scope: ProcessorScope) => ({ connected: sandboxAccountOf(scope) });
-  return openTarget({ name: 'sandbox', url, secretKey, accountOf }, options);
+  return openTarget({ name: 'sandbox', url, secretKey, accountOf: sandboxAccountOf }, options);
 }
 
 function openLive(
@@ -108,7 +149,7 @@ function openTarget(
     name: Target['name'];
     url: string;
     secretKey: string;
-    accountOf: (scope: ProcessorScope) => StripeAccount | undefined;
+    accountOf: (scope: ProcessorScope) => string | undefined;
   },
   options: ProcessorOptions,
 ): Target {
@@ -132,10 +173,9 @@ function openTarget(
   });
   return {
     name,
-    portOf: (scope) => {
-      const account = target.accountOf(scope);
-      if (account === undefined) return undefined;
-      const processorAccount = account.connected;
+    accountOf: target.accountOf,
+    portOf: (account) => {
+      const processorAccount = account === ownAccount ? undefined : account;
       const beforeCall = options.beforeCall ?? noop;
       const call = createCaller({
         processor: name,
@@ -145,8 +185,15 @@ function openTarget(
         beforeCall,
         onCall: options.onCall ?? noop,
       });
-      const testBank = name === 'sandbox' ? createTestBank({ url, secretKey, stripe, call, beforeCall }) : undefined;
-      return createStripePort({ name, processorAccount, stripe, call, isDown: breaker.isOpen, testBank });
+      const testBank =
+        name === 'sandbox' ? createTestBank({ url, secretKey, account, stripe, call, beforeCall }) : undefined;
+      return createStripePort({
+        account: { processor: name, account },
+        stripe,
+        call,
+        isDown: breaker.isOpen,
+        testBank,
+      });
     },
     close: () => {
       breaker.close();

@@ -10,12 +10,21 @@ interface VariableReader {
 
 /** What a service observes its calls with. */
 interface Observers {
+  /** Adds a call to the current trace. */
+  recordCall(name: string, durationMs: number, attributes: Readonly<Record<string, string>>): void;
   readonly metrics: {
+    counter(name: string, help: string, labels: readonly 'processor'[]): { inc(labels: { processor: string }): void };
     histogram(
       name: string,
       help: string,
       labels: readonly ('call' | 'outcome')[],
     ): { observe(labels: { call: string; outcome: string }, seconds: number): void };
+    gaugeTable(
+      name: string,
+      help: string,
+      labels: readonly 'processor'[],
+      read: () => Promise<readonly (readonly [{ processor: string }, number])[]>,
+    ): void;
   };
   readonly logger: {
     error(fields: object, message: string): void;
@@ -35,17 +44,30 @@ export function readProcessorEnvironment(env: VariableReader): ProcessorEnvironm
   };
 }
 
-/** Opens the processors of a service, with a metric of each call and a line in the log when the circuit breaker changes. */
+/** Opens the processors of a service, with metrics of calls and circuit breakers, and a line in the log when a circuit breaker changes. */
 export function openServiceProcessors(
   environment: ProcessorEnvironment,
-  { metrics, logger }: Observers,
+  { metrics, logger, recordCall }: Observers,
   beforeCall: () => void,
 ): Processors {
   const calls = metrics.histogram('processor_seconds', 'Processor calls by call and outcome', ['call', 'outcome']);
+  const notConfigured = metrics.counter(
+    'processor_not_configured_total',
+    'Work postponed because its processor is not configured, by processor',
+    ['processor'],
+  );
+  const breakers = new Map<string, number>();
+  metrics.gaugeTable(
+    'processor_breaker_open',
+    'Whether the circuit breaker of a processor is open, by processor: 1 or 0',
+    ['processor'],
+    async () => [...breakers].map(([processor, open]) => [{ processor }, open] as const),
+  );
   const processors = openProcessors(environment, {
     beforeCall,
     onCall({ processor, call, outcome, durationMs }) {
       calls.observe({ call, outcome }, durationMs / 1_000);
+      recordCall(`${processor} ${call}`, durationMs, { 'eligo.outcome': outcome });
       if (outcome === missingObject) {
         logger.error(
           { processor, operation: call },
@@ -53,9 +75,22 @@ export function openServiceProcessors(
         );
       }
     },
-    onBreaker: ({ processor, open }) =>
-      logger.warn({ processor }, `Processor circuit breaker ${open ? 'opened' : 'closed'}`),
+    onNotConfigured(stored) {
+      notConfigured.inc({ processor: stored?.processor ?? 'none' });
+      logger.error(
+        { processor: stored?.processor, processorAccountId: stored?.account },
+        'Money is at a processor that is not configured; its work waits until it is',
+      );
+    },
+    onBreaker({ processor, open }) {
+      breakers.set(processor, Number(open));
+      logger.warn({ processor }, `Processor circuit breaker ${open ? 'opened' : 'closed'}`);
+    },
   });
+  for (const mode of ['test', 'live'] as const) {
+    const processor = processors.processorOf(mode);
+    if (processor !== undefined) breakers.set(processor, 0);
+  }
   if (processors.processorOf('live') === 'sandbox')
     logger.warn('Live mode charges the sandbox processor; no real money moves');
   return processors;

@@ -80,6 +80,8 @@ export interface IntentFacts {
 export interface Approved extends IntentFacts {
   readonly kind: 'succeeded' | 'requires_capture';
   readonly chargeId: string;
+  /** Until when a hold can be captured, where the answer says so. */
+  readonly captureBefore: Date | undefined;
 }
 
 /** `confirmable`: it can be confirmed, and was not (no money moved); `requires_action`: the shopper must authenticate. */
@@ -169,6 +171,22 @@ export type PaymentMethodOutcome =
   | NotNow
   | Unknown;
 
+/** What a browser made of the card that was typed into the processor's fields, to confirm one intent with. It is used once. */
+export interface ConfirmationTokenFacts {
+  readonly confirmationTokenId: string;
+  /** It has confirmed an intent already. */
+  readonly isUsed: boolean;
+  readonly card: CardFacts;
+  readonly billing: BillingDetails;
+}
+
+export type ConfirmationTokenOutcome =
+  | (ConfirmationTokenFacts & { readonly kind: 'found' })
+  | Declined
+  | Rejected
+  | NotNow
+  | Unknown;
+
 export type CustomerOutcome = { readonly kind: 'found'; readonly customerId: string } | Rejected | NotNow | Unknown;
 
 /** The first record that matches, or that none was found (which proves nothing while an orphan may be on its way). */
@@ -186,8 +204,16 @@ export interface DisputeFacts {
   readonly dueBy: number | undefined;
   readonly submissionCount: number;
   readonly hasEvidence: boolean;
+  /** What was given, by field: texts, and the processor's identifiers of files. */
+  readonly evidence: Readonly<Record<string, string>>;
+  readonly createdAt: Date;
   readonly balanceTransactionIds: readonly string[];
+  /** What it took from the balance, and brought back. */
+  readonly movements: readonly BalanceTransactionFacts[];
 }
+
+/** A file that the processor has. */
+export type FileOutcome = { readonly kind: 'stored'; readonly fileId: string } | Rejected | NotNow | Unknown;
 
 export type DisputeOutcome = (DisputeFacts & { readonly kind: 'found' }) | Rejected | NotNow | Unknown;
 
@@ -196,12 +222,41 @@ export interface BalanceTransactionFacts {
   readonly type: string;
   readonly amountCents: Cents;
   readonly feeCents: Cents;
+  /** The part of the fee that an application took. */
+  readonly applicationFeeCents: Cents;
   readonly netCents: Cents;
   readonly status: string;
   /** Unix seconds. */
   readonly availableOn: number;
   readonly sourceId: string | undefined;
   readonly reportingCategory: string;
+  /** The processor's time, to the second. */
+  readonly createdAt: Date;
+}
+
+/** Money on its way from the balance to the account holder's bank. */
+export interface PayoutFacts {
+  readonly payoutId: string;
+  readonly amountCents: Cents;
+  readonly currency: string;
+  /** `pending`, `in_transit`, `paid`, `failed` or `canceled`. */
+  readonly status: string;
+  /** Unix seconds. */
+  readonly arrivalDate: number;
+  /** The processor decided what it takes, and lists it: of another, nothing says what it is made of. */
+  readonly automatic: boolean;
+  readonly balanceTransactionId: string | undefined;
+  readonly failureCode: string | undefined;
+  readonly createdAt: Date;
+}
+
+export type PayoutOutcome = (PayoutFacts & { readonly kind: 'found' }) | Rejected | NotNow | Unknown;
+
+/** A page of movements on the balance, newest first; more follow unless it is the last. */
+export interface BalanceTransactionPage {
+  readonly kind: 'page';
+  readonly transactions: readonly BalanceTransactionFacts[];
+  readonly hasMore: boolean;
 }
 
 export type BalanceTransactionOutcome =
@@ -220,6 +275,8 @@ export interface ChargeFacts {
   readonly disputed: boolean;
   readonly balanceTransactionId: string | undefined;
   readonly failureCode: string | undefined;
+  /** Whether its hold can be captured in several parts. */
+  readonly allowsSeveralCaptures: boolean;
 }
 
 export type ChargeOutcome = (ChargeFacts & { readonly kind: 'found' }) | Rejected | NotNow | Unknown;

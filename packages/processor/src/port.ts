@@ -1,15 +1,25 @@
+import type { ProcessorAccount, ProcessorName } from '@eligo/values';
+import type { ProcessorEvent } from './events/read-event.ts';
+import type { FileContent } from './file-form.ts';
 import type {
   BalanceTransactionOutcome,
+  BalanceTransactionPage,
   BillingDetails,
   ChargeOutcome,
+  ConfirmationTokenOutcome,
   CreationOutcome,
   CustomerOutcome,
   DisputeOutcome,
+  FileOutcome,
   IntentOutcome,
+  NotNow,
   PaymentMethodOutcome,
+  PayoutOutcome,
   RefundOutcome,
+  Rejected,
   Search,
   SetupOutcome,
+  Unknown,
 } from './outcomes.ts';
 
 /** How one call is made. */
@@ -37,6 +47,9 @@ export interface HealthcareAmounts {
   readonly serviceCents: number;
 }
 
+/** `automatic` leaves it to the processor, `any` asks for it where the card has it, `challenge` asks the shopper to act. */
+export type ThreeDSecure = 'automatic' | 'any' | 'challenge';
+
 export interface IntentInput {
   /** Goes into the metadata as `attempt`, so that the intent can be found again. */
   readonly attemptId: string;
@@ -44,15 +57,25 @@ export interface IntentInput {
   readonly capture: 'automatic' | 'manual';
   readonly paymentMethod?: string | undefined;
   readonly customer?: string | undefined;
+  /** The card is kept for charges without the shopper: the processor attaches it to the customer once the payment has succeeded. */
+  readonly keepsCard?: boolean | undefined;
+  /** How the shopper is asked to authenticate. Only where the shopper is there: without one it would be a decline. */
+  readonly threeDSecure?: ThreeDSecure | undefined;
   readonly metadata: Readonly<Record<string, string>>;
   /** Only with what is, or may be, a health card. Never more than `amountCents` is sent. */
   readonly healthcare?: HealthcareAmounts | undefined;
+  /** The issuer may approve a part of the amount. Only of a hold, and only where the port `asksForParts`. */
+  readonly acceptsPart?: boolean | undefined;
 }
 
 export interface ConfirmInput {
   readonly paymentMethod?: string | undefined;
+  /** In place of a payment method: what the processor's fields made of the card, which becomes the intent's payment method. */
+  readonly confirmationToken?: string | undefined;
   /** True when no shopper is there to authenticate: what would need it is then declined. */
   readonly offSession: boolean;
+  /** The intent is captured later: the answer then says until when. */
+  readonly isHold?: boolean | undefined;
   readonly returnUrl?: string | undefined;
 }
 
@@ -86,15 +109,49 @@ export interface PaymentMethodInput {
 }
 
 export interface SetupInput {
+  /** As of a payment. */
+  readonly threeDSecure?: ThreeDSecure | undefined;
   readonly customer?: string | undefined;
   readonly paymentMethod?: string | undefined;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
 
-/** Evidence by the processor's own field names. */
+/** Evidence by the processor's own field names: texts, and the processor's identifiers of files. */
 export interface DisputeEvidence {
   readonly evidence?: Readonly<Record<string, string>> | undefined;
   readonly submit: boolean;
+}
+
+export interface EventQuery {
+  /** At most twenty. */
+  readonly types: readonly string[];
+  readonly from: Date;
+  /** The id of the last event of the page before. */
+  readonly after?: string | undefined;
+}
+
+/** Movements on the balance from a time on, and before another if one is given. */
+export interface BalanceTransactionQuery {
+  readonly from: Date;
+  readonly before?: Date | undefined;
+  /** The id of the last movement of the page before. */
+  readonly after?: string | undefined;
+}
+
+/** Movements that an automatic payout took from the balance. */
+export interface PayoutQuery {
+  readonly payoutId: string;
+  /** The id of the last movement of the page before. */
+  readonly after?: string | undefined;
+}
+
+/** A page of events; more follow unless it is the last. */
+export interface EventPage {
+  readonly kind: 'page';
+  readonly events: readonly ProcessorEvent[];
+  /** The page's last event, also one that cannot be read: the next page begins behind it. */
+  readonly lastId: string | undefined;
+  readonly hasMore: boolean;
 }
 
 /**
@@ -102,9 +159,13 @@ export interface DisputeEvidence {
  * says it. Each throws when it is called inside a database transaction.
  */
 export interface ProcessorPort {
-  readonly name: 'sandbox' | 'stripe';
+  readonly name: ProcessorName;
   /** The processor's account that the calls act on (`Stripe-Account`); undefined for the key's own. */
   readonly processorAccount: string | undefined;
+  /** The same with its processor, to be stored with what the calls make. */
+  readonly account: ProcessorAccount;
+  /** Whether an issuer can be asked to approve a part of an amount. Stripe tells what was authorized, and has no parameter to ask. */
+  readonly asksForParts: boolean;
   /** Known to be down: answer 503 before writing anything. It is found out again in the background. */
   isDown(): boolean;
 
@@ -114,6 +175,7 @@ export interface ProcessorPort {
   retrievePaymentMethod(id: string, call?: CallOptions): Promise<PaymentMethodOutcome>;
   attachPaymentMethod(id: string, customer: string, call: WriteOptions): Promise<PaymentMethodOutcome>;
   detachPaymentMethod(id: string, call: WriteOptions): Promise<PaymentMethodOutcome>;
+  retrieveConfirmationToken(id: string, call?: CallOptions): Promise<ConfirmationTokenOutcome>;
 
   /**
    * Unconfirmed: no money moves. An unknown creation is simply repeated under a new key. Throws a RangeError, before anything is sent, for
@@ -122,6 +184,7 @@ export interface ProcessorPort {
   createIntent(input: IntentInput, call: WriteOptions): Promise<CreationOutcome>;
   /** The call that moves money. After `unknown`: retrieve; if still `confirmable`, confirm the same intent under the next key. */
   confirmIntent(id: string, input: ConfirmInput, call: WriteOptions): Promise<IntentOutcome>;
+  /** Of a hold it also says until when it can be captured. */
   retrieveIntent(id: string, call?: CallOptions): Promise<IntentOutcome>;
   /** `requires_capture` when more may be captured, `succeeded` when the capture was final. */
   captureIntent(id: string, input: CaptureInput, call: WriteOptions): Promise<IntentOutcome>;
@@ -136,14 +199,35 @@ export interface ProcessorPort {
   findRefund(intentId: string, refundId: string, call?: CallOptions): Promise<Search<RefundOutcome>>;
 
   createSetupIntent(input: SetupInput, call: WriteOptions): Promise<SetupOutcome>;
-  confirmSetupIntent(id: string, input: { paymentMethod?: string }, call: WriteOptions): Promise<SetupOutcome>;
+  confirmSetupIntent(
+    id: string,
+    input: Pick<ConfirmInput, 'paymentMethod' | 'confirmationToken'>,
+    call: WriteOptions,
+  ): Promise<SetupOutcome>;
   retrieveSetupIntent(id: string, call?: CallOptions): Promise<SetupOutcome>;
+  /** One that waits for its shopper can then save no card any more. */
+  cancelSetupIntent(id: string, call: WriteOptions): Promise<SetupOutcome>;
 
   retrieveCharge(id: string, call?: CallOptions): Promise<ChargeOutcome>;
   retrieveDispute(id: string, call?: CallOptions): Promise<DisputeOutcome>;
   updateDispute(id: string, input: DisputeEvidence, call: WriteOptions): Promise<DisputeOutcome>;
+  /** Stores a file for the evidence of disputes. Its content is read while it is sent. */
+  uploadEvidence(file: FileContent, call: WriteOptions): Promise<FileOutcome>;
   closeDispute(id: string, call: WriteOptions): Promise<DisputeOutcome>;
+  /** A page of the account's events of these types from a time on, newest first; each names the object that it is about. */
+  listEvents(query: EventQuery, call?: CallOptions): Promise<EventPage | Rejected | NotNow | Unknown>;
   retrieveBalanceTransaction(id: string, call?: CallOptions): Promise<BalanceTransactionOutcome>;
+  /** A page of the movements on the account's balance, newest first. */
+  listBalanceTransactions(
+    query: BalanceTransactionQuery,
+    call?: CallOptions,
+  ): Promise<BalanceTransactionPage | Rejected | NotNow | Unknown>;
+  retrievePayout(id: string, call?: CallOptions): Promise<PayoutOutcome>;
+  /** A page of what an automatic payout took, the payout's own movement among it. */
+  listPayoutTransactions(
+    query: PayoutQuery,
+    call?: CallOptions,
+  ): Promise<BalanceTransactionPage | Rejected | NotNow | Unknown>;
 
   /** What only the sandbox can do, or undefined when this is a real processor. */
   readonly testBank: TestBank | undefined;
@@ -156,12 +240,15 @@ export type TestCardName =
   | 'credit'
   | 'debit'
   | 'undescribed'
+  | 'single_capture'
   | 'mastercard'
   | 'declined'
   | 'hsa_declined'
   | 'hsa_insufficient_funds'
+  | 'hsa_short'
   | 'insufficient_funds'
   | 'authentication_required'
+  | 'authentication_supported'
   | 'expired_card'
   | 'dispute'
   | 'refund_pending'
@@ -180,8 +267,15 @@ export interface TestBank {
     chargeId: string;
     amountCents?: number | undefined;
     reason?: string | undefined;
+    /** The bank only asks: no money moves. */
+    inquiry?: boolean | undefined;
   }): Promise<DisputeOutcome>;
   decideDispute(id: string, outcome: 'won' | 'lost'): Promise<DisputeOutcome>;
+  /** The dispute gets this status of Stripe's, whatever it had. */
+  moveDispute(id: string, status: string): Promise<DisputeOutcome>;
+  /** All of the account's balance is paid out, also what is not available yet. */
+  payOut(): Promise<PayoutOutcome>;
+  failPayout(id: string): Promise<PayoutOutcome>;
   /** The shopper passes or fails what an intent or a set-up in `requires_action` waits for. */
   authenticate(
     id: string,

@@ -1,9 +1,4 @@
-/** Where an account's live calls go at Stripe: to a connected account (`Stripe-Account`), or to the key's own, without that header. */
-export interface StripeAccount {
-  readonly connected: string | undefined;
-}
-
-const own = 'self';
+import { ownAccount } from '@eligo/values';
 
 /** Refuses a key that cannot charge: a test key would take live payments for nothing. */
 export function checkLiveKey(secretKey: string): void {
@@ -17,25 +12,27 @@ export function checkLiveKey(secretKey: string): void {
 }
 
 /**
- * Reads STRIPE_ACCOUNTS, JSON: Eligo's account id -> `acct_…`, or `self`. Throws when two accounts would share one of Stripe's: they would share
+ * Reads STRIPE_ACCOUNTS, JSON: Eligo's account id -> a connected account (`acct_…`), or `self`, the key's own. Throws when two accounts would share one of Stripe's: they would share
  * its balance, and what one refunds or disputes the other would pay for.
  */
-export function readStripeAccounts(text: string | undefined): Map<string, StripeAccount> {
-  const accounts = new Map<string, StripeAccount>();
+export function readStripeAccounts(text: string | undefined): Map<string, string> {
+  const accounts = new Map<string, string>();
   const ownerOf = new Map<string, string>();
   for (const [account, given] of Object.entries(parse(text))) {
-    if (typeof given !== 'string' || !(given === own || /^acct_\w+$/.test(given))) {
-      throw new Error(`STRIPE_ACCOUNTS maps account ids to acct_… ids or to "${own}"; that of ${account} is neither`);
+    if (typeof given !== 'string' || !(given === ownAccount || /^acct_\w+$/.test(given))) {
+      throw new Error(
+        `STRIPE_ACCOUNTS maps account ids to acct_… ids or to "${ownAccount}"; that of ${account} is neither`,
+      );
     }
     const owner = ownerOf.get(given);
     if (owner !== undefined) {
-      const whose = given === own ? `the key's own Stripe account ("${own}")` : given;
+      const whose = given === ownAccount ? `the key's own Stripe account ("${ownAccount}")` : given;
       throw new Error(
         `STRIPE_ACCOUNTS maps both ${owner} and ${account} to ${whose}: each account needs one of its own`,
       );
     }
     ownerOf.set(given, account);
-    accounts.set(account, { connected: given === own ? undefined : given });
+    accounts.set(account, given);
   }
   return accounts;
 }

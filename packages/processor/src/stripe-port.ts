@@ -1,11 +1,13 @@
-import { given } from '@eligo/values';
+import { given, ownAccount, type ProcessorAccount } from '@eligo/values';
 import type Stripe from 'stripe';
+import { balanceCalls } from './balance-calls.ts';
 import type { Caller } from './call.ts';
+import { disputeCalls } from './dispute-calls.ts';
 import { intentOfError } from './error-outcome.ts';
+import { readEvent } from './events/read-event.ts';
 import {
-  balanceTransactionFacts,
   chargeFacts,
-  disputeFacts,
+  confirmationTokenFacts,
   intentFacts,
   intentOutcome,
   paymentMethodFacts,
@@ -14,11 +16,11 @@ import {
 } from './facts.ts';
 import { healthcareMetadata } from './healthcare.ts';
 import type { BillingDetails, IntentOutcome, RefundOutcome, Search } from './outcomes.ts';
-import type { IntentInput, ProcessorPort, TestBank } from './port.ts';
+import type { EventPage, IntentInput, ProcessorPort, TestBank } from './port.ts';
+import { withoutDecline } from './without-decline.ts';
 
 export interface StripePortParts {
-  readonly name: 'sandbox' | 'stripe';
-  readonly processorAccount: string | undefined;
+  readonly account: ProcessorAccount;
   readonly stripe: Stripe;
   readonly call: Caller;
   readonly isDown: () => boolean;
@@ -28,6 +30,12 @@ export interface StripePortParts {
 /** Refunds of one intent that a look-up reads; more than any session has. */
 const refundPage = 100;
 
+/** The charge of an intent, which says until when it is held. */
+const withCharge = ['latest_charge'];
+
+/** The most that the processor gives at once. */
+const eventPage = 100;
+
 /** A page of a search that found nothing, with others behind it. */
 interface MorePages {
   readonly kind: 'more';
@@ -36,10 +44,12 @@ interface MorePages {
 
 /** The port on the official SDK: pointed at Stripe, or at the sandbox, which speaks the same. */
 export function createStripePort(parts: StripePortParts): ProcessorPort {
-  const { stripe, call } = parts;
+  const { stripe, call, account } = parts;
   return {
-    name: parts.name,
-    processorAccount: parts.processorAccount,
+    name: account.processor,
+    processorAccount: account.account === ownAccount ? undefined : account.account,
+    account,
+    asksForParts: asksForParts(account),
     isDown: parts.isDown,
     testBank: parts.testBank,
 
@@ -84,11 +94,19 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
         foundPaymentMethod,
       ),
 
+    retrieveConfirmationToken: (id, options) =>
+      call(
+        'confirmation_tokens.retrieve',
+        options,
+        (request) => stripe.confirmationTokens.retrieve(id, {}, request),
+        (token) => ({ kind: 'found' as const, ...confirmationTokenFacts(token) }),
+      ),
+
     createIntent: (input, options) =>
       call(
         'payment_intents.create',
         options,
-        (request) => stripe.paymentIntents.create(intentParams(input), request),
+        (request) => stripe.paymentIntents.create(intentParams(input, account), request),
         (intent) => ({ kind: 'created' as const, ...intentFacts(intent) }),
       ),
     confirmIntent: (id, input, options) =>
@@ -100,8 +118,10 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
             id,
             paramsOf<Stripe.PaymentIntentConfirmParams>({
               payment_method: input.paymentMethod,
+              confirmation_token: input.confirmationToken,
               off_session: input.offSession ? true : undefined,
               return_url: input.returnUrl,
+              expand: input.isHold ? withCharge : undefined,
             }),
             request,
           ),
@@ -112,7 +132,7 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
       call<Stripe.PaymentIntent, IntentOutcome>(
         'payment_intents.retrieve',
         options,
-        (request) => stripe.paymentIntents.retrieve(id, {}, request),
+        (request) => stripe.paymentIntents.retrieve(id, { expand: withCharge }, request),
         intentOutcome,
       ),
     captureIntent: (id, input, options) =>
@@ -208,6 +228,9 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
               payment_method: input.paymentMethod,
               allowed_payment_method_types: ['card'],
               usage: 'off_session' as const,
+              payment_method_options: cardOptions<Stripe.SetupIntentCreateParams.PaymentMethodOptions.Card>({
+                request_three_d_secure: input.threeDSecure,
+              }),
               metadata: { ...input.metadata },
             }),
             request,
@@ -221,11 +244,16 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
         (request) =>
           stripe.setupIntents.confirm(
             id,
-            paramsOf<Stripe.SetupIntentConfirmParams>({ payment_method: input.paymentMethod }),
+            paramsOf<Stripe.SetupIntentConfirmParams>({
+              payment_method: input.paymentMethod,
+              confirmation_token: input.confirmationToken,
+            }),
             request,
           ),
         setupOutcome,
       ),
+    cancelSetupIntent: (id, options) =>
+      call('setup_intents.cancel', options, (request) => stripe.setupIntents.cancel(id, {}, request), setupOutcome),
     retrieveSetupIntent: (id, options) =>
       call('setup_intents.retrieve', options, (request) => stripe.setupIntents.retrieve(id, {}, request), setupOutcome),
 
@@ -236,33 +264,30 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
         (request) => stripe.charges.retrieve(id, {}, request),
         (charge) => ({ kind: 'found' as const, ...chargeFacts(charge) }),
       ).then(withoutDecline),
-    retrieveDispute: (id, options) =>
-      call('disputes.retrieve', options, (request) => stripe.disputes.retrieve(id, {}, request), foundDispute).then(
-        withoutDecline,
-      ),
-    updateDispute: (id, input, options) =>
-      call(
-        'disputes.update',
+    listEvents: (query, options) =>
+      call<Stripe.ApiList<Stripe.Event>, EventPage>(
+        'events.list',
         options,
         (request) =>
-          stripe.disputes.update(
-            id,
-            paramsOf<Stripe.DisputeUpdateParams>({ evidence: input.evidence, submit: input.submit }),
+          stripe.events.list(
+            paramsOf<Stripe.EventListParams>({
+              types: [...query.types],
+              created: { gte: Math.floor(query.from.getTime() / 1_000) },
+              limit: eventPage,
+              starting_after: query.after,
+            }),
             request,
           ),
-        foundDispute,
+        ({ data, has_more }) => ({
+          kind: 'page',
+          // One that cannot be read is not handled when it is delivered, either.
+          events: data.flatMap((event) => readEvent(event) ?? []),
+          lastId: data.at(-1)?.id,
+          hasMore: has_more,
+        }),
       ).then(withoutDecline),
-    closeDispute: (id, options) =>
-      call('disputes.close', options, (request) => stripe.disputes.close(id, {}, request), foundDispute).then(
-        withoutDecline,
-      ),
-    retrieveBalanceTransaction: (id, options) =>
-      call(
-        'balance_transactions.retrieve',
-        options,
-        (request) => stripe.balanceTransactions.retrieve(id, {}, request),
-        (transaction) => ({ kind: 'found' as const, ...balanceTransactionFacts(transaction) }),
-      ).then(withoutDecline),
+    ...balanceCalls(parts),
+    ...disputeCalls(parts),
   };
 }
 
@@ -270,11 +295,13 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
 export function paymentMethodParams(
   token: string,
   billing: Partial<BillingDetails> | undefined,
+  metadata?: Record<string, string>,
 ): Stripe.PaymentMethodCreateParams {
   return paramsOf<Stripe.PaymentMethodCreateParams>({
     type: 'card',
     card: { token },
     billing_details: billing && paramsOf({ ...billing, address: billing.address && { ...billing.address } }),
+    metadata,
   });
 }
 
@@ -282,32 +309,50 @@ export function foundPaymentMethod(method: Stripe.PaymentMethod) {
   return { kind: 'found' as const, ...paymentMethodFacts(method) };
 }
 
-function foundDispute(dispute: Stripe.Dispute) {
-  return { kind: 'found' as const, ...disputeFacts(dispute) };
-}
-
 /** What Stripe takes in US dollars: eight digits. */
 const maxAmountCents = 99_999_999;
 
-function intentParams(input: IntentInput): Stripe.PaymentIntentCreateParams {
+function intentParams(input: IntentInput, account: ProcessorAccount): Stripe.PaymentIntentCreateParams {
   // Eligo should have refused it before the attempt. A refusal by the processor would look like a decline of the card.
   if (input.amountCents > maxAmountCents) throw new RangeError('The processor does not accept this amount');
+  if (input.acceptsPart && (input.capture !== 'manual' || !asksForParts(account))) {
+    throw new RangeError('The processor cannot be asked to approve a part of this amount');
+  }
   return paramsOf<Stripe.PaymentIntentCreateParams>({
     amount: input.amountCents,
     currency: 'usd',
     capture_method: input.capture,
     customer: input.customer,
     payment_method: input.paymentMethod,
+    setup_future_usage: input.keepsCard ? 'off_session' : undefined,
     allowed_payment_method_types: ['card'],
-    // Several captures of one hold, where the processor has them for this card.
-    payment_method_options:
-      input.capture === 'manual' ? { card: { request_multicapture: 'if_available' as const } } : undefined,
+    payment_method_options: cardOptions<Stripe.PaymentIntentCreateParams.PaymentMethodOptions.Card>({
+      // Several captures of one hold, where the processor has them for this card.
+      request_multicapture: input.capture === 'manual' ? 'if_available' : undefined,
+      request_three_d_secure: input.threeDSecure,
+    }),
     metadata: {
       ...input.metadata,
       ...healthcareMetadata(input.healthcare, input.amountCents),
+      ...(input.acceptsPart ? partialMark : {}),
       attempt: input.attemptId,
     },
   });
+}
+
+// Outside of Stripe's dialect, which has no parameter for it.
+const partialMark = { sandbox_partial_authorization: 'if_available' };
+
+function asksForParts({ processor }: ProcessorAccount): boolean {
+  return processor === 'sandbox';
+}
+
+/** The options of a card, or undefined where none is given: the SDK would send an empty text. */
+function cardOptions<Card extends object>(
+  fields: { [Name in keyof Card]: Card[Name] | undefined },
+): { card: Card } | undefined {
+  const card = paramsOf<Card>(fields);
+  return Object.keys(card).length === 0 ? undefined : { card };
 }
 
 /**
@@ -319,14 +364,6 @@ function whatItStandsAt(error: unknown): IntentOutcome | undefined {
   if (intent === undefined) return undefined;
   const outcome = intentOutcome(intent);
   return outcome.kind === 'confirmable' || outcome.kind === 'declined' ? undefined : outcome;
-}
-
-/** Only what concerns a card can be declined; a processor that said so elsewhere has refused the request. */
-function withoutDecline<Outcome extends { kind: string }>(
-  outcome: Outcome,
-): Exclude<Outcome, { kind: 'declined' }> | { kind: 'rejected'; code: string; status: number; param: undefined } {
-  if (outcome.kind !== 'declined') return outcome as Exclude<Outcome, { kind: 'declined' }>;
-  return { kind: 'rejected', code: 'card_declined', status: 402, param: undefined };
 }
 
 /** The SDK's parameters without those that are not given, which the SDK would send as empty texts. A name that the SDK does not know is an error. */

@@ -1,22 +1,10 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server } from 'node:net';
-import { Failure } from '@eligo/failures';
-import { startSandbox } from '@eligo/sandbox';
 import type Stripe from 'stripe';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { cardFacts, healthcareMetadata, openProcessors, sandboxAccountOf } from '../src/index.ts';
-import {
-  charged,
-  newBench,
-  newHome,
-  newIntent,
-  newKey,
-  openPort,
-  scope,
-  secretKey,
-  startTestSandbox,
-} from './support.ts';
+import { cardFacts, healthcareMetadata, openProcessors } from '../src/index.ts';
+import { charged, newBench, newHome, newIntent, newKey, openPort, scope, startTestSandbox } from './support.ts';
 
 async function listen(server: Server): Promise<string> {
   server.listen(0, '127.0.0.1');
@@ -231,111 +219,6 @@ describe('where it is called', () => {
       'payment_intents.retrieve unknown:server_error',
     ]);
     expect(bench.observed.every(({ durationMs, processor }) => durationMs > 0 && processor === 'sandbox')).toBe(true);
-  });
-});
-
-describe('which processor', () => {
-  const sandbox = { ELIGO_SANDBOX_URL: 'http://127.0.0.1:9', ELIGO_SANDBOX_KEY: secretKey };
-  const live = { accountId: 'facct_test', testMode: false };
-
-  test('test mode is the sandbox, also beside a Stripe key', () => {
-    const processors = openProcessors({ ...sandbox, STRIPE_SECRET_KEY: 'sk_live_x' });
-    expect([processors.processorOf('test'), processors.processorOf('live')]).toEqual(['sandbox', 'stripe']);
-    expect(processors.of(scope).name).toBe('sandbox');
-    processors.close();
-  });
-
-  test('live is Stripe for an account that has one there; it has no test bank', () => {
-    const processors = openProcessors({
-      ...sandbox,
-      STRIPE_SECRET_KEY: 'sk_live_x',
-      STRIPE_ACCOUNTS: '{"facct_test":"acct_9"}',
-    });
-    expect(processors.of(live)).toMatchObject({ name: 'stripe', processorAccount: 'acct_9', testBank: undefined });
-    expect(() => processors.of({ ...live, accountId: 'facct_other' })).toThrow(Failure);
-    processors.close();
-  });
-
-  test('live is the sandbox only on request', () => {
-    const processors = openProcessors({ ...sandbox, ELIGO_LIVE_PROCESSOR: 'sandbox' });
-    expect(processors.of(live).name).toBe('sandbox');
-    processors.close();
-  });
-
-  test('live without a processor is 503 processor_not_configured', () => {
-    const processors = openProcessors(sandbox);
-    expect(processors.processorOf('live')).toBeUndefined();
-    expect(() => processors.of(live)).toThrow(
-      expect.objectContaining({ code: 'processor_not_configured', status: 503 }),
-    );
-    processors.close();
-  });
-
-  test('an environment that contradicts itself is refused', () => {
-    expect(() => openProcessors({ ...sandbox, ELIGO_LIVE_PROCESSOR: 'stripe' })).toThrow();
-    expect(() =>
-      openProcessors({ ...sandbox, ELIGO_LIVE_PROCESSOR: 'sandbox', STRIPE_SECRET_KEY: 'sk_live_x' }),
-    ).toThrow();
-  });
-
-  test.each([
-    ['no JSON', 'facct_a=acct_1', /must be a JSON object/],
-    ['a list', '["acct_1"]', /must be a JSON object/],
-    ['something else than an account', '{"facct_a":"x"}', /that of facct_a is neither/],
-    ['one account for two', '{"facct_a":"acct_1","facct_b":"acct_1"}', /both facct_a and facct_b to acct_1/],
-    ['the key’s own for two', '{"facct_a":"self","facct_b":"self"}', /both facct_a and facct_b to the key's own/],
-  ])('STRIPE_ACCOUNTS is refused at start when it is %s', (_, accounts, message) => {
-    expect(() => openProcessors({ STRIPE_SECRET_KEY: 'sk_live_x', STRIPE_ACCOUNTS: accounts })).toThrow(message);
-  });
-
-  test.each(['sk_test_x', 'rk_test_x', 'sk_org_test_x'])('%s is refused at start as the key of live mode', (key) => {
-    expect(() => openProcessors({ ...sandbox, STRIPE_SECRET_KEY: key })).toThrow(/is a test key/);
-    const processors = openProcessors({ ...sandbox, ELIGO_SANDBOX_KEY: key, ELIGO_LIVE_PROCESSOR: 'sandbox' });
-    expect(processors.processorOf('live')).toBe('sandbox');
-    processors.close();
-  });
-
-  test('a publishable key is refused, a restricted one is not', () => {
-    expect(() => openProcessors({ STRIPE_SECRET_KEY: 'pk_live_x' })).toThrow(/publishable/);
-    openProcessors({ STRIPE_SECRET_KEY: 'rk_live_x' }).close();
-  });
-
-  test('one account may be bound to the key’s own, which is charged without Stripe-Account', async () => {
-    const key = 'sk_live_own';
-    const home = newHome();
-    const bank = await startSandbox({ home, host: '127.0.0.1', port: 0, secretKey: key });
-    onTestFinished(() => bank.stop());
-    const processors = openProcessors(
-      { STRIPE_SECRET_KEY: key, STRIPE_ACCOUNTS: '{"facct_own":"self","facct_other":"acct_connected"}' },
-      { stripeUrl: bank.url },
-    );
-    onTestFinished(() => processors.close());
-    const customerOf = async (accountId: string) => {
-      const port = processors.of({ accountId, testMode: false });
-      const made = await port.createCustomer({}, newKey());
-      if (made.kind !== 'found') throw new Error(made.kind);
-      return { account: port.processorAccount, customerId: made.customerId };
-    };
-    const [own, other] = [await customerOf('facct_own'), await customerOf('facct_other')];
-    expect([own.account, other.account]).toEqual([undefined, 'acct_connected']);
-    // What a request without the header finds is the platform's own.
-    const find = (id: string) =>
-      fetch(`${bank.url}/v1/customers/${id}`, { headers: { authorization: `Bearer ${key}` } }).then(
-        (answer) => answer.status,
-      );
-    expect([await find(own.customerId), await find(other.customerId)]).toEqual([200, 404]);
-    expect(() => processors.of({ accountId: 'facct_third', testMode: false })).toThrow(Failure);
-  });
-
-  test('each account and mode has an account of its own at the sandbox [D6.4, D14.10]', async () => {
-    const bench = await newBench();
-    const id = await charged(bench);
-    const other = bench.processors.of({ ...scope, accountId: 'facct_other' });
-    expect((await other.retrieveIntent(id)).kind).toBe('rejected');
-    // An object that the processor does not have is counted apart: an operator is to see it [D14.74].
-    expect(bench.observed.at(-1)).toMatchObject({ call: 'payment_intents.retrieve', outcome: 'rejected:missing' });
-    expect(sandboxAccountOf(scope)).not.toBe(sandboxAccountOf({ ...scope, testMode: false }));
-    expect(await bench.charges()).toMatchObject([{ account: sandboxAccountOf(scope) }]);
   });
 });
 

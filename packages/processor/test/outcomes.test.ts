@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Bench, charged, newBench, newCard, newIntent, newKey } from './support.ts';
+import { type Bench, charged, newBench, newCard, newIntent, newKey, secretKey } from './support.ts';
 
 async function confirmed(bench: Bench, card: Parameters<typeof newIntent>[1], offSession = true) {
   return bench.port.confirmIntent(await newIntent(bench, card), { offSession }, newKey());
@@ -53,6 +53,33 @@ describe('intents', () => {
   });
 
   test.each([
+    ['held for what the card has, where that is asked for', true, 'manual'],
+    ['declined where it is not asked for', false, 'manual'],
+  ] as const)('a health card that is short is %s [D14.183]', async (_what, acceptsPart, capture) => {
+    const bench = await newBench();
+    expect(bench.port.asksForParts).toBe(true);
+    const paymentMethod = await newCard(bench, 'hsa_short');
+    const input = { attemptId: 'att_1', amountCents: 4_000, paymentMethod, metadata: {}, acceptsPart };
+    const made = await bench.port.createIntent({ ...input, capture }, newKey());
+    if (made.kind !== 'created') throw new Error(made.kind);
+    const outcome = await bench.port.confirmIntent(made.intentId, { offSession: false, isHold: true }, newKey());
+    const held = { kind: 'requires_capture', amountCents: 4_000, amountCapturableCents: 2_500 };
+    expect(outcome).toMatchObject(acceptsPart ? held : { kind: 'declined', declineCode: 'insufficient_funds' });
+    if (!acceptsPart) return;
+    const answer = await bench.port.captureIntent(made.intentId, { amountCents: 2_500, finalCapture: true }, newKey());
+    expect(answer).toMatchObject({ kind: 'succeeded', amountReceivedCents: 2_500 });
+    expect(await bench.charges()).toMatchObject([{ amount: 2_500, amount_captured: 2_500 }]);
+  });
+
+  test('a charge at once is never asked for in part [D14.183]', async () => {
+    const { port } = await newBench();
+    const input = { attemptId: 'att_1', amountCents: 4_000, metadata: {}, acceptsPart: true };
+    await expect(async () => port.createIntent({ ...input, capture: 'automatic' }, newKey())).rejects.toThrow(
+      RangeError,
+    );
+  });
+
+  test.each([
     ['declined', 'card_declined', 'generic_decline'],
     ['insufficient_funds', 'card_declined', 'insufficient_funds'],
     ['hsa_insufficient_funds', 'card_declined', 'insufficient_funds'],
@@ -68,6 +95,41 @@ describe('intents', () => {
       expect(await bench.port.retrieveIntent(id)).toEqual(outcome);
     },
   );
+
+  test('three-d-secure is asked for with the intent and with the set-up, as the network shows', async () => {
+    const bench = await newBench();
+    const paymentMethod = await newCard(bench, 'authentication_supported');
+    const sent = async (path: string) => {
+      const headers = { authorization: `Bearer ${secretKey}`, 'stripe-account': bench.port.processorAccount ?? '' };
+      const answer = await fetch(new URL(path, bench.sandbox.url), { headers });
+      const { payment_method_options } = (await answer.json()) as { payment_method_options: { card: object } };
+      return payment_method_options.card;
+    };
+    for (const [threeDSecure, kind] of [
+      ['any', 'requires_action'],
+      ['challenge', 'requires_action'],
+      ['automatic', 'succeeded'],
+      [undefined, 'succeeded'],
+    ] as const) {
+      const expected = { request_three_d_secure: threeDSecure ?? 'automatic' };
+      const made = await bench.port.createIntent(
+        {
+          ...{ attemptId: 'att_1', amountCents: 1000, capture: 'automatic', metadata: {} },
+          paymentMethod,
+          threeDSecure,
+        },
+        newKey(),
+      );
+      if (made.kind !== 'created') throw new Error(made.kind);
+      const { intentId: id } = made;
+      expect(await sent(`/v1/payment_intents/${id}`)).toMatchObject(expected);
+      expect((await bench.port.confirmIntent(id, { offSession: false }, newKey())).kind).toBe(kind);
+      const setup = await bench.port.createSetupIntent({ paymentMethod, threeDSecure }, newKey());
+      if (setup.kind !== 'confirmable') throw new Error(setup.kind);
+      expect(await sent(`/v1/setup_intents/${setup.setupIntentId}`)).toMatchObject(expected);
+      expect((await bench.port.confirmSetupIntent(setup.setupIntentId, {}, newKey())).kind).toBe(kind);
+    }
+  });
 
   test('authentication on session: requires_action, then what the shopper makes of it', async () => {
     const bench = await newBench();

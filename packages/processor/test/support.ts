@@ -34,7 +34,10 @@ export async function newBench(options: ProcessorOptions = {}): Promise<Bench> {
   const port = processors.of(scope);
   if (port.testBank === undefined) throw new Error('the sandbox has a bank');
   const ask = (method: string, path: string, body?: object) =>
-    fetch(new URL(path, sandbox.url), { method, ...(body !== undefined && { body: JSON.stringify(body) }) });
+    fetch(new URL(path, sandbox.url), {
+      ...{ method, headers: { authorization: `Bearer ${secretKey}` } },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
   return {
     sandbox,
     processors,

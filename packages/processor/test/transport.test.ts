@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { AnswerReader } from '../src/answer-reader.ts';
 import { openConnections } from '../src/connections.ts';
+import { fileForm } from '../src/file-form.ts';
 import { formOf } from '../src/form.ts';
 import { createHttpClient } from '../src/http-client.ts';
 
@@ -159,6 +161,87 @@ describe('connections', () => {
     server.close();
     await once(server, 'close');
     await expect(connections.exchange('0', 1_000)).rejects.toMatchObject({ reason: 'connection', neverSent: true });
+  });
+});
+
+describe('a body that is sent as it is read', () => {
+  const bodyOf = (length: number, pieces: () => AsyncGenerator<Buffer>) => ({ length, pieces });
+
+  test('arrives whole, waits for a slow reader, and its connection is used again', async () => {
+    let received = 0;
+    const whole = 6 + 200 * 65_536;
+    const { seen, connections } = await newServer((text, socket) => {
+      received += Buffer.byteLength(text);
+      socket.pause();
+      setImmediate(() => socket.resume());
+      return received === whole || text === 'next' ? hello : undefined;
+    });
+    let mostWaiting = 0;
+    let read = 0;
+    const body = bodyOf(200 * 65_536, async function* () {
+      for (let piece = 0; piece < 200; piece++) {
+        read += 65_536;
+        mostWaiting = Math.max(mostWaiting, read - received);
+        yield Buffer.alloc(65_536, 'x');
+      }
+    });
+    expect((await connections.exchange('head\r\n', 5_000, body)).body).toBe('hello');
+    expect(received).toBe(whole);
+    // Sockets hold some megabytes; without waiting it would be all 13.
+    expect(mostWaiting).toBeLessThan(whole * 0.8);
+    await connections.exchange('next', 1_000);
+    expect(seen).toHaveLength(1);
+  });
+
+  test('that cannot be read, or whose connection breaks, fails, and no other request follows it', async () => {
+    const { seen, connections } = await newServer((text, socket) => {
+      if (text === 'next') return hello;
+      if (text.includes('break')) socket.destroy();
+      return undefined;
+    });
+    const unread = bodyOf(10, async function* () {
+      yield Buffer.from('half');
+      throw new Error('gone');
+    });
+    await expect(connections.exchange('head', 1_000, unread)).rejects.toMatchObject({ reason: 'connection' });
+    const endless = bodyOf(10, async function* () {
+      yield Buffer.from('break');
+      for (let piece = 0; piece < 100; piece++) yield Buffer.alloc(1_048_576);
+    });
+    await expect(connections.exchange('head', 5_000, endless)).rejects.toMatchObject({ reason: 'connection' });
+    expect((await connections.exchange('next', 1_000)).body).toBe('hello');
+    expect(seen).toHaveLength(3);
+  });
+
+  test('that is answered before its end is not sent to its end, and the connection is closed', async () => {
+    const { sockets, connections } = await newServer((text) => (/^(?:head|next)/.test(text) ? hello : undefined));
+    let isRead = false;
+    const body = bodyOf(1_000_000_000, async function* () {
+      for (let piece = 0; piece < 1_000; piece++) yield Buffer.alloc(1_000_000);
+      isRead = true;
+    });
+    expect((await connections.exchange('head', 5_000, body)).body).toBe('hello');
+    await expect.poll(() => sockets.size).toBe(0);
+    expect((await connections.exchange('next', 1_000)).body).toBe('hello');
+    expect(isRead).toBe(false);
+  });
+
+  test('must be as long as it says', async () => {
+    const piece = async function* () {
+      yield Buffer.from('abc');
+    };
+    for (const sizeBytes of [2, 4]) {
+      const { body } = fileForm(
+        { purpose: 'x' },
+        { name: 'a.pdf', mediaType: 'application/pdf', sizeBytes, pieces: piece },
+      );
+      await expect(buffer(body.pieces())).rejects.toThrow('not as long as it says');
+    }
+    const { body } = fileForm(
+      { purpose: 'x' },
+      { name: 'a.pdf', mediaType: 'application/pdf', sizeBytes: 3, pieces: piece },
+    );
+    expect(await buffer(body.pieces())).toHaveLength(body.length);
   });
 });
 

@@ -1,0 +1,74 @@
+import { given } from '@eligo/values';
+import type Stripe from 'stripe';
+import type { Caller } from './call.ts';
+import { balanceTransactionFacts, payoutFacts } from './facts.ts';
+import type { BalanceTransactionPage, PayoutOutcome } from './outcomes.ts';
+import type { ProcessorPort } from './port.ts';
+import { withoutDecline } from './without-decline.ts';
+
+/** The most that the processor gives at once. */
+const page = 100;
+
+type BalanceCall =
+  | 'retrieveBalanceTransaction'
+  | 'listBalanceTransactions'
+  | 'retrievePayout'
+  | 'listPayoutTransactions';
+
+/** The calls of the port that read the balance. */
+export function balanceCalls({
+  stripe,
+  call,
+}: {
+  readonly stripe: Stripe;
+  readonly call: Caller;
+}): Pick<ProcessorPort, BalanceCall> {
+  return {
+    retrieveBalanceTransaction: (id, options) =>
+      call(
+        'balance_transactions.retrieve',
+        options,
+        (request) => stripe.balanceTransactions.retrieve(id, {}, request),
+        (transaction) => ({ kind: 'found' as const, ...balanceTransactionFacts(transaction) }),
+      ).then(withoutDecline),
+    listBalanceTransactions: ({ from, before, after }, options) =>
+      call<Stripe.ApiList<Stripe.BalanceTransaction>, BalanceTransactionPage>(
+        'balance_transactions.list',
+        options,
+        (request) => {
+          const created = { gte: unixSeconds(from), ...given({ lt: before && unixSeconds(before) }) };
+          return stripe.balanceTransactions.list(
+            { created, limit: page, ...given({ starting_after: after }) },
+            request,
+          );
+        },
+        pageFacts,
+      ).then(withoutDecline),
+    retrievePayout: (id, options) =>
+      call<Stripe.Payout, PayoutOutcome>(
+        'payouts.retrieve',
+        options,
+        (request) => stripe.payouts.retrieve(id, {}, request),
+        (payout) => ({ kind: 'found', ...payoutFacts(payout) }),
+      ).then(withoutDecline),
+    listPayoutTransactions: ({ payoutId, after }, options) =>
+      call<Stripe.ApiList<Stripe.BalanceTransaction>, BalanceTransactionPage>(
+        'balance_transactions.list',
+        options,
+        (request) =>
+          stripe.balanceTransactions.list(
+            { payout: payoutId, limit: page, ...given({ starting_after: after }) },
+            request,
+          ),
+        pageFacts,
+      ).then(withoutDecline),
+  };
+}
+
+function pageFacts({ data, has_more }: Stripe.ApiList<Stripe.BalanceTransaction>): BalanceTransactionPage {
+  return { kind: 'page', transactions: data.map(balanceTransactionFacts), hasMore: has_more };
+}
+
+function unixSeconds(at: Date): number {
+  return Math.floor(at.getTime() / 1_000);
+}
