@@ -2,8 +2,12 @@
 export type Behaviour =
   | { kind: 'approve' }
   | { kind: 'decline'; code: string; declineCode: string; message: string }
-  | { kind: 'authenticate' }
+  /** There is this much on the card: a part is approved where the payment asks for it, and more than this is declined otherwise. */
+  | { kind: 'short'; balance: number }
+  /** `whenAsked`: only where the payment asks for it (`request_three_d_secure`). */
+  | { kind: 'authenticate'; whenAsked: boolean }
   | { kind: 'dispute' }
+  | { kind: 'inquiry' }
   | { kind: 'refund_pending' }
   | { kind: 'refund_fails' };
 
@@ -22,6 +26,10 @@ export interface TestCard {
   /** The issuing range in words; Stripe's `card.description`. The word HSA or FSA in it names a health card. Null where the processor does not give it. */
   description: string | null;
   behaviour: Behaviour;
+  /** Its issuer declines a charge, and not that it is kept. */
+  attachesAlways?: boolean;
+  /** Whether a hold on it can be captured in several parts: Stripe's `multicapture`. */
+  severalCaptures: boolean;
 }
 
 const approve: Behaviour = { kind: 'approve' };
@@ -34,7 +42,12 @@ export const testCards: readonly TestCard[] = [
   card('hsa', '4000051230000072', 'visa', 'debit', 'Visa Healthcare HSA', approve),
   card('fsa', '4000051230000080', 'visa', 'prepaid', 'Visa Healthcare FSA', approve),
   card('undescribed', '4000060000000014', 'visa', 'debit', null, approve),
+  { ...card('singleCapture', '4000060000000022', 'visa', 'debit', 'Visa Debit', approve), severalCaptures: false },
   card('chargeDeclined', '4000000000000002', 'visa', 'credit', 'Visa Credit', declined('generic_decline')),
+  {
+    ...card('chargeCustomerFail', '4000000000000341', 'visa', 'credit', 'Visa Credit', declined('generic_decline')),
+    attachesAlways: true,
+  },
   card('hsaDeclined', '4000051230000064', 'visa', 'debit', 'Visa Healthcare HSA', declined('generic_decline')),
   card(
     'hsaInsufficientFunds',
@@ -44,6 +57,7 @@ export const testCards: readonly TestCard[] = [
     'Visa Healthcare HSA',
     declined('insufficient_funds', 'card_declined', 'Your card has insufficient funds.'),
   ),
+  card('hsaShort', '4000051230000106', 'visa', 'debit', 'Visa Healthcare HSA', { kind: 'short', balance: 2_500 }),
   card(
     'chargeDeclinedInsufficientFunds',
     '4000000000009995',
@@ -69,8 +83,16 @@ export const testCards: readonly TestCard[] = [
     declined('processing_error', 'processing_error', 'An error occurred while processing your card. Try again later.'),
   ),
   card('chargeDeclinedLostCard', '4000000000009987', 'visa', 'credit', 'Visa Credit', declined('lost_card')),
-  card('authenticationRequired', '4000002500003155', 'visa', 'credit', 'Visa Credit', { kind: 'authenticate' }),
+  card('authenticationRequired', '4000002500003155', 'visa', 'credit', 'Visa Credit', {
+    kind: 'authenticate',
+    whenAsked: false,
+  }),
+  card('authenticationSupported', '4000000000003055', 'visa', 'credit', 'Visa Credit', {
+    kind: 'authenticate',
+    whenAsked: true,
+  }),
   card('createDispute', '4000000000000259', 'visa', 'credit', 'Visa Credit', { kind: 'dispute' }),
+  card('createInquiry', '4000000000001976', 'visa', 'credit', 'Visa Credit', { kind: 'inquiry' }),
   card('pendingRefund', '4000000000007726', 'visa', 'credit', 'Visa Credit', { kind: 'refund_pending' }),
   card('refundFail', '4000000000005126', 'visa', 'credit', 'Visa Credit', { kind: 'refund_fails' }),
 ];
@@ -112,6 +134,7 @@ function card(
     issuer: 'Sandbox Bank',
     description,
     behaviour,
+    severalCaptures: true,
   };
 }
 

@@ -4,16 +4,22 @@ import { isIP } from 'node:net';
 import { eventsOfType } from './api/events.ts';
 import type { Call } from './api/route.ts';
 import { openFaults } from './faults.ts';
+import { type HoldLapseParts, lapseHolds, startHoldLapses } from './hold-lapses.ts';
 import { sandboxApp } from './http/app.ts';
+import { openBank } from './http/bank.ts';
 import { createExecutor } from './http/execute.ts';
 import { createWitness } from './http/witness.ts';
+import { makePayouts, type PayoutParts, startPayouts } from './payouts.ts';
+import { openBalances } from './store/balances.ts';
 import { openDatabase } from './store/database.ts';
 import { groupCommit } from './store/group-commit.ts';
+import { openHolds } from './store/holds.ts';
 import { openIdempotencyKeys } from './store/idempotency-keys.ts';
 import { newRecordId } from './store/ids.ts';
 import type { EventRecord, RecordKind, RecordOf } from './store/record-types.ts';
 import { openRecords } from './store/records.ts';
 import { startRetention } from './store/retention.ts';
+import { type ConfiguredEndpoint, setConfiguredEndpoint } from './webhooks/configured-endpoint.ts';
 import { startDeliverer } from './webhooks/deliver.ts';
 import { openDeliveries } from './webhooks/deliveries.ts';
 import { openSubscriptions } from './webhooks/subscriptions.ts';
@@ -26,7 +32,15 @@ export interface SandboxOptions {
   port: number;
   /** What callers must present (`Authorization: Bearer` or Basic). */
   secretKey: string;
-  logger?: { error(fields: object, message: string): void };
+  /** Where the events of connected accounts go, beside the endpoints that are registered by the API. */
+  events?: ConfiguredEndpoint | undefined;
+  logger?: SandboxLogger;
+}
+
+/** Where the sandbox writes its lines: one per request, and one per bug. */
+export interface SandboxLogger {
+  info(fields: object, message: string): void;
+  error(fields: object, message: string): void;
 }
 
 export interface Sandbox {
@@ -45,13 +59,19 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const database = openDatabase(options.home);
   const records = openRecords(database.db);
   const keys = openIdempotencyKeys(database.db);
+  const holds = openHolds(database.db);
+  const balances = openBalances(database.db);
   const deliveries = openDeliveries(database.db);
   const { write, durable, close: closeCommits } = groupCommit(database.db, database.logFile);
+  await write(() => setConfiguredEndpoint(records, database.platformAccount, options.events));
   const subscriptions = openSubscriptions(records, database.platformAccount);
   const deliverer = startDeliverer(deliveries, records, write);
   const faults = openFaults();
   const onBug = (error: unknown): void => {
-    options.logger?.error({ error: error instanceof Error ? error.stack : String(error) }, 'sandbox: call failed');
+    options.logger?.error(
+      { error: error instanceof Error ? error.stack : String(error) },
+      'Request failed with an unexpected error',
+    );
   };
 
   function openCall(account: string, requestId: string, idempotencyKey: string | null, id: string, nowMs: number) {
@@ -80,9 +100,12 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       id,
       nowMs,
       at,
+      clockMs: nowMs + database.keyClockAheadMs(),
       requestId,
       idempotencyKey,
       records,
+      holds,
+      balances,
       newId: (prefix) => newRecordId(prefix, nowMs),
       emit,
       endpointsChanged: subscriptions.forget,
@@ -100,21 +123,38 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       openCall(request.account, request.requestId, request.idempotencyKey, request.id, nowMs),
     onBug,
   });
-  const witness = createWitness({
+  const acting = {
     records,
-    faults,
     write,
-    advanceKeyClock: database.advanceKeyClock,
-    openCall: (account) => openCall(account, 'sandbox', null, '', Date.now()),
+    openCall: (account: string) => openCall(account, 'sandbox', null, '', Date.now()),
+  };
+  const lapses: HoldLapseParts = {
+    ...{ ...acting, holds },
+    clockMs: () => Date.now() + database.keyClockAheadMs(),
+  };
+  const payouts: PayoutParts = { ...acting, balances, clockMs: lapses.clockMs };
+  const bank = openBank(acting);
+  const witness = createWitness({
+    ...{ ...acting, faults, bank },
+    async advanceClock(ms) {
+      const aheadMs = database.advanceKeyClock(ms);
+      await lapseHolds(lapses);
+      await makePayouts(payouts);
+      return aheadMs;
+    },
   });
   const app = sandboxApp({
     secretKey: options.secretKey,
     platformAccount: database.platformAccount,
     executor,
     witness,
+    bank,
     onBug,
+    onAnswered: (line) => options.logger?.info(line, 'Request completed'),
   });
   const endRetention = startRetention({ keys, records, keyClockAheadMs: database.keyClockAheadMs }, write, onBug);
+  const endLapses = startHoldLapses(lapses, onBug);
+  const endPayouts = startPayouts(payouts, onBug);
 
   const server = createServer({ keepAliveTimeout: keepAliveMs, headersTimeout: keepAliveMs + 5_000 }, app);
   server.listen(options.port, options.host);
@@ -130,6 +170,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 
   async function stop(): Promise<void> {
     endRetention();
+    endLapses();
+    endPayouts();
     executor.stop();
     await closeServer(server);
     await deliverer.stop();

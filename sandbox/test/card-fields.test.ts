@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { newSandbox, sender } from './support.ts';
+import { newSandbox, sdk, sender } from './support.ts';
 
 const account = 'acct_fields00001';
 const typed = { account, number: '4000051230000072', expMonth: 12, expYear: 2039, cvc: '123' };
@@ -44,6 +44,36 @@ describe('the card fields', () => {
     expect(made).toEqual({ id: expect.stringMatching(/^pm_[0-9A-Za-z]+$/), brand: 'visa', last4: '0072' });
     expect((await sender(url, account).get(`/v1/payment_methods/${made.id}`)).status).toBe(200);
     expect((await sender(url, 'acct_another0001').get(`/v1/payment_methods/${made.id}`)).status).toBe(404);
+  });
+
+  test('let a bank ask who has the client secret of an intent, once [D14.112]', async () => {
+    const { url } = await newSandbox();
+    const stripe = sdk(url, account);
+    const waiting = async () =>
+      stripe.paymentIntents.create({
+        ...{ amount: 1000, currency: 'usd', payment_method: 'pm_card_authenticationRequired', confirm: true },
+      });
+    const answer = (client_secret: unknown, outcome: string, headers: Record<string, string> = {}) =>
+      fetch(`${url}/fields/authentications`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', origin: url, ...headers },
+        body: JSON.stringify({ client_secret, outcome }),
+      });
+    const [passed, failed] = [await waiting(), await waiting()];
+    expect((await answer(`${passed.id}_secret_guess`, 'success')).status).toBe(400);
+    expect((await answer(passed.id, 'success')).status).toBe(400);
+    expect((await answer(passed.client_secret, 'success', { origin: 'https://pay.example' })).status).toBe(403);
+    const twice = await Promise.all([1, 2].map(() => answer(passed.client_secret, 'success')));
+    expect(twice.map(({ status }) => status).toSorted()).toEqual([200, 400]);
+    expect((await answer(failed.client_secret, 'failure')).status).toBe(200);
+    expect(await stripe.paymentIntents.retrieve(passed.id)).toMatchObject({
+      status: 'succeeded',
+      amount_received: 1000,
+    });
+    expect(await stripe.paymentIntents.retrieve(failed.id)).toMatchObject({ status: 'requires_payment_method' });
+    const document = await fetch(`${url}/fields/challenge?parent=${encodeURIComponent('https://pay.example')}`);
+    expect(document.headers.get('content-security-policy')).toContain('frame-ancestors https://pay.example');
+    expect((await fetch(`${url}/fields/challenge?parent=*`)).status).toBe(400);
   });
 
   test('refuse what is no test card, is incomplete or has expired', async () => {

@@ -96,6 +96,53 @@ describe('cards', () => {
     expect(made.text).not.toContain('4242424242424242');
   });
 
+  test.each(['4242424242424241', '4000000000000003', '42424242', 'abc'])(
+    'the number %s is no card number: 402 incorrect_number, as it is at Stripe',
+    async (number) => {
+      const stripe = sender((await newSandbox()).url);
+      const answer = await stripe.post('/v1/payment_methods', {
+        ...{ type: 'card', 'card[number]': number, 'card[exp_month]': '6', 'card[exp_year]': '2040' },
+      });
+      expect([answer.status, answer.json.error]).toMatchObject([
+        402,
+        { type: 'card_error', code: 'incorrect_number', param: 'number' },
+      ]);
+    },
+  );
+
+  test.each([
+    ['chargeDeclined', 402, 'card_declined', 'generic_decline'],
+    ['chargeDeclinedExpiredCard', 402, 'expired_card', 'expired_card'],
+    ['chargeDeclinedInsufficientFunds', 402, 'card_declined', 'insufficient_funds'],
+    ['chargeCustomerFail', 200, undefined, undefined],
+    ['hsa', 200, undefined, undefined],
+  ])('attaching %s asks its issuer: %i %s', async (name, status, code, declineCode) => {
+    const stripe = sender((await newSandbox()).url);
+    const { json: customer } = await stripe.post('/v1/customers', {});
+    const { json: method } = await stripe.post('/v1/payment_methods', { type: 'card', 'card[token]': `tok_${name}` });
+    const attached = await stripe.post(`/v1/payment_methods/${method.id}/attach`, { customer: customer.id });
+    expect([attached.status, attached.json.error?.code, attached.json.error?.decline_code]).toEqual([
+      ...[status, code, declineCode],
+    ]);
+    const known = await stripe.get(`/v1/payment_methods/${method.id}`);
+    expect(known.json).toMatchObject({ customer: status === 200 ? customer.id : null });
+    const made = await stripe.post('/v1/customers', { payment_method: method.id, email: 'made@shop.example' });
+    expect(made.status).toBe(status);
+    const listed = (await stripe.get('/v1/customers?email=made@shop.example')).json.data;
+    expect(listed).toHaveLength(status === 200 ? 1 : 0);
+  });
+
+  test('a declining card that a test helper made is attached, and declines a charge', async () => {
+    const stripe = sender((await newSandbox()).url);
+    const { json: customer } = await stripe.post('/v1/customers', {});
+    const marked = { 'metadata[sandbox_attach_unchecked]': 'true' };
+    const form = { type: 'card', 'card[token]': 'tok_chargeDeclined', ...marked };
+    const { json: method } = await stripe.post('/v1/payment_methods', form);
+    expect((await stripe.post(`/v1/payment_methods/${method.id}/attach`, { customer: customer.id })).status).toBe(200);
+    const id = await newIntent(stripe, { payment_method: method.id, customer: customer.id });
+    expect((await stripe.post(`/v1/payment_intents/${id}/confirm`, {})).status).toBe(402);
+  });
+
   test('a payment method belongs to its customer, and not to anybody once it is detached', async () => {
     const stripe = sender((await newSandbox()).url);
     const { json: owner } = await stripe.post('/v1/customers', {});

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { get } from 'node:http';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import Stripe from 'stripe';
@@ -14,6 +15,12 @@ describe('the official SDK', () => {
     const changed = await stripe.customers.update(made.id, { name: '', metadata: { x: '', z: '3' } });
     expect(changed).toMatchObject({ name: null, metadata: { y: '2', z: '3' } });
     expect((await stripe.customers.list({ limit: 3 })).data).toEqual([changed]);
+    const listed = async (email: string) => (await stripe.customers.list({ email })).data.map(({ id }) => id);
+    expect([await listed('a@shop.example'), await listed('A@shop.example')]).toEqual([[made.id], []]);
+    await stripe.customers.update(made.id, { email: 'b@shop.example' });
+    expect([await listed('a@shop.example'), await listed('b@shop.example')]).toEqual([[], [made.id]]);
+    await stripe.customers.update(made.id, { email: '' });
+    expect(await listed('b@shop.example')).toEqual([]);
     expect(await stripe.customers.del(made.id)).toEqual({ id: made.id, object: 'customer', deleted: true });
     expect(await stripe.customers.retrieve(made.id)).toEqual({ id: made.id, object: 'customer', deleted: true });
   });
@@ -261,6 +268,7 @@ describe('objects', () => {
       confirm: true,
     });
     const refund = await stripe.refunds.create({ payment_intent: refundable.id });
+    const file = { data: Buffer.from('%PDF-1.4'), name: 'a.pdf', type: 'application/pdf' };
     const objects: [string, string, object | undefined][] = [
       ['PaymentIntents.d.ts', 'PaymentIntent', intent],
       ['Charges.d.ts', 'Charge', await stripe.charges.retrieve(String(intent.latest_charge))],
@@ -271,7 +279,13 @@ describe('objects', () => {
         await stripe.balanceTransactions.retrieve(String(refund.balance_transaction)),
       ],
       ['Disputes.d.ts', 'Dispute', (await stripe.disputes.list()).data[0]],
+      ['Files.d.ts', 'File', await stripe.files.create({ purpose: 'dispute_evidence', file })],
       ['PaymentMethods.d.ts', 'PaymentMethod', await stripe.paymentMethods.retrieve(String(intent.payment_method))],
+      [
+        'ConfirmationTokens.d.ts',
+        'ConfirmationToken',
+        await stripe.testHelpers.confirmationTokens.create({ payment_method: 'pm_card_visa' }),
+      ],
       ['SetupIntents.d.ts', 'SetupIntent', await stripe.setupIntents.create({})],
       ['Customers.d.ts', 'Customer', await stripe.customers.create({})],
       ['Accounts.d.ts', 'Account', await stripe.accounts.create({})],
@@ -358,13 +372,26 @@ describe('requests', () => {
     expect((await sender(url, 'nobody').get('/v1/customers')).status).toBe(403);
   });
 
-  test('the witness answers on this machine without a key, not to a wrong key, and not to a page in a browser', async () => {
+  test('the witness asks for the key on this machine as well, and refuses pages in browsers and foreign hosts [D14.225]', async () => {
     const { url } = await newSandbox();
+    const authorization = `Bearer ${secretKey}`;
     const status = async (headers: Record<string, string>) =>
       (await fetch(new URL('/sandbox/charges', url), { headers })).status;
-    expect(await status({})).toBe(200);
+    expect(await status({})).toBe(401);
     expect(await status({ authorization: 'Bearer wrong' })).toBe(401);
-    expect(await status({ origin: 'https://evil.example' })).toBe(403);
+    expect(await status({ authorization })).toBe(200);
+    expect(await status({ authorization, origin: 'https://evil.example' })).toBe(403);
+    const clock = { method: 'POST', headers: { 'content-type': 'text/plain' }, body: '{"advance_ms":1000}' };
+    expect((await fetch(new URL('/sandbox/clock', url), clock)).status).toBe(401);
+    // A name of theirs that resolves to this machine.
+    const rebound = await new Promise<number | undefined>((resolve, reject) => {
+      const headers = { authorization, host: 'rebound.evil.example' };
+      get(new URL('/sandbox/charges', url), { headers }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      }).once('error', reject);
+    });
+    expect(rebound).toBe(403);
     expect((await fetch(new URL('/healthz', url))).status).toBe(200);
   });
 });

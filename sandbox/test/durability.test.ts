@@ -29,8 +29,11 @@ async function start(home: string): Promise<Process> {
   });
   if (child.stdout === null) throw new Error('the sandbox has no standard output');
   for await (const line of createInterface({ input: child.stdout })) {
-    const { message, url } = JSON.parse(line);
-    if (message === 'sandbox ready') return { child, stripe: sender(url) };
+    const { msg, url } = JSON.parse(line);
+    if (msg !== 'Started') continue;
+    // A full pipe would stop it.
+    child.stdout.resume();
+    return { child, stripe: sender(url) };
   }
   throw new Error('the sandbox ended before it was ready');
 }

@@ -201,8 +201,42 @@ describe('disputes', () => {
       'evidence[uncategorized_text]': 'winning_evidence',
       submit: 'true',
     });
-    expect(won.json).toMatchObject({ status: 'won', balance_transactions: [expect.any(String), expect.any(String)] });
+    expect(won.json).toMatchObject({ status: 'won', balance_transactions: [{ amount: -600 }, { amount: 600 }] });
     expect(await balance(stripe)).toBe(1000);
     expect((await stripe.post(`/v1/disputes/${dispute.id}/close`, {})).status).toBe(400);
+  });
+
+  test('an inquiry takes no money and lets the charge be refunded; a dispute of a part lets the other part be', async () => {
+    const stripe = sender((await newSandbox()).url);
+    const id = await charged(stripe, { payment_method: 'pm_card_createInquiry' });
+    const [inquiry] = (await stripe.get('/v1/disputes')).json.data;
+    expect(inquiry).toMatchObject({ status: 'warning_needs_response', balance_transactions: [] });
+    expect((await stripe.post('/v1/refunds', { payment_intent: id, amount: '100' })).status).toBe(200);
+    const closed = await stripe.post(`/v1/disputes/${inquiry?.id}`, {
+      'evidence[uncategorized_text]': 'winning_evidence',
+      submit: 'true',
+    });
+    expect(closed.json).toMatchObject({ status: 'warning_closed' });
+    const other = await charged(stripe);
+    const charge = (await chargesOf(stripe)).find(({ payment_intent }) => payment_intent === other);
+    await stripe.witness('POST', '/sandbox/disputes', { dispute: { charge: charge?.id, amount: 600 } });
+    const refund = (amount: string) => stripe.post('/v1/refunds', { payment_intent: other, amount });
+    expect((await refund('401')).json.error.code).toBe('charge_disputed');
+    expect((await refund('400')).status).toBe(200);
+  });
+
+  test('a dispute moves as the bank says, with its money, and takes evidence only while it needs a response', async () => {
+    const stripe = sender((await newSandbox()).url);
+    await charged(stripe, { payment_method: 'pm_card_createDispute' });
+    const [dispute] = (await stripe.get('/v1/disputes')).json.data;
+    const move = (status: string) => stripe.witness('POST', `/sandbox/disputes/${dispute?.id}/move`, { status });
+    await move('under_review');
+    const late = await stripe.post(`/v1/disputes/${dispute?.id}`, { 'evidence[product_description]': 'x' });
+    expect(late.json.error).toMatchObject({ param: 'evidence' });
+    await move('won');
+    expect(await balance(stripe)).toBe(1000);
+    await move('appeal_lost');
+    expect(await balance(stripe)).toBe(0);
+    expect((await move('No status')).status).toBe(400);
   });
 });

@@ -21,7 +21,7 @@ export async function newSandbox(home = newHome()): Promise<Sandbox> {
     host: '127.0.0.1',
     port: 0,
     secretKey,
-    logger: { error: (fields) => bugs.push(fields) },
+    logger: { info: () => undefined, error: (fields) => bugs.push(fields) },
   });
   onTestFinished(async () => {
     await sandbox.stop();

@@ -2,8 +2,8 @@ import { mergedMetadata, type Parameters } from '../http/parameters.ts';
 import { invalidRequest } from '../refusal.ts';
 import { evidenceFields, shape } from '../shapes/shape.ts';
 import type { DisputeRecord } from '../store/record-types.ts';
-import { moveMoney } from './balance.ts';
-import { disputeFee } from './dispute-opening.ts';
+import { reinstate, withdraw, withdrawnOf } from './dispute-money.ts';
+import { checkFiles } from './files.ts';
 import { type Call, listShape, pageQuery, type Route } from './route.ts';
 
 export const disputeRoutes: Route[] = [
@@ -13,28 +13,25 @@ export const disputeRoutes: Route[] = [
   { method: 'POST', path: '/v1/disputes/:id/close', call: 'disputes.close', prepare: closeDispute },
 ];
 
-/** Ends a dispute: a won one brings money and fee back. */
-export function decideDispute(call: Call, dispute: DisputeRecord, status: 'won' | 'lost'): DisputeRecord {
-  const reinstated =
-    status === 'won'
-      ? moveMoney(call, {
-          amount: dispute.amount,
-          fee: -disputeFee,
-          currency: dispute.currency,
-          type: 'adjustment',
-          source: dispute.id,
-          description: `Chargeback reversal for ${dispute.charge}`,
-        })
-      : undefined;
-  const decided: DisputeRecord = {
-    ...dispute,
-    status,
-    balanceTransactions: reinstated ? [...dispute.balanceTransactions, reinstated.id] : dispute.balanceTransactions,
-  };
-  call.records.update('dispute', decided);
-  call.emit('charge.dispute.closed', 'dispute', decided);
-  if (reinstated) call.emit('charge.dispute.funds_reinstated', 'dispute', decided);
-  return decided;
+const editable: readonly string[] = ['needs_response', 'warning_needs_response'];
+const closed: readonly string[] = ['won', 'lost', 'warning_closed', 'prevented'];
+
+/** Whether a dispute of this status has the money: an open or lost one has, an inquiry and one that was won or prevented has not. */
+function holdsMoney(status: string): boolean {
+  return !status.startsWith('warning_') && !status.endsWith('won') && status !== 'prevented';
+}
+
+/** Moves a dispute as the bank decides, and the money with it. */
+export function moveDispute(call: Call, dispute: DisputeRecord, status: string): DisputeRecord {
+  const isHeld = withdrawnOf(dispute) > 0;
+  const paid = holdsMoney(status) && !isHeld ? withdraw(call, dispute) : dispute;
+  const repaid = !holdsMoney(status) && isHeld ? reinstate(call, paid) : paid;
+  const moved: DisputeRecord = { ...repaid, status };
+  call.records.update('dispute', moved);
+  call.emit(`charge.dispute.${closed.includes(status) ? 'closed' : 'updated'}`, 'dispute', moved);
+  if (paid !== dispute) call.emit('charge.dispute.funds_withdrawn', 'dispute', moved);
+  if (repaid !== paid) call.emit('charge.dispute.funds_reinstated', 'dispute', moved);
+  return moved;
 }
 
 function listDisputes(parameters: Parameters) {
@@ -64,33 +61,41 @@ function updateDispute(parameters: Parameters) {
   parameters.finish();
   return (call: Call) => {
     const known = needOpen(call);
-    const text = evidence.uncategorized_text;
+    if (given !== undefined && !editable.includes(known.status)) {
+      throw invalidRequest(`Evidence cannot be given to a dispute that is ${known.status}.`, { param: 'evidence' });
+    }
+    const isInquiry = known.status.startsWith('warning_');
+    const merged = Object.entries({ ...known.evidence, ...evidence }).filter(([, value]) => value !== '');
+    checkFiles(call, Object.fromEntries(merged));
     const dispute: DisputeRecord = {
       ...known,
-      evidence: Object.fromEntries(
-        Object.entries({ ...known.evidence, ...evidence }).filter(([, value]) => value !== ''),
-      ),
-      status: submit ? 'under_review' : known.status,
+      evidence: Object.fromEntries(merged),
+      status: submit ? (isInquiry ? 'warning_under_review' : 'under_review') : known.status,
       submissionCount: known.submissionCount + (submit ? 1 : 0),
       metadata: mergedMetadata(known.metadata, metadata),
     };
     call.records.update('dispute', dispute);
     call.emit('charge.dispute.updated', 'dispute', dispute);
-    if (submit && (text === 'winning_evidence' || text === 'losing_evidence')) {
-      return shape('dispute', decideDispute(call, dispute, text === 'winning_evidence' ? 'won' : 'lost'));
-    }
-    return shape('dispute', dispute);
+    const decision = submit ? decisions[evidence.uncategorized_text ?? ''] : undefined;
+    if (decision === undefined) return shape('dispute', dispute);
+    return shape('dispute', moveDispute(call, dispute, isInquiry ? decision.inquiry : decision.dispute));
   };
 }
 
+const decisions: Readonly<Record<string, { dispute: string; inquiry: string }>> = {
+  winning_evidence: { dispute: 'won', inquiry: 'warning_closed' },
+  // The cardholder goes on to dispute the charge.
+  losing_evidence: { dispute: 'lost', inquiry: 'needs_response' },
+};
+
 function closeDispute(parameters: Parameters) {
   parameters.finish();
-  return (call: Call) => shape('dispute', decideDispute(call, needOpen(call), 'lost'));
+  return (call: Call) => shape('dispute', moveDispute(call, needOpen(call), 'lost'));
 }
 
 function needOpen(call: Call): DisputeRecord {
   const dispute = call.records.need('dispute', call.account, call.id);
-  if (dispute.status === 'won' || dispute.status === 'lost') throw invalidRequest('This dispute is already closed');
+  if (closed.includes(dispute.status)) throw invalidRequest('This dispute is already closed');
   return dispute;
 }
 

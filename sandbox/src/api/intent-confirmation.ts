@@ -1,16 +1,19 @@
 import type { Behaviour } from '../cards.ts';
 import type { Parameters } from '../http/parameters.ts';
-import { Refusal } from '../refusal.ts';
+import { invalidRequest, Refusal } from '../refusal.ts';
 import { needCard } from '../shapes/card.ts';
 import { shape } from '../shapes/shape.ts';
 import type { ChargeRecord, LastError, PaymentIntentRecord, PaymentMethodRecord } from '../store/record-types.ts';
 import { moveMoney, processingFee } from './balance.ts';
+import { takeConfirmationToken } from './confirmation-tokens.ts';
 import { openDispute } from './dispute-opening.ts';
+import { beginHold, holdSeconds } from './hold-lapse.ts';
 import { unexpectedState } from './intent-state.ts';
 import type { Call } from './route.ts';
 
 export interface Confirmation {
   paymentMethod: string | undefined;
+  confirmationToken: string | undefined;
   offSession: boolean;
   returnUrl: string | undefined;
   setupFutureUsage: string | undefined;
@@ -21,6 +24,7 @@ const confirmable = ['requires_payment_method', 'requires_confirmation', 'requir
 export function readConfirmation(parameters: Parameters): Confirmation {
   const confirmation = {
     paymentMethod: parameters.text('payment_method'),
+    confirmationToken: parameters.text('confirmation_token'),
     offSession: readOffSession(parameters),
     returnUrl: parameters.text('return_url'),
     setupFutureUsage: parameters.oneOf('setup_future_usage', ['off_session', 'on_session'] as const),
@@ -28,12 +32,34 @@ export function readConfirmation(parameters: Parameters): Confirmation {
   parameters.boolean('error_on_requires_action');
   parameters.boolean('use_stripe_sdk');
   parameters.text('confirmation_method');
+  if (confirmation.paymentMethod !== undefined && confirmation.confirmationToken !== undefined) {
+    throw invalidRequest('You may only specify one of these parameters: payment_method, confirmation_token.', {
+      param: 'confirmation_token',
+    });
+  }
   return confirmation;
+}
+
+/** The confirmation with the payment method that its token makes. */
+export function withTokensMethod(call: Call, intentId: string, confirmation: Confirmation): Confirmation {
+  const { confirmationToken } = confirmation;
+  if (confirmationToken === undefined) return confirmation;
+  const { method, setupFutureUsage } = takeConfirmationToken(call, confirmationToken, { paymentIntent: intentId });
+  return {
+    ...confirmation,
+    paymentMethod: method.id,
+    setupFutureUsage: confirmation.setupFutureUsage ?? setupFutureUsage,
+  };
+}
+
+/** Whether the intent takes a confirmation as it stands. */
+export function isConfirmable({ status }: PaymentIntentRecord): boolean {
+  return confirmable.includes(status);
 }
 
 /** Charges the intent's card, and gives the intent as it is then; a decline is written down and thrown as a 402. */
 export function confirmIntent(call: Call, known: PaymentIntentRecord, confirmation: Confirmation): PaymentIntentRecord {
-  if (!confirmable.includes(known.status)) {
+  if (!isConfirmable(known)) {
     throw unexpectedState(
       known,
       `You cannot confirm this PaymentIntent because it has ${known.status === 'succeeded' ? 'already succeeded after being previously confirmed' : `a status of ${known.status}`}.`,
@@ -55,25 +81,53 @@ export function confirmIntent(call: Call, known: PaymentIntentRecord, confirmati
   };
   const { behaviour } = needCard(method.card);
   if (behaviour.kind === 'decline') throw decline(call, intent, method, behaviour);
-  if (behaviour.kind === 'authenticate') {
+  const approved = approvedAmount(intent, behaviour);
+  if (approved === undefined) throw decline(call, intent, method, insufficientFunds);
+  if (needsAuthentication(behaviour, intent.threeDSecure)) {
     if (confirmation.offSession) throw decline(call, intent, method, authenticationRequired);
     return awaitAuthentication(call, intent);
   }
-  const charged = approve(call, intent, method);
-  if (behaviour.kind === 'dispute' && charged.status === 'succeeded' && charged.latestCharge !== null) {
-    openDispute(call, charged.latestCharge, { reason: 'fraudulent' });
+  const charged = approve(call, intent, method, confirmation.offSession, approved);
+  const isDisputed = behaviour.kind === 'dispute' || behaviour.kind === 'inquiry';
+  if (isDisputed && charged.status === 'succeeded' && charged.latestCharge !== null) {
+    openDispute(call, charged.latestCharge, { reason: 'fraudulent', inquiry: behaviour.kind === 'inquiry' });
   }
   return charged;
 }
 
-/** The issuer approves: the money is taken, or held when it is to be captured later. */
-export function approve(call: Call, intent: PaymentIntentRecord, method: PaymentMethodRecord): PaymentIntentRecord {
+/** Whether an issuer has the shopper authenticate: always, or where the payment asks for it. */
+export function needsAuthentication(behaviour: Behaviour, asked: PaymentIntentRecord['threeDSecure']): boolean {
+  if (behaviour.kind !== 'authenticate') return false;
+  return !behaviour.whenAsked || asked === 'any' || asked === 'challenge';
+}
+
+/**
+ * What the issuer approves; undefined where the card is short. Stripe has no parameter that asks for a part, so that it travels as metadata, and only a hold can be
+ * approved in part.
+ */
+function approvedAmount({ amount, captureMethod, metadata }: PaymentIntentRecord, behaviour: Behaviour) {
+  if (behaviour.kind !== 'short' || amount <= behaviour.balance) return amount;
+  const isAsked = captureMethod === 'manual' && metadata[partialMark] === 'if_available';
+  return isAsked ? behaviour.balance : undefined;
+}
+
+/** In an intent's metadata: the issuer may approve a part of the amount. */
+const partialMark = 'sandbox_partial_authorization';
+
+/** The issuer approves, all of it or a part: the money is taken, or held when it is to be captured later. */
+export function approve(
+  call: Call,
+  intent: PaymentIntentRecord,
+  method: PaymentMethodRecord,
+  offSession: boolean,
+  amount: number = intent.amount,
+): PaymentIntentRecord {
   const captured = intent.captureMethod !== 'manual';
-  const draft = newCharge(call, intent, method);
+  const draft = { ...newCharge(call, intent, method), amount };
   const transaction = captured
     ? moveMoney(call, {
-        amount: intent.amount,
-        fee: processingFee(intent.amount),
+        amount,
+        fee: processingFee(amount),
         currency: intent.currency,
         type: 'charge',
         source: draft.id,
@@ -83,19 +137,22 @@ export function approve(call: Call, intent: PaymentIntentRecord, method: Payment
   const charge: ChargeRecord = {
     ...draft,
     captured,
-    amountCaptured: captured ? intent.amount : 0,
+    amountCaptured: captured ? amount : 0,
     balanceTransaction: transaction?.id ?? null,
+    captureBefore: captured ? null : call.at + holdSeconds(offSession),
   };
   call.records.insert('charge', charge, intent.id);
   const charged: PaymentIntentRecord = {
     ...intent,
     status: captured ? 'succeeded' : 'requires_capture',
-    amountReceived: captured ? intent.amount : 0,
-    amountCapturable: captured ? 0 : intent.amount,
+    amountReceived: captured ? amount : 0,
+    amountCapturable: captured ? 0 : amount,
     latestCharge: charge.id,
     lastError: null,
   };
   call.records.update('payment_intent', charged);
+  if (!captured) beginHold(call, charged, offSession);
+  if (intent.setupFutureUsage !== null) keepForCustomer(call, method, intent.customer);
   call.emit('charge.succeeded', 'charge', charge);
   call.emit(
     captured ? 'payment_intent.succeeded' : 'payment_intent.amount_capturable_updated',
@@ -103,6 +160,14 @@ export function approve(call: Call, intent: PaymentIntentRecord, method: Payment
     charged,
   );
   return charged;
+}
+
+// A payment that sets its card up attaches it to the customer once it has succeeded.
+function keepForCustomer(call: Call, method: PaymentMethodRecord, customer: string | null): void {
+  if (customer === null || method.customer !== null) return;
+  const attached = { ...method, customer };
+  call.records.update('payment_method', attached, customer);
+  call.emit('payment_method.attached', 'payment_method', attached);
 }
 
 /** The issuer declines: the failed charge and the intent's error are written, and the 402 comes back to be thrown. */
@@ -141,6 +206,13 @@ export function decline(
   return new Refusal(402, { ...error, payment_intent: shape('payment_intent', failed) });
 }
 
+const insufficientFunds = {
+  kind: 'decline',
+  code: 'card_declined',
+  declineCode: 'insufficient_funds',
+  message: 'Your card has insufficient funds.',
+} as const;
+
 const authenticationRequired = {
   kind: 'decline',
   code: 'authentication_required',
@@ -167,7 +239,8 @@ function newCharge(call: Call, intent: PaymentIntentRecord, method: PaymentMetho
     status: 'succeeded',
     captured: false,
     released: false,
-    multicapture: intent.multicapture,
+    captureBefore: null,
+    multicapture: intent.multicapture && needCard(method.card).severalCaptures,
     paymentIntent: intent.id,
     paymentMethod: method.id,
     card: method.card,

@@ -3,6 +3,7 @@ import { invalidRequest } from '../refusal.ts';
 import { shape } from '../shapes/shape.ts';
 import type { ChargeRecord, PaymentIntentRecord } from '../store/record-types.ts';
 import { moveMoney, processingFee } from './balance.ts';
+import { lapseIfDue } from './hold-lapse.ts';
 import { needIntent, unexpectedState } from './intent-state.ts';
 import type { Call, Route } from './route.ts';
 
@@ -16,7 +17,7 @@ const cancellationReasons = ['duplicate', 'fraudulent', 'requested_by_customer',
 
 /**
  * Takes part or all of what is held. Without `final_capture=false` the rest is released; with it (only where multicapture was
- * asked for at creation) more may follow. Nothing, finally, releases the hold and keeps what was captured before.
+ * asked for at creation and the card has it) more may follow. Nothing, finally, releases the hold and keeps what was captured before.
  */
 function capture(parameters: Parameters) {
   const amountToCapture = parameters.integer('amount_to_capture');
@@ -26,14 +27,14 @@ function capture(parameters: Parameters) {
   parameters.text('statement_descriptor_suffix');
   parameters.finish();
   return (call: Call) => {
-    const intent = needIntent(call);
+    const intent = lapseIfDue(call, needIntent(call));
     if (intent.status !== 'requires_capture') {
       throw unexpectedState(
         intent,
         `This PaymentIntent could not be captured because it has a status of ${intent.status}. Only a PaymentIntent with one of the following statuses may be captured: requires_capture.`,
       );
     }
-    if (!final && !intent.multicapture) {
+    if (!final && !needCharge(call, intent).multicapture) {
       throw invalidRequest('`final_capture` may be false only when multicapture is available for the payment.', {
         param: 'final_capture',
       });
@@ -82,6 +83,7 @@ function captureFromHold(
     amountCaptured: charge.amountCaptured + amount,
     balanceTransaction: charge.balanceTransaction ?? transaction?.id ?? null,
     released: done && left > 0,
+    captureBefore: done ? null : charge.captureBefore,
   };
   const settled: PaymentIntentRecord = {
     ...intent,
@@ -90,6 +92,7 @@ function captureFromHold(
     amountCapturable: done ? 0 : left,
     metadata: mergedMetadata(intent.metadata, metadata),
   };
+  if (done) call.holds.remove(intent.id);
   call.records.update('charge', captured);
   call.records.update('payment_intent', settled);
   call.records.indexMetadata(call.account, settled.id, settled.metadata, intent.metadata);
@@ -103,7 +106,7 @@ function cancel(parameters: Parameters) {
   const reason = parameters.oneOf('cancellation_reason', cancellationReasons);
   parameters.finish();
   return (call: Call) => {
-    const intent = needIntent(call);
+    const intent = lapseIfDue(call, needIntent(call));
     if (!cancelable.includes(intent.status)) {
       throw unexpectedState(
         intent,
@@ -114,6 +117,7 @@ function cancel(parameters: Parameters) {
       return shape('payment_intent', captureFromHold(call, intent, 0, true, undefined));
     }
     if (intent.status === 'requires_capture') {
+      call.holds.remove(intent.id);
       call.records.update('charge', { ...needCharge(call, intent), released: true });
     }
     const canceled: PaymentIntentRecord = {

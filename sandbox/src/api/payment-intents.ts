@@ -2,9 +2,9 @@ import { mergedMetadata, type Parameters } from '../http/parameters.ts';
 import { invalidRequest } from '../refusal.ts';
 import { shape } from '../shapes/shape.ts';
 import { randomText } from '../store/ids.ts';
-import type { PaymentIntentRecord } from '../store/record-types.ts';
+import type { PaymentIntentRecord, ThreeDSecure } from '../store/record-types.ts';
 import { needCustomer } from './customers.ts';
-import { confirmIntent, readConfirmation } from './intent-confirmation.ts';
+import { confirmIntent, isConfirmable, readConfirmation, withTokensMethod } from './intent-confirmation.ts';
 import { needIntent } from './intent-state.ts';
 import { usablePaymentMethod } from './payment-methods.ts';
 import { type Call, listShape, pageQuery, type Route } from './route.ts';
@@ -43,6 +43,11 @@ function createIntent(parameters: Parameters) {
   if (confirmation.offSession && !confirmNow) {
     throw invalidRequest('`off_session` may only be given together with `confirm=true`.', { param: 'off_session' });
   }
+  if (confirmation.confirmationToken !== undefined && !confirmNow) {
+    throw invalidRequest('`confirmation_token` may only be given together with `confirm=true`.', {
+      param: 'confirmation_token',
+    });
+  }
   return (call: Call) => {
     if (customer !== undefined) needCustomer(call, customer, 'customer');
     const method =
@@ -60,6 +65,7 @@ function createIntent(parameters: Parameters) {
       status: method === undefined ? 'requires_payment_method' : 'requires_confirmation',
       captureMethod,
       multicapture: captureMethod === 'manual' && card.multicapture,
+      threeDSecure: card.threeDSecure,
       customer: customer ?? null,
       paymentMethod: method?.id ?? null,
       latestCharge: null,
@@ -81,7 +87,8 @@ function createIntent(parameters: Parameters) {
     call.records.indexMetadata(call.account, intent.id, metadata);
     call.emit('payment_intent.created', 'payment_intent', intent);
     if (!confirmNow) return shape('payment_intent', intent);
-    return shape('payment_intent', confirmIntent(call, intent, { ...confirmation, paymentMethod: method?.id }));
+    const resolved = withTokensMethod(call, intent.id, { ...confirmation, paymentMethod: method?.id });
+    return shape('payment_intent', confirmIntent(call, intent, resolved));
   };
 }
 
@@ -137,11 +144,14 @@ function confirm(parameters: Parameters) {
   parameters.finish();
   return (call: Call) => {
     const intent = needIntent(call);
+    // An intent that takes no confirmation any more is refused for that, and uses no token up.
+    if (!isConfirmable(intent)) return shape('payment_intent', confirmIntent(call, intent, confirmation));
     const method =
-      confirmation.paymentMethod === undefined || intent.status === 'succeeded' || intent.status === 'canceled'
+      confirmation.paymentMethod === undefined
         ? undefined
         : usablePaymentMethod(call, confirmation.paymentMethod, intent.customer);
-    return shape('payment_intent', confirmIntent(call, intent, { ...confirmation, paymentMethod: method?.id }));
+    const resolved = withTokensMethod(call, intent.id, { ...confirmation, paymentMethod: method?.id });
+    return shape('payment_intent', confirmIntent(call, intent, resolved));
   };
 }
 
@@ -163,13 +173,13 @@ function readCurrency(parameters: Parameters): string {
   return currency;
 }
 
-function readCardOptions(parameters: Parameters): { multicapture: boolean } {
+export function readCardOptions(parameters: Parameters): { multicapture: boolean; threeDSecure: ThreeDSecure } {
   const card = parameters.object('payment_method_options')?.object('card');
-  if (card === undefined) return { multicapture: false };
+  if (card === undefined) return { multicapture: false, threeDSecure: 'automatic' };
   const multicapture = card.oneOf('request_multicapture', ['if_available', 'never'] as const) === 'if_available';
-  card.oneOf('request_three_d_secure', ['automatic', 'any', 'challenge'] as const);
+  const threeDSecure = card.oneOf('request_three_d_secure', ['automatic', 'any', 'challenge'] as const) ?? 'automatic';
   card.finish();
-  return { multicapture };
+  return { multicapture, threeDSecure };
 }
 
 function readTexts(parameters: Parameters) {

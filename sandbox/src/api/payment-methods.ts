@@ -4,6 +4,7 @@ import { invalidRequest, missingRecord, Refusal } from '../refusal.ts';
 import { shape } from '../shapes/shape.ts';
 import type { PaymentMethodRecord } from '../store/record-types.ts';
 import { needCustomer } from './customers.ts';
+import { askIssuerToAttach } from './issuer-check.ts';
 import { type Call, listShape, pageQuery, type Route } from './route.ts';
 
 export const paymentMethodRoutes: Route[] = [
@@ -27,7 +28,7 @@ export const paymentMethodRoutes: Route[] = [
 ];
 
 /** The card of a payment method in the making: what `readCard` found in the parameters. */
-interface CardInput {
+export interface CardInput {
   card: TestCard;
   expMonth: number | undefined;
   expYear: number | undefined;
@@ -60,10 +61,14 @@ export function usablePaymentMethod(call: Call, id: string, customer: string | n
   return method;
 }
 
-function createPaymentMethod(parameters: Parameters) {
+/** The card and the billing details of a payment method that does not exist yet. */
+export function readMethodDetails(parameters: Parameters): { input: CardInput; billing: object } {
   parameters.oneOf('type', ['card']) ?? parameters.requiredText('type');
-  const input = readCard(parameters);
-  const billing = readBilling(parameters);
+  return { input: readCard(parameters), billing: readBilling(parameters) };
+}
+
+function createPaymentMethod(parameters: Parameters) {
+  const { input, billing } = readMethodDetails(parameters);
   const metadata = mergedMetadata({}, parameters.metadata());
   parameters.finish();
   return (call: Call) => {
@@ -125,7 +130,6 @@ function updatePaymentMethod(parameters: Parameters) {
   };
 }
 
-/** Attaching does not ask the issuer: cards that decline decline when they are charged. (Stripe checks them here as well.) */
 function attachPaymentMethod(parameters: Parameters) {
   const customer = parameters.requiredText('customer');
   parameters.finish();
@@ -140,6 +144,7 @@ function attachPaymentMethod(parameters: Parameters) {
         'This PaymentMethod was previously used without being attached to a Customer or was detached from a Customer, and may not be used again.',
       );
     }
+    if (known.customer === null) askIssuerToAttach(known);
     const method: PaymentMethodRecord = { ...known, customer: id };
     call.records.update('payment_method', method, id);
     call.emit('payment_method.attached', 'payment_method', method);
@@ -163,7 +168,8 @@ function detachPaymentMethod(parameters: Parameters) {
   };
 }
 
-function insertPaymentMethod(
+/** A new payment method of the account, which belongs to no customer yet. */
+export function insertPaymentMethod(
   call: Call,
   input: CardInput,
   billingDetails: unknown,
@@ -196,6 +202,7 @@ function readCard(parameters: Parameters): CardInput {
   given.text('cvc');
   given.raw('networks');
   given.finish();
+  if (token === undefined && !isCardNumber(number ?? '')) throw incorrectNumber();
   const card = token === undefined ? cardByNumber(number ?? '') : cardByToken(token);
   if (card === undefined)
     throw token === undefined ? notATestCard() : missingRecord('token', token.slice(0, 80), 'card[token]', 400);
@@ -222,6 +229,26 @@ function needMethod(call: Call): PaymentMethodRecord {
   const method = call.records.find('payment_method', call.account, call.id);
   if (method === undefined) throw missingRecord('PaymentMethod', call.id.slice(0, 80), 'payment_method');
   return method;
+}
+
+// Luhn: every second digit from the right counts twice.
+function isCardNumber(text: string): boolean {
+  const digits = text.replaceAll(/[ -]/g, '');
+  if (!/^\d{12,19}$/.test(digits)) return false;
+  const sum = [...digits].reverse().reduce((total, digit, index) => {
+    const value = Number(digit) * (index % 2 === 0 ? 1 : 2);
+    return total + (value > 9 ? value - 9 : value);
+  }, 0);
+  return sum % 10 === 0;
+}
+
+function incorrectNumber(): Refusal {
+  return new Refusal(402, {
+    type: 'card_error',
+    code: 'incorrect_number',
+    message: 'Your card number is incorrect.',
+    param: 'number',
+  });
 }
 
 function notATestCard(): Refusal {

@@ -4,6 +4,7 @@ import { needCard } from '../shapes/card.ts';
 import { shape } from '../shapes/shape.ts';
 import type { ChargeRecord, RefundRecord } from '../store/record-types.ts';
 import { moveMoney } from './balance.ts';
+import { withdrawnOf } from './dispute-money.ts';
 import { type Call, listShape, pageQuery, type Route } from './route.ts';
 
 export const refundRoutes: Route[] = [
@@ -33,8 +34,10 @@ function createRefund(parameters: Parameters) {
   }
   return (call: Call) => {
     const charge = chargeToRefund(call, chargeId, intentId);
+    const disputes = charge.disputed ? call.records.children('dispute', call.account, charge.id) : [];
+    const withdrawn = disputes.reduce((sum, dispute) => sum + withdrawnOf(dispute), 0);
     const rest = charge.amountCaptured - charge.amountRefunded;
-    if (charge.disputed) {
+    if (withdrawn > 0 && (amount ?? rest) > rest - withdrawn) {
       throw invalidRequest(`Charge ${charge.id} has been charged back; cannot issue a refund.`, {
         code: 'charge_disputed',
       });

@@ -1,4 +1,6 @@
 import type { Parameters } from '../http/parameters.ts';
+import type { Balances } from '../store/balances.ts';
+import type { Holds } from '../store/holds.ts';
 import type { RecordKind, RecordOf } from '../store/record-types.ts';
 import type { Page, PageQuery, Records } from '../store/records.ts';
 
@@ -11,9 +13,13 @@ export interface Call {
   nowMs: number;
   /** `nowMs` in whole seconds. */
   at: number;
+  /** The clock that tests can advance, by which keys and holds lapse and payouts are made. */
+  clockMs: number;
   requestId: string;
   idempotencyKey: string | null;
   records: Records;
+  holds: Holds;
+  balances: Balances;
   newId(prefix: string): string;
   /** Records that something happened, with the record as it is now; endpoints that subscribed hear of it. */
   emit<Kind extends RecordKind>(type: string, kind: Kind, record: RecordOf<Kind>): void;

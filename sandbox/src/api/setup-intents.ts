@@ -4,7 +4,10 @@ import { needCard } from '../shapes/card.ts';
 import { shape } from '../shapes/shape.ts';
 import { randomText } from '../store/ids.ts';
 import type { LastError, SetupIntentRecord } from '../store/record-types.ts';
+import { takeConfirmationToken } from './confirmation-tokens.ts';
 import { needCustomer } from './customers.ts';
+import { needsAuthentication } from './intent-confirmation.ts';
+import { readCardOptions } from './payment-intents.ts';
 import { usablePaymentMethod } from './payment-methods.ts';
 import { type Call, listShape, pageQuery, type Route } from './route.ts';
 
@@ -23,6 +26,7 @@ function createSetupIntent(parameters: Parameters) {
   const description = parameters.clearableText('description') ?? null;
   const metadata = mergedMetadata({}, parameters.metadata());
   const confirmNow = parameters.boolean('confirm') ?? false;
+  const { threeDSecure } = readCardOptions(parameters);
   const returnUrl = parameters.text('return_url') ?? null;
   // The older name of the same, which older clients send.
   parameters.list('payment_method_types');
@@ -42,6 +46,7 @@ function createSetupIntent(parameters: Parameters) {
       customer: customer ?? null,
       paymentMethod: method?.id ?? null,
       usage,
+      threeDSecure,
       description,
       returnUrl,
       lastError: null,
@@ -72,6 +77,7 @@ function retrieveSetupIntent(parameters: Parameters) {
 
 function confirmSetup(parameters: Parameters) {
   const paymentMethod = parameters.text('payment_method');
+  const token = parameters.text('confirmation_token');
   const returnUrl = parameters.text('return_url');
   parameters.text('client_secret');
   parameters.boolean('use_stripe_sdk');
@@ -81,9 +87,11 @@ function confirmSetup(parameters: Parameters) {
     const over = known.status === 'succeeded' || known.status === 'canceled';
     const method =
       over || paymentMethod === undefined ? undefined : usablePaymentMethod(call, paymentMethod, known.customer);
+    const made =
+      over || token === undefined ? undefined : takeConfirmationToken(call, token, { setupIntent: known.id });
     const setup = {
       ...known,
-      paymentMethod: method?.id ?? known.paymentMethod,
+      paymentMethod: method?.id ?? made?.method.id ?? known.paymentMethod,
       returnUrl: returnUrl ?? known.returnUrl,
     };
     return shape('setup_intent', confirmSetupIntent(call, setup));
@@ -121,7 +129,7 @@ export function confirmSetupIntent(call: Call, setup: SetupIntentRecord, authent
   }
   const method = call.records.need('payment_method', call.account, setup.paymentMethod, 'payment_method', 400);
   const { behaviour } = needCard(method.card);
-  if (behaviour.kind === 'authenticate' && !authenticated) {
+  if (needsAuthentication(behaviour, setup.threeDSecure) && !authenticated) {
     const waiting: SetupIntentRecord = { ...setup, status: 'requires_action' };
     call.records.update('setup_intent', waiting);
     call.emit('setup_intent.requires_action', 'setup_intent', waiting);

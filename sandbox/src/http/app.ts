@@ -1,12 +1,16 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { IncomingMessage, OutgoingHttpHeaders, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener } from 'node:http';
+import { isIP } from 'node:net';
 import { parse as parseQuery } from 'node:querystring';
 import { pipeline } from 'node:stream';
 import { invalidRequest, Refusal } from '../refusal.ts';
 import { randomText } from '../store/ids.ts';
+import type { Bank } from './bank.ts';
 import { cardFields, fieldsPrefix } from './card-fields.ts';
 import type { Executor } from './execute.ts';
+import { codeOf, type RequestLine, requestLine, type SeenRequest } from './request-line.ts';
 import { matchRoute } from './route-table.ts';
+import { isUpload, maxUploadBytes, readUpload } from './upload.ts';
 import type { Witness } from './witness.ts';
 
 export interface AppParts {
@@ -14,28 +18,28 @@ export interface AppParts {
   platformAccount: string;
   executor: Executor;
   witness: Witness;
+  bank: Bank;
   onBug(error: unknown): void;
+  /** Told of each request once it is answered, or its connection is gone. */
+  onAnswered(line: RequestLine): void;
 }
 
 const maxBodyBytes = 1024 * 1024;
 const maxKeyLength = 255;
 const accountPattern = /^acct_[A-Za-z0-9]{8,64}$/;
 
-interface Exchange {
+interface Exchange extends SeenRequest {
   request: IncomingMessage;
-  response: ServerResponse;
   method: string;
   path: string;
   query: string;
-  /** Of the answer. */
-  headers: OutgoingHttpHeaders;
 }
 
 /** The HTTP side: who asks, on which account, for which call; and how an answer goes out. */
 export function sandboxApp(parts: AppParts): RequestListener {
   const bearer = Buffer.from(`Bearer ${parts.secretKey}`);
   const secret = Buffer.from(parts.secretKey);
-  const fields = cardFields(parts.executor);
+  const fields = cardFields(parts.executor, parts.bank);
 
   return (request, response) => {
     const { method = '', url = '/' } = request;
@@ -46,8 +50,12 @@ export function sandboxApp(parts: AppParts): RequestListener {
       method,
       path: question < 0 ? url : url.slice(0, question),
       query: question < 0 ? '' : url.slice(question + 1),
+      ...{ startedAt: performance.now(), route: 'none' },
       headers: { 'Request-Id': `req_${randomText(14)}`, 'Content-Type': 'application/json; charset=utf-8' },
     };
+    response.once('close', () => {
+      if (exchange.path !== '/healthz') parts.onAnswered(requestLine(exchange));
+    });
     answer(exchange).catch((error) => refuse(exchange, error));
   };
 
@@ -64,14 +72,16 @@ export function sandboxApp(parts: AppParts): RequestListener {
     if (!(error instanceof Refusal)) parts.onBug(error);
     const refusal =
       error instanceof Refusal ? error : new Refusal(500, { type: 'api_error', message: 'An unknown error occurred.' });
+    exchange.code = refusal.body.code ?? refusal.body.type;
     send(exchange, refusal.status, JSON.stringify({ error: refusal.body }));
   }
 
   async function answerStripeCall(exchange: Exchange): Promise<void> {
     const { request, method, path, headers } = exchange;
-    const form = method === 'GET' ? exchange.query : await readBody(request);
+    const form = method === 'GET' ? exchange.query : await readForm(request, isUpload(method, path));
     needSecretKey(request);
     const account = readAccount(request, parts.platformAccount);
+    exchange.processorAccountId = account;
     const match = matchRoute(method, path);
     if (match === undefined) {
       throw new Refusal(404, {
@@ -81,6 +91,8 @@ export function sandboxApp(parts: AppParts): RequestListener {
     }
     const idempotencyKey = method === 'POST' ? readIdempotencyKey(request) : null;
     const { route, id } = match;
+    exchange.route = route.call;
+    exchange.recordId = id || undefined;
     const requestId = String(headers['Request-Id']);
     const answer = await parts.executor.run({ route, id, method, path, form, account, idempotencyKey, requestId });
     if (answer === undefined) {
@@ -98,11 +110,14 @@ export function sandboxApp(parts: AppParts): RequestListener {
       headers['Retry-After'] = answer.retryAfterSeconds;
       headers['Stripe-Rate-Limited-Reason'] = 'global-rate';
     }
+    exchange.recordId ??= /^\{"id":"(\w{1,80})"/.exec(answer.body)?.[1];
+    if (answer.status >= 400) exchange.code = codeOf(answer.body);
     send(exchange, answer.status, answer.body);
   }
 
   async function answerFields(exchange: Exchange): Promise<void> {
     const { request, method, path, query, headers } = exchange;
+    exchange.route = 'fields';
     const body = method === 'POST' ? await readBody(request) : '';
     const answer = await fields(request, path, query, body);
     Object.assign(headers, answer.headers);
@@ -110,16 +125,16 @@ export function sandboxApp(parts: AppParts): RequestListener {
   }
 
   /**
-   * `/sandbox/*` is for whoever tests and operates. On this machine it needs no key, so that a test can look; from
-   * elsewhere it does, and a page in a browser (it sends `Origin`) is never let in.
+   * `/sandbox/*` is for whoever tests and operates, with the key, also on this machine: any program and any page in a browser here would reach it
+   * otherwise. A page that has its own name point at this machine sends that name as the host.
    */
   async function answerWitnessCall(exchange: Exchange): Promise<void> {
     const { request, response, method, path, headers } = exchange;
+    exchange.route = 'witness';
     const body = method === 'GET' ? '' : await readBody(request);
-    if (headerOf(request, 'origin') !== '')
+    if (headerOf(request, 'origin') !== '' || !namesThisServer(request))
       throw new Refusal(403, { type: 'invalid_request_error', message: 'Requests from browsers are not allowed.' });
-    const local = /^(::1|(::ffff:)?127\.)/.test(request.socket.remoteAddress ?? '');
-    if (!local || headerOf(request, 'authorization') !== '') needSecretKey(request);
+    needSecretKey(request);
     const told = await parts.witness(method, path, parseQuery(exchange.query), readJson(body));
     if (typeof told === 'string') {
       send(exchange, 200, told);
@@ -144,6 +159,12 @@ export function sandboxApp(parts: AppParts): RequestListener {
       message: credentials === '' ? 'You did not provide an API key.' : 'Invalid API Key provided.',
     });
   }
+}
+
+// A name without a dot is one of a local network or of compose; no one else can have it resolve to an address here.
+function namesThisServer(request: IncomingMessage): boolean {
+  const name = headerOf(request, 'host').replace(/:\d+$/, '');
+  return /^\[[0-9a-f:.]+\]$/i.test(name) || isIP(name) !== 0 || /^[a-z0-9-]+$/i.test(name);
 }
 
 function send({ response, headers }: Exchange, status: number, body: string | Buffer): void {
@@ -187,17 +208,27 @@ function readIdempotencyKey(request: IncomingMessage): string | null {
   return key === '' ? null : key;
 }
 
-function readBody(request: IncomingMessage): Promise<string> {
+async function readForm(request: IncomingMessage, upload: boolean): Promise<string> {
+  return upload ? readUpload(request, await readBytes(request, maxUploadBytes)) : readBody(request);
+}
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  return String(await readBytes(request, maxBodyBytes));
+}
+
+function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
     request.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes > maxBodyBytes)
+      if (bytes > maxBytes)
         reject(new Refusal(413, { type: 'invalid_request_error', message: 'Request body too large.' }));
       else chunks.push(chunk);
     });
-    request.once('end', () => resolve(chunks.length === 1 ? String(chunks[0]) : Buffer.concat(chunks).toString()));
+    request.once('end', () =>
+      resolve(chunks[0] !== undefined && chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)),
+    );
     request.once('error', reject);
     request.once('close', () => {
       if (!request.complete) reject(new Error('The request was aborted'));

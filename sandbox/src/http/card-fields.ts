@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { invalidRequest, Refusal } from '../refusal.ts';
+import type { Bank } from './bank.ts';
 import type { Executor } from './execute.ts';
 import { matchRoute } from './route-table.ts';
 
@@ -18,14 +19,21 @@ const accountForm = /^acct_[A-Za-z0-9]{8,64}$/;
 
 /**
  * The card fields of the sandbox: a document for a frame in the checkout page of a shop, and the call by which it makes a payment method. A number that is
- * typed there is sent to this origin alone. As with a publishable key, who knows an account may make payment methods in it, and nothing else.
+ * typed there is sent to this origin alone. As with a publishable key, who knows an account may make payment methods in it, and nothing else. A second
+ * document is the bank's, which asks the shopper to authenticate: it needs the client secret of the intent.
  */
-export function cardFields(executor: Executor) {
+export function cardFields(executor: Executor, bank: Bank) {
   return async (request: IncomingMessage, path: string, query: string, body: string): Promise<FieldsAnswer> => {
     const name = path.slice(fieldsPrefix.length);
     if (request.method === 'POST' && name === 'payment_methods') return tokenize(executor, request, body);
+    if (request.method === 'POST' && name === 'authentications') return authenticate(bank, request, body);
     if (request.method !== 'GET') throw new Refusal(405, { type: 'invalid_request_error', message: 'Not allowed.' });
-    if (name === 'card') return documentFor(new URLSearchParams(query));
+    const parameters = new URLSearchParams(query);
+    if (name === 'card') {
+      if (!accountForm.test(parameters.get('account') ?? '')) throw invalidRequest('The card fields need an account.');
+      return documentFor('fields', parameters);
+    }
+    if (name === 'challenge') return documentFor('challenge', parameters);
     const asset = /^assets\/([\w.-]+\.(js|css))$/.exec(name);
     if (asset === null) throw new Refusal(404, { type: 'invalid_request_error', message: 'There is no such file.' });
     return fileNamed(`assets/${asset[1]}`, asset[2] === 'js' ? 'text/javascript' : 'text/css');
@@ -36,10 +44,10 @@ const folder = new URL('../../../web/checkout/dist/', import.meta.url);
 const sniffed = { 'X-Content-Type-Options': 'nosniff', 'Referrer-Policy': 'no-referrer' };
 
 // Only the page that is named may show the frame; the frame's messages go to that page alone.
-function documentFor(query: URLSearchParams): FieldsAnswer {
+function documentFor(name: 'fields' | 'challenge', query: URLSearchParams): FieldsAnswer {
   const parent = query.get('parent') ?? '';
-  if (!URL.canParse(parent) || new URL(parent).origin !== parent || !accountForm.test(query.get('account') ?? '')) {
-    throw invalidRequest('The card fields need an account and the origin of their page.');
+  if (!URL.canParse(parent) || new URL(parent).origin !== parent) {
+    throw invalidRequest('The fields need the origin of their page.');
   }
   const policy = [
     "default-src 'none'",
@@ -52,7 +60,7 @@ function documentFor(query: URLSearchParams): FieldsAnswer {
   ].join('; ');
   return {
     status: 200,
-    body: readFileSync(new URL('fields.html', folder)),
+    body: readFileSync(new URL(`${name}.html`, folder)),
     headers: {
       ...sniffed,
       'Content-Type': 'text/html; charset=utf-8',
@@ -90,12 +98,26 @@ interface Typed {
   readonly cvc: string;
 }
 
-async function tokenize(executor: Executor, request: IncomingMessage, body: string): Promise<FieldsAnswer> {
-  // A page of another origin would have to ask first (CORS), and is never allowed.
-  const { origin, host } = request.headers;
-  if (request.headers['content-type'] !== 'application/json' || !isOwn(origin, host)) {
+// A page of another origin would have to ask first (CORS), and is never allowed.
+function refuseStrangers({ headers }: IncomingMessage): void {
+  if (headers['content-type'] !== 'application/json' || !isOwn(headers.origin, headers.host)) {
     throw new Refusal(403, { type: 'invalid_request_error', message: 'Only the card fields may make this request.' });
   }
+}
+
+// The shopper answers the bank of the card. Who has the intent's client secret is that shopper.
+async function authenticate(bank: Bank, request: IncomingMessage, body: string): Promise<FieldsAnswer> {
+  refuseStrangers(request);
+  const { client_secret: secret, outcome } = readJson(body) as { client_secret?: unknown; outcome?: unknown };
+  if (typeof secret !== 'string' || (outcome !== 'success' && outcome !== 'failure')) {
+    throw invalidRequest('An answer to the bank needs a client secret and an outcome.');
+  }
+  await bank.authenticate(bank.intentOf(secret), outcome === 'success');
+  return { status: 200, body: '{}', headers: { ...sniffed, 'Cache-Control': 'no-store' } };
+}
+
+async function tokenize(executor: Executor, request: IncomingMessage, body: string): Promise<FieldsAnswer> {
+  refuseStrangers(request);
   const { account, number, expMonth, expYear, cvc } = readTyped(body);
   const path = '/v1/payment_methods';
   const match = matchRoute('POST', path);
@@ -120,13 +142,7 @@ async function tokenize(executor: Executor, request: IncomingMessage, body: stri
 }
 
 function readTyped(body: string): Typed {
-  let sent: Partial<Record<keyof Typed, unknown>>;
-  try {
-    sent = JSON.parse(body);
-  } catch {
-    throw invalidRequest('The body is not JSON.');
-  }
-  const { account, number, expMonth, expYear, cvc } = sent ?? {};
+  const { account, number, expMonth, expYear, cvc } = readJson(body) as Partial<Record<keyof Typed, unknown>>;
   const isSound =
     typeof account === 'string' &&
     accountForm.test(account) &&
@@ -138,6 +154,14 @@ function readTyped(body: string): Typed {
     Number.isInteger(expYear);
   if (!isSound) throw invalidRequest('The card is incomplete.', { code: 'incomplete_card' });
   return { account, number, expMonth: Number(expMonth), expYear: Number(expYear), cvc };
+}
+
+function readJson(body: string): object {
+  try {
+    return JSON.parse(body) ?? {};
+  } catch {
+    throw invalidRequest('The body is not JSON.');
+  }
 }
 
 // The frame needs the identifier and what it may show, and of a refusal its code.

@@ -1,13 +1,16 @@
 import { accountRoutes } from '../api/accounts.ts';
 import { balanceRoutes } from '../api/balance.ts';
 import { chargeRoutes } from '../api/charges.ts';
+import { confirmationTokenRoutes } from '../api/confirmation-tokens.ts';
 import { customerRoutes } from '../api/customers.ts';
 import { disputeRoutes } from '../api/disputes.ts';
 import { eventRoutes } from '../api/events.ts';
+import { fileRoutes } from '../api/files.ts';
 import { searchRoutes } from '../api/intent-search.ts';
 import { settlementRoutes } from '../api/intent-settlement.ts';
 import { paymentIntentRoutes } from '../api/payment-intents.ts';
 import { paymentMethodRoutes } from '../api/payment-methods.ts';
+import { payoutRoutes } from '../api/payouts.ts';
 import { refundRoutes } from '../api/refunds.ts';
 import type { Route } from '../api/route.ts';
 import { setupIntentRoutes } from '../api/setup-intents.ts';
@@ -24,12 +27,15 @@ export const routes: readonly Route[] = [
   ...accountRoutes,
   ...balanceRoutes,
   ...chargeRoutes,
+  ...confirmationTokenRoutes,
   ...customerRoutes,
   ...disputeRoutes,
   ...eventRoutes,
+  ...fileRoutes,
   ...paymentIntentRoutes,
   ...settlementRoutes,
   ...paymentMethodRoutes,
+  ...payoutRoutes,
   ...refundRoutes,
   ...setupIntentRoutes,
   ...webhookEndpointRoutes,

@@ -1,17 +1,18 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import { Readable } from 'node:stream';
+import { replaceCard } from '../api/card-update.ts';
 import { openDispute } from '../api/dispute-opening.ts';
-import { decideDispute } from '../api/disputes.ts';
-import { approve, decline } from '../api/intent-confirmation.ts';
+import { moveDispute } from '../api/disputes.ts';
+import { failPayout, payOut } from '../api/payouts.ts';
 import { failRefund, succeedRefund } from '../api/refunds.ts';
 import type { Call } from '../api/route.ts';
-import { confirmSetupIntent } from '../api/setup-intents.ts';
 import type { Faults } from '../faults.ts';
 import { invalidRequest, missingRecord, Refusal } from '../refusal.ts';
 import { shape } from '../shapes/shape.ts';
 import type { Write } from '../store/group-commit.ts';
 import type { ChargeRecord, RefundRecord } from '../store/record-types.ts';
 import type { Records } from '../store/records.ts';
+import { actOn, type Bank } from './bank.ts';
 
 /** Answers a call under `/sandbox/`; gives the body. */
 export type Witness = (
@@ -24,8 +25,10 @@ export type Witness = (
 export interface WitnessParts {
   records: Records;
   faults: Faults;
+  bank: Bank;
   write: Write;
-  advanceKeyClock(ms: number): number;
+  /** Advances the clock of keys and holds, lapses the holds whose time is over by then, and makes the payouts that are due. Gives how far it is ahead. */
+  advanceClock(ms: number): Promise<number>;
   /** A call on behalf of the issuer, on the account of the record that it is about. */
   openCall(account: string): { call: Call; settle: () => void };
 }
@@ -34,19 +37,14 @@ const maxAdvanceMs = 10 * 365 * 24 * 60 * 60 * 1000;
 const pathPattern = /^\/sandbox\/([a-z]+)(?:\/([A-Za-z0-9_]+)(?:\/([a-z]+))?)?$/;
 
 /**
- * What no processor offers, and tests need: the list of all charges and refunds of all accounts (the independent witness),
- * faults, the clock of the keys, and what a bank would do by itself: fail a refund, dispute a charge, let a shopper
- * authenticate.
+ * What no processor offers, and tests need: the list of all charges, refunds and files of all accounts (the independent witness),
+ * faults, the clock of keys and holds, and what a bank would do by itself: fail a refund, dispute a charge, let a shopper
+ * authenticate, take a payout or give it back.
  */
 export function createWitness(parts: WitnessParts): Witness {
   const { records, faults } = parts;
 
-  async function act<Result>(account: string, work: (call: Call) => Result): Promise<Result> {
-    const { call, settle } = parts.openCall(account);
-    const result = await parts.write(() => work(call));
-    settle();
-    return result;
-  }
+  const act = <Result>(account: string, work: (call: Call) => Result) => actOn(parts, account, work);
 
   return async (method, path, query, body) => {
     const [, noun = '', id = '', verb = ''] = pathPattern.exec(path) ?? [];
@@ -56,6 +54,8 @@ export function createWitness(parts: WitnessParts): Witness {
         return listed(records.all('charge', accountIn(query)), chargeRow);
       case 'GET refunds':
         return listed(records.all('refund', accountIn(query)), refundRow);
+      case 'GET files':
+        return listed(records.all('file', accountIn(query)), (file) => file);
       case 'GET faults':
         return JSON.stringify({ data: faults.list() });
       case 'POST faults':
@@ -64,7 +64,7 @@ export function createWitness(parts: WitnessParts): Witness {
         faults.clear();
         return JSON.stringify({ data: [] });
       case 'POST clock':
-        return JSON.stringify({ ahead_ms: parts.advanceKeyClock(readAdvance(fields)) });
+        return JSON.stringify({ ahead_ms: await parts.advanceClock(readAdvance(fields)) });
       case 'POST refunds :id fail': {
         const refund = need(records.locate('refund', id), 'refund', id);
         if (refund.status !== 'pending' && refund.status !== 'succeeded')
@@ -82,17 +82,38 @@ export function createWitness(parts: WitnessParts): Witness {
       case 'POST disputes':
         return disputeCharge(fields);
       case 'POST disputes :id win':
-      case 'POST disputes :id lose': {
+      case 'POST disputes :id lose':
+      case 'POST disputes :id move': {
         const dispute = need(records.locate('dispute', id), 'dispute', id);
-        if (dispute.status === 'won' || dispute.status === 'lost')
+        const status = verb === 'move' ? fields.status : verb === 'win' ? 'won' : 'lost';
+        if (typeof status !== 'string' || !/^[a-z_]{1,50}$/.test(status)) {
+          throw invalidRequest('status must be the name of a status.', { param: 'status' });
+        }
+        if (verb !== 'move' && (dispute.status === 'won' || dispute.status === 'lost'))
           throw invalidRequest('This dispute is already closed.');
-        const decided = await act(dispute.account, (call) =>
-          decideDispute(call, dispute, verb === 'win' ? 'won' : 'lost'),
-        );
-        return JSON.stringify(shape('dispute', decided));
+        const moved = await act(dispute.account, (call) => moveDispute(call, dispute, status));
+        return JSON.stringify(shape('dispute', moved));
+      }
+      case 'POST payouts': {
+        const { account } = fields;
+        if (typeof account !== 'string') throw invalidRequest('Missing required param: account.', { param: 'account' });
+        // Also what is not available yet, which an account's balance has from two days on.
+        const payout = await act(account, (call) => payOut(call, Number.MAX_SAFE_INTEGER));
+        if (payout === undefined) throw invalidRequest('The account has nothing to pay out.');
+        return JSON.stringify(shape('payout', payout));
+      }
+      case 'POST payouts :id fail': {
+        const payout = need(records.locate('payout', id), 'payout', id);
+        return JSON.stringify(shape('payout', await act(payout.account, (call) => failPayout(call, payout))));
+      }
+      case 'POST cards :id update': {
+        const method = need(records.locate('payment_method', id), 'payment_method', id);
+        const name = typeof fields.card === 'string' ? fields.card : 'visa';
+        const updated = await act(method.account, (call) => replaceCard(call, method, name));
+        return JSON.stringify(shape('payment_method', updated));
       }
       case 'POST authentications :id':
-        return authenticate(id, fields.outcome !== 'failure');
+        return parts.bank.authenticate(id, fields.outcome !== 'failure');
       default:
         throw new Refusal(404, { type: 'invalid_request_error', message: 'The sandbox has no such endpoint.' });
     }
@@ -100,7 +121,7 @@ export function createWitness(parts: WitnessParts): Witness {
 
   async function disputeCharge(fields: Record<string, unknown>): Promise<string> {
     const given = isRecord(fields.dispute) ? fields.dispute : fields;
-    const { charge: chargeId, amount, reason } = given;
+    const { charge: chargeId, amount, reason, inquiry } = given;
     if (typeof chargeId !== 'string') throw invalidRequest('Missing required param: charge.', { param: 'charge' });
     if (amount !== undefined && amount !== null && !Number.isSafeInteger(amount)) {
       throw invalidRequest('amount must be whole cents.', { param: 'amount' });
@@ -110,42 +131,12 @@ export function createWitness(parts: WitnessParts): Witness {
       openDispute(call, charge.id, {
         amount: typeof amount === 'number' ? amount : undefined,
         reason: typeof reason === 'string' ? reason : 'fraudulent',
+        inquiry: inquiry === true,
       }),
     );
     return JSON.stringify(shape('dispute', dispute));
   }
-
-  /** The shopper passes the bank's check, or fails it. */
-  async function authenticate(id: string, passed: boolean): Promise<string> {
-    if (id.startsWith('seti_')) {
-      const setup = need(records.locate('setup_intent', id), 'setup_intent', id);
-      if (setup.status !== 'requires_action') throw invalidRequest('No payment is waiting for authentication.');
-      const failed = { ...setup, status: 'requires_payment_method' as const, paymentMethod: null };
-      const done = await act(setup.account, (call) => {
-        if (passed) return confirmSetupIntent(call, setup, true);
-        call.records.update('setup_intent', failed);
-        call.emit('setup_intent.setup_failed', 'setup_intent', failed);
-        return failed;
-      });
-      return JSON.stringify(shape('setup_intent', done));
-    }
-    const intent = need(records.locate('payment_intent', id), 'payment_intent', id);
-    if (intent.status !== 'requires_action') throw invalidRequest('No payment is waiting for authentication.');
-    const method = need(records.locate('payment_method', intent.paymentMethod ?? ''), 'payment_method', '');
-    await act(intent.account, (call) => {
-      if (passed) approve(call, intent, method);
-      else decline(call, intent, method, failedAuthentication);
-    });
-    return JSON.stringify(shape('payment_intent', need(records.locate('payment_intent', id), 'payment_intent', id)));
-  }
 }
-
-const failedAuthentication = {
-  kind: 'decline',
-  code: 'payment_intent_authentication_failure',
-  declineCode: 'authentication_failed',
-  message: 'The provided payment method has failed authentication.',
-} as const;
 
 function chargeRow(charge: ChargeRecord): object {
   return {

@@ -2,8 +2,6 @@ import { createHash } from 'node:crypto';
 import type { ChargeRecord, PaymentIntentRecord, RefundRecord, SetupIntentRecord } from '../store/record-types.ts';
 import { needCard } from './card.ts';
 
-const authorizationSeconds = 7 * 24 * 60 * 60;
-
 export function paymentIntentShape(record: PaymentIntentRecord): object {
   return {
     id: record.id,
@@ -41,7 +39,7 @@ export function paymentIntentShape(record: PaymentIntentRecord): object {
         installments: null,
         mandate_options: null,
         network: null,
-        request_three_d_secure: 'automatic',
+        request_three_d_secure: record.threeDSecure ?? 'automatic',
         ...(record.multicapture && { request_multicapture: 'if_available' }),
       },
     },
@@ -84,7 +82,9 @@ export function setupIntentShape(record: SetupIntentRecord): object {
     on_behalf_of: null,
     payment_method: record.paymentMethod,
     payment_method_configuration_details: null,
-    payment_method_options: { card: { mandate_options: null, network: null, request_three_d_secure: 'automatic' } },
+    payment_method_options: {
+      card: { mandate_options: null, network: null, request_three_d_secure: record.threeDSecure ?? 'automatic' },
+    },
     payment_method_types: ['card'],
     single_use_mandate: null,
     status: record.status,
@@ -128,7 +128,7 @@ export function chargeShape(record: ChargeRecord): object {
         amount_authorized: record.status === 'succeeded' ? record.amount : null,
         authorization_code: record.status === 'succeeded' ? record.id.slice(-6).toUpperCase() : null,
         brand: card.brand,
-        ...(!record.captured && !record.released && { capture_before: record.created + authorizationSeconds }),
+        ...(record.captureBefore !== null && !record.released && { capture_before: record.captureBefore }),
         checks: { address_line1_check: null, address_postal_code_check: null, cvc_check: null },
         country: card.country,
         description: card.description,

@@ -1,10 +1,13 @@
 import type {
   AccountRecord,
   BalanceTransactionRecord,
+  ConfirmationTokenRecord,
   CustomerRecord,
   DisputeRecord,
   EventRecord,
+  FileRecord,
   PaymentMethodRecord,
+  PayoutRecord,
   RecordKind,
   RecordTypes,
   WebhookEndpointRecord,
@@ -25,12 +28,15 @@ export function shape<Kind extends RecordKind>(kind: Kind, record: RecordTypes[K
 const shapes: Shapes = {
   customer: customerShape,
   payment_method: paymentMethodShape,
+  confirmation_token: confirmationTokenShape,
   payment_intent: paymentIntentShape,
   charge: chargeShape,
   refund: refundShape,
   setup_intent: setupIntentShape,
   balance_transaction: balanceTransactionShape,
   dispute: disputeShape,
+  payout: payoutShape,
+  file: fileShape,
   account: accountShape,
   webhook_endpoint: webhookEndpointShape,
   event: eventShape,
@@ -79,6 +85,34 @@ function paymentMethodShape(record: PaymentMethodRecord): object {
   };
 }
 
+function confirmationTokenShape(record: ConfirmationTokenRecord): object {
+  const isUsed = record.paymentIntent !== null || record.setupIntent !== null;
+  return {
+    id: record.id,
+    object: 'confirmation_token',
+    created: record.created,
+    expires_at: isUsed ? null : record.expiresAt,
+    livemode: false,
+    mandate_data: null,
+    metadata: null,
+    payment_intent: record.paymentIntent,
+    payment_method_options: null,
+    payment_method_preview: {
+      allow_redisplay: 'unspecified',
+      billing_details: record.billingDetails,
+      card: cardShape(record.card, record.expMonth, record.expYear),
+      customer: null,
+      customer_account: null,
+      type: 'card',
+    },
+    return_url: record.returnUrl,
+    setup_future_usage: record.setupFutureUsage,
+    setup_intent: record.setupIntent,
+    shipping: null,
+    use_stripe_sdk: true,
+  };
+}
+
 function balanceTransactionShape(record: BalanceTransactionRecord): object {
   return {
     id: record.id,
@@ -111,12 +145,47 @@ function balanceTransactionShape(record: BalanceTransactionRecord): object {
   };
 }
 
+function payoutShape(record: PayoutRecord): object {
+  return {
+    id: record.id,
+    object: 'payout',
+    amount: record.amount,
+    application_fee: null,
+    application_fee_amount: null,
+    arrival_date: record.arrivalDate,
+    automatic: true,
+    balance_transaction: record.balanceTransaction,
+    created: record.created,
+    currency: record.currency,
+    description: 'STRIPE PAYOUT',
+    destination: null,
+    failure_balance_transaction: record.failureBalanceTransaction,
+    failure_code: record.failureCode,
+    failure_message: record.failureCode === null ? null : 'The bank account has been closed',
+    livemode: false,
+    metadata: record.metadata,
+    method: 'standard',
+    original_payout: null,
+    payout_method: null,
+    reconciliation_status: 'completed',
+    reversed_by: null,
+    source_type: 'card',
+    statement_descriptor: null,
+    status: record.status,
+    trace_id: null,
+    type: 'bank_account',
+  };
+}
+
 function disputeShape(record: DisputeRecord): object {
   return {
     id: record.id,
     object: 'dispute',
     amount: record.amount,
-    balance_transactions: record.balanceTransactions,
+    // A sandbox of an older release stored their ids.
+    balance_transactions: record.balanceTransactions.map((movement) =>
+      typeof movement === 'string' ? movement : shape('balance_transaction', movement),
+    ),
     charge: record.charge,
     created: record.created,
     currency: record.currency,
@@ -130,16 +199,36 @@ function disputeShape(record: DisputeRecord): object {
       submission_count: record.submissionCount,
     },
     intended_submission_method: 'manual',
-    is_charge_refundable: false,
+    is_charge_refundable: record.status.startsWith('warning_'),
     livemode: false,
     metadata: record.metadata,
     payment_intent: record.paymentIntent,
     payment_method_details: {
-      card: { brand: 'visa', case_type: 'chargeback', network_reason_code: '83' },
+      card: {
+        brand: 'visa',
+        case_type: record.status.startsWith('warning_') ? 'inquiry' : 'chargeback',
+        network_reason_code: '83',
+      },
       type: 'card',
     },
     reason: record.reason,
     status: record.status,
+  };
+}
+
+function fileShape(record: FileRecord): object {
+  return {
+    id: record.id,
+    object: 'file',
+    created: record.created,
+    expires_at: null,
+    filename: record.filename,
+    links: { object: 'list', data: [], has_more: false, url: `/v1/file_links?file=${record.id}` },
+    purpose: record.purpose,
+    size: record.size,
+    title: null,
+    type: record.type,
+    url: `https://files.stripe.com/v1/files/${record.id}/contents`,
   };
 }
 

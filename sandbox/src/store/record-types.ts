@@ -30,6 +30,21 @@ export interface PaymentMethodRecord extends Base {
   metadata: Record<string, string>;
 }
 
+/** What a browser made of a card for one confirmation, before there is a payment method. */
+export interface ConfirmationTokenRecord extends Base {
+  /** Name of the test card. */
+  card: string;
+  expMonth: number;
+  expYear: number;
+  billingDetails: unknown;
+  expiresAt: number;
+  returnUrl: string | null;
+  setupFutureUsage: string | null;
+  /** What it was used for, once. */
+  paymentIntent: string | null;
+  setupIntent: string | null;
+}
+
 export type IntentStatus =
   | 'requires_payment_method'
   | 'requires_confirmation'
@@ -37,6 +52,8 @@ export type IntentStatus =
   | 'requires_capture'
   | 'canceled'
   | 'succeeded';
+
+export type ThreeDSecure = 'automatic' | 'any' | 'challenge';
 
 export interface LastError {
   type: 'card_error';
@@ -55,6 +72,7 @@ export interface PaymentIntentRecord extends Base {
   status: IntentStatus;
   captureMethod: 'automatic' | 'automatic_async' | 'manual';
   multicapture: boolean;
+  threeDSecure: ThreeDSecure;
   customer: string | null;
   paymentMethod: string | null;
   latestCharge: string | null;
@@ -82,6 +100,8 @@ export interface ChargeRecord extends Base {
   captured: boolean;
   /** True once what was held and not captured has been given back. */
   released: boolean;
+  /** Unix seconds at which the hold lapses; null for a charge that was captured at once or failed. */
+  captureBefore: number | null;
   multicapture: boolean;
   paymentIntent: string;
   paymentMethod: string;
@@ -122,6 +142,7 @@ export interface SetupIntentRecord extends Base {
   customer: string | null;
   paymentMethod: string | null;
   usage: string;
+  threeDSecure: ThreeDSecure;
   description: string | null;
   returnUrl: string | null;
   lastError: LastError | null;
@@ -134,11 +155,23 @@ export interface BalanceTransactionRecord extends Base {
   amount: number;
   fee: number;
   currency: string;
-  type: 'charge' | 'refund' | 'refund_failure' | 'adjustment';
+  type: 'charge' | 'refund' | 'refund_failure' | 'adjustment' | 'payout' | 'payout_failure';
   source: string;
   availableOn: number;
   description: string | null;
   reportingCategory: string;
+}
+
+export interface PayoutRecord extends Base {
+  amount: number;
+  currency: string;
+  status: 'in_transit' | 'paid' | 'failed';
+  /** Unix seconds. */
+  arrivalDate: number;
+  balanceTransaction: string;
+  failureBalanceTransaction: string | null;
+  failureCode: string | null;
+  metadata: Record<string, string>;
 }
 
 export interface DisputeRecord extends Base {
@@ -146,13 +179,23 @@ export interface DisputeRecord extends Base {
   currency: string;
   charge: string;
   paymentIntent: string;
-  status: 'needs_response' | 'under_review' | 'won' | 'lost';
+  /** One of Stripe's, or one that Stripe may add. */
+  status: string;
   reason: string;
   evidence: Record<string, string>;
   dueBy: number;
   submissionCount: number;
-  balanceTransactions: string[];
+  balanceTransactions: BalanceTransactionRecord[];
   metadata: Record<string, string>;
+}
+
+/** A file of evidence: all but its content. */
+export interface FileRecord extends Base {
+  purpose: string;
+  filename: string;
+  size: number;
+  type: string;
+  sha256: string;
 }
 
 export interface AccountRecord extends Base {
@@ -189,12 +232,15 @@ export interface EventRecord extends Base {
 export interface RecordTypes {
   customer: CustomerRecord;
   payment_method: PaymentMethodRecord;
+  confirmation_token: ConfirmationTokenRecord;
   payment_intent: PaymentIntentRecord;
   charge: ChargeRecord;
   refund: RefundRecord;
   setup_intent: SetupIntentRecord;
   balance_transaction: BalanceTransactionRecord;
   dispute: DisputeRecord;
+  payout: PayoutRecord;
+  file: FileRecord;
   account: AccountRecord;
   webhook_endpoint: WebhookEndpointRecord;
   event: EventRecord;

@@ -9,6 +9,8 @@ export interface PageQuery {
   endingBefore?: string | undefined;
   /** The record that the listed ones hang on: charges on an intent, refunds on a charge, methods on a customer. */
   parent?: string | undefined;
+  /** Any of several, at most 20. */
+  parents?: readonly string[] | undefined;
   createdFrom?: number | undefined;
   createdBefore?: number | undefined;
 }
@@ -49,7 +51,7 @@ export interface Records {
 }
 
 /** The kinds that are listed over all accounts, each by an index of its own. */
-export type ListedKind = 'charge' | 'refund' | 'webhook_endpoint';
+export type ListedKind = 'charge' | 'refund' | 'webhook_endpoint' | 'file';
 
 const childLimit = 1000;
 const scanSize = 500;
@@ -64,6 +66,7 @@ export function openRecords(db: DatabaseSync): Records {
     create index if not exists records_by_parent on records (parent, kind, seq) where parent is not null;
     create index if not exists records_of_charges on records (seq) where kind = 'charge';
     create index if not exists records_of_refunds on records (seq) where kind = 'refund';
+    create index if not exists records_of_files on records (seq) where kind = 'file';
     create index if not exists records_of_endpoints on records (seq) where kind = 'webhook_endpoint';
     create table if not exists intent_metadata (
       account text not null, key text not null, value text not null, id text not null,
@@ -82,7 +85,10 @@ export function openRecords(db: DatabaseSync): Records {
   // The kind is part of the text, so that the index of that kind is used.
   const scanOf = (kind: ListedKind) =>
     db.prepare(`select seq, body from records where seq > ? and kind = '${kind}' order by seq limit ?`);
-  const scans = { charge: scanOf('charge'), refund: scanOf('refund'), webhook_endpoint: scanOf('webhook_endpoint') };
+  const scans = {
+    ...{ charge: scanOf('charge'), refund: scanOf('refund'), file: scanOf('file') },
+    webhook_endpoint: scanOf('webhook_endpoint'),
+  };
   const scanOfAccount = db.prepare(
     'select seq, body from records where account = ? and kind = ? and seq > ? order by seq limit ?',
   );
@@ -188,10 +194,17 @@ function readPage<Kind extends RecordKind>(
   add('seq < ?', cursor(query.startingAfter, 'starting_after'));
   add('seq > ?', cursor(query.endingBefore, 'ending_before'));
   const backwards = query.endingBefore !== undefined;
-  const text = `select body from records where ${conditions.join(' and ')} order by seq ${backwards ? 'asc' : 'desc'} limit ?`;
+  const order = `order by seq ${backwards ? 'asc' : 'desc'} limit ?`;
+  const select = `select seq, body from records where ${conditions.join(' and ')}`;
+  const { parents } = query;
+  const most = query.limit + 1;
+  // A page of each parent by its index, of which the page is the first part.
+  const ofParents = parents?.map(() => `select * from (${select} and parent = ? ${order})`).join(' union all ');
+  const text = ofParents === undefined ? `${select} ${order}` : `select seq, body from (${ofParents}) ${order}`;
   const statement = statements.get(text) ?? db.prepare(text);
   statements.set(text, statement);
-  const rows = statement.all(...values, query.limit + 1);
+  const given = parents === undefined ? values : parents.flatMap((parent) => [...values, parent, most]);
+  const rows = parents?.length === 0 ? [] : statement.all(...given, most);
   const records = rows.slice(0, query.limit).map(parse<Kind>);
   return { records: backwards ? records.reverse() : records, hasMore: rows.length > query.limit };
 }

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { newSandbox, sdk } from './support.ts';
+
+test('the official SDK creates and retrieves confirmation tokens, and confirms with one once', async () => {
+  const stripe = sdk((await newSandbox()).url, 'acct_test0001');
+  const { id: customer } = await stripe.customers.create({});
+  const make = (token: string) =>
+    stripe.testHelpers.confirmationTokens.create({
+      payment_method_data: { type: 'card', card: { token } } as never,
+      setup_future_usage: 'off_session',
+    });
+  const token = await make('tok_visa');
+  expect(token).toMatchObject({
+    payment_intent: null,
+    setup_future_usage: 'off_session',
+    payment_method_preview: { type: 'card', card: { last4: '4242' }, customer: null },
+  });
+  const intent = await stripe.paymentIntents.create({ amount: 1234, currency: 'usd', customer });
+  const paid = await stripe.paymentIntents.confirm(intent.id, { confirmation_token: token.id });
+  expect(paid).toMatchObject({ status: 'succeeded', setup_future_usage: 'off_session' });
+  expect(await stripe.paymentMethods.retrieve(String(paid.payment_method))).toMatchObject({ customer });
+  expect(await stripe.confirmationTokens.retrieve(token.id)).toMatchObject({
+    payment_intent: intent.id,
+    expires_at: null,
+  });
+  const second = await stripe.paymentIntents.create({ amount: 1234, currency: 'usd', customer });
+  await expect(stripe.paymentIntents.confirm(second.id, { confirmation_token: token.id })).rejects.toMatchObject({
+    statusCode: 400,
+    param: 'confirmation_token',
+  });
+  const both = { confirmation_token: token.id, payment_method: 'pm_card_visa' };
+  await expect(stripe.paymentIntents.confirm(second.id, both)).rejects.toMatchObject({ statusCode: 400 });
+  const setUp = await stripe.setupIntents.create({ customer });
+  const done = await stripe.setupIntents.confirm(setUp.id, { confirmation_token: (await make('tok_hsa')).id });
+  expect(done.status).toBe('succeeded');
+  expect(await stripe.paymentMethods.retrieve(String(done.payment_method))).toMatchObject({ customer });
+  await expect(stripe.confirmationTokens.retrieve('ctoken_none')).rejects.toMatchObject({ statusCode: 404 });
+});
