@@ -1,11 +1,11 @@
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { removeAbandonedInline } from '../src/jobs/remove-abandoned-inline.ts';
-import { type Machine, machine, type Shop } from './machine.ts';
+import { type Fixture, openFixture, type Shop } from './fixture.ts';
 
-let on: Machine;
+let on: Fixture;
 beforeAll(async () => {
-  on = await machine();
+  on = await openFixture();
 });
 afterAll(() => on.close());
 

@@ -1,20 +1,20 @@
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Machine, machine, refusalOf, type Shop } from './machine.ts';
+import { type Fixture, openFixture, refusalOf, type Shop } from './fixture.ts';
 
-let on: Machine;
+let on: Fixture;
 beforeAll(async () => {
-  on = await machine({ connections: 50 });
+  on = await openFixture({ connections: 50 });
 });
 afterAll(() => on.close());
 
-type Line = NonNullable<Parameters<Machine['checkout']['resolveCart']>[0]['lines']>[number];
+type Line = NonNullable<Parameters<Fixture['checkout']['resolveCart']>[0]['lines']>[number];
 const ofPrice = (value: string): Line => ({ item: { case: 'priceId', value }, quantity: 1n });
 const ofProduct = (value: string): Line => ({ item: { case: 'productId', value }, quantity: 1n });
 const ofData = (unitAmountCents: bigint, owner: object): Line =>
   ({ item: { case: 'priceData', value: { unitAmountCents, owner } }, quantity: 2n }) as Line;
 
-const resolve = (shop: Shop, request: Parameters<Machine['checkout']['resolveCart']>[0]) =>
+const resolve = (shop: Shop, request: Parameters<Fixture['checkout']['resolveCart']>[0]) =>
   on.checkout.resolveCart({ sessionId: newId('checkout_session'), ...request }, shop.atCheckout);
 
 const makeProduct = async (shop: Shop, product: object = {}) =>

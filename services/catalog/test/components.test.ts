@@ -3,11 +3,11 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clearableComponentFields } from '../src/domain/component.ts';
 import { formatDecimal, parseDecimal, scaleDecimal } from '../src/domain/decimal.ts';
-import { type Machine, machine, refusalOf } from './machine.ts';
+import { type Fixture, openFixture, refusalOf } from './fixture.ts';
 
-let on: Machine;
+let on: Fixture;
 beforeAll(async () => {
-  on = await machine({ connections: 50 });
+  on = await openFixture({ connections: 50 });
 });
 afterAll(() => on.close());
 

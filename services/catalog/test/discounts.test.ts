@@ -1,11 +1,11 @@
 import type { Failure } from '@eligo/failures';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Machine, machine, refusalOf, type Shop } from './machine.ts';
+import { type Fixture, openFixture, refusalOf, type Shop } from './fixture.ts';
 
-let on: Machine;
+let on: Fixture;
 beforeAll(async () => {
-  on = await machine({ connections: 50 });
+  on = await openFixture({ connections: 50 });
 });
 afterAll(() => on.close());
 
@@ -107,6 +107,8 @@ describe('a promo code', () => {
     const first = await on.gateway.createPromoCode({ couponId, code: 'Straße10' }, shop);
     const again = (code: string) => on.gateway.createPromoCode({ couponId, code }, shop);
     expect(await refusalOf(again('STRASSE10'))).toBe('promo_code_in_use');
+    // A zero-width space and a soft hyphen: nobody sees the difference.
+    expect(await refusalOf(again('STRASSE\u200b1\u00ad0'))).toBe('promo_code_in_use');
     await on.gateway.updatePromoCode({ id: first.promoCodeId, active: false }, shop);
     await again('strasse10');
     expect(await refusalOf(on.gateway.updatePromoCode({ id: first.promoCodeId, active: true }, shop))).toBe(
@@ -278,5 +280,51 @@ describe('a redemption', () => {
       promoCodeId,
     ]);
     await expect(past).rejects.toThrow(/promo_codes_redeemed_within_limit/);
+  });
+});
+
+describe('a promo code that a shopper types', () => {
+  const typed = (shop: Shop, code: string, fields: object = {}) =>
+    on.checkout.resolvePromoCode({ code, atMs: BigInt(Date.now()), lines: [], ...fields }, shop.atCheckout);
+  const refused = async (answer: Promise<unknown>) =>
+    answer.then(
+      () => 'found',
+      (error: Failure) => error.code,
+    );
+
+  it('is found in any case with its coupon, and counts nothing [D14.165]', async () => {
+    const shop = on.account();
+    const made = await promoCode(shop);
+    const found = await typed(shop, ` ${made.code.toLowerCase()} `);
+    expect(found).toMatchObject({ promoCodeId: made.promoCodeId, code: made.code, coupon: { timesRedeemed: 0 } });
+    expect(await refused(typed(on.account(), made.code))).toBe('promo_code_invalid');
+  });
+
+  it('is refused alike whether it never existed, has ended, is off or is for another customer or cart [D14.165]', async () => {
+    const shop = on.account();
+    const [off, late, own] = await Promise.all([
+      promoCode(shop, { active: false }),
+      promoCode(shop, { expiresAtMs: BigInt(Date.now() + 60_000) }),
+      promoCode(shop, { customerId: newId('customer') }),
+    ]);
+    const typedCodes: [string, object][] = [
+      ['NEVER', {}],
+      [' ', {}],
+      [off.code, {}],
+      [own.code, {}],
+      [own.code, { customerId: newId('customer') }],
+      [late.code, { atMs: BigInt(Date.now() + 120_000) }],
+    ];
+    for (const [code, fields] of typedCodes) {
+      expect(await refused(typed(shop, code, fields))).toBe('promo_code_invalid');
+    }
+    expect(await refused(typed(shop, late.code))).toBe('found');
+    const product = await on.gateway.createProduct({ product: { name: 'A' } }, shop);
+    const restricted = await promoCode(shop, {}, { appliesTo: { products: [product.productId] } });
+    const line = { priceId: newId('price'), productId: product.productId };
+    expect(await refused(typed(shop, restricted.code, { lines: [line] }))).toBe('found');
+    expect(await refused(typed(shop, restricted.code, { lines: [{ ...line, productId: newId('product') }] }))).toBe(
+      'coupon_not_applicable',
+    );
   });
 });

@@ -2,21 +2,21 @@ import { newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { setFoodPolicy } from '../src/actions/set-food-policy.ts';
 import { importProductCodes } from '../src/import/product-codes.ts';
-import { type Machine, machine, refusalOf, type Shop } from './machine.ts';
+import { type Fixture, openFixture, refusalOf, type Shop } from './fixture.ts';
 
 const listed = '036000291452';
 const reference = '4006381333931';
 
-let on: Machine;
+let on: Fixture;
 beforeAll(async () => {
-  on = await machine();
+  on = await openFixture();
   const csv = `code,class,label\n${listed},prescription,Cream\n${reference},service,\n`;
   await importProductCodes({ database: on.database, source: [csv] as never, name: 'test' });
 });
 afterAll(() => on.close());
 afterEach(() => on.clock.set(undefined));
 
-type Items = NonNullable<Parameters<Machine['gateway']['evaluateEligibility']>[0]['items']>;
+type Items = NonNullable<Parameters<Fixture['gateway']['evaluateEligibility']>[0]['items']>;
 const evaluate = async (shop: Shop, ...items: Items) => (await on.gateway.evaluateEligibility({ items }, shop)).items;
 const ofProduct = (value: string, more: object = {}): Items[number] => ({
   item: { case: 'productId', value },

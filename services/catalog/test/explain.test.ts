@@ -11,7 +11,11 @@ import { findProducts } from '../src/store/products.ts';
 import { findPromoCodes } from '../src/store/promo-codes.ts';
 import { seed, seededAccount } from './seed.ts';
 
-const declared = vi.hoisted(() => new Map<string, string>());
+const declared = vi.hoisted(() => {
+  // The files of this project share their modules: those that are loaded already declared their statements elsewhere.
+  vi.resetModules();
+  return new Map<string, string>();
+});
 vi.mock(import('@eligo/postgres'), async (importOriginal) => {
   const original = await importOriginal();
   const noting =
@@ -53,6 +57,7 @@ afterAll(async () => {
   await session.close();
   await database.close();
   await place.drop();
+  vi.resetModules();
 });
 
 /** Has every shape of every list declared, by a database that answers nothing. */

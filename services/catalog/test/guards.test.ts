@@ -1,14 +1,14 @@
 import { openSession, type Session } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Machine, machine, type Shop } from './machine.ts';
+import { type Fixture, openFixture, type Shop } from './fixture.ts';
 
-let on: Machine;
+let on: Fixture;
 let shop: Shop;
 let session: Session;
 
 beforeAll(async () => {
-  on = await machine();
+  on = await openFixture();
   shop = on.account();
   session = await openSession(on.database, 'guards');
   const { couponId } = await on.gateway.createCoupon({ amountOffCents: 5n, maxRedemptions: 3 }, shop);
@@ -53,10 +53,11 @@ describe('row-level security', () => {
       `select relname as name from pg_class where relnamespace = 'catalog'::regnamespace and relkind = 'r'
        and not (relrowsecurity and relforcerowsecurity) order by relname`,
     );
-    const ofEvents = [
+    const ofPackages = [
       'dead_letters',
       'inbox',
       'migrations',
+      'operator_actions',
       'outbox',
       'outbox_positions',
       'outbox_pruned',
@@ -64,7 +65,7 @@ describe('row-level security', () => {
       'outbox_repairs',
       'outbox_stream',
     ];
-    expect(rows.map(({ name }) => name).filter((name) => !ofEvents.includes(name))).toEqual([
+    expect(rows.map(({ name }) => name).filter((name) => !ofPackages.includes(name))).toEqual([
       'component_names',
       'product_code_changes',
       'product_code_staging',

@@ -2,11 +2,11 @@ import { openDatabase, openSession } from '@eligo/postgres';
 import { waitUntil } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Machine, machine, refusalOf, type Shop } from './machine.ts';
+import { type Fixture, openFixture, refusalOf, type Shop } from './fixture.ts';
 
-let on: Machine;
+let on: Fixture;
 beforeAll(async () => {
-  on = await machine({ connections: 50 });
+  on = await openFixture({ connections: 50 });
 });
 afterAll(() => on.close());
 

@@ -2,11 +2,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { gtin14, gtin14OfUpc, lookupCodes } from '../src/domain/product-code.ts';
 import { csvRecords } from '../src/import/csv-lines.ts';
 import { importProductCodes, type ProductCodeImport } from '../src/import/product-codes.ts';
-import { type Machine, machine, refusalOf } from './machine.ts';
+import { type Fixture, openFixture, refusalOf } from './fixture.ts';
 
-let on: Machine;
+let on: Fixture;
 beforeAll(async () => {
-  on = await machine();
+  on = await openFixture();
 });
 afterAll(() => on.close());
 afterEach(() => on.clock.set(undefined));

@@ -3,11 +3,11 @@ import { EventSchema } from '@eligo/proto/events/v1/events';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clearableProductFields } from '../src/domain/product.ts';
-import { type Machine, machine, refusalOf } from './machine.ts';
+import { type Fixture, openFixture, refusalOf } from './fixture.ts';
 
-let on: Machine;
+let on: Fixture;
 beforeAll(async () => {
-  on = await machine();
+  on = await openFixture();
 });
 afterAll(() => on.close());
 

@@ -1,10 +1,10 @@
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Machine, machine, refusalOf } from './machine.ts';
+import { type Fixture, openFixture, refusalOf } from './fixture.ts';
 
-let on: Machine;
+let on: Fixture;
 beforeAll(async () => {
-  on = await machine();
+  on = await openFixture();
 });
 afterAll(() => on.close());
 

@@ -6,19 +6,25 @@ import { findPrices } from '../store/prices.ts';
 import { findProducts } from '../store/products.ts';
 
 /** Refuses a coupon whose `applies_to` names what the account does not have. `loc` is where that stands in the body. */
-export async function checkRestriction(
+export function checkRestriction(db: Db, scope: Scope, fields: CouponFields, loc: Loc): Promise<void> {
+  return checkRestrictions(db, scope, [{ fields, loc }]);
+}
+
+/** The same for many coupons, with one read of each kind. The first that is wrong is refused. */
+export async function checkRestrictions(
   db: Db,
   scope: Scope,
-  { productIds, priceIds }: CouponFields,
-  loc: Loc,
+  coupons: readonly { readonly fields: CouponFields; readonly loc: Loc }[],
 ): Promise<void> {
-  if (productIds.length > 0) {
-    const known = new Set((await findProducts(db, scope, productIds)).map(({ productId }) => productId));
-    refuseUnknown(productIds, known, [...loc, 'products'], 'product_not_found');
-  }
-  if (priceIds.length > 0) {
-    const known = new Set((await findPrices(db, scope, priceIds)).map(({ priceId }) => priceId));
-    refuseUnknown(priceIds, known, [...loc, 'prices'], 'price_not_found');
+  const productIds = [...new Set(coupons.flatMap(({ fields }) => fields.productIds))];
+  const priceIds = [...new Set(coupons.flatMap(({ fields }) => fields.priceIds))];
+  const products = productIds.length === 0 ? [] : await findProducts(db, scope, productIds);
+  const prices = priceIds.length === 0 ? [] : await findPrices(db, scope, priceIds);
+  const knownProducts = new Set(products.map(({ productId }) => productId));
+  const knownPrices = new Set(prices.map(({ priceId }) => priceId));
+  for (const { fields, loc } of coupons) {
+    refuseUnknown(fields.productIds, knownProducts, [...loc, 'products'], 'product_not_found');
+    refuseUnknown(fields.priceIds, knownPrices, [...loc, 'prices'], 'price_not_found');
   }
 }
 

@@ -28,14 +28,14 @@ export interface EligibilityAnswer {
 
 /** The class of each item as of `at` and its eligible amount, without a session. Archived records are judged like others. */
 export async function evaluateEligibility(
-  work: Context,
+  context: Context,
   asker: Asker,
   questions: readonly EligibilityQuestion[],
-  at: Date = work.clock.now(),
+  at: Date = context.clock.now(),
 ): Promise<EligibilityAnswer[]> {
-  const loaded = await loadSubjects(work, asker, questions);
+  const loaded = await loadSubjects(context, asker, questions);
   const decisions = await decideAll(
-    work.database,
+    context.database,
     asker,
     loaded.map(({ subject }) => subject),
     at,

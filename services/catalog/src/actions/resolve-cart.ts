@@ -29,12 +29,12 @@ export interface ResolvedCart {
  * Resolves a cart: what each line costs and whether it is eligible, the shipping rate, the discounts. A cart of prices whose classes are set
  * costs one round trip. Every bad reference is refused at its place in the partner's body, all of them at once.
  */
-export async function resolveCart(work: Context, asker: Asker, cart: Cart): Promise<ResolvedCart> {
-  const { database } = work;
+export async function resolveCart(context: Context, asker: Asker, cart: Cart): Promise<ResolvedCart> {
+  const { database } = context;
   const { scope } = asker;
   const [inline, byProduct] = await Promise.all([
-    makeInline(work, scope, cart),
-    priceIdsOfProducts(work, asker, cart.lines),
+    makeInline(context, scope, cart),
+    priceIdsOfProducts(context, asker, cart.lines),
   ]);
   const priceIds = cart.lines.map((line, index) => priceIdOf(line, index, inline, byProduct));
   const wanted = [...new Set(priceIds.filter((id) => id !== undefined))];
@@ -63,7 +63,7 @@ export async function resolveCart(work: Context, asker: Asker, cart: Cart): Prom
   const discounts = resolveDiscounts(cart, discountRecords, sold, violations);
   if (violations.length > 0) throw Failure.violations(violations);
   return {
-    lines: await withEligibility(work, asker, known, cart.at),
+    lines: await withEligibility(context, asker, known, cart.at),
     shippingRate: records.shippingRate,
     discounts,
   };

@@ -40,9 +40,12 @@ export function isRedeemable(promoCode: PromoCode, customerId: string | null, at
   );
 }
 
-/** The form in which codes are compared: unique among active ones, case-insensitively (decisions 4). */
+/**
+ * The form in which codes are compared: unique among active ones, case-insensitively (decisions 4), and without characters that nobody sees, which
+ * come along when a code is copied from a mail.
+ */
 export function promoCodeKey(code: string): string {
-  return foldedText(code);
+  return foldedText(code.replace(/[\p{Default_Ignorable_Code_Point}\p{Cf}]/gu, ''));
 }
 
 /** Checks what a creation gives. `loc` is where the promo code stands in the body. */

@@ -11,6 +11,7 @@ import { activateInline } from '../actions/activate-inline.ts';
 import { endRedemption } from '../actions/end-redemption.ts';
 import { reserveRedemption } from '../actions/reserve-redemption.ts';
 import { resolveCart } from '../actions/resolve-cart.ts';
+import { resolvePromoCode } from '../actions/resolve-promo-code.ts';
 import type { Context } from '../context.ts';
 import { type CartDiscount, type CartLine, type CartPlaces, cartPlaces } from '../domain/cart.ts';
 import type { Loc } from '../domain/field-rules.ts';
@@ -24,13 +25,13 @@ import {
 } from '../messages/records.ts';
 import { couponInputOf, productInputOf, recurringInputOf } from './inputs.ts';
 
-export function cartHandlers(work: Context): Implementation<typeof CatalogService> {
-  const timeOrNow = (ms: bigint) => (ms === 0n ? work.clock.now() : timeOf(ms));
+export function cartHandlers(context: Context): Implementation<typeof CatalogService> {
+  const timeOrNow = (ms: bigint) => (ms === 0n ? context.clock.now() : timeOf(ms));
   return {
     async resolveCart(request, call) {
       const places = cartPlaces(request.bodyPath);
       const { testMode } = call.scope;
-      const cart = await resolveCart(work, call, {
+      const cart = await resolveCart(context, call, {
         sessionId: request.sessionId,
         lines: request.lines.map((line, index) => lineOf(line, places.line(index))),
         shippingRateId: request.shippingRateId,
@@ -54,13 +55,22 @@ export function cartHandlers(work: Context): Implementation<typeof CatalogServic
         ),
       };
     },
+    async resolvePromoCode({ code, customerId, atMs, lines }, call) {
+      const typed = { code, customerId: customerId ?? null, at: timeOrNow(atMs), lines };
+      const promoCode = await resolvePromoCode(context, call, typed);
+      return {
+        coupon: couponMessage(promoCode.coupon, call.scope.testMode),
+        promoCodeId: promoCode.promoCodeId,
+        code: promoCode.code,
+      };
+    },
     async activateInline({ sessionId }, call) {
-      await activateInline(work, call, sessionId);
+      await activateInline(context, call, sessionId);
       return {};
     },
     async reserveRedemption(request, call) {
       const { sessionId, couponIds, promoCodeIds, bodyPath } = request;
-      await reserveRedemption(work, call, {
+      await reserveRedemption(context, call, {
         sessionId,
         couponIds,
         promoCodeIds,
@@ -71,11 +81,11 @@ export function cartHandlers(work: Context): Implementation<typeof CatalogServic
       return {};
     },
     async releaseRedemption({ sessionId }, call) {
-      await endRedemption(work, call, sessionId, 'released');
+      await endRedemption(context, call, sessionId, 'released');
       return {};
     },
     async finalizeRedemption({ sessionId }, call) {
-      await endRedemption(work, call, sessionId, 'final');
+      await endRedemption(context, call, sessionId, 'final');
       return {};
     },
   };

@@ -11,24 +11,24 @@ import { findComponent, listComponents } from '../store/components.ts';
 import { nutritionInputOf } from './inputs.ts';
 import { pageRequestOf } from './page-request.ts';
 
-export function componentHandlers(work: Context): Implementation<typeof CatalogService> {
+export function componentHandlers(context: Context): Implementation<typeof CatalogService> {
   return {
     async createComponent(request, call) {
       const input = { ...componentInputOf(request), metadata: request.metadata };
-      return componentMessage(await createComponent(work, call, request.name, input), call.scope.testMode);
+      return componentMessage(await createComponent(context, call, request.name, input), call.scope.testMode);
     },
     async getComponent({ id }, { scope }) {
-      const component = await findComponent(work.database, scope, id);
+      const component = await findComponent(context.database, scope, id);
       if (component === undefined) throw new Failure('product_component_not_found');
       return componentMessage(component, scope.testMode);
     },
     async listComponents({ page, clientReferenceId }, { scope }) {
-      const { rows, hasMore } = await listComponents(work.database, scope, pageRequestOf(page), clientReferenceId);
+      const { rows, hasMore } = await listComponents(context.database, scope, pageRequestOf(page), clientReferenceId);
       return { components: rows.map((component) => componentMessage(component, scope.testMode)), hasMore };
     },
     async updateComponent(request, call) {
       const input = { ...componentInputOf(request), ...given({ metadata: request.metadata?.entries }) };
-      const component = await updateComponent(work, call, request.id, input, request.clear);
+      const component = await updateComponent(context, call, request.id, input, request.clear);
       return componentMessage(component, call.scope.testMode);
     },
   };

@@ -9,26 +9,26 @@ import { findCoupon, findCoupons, listCoupons } from '../store/coupons.ts';
 import { couponInputOf } from './inputs.ts';
 import { pageRequestOf } from './page-request.ts';
 
-export function couponHandlers(work: Context): Implementation<typeof CatalogService> {
+export function couponHandlers(context: Context): Implementation<typeof CatalogService> {
   return {
     async createCoupon(request, call) {
-      return couponMessage(await createCoupon(work, call, couponInputOf(request)), call.scope.testMode);
+      return couponMessage(await createCoupon(context, call, couponInputOf(request)), call.scope.testMode);
     },
     async getCoupon({ id }, { scope }) {
-      const coupon = await findCoupon(work.database, scope, id);
+      const coupon = await findCoupon(context.database, scope, id);
       if (coupon === undefined) throw new Failure('coupon_not_found');
       return couponMessage(coupon, scope.testMode);
     },
     async batchGetCoupons({ ids }, { scope }) {
-      const coupons = ids.length === 0 ? [] : await findCoupons(work.database, scope, ids);
+      const coupons = ids.length === 0 ? [] : await findCoupons(context.database, scope, ids);
       return { coupons: coupons.map((coupon) => couponMessage(coupon, scope.testMode)), hasMore: false };
     },
     async listCoupons({ page }, { scope }) {
-      const { rows, hasMore } = await listCoupons(work.database, scope, pageRequestOf(page));
+      const { rows, hasMore } = await listCoupons(context.database, scope, pageRequestOf(page));
       return { coupons: rows.map((coupon) => couponMessage(coupon, scope.testMode)), hasMore };
     },
     async deleteCoupon({ id }, call) {
-      return couponMessage(await deleteCoupon(work, call, id), call.scope.testMode);
+      return couponMessage(await deleteCoupon(context, call, id), call.scope.testMode);
     },
   };
 }

@@ -6,11 +6,11 @@ import type { Context } from '../context.ts';
 import { messageOf, timeOf } from '../messages/message.ts';
 import { eligibilityMessage } from '../messages/records.ts';
 
-export function eligibilityHandlers(work: Context): Implementation<typeof CatalogService> {
+export function eligibilityHandlers(context: Context): Implementation<typeof CatalogService> {
   return {
     async evaluateEligibility({ items, atMs }, call) {
       const at = atMs === undefined ? undefined : timeOf(atMs);
-      const answers = await evaluateEligibility(work, call, items.map(questionOf), at);
+      const answers = await evaluateEligibility(context, call, items.map(questionOf), at);
       return {
         items: answers.map(({ decision, amountEligibleCents }) =>
           messageOf(EvaluatedItemSchema, { decision: eligibilityMessage(decision), amountEligibleCents }),

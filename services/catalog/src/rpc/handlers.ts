@@ -11,17 +11,17 @@ import { promoCodeHandlers } from './promo-codes.ts';
 import { shippingRateHandlers } from './shipping-rates.ts';
 
 /** Every method of the catalog. */
-export function catalogHandlers(work: Context): Handlers {
+export function catalogHandlers(context: Context): Handlers {
   return [
     implement(CatalogService, {
-      ...shippingRateHandlers(work),
-      ...componentHandlers(work),
-      ...productHandlers(work),
-      ...priceHandlers(work),
-      ...couponHandlers(work),
-      ...promoCodeHandlers(work),
-      ...cartHandlers(work),
-      ...eligibilityHandlers(work),
+      ...shippingRateHandlers(context),
+      ...componentHandlers(context),
+      ...productHandlers(context),
+      ...priceHandlers(context),
+      ...couponHandlers(context),
+      ...promoCodeHandlers(context),
+      ...cartHandlers(context),
+      ...eligibilityHandlers(context),
     }),
   ];
 }

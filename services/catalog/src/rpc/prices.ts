@@ -13,7 +13,7 @@ import { findProducts } from '../store/products.ts';
 import { productInputOf, recurringInputOf } from './inputs.ts';
 import { pageRequestOf } from './page-request.ts';
 
-export function priceHandlers(work: Context): Implementation<typeof CatalogService> {
+export function priceHandlers(context: Context): Implementation<typeof CatalogService> {
   return {
     async createPrice(request, call) {
       const { owner } = request;
@@ -30,22 +30,22 @@ export function priceHandlers(work: Context): Implementation<typeof CatalogServi
         metadata: request.metadata,
       };
       const of = owner.case === 'productId' ? { productId: owner.value } : { productData: productInputOf(owner.value) };
-      const price = await createPrice(work, call, input, of, request.transferLookupKey);
+      const price = await createPrice(context, call, input, of, request.transferLookupKey);
       return priceMessage(price, call.scope.testMode);
     },
     async getPrice({ id, expandProduct }, call) {
-      const { price, product } = await readPrice(work, call, id, expandProduct);
+      const { price, product } = await readPrice(context, call, id, expandProduct);
       return priceMessage(price, call.scope.testMode, product);
     },
     async batchGetPrices({ ids }, { scope }) {
-      const prices = ids.length === 0 ? [] : await findPrices(work.database, scope, ids);
+      const prices = ids.length === 0 ? [] : await findPrices(context.database, scope, ids);
       return { prices: prices.map((price) => priceMessage(price, scope.testMode)), hasMore: false };
     },
     async listPrices({ page, active, productId, lookupKeys, metadata, expandProduct }, { scope }) {
       const filter = { active: active ?? true, productId, lookupKeys, metadata };
-      const { rows, hasMore } = await listPrices(work.database, scope, pageRequestOf(page), filter);
+      const { rows, hasMore } = await listPrices(context.database, scope, pageRequestOf(page), filter);
       const productIds = expandProduct ? [...new Set(rows.map((price) => price.productId))] : [];
-      const products = productIds.length === 0 ? [] : await findProducts(work.database, scope, productIds);
+      const products = productIds.length === 0 ? [] : await findProducts(context.database, scope, productIds);
       const byId = new Map(products.map((product) => [product.productId, product]));
       return { prices: rows.map((price) => priceMessage(price, scope.testMode, byId.get(price.productId))), hasMore };
     },
@@ -57,7 +57,7 @@ export function priceHandlers(work: Context): Implementation<typeof CatalogServi
         hsaFsaEligibility: request.hsaFsaEligibility,
         metadata: request.metadata?.entries,
       });
-      const price = await updatePrice(work, call, request.id, change, request.clear, request.transferLookupKey);
+      const price = await updatePrice(context, call, request.id, change, request.clear, request.transferLookupKey);
       return priceMessage(price, call.scope.testMode);
     },
   };

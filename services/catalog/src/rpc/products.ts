@@ -10,23 +10,23 @@ import { findProduct, findProducts, listProducts } from '../store/products.ts';
 import { productInputOf } from './inputs.ts';
 import { pageRequestOf } from './page-request.ts';
 
-export function productHandlers(work: Context): Implementation<typeof CatalogService> {
+export function productHandlers(context: Context): Implementation<typeof CatalogService> {
   return {
     async createProduct({ product }, call) {
-      return productMessage(await createProduct(work, call, productInputOf(product)), call.scope.testMode);
+      return productMessage(await createProduct(context, call, productInputOf(product)), call.scope.testMode);
     },
     async getProduct({ id }, { scope }) {
-      const product = await findProduct(work.database, scope, id);
+      const product = await findProduct(context.database, scope, id);
       if (product === undefined) throw new Failure('product_not_found');
       return productMessage(product, scope.testMode);
     },
     async batchGetProducts({ ids }, { scope }) {
-      const products = ids.length === 0 ? [] : await findProducts(work.database, scope, ids);
+      const products = ids.length === 0 ? [] : await findProducts(context.database, scope, ids);
       return { products: products.map((product) => productMessage(product, scope.testMode)), hasMore: false };
     },
     async listProducts({ page, active, clientReferenceId, metadata }, { scope }) {
       const filter = { active, clientReferenceId, metadata };
-      const { rows, hasMore } = await listProducts(work.database, scope, pageRequestOf(page), filter);
+      const { rows, hasMore } = await listProducts(context.database, scope, pageRequestOf(page), filter);
       return { products: rows.map((product) => productMessage(product, scope.testMode)), hasMore };
     },
     async updateProduct(request, call) {
@@ -46,7 +46,7 @@ export function productHandlers(work: Context): Implementation<typeof CatalogSer
         active: request.active,
         metadata: request.metadata?.entries,
       });
-      return productMessage(await updateProduct(work, call, request.id, change, request.clear), call.scope.testMode);
+      return productMessage(await updateProduct(context, call, request.id, change, request.clear), call.scope.testMode);
     },
   };
 }

@@ -10,7 +10,7 @@ import { promoCodeMessage } from '../messages/records.ts';
 import { findPromoCode, listPromoCodes } from '../store/promo-codes.ts';
 import { pageRequestOf } from './page-request.ts';
 
-export function promoCodeHandlers(work: Context): Implementation<typeof CatalogService> {
+export function promoCodeHandlers(context: Context): Implementation<typeof CatalogService> {
   return {
     async createPromoCode(request, call) {
       const input = {
@@ -22,22 +22,22 @@ export function promoCodeHandlers(work: Context): Implementation<typeof CatalogS
         active: request.active ?? true,
         metadata: request.metadata,
       };
-      return promoCodeMessage(await createPromoCode(work, call, input), call.scope.testMode);
+      return promoCodeMessage(await createPromoCode(context, call, input), call.scope.testMode);
     },
     async getPromoCode({ id }, { scope }) {
-      const promoCode = await findPromoCode(work.database, scope, id);
+      const promoCode = await findPromoCode(context.database, scope, id);
       if (promoCode === undefined) throw new Failure('promo_code_not_found');
       return promoCodeMessage(promoCode, scope.testMode);
     },
     async listPromoCodes({ page, code, couponId, customerId, active }, { scope }) {
       const codeKey = code === undefined ? undefined : promoCodeKey(code);
       const filter = { codeKey, couponId, customerId, active };
-      const { rows, hasMore } = await listPromoCodes(work.database, scope, pageRequestOf(page), filter);
+      const { rows, hasMore } = await listPromoCodes(context.database, scope, pageRequestOf(page), filter);
       return { promoCodes: rows.map((promoCode) => promoCodeMessage(promoCode, scope.testMode)), hasMore };
     },
     async updatePromoCode({ id, active, metadata }, call) {
       const change = { active, metadata: metadata?.entries };
-      return promoCodeMessage(await updatePromoCode(work, call, id, change), call.scope.testMode);
+      return promoCodeMessage(await updatePromoCode(context, call, id, change), call.scope.testMode);
     },
   };
 }

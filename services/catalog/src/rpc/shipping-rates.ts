@@ -8,22 +8,25 @@ import { shippingRateMessage } from '../messages/records.ts';
 import { findShippingRate, listShippingRates } from '../store/shipping-rates.ts';
 import { pageRequestOf } from './page-request.ts';
 
-export function shippingRateHandlers(work: Context): Implementation<typeof CatalogService> {
+export function shippingRateHandlers(context: Context): Implementation<typeof CatalogService> {
   return {
     async createShippingRate(request, call) {
-      return shippingRateMessage(await createShippingRate(work, call, request), call.scope.testMode);
+      return shippingRateMessage(await createShippingRate(context, call, request), call.scope.testMode);
     },
     async getShippingRate({ id }, { scope }) {
-      const rate = await findShippingRate(work.database, scope, id);
+      const rate = await findShippingRate(context.database, scope, id);
       if (rate === undefined) throw new Failure('shipping_rate_not_found');
       return shippingRateMessage(rate, scope.testMode);
     },
     async listShippingRates({ page, active }, { scope }) {
-      const { rows, hasMore } = await listShippingRates(work.database, scope, pageRequestOf(page), active);
+      const { rows, hasMore } = await listShippingRates(context.database, scope, pageRequestOf(page), active);
       return { shippingRates: rows.map((rate) => shippingRateMessage(rate, scope.testMode)), hasMore };
     },
     async updateShippingRate({ id, active, metadata }, call) {
-      return shippingRateMessage(await updateShippingRate(work, call, id, { active, metadata }), call.scope.testMode);
+      return shippingRateMessage(
+        await updateShippingRate(context, call, id, { active, metadata }),
+        call.scope.testMode,
+      );
     },
   };
 }

@@ -58,16 +58,34 @@ export function listCoupons(db: Db, scope: Scope, page: PageRequest): Promise<Pa
   });
 }
 
-/** Notes the coupon that a session's coupon_data makes. False when it has been made before. */
-export async function claimInlineCoupon(
+/** Notes the coupons that a session's coupon_data makes. Returns the indexes of those that had not been made before. */
+export async function claimInlineCoupons(
   tx: Tx,
   scope: Scope,
   sessionId: string,
-  discountIndex: number,
-  couponId: string,
+  made: readonly { readonly discountIndex: number; readonly couponId: string }[],
   at: Date,
-): Promise<boolean> {
-  return (await tx.execute(claimInline, scope, [sessionId, discountIndex, couponId, at])) === 1;
+): Promise<Set<number>> {
+  if (made.length === 0) return new Set();
+  const indexes = made.map(({ discountIndex }) => discountIndex);
+  const ids = made.map(({ couponId }) => couponId);
+  const rows = await tx.rows(claimInline, scope, [sessionId, indexes, ids, at]);
+  return new Set(rows.map(({ discountIndex }) => discountIndex));
+}
+
+/** Stores the coupons that a session's coupon_data makes. */
+export async function insertInlineCoupons(
+  tx: Tx,
+  scope: Scope,
+  made: readonly { readonly couponId: string; readonly fields: CouponFields }[],
+  { pending, at }: Pick<NewCoupon, 'pending' | 'at'>,
+): Promise<void> {
+  if (made.length === 0) return;
+  const rows = made.map(({ couponId, fields }) => ({
+    ...{ couponId, ...fields },
+    amountOffCents: fields.amountOffCents === null ? null : String(fields.amountOffCents),
+  }));
+  await tx.execute(insertInline, scope, [JSON.stringify(rows), pending, at]);
 }
 
 /** The coupons that the session's coupon_data has made, with the index of the discount. */
@@ -121,10 +139,24 @@ const remove = scoped<Coupon>(
   'coupons.delete',
   `update coupons r set deleted_at = coalesce(r.deleted_at, $4) where ${ofScope} and r.coupon_id = $3 returning ${columns}`,
 );
-const claimInline = scoped(
+const claimInline = scoped<{ discountIndex: number }>(
   'coupons.claim_inline',
   `insert into inline_coupons (account_id, test_mode, session_id, discount_index, coupon_id, created_at)
-   values ($1, $2, $3, $4, $5, $6) on conflict do nothing`,
+   select $1, $2, $3, made.discount_index, made.coupon_id, $6
+     from unnest($4::integer[], $5::text[]) as made (discount_index, coupon_id)
+    order by made.discount_index
+   on conflict do nothing returning discount_index as "discountIndex"`,
+);
+// Postgres reads numbers in JSON by their text, so they are exact.
+const insertInline = scoped<never>(
+  'coupons.insert_inline',
+  `insert into coupons (account_id, test_mode, coupon_id, name, amount_off_cents, percent_off_basis_points, duration,
+     duration_in_months, max_redemptions, product_ids, price_ids, inline, pending, metadata, created_at)
+   select $1, $2, c."couponId", c.name, c."amountOffCents", c."percentOffBasisPoints", c.duration, c."durationInMonths",
+          c."maxRedemptions", c."productIds", c."priceIds", true, $4, c.metadata, $5
+     from json_to_recordset($3::json) as c (
+       "couponId" text, name text, "amountOffCents" bigint, "percentOffBasisPoints" integer, duration text, "durationInMonths" integer,
+       "maxRedemptions" integer, "productIds" text[], "priceIds" text[], metadata jsonb)`,
 );
 const findInline = scoped<{ discountIndex: number; couponId: string }>(
   'coupons.find_inline',

@@ -16,7 +16,7 @@ import { catalogHandlers } from '../src/rpc/handlers.ts';
 import { catalogService } from '../src/service.ts';
 
 /** The catalog on a database of its own, called as the gateway and as checkout over the encoding in-process transport. */
-export interface Machine {
+export interface Fixture {
   readonly gateway: Client<typeof CatalogService>;
   readonly checkout: Client<typeof CatalogService>;
   readonly database: Database;
@@ -34,7 +34,7 @@ export interface Shop extends CallOptions {
 }
 
 /** With more connections where a test is about what happens at once: each is a transaction of its own in Postgres. */
-export async function machine({ connections = 10 } = {}): Promise<Machine> {
+export async function openFixture({ connections = 10 } = {}): Promise<Fixture> {
   const place = await testDatabase(catalogService);
   const database = place.open('catalog', { max: connections, connectionWaitMs: 20_000, lockTimeoutMs: 20_000 });
   const keys = generateComponentKeys(['gateway', 'checkout', 'catalog']);
