@@ -1,6 +1,6 @@
 import { type ProcessorEnvironment, readProcessorEnvironment } from '@eligo/processor';
-import type { EnvironmentReader } from '@eligo/service';
-import { assertBudgets, type ChargeBudgets, defaultBudgets } from './charging.ts';
+import { type EnvironmentReader, type Keyring, readKeyring } from '@eligo/service';
+import { assertBudgets, type ChargeBudgets, defaultBudgets } from './charge-budgets.ts';
 import { type PageUrls, readPageUrls } from './page-urls.ts';
 
 /** What checkout reads from its environment, beside what every service does. */
@@ -9,6 +9,8 @@ export interface CheckoutSettings {
   readonly processors: ProcessorEnvironment;
   /** Makes the URLs of checkout pages. */
   readonly pages: PageUrls;
+  /** Seals what shoppers answer for letters. */
+  readonly keyring: Keyring;
 }
 
 /**
@@ -24,7 +26,7 @@ export function readCheckoutSettings(env: EnvironmentReader): CheckoutSettings {
     marginMs: env.integer('ELIGO_CHARGE_MARGIN_MS', { default: defaultBudgets.marginMs, min: 50, max: 60_000 }),
   };
   note(env, () => assertBudgets(budgets));
-  return { budgets, processors: readProcessorEnvironment(env), pages: readPageUrls(env) };
+  return { budgets, processors: readProcessorEnvironment(env), pages: readPageUrls(env), keyring: readKeyring(env) };
 }
 
 function note(env: EnvironmentReader, check: () => void): void {

@@ -4,32 +4,38 @@ import { openServiceProcessors } from '@eligo/processor';
 import { CatalogService } from '@eligo/proto/catalog/v1/catalog';
 import { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import { implement } from '@eligo/rpc';
-import type { ServiceComposition, ServiceContext } from '@eligo/service';
-import { chargeAtOnce } from './actions/charge-at-once.ts';
+import { declareFailpoints, operatorMigrations, type ServiceComposition, type ServiceContext } from '@eligo/service';
 import { openChargeGroups } from './actions/charge-groups.ts';
 import { openNewSessions } from './actions/create-session.ts';
 import { openPaymentTurns } from './actions/payment-turn.ts';
-import { voidHolds } from './actions/void-holds.ts';
-import type { Charging } from './charging.ts';
 import { type CheckoutSettings, readCheckoutSettings } from './config.ts';
 import { renewals } from './consumers/renewals.ts';
-import { acceptsHealthCards } from './domain/confirm-rules.ts';
+import type { Context } from './context.ts';
+import { chargeFailpoints } from './failpoints.ts';
 import { expireLetters } from './jobs/expire-letters.ts';
 import { expireSessions } from './jobs/expire-sessions.ts';
+import { fillProcessors } from './jobs/fill-processor-accounts.ts';
+import { followHolds } from './jobs/follow-holds.ts';
 import { pruneOldRows } from './jobs/prune.ts';
 import { settleCatalogTasks } from './jobs/settle-catalog-tasks.ts';
 import { sweepDueCharges } from './jobs/sweep-charges.ts';
-import type { Resources } from './resources.ts';
+import { tellJournals } from './jobs/tell-journal.ts';
 import { captureHandlers } from './rpc/captures.ts';
 import { chargingHandlers } from './rpc/charging.ts';
 import { customerHandlers } from './rpc/customers.ts';
+import { healthCardStatementHandlers } from './rpc/health-card-statements.ts';
 import { intentHandlers } from './rpc/intents.ts';
 import { letterHandlers } from './rpc/letters.ts';
 import { paymentLinkHandlers } from './rpc/payment-links.ts';
 import { paymentMethodHandlers } from './rpc/payment-methods.ts';
 import { reviewHandlers } from './rpc/reviews.ts';
 import { sessionHandlers } from './rpc/sessions.ts';
+import { substantiationHandlers } from './rpc/substantiation.ts';
 import { countChargeWork } from './store/charge-work.ts';
+import { countCapturedElsewhere } from './store/holds.ts';
+import { journalLagSeconds } from './store/journal.ts';
+
+declareFailpoints(chargeFailpoints);
 
 const inDoubtAfterSeconds = 300;
 
@@ -38,49 +44,51 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
   name: 'checkout',
   migrations: [
     eventsMigrations,
+    operatorMigrations,
     idempotencyMigrations,
     migrationSource('checkout', new URL('../migrations', import.meta.url)),
   ],
   settings: readCheckoutSettings,
-  build(context) {
-    const { database, clock, logger, failpoint, settings } = context;
-    const processors = openServiceProcessors(settings.processors, context, () =>
+  build(service) {
+    const { database, clock, logger, callerFor, failpoint, settings } = service;
+    const { budgets, pages, keyring } = settings;
+    const processors = openServiceProcessors(settings.processors, service, () =>
       refuseInsideTransaction('a call to the processor'),
     );
-    watchChargeWork(context);
-    const { budgets } = settings;
-    const turns = openPaymentTurns();
-    const groups = openChargeGroups({ database, clock, failpoint, budgets });
-    const charging: Charging = { database, processors, clock, logger, failpoint, budgets, turns, groups };
-    const resources: Resources = {
-      ...charging,
-      catalog: context.client(CatalogService),
-      pages: settings.pages,
+    watchChargeWork(service);
+    const context: Context = {
+      ...{ database, processors, clock, logger, keyring, callerFor, pages, failpoint, budgets },
+      catalog: service.client(CatalogService),
+      turns: openPaymentTurns(),
+      groups: openChargeGroups({ database, clock, failpoint, budgets }),
       newSessions: openNewSessions(database),
-      chargeSession: (scope, session, call) => chargeAtOnce(charging, scope, session, !acceptsHealthCards(call.caller)),
-      voidHolds: (scope, session) => voidHolds(charging, scope, session),
     };
     return {
       handlers: [
         implement(CheckoutService, {
-          ...customerHandlers(resources),
-          ...paymentMethodHandlers(resources),
-          ...sessionHandlers(resources),
-          ...chargingHandlers(charging, context.keyring),
-          ...captureHandlers(database),
-          ...paymentLinkHandlers(resources),
-          ...intentHandlers(database),
-          ...letterHandlers(charging),
-          ...reviewHandlers(charging, context.keyring),
+          ...customerHandlers(context),
+          ...paymentMethodHandlers(context),
+          ...sessionHandlers(context),
+          ...chargingHandlers(context),
+          ...healthCardStatementHandlers(context),
+          ...captureHandlers(context),
+          ...substantiationHandlers(context),
+          ...paymentLinkHandlers(context),
+          ...intentHandlers(context),
+          ...letterHandlers(context),
+          ...reviewHandlers(context),
         }),
       ],
       consumers: [renewals],
       jobs: [
-        sweepDueCharges(charging),
-        expireSessions(resources),
-        expireLetters(resources),
-        settleCatalogTasks(resources, context.callerFor),
-        pruneOldRows(database),
+        sweepDueCharges(context),
+        expireSessions(context),
+        expireLetters(context),
+        followHolds(context),
+        fillProcessors(context),
+        tellJournals(context),
+        settleCatalogTasks(context),
+        pruneOldRows(context),
       ],
       async stop() {
         processors.close();
@@ -103,9 +111,15 @@ function watchChargeWork({ metrics, database }: ServiceContext<CheckoutSettings>
     'Checkout page payments that are unsettled and waiting to be resumed',
     async () => (await waiting()).plans,
   );
+  metrics.gauge('journal_lag_seconds', 'Age of the oldest capture that is not posted to the ledger', () =>
+    journalLagSeconds(database),
+  );
   metrics.gauge(
     'hold_operations_waiting',
     `Holds with a capture or void pending for over ${minutes} minutes`,
     async () => (await waiting()).holds,
+  );
+  metrics.gauge('holds_captured_elsewhere', 'Holds that somebody captured at the processor outside Eligo', () =>
+    countCapturedElsewhere(database),
   );
 }

@@ -1,41 +1,41 @@
 import type { CheckoutSession } from '@eligo/proto/checkout/v1/checkout';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Machine, openMachine } from './machine.ts';
-import { line, sessionMessage } from './world.ts';
+import { type CalledFixture, openCalledFixture } from './called-fixture.ts';
+import { line, sessionMessage } from './fixture.ts';
 
-let machine: Machine;
+let fixture: CalledFixture;
 beforeAll(async () => {
-  machine = await openMachine();
+  fixture = await openCalledFixture();
 });
-afterAll(() => machine.close());
+afterAll(() => fixture.close());
 
 describe('customers', () => {
   test('are created, read, listed, changed, cleared and deleted', async () => {
-    const { checkout } = machine;
+    const { checkout } = fixture;
     const made = await checkout.createCustomer(
       { firstName: 'Ann', phone: '1', shipping: { line1: '1 Main St' } },
-      machine.as(),
+      fixture.as(),
     );
-    expect(await checkout.getCustomer({ id: made.customerId }, machine.as())).toEqual(made);
+    expect(await checkout.getCustomer({ id: made.customerId }, fixture.as())).toEqual(made);
     const changed = await checkout.updateCustomer(
       { id: made.customerId, lastName: 'Lee', clear: ['phone', 'shipping'] },
-      machine.as(),
+      fixture.as(),
     );
     expect(changed).toMatchObject({ firstName: 'Ann', lastName: 'Lee' });
     expect([changed.phone, changed.shipping]).toEqual([undefined, undefined]);
-    const page = await checkout.listCustomers({ page: { limit: 1n } }, machine.as());
+    const page = await checkout.listCustomers({ page: { limit: 1n } }, fixture.as());
     expect(page.customers).toEqual([changed]);
-    expect((await checkout.deleteCustomer({ id: made.customerId }, machine.as())).deleted).toBe(true);
-    await expect(checkout.getCustomer({ id: made.customerId }, machine.as())).rejects.toMatchObject({
+    expect((await checkout.deleteCustomer({ id: made.customerId }, fixture.as())).deleted).toBe(true);
+    await expect(checkout.getCustomer({ id: made.customerId }, fixture.as())).rejects.toMatchObject({
       code: 'customer_not_found',
     });
-    const batch = await checkout.batchGetCustomers({ ids: [made.customerId] }, machine.as());
+    const batch = await checkout.batchGetCustomers({ ids: [made.customerId] }, fixture.as());
     expect(batch.customers).toEqual([]);
   });
 
   test('of the other mode are not there', async () => {
-    const made = await machine.checkout.createCustomer({}, machine.as());
-    const other = machine.checkout.getCustomer({ id: made.customerId }, machine.as(false));
+    const made = await fixture.checkout.createCustomer({}, fixture.as());
+    const other = fixture.checkout.getCustomer({ id: made.customerId }, fixture.as(false));
     await expect(other).rejects.toMatchObject({ code: 'customer_not_found' });
   });
 });
@@ -49,27 +49,27 @@ describe('payment methods', () => {
   ];
   for (const [card, facts] of cards) {
     test(`from the ${card} test card, attached to a customer [RUN-2]`, async () => {
-      const { customerId } = await machine.checkout.createCustomer({}, machine.as());
-      const made = await machine.checkout.createTestPaymentMethod({ customerId, card }, machine.as());
+      const { customerId } = await fixture.checkout.createCustomer({}, fixture.as());
+      const made = await fixture.checkout.createTestPaymentMethod({ customerId, card }, fixture.as());
       expect(made).toMatchObject({ customerId, type: 'card', offSession: true, testMode: true, card: facts });
-      const listed = await machine.checkout.listPaymentMethods({ customerId, page: { limit: 10n } }, machine.as());
+      const listed = await fixture.checkout.listPaymentMethods({ customerId, page: { limit: 10n } }, fixture.as());
       expect(listed.paymentMethods).toEqual([made]);
-      const batch = await machine.checkout.batchGetPaymentMethods(
+      const batch = await fixture.checkout.batchGetPaymentMethods(
         { ids: [made.paymentMethodId, 'fpm_none'] },
-        machine.as(),
+        fixture.as(),
       );
       expect(batch.paymentMethods).toEqual([made]);
     });
   }
 
   test('a customer has one customer at the processor, however many cards are made at once', async () => {
-    const { customerId } = await machine.checkout.createCustomer({}, machine.as());
+    const { customerId } = await fixture.checkout.createCustomer({}, fixture.as());
     await Promise.all(
       ['hsa', 'credit', 'debit'].map((card) =>
-        machine.checkout.createTestPaymentMethod({ customerId, card }, machine.as()),
+        fixture.checkout.createTestPaymentMethod({ customerId, card }, fixture.as()),
       ),
     );
-    const rows = await machine.test.admin(
+    const rows = await fixture.test.admin(
       'select distinct processor_customer_id from checkout.payment_methods where customer_id = $1',
       [customerId],
     );
@@ -77,22 +77,22 @@ describe('payment methods', () => {
   });
 
   test('are attached once, to one customer, and detached for good [D14.5]', async () => {
-    const { checkout } = machine;
+    const { checkout } = fixture;
     const [a, b] = await Promise.all([
-      checkout.createCustomer({}, machine.as()),
-      checkout.createCustomer({}, machine.as()),
+      checkout.createCustomer({}, fixture.as()),
+      checkout.createCustomer({}, fixture.as()),
     ]);
-    const { paymentMethodId: id } = await checkout.createTestPaymentMethod({ card: 'credit' }, machine.as());
-    const attached = await checkout.attachPaymentMethod({ id, customerId: a.customerId }, machine.as());
+    const { paymentMethodId: id } = await checkout.createTestPaymentMethod({ card: 'credit' }, fixture.as());
+    const attached = await checkout.attachPaymentMethod({ id, customerId: a.customerId }, fixture.as());
     expect(attached.customerId).toBe(a.customerId);
-    expect(await checkout.attachPaymentMethod({ id, customerId: a.customerId }, machine.as())).toEqual(attached);
-    const stolen = checkout.attachPaymentMethod({ id, customerId: b.customerId }, machine.as());
+    expect(await checkout.attachPaymentMethod({ id, customerId: a.customerId }, fixture.as())).toEqual(attached);
+    const stolen = checkout.attachPaymentMethod({ id, customerId: b.customerId }, fixture.as());
     await expect(stolen).rejects.toMatchObject({ code: 'payment_method_in_use' });
-    expect((await checkout.detachPaymentMethod({ id }, machine.as())).customerId).toBeUndefined();
-    await expect(checkout.attachPaymentMethod({ id, customerId: b.customerId }, machine.as())).rejects.toMatchObject({
+    expect((await checkout.detachPaymentMethod({ id }, fixture.as())).customerId).toBeUndefined();
+    await expect(checkout.attachPaymentMethod({ id, customerId: b.customerId }, fixture.as())).rejects.toMatchObject({
       code: 'conflict',
     });
-    expect((await checkout.getPaymentMethod({ id }, machine.as())).customerId).toBeUndefined();
+    expect((await checkout.getPaymentMethod({ id }, fixture.as())).customerId).toBeUndefined();
   });
 
   const refusals: [string, { customerId?: string; card: string }, boolean, object][] = [
@@ -116,7 +116,7 @@ describe('payment methods', () => {
   ];
   for (const [what, request, testMode, refusal] of refusals) {
     test(`are not made ${what}`, async () => {
-      await expect(machine.checkout.createTestPaymentMethod(request, machine.as(testMode))).rejects.toMatchObject(
+      await expect(fixture.checkout.createTestPaymentMethod(request, fixture.as(testMode))).rejects.toMatchObject(
         refusal,
       );
     });
@@ -148,14 +148,14 @@ describe('sessions', () => {
       storefrontPaymentDetails: { gateway: 'g', cardLast4: '4242' },
       shippingDetails: { line1: '1 Main St' },
     });
-    const made = await machine.checkout.createSession(given, machine.as());
+    const made = await fixture.checkout.createSession(given, fixture.as());
     for (const field of carried) expect(made[field], field).toEqual(given[field]);
     expect(made).toMatchObject({
       ...{
         mode: 'payment',
         status: 'open',
         captureMethod: 'manual',
-        partnerId: machine.scope.accountId,
+        partnerId: fixture.scope.accountId,
         testMode: true,
       },
       ...{ amountSubtotalCents: 2000n, amountTotalCents: 2740n, amountEligibleCents: 2740n, hsaFsaEligible: true },
@@ -167,14 +167,14 @@ describe('sessions', () => {
       discounts: [{ amountCents: 10n, coupon: { name: 'Ten', amountOffCents: 10n } }],
     });
     expect(made.subscriptionData).toEqual(given.subscriptionData);
-    expect(await machine.checkout.getSession({ id: made.checkoutSessionId }, machine.as())).toEqual(made);
+    expect(await fixture.checkout.getSession({ id: made.checkoutSessionId }, fixture.as())).toEqual(made);
   });
 
   test('are streamed, and the last message says whether there are more', async () => {
-    const made = await machine.checkout.createSession(sessionMessage({ clientReferenceId: 'streamed' }), machine.as());
+    const made = await fixture.checkout.createSession(sessionMessage({ clientReferenceId: 'streamed' }), fixture.as());
     const items = [];
     const request = { clientReferenceId: 'streamed', page: { limit: 9_007_199_254_740_991n } };
-    for await (const { item } of machine.checkout.listSessions(request, machine.as())) items.push(item);
+    for await (const { item } of fixture.checkout.listSessions(request, fixture.as())) items.push(item);
     expect(items).toMatchObject([
       { case: 'session', value: { checkoutSessionId: made.checkoutSessionId } },
       { case: 'end', value: { hasMore: false } },
@@ -183,12 +183,12 @@ describe('sessions', () => {
 
   test('list their lines in the order of the cart, page by page [SESS-5]', async () => {
     const lines = [1, 2, 3].map((n) => line({ unitAmount: n * 100, class: 'vision' }));
-    const { checkoutSessionId: sessionId } = await machine.checkout.createSession(
+    const { checkoutSessionId: sessionId } = await fixture.checkout.createSession(
       sessionMessage({ lines }),
-      machine.as(),
+      fixture.as(),
     );
     const page = (parts: object) =>
-      machine.checkout.listLineItems({ sessionId, page: { limit: 2n, ...parts } }, machine.as());
+      fixture.checkout.listLineItems({ sessionId, page: { limit: 2n, ...parts } }, fixture.as());
     const first = await page({});
     expect(first.lineItems.map((item) => item.unitAmountCents)).toEqual([100n, 200n]);
     expect(first.hasMore).toBe(true);
@@ -204,19 +204,19 @@ describe('sessions', () => {
     await expect(page({ startingAfter: 'fli_none' })).rejects.toMatchObject({
       violations: [{ loc: ['query', 'starting_after'] }],
     });
-    const missing = machine.checkout.listLineItems({ sessionId: 'fcs_none' }, machine.as());
+    const missing = fixture.checkout.listLineItems({ sessionId: 'fcs_none' }, fixture.as());
     await expect(missing).rejects.toMatchObject({ code: 'checkout_session_not_found' });
   });
 
   test('with a payment method of another customer, or of none, are refused at the field', async () => {
-    const { checkout } = machine;
+    const { checkout } = fixture;
     const [a, b] = await Promise.all([
-      checkout.createCustomer({}, machine.as()),
-      checkout.createCustomer({}, machine.as()),
+      checkout.createCustomer({}, fixture.as()),
+      checkout.createCustomer({}, fixture.as()),
     ]);
-    const card = await checkout.createTestPaymentMethod({ customerId: a.customerId, card: 'credit' }, machine.as());
+    const card = await checkout.createTestPaymentMethod({ customerId: a.customerId, card: 'credit' }, fixture.as());
     const create = (parts: object) =>
-      checkout.createSession(sessionMessage({ mode: 'off_session', ...parts }), machine.as());
+      checkout.createSession(sessionMessage({ mode: 'off_session', ...parts }), fixture.as());
     const loc = ['body', 'checkout_session', 'payment_method'];
     await expect(create({ customerId: b.customerId, paymentMethodId: card.paymentMethodId })).rejects.toMatchObject({
       violations: [{ loc, type: 'payment_method_in_use' }],
@@ -226,7 +226,7 @@ describe('sessions', () => {
     });
     const onSession = await checkout.createTestPaymentMethod(
       { customerId: a.customerId, card: 'credit', offSession: false },
-      machine.as(),
+      fixture.as(),
     );
     await expect(
       create({ customerId: a.customerId, paymentMethodId: onSession.paymentMethodId }),

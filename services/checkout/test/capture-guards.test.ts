@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Session } from '../src/domain/session.ts';
-import { line, openWorld, type World } from './world.ts';
+import { type Fixture, line, openFixture } from './fixture.ts';
 
-let world: World;
+let fixture: Fixture;
 beforeAll(async () => {
-  world = await openWorld();
+  fixture = await openFixture();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 interface Held {
   readonly session: Session;
@@ -17,19 +17,20 @@ interface Held {
 
 // 50.00 with 10.00 tax, all of it held on one card.
 async function held(): Promise<Held> {
-  const session = await world.session({
+  const session = await fixture.session({
     lines: [line({ unitAmount: 4_000, class: 'auto_substantiation' })],
     taxAmountCents: 1_000n,
   });
   const intent = `fpi_${randomUUID()}`;
-  await world.test.admin(
+  await fixture.test.admin(
     `insert into checkout.payment_intents (account_id, test_mode, id, session_id, leg, capture_method, status, amount_cents,
        amount_capturable_cents, created_at) values ($1, true, $2, $3, 'health', 'manual', 'requires_capture', 5000, 5000, now())`,
-    [world.scope.accountId, intent, session.id],
+    [fixture.scope.accountId, intent, session.id],
   );
-  const [row] = await world.test.admin<{ id: string }>('select id from checkout.session_lines where session_id = $1', [
-    session.id,
-  ]);
+  const [row] = await fixture.test.admin<{ id: string }>(
+    'select id from checkout.session_lines where session_id = $1',
+    [session.id],
+  );
   return { session, intent, line: row?.id ?? '' };
 }
 
@@ -48,7 +49,7 @@ interface Parts {
 async function capture({ session, intent, line: lineId }: Held, parts: Parts = {}): Promise<string> {
   const id = `fcap_${randomUUID()}`;
   const { amount = 1_000, tax = 0, final = false, endsHold = final, before = 0, status = 'pending' } = parts;
-  await world.test.admin(
+  await fixture.test.admin(
     `with capture as (
        insert into checkout.captures (account_id, test_mode, id, session_id, cause, status, amount_cents, tax_cents, shipping_cents,
          discount_cents, final, created_at) values ($1, true, $2, $3, 'session', $4, $5, $6, 0, 0, $7, now())
@@ -62,7 +63,7 @@ async function capture({ session, intent, line: lineId }: Held, parts: Parts = {
      where $12::bigint <> 0`,
     [
       ...[
-        world.scope.accountId,
+        fixture.scope.accountId,
         id,
         session.id,
         status === 'succeeded' ? 'pending' : status,
@@ -90,14 +91,14 @@ describe('a capture never takes more than was authorized, whatever a statement s
   test('by what is captured of the session, the component, the line and the card before', async () => {
     const subject = await held();
     const { session, intent, line: lineId } = subject;
-    await world.test.admin(
+    await fixture.test.admin(
       'update checkout.payment_intents set amount_received_cents = 3000, amount_capturable_cents = 2000 where id = $1',
       [intent],
     );
     await expect(capture(subject, { amount: 2_001, before: 3_000, final: true })).rejects.toMatchObject({
       constraint: 'operation_within_hold',
     });
-    await world.test.admin(
+    await fixture.test.admin(
       'update checkout.session_lines set amount_captured_cents = 3000, payment_intent_id = $2 where id = $1',
       [lineId, intent],
     );
@@ -107,7 +108,7 @@ describe('a capture never takes more than was authorized, whatever a statement s
     await expect(capture(subject, { amount: 500, lineIntent: 'fpi_other', before: 3_000 })).rejects.toMatchObject({
       constraint: 'line_is_paid_by_one_card',
     });
-    await world.test.admin('update checkout.sessions set captured_tax_cents = 600 where id = $1', [session.id]);
+    await fixture.test.admin('update checkout.sessions set captured_tax_cents = 600 where id = $1', [session.id]);
     await expect(capture(subject, { amount: 500, tax: 401, before: 3_000 })).rejects.toMatchObject({
       constraint: 'capture_within_components',
     });
@@ -132,15 +133,15 @@ describe('a capture', () => {
     const first = await capture(subject);
     const withoutCard = { amount: 0, final: true };
     await expect(capture(subject, withoutCard)).rejects.toMatchObject({ constraint: 'captures_one_pending' });
-    await world.test.admin("update checkout.captures set status = 'failed' where id = $1", [first]);
+    await fixture.test.admin("update checkout.captures set status = 'failed' where id = $1", [first]);
     await expect(capture(subject)).rejects.toMatchObject({ constraint: 'intent_operations_one_pending' });
   });
 
   test('of which one ends a hold is its last', async () => {
     const subject = await held();
     const first = await capture(subject, { final: true });
-    await world.test.admin("update checkout.captures set status = 'succeeded' where id = $1", [first]);
-    await world.test.admin("update checkout.intent_operations set status = 'done' where capture_id = $1", [first]);
+    await fixture.test.admin("update checkout.captures set status = 'succeeded' where id = $1", [first]);
+    await fixture.test.admin("update checkout.intent_operations set status = 'done' where capture_id = $1", [first]);
     await expect(capture(subject, { final: true })).rejects.toMatchObject({ constraint: 'intent_operations_one_end' });
   });
 
@@ -152,15 +153,15 @@ describe('a capture', () => {
     ["session_id = 'fcs_other'"],
   ])('that succeeded does not change: %s', async (set) => {
     const id = await capture(await held());
-    await world.test.admin("update checkout.captures set status = 'succeeded' where id = $1", [id]);
-    await expect(world.test.admin(`update checkout.captures set ${set} where id = $1`, [id])).rejects.toMatchObject({
+    await fixture.test.admin("update checkout.captures set status = 'succeeded' where id = $1", [id]);
+    await expect(fixture.test.admin(`update checkout.captures set ${set} where id = $1`, [id])).rejects.toMatchObject({
       constraint: 'capture_is_final',
     });
   });
 
   test('gets smaller only as it ends, and never larger', async () => {
     const id = await capture(await held());
-    const set = (change: string) => world.test.admin(`update checkout.captures set ${change} where id = $1`, [id]);
+    const set = (change: string) => fixture.test.admin(`update checkout.captures set ${change} where id = $1`, [id]);
     await expect(set('amount_cents = 999')).rejects.toMatchObject({ constraint: 'capture_is_final' });
     await expect(set("amount_cents = 1001, status = 'succeeded'")).rejects.toMatchObject({
       constraint: 'capture_is_final',
@@ -173,7 +174,7 @@ describe('an intent that is captured in parts', () => {
   test('has received money while it is held, and is not canceled with it', async () => {
     const { intent } = await held();
     const set = (change: string) =>
-      world.test.admin(`update checkout.payment_intents set ${change} where id = $1`, [intent]);
+      fixture.test.admin(`update checkout.payment_intents set ${change} where id = $1`, [intent]);
     await set('amount_received_cents = 1000, amount_capturable_cents = 4000');
     await expect(set("status = 'canceled', amount_capturable_cents = 0")).rejects.toMatchObject({
       constraint: 'payment_intents_received_when_succeeded',

@@ -1,60 +1,63 @@
 import { withTx } from '@eligo/postgres';
+import { cents, newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { completeSession } from '../src/actions/complete-session.ts';
 import { decideLetter } from '../src/actions/decide-letter.ts';
 import { requestCaptureOfHolds } from '../src/actions/request-capture.ts';
+import { reserveRefund } from '../src/actions/reserve-refund.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
+import type { RefundInstruction } from '../src/domain/refund-allocation.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { findCaptureRecord, listCaptures } from '../src/store/capture-records.ts';
 import { findIntents } from '../src/store/payment-intents.ts';
 import { loadSession, lockSession } from '../src/store/sessions.ts';
-import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
-import { line, start } from './world.ts';
+import { type CapturesFixture, openCapturesFixture, refusal } from './captures-fixture.ts';
+import { line, start } from './fixture.ts';
 
-let world: ChargingWorld;
+let fixture: CapturesFixture;
 beforeAll(async () => {
-  world = await openChargingWorld();
+  fixture = await openCapturesFixture();
 });
-afterAll(() => world.close());
-afterEach(() => world.clearFaults());
+afterAll(() => fixture.close());
+afterEach(() => fixture.clearFaults());
 
-const twoCards = () => Promise.all([world.card('hsa'), world.card('credit')]);
+const twoCards = () => Promise.all([fixture.card('hsa'), fixture.card('credit')]);
 const pay = (session: Session, cards: PaymentMethod[]) =>
-  completeSession(world.charging, world.scope, {
+  completeSession(fixture.context, fixture.scope, {
     sessionId: session.id,
     paymentMethodIds: cards.map((card) => card.id),
     shippingDetails: null,
   });
 const reload = async (session: Session) => {
-  const found = await loadSession(world.database, world.scope, session.id);
+  const found = await loadSession(fixture.database, fixture.scope, session.id);
   if (found === undefined) throw new Error('the session is gone');
   return found;
 };
 const captured = async (session: Session) =>
-  (await world.charges(session)).map((charge) => [charge.amount, charge.amount_captured]).sort();
+  (await fixture.charges(session)).map((charge) => [charge.amount, charge.amount_captured]).sort();
 const approveLetter = (session: Session) =>
-  withTx(world.database, world.scope, async (tx) => {
-    const locked = await lockSession(tx, world.scope, session.id);
+  withTx(fixture.database, fixture.scope, async (tx) => {
+    const locked = await lockSession(tx, fixture.scope, session.id);
     if (locked === undefined) throw new Error('the session is gone');
-    await requestCaptureOfHolds(tx, world.scope, locked, start);
+    await requestCaptureOfHolds(tx, fixture.scope, locked, start);
   });
 
 async function sweepAll(): Promise<void> {
   for (let round = 0; round < 4; round++) {
-    await world.lapseLeases();
-    await sweepCharges(world.charging);
+    await fixture.lapseLeases();
+    await sweepCharges(fixture.context);
   }
 }
 
 async function recordOf(session: Session, index = 0) {
   const id = (await reload(session)).captureIds[index];
   if (id === undefined) throw new Error('the session has no such capture');
-  return findCaptureRecord(world.database, world.scope, id);
+  return findCaptureRecord(fixture.database, fixture.scope, id);
 }
 
 const held = () =>
-  world.session({
+  fixture.session({
     lines: [line({ unitAmount: 3_000, class: 'auto_substantiation' }), line({ unitAmount: 2_000 })],
     captureMethod: 'manual',
   });
@@ -79,24 +82,24 @@ describe('an approved letter', () => {
         { amountCents: 2_000, paymentIntentId: paymentIntentIds[1] },
       ],
     });
-    const [plan] = await world.test.admin('select state from checkout.payment_plans where session_id = $1', [
+    const [plan] = await fixture.test.admin('select state from checkout.payment_plans where session_id = $1', [
       session.id,
     ]);
     expect(plan).toEqual({ state: 'done' });
-    expect(await world.told(session)).toEqual({
+    expect(await fixture.told(session)).toEqual({
       ...{ 'checkout.session.completed': 1, 'payment_intent.created': 2, 'payment_intent.succeeded': 2 },
     });
   });
 
   it('captures the hold of a confirmed session', async () => {
-    const hsa = await world.card('hsa');
+    const hsa = await fixture.card('hsa');
     const lines = [line({ unitAmount: 3_000, class: 'letter_of_medical_necessity' }), line({ unitAmount: 2_000 })];
-    const session = await world.session({ lines, customerId: hsa.customerId });
-    await world.confirm(session, hsa);
-    const [letter] = await world.test.admin<{ id: string }>('select id from checkout.letters where session_id = $1', [
+    const session = await fixture.session({ lines, customerId: hsa.customerId });
+    await fixture.confirm(session, hsa);
+    const [letter] = await fixture.test.admin<{ id: string }>('select id from checkout.letters where session_id = $1', [
       session.id,
     ]);
-    await decideLetter(world.charging, world.scope, letter?.id ?? '', 'approved');
+    await decideLetter(fixture.context, fixture.scope, letter?.id ?? '', 'approved');
     await sweepAll();
     expect(await reload(session)).toMatchObject({ status: 'complete', amountReceivedCents: 3_000 });
     expect(await recordOf(session)).toMatchObject({
@@ -108,14 +111,14 @@ describe('an approved letter', () => {
 
   it('is not carried out when its transaction rolls back, and is refused for a session without holds', async () => {
     const [hsa, credit] = await twoCards();
-    const session = await world.mixedSession(hsa);
+    const session = await fixture.mixedSession(hsa);
     await pay(session, [hsa, credit]);
     await expect(approveLetter(session)).rejects.toMatchObject({ code: 'checkout_session_not_capturable' });
     const waiting = await held();
     await pay(waiting, [hsa, credit]);
-    const rolledBack = withTx(world.database, world.scope, async (tx) => {
-      const locked = await lockSession(tx, world.scope, waiting.id);
-      if (locked !== undefined) await requestCaptureOfHolds(tx, world.scope, locked, start);
+    const rolledBack = withTx(fixture.database, fixture.scope, async (tx) => {
+      const locked = await lockSession(tx, fixture.scope, waiting.id);
+      if (locked !== undefined) await requestCaptureOfHolds(tx, fixture.scope, locked, start);
       throw new Error('the letter was denied after all');
     });
     await expect(rolledBack).rejects.toThrow('denied after all');
@@ -129,8 +132,8 @@ describe('an approved letter', () => {
     await pay(session, [hsa, credit]);
     await approveLetter(session);
     for (const kind of ['drop_after', 'error_after', 'drop_before', 'error_before', 'in_progress']) {
-      await world.fault({ call: 'payment_intents.capture', kind, times: 1 });
-      await world.fault({ call: 'payment_intents.retrieve', kind: 'drop_after', times: 1 });
+      await fixture.fault({ call: 'payment_intents.capture', kind, times: 1 });
+      await fixture.fault({ call: 'payment_intents.retrieve', kind: 'drop_after', times: 1 });
     }
     for (let round = 0; round < 4; round++) await sweepAll();
     expect(await reload(session)).toMatchObject({ status: 'complete', amountReceivedCents: 5_000 });
@@ -138,7 +141,10 @@ describe('an approved letter', () => {
       [2_000, 2_000],
       [3_000, 3_000],
     ]);
-    expect(await world.told(session)).toMatchObject({ 'payment_intent.succeeded': 2, 'checkout.session.completed': 1 });
+    expect(await fixture.told(session)).toMatchObject({
+      'payment_intent.succeeded': 2,
+      'checkout.session.completed': 1,
+    });
   });
 });
 
@@ -147,11 +153,11 @@ describe('a capture of two cards', () => {
     const [hsa, credit] = await twoCards();
     const session = await held();
     await pay(session, [hsa, credit]);
-    await world.cancelAtProcessor(session, 'other');
+    await fixture.cancelAtProcessor(session, 'other');
     await approveLetter(session);
     await sweepAll();
     expect(await reload(session)).toMatchObject({ status: 'canceled', amountReceivedCents: 3_000, captureIds: [] });
-    expect(await world.told(session)).toMatchObject({ 'command.refund': 1, 'checkout.session.expired': 1 });
+    expect(await fixture.told(session)).toMatchObject({ 'command.refund': 1, 'checkout.session.expired': 1 });
   });
 });
 
@@ -160,14 +166,14 @@ describe('the list of captures', () => {
     const [hsa, credit] = await twoCards();
     const sessions: Session[] = [];
     for (let count = 0; count < 2; count++) {
-      const session = await world.mixedSession(hsa);
+      const session = await fixture.mixedSession(hsa);
       sessions.push(await pay(session, [hsa, credit]));
     }
     const pending = await held();
     await pay(pending, [hsa, credit]);
     await approveLetter(pending);
     const list = async (of: { sessionId?: string; paymentIntentId?: string | undefined }) =>
-      (await listCaptures(world.database, world.scope, { limit: 100 }, of)).captures.map(({ id }) => id);
+      (await listCaptures(fixture.database, fixture.scope, { limit: 100 }, of)).captures.map(({ id }) => id);
     const ids = sessions.map(({ captureIds }) => captureIds[0]);
     expect((await list({})).slice(0, 2)).toEqual([ids[1], ids[0]]);
     expect(await list({ sessionId: sessions[0]?.id ?? '' })).toEqual([ids[0]]);
@@ -175,11 +181,11 @@ describe('the list of captures', () => {
     expect(await list({ paymentIntentId: sessions[0]?.paymentIntentIds[0] })).toEqual([ids[0]]);
     // The other card was charged at once.
     expect(await list({ paymentIntentId: sessions[0]?.paymentIntentIds[1] })).toEqual([]);
-    const [unsettled] = await world.test.admin<{ id: string }>(
+    const [unsettled] = await fixture.test.admin<{ id: string }>(
       'select id from checkout.captures where session_id = $1',
       [pending.id],
     );
-    expect(await findCaptureRecord(world.database, world.scope, unsettled?.id ?? '')).toBeUndefined();
+    expect(await findCaptureRecord(fixture.database, fixture.scope, unsettled?.id ?? '')).toBeUndefined();
     await sweepAll();
     expect(await list({ sessionId: pending.id })).toEqual([unsettled?.id]);
   });
@@ -188,14 +194,14 @@ describe('the list of captures', () => {
 describe('a payment on the page', () => {
   it('has a capture of the health card’s hold, with its lines and components [D14.65]', async () => {
     const [hsa, credit] = await twoCards();
-    const session = await world.mixedSession(hsa, { taxAmountCents: 1_000n });
+    const session = await fixture.mixedSession(hsa, { taxAmountCents: 1_000n });
     const paid = await pay(session, [hsa, credit]);
     expect(paid).toMatchObject({ status: 'complete', captureIds: [expect.stringMatching(/^fcap_/)] });
     expect(await recordOf(session)).toMatchObject({
       ...{ cause: 'page', amountCents: 4_400, taxCents: 400, isFinal: true },
       lines: [{ amountCents: 4_400, paymentIntentId: paid.paymentIntentIds[0] }],
     });
-    const intents = await findIntents(world.database, world.scope, paid.paymentIntentIds);
+    const intents = await findIntents(fixture.database, fixture.scope, paid.paymentIntentIds);
     expect(intents.map((intent) => [intent.status, intent.amountReceivedCents])).toEqual([
       ['succeeded', 4_400],
       ['succeeded', 6_600],
@@ -204,20 +210,20 @@ describe('a payment on the page', () => {
 
   it('finishes a capture that the release before this one began, and makes its record', async () => {
     const [hsa, credit] = await twoCards();
-    const session = await world.mixedSession(hsa);
-    await world.fault({ call: 'payment_intents.capture', kind: 'drop_before', times: 1 });
-    await world.fault({ call: 'payment_intents.retrieve', kind: 'drop_before', times: 1 });
+    const session = await fixture.mixedSession(hsa);
+    await fixture.fault({ call: 'payment_intents.capture', kind: 'drop_before', times: 1 });
+    await fixture.fault({ call: 'payment_intents.retrieve', kind: 'drop_before', times: 1 });
     expect(await pay(session, [hsa, credit])).toMatchObject({ status: 'open' });
     // As that release wrote it.
-    await world.test.admin(
+    await fixture.test.admin(
       'update checkout.intent_operations set capture_id = null where capture_id is not null and status = $1',
       ['pending'],
     );
-    await world.test.admin(
+    await fixture.test.admin(
       'delete from checkout.capture_lines c using checkout.captures k where k.id = c.capture_id and k.session_id = $1',
       [session.id],
     );
-    await world.test.admin('delete from checkout.captures where session_id = $1', [session.id]);
+    await fixture.test.admin('delete from checkout.captures where session_id = $1', [session.id]);
     await sweepAll();
     expect(await reload(session)).toMatchObject({ status: 'complete', amountReceivedCents: 10_000 });
     expect(await recordOf(session)).toMatchObject({
@@ -225,5 +231,118 @@ describe('a payment on the page', () => {
       amountCents: 4_000,
       lines: [{ amountCents: 4_000 }],
     });
+  });
+});
+
+describe('a refund of a session that was captured in parts', () => {
+  const features = ['refund_payment_methods'];
+  const refund = (session: Session, instruction: Partial<RefundInstruction> = {}) =>
+    reserveRefund(fixture.context, fixture.scope, {
+      ...{ refundId: newId('refund'), sessionId: session.id, paymentIntentId: null, features, preview: false },
+      instruction: { entries: [], methods: [], ...instruction },
+    });
+  const amounts = ({ cards }: Awaited<ReturnType<typeof refund>>) => cards.map((card) => card.amountCents);
+
+  it('stays within what was captured of each line, component and card [SREF-2, D6.5]', async () => {
+    const session = await fixture.held();
+    const [health = '', other = ''] = await fixture.prices(session);
+    expect(await refusal(refund(session))).toEqual([422, 'checkout_session_not_captured']);
+    await fixture.capture(session, { entries: [{ priceId: health, amount: 1_200 }] });
+    const exceeds = [422, 'refund_amount_exceeds_remaining'];
+    expect(await refusal(refund(session, { amount: cents(1_202) }))).toEqual(exceeds);
+    const ofOther = { entries: [{ priceId: other, amount: cents(1) }] };
+    expect(await refusal(refund(session, ofOther))).toEqual(exceeds);
+    expect(await refusal(refund(session, { tax: cents(201) }))).toEqual(exceeds);
+    expect(amounts(await refund(session, { tax: cents(200) }))).toEqual([200]);
+    await fixture.capture(session, { entries: [{ priceId: other, amount: 400 }], isFinal: true });
+    expect(amounts(await refund(session, { entries: [{ priceId: other, amount: cents(400) }] }))).toEqual([400]);
+    expect(amounts(await refund(session))).toEqual([1_000]);
+    expect(await refusal(refund(session))).toEqual(exceeds);
+    expect(await fixture.reload(session)).toMatchObject({ amountReceivedCents: 1_600, amountRefundedCents: 1_600 });
+  });
+
+  it('takes components and named cards from what several captures took of each, and all of both in the end [SREF-1, SREF-4, D13.1, D14.41]', async () => {
+    const session = await fixture.held();
+    const [health = '', other = ''] = await fixture.prices(session);
+    const intents = await findIntents(fixture.database, fixture.scope, (await reload(session)).paymentIntentIds);
+    const [healthCard, otherCard] = ['health', 'other'].map(
+      (leg) => intents.find((intent) => intent.leg === leg)?.paymentMethodId ?? '',
+    );
+    const named = (ofHealth: number, ofOther: number) => [
+      { paymentMethodId: healthCard ?? '', amount: cents(ofHealth) },
+      { paymentMethodId: otherCard ?? '', amount: cents(ofOther) },
+    ];
+    const exceeds = [422, 'refund_amount_exceeds_remaining'];
+    await fixture.capture(session, { entries: [{ priceId: health, amount: 1_200 }] });
+    expect(await refusal(refund(session, { methods: named(0, 1).slice(1) }))).toEqual([422, 'validation_error']);
+    expect(await refusal(refund(session, { methods: named(1_201, 0).slice(0, 1) }))).toEqual(exceeds);
+    await fixture.capture(session, { entries: [{ priceId: other, amount: 1_200 }] });
+    const mixed = await refund(session, { amount: cents(400), tax: cents(100), methods: named(300, 100) });
+    expect(amounts(mixed).sort()).toEqual([100, 300]);
+    expect(await refusal(refund(session, { tax: cents(301) }))).toEqual(exceeds);
+    expect(await refusal(refund(session, { methods: named(901, 0) }))).toEqual(exceeds);
+    await fixture.capture(session, { entries: [{ priceId: health, amount: 600 }], isFinal: true });
+    expect(await refusal(refund(session, { tax: cents(401) }))).toEqual(exceeds);
+    expect(amounts(await refund(session, { tax: cents(400) })).reduce((sum, amount) => sum + amount, 0)).toBe(400);
+    await refund(session);
+    const [standing] = await fixture.test.admin(
+      `select amount_received_cents - amount_refunded_cents as rest, captured_tax_cents - refunded_tax_cents as tax
+       from checkout.sessions where id = $1`,
+      [session.id],
+    );
+    expect(standing).toEqual({ rest: '0', tax: '0' });
+    expect(await refusal(refund(session, { amount: cents(1) }))).toEqual(exceeds);
+  });
+
+  it('gives all back for an amount with the cent of the client’s own rounding, and no more than was captured [D14.160]', async () => {
+    const session = await fixture.held();
+    await fixture.capture(session, { amount: 1_234, isFinal: true });
+    expect(amounts(await refund(session, { amount: cents(1_235) })).reduce((sum, amount) => sum + amount, 0)).toBe(
+      1_234,
+    );
+    expect(await refusal(refund(session, { amount: cents(1) }))).toEqual([422, 'refund_amount_exceeds_remaining']);
+    expect(await fixture.reload(session)).toMatchObject({ amountReceivedCents: 1_234, amountRefundedCents: 1_234 });
+  });
+
+  it('waits while a capture is unsettled', async () => {
+    const session = await fixture.heldOnOneCard();
+    await fixture.capture(session, { amount: 1_000 });
+    await fixture.fault({ call: 'payment_intents.capture', kind: 'drop_before', times: 1 });
+    await fixture.fault({ call: 'payment_intents.retrieve', kind: 'drop_before', times: 1 });
+    expect(await refusal(fixture.capture(session, { key: 'lost' }))).toEqual([503, 'idempotency_key_in_use']);
+    expect(await refusal(refund(session))).toEqual([503, 'lock_timeout']);
+    await fixture.sweepAll();
+    expect(amounts(await refund(session))).toEqual([6_000]);
+  });
+});
+
+describe('the receipt of a session that was captured in part', () => {
+  it('has what was captured of each item, and its amounts sum up to what the cards paid [D14.86]', async () => {
+    const parts = { fees: [{ amountCents: 333n }], receiptMerchantName: 'Care', customerEmail: 'ann@example.com' };
+    const session = await fixture.held({ parts });
+    const [health = ''] = await fixture.prices(session);
+    await fixture.capture(session, { entries: [{ priceId: health, amount: 1_234 }] });
+    await fixture.capture(session, { amount: 100, isFinal: true });
+    const command = await fixture.issuedReceipt(session);
+    const { captured, lines, payments } = command;
+    if (captured === undefined) throw new Error('the receipt has no captured amounts');
+    expect(captured.totalCents).toBe(1_334n);
+    const { subtotalCents, discountCents, shippingCents, taxCents, feeCents } = captured;
+    expect(subtotalCents - discountCents + shippingCents + taxCents + feeCents).toBe(1_334n);
+    expect([taxCents > 0n, feeCents > 0n]).toEqual([true, true]);
+    const total = (amounts: readonly bigint[]) => amounts.reduce((sum, amount) => sum + amount, 0n);
+    expect(total(lines.map((line) => line.amountTotalCents))).toBe(1_334n);
+    expect(total(payments.map((payment) => payment.amountCents))).toBe(1_334n);
+    for (const payment of payments) {
+      const paid = lines.filter((line) => payment.lineItemIds.includes(line.lineItemId));
+      expect(total(paid.map((line) => line.amountTotalCents))).toBe(payment.amountCents);
+    }
+  });
+
+  it('is the whole one where everything was captured', async () => {
+    const session = await fixture.held({ parts: { receiptMerchantName: 'Care', customerEmail: 'ann@example.com' } });
+    await fixture.capture(session, { amount: 1_000 });
+    await fixture.capture(session);
+    expect((await fixture.issuedReceipt(session)).captured).toBeUndefined();
   });
 });

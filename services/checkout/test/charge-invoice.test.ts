@@ -1,22 +1,23 @@
+import { openProcessors } from '@eligo/processor';
 import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
 import { cents, newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { chargeInvoice, type InvoiceCharge } from '../src/actions/charge-invoice.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
-import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
+import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 
-let world: ChargingWorld;
+let fixture: ChargingFixture;
 beforeAll(async () => {
-  world = await openChargingWorld();
+  fixture = await openChargingFixture();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 afterEach(async () => {
   turnFailpointsOff();
-  await world.clearFaults();
+  await fixture.clearFaults();
 });
 
 async function newCharge(card = 'hsa'): Promise<InvoiceCharge> {
-  const { id, customerId } = await world.card(card);
+  const { id, customerId } = await fixture.card(card);
   return {
     operationId: newId('charge_attempt'),
     invoiceId: newId('invoice'),
@@ -24,9 +25,9 @@ async function newCharge(card = 'hsa'): Promise<InvoiceCharge> {
     ...{ customerId, paymentMethodId: id, amountCents: cents(2_500), leg: 'health', at: new Date() },
   };
 }
-const ask = (charge: InvoiceCharge) => chargeInvoice(world.charging, world.scope, charge);
+const ask = (charge: InvoiceCharge) => chargeInvoice(fixture.context, fixture.scope, charge);
 const attemptOf = async ({ operationId }: InvoiceCharge) => {
-  const [attempt] = await world.test.admin<{ status: string; sends: number }>(
+  const [attempt] = await fixture.test.admin<{ status: string; sends: number }>(
     'select status, sends from checkout.charge_attempts where id = $1',
     [operationId],
   );
@@ -35,19 +36,43 @@ const attemptOf = async ({ operationId }: InvoiceCharge) => {
 
 const unknown = { outcome: 'unknown', intent: undefined, failureCode: null, declineCode: null };
 const attemptsUnder = ({ operationId }: InvoiceCharge) =>
-  world.test.admin<{ status: string; code: string | null; payment_intent_id: string }>(
+  fixture.test.admin<{ status: string; code: string | null; payment_intent_id: string }>(
     `select status, failure_code as code, payment_intent_id from checkout.charge_attempts where operation_id = $1
      order by created_at`,
     [operationId],
   );
 const comeTooLate = ({ operationId }: InvoiceCharge) =>
-  world.test.admin(
+  fixture.test.admin(
     `update checkout.charge_attempts set confirm_until = least(confirm_until, now() - interval '1 second')
      where operation_id = $1`,
     [operationId],
   );
 
 describe("billing's operation", () => {
+  it.each(['payment_intents.create', 'payment_intents.confirm'])(
+    'says for how long the processor turns it away at %s, and is charged once after that [D14.190]',
+    async (call) => {
+      const charge = await newCharge();
+      await fixture.fault({ call, kind: 'rate_limited', delay_ms: 7_000, times: 2 });
+      for (const _ of [1, 2]) expect(await ask(charge)).toEqual({ ...unknown, retryAfterMs: 7_000 });
+      expect(await ask(charge)).toMatchObject({ outcome: 'succeeded', intent: { amountReceivedCents: 2_500 } });
+      expect(await attemptsUnder(charge)).toHaveLength(1);
+    },
+  );
+
+  it('waits without a check while no processor is configured, and is then charged once [D14.105, D14.190]', async () => {
+    const charge = await newCharge();
+    await fixture.fault({ call: 'payment_intents.confirm', kind: 'drop_after', times: 1 });
+    expect(await ask(charge)).toEqual(unknown);
+    const checks = () =>
+      fixture.test.admin('select checks, sends from checkout.charge_attempts where id = $1', [charge.operationId]);
+    const before = await checks();
+    const none = { ...fixture.context, processors: openProcessors({}) };
+    expect(await chargeInvoice(none, fixture.scope, charge)).toEqual(unknown);
+    expect(await checks()).toEqual(before);
+    expect(await ask(charge)).toMatchObject({ outcome: 'succeeded', intent: { amountReceivedCents: 2_500 } });
+  });
+
   it('charges the other leg to no health card: refused before an attempt is made [D14.70]', async () => {
     const charge = { ...(await newCharge('hsa')), leg: 'other' as const };
     await expect(ask(charge)).rejects.toMatchObject({ code: 'payment_method_not_found' });
@@ -62,7 +87,7 @@ describe("billing's operation", () => {
     'stands for one charge: the same id with another %s is refused, whatever became of the first [D14.32]',
     async (_, other) => {
       const charge = await newCharge();
-      await world.fault({ call: 'payment_intents.confirm', kind: 'drop_after', times: 1 });
+      await fixture.fault({ call: 'payment_intents.confirm', kind: 'drop_after', times: 1 });
       expect((await ask(charge)).outcome).toBe('unknown');
       for (const outcome of ['succeeded', 'succeeded']) {
         await expect(ask({ ...charge, ...other })).rejects.toMatchObject({ code: 'idempotency_key_reused' });
@@ -83,11 +108,11 @@ describe("billing's operation", () => {
 
   it('is never abandoned by the sweeper, and resumes whenever billing asks again [D14.32]', async () => {
     const charge = await newCharge();
-    await world.fault({ call: 'payment_intents.create', kind: 'drop_before', times: 1 });
+    await fixture.fault({ call: 'payment_intents.create', kind: 'drop_before', times: 1 });
     expect((await ask(charge)).outcome).toBe('unknown');
     for (let round = 0; round < 2; round++) {
-      await world.lapseLeases();
-      await sweepCharges(world.charging);
+      await fixture.lapseLeases();
+      await sweepCharges(fixture.context);
     }
     expect(await attemptOf(charge)).toEqual({ status: 'created', sends: 0 });
     expect(await ask(charge)).toMatchObject({ outcome: 'succeeded' });
@@ -95,7 +120,7 @@ describe("billing's operation", () => {
 
   it('that was never sent makes way for another one, and is then no decline: nothing will be charged under it', async () => {
     const charge = await newCharge();
-    await world.fault({ call: 'payment_intents.create', kind: 'drop_before', times: 1 });
+    await fixture.fault({ call: 'payment_intents.create', kind: 'drop_before', times: 1 });
     await ask(charge);
     expect(await ask({ ...charge, operationId: newId('charge_attempt') })).toMatchObject({ outcome: 'succeeded' });
     expect(await ask(charge)).toMatchObject({ outcome: 'abandoned', failureCode: null, declineCode: null });
@@ -104,7 +129,7 @@ describe("billing's operation", () => {
 
   it('that may have been sent blocks another one for the invoice', async () => {
     const charge = await newCharge();
-    await world.fault({ call: 'payment_intents.confirm', kind: 'drop_after', times: 1 });
+    await fixture.fault({ call: 'payment_intents.confirm', kind: 'drop_after', times: 1 });
     await ask(charge);
     expect(await ask({ ...charge, operationId: newId('charge_attempt') })).toMatchObject({ outcome: 'unknown' });
     expect(await ask(charge)).toMatchObject({ outcome: 'succeeded' });
@@ -113,18 +138,18 @@ describe("billing's operation", () => {
   it('is charged again under the same id when its charge was not sent in time: an outage is not a decline [D14.32]', async () => {
     for (const call of ['payment_intents.create', 'payment_intents.confirm']) {
       const charge = await newCharge();
-      await world.fault({ call, kind: 'drop_before', times: 1 });
+      await fixture.fault({ call, kind: 'drop_before', times: 1 });
       expect(await ask(charge)).toEqual(unknown);
-      const hours = world.chargingWith(() => ({ isDown: () => true }));
+      const hours = fixture.contextWith(() => ({ isDown: () => true }));
       for (let round = 0; round < 3; round++) {
         await comeTooLate(charge);
-        await world.lapseLeases();
+        await fixture.lapseLeases();
         await sweepCharges(hours);
-        expect(await chargeInvoice(hours, world.scope, charge)).toEqual(unknown);
+        expect(await chargeInvoice(hours, fixture.scope, charge)).toMatchObject(unknown);
       }
       await comeTooLate(charge);
-      await world.lapseLeases();
-      await sweepCharges(world.charging);
+      await fixture.lapseLeases();
+      await sweepCharges(fixture.context);
       expect(await ask(charge)).toMatchObject({ outcome: 'succeeded', intent: { amountReceivedCents: 2_500 } });
       expect(await ask(charge)).toMatchObject({ outcome: 'succeeded' });
       const attempts = await attemptsUnder(charge);
@@ -138,7 +163,7 @@ describe("billing's operation", () => {
 
   it('cancels by itself what came too late when it is asked again, and then charges', async () => {
     const charge = await newCharge();
-    await world.fault({ call: 'payment_intents.confirm', kind: 'drop_before', times: 1 });
+    await fixture.fault({ call: 'payment_intents.confirm', kind: 'drop_before', times: 1 });
     await ask(charge);
     await comeTooLate(charge);
     expect(await ask(charge)).toEqual(unknown);
@@ -148,18 +173,18 @@ describe("billing's operation", () => {
 
   it('is settled when it was charged in time and that is found out later', async () => {
     const charge = await newCharge();
-    await world.fault({ call: 'payment_intents.confirm', kind: 'drop_after', times: 1 });
+    await fixture.fault({ call: 'payment_intents.confirm', kind: 'drop_after', times: 1 });
     await ask(charge);
     await comeTooLate(charge);
-    await world.lapseLeases();
-    await sweepCharges(world.charging);
+    await fixture.lapseLeases();
+    await sweepCharges(fixture.context);
     expect(await ask(charge)).toMatchObject({ outcome: 'succeeded' });
     expect(await attemptsUnder(charge)).toHaveLength(1);
   });
 
   it('that was canceled as too late leaves the invoice to another operation, and does not start again', async () => {
     const charge = await newCharge();
-    await world.fault({ call: 'payment_intents.confirm', kind: 'drop_before', times: 1 });
+    await fixture.fault({ call: 'payment_intents.confirm', kind: 'drop_before', times: 1 });
     await ask(charge);
     await comeTooLate(charge);
     await ask(charge);

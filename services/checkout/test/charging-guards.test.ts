@@ -1,21 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { attemptStates } from '../src/domain/charge-attempt.ts';
-import { openWorld, type World } from './world.ts';
+import { type Fixture, openFixture } from './fixture.ts';
 
 // What the tables of money refuse by themselves, whatever the code does: written as the superuser, one constraint at a time.
-let world: World;
+let fixture: Fixture;
 beforeAll(async () => {
-  world = await openWorld();
+  fixture = await openFixture();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 async function intent(): Promise<string> {
   const id = `fpi_${randomUUID()}`;
-  await world.test.admin(
+  await fixture.test.admin(
     `insert into checkout.payment_intents (account_id, test_mode, id, invoice_id, leg, capture_method, status, amount_cents, created_at)
      values ($1, true, $2, 'fin_x', 'health', 'manual', 'processing', 1000, now())`,
-    [world.scope.accountId, id],
+    [fixture.scope.accountId, id],
   );
   return id;
 }
@@ -26,18 +26,18 @@ async function attempt(
 ): Promise<string> {
   const id = await intent();
   const { invoice = `fin_${id}`, leg = 'health', record = null, processorIntent = `pi_${id}` } = of;
-  await world.test.admin(
+  await fixture.test.admin(
     `insert into checkout.charge_attempts (account_id, test_mode, id, purpose, subject_id, leg, driver, payment_intent_id, payment_method_id,
        processor_payment_method_id, off_session, capture_method, amount_cents, status, lease_until, acting_at, eligibility_record_id,
        processor_intent_id)
      values ($1, true, $2, 'invoice', $3, $4, 'invoice', $2, 'fpm_x', 'pm_x', true, 'manual', 1000, 'created', now(), now(), $5, $6)`,
-    [world.scope.accountId, id, invoice, leg, record, processorIntent],
+    [fixture.scope.accountId, id, invoice, leg, record, processorIntent],
   );
   return id;
 }
 
 const comeTooLate = (id: string) =>
-  world.test.admin(
+  fixture.test.admin(
     "update checkout.charge_attempts set confirm_until = now() - interval '1 s', failure_code = 'canceled_late' where id = $1",
     [id],
   );
@@ -49,10 +49,10 @@ describe('the states of an attempt', () => {
       test(`${from} to ${to} is ${allowed ? 'allowed' : 'refused'} by table and trigger alike`, async () => {
         const id = await attempt();
         const put = (status: string) =>
-          world.test.admin('update checkout.charge_attempts set status = $2 where id = $1', [id, status]);
-        await world.test.admin('alter table checkout.charge_attempts disable trigger guard_charge_attempt');
+          fixture.test.admin('update checkout.charge_attempts set status = $2 where id = $1', [id, status]);
+        await fixture.test.admin('alter table checkout.charge_attempts disable trigger guard_charge_attempt');
         await put(from);
-        await world.test.admin('alter table checkout.charge_attempts enable trigger guard_charge_attempt');
+        await fixture.test.admin('alter table checkout.charge_attempts enable trigger guard_charge_attempt');
         // What was sent is abandoned only late, and with the code that says so.
         if (to === 'abandoned') await comeTooLate(id);
         if (allowed) await put(to);
@@ -65,11 +65,11 @@ describe('the states of an attempt', () => {
 describe('the time in which an attempt may be confirmed', () => {
   const sent = async () => {
     const id = await attempt();
-    await world.test.admin("update checkout.charge_attempts set status = 'sending' where id = $1", [id]);
+    await fixture.test.admin("update checkout.charge_attempts set status = 'sending' where id = $1", [id]);
     return id;
   };
   const abandon = (id: string, code: string | null) =>
-    world.test.admin("update checkout.charge_attempts set status = 'abandoned', failure_code = $2 where id = $1", [
+    fixture.test.admin("update checkout.charge_attempts set status = 'abandoned', failure_code = $2 where id = $1", [
       id,
       code,
     ]);
@@ -77,9 +77,10 @@ describe('the time in which an attempt may be confirmed', () => {
   test('what was sent is not abandoned while it may be confirmed, nor without a code', async () => {
     const id = await sent();
     await expect(abandon(id, 'canceled_late')).rejects.toMatchObject({ code: '23514' });
-    await world.test.admin("update checkout.charge_attempts set confirm_until = now() - interval '1 s' where id = $1", [
-      id,
-    ]);
+    await fixture.test.admin(
+      "update checkout.charge_attempts set confirm_until = now() - interval '1 s' where id = $1",
+      [id],
+    );
     await expect(abandon(id, null)).rejects.toMatchObject({ code: '23514' });
     await abandon(id, 'canceled_late');
   });
@@ -89,15 +90,15 @@ describe('the time in which an attempt may be confirmed', () => {
     ['it was begun twenty minutes ago, whatever its time', "created_at = now() - interval '20 minutes'"],
   ])('nothing is sent once %s', async (_what, change) => {
     const id = await attempt();
-    await world.test.admin(`update checkout.charge_attempts set ${change} where id = $1`, [id]);
+    await fixture.test.admin(`update checkout.charge_attempts set ${change} where id = $1`, [id]);
     await expect(
-      world.test.admin("update checkout.charge_attempts set status = 'sending' where id = $1", [id]),
+      fixture.test.admin("update checkout.charge_attempts set status = 'sending' where id = $1", [id]),
     ).rejects.toMatchObject({ constraint: 'confirmed_in_time' });
   });
 
   test('it never grows', async () => {
     await expect(
-      world.test.admin(
+      fixture.test.admin(
         "update checkout.charge_attempts set confirm_until = confirm_until + interval '1 s' where id = $1",
         [await sent()],
       ),
@@ -110,7 +111,7 @@ describe('money moves once', () => {
     const first = await attempt({ invoice: 'fin_once' });
     await expect(attempt({ invoice: 'fin_once' })).rejects.toMatchObject({ constraint: 'charge_attempts_one_live' });
     await attempt({ invoice: 'fin_once', leg: 'other' });
-    await world.test.admin("update checkout.charge_attempts set status = 'abandoned' where id = $1", [first]);
+    await fixture.test.admin("update checkout.charge_attempts set status = 'abandoned' where id = $1", [first]);
     await attempt({ invoice: 'fin_once' });
   });
 
@@ -130,10 +131,10 @@ describe('money moves once', () => {
 
   test('one charge here for each charge at the processor, but for those that failed', async () => {
     const charge = async (status: string) =>
-      world.test.admin(
+      fixture.test.admin(
         `insert into checkout.charges (account_id, test_mode, id, payment_intent_id, status, amount_cents, processor_charge_id, created_at)
          values ($1, true, $2, $3, $4, 1000, 'ch_once', now())`,
-        [world.scope.accountId, `fch_${randomUUID()}`, await intent(), status],
+        [fixture.scope.accountId, `fch_${randomUUID()}`, await intent(), status],
       );
     await charge('failed');
     await charge('succeeded');
@@ -143,11 +144,11 @@ describe('money moves once', () => {
   test('a hold is captured or voided, and never both', async () => {
     const id = await intent();
     const decide = (kind: string, status: string) =>
-      world.test.admin(
+      fixture.test.admin(
         `insert into checkout.intent_operations (account_id, test_mode, id, payment_intent_id, attempt_id, processor_intent_id, kind,
            amount_cents, status, acting_at)
          values ($1, true, $2, $3, 'fatt_x', 'pi_x', $4, 1000, $5, now())`,
-        [world.scope.accountId, randomUUID(), id, kind, status],
+        [fixture.scope.accountId, randomUUID(), id, kind, status],
       );
     await decide('capture', 'failed');
     await decide('capture', 'done');
@@ -156,17 +157,17 @@ describe('money moves once', () => {
 
   test('a movement is booked once for its cause, and is neither changed nor removed by the service', async () => {
     const book = (source: string) =>
-      world.test.admin(
+      fixture.test.admin(
         `insert into checkout.ledger_entries (account_id, test_mode, id, debit_account, credit_account, amount_cents, kind,
            payment_intent_id, source_id, created_at)
          values ($1, true, $2, 'processor_balance', 'customer_receipts', 1000, 'capture', 'fpi_x', $3, now())`,
-        [world.scope.accountId, randomUUID(), source],
+        [fixture.scope.accountId, randomUUID(), source],
       );
     await book('fch_once');
     await expect(book('fch_once')).rejects.toMatchObject({ constraint: 'ledger_entries_once' });
     await book('fch_other');
     for (const change of ['update', 'delete']) {
-      const [may] = await world.test.admin<{ allowed: boolean }>(
+      const [may] = await fixture.test.admin<{ allowed: boolean }>(
         "select has_table_privilege('eligo_checkout', 'checkout.ledger_entries', $1) as allowed",
         [change],
       );
@@ -186,15 +187,15 @@ describe('a payment intent', () => {
     // So that no other constraint refuses it.
     const status = change === 'amount_received_cents = 1001' ? ", status = 'succeeded'" : '';
     await expect(
-      world.test.admin(`update checkout.payment_intents set ${change}${status} where id = $1`, [id]),
+      fixture.test.admin(`update checkout.payment_intents set ${change}${status} where id = $1`, [id]),
     ).rejects.toMatchObject({ constraint });
   });
 });
 
 describe('a session’s components', () => {
   test.each(['tax', 'shipping', 'discount'])('no more %s is given back than was captured', async (name) => {
-    const { id } = await world.session();
-    const given = world.test.admin(`update checkout.sessions set refunded_${name}_cents = 1 where id = $1`, [id]);
+    const { id } = await fixture.session();
+    const given = fixture.test.admin(`update checkout.sessions set refunded_${name}_cents = 1 where id = $1`, [id]);
     await expect(given).rejects.toMatchObject({ constraint: `sessions_refunded_${name}` });
   });
 });

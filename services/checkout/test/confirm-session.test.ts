@@ -1,4 +1,5 @@
 import { withTx } from '@eligo/postgres';
+import { withRequestContext } from '@eligo/rpc';
 import { createLogger } from '@eligo/service';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -10,56 +11,56 @@ import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { takePaymentLocks } from '../src/store/payment-locks.ts';
 import { loadSessionLines } from '../src/store/session-lines.ts';
 import { loadSession } from '../src/store/sessions.ts';
-import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
-import { line, start } from './world.ts';
+import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
+import { line, start } from './fixture.ts';
 
-let world: ChargingWorld;
+let fixture: ChargingFixture;
 beforeAll(async () => {
-  world = await openChargingWorld();
+  fixture = await openChargingFixture();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 const refusal = (code: string) => expect.objectContaining({ code });
 
 describe('a confirm that charges', () => {
   it('charges exactly the eligible part, once, and completes the session [CONF-2, D1.7]', async () => {
-    const card = await world.card('hsa');
-    const session = await world.mixedSession(card);
-    const answer = await world.confirm(session, card);
+    const card = await fixture.card('hsa');
+    const session = await fixture.mixedSession(card);
+    const answer = await fixture.confirm(session, card);
     expect(answer.session).toMatchObject({
       status: 'complete',
       amountReceivedCents: 4_000n,
       amountTotalCents: 10_000n,
     });
     expect(answer.paymentIntent).toMatchObject({ status: 'succeeded', amountReceivedCents: 4_000n });
-    expect(await world.charges(session)).toMatchObject([
+    expect(await fixture.charges(session)).toMatchObject([
       { amount: 4_000, amount_captured: 4_000, status: 'succeeded' },
     ]);
   });
 
   it('notes which lines the card paid, and leaves the others uncaptured', async () => {
-    const card = await world.card('hsa');
-    const session = await world.mixedSession(card);
-    await world.confirm(session, card);
-    const lines = await loadSessionLines(world.database, world.scope, session.id);
+    const card = await fixture.card('hsa');
+    const session = await fixture.mixedSession(card);
+    await fixture.confirm(session, card);
+    const lines = await loadSessionLines(fixture.database, fixture.scope, session.id);
     expect(lines.map((one) => one.amountCapturedCents)).toEqual([4_000, 0]);
   });
 
   it('charges what was split at creation, whatever the catalog says since [CONF-2]', async () => {
-    const card = await world.card('hsa');
-    const session = await world.session({
+    const card = await fixture.card('hsa');
+    const session = await fixture.session({
       lines: [line({ unitAmount: 1_000, class: 'vision' })],
       customerId: card.customerId,
     });
-    await world.confirm(session, card);
-    expect(await world.charges(session)).toMatchObject([{ amount: 1_000 }]);
+    await fixture.confirm(session, card);
+    expect(await fixture.charges(session)).toMatchObject([{ amount: 1_000 }]);
   });
 
   it('writes the state change and its events in one transaction', async () => {
-    const card = await world.card('hsa');
-    const session = await world.mixedSession(card);
-    const { paymentIntent } = await world.confirm(session, card);
-    const events = await world.test.admin<{ type: string }>(
+    const card = await fixture.card('hsa');
+    const session = await fixture.mixedSession(card);
+    const { paymentIntent } = await fixture.confirm(session, card);
+    const events = await fixture.test.admin<{ type: string }>(
       'select type from checkout.outbox where aggregate_id = any($1) order by event_id',
       [[session.id, paymentIntent?.paymentIntentId, paymentIntent?.latestChargeId]],
     );
@@ -74,55 +75,55 @@ describe('a confirm that charges', () => {
   });
 
   it('charges nothing below 50 cents: 200, complete, payment_intent null [CONF-3, LIM-3]', async () => {
-    const card = await world.card('hsa');
-    const session = await world.session({
+    const card = await fixture.card('hsa');
+    const session = await fixture.session({
       lines: [line({ unitAmount: 49, class: 'vision' }), line({ unitAmount: 500 })],
       customerId: card.customerId,
     });
-    const answer = await world.confirm(session, card);
+    const answer = await fixture.confirm(session, card);
     expect(answer.session?.status).toBe('complete');
     expect(answer.paymentIntent).toBeUndefined();
-    expect(await world.charges(session)).toEqual([]);
+    expect(await fixture.charges(session)).toEqual([]);
   });
 
   it('charges exactly 50 cents, which is the least that the processor takes', async () => {
-    const card = await world.card('hsa');
-    const session = await world.session({
+    const card = await fixture.card('hsa');
+    const session = await fixture.session({
       lines: [line({ unitAmount: 50, class: 'vision' }), line({ unitAmount: 500 })],
       customerId: card.customerId,
     });
-    expect((await world.confirm(session, card)).session?.amountReceivedCents).toBe(50n);
+    expect((await fixture.confirm(session, card)).session?.amountReceivedCents).toBe(50n);
   });
 
   it('only holds the money while a letter is pending [D14.1]', async () => {
-    const card = await world.card('hsa');
-    const session = await world.session({
+    const card = await fixture.card('hsa');
+    const session = await fixture.session({
       lines: [line({ unitAmount: 3_000, class: 'letter_of_medical_necessity' })],
       customerId: card.customerId,
     });
-    const answer = await world.confirm(session, card);
+    const answer = await fixture.confirm(session, card);
     expect(answer.session).toMatchObject({ status: 'paid', amountReceivedCents: 0n });
     expect(answer.session?.nextAction?.type).toBe('collect_letter_of_medical_necessity');
-    expect(await world.charges(session)).toMatchObject([{ amount: 3_000, amount_captured: 0 }]);
+    expect(await fixture.charges(session)).toMatchObject([{ amount: 3_000, amount_captured: 0 }]);
   });
 });
 
 describe('a charge that the processor calls malformed', () => {
   it('is a decline to the partner, and an error in the log that names the attempt and nothing of the card [D14.18]', async () => {
-    const card = await world.card('hsa');
-    const session = await world.mixedSession(card);
-    await world.test.admin(
+    const card = await fixture.card('hsa');
+    const session = await fixture.mixedSession(card);
+    await fixture.test.admin(
       "update checkout.payment_methods set processor_payment_method_id = 'pm_gone' where id = $1",
       [card.id],
     );
     const lines: string[] = [];
     const logger = createLogger({ service: 'checkout', destination: { write: (text) => lines.push(text) } });
-    const charging = { ...world.charging, logger };
+    const context = { ...fixture.context, logger };
     const request = { sessionId: session.id, paymentMethodId: card.id, captureMethod: null, expand: [], features: [] };
     await expect(
-      confirmSession(charging, world.scope, { ...request, key: 'malformed', requestHash: Buffer.alloc(32) }),
+      confirmSession(context, fixture.scope, { ...request, key: 'malformed', requestHash: Buffer.alloc(32) }),
     ).rejects.toMatchObject({ code: 'card_declined', declineCode: 'processing_error' });
-    const [attempt] = await world.test.admin<{ id: string; payment_intent_id: string }>(
+    const [attempt] = await fixture.test.admin<{ id: string; payment_intent_id: string }>(
       'select id, payment_intent_id from checkout.charge_attempts where subject_id = $1',
       [session.id],
     );
@@ -131,122 +132,146 @@ describe('a charge that the processor calls malformed', () => {
   });
 });
 
+describe('a decline', () => {
+  it("is a line in the log with the partner's request id, the session and the processor's code [D14.220]", async () => {
+    const card = await fixture.card('declined');
+    const session = await fixture.mixedSession(card);
+    const lines: string[] = [];
+    const logger = createLogger({ service: 'checkout', destination: { write: (text) => lines.push(text) } });
+    const request = { sessionId: session.id, paymentMethodId: card.id, captureMethod: null, expand: [], features: [] };
+    const confirmed = withRequestContext({ requestId: 'freq_of_the_partner' }, () =>
+      confirmSession({ ...fixture.context, logger }, fixture.scope, {
+        ...{ ...request, key: 'logged', requestHash: Buffer.alloc(32) },
+      }),
+    );
+    await expect(confirmed).rejects.toMatchObject({ code: 'card_declined' });
+    expect(lines.map((text) => JSON.parse(text))).toEqual([
+      expect.objectContaining({
+        ...{ level: 'info', msg: 'Card was declined', requestId: 'freq_of_the_partner', recordId: session.id },
+        ...{ accountId: fixture.scope.accountId, code: 'card_declined', declineCode: 'generic_decline' },
+      }),
+    ]);
+  });
+});
+
 describe('the same key', () => {
   it('answers the same bytes, also with records expanded that have changed since', async () => {
-    const card = await world.card('hsa');
-    const session = await world.mixedSession(card);
-    const first = await world.confirm(session, card, { key: 'same', expand: ['customer'] });
-    await deleteCustomer(world.resources, world.scope, card.customerId);
-    const second = await world.confirm(session, card, { key: 'same', expand: ['customer'] });
+    const card = await fixture.card('hsa');
+    const session = await fixture.mixedSession(card);
+    const first = await fixture.confirm(session, card, { key: 'same', expand: ['customer'] });
+    await deleteCustomer(fixture.context, fixture.scope, card.customerId);
+    const second = await fixture.confirm(session, card, { key: 'same', expand: ['customer'] });
     expect({ ...second, replayed: false }).toEqual(first);
     expect(second.replayed).toBe(true);
-    expect(await world.charges(session)).toHaveLength(1);
+    expect(await fixture.charges(session)).toHaveLength(1);
   });
 
   it('is refused for another request: 409 idempotency_key_reused', async () => {
-    const card = await world.card('hsa');
-    const session = await world.mixedSession(card);
-    await world.confirm(session, card, { key: 'reused' });
-    await expect(world.confirm(session, card, { key: 'reused', requestHash: Buffer.alloc(32) })).rejects.toThrow(
+    const card = await fixture.card('hsa');
+    const session = await fixture.mixedSession(card);
+    await fixture.confirm(session, card, { key: 'reused' });
+    await expect(fixture.confirm(session, card, { key: 'reused', requestHash: Buffer.alloc(32) })).rejects.toThrow(
       refusal('idempotency_key_reused'),
     );
   });
 
   it('replays a decline, which is terminal for the key and not for the session [CONF-5]', async () => {
-    const declined = await world.card('declined');
-    const session = await world.mixedSession(declined);
+    const declined = await fixture.card('declined');
+    const session = await fixture.mixedSession(declined);
     for (const _ of [1, 2]) {
-      await expect(world.confirm(session, declined, { key: 'declined' })).rejects.toMatchObject({
+      await expect(fixture.confirm(session, declined, { key: 'declined' })).rejects.toMatchObject({
         code: 'card_declined',
         declineCode: 'generic_decline',
         status: 402,
       });
     }
-    const good = await world.card('hsa', { customerId: declined.customerId });
-    expect((await world.confirm(session, good)).session?.status).toBe('complete');
+    const good = await fixture.card('hsa', { customerId: declined.customerId });
+    expect((await fixture.confirm(session, good)).session?.status).toBe('complete');
   });
 
   it('is 503 idempotency_key_in_use while its request is in flight', async () => {
-    const card = await world.card('hsa');
-    const session = await world.mixedSession(card);
-    await world.fault({ call: 'payment_intents.confirm', kind: 'slow', delay_ms: 700, times: 1 });
-    const first = world.confirm(session, card, { key: 'in flight' });
-    await world.sending(session);
-    await expect(world.confirm(session, card, { key: 'in flight' })).rejects.toThrow(refusal('idempotency_key_in_use'));
+    const card = await fixture.card('hsa');
+    const session = await fixture.mixedSession(card);
+    await fixture.fault({ call: 'payment_intents.confirm', kind: 'slow', delay_ms: 700, times: 1 });
+    const first = fixture.confirm(session, card, { key: 'in flight' });
+    await fixture.sending(session);
+    await expect(fixture.confirm(session, card, { key: 'in flight' })).rejects.toThrow(
+      refusal('idempotency_key_in_use'),
+    );
     expect((await first).session?.status).toBe('complete');
   });
 });
 
 describe('every refusal', () => {
   it('404 checkout_session_not_found', async () => {
-    const card = await world.card('hsa');
-    const session = await world.mixedSession(card);
-    await expect(world.confirm({ ...session, id: newId('checkout_session') }, card)).rejects.toThrow(
+    const card = await fixture.card('hsa');
+    const session = await fixture.mixedSession(card);
+    await expect(fixture.confirm({ ...session, id: newId('checkout_session') }, card)).rejects.toThrow(
       refusal('checkout_session_not_found'),
     );
   });
 
   it('400 checkout_session_already_processed, expired, canceled', async () => {
-    const card = await world.card('hsa');
-    const [done, expired, canceled, late] = await Promise.all([1, 2, 3, 4].map(() => world.mixedSession(card)));
+    const card = await fixture.card('hsa');
+    const [done, expired, canceled, late] = await Promise.all([1, 2, 3, 4].map(() => fixture.mixedSession(card)));
     if (!done || !expired || !canceled || !late) throw new Error('four sessions');
-    await world.confirm(done, card);
-    await expireSession(world.resources, world.scope, expired.id);
-    await cancelSession(world.resources, world.scope, canceled.id);
-    await expect(world.confirm(done, card)).rejects.toThrow(refusal('checkout_session_already_processed'));
-    await expect(world.confirm(expired, card)).rejects.toThrow(refusal('checkout_session_expired'));
-    await expect(world.confirm(canceled, card)).rejects.toThrow(refusal('checkout_session_canceled'));
-    world.clock.set(new Date(start.getTime() + 25 * 3_600_000));
-    await expect(world.confirm(late, card)).rejects.toThrow(refusal('checkout_session_expired'));
-    world.clock.set(start);
+    await fixture.confirm(done, card);
+    await expireSession(fixture.context, fixture.scope, expired.id);
+    await cancelSession(fixture.context, fixture.scope, canceled.id);
+    await expect(fixture.confirm(done, card)).rejects.toThrow(refusal('checkout_session_already_processed'));
+    await expect(fixture.confirm(expired, card)).rejects.toThrow(refusal('checkout_session_expired'));
+    await expect(fixture.confirm(canceled, card)).rejects.toThrow(refusal('checkout_session_canceled'));
+    fixture.clock.set(new Date(start.getTime() + 25 * 3_600_000));
+    await expect(fixture.confirm(late, card)).rejects.toThrow(refusal('checkout_session_expired'));
+    fixture.clock.set(start);
   });
 
   it('404 eligibility_record_not_found for a session without lines', async () => {
-    const card = await world.card('hsa');
-    const session = await world.session({ mode: 'setup', lines: [], customerId: card.customerId });
-    await expect(world.confirm(session, card)).rejects.toThrow(refusal('eligibility_record_not_found'));
+    const card = await fixture.card('hsa');
+    const session = await fixture.session({ mode: 'setup', lines: [], customerId: card.customerId });
+    await expect(fixture.confirm(session, card)).rejects.toThrow(refusal('eligibility_record_not_found'));
   });
 
   it('404 food_eligibility_not_enabled once the account has lost the feature', async () => {
-    const card = await world.card('hsa');
+    const card = await fixture.card('hsa');
     const food = line({ unitAmount: 900, class: 'auto_substantiation', rule: 'food_policy', ruleVersion: '1' });
-    const session = await world.session({ lines: [food], customerId: card.customerId });
-    await expect(world.confirm(session, card)).rejects.toThrow(refusal('food_eligibility_not_enabled'));
+    const session = await fixture.session({ lines: [food], customerId: card.customerId });
+    await expect(fixture.confirm(session, card)).rejects.toThrow(refusal('food_eligibility_not_enabled'));
     const features = ['food_eligibility'];
-    expect((await world.confirm(session, card, { features })).session?.status).toBe('complete');
+    expect((await fixture.confirm(session, card, { features })).session?.status).toBe('complete');
   });
 
   it('409 eligibility_record_already_charged while the page holds the health leg', async () => {
-    const card = await world.card('hsa');
-    const session = await world.mixedSession(card);
-    await completeSession(world.charging, world.scope, {
+    const card = await fixture.card('hsa');
+    const session = await fixture.mixedSession(card);
+    await completeSession(fixture.context, fixture.scope, {
       sessionId: session.id,
       paymentMethodIds: [card.id],
       shippingDetails: null,
     });
-    await expect(world.confirm(session, card)).rejects.toThrow(refusal('eligibility_record_already_charged'));
+    await expect(fixture.confirm(session, card)).rejects.toThrow(refusal('eligibility_record_already_charged'));
   });
 
   it('404 payment_method_not_found for an unknown card and for another customer’s [D14.17]', async () => {
-    const [card, stranger] = await Promise.all([world.card('hsa'), world.card('hsa')]);
-    const session = await world.mixedSession(card);
+    const [card, stranger] = await Promise.all([fixture.card('hsa'), fixture.card('hsa')]);
+    const session = await fixture.mixedSession(card);
     const unknown = { ...card, id: newId('payment_method') };
-    await expect(world.confirm(session, unknown)).rejects.toThrow(refusal('payment_method_not_found'));
-    await expect(world.confirm(session, stranger)).rejects.toThrow(refusal('payment_method_not_found'));
+    await expect(fixture.confirm(session, unknown)).rejects.toThrow(refusal('payment_method_not_found'));
+    await expect(fixture.confirm(session, stranger)).rejects.toThrow(refusal('payment_method_not_found'));
   });
 
   it('404 customer_not_found when the customer was deleted since creation', async () => {
-    const card = await world.card('hsa');
-    const session = await world.mixedSession(card);
-    await deleteCustomer(world.resources, world.scope, card.customerId);
-    await expect(world.confirm(session, card)).rejects.toThrow(refusal('customer_not_found'));
+    const card = await fixture.card('hsa');
+    const session = await fixture.mixedSession(card);
+    await deleteCustomer(fixture.context, fixture.scope, card.customerId);
+    await expect(fixture.confirm(session, card)).rejects.toThrow(refusal('customer_not_found'));
   });
 
   it('422 payment_method_not_off_session, 422 manual_capture_not_supported', async () => {
-    const card = await world.card('hsa', { offSession: false });
-    const session = await world.mixedSession(card);
-    await expect(world.confirm(session, card)).rejects.toThrow(refusal('payment_method_not_off_session'));
-    await expect(world.confirm(session, card, { captureMethod: 'manual' })).rejects.toThrow(
+    const card = await fixture.card('hsa', { offSession: false });
+    const session = await fixture.mixedSession(card);
+    await expect(fixture.confirm(session, card)).rejects.toThrow(refusal('payment_method_not_off_session'));
+    await expect(fixture.confirm(session, card, { captureMethod: 'manual' })).rejects.toThrow(
       refusal('manual_capture_not_supported'),
     );
   });
@@ -256,37 +281,37 @@ describe('every refusal', () => {
     ['authentication_required', 'authentication_required', 'authentication_required'],
     ['expired_card', 'card_declined', 'expired_card'],
   ])('402 for the card %s', async (name, code, declineCode) => {
-    const card = await world.card(name);
-    const session = await world.mixedSession(card);
-    await expect(world.confirm(session, card)).rejects.toMatchObject({ status: 402, code, declineCode });
-    expect((await loadSession(world.database, world.scope, session.id))?.status).toBe('open');
+    const card = await fixture.card(name);
+    const session = await fixture.mixedSession(card);
+    await expect(fixture.confirm(session, card)).rejects.toMatchObject({ status: 402, code, declineCode });
+    expect((await loadSession(fixture.database, fixture.scope, session.id))?.status).toBe('open');
   });
 
   it('503 lock_timeout while another charge holds the customer, and leaves nothing behind', async () => {
-    const card = await world.card('hsa');
-    const session = await world.mixedSession(card);
-    await withTx(world.database, world.scope, (tx) =>
-      takePaymentLocks(tx, world.scope, {
+    const card = await fixture.card('hsa');
+    const session = await fixture.mixedSession(card);
+    await withTx(fixture.database, fixture.scope, (tx) =>
+      takePaymentLocks(tx, fixture.scope, {
         attemptId: 'another',
         customerId: card.customerId,
         paymentMethodId: card.id,
         leaseMs: 5_000,
       }),
     );
-    await expect(world.confirm(session, card, { key: 'held' })).rejects.toThrow(refusal('lock_timeout'));
-    const left = await world.test.admin('select 1 from checkout.charge_attempts where subject_id = $1', [session.id]);
+    await expect(fixture.confirm(session, card, { key: 'held' })).rejects.toThrow(refusal('lock_timeout'));
+    const left = await fixture.test.admin('select 1 from checkout.charge_attempts where subject_id = $1', [session.id]);
     expect(left).toEqual([]);
   });
 });
 
 describe('at once', () => {
   it('12 sessions of one customer with one card each have their turn', async () => {
-    const card = await world.card('hsa');
-    const sessions = await Promise.all(Array.from({ length: 12 }, () => world.mixedSession(card)));
-    const patient = { ...world.charging, budgets: { ...world.charging.budgets, answerMs: 30_000 } };
-    const answers = await Promise.all(sessions.map((session) => world.confirm(session, card, {}, patient)));
+    const card = await fixture.card('hsa');
+    const sessions = await Promise.all(Array.from({ length: 12 }, () => fixture.mixedSession(card)));
+    const patient = { ...fixture.context, budgets: { ...fixture.context.budgets, answerMs: 30_000 } };
+    const answers = await Promise.all(sessions.map((session) => fixture.confirm(session, card, {}, patient)));
     expect(answers.map(({ session }) => session?.status)).toEqual(sessions.map(() => 'complete'));
-    for (const session of sessions) expect(await world.charges(session)).toHaveLength(1);
+    for (const session of sessions) expect(await fixture.charges(session)).toHaveLength(1);
   });
 
   it.each([
@@ -294,11 +319,11 @@ describe('at once', () => {
     ['16 keys', (index: number) => `key ${index}`],
   ])('16 confirms with %s charge once, five rounds', async (name, keyOf) => {
     for (let round = 0; round < 5; round++) {
-      const card = await world.card('hsa');
-      const session = await world.mixedSession(card);
+      const card = await fixture.card('hsa');
+      const session = await fixture.mixedSession(card);
       const answers = await Promise.allSettled(
         Array.from({ length: 16 }, (_, index) =>
-          world.confirm(session, card, { key: `${name} ${keyOf(index)} ${round}` }),
+          fixture.confirm(session, card, { key: `${name} ${keyOf(index)} ${round}` }),
         ),
       );
       expect(answers.filter((answer) => answer.status === 'fulfilled').length).toBeGreaterThanOrEqual(1);
@@ -309,7 +334,7 @@ describe('at once', () => {
           );
         }
       }
-      expect(await world.charges(session)).toHaveLength(1);
+      expect(await fixture.charges(session)).toHaveLength(1);
     }
   });
 });
@@ -320,56 +345,56 @@ describe('an unknown outcome', () => {
   it.each(faults)(
     '%s on the confirmation converges to one charge by a retry with the same key [CONF-5]',
     async (kind) => {
-      const card = await world.card('hsa');
-      const session = await world.mixedSession(card);
-      await world.fault({ call: 'payment_intents.confirm', kind, times: 1 });
-      await expect(world.confirm(session, card, { key: kind })).rejects.toThrow(refusal('idempotency_key_in_use'));
-      await world.lapseLeases();
-      expect((await world.confirm(session, card, { key: kind })).session?.status).toBe('complete');
-      expect(await world.charges(session)).toHaveLength(1);
+      const card = await fixture.card('hsa');
+      const session = await fixture.mixedSession(card);
+      await fixture.fault({ call: 'payment_intents.confirm', kind, times: 1 });
+      await expect(fixture.confirm(session, card, { key: kind })).rejects.toThrow(refusal('idempotency_key_in_use'));
+      await fixture.lapseLeases();
+      expect((await fixture.confirm(session, card, { key: kind })).session?.status).toBe('complete');
+      expect(await fixture.charges(session)).toHaveLength(1);
     },
   );
 
   it.each([...faults, 'late'])(
     '%s on the confirmation converges to one charge by the sweeper when the client gives up',
     async (kind) => {
-      const card = await world.card('hsa');
-      const session = await world.mixedSession(card);
-      await world.fault({ call: 'payment_intents.confirm', kind, delay_ms: 300, times: 1 });
-      await expect(world.confirm(session, card)).rejects.toThrow(refusal('idempotency_key_in_use'));
-      await world.lapseLeases();
-      await sweepCharges(world.charging);
-      expect((await loadSession(world.database, world.scope, session.id))?.status).toBe('complete');
-      expect(await world.charges(session)).toHaveLength(1);
+      const card = await fixture.card('hsa');
+      const session = await fixture.mixedSession(card);
+      await fixture.fault({ call: 'payment_intents.confirm', kind, delay_ms: 300, times: 1 });
+      await expect(fixture.confirm(session, card)).rejects.toThrow(refusal('idempotency_key_in_use'));
+      await fixture.lapseLeases();
+      await sweepCharges(fixture.context);
+      expect((await loadSession(fixture.database, fixture.scope, session.id))?.status).toBe('complete');
+      expect(await fixture.charges(session)).toHaveLength(1);
     },
   );
 
   it.each(['error_before', 'drop_after'])(
     '%s on the creation holds no money, and the next use of the key makes it again',
     async (kind) => {
-      const card = await world.card('hsa');
-      const session = await world.mixedSession(card);
-      await world.fault({ call: 'payment_intents.create', kind, times: 1 });
-      await expect(world.confirm(session, card, { key: `create ${kind}` })).rejects.toThrow(
+      const card = await fixture.card('hsa');
+      const session = await fixture.mixedSession(card);
+      await fixture.fault({ call: 'payment_intents.create', kind, times: 1 });
+      await expect(fixture.confirm(session, card, { key: `create ${kind}` })).rejects.toThrow(
         refusal('idempotency_key_in_use'),
       );
-      expect((await world.confirm(session, card, { key: `create ${kind}` })).session?.status).toBe('complete');
-      expect(await world.charges(session)).toHaveLength(1);
+      expect((await fixture.confirm(session, card, { key: `create ${kind}` })).session?.status).toBe('complete');
+      expect(await fixture.charges(session)).toHaveLength(1);
     },
   );
 
   it('a late confirmation cannot charge after a decline was settled', async () => {
-    const card = await world.card('insufficient_funds');
-    const session = await world.mixedSession(card);
-    await world.fault({ call: 'payment_intents.confirm', kind: 'late', delay_ms: 500, times: 1 });
-    await expect(world.confirm(session, card, { key: 'late decline' })).rejects.toThrow(
+    const card = await fixture.card('insufficient_funds');
+    const session = await fixture.mixedSession(card);
+    await fixture.fault({ call: 'payment_intents.confirm', kind: 'late', delay_ms: 500, times: 1 });
+    await expect(fixture.confirm(session, card, { key: 'late decline' })).rejects.toThrow(
       refusal('idempotency_key_in_use'),
     );
-    await world.lapseLeases();
-    await expect(world.confirm(session, card, { key: 'late decline' })).rejects.toMatchObject({ status: 402 });
-    const good = await world.card('hsa', { customerId: card.customerId });
-    expect((await world.confirm(session, good)).session?.status).toBe('complete');
-    const charged = (await world.charges(session)).filter((charge) => charge.status === 'succeeded');
+    await fixture.lapseLeases();
+    await expect(fixture.confirm(session, card, { key: 'late decline' })).rejects.toMatchObject({ status: 402 });
+    const good = await fixture.card('hsa', { customerId: card.customerId });
+    expect((await fixture.confirm(session, good)).session?.status).toBe('complete');
+    const charged = (await fixture.charges(session)).filter((charge) => charge.status === 'succeeded');
     expect(charged).toHaveLength(1);
   });
 });

@@ -1,26 +1,44 @@
 import { create } from '@bufbuild/protobuf';
 import { Failure } from '@eligo/failures';
+import { unscoped } from '@eligo/postgres';
 import { CartDiscountSchema } from '@eligo/proto/catalog/v1/catalog';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createCustomer } from '../src/actions/create-customer.ts';
 import { deleteCustomer } from '../src/actions/delete-customer.ts';
 import { sessionMessage as messageOf } from '../src/messages/session.ts';
+import { readCreationFacts } from '../src/store/creation-facts.ts';
 import { loadSessionLines } from '../src/store/session-lines.ts';
 import { loadSession } from '../src/store/sessions.ts';
-import { line, openWorld, start, type World } from './world.ts';
+import { type Fixture, line, openFixture, start } from './fixture.ts';
 
-let world: World;
+let fixture: Fixture;
 beforeAll(async () => {
-  world = await openWorld();
+  fixture = await openFixture();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
+
+test('what a session depends on is read by one plan, whether a card and a key are given or not', async () => {
+  const one = fixture.test.open('checkout', { max: 1, readsByKey: true });
+  const customerId = await newCustomer();
+  for (let number = 0; number < 8; number += 1) {
+    const query = { customerId, paymentMethodId: null, key: null };
+    expect(await readCreationFacts(one, fixture.scope, query)).toMatchObject({ customer: { testClockId: null } });
+  }
+  const plans = unscoped<{ planned: bigint; kept: bigint }>(
+    'test.plans',
+    "select custom_plans as planned, generic_plans as kept from pg_prepared_statements where name like 'sessions.creation_facts:%'",
+  );
+  // The server looks at the values of the first five before it knows better.
+  expect(await one.rows(plans, null)).toEqual([{ planned: 5n, kept: 3n }]);
+  await one.close();
+});
 
 const hash = (n: number) => new Uint8Array(32).fill(n);
 const DAY = 86_400_000;
 
 describe('the stored split', () => {
   test('amount_total is items - discounts + shipping + tax + fees, and the session read back is the one answered [D1.5]', async () => {
-    const session = await world.session({
+    const session = await fixture.session({
       lines: [
         line({ unitAmount: 1999, class: 'auto_substantiation', quantity: 2 }),
         line({ unitAmount: 999 }),
@@ -39,20 +57,20 @@ describe('the stored split', () => {
     expect(session.amountDiscountCents).toBe(discount);
     expect(session.amountTotalCents).toBe(6497 - discount + 799 + 431 + 251);
     expect(session.amountIiasCents + session.amountVisionCents).toBe(session.amountEligibleCents);
-    const read = await loadSession(world.database, world.scope, session.id);
+    const read = await loadSession(fixture.database, fixture.scope, session.id);
     expect(read).toEqual(session);
-    expect(messageOf(world.scope, read ?? session)).toEqual(messageOf(world.scope, session));
-    const lines = await loadSessionLines(world.database, world.scope, session.id);
+    expect(messageOf(fixture.scope, read ?? session)).toEqual(messageOf(fixture.scope, session));
+    const lines = await loadSessionLines(fixture.database, fixture.scope, session.id);
     expect(lines.map((l) => l.position)).toEqual([0, 1, 2]);
     expect(lines.reduce((sum, l) => sum + l.amountTotalCents, 0)).toBe(session.amountTotalCents);
     expect(lines.reduce((sum, l) => sum + l.amountEligibleCents, 0)).toBe(session.amountEligibleCents);
   });
 
   test('the eligibility record is the split cart, and holds the policy that the split relied on', async () => {
-    const session = await world.session({
+    const session = await fixture.session({
       lines: [line({ unitAmount: 700, class: 'auto_substantiation', rule: 'food_policy', ruleVersion: '2026-01' })],
     });
-    const [record] = await world.test.admin('select * from checkout.eligibility_records where id = $1', [
+    const [record] = await fixture.test.admin('select * from checkout.eligibility_records where id = $1', [
       session.splitCartId,
     ]);
     expect(record).toMatchObject({
@@ -66,13 +84,13 @@ describe('the stored split', () => {
 
   test('a session without lines has no eligibility record', async () => {
     const customer = await newCustomer();
-    const session = await world.session({ mode: 'setup', lines: [], customerId: customer });
+    const session = await fixture.session({ mode: 'setup', lines: [], customerId: customer });
     expect(session.splitCartId).toBeNull();
     expect(session.amountTotalCents).toBe(0);
   });
 
   test('a letter is needed when a line asks for one, and its fee is pending [D4.5]', async () => {
-    const session = await world.session({ lines: [line({ unitAmount: 700, class: 'letter_of_medical_necessity' })] });
+    const session = await fixture.session({ lines: [line({ unitAmount: 700, class: 'letter_of_medical_necessity' })] });
     expect(session.letterRequired).toBe(true);
     expect(session.letterFeeStatus).toBe('pending');
     expect(session.amountEligibleCents).toBe(700);
@@ -80,56 +98,56 @@ describe('the stored split', () => {
 
   test('visit_type is the one label that the products share [D4.4]', async () => {
     const same = [line({ unitAmount: 1, visitType: 'dermatology' }), line({ unitAmount: 1, visitType: 'dermatology' })];
-    expect((await world.session({ lines: same })).visitType).toBe('dermatology');
-    expect((await world.session({ lines: [...same, line({ unitAmount: 1 })] })).visitType).toBeNull();
+    expect((await fixture.session({ lines: same })).visitType).toBe('dermatology');
+    expect((await fixture.session({ lines: [...same, line({ unitAmount: 1 })] })).visitType).toBeNull();
   });
 
   test('100 lines, 500 discounts and zero prices are written', async () => {
-    const session = await world.session({
+    const session = await fixture.session({
       lines: Array.from({ length: 100 }, (_, i) =>
         line({ unitAmount: i, class: i % 2 === 0 ? 'vision' : 'not_eligible' }),
       ),
       discounts: Array.from({ length: 500 }, () => couponData({ amountOffCents: 1n })),
     });
     expect(session.discounts).toHaveLength(500);
-    expect((await loadSession(world.database, world.scope, session.id))?.discounts).toEqual(session.discounts);
+    expect((await loadSession(fixture.database, fixture.scope, session.id))?.discounts).toEqual(session.discounts);
   });
 });
 
 describe('idempotency of the creation (decisions 1.1)', () => {
   test('the same key and body answers with the same session while it is open [D14.11]', async () => {
     const idempotency = { key: 'k1', requestHash: hash(1) };
-    const first = await world.session({ idempotency });
-    const again = await world.session({ idempotency });
+    const first = await fixture.session({ idempotency });
+    const again = await fixture.session({ idempotency });
     expect(again).toEqual(first);
   });
 
   test('and makes a new one once it is canceled', async () => {
     const idempotency = { key: 'k2', requestHash: hash(1) };
-    const first = await world.session({ idempotency });
-    await world.test.admin("update checkout.sessions set status = 'canceled' where id = $1", [first.id]);
-    expect((await world.session({ idempotency })).id).not.toBe(first.id);
+    const first = await fixture.session({ idempotency });
+    await fixture.test.admin("update checkout.sessions set status = 'canceled' where id = $1", [first.id]);
+    expect((await fixture.session({ idempotency })).id).not.toBe(first.id);
   });
 
   test('another body under the key makes a new session and expires the old one', async () => {
-    const first = await world.session({ idempotency: { key: 'k3', requestHash: hash(1) } });
-    const second = await world.session({ idempotency: { key: 'k3', requestHash: hash(2) } });
+    const first = await fixture.session({ idempotency: { key: 'k3', requestHash: hash(1) } });
+    const second = await fixture.session({ idempotency: { key: 'k3', requestHash: hash(2) } });
     expect(second.id).not.toBe(first.id);
-    expect((await loadSession(world.database, world.scope, first.id))?.status).toBe('expired');
-    const third = await world.session({ idempotency: { key: 'k3', requestHash: hash(2) } });
+    expect((await loadSession(fixture.database, fixture.scope, first.id))?.status).toBe('expired');
+    const third = await fixture.session({ idempotency: { key: 'k3', requestHash: hash(2) } });
     expect(third.id).toBe(second.id);
   });
 
   test('eight requests at once under one key get one session', async () => {
     const idempotency = { key: 'k4', requestHash: hash(4) };
-    const sessions = await Promise.all(Array.from({ length: 8 }, () => world.session({ idempotency })));
+    const sessions = await Promise.all(Array.from({ length: 8 }, () => fixture.session({ idempotency })));
     expect(new Set(sessions.map(({ id }) => id)).size).toBe(1);
   });
 
   test('keys of the other mode and of other accounts are other keys', async () => {
-    const [row] = await world.test.admin<{ count: string }>(
+    const [row] = await fixture.test.admin<{ count: string }>(
       "select count(*) from checkout.session_keys where key = 'k1' and account_id = $1 and not test_mode",
-      [world.scope.accountId],
+      [fixture.scope.accountId],
     );
     expect(row?.count).toBe('0');
   });
@@ -139,7 +157,7 @@ describe('references and times', () => {
   test('a customer that is not there is a 422 at the field, with its id', async () => {
     const id = 'fcus_01j0000000000000000000000x';
     await expectViolation(
-      world.session({ customerId: id }),
+      fixture.session({ customerId: id }),
       ['body', 'checkout_session', 'customer'],
       'customer_not_found',
     );
@@ -147,9 +165,9 @@ describe('references and times', () => {
 
   test('a deleted customer is not there', async () => {
     const id = await newCustomer();
-    await deleteCustomer(world.resources, world.scope, id);
+    await deleteCustomer(fixture.context, fixture.scope, id);
     await expectViolation(
-      world.session({ customerId: id }),
+      fixture.session({ customerId: id }),
       ['body', 'checkout_session', 'customer'],
       'customer_not_found',
     );
@@ -157,16 +175,16 @@ describe('references and times', () => {
 
   test('a default customer that is not there is a 422 at its field, and one that is there is kept', async () => {
     const customerId = await newCustomer();
-    expect((await world.session({ defaults: { customerId } })).details.defaults).toEqual({ customerId });
-    await deleteCustomer(world.resources, world.scope, customerId);
+    expect((await fixture.session({ defaults: { customerId } })).details.defaults).toEqual({ customerId });
+    await deleteCustomer(fixture.context, fixture.scope, customerId);
     await expectViolation(
-      world.session({ defaults: { customerId } }),
+      fixture.session({ defaults: { customerId } }),
       ['body', 'checkout_session', 'defaults', 'customer_id'],
       'customer_not_found',
     );
   });
 
-  const incomplete: [string, Parameters<World['session']>[0], string, string][] = [
+  const incomplete: [string, Parameters<Fixture['session']>[0], string, string][] = [
     ['a payment without lines', { lines: [] }, 'line_items', 'missing'],
     ['a payment without success_url', { successUrl: undefined }, 'success_url', 'missing'],
     ['a subscription without success_url', { mode: 'subscription', successUrl: undefined }, 'success_url', 'missing'],
@@ -182,13 +200,13 @@ describe('references and times', () => {
   ];
   for (const [what, parts, field, type] of incomplete) {
     test(`${what} is a 422 at ${field} [END-2]`, async () => {
-      await expectViolation(world.session(parts), ['body', 'checkout_session', field], type);
+      await expectViolation(fixture.session(parts), ['body', 'checkout_session', field], type);
     });
   }
 
   test('a total that no card can pay is a 422 that names the limit, whatever it is made of [D14.63]', async () => {
     const mostly = [line({ unitAmount: 49_999_999, quantity: 2 })];
-    expect((await world.session({ lines: mostly, taxAmountCents: 1n })).amountTotalCents).toBe(99_999_999);
+    expect((await fixture.session({ lines: mostly, taxAmountCents: 1n })).amountTotalCents).toBe(99_999_999);
     const loc = ['body', 'checkout_session', 'line_items'];
     for (const parts of [
       { lines: mostly, taxAmountCents: 2n },
@@ -196,20 +214,24 @@ describe('references and times', () => {
       { lines: [line({ unitAmount: 100_000_000 })] },
       { lines: [line({ unitAmount: 999_999_999, quantity: 50_000 })] },
     ]) {
-      await expectViolation(world.session(parts), loc, 'amount_too_large');
-      await expect(world.session(parts)).rejects.toMatchObject({
+      await expectViolation(fixture.session(parts), loc, 'amount_too_large');
+      await expect(fixture.session(parts)).rejects.toMatchObject({
         violations: [{ msg: expect.stringMatching(/^The total is \d+ and must be at most 99999999$/) }],
       });
     }
     const halved = { lines: [line({ unitAmount: 100_000_000 })], discounts: [couponData({ amountOffCents: 1n })] };
-    expect((await world.session(halved)).amountTotalCents).toBe(99_999_999);
+    expect((await fixture.session(halved)).amountTotalCents).toBe(99_999_999);
   });
 
   test('a subscription needs a recurring price, an amount lines [END-2, D14.15]', async () => {
     const loc = ['body', 'checkout_session'];
-    await expectViolation(world.session({ mode: 'subscription' }), [...loc, 'line_items'], 'recurring_price_required');
+    await expectViolation(
+      fixture.session({ mode: 'subscription' }),
+      [...loc, 'line_items'],
+      'recurring_price_required',
+    );
     const customerId = await newCustomer();
-    const taxed = world.session({ mode: 'setup', lines: [], customerId, taxAmountCents: 5n });
+    const taxed = fixture.session({ mode: 'setup', lines: [], customerId, taxAmountCents: 5n });
     await expectViolation(taxed, [...loc, 'tax_rate'], 'line_items_required');
   });
 
@@ -219,37 +241,37 @@ describe('references and times', () => {
       lines: [line({ unitAmount: 1000, recurring: true }), line({ unitAmount: 500 })],
     };
     for (const trial of [{ trialPeriodDays: 14 }, { trialEndMs: BigInt(start.getTime() + 86_400_000) }]) {
-      await expect(world.session({ ...sold, subscriptionData: trial })).rejects.toMatchObject({
+      await expect(fixture.session({ ...sold, subscriptionData: trial })).rejects.toMatchObject({
         violations: [
           { loc: ['body', 'checkout_session', 'line_items', '1', 'price'], type: 'recurring_price_required' },
         ],
       });
     }
-    expect((await world.session({ ...sold, subscriptionData: { trialPeriodDays: 0 } })).status).toBe('open');
+    expect((await fixture.session({ ...sold, subscriptionData: { trialPeriodDays: 0 } })).status).toBe('open');
     const free = [sold.lines[0], line({ unitAmount: 0 })].flatMap((each) => each ?? []);
-    expect((await world.session({ ...sold, lines: free, subscriptionData: { trialPeriodDays: 14 } })).status).toBe(
+    expect((await fixture.session({ ...sold, lines: free, subscriptionData: { trialPeriodDays: 14 } })).status).toBe(
       'open',
     );
   });
 
   test('expires_at lies 30 minutes to 7 days ahead; 24 hours when it is not given [END-2]', async () => {
-    expect((await world.session()).expiresAt).toEqual(new Date(start.getTime() + DAY));
+    expect((await fixture.session()).expiresAt).toEqual(new Date(start.getTime() + DAY));
     const at = (ms: number) => ({ expiresAtMs: BigInt(start.getTime() + ms) });
-    expect((await world.session(at(7 * DAY))).expiresAt).toEqual(new Date(start.getTime() + 7 * DAY));
+    expect((await fixture.session(at(7 * DAY))).expiresAt).toEqual(new Date(start.getTime() + 7 * DAY));
     const loc = ['body', 'checkout_session', 'expires_at'];
-    await expectViolation(world.session(at(20 * 60_000)), loc, 'value_error');
-    await expectViolation(world.session(at(8 * DAY)), loc, 'value_error');
+    await expectViolation(fixture.session(at(20 * 60_000)), loc, 'value_error');
+    await expectViolation(fixture.session(at(8 * DAY)), loc, 'value_error');
   });
 
   test("a customer on a test clock creates at that clock's time", async () => {
     const clockId = 'fclk_00000000000000000000000001';
     const frozen = new Date('2030-01-01T00:00:00.000Z');
-    await world.test.admin(
+    await fixture.test.admin(
       'insert into checkout.test_clocks (account_id, test_mode, id, frozen_time) values ($1, true, $2, $3)',
-      [world.scope.accountId, clockId, frozen],
+      [fixture.scope.accountId, clockId, frozen],
     );
     const customerId = await newCustomer(clockId);
-    const session = await world.session({ customerId });
+    const session = await fixture.session({ customerId });
     expect(session.createdAt).toEqual(frozen);
     expect(session.testClockId).toBe(clockId);
   });
@@ -257,38 +279,38 @@ describe('references and times', () => {
 
 describe('the catalog', () => {
   test('is asked once for a cart, and nothing more when it has neither coupons nor inline lines', async () => {
-    const before = world.catalog.calls.length;
-    await world.session();
-    expect(world.catalog.calls.slice(before).map(({ name }) => name)).toEqual(['resolveCart']);
+    const before = fixture.catalog.calls.length;
+    await fixture.session();
+    expect(fixture.catalog.calls.slice(before).map(({ name }) => name)).toEqual(['resolveCart']);
   });
 
   test('gives no coupons of more than 1 MiB in all to one session, and then none is redeemed [D14.54]', async () => {
     const metadata = { note: 'x'.repeat(30_000) };
     const value = JSON.stringify({ couponId: 'fcoup_a', duration: 'once', percentOffBasisPoints: 1, metadata });
     const large = (count: number) =>
-      world.session({
+      fixture.session({
         discounts: Array.from({ length: count }, () =>
           create(CartDiscountSchema, { source: { case: 'couponId', value } }),
         ),
       });
     expect((await large(34)).discounts).toHaveLength(34);
     await expectViolation(large(35), ['body', 'checkout_session', 'discounts'], 'too_long');
-    expect(world.catalog.calls.at(-1)?.name).toBe('resolveCart');
+    expect(fixture.catalog.calls.at(-1)?.name).toBe('resolveCart');
   });
 
   test('counts redemptions before the session is written; a refusal leaves nothing behind but the task that releases them', async () => {
     const percent = JSON.stringify({ couponId: 'fcoup_a', duration: 'once', percentOffBasisPoints: 1000 });
     const discounts = [create(CartDiscountSchema, { source: { case: 'couponId', value: percent } })];
-    const session = await world.session({ discounts });
+    const session = await fixture.session({ discounts });
     expect(session.amountDiscountCents).toBe(100);
-    expect(world.catalog.calls.at(-1)).toEqual({ name: 'reserveRedemption', sessionId: session.id });
+    expect(fixture.catalog.calls.at(-1)).toEqual({ name: 'reserveRedemption', sessionId: session.id });
     expect(await tasksOf(session.id)).toEqual([]);
 
-    world.catalog.failNext('reserveRedemption', new Failure('coupon_not_applicable'));
-    await expect(world.session({ discounts })).rejects.toMatchObject({ code: 'coupon_not_applicable' });
-    const refused = world.catalog.calls.at(-1)?.sessionId ?? '';
+    fixture.catalog.failNext('reserveRedemption', new Failure('coupon_not_applicable'));
+    await expect(fixture.session({ discounts })).rejects.toMatchObject({ code: 'coupon_not_applicable' });
+    const refused = fixture.catalog.calls.at(-1)?.sessionId ?? '';
     expect(await tasksOf(refused)).toEqual(['release_unless_written']);
-    expect(await loadSession(world.database, world.scope, refused)).toBeUndefined();
+    expect(await loadSession(fixture.database, fixture.scope, refused)).toBeUndefined();
   });
 
   const inline = { item: { case: 'priceData' as const, value: { unitAmountCents: 500n } }, quantity: 1n };
@@ -296,15 +318,15 @@ describe('the catalog', () => {
     ['lines', { lines: [inline] }],
     ['coupons', { discounts: [couponData({ amountOffCents: 1n })] }],
   ])('activates inline %s after the session is written; should that fail, a task does it', async (_what, cart) => {
-    world.catalog.failNext('activateInline', new Error('unreachable'));
-    const session = await world.session(cart);
-    expect(world.catalog.calls.at(-1)).toEqual({ name: 'activateInline', sessionId: session.id });
+    fixture.catalog.failNext('activateInline', new Error('unreachable'));
+    const session = await fixture.session(cart);
+    expect(fixture.catalog.calls.at(-1)).toEqual({ name: 'activateInline', sessionId: session.id });
     expect(await tasksOf(session.id)).toEqual(['activate']);
   });
 });
 
 async function tasksOf(sessionId: string): Promise<string[]> {
-  const rows = await world.test.admin<{ kind: string }>(
+  const rows = await fixture.test.admin<{ kind: string }>(
     'select kind from checkout.catalog_tasks where session_id = $1',
     [sessionId],
   );
@@ -321,7 +343,7 @@ async function newCustomer(testClockId: string | null = null): Promise<string> {
     shipping: null,
     metadata: {},
   };
-  return (await createCustomer(world.resources, world.scope, { ...none, testClockId }, undefined)).customerId;
+  return (await createCustomer(fixture.context, fixture.scope, { ...none, testClockId }, undefined)).customerId;
 }
 
 function couponData(data: { percentOffBasisPoints?: number; amountOffCents?: bigint }) {

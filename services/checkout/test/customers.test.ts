@@ -6,13 +6,13 @@ import { deleteCustomer } from '../src/actions/delete-customer.ts';
 import { updateCustomer } from '../src/actions/update-customer.ts';
 import { findCustomer, findCustomers, listCustomers } from '../src/store/customers.ts';
 import { actingTime } from '../src/store/test-clocks.ts';
-import { openWorld, start, type World } from './world.ts';
+import { type Fixture, openFixture, start } from './fixture.ts';
 
-let world: World;
+let fixture: Fixture;
 beforeAll(async () => {
-  world = await openWorld();
+  fixture = await openFixture();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 const nobody: NewCustomer = {
   ...{ firstName: null, lastName: null, email: null, phone: null, employer: null, shipping: null, metadata: {} },
@@ -37,7 +37,7 @@ describe('creation', () => {
 
   test('under a key the same body replays the stored answer, and another body runs as new', async () => {
     const first = await make({ firstName: 'A' }, { key: 'k', requestHash: hash(1) });
-    await updateCustomer(world.resources, world.scope, first.customerId, { firstName: 'B' });
+    await updateCustomer(fixture.context, fixture.scope, first.customerId, { firstName: 'B' });
     expect(await make({ firstName: 'A' }, { key: 'k', requestHash: hash(1) })).toEqual(first);
     const other = await make({ firstName: 'C' }, { key: 'k', requestHash: hash(2) });
     expect(other.customerId).not.toBe(first.customerId);
@@ -58,8 +58,8 @@ describe('creation', () => {
 describe('update', () => {
   test('changes what is given, clears what is null, and tells of it', async () => {
     const { customerId } = await make({ firstName: 'A', email: 'a@example.com', phone: '1' });
-    await updateCustomer(world.resources, world.scope, customerId, { firstName: 'B', phone: null });
-    expect(await findCustomer(world.database, world.scope, customerId)).toMatchObject({
+    await updateCustomer(fixture.context, fixture.scope, customerId, { firstName: 'B', phone: null });
+    expect(await findCustomer(fixture.database, fixture.scope, customerId)).toMatchObject({
       ...{ firstName: 'B', email: 'a@example.com', phone: null },
     });
     expect(await eventsOf(customerId)).toEqual(['customer.created', 'customer.updated']);
@@ -74,13 +74,13 @@ describe('update', () => {
       shipping: { city: 'Springfield', line1: '1 Main St' },
       metadata: {},
     };
-    const after = await updateCustomer(world.resources, world.scope, made.customerId, same);
+    const after = await updateCustomer(fixture.context, fixture.scope, made.customerId, same);
     expect(after.shipping?.shippingAddressId).toBe(made.shipping?.shippingAddressId);
     expect(await eventsOf(made.customerId)).toEqual(['customer.created']);
   });
 
   test('of one that is not there is a 404', async () => {
-    const missing = updateCustomer(world.resources, world.scope, 'fcus_none', { firstName: 'B' });
+    const missing = updateCustomer(fixture.context, fixture.scope, 'fcus_none', { firstName: 'B' });
     await expect(missing).rejects.toMatchObject({ code: 'customer_not_found' });
   });
 });
@@ -88,14 +88,14 @@ describe('update', () => {
 test('a deleted customer is found by no read, and tells of it once', async () => {
   const { customerId } = await make({ email: 'gone@example.com' });
   const kept = await make({ email: 'gone@example.com' });
-  const deleted = await deleteCustomer(world.resources, world.scope, customerId);
+  const deleted = await deleteCustomer(fixture.context, fixture.scope, customerId);
   expect(deleted.deletedAt).toEqual(start);
-  expect(await findCustomer(world.database, world.scope, customerId)).toBeUndefined();
-  const batch = await findCustomers(world.database, world.scope, [customerId, kept.customerId, 'fcus_none']);
+  expect(await findCustomer(fixture.database, fixture.scope, customerId)).toBeUndefined();
+  const batch = await findCustomers(fixture.database, fixture.scope, [customerId, kept.customerId, 'fcus_none']);
   expect(batch.map(({ id }) => id)).toEqual([kept.customerId]);
-  const { customers } = await listCustomers(world.database, world.scope, { limit: 10 }, 'gone@example.com');
+  const { customers } = await listCustomers(fixture.database, fixture.scope, { limit: 10 }, 'gone@example.com');
   expect(customers.map(({ id }) => id)).toEqual([kept.customerId]);
-  await expect(deleteCustomer(world.resources, world.scope, customerId)).rejects.toMatchObject({
+  await expect(deleteCustomer(fixture.context, fixture.scope, customerId)).rejects.toMatchObject({
     code: 'customer_not_found',
   });
   expect(await eventsOf(customerId)).toEqual(['customer.created', 'customer.deleted']);
@@ -104,13 +104,13 @@ test('a deleted customer is found by no read, and tells of it once', async () =>
 test("an action for a customer takes place at its clock's time, and otherwise now", async () => {
   const frozen = new Date('2029-05-05T00:00:00.000Z');
   const clockId = 'fclk_00000000000000000000000004';
-  await world.test.admin(
+  await fixture.test.admin(
     'insert into checkout.test_clocks (account_id, test_mode, id, frozen_time) values ($1, true, $2, $3)',
-    [world.scope.accountId, clockId, frozen],
+    [fixture.scope.accountId, clockId, frozen],
   );
   const onClock = await make({ testClockId: clockId });
   const plain = await make({});
-  const time = (id: string | null) => actingTime(world.database, world.scope, world.clock, id);
+  const time = (id: string | null) => actingTime(fixture.database, fixture.scope, fixture.clock, id);
   expect(await time(onClock.customerId)).toEqual(frozen);
   expect(await time(plain.customerId)).toEqual(start);
   expect(await time(null)).toEqual(start);
@@ -118,11 +118,11 @@ test("an action for a customer takes place at its clock's time, and otherwise no
 });
 
 function make(parts: Partial<NewCustomer>, key?: { key: string; requestHash: Uint8Array }) {
-  return createCustomer(world.resources, world.scope, { ...nobody, ...parts }, key);
+  return createCustomer(fixture.context, fixture.scope, { ...nobody, ...parts }, key);
 }
 
 async function eventsOf(customerId: string): Promise<string[]> {
-  const rows = await world.test.admin<{ payload: Buffer }>(
+  const rows = await fixture.test.admin<{ payload: Buffer }>(
     'select payload from checkout.outbox where aggregate_id = $1 order by aggregate_seq',
     [customerId],
   );

@@ -8,67 +8,67 @@ import type { Session } from '../src/domain/session.ts';
 import { expireSessions } from '../src/jobs/expire-sessions.ts';
 import { settleCatalogTasks } from '../src/jobs/settle-catalog-tasks.ts';
 import { loadSession } from '../src/store/sessions.ts';
-import { openWorld, start, type World } from './world.ts';
+import { type Fixture, openFixture, start } from './fixture.ts';
 
-let world: World;
+let fixture: Fixture;
 beforeAll(async () => {
-  world = await openWorld();
+  fixture = await openFixture();
 });
-beforeEach(() => world.clock.set(start));
-afterAll(() => world.close());
+beforeEach(() => fixture.clock.set(start));
+afterAll(() => fixture.close());
 
 const HOUR = 3_600_000;
 const never = new AbortController().signal;
 
 describe('expire and cancel', () => {
   test('an open session expires, and the event carries it as it then is [EVT-2, SESS-5]', async () => {
-    const { id } = await world.session();
-    const ended = await expireSession(world.resources, world.scope, id);
+    const { id } = await fixture.session();
+    const ended = await expireSession(fixture.context, fixture.scope, id);
     expect(ended).toMatchObject({ status: 'expired', endedAt: start });
     expect(await eventsOf(id)).toMatchObject([{ type: 'checkout.session.expired', status: 'expired' }]);
     expect(await reload(id)).toEqual(ended);
   });
 
   test('a canceled session is announced by the same event [EVT-2, SESS-5]', async () => {
-    const { id } = await world.session();
-    await cancelSession(world.resources, world.scope, id);
+    const { id } = await fixture.session();
+    await cancelSession(fixture.context, fixture.scope, id);
     expect(await eventsOf(id)).toMatchObject([{ type: 'checkout.session.expired', status: 'canceled' }]);
   });
 
   test('what has ended is not ended again, and says how it ended', async () => {
-    const { id } = await world.session();
-    await cancelSession(world.resources, world.scope, id);
-    await expect(cancelSession(world.resources, world.scope, id)).rejects.toMatchObject({
+    const { id } = await fixture.session();
+    await cancelSession(fixture.context, fixture.scope, id);
+    await expect(cancelSession(fixture.context, fixture.scope, id)).rejects.toMatchObject({
       code: 'checkout_session_canceled',
     });
-    await expect(expireSession(world.resources, world.scope, id)).rejects.toMatchObject({
+    await expect(expireSession(fixture.context, fixture.scope, id)).rejects.toMatchObject({
       code: 'checkout_session_not_open',
     });
-    const missing = cancelSession(world.resources, world.scope, 'fcs_none');
+    const missing = cancelSession(fixture.context, fixture.scope, 'fcs_none');
     await expect(missing).rejects.toMatchObject({ code: 'checkout_session_not_found' });
   });
 
   test('never after a capture', async () => {
-    const { id } = await world.session();
-    await world.test.admin(
+    const { id } = await fixture.session();
+    await fixture.test.admin(
       `with card as (
          insert into checkout.payment_intents (account_id, test_mode, id, session_id, leg, capture_method, status, amount_cents,
            amount_received_cents, created_at)
          values ($2, true, 'fpi_captured', $1, 'health', 'manual', 'succeeded', 500, 500, now())
        ), line as (update checkout.session_lines set amount_captured_cents = 500 where session_id = $1)
        update checkout.sessions set status = 'paid', amount_received_cents = 500 where id = $1`,
-      [id, world.scope.accountId],
+      [id, fixture.scope.accountId],
     );
-    await expect(cancelSession(world.resources, world.scope, id)).rejects.toMatchObject({
+    await expect(cancelSession(fixture.context, fixture.scope, id)).rejects.toMatchObject({
       code: 'checkout_session_already_processed',
     });
   });
 
   test('not while a charge is in flight: 503, and nothing is written [D14.16]', async () => {
-    const { id } = await world.session();
+    const { id } = await fixture.session();
     await liveAttempt(id);
-    await expect(cancelSession(world.resources, world.scope, id)).rejects.toMatchObject({ code: 'lock_timeout' });
-    await expect(expireSession(world.resources, world.scope, id)).rejects.toMatchObject({ code: 'lock_timeout' });
+    await expect(cancelSession(fixture.context, fixture.scope, id)).rejects.toMatchObject({ code: 'lock_timeout' });
+    await expect(expireSession(fixture.context, fixture.scope, id)).rejects.toMatchObject({ code: 'lock_timeout' });
     expect((await reload(id)).status).toBe('open');
     expect(await eventsOf(id)).toEqual([]);
   });
@@ -76,62 +76,62 @@ describe('expire and cancel', () => {
 
 describe('the job that expires due sessions', () => {
   test('expires what is due, leaves what is not, and skips what is being charged [D14.16]', async () => {
-    const due = await world.session();
-    const charged = await world.session();
+    const due = await fixture.session();
+    const charged = await fixture.session();
     await liveAttempt(charged.id);
-    world.clock.set(new Date(start.getTime() + 25 * HOUR));
-    const fresh = await world.session();
-    await expireSessions(world.resources).run(never);
+    fixture.clock.set(new Date(start.getTime() + 25 * HOUR));
+    const fresh = await fixture.session();
+    await expireSessions(fixture.context).run(never);
     expect((await reload(due.id)).status).toBe('expired');
     expect((await reload(charged.id)).status).toBe('open');
     expect((await reload(fresh.id)).status).toBe('open');
   });
 
   test('says when the next session is due', async () => {
-    await world.test.admin(
+    await fixture.test.admin(
       `update checkout.sessions set expires_at = created_at + interval '7 days' where status = 'open'`,
     );
     const at = new Date('2020-06-01T00:00:00.000Z');
-    world.clock.set(at);
-    await world.session();
-    expect(await expireSessions(world.resources).run(never)).toEqual({ dueInMs: 24 * HOUR });
+    fixture.clock.set(at);
+    await fixture.session();
+    expect(await expireSessions(fixture.context).run(never)).toEqual({ dueInMs: 24 * HOUR });
   });
 
   test('a session of a customer on a test clock is due by that clock alone', async () => {
     const { createCustomer } = await import('../src/actions/create-customer.ts');
     const clockId = 'fclk_00000000000000000000000002';
     const frozenTime = new Date('2031-01-01T00:00:00.000Z');
-    await setTestClock(world.resources, world.scope, { testClockId: clockId, frozenTime, deleted: false });
+    await setTestClock(fixture.context, fixture.scope, { testClockId: clockId, frozenTime, deleted: false });
     const customer = await createCustomer(
-      world.resources,
-      world.scope,
+      fixture.context,
+      fixture.scope,
       {
         ...{ firstName: null, lastName: null, email: null, phone: null, employer: null, shipping: null, metadata: {} },
         testClockId: clockId,
       },
       undefined,
     );
-    const { id } = await world.session({ customerId: customer.customerId });
-    world.clock.set(new Date('2040-01-01T00:00:00.000Z'));
-    await expireSessions(world.resources).run(never);
+    const { id } = await fixture.session({ customerId: customer.customerId });
+    fixture.clock.set(new Date('2040-01-01T00:00:00.000Z'));
+    await expireSessions(fixture.context).run(never);
     expect((await reload(id)).status).toBe('open');
     const later = new Date(frozenTime.getTime() + 24 * HOUR);
-    await setTestClock(world.resources, world.scope, { testClockId: clockId, frozenTime: later, deleted: false });
-    await expireSessions(world.resources).run(never);
+    await setTestClock(fixture.context, fixture.scope, { testClockId: clockId, frozenTime: later, deleted: false });
+    await expireSessions(fixture.context).run(never);
     expect(await reload(id)).toMatchObject({ status: 'expired', endedAt: later });
     // Nothing of the clock is due any more, so that it is looked at again only when it moves.
     expect(await isUnsettled(clockId)).toBe(false);
-    await setTestClock(world.resources, world.scope, { testClockId: clockId, frozenTime: later, deleted: false });
+    await setTestClock(fixture.context, fixture.scope, { testClockId: clockId, frozenTime: later, deleted: false });
     expect(await isUnsettled(clockId)).toBe(true);
   });
 
   test('a clock never goes back, in whatever order its times arrive', async () => {
     const clockId = 'fclk_00000000000000000000000003';
     const set = (iso: string) =>
-      setTestClock(world.resources, world.scope, { testClockId: clockId, frozenTime: new Date(iso), deleted: false });
+      setTestClock(fixture.context, fixture.scope, { testClockId: clockId, frozenTime: new Date(iso), deleted: false });
     await set('2031-02-01T00:00:00Z');
     await set('2031-01-01T00:00:00Z');
-    const [row] = await world.test.admin('select frozen_time from checkout.test_clocks where id = $1', [clockId]);
+    const [row] = await fixture.test.admin('select frozen_time from checkout.test_clocks where id = $1', [clockId]);
     expect(row?.frozen_time).toEqual(new Date('2031-02-01T00:00:00Z'));
   });
 });
@@ -147,16 +147,15 @@ describe('redemptions at the catalog', () => {
   ];
   // A second ago: now() is rounded to a millisecond that may still be to come.
   const makeDue = (id: string) =>
-    world.test.admin("update checkout.catalog_tasks set due_at = now() - interval '1 second' where session_id = $1", [
+    fixture.test.admin("update checkout.catalog_tasks set due_at = now() - interval '1 second' where session_id = $1", [
       id,
     ]);
-  const job = () =>
-    settleCatalogTasks(world.resources, (() => ({})) as unknown as Parameters<typeof settleCatalogTasks>[1]);
+  const job = () => settleCatalogTasks(fixture.context);
 
   test('are released when the session ends, also when the catalog is down at first [D14.12]', async () => {
-    const { id } = await world.session({ discounts });
-    await expireSession(world.resources, world.scope, id);
-    world.catalog.failNext('releaseRedemption', new Error('away'));
+    const { id } = await fixture.session({ discounts });
+    await expireSession(fixture.context, fixture.scope, id);
+    fixture.catalog.failNext('releaseRedemption', new Error('away'));
     await job().run(never);
     expect(await tasksOf(id)).toMatchObject([{ kind: 'release', tries: 1 }]);
     const { dueInMs } = (await job().run(never)) as { dueInMs: number };
@@ -166,42 +165,42 @@ describe('redemptions at the catalog', () => {
     await job().run(never);
     expect(await tasksOf(id)).toEqual([]);
     expect(
-      world.catalog.calls.filter((call) => call.name === 'releaseRedemption' && call.sessionId === id),
+      fixture.catalog.calls.filter((call) => call.name === 'releaseRedemption' && call.sessionId === id),
     ).toHaveLength(2);
   });
 
   test('of a session that was never written are released', async () => {
-    world.catalog.failNext('reserveRedemption', new Error('lost'));
-    await expect(world.session({ discounts })).rejects.toThrow('lost');
-    const lost = world.catalog.calls.at(-1)?.sessionId ?? '';
+    fixture.catalog.failNext('reserveRedemption', new Error('lost'));
+    await expect(fixture.session({ discounts })).rejects.toThrow('lost');
+    const lost = fixture.catalog.calls.at(-1)?.sessionId ?? '';
     await job().run(never);
-    expect(world.catalog.calls.at(-1)).toEqual({ name: 'reserveRedemption', sessionId: lost });
+    expect(fixture.catalog.calls.at(-1)).toEqual({ name: 'reserveRedemption', sessionId: lost });
     await makeDue(lost);
     await job().run(never);
-    expect(world.catalog.calls.at(-1)).toEqual({ name: 'releaseRedemption', sessionId: lost });
+    expect(fixture.catalog.calls.at(-1)).toEqual({ name: 'releaseRedemption', sessionId: lost });
   });
 });
 
 test('an update changes metadata, reference and storefront details, and nothing else [SESS-5, D4.3]', async () => {
-  const session = await world.session({ metadata: { a: '1' } });
+  const session = await fixture.session({ metadata: { a: '1' } });
   const change = {
     metadata: { b: '2' },
     clientReferenceId: 'order 7',
     storefrontPaymentDetails: { cardLast4: '4242' },
   };
-  const updated = await updateSession(world.resources, world.scope, session.id, change);
+  const updated = await updateSession(fixture.context, fixture.scope, session.id, change);
   expect(updated).toEqual({ ...session, ...change, version: 2n });
   expect(await reload(session.id)).toEqual(updated);
 });
 
 async function reload(id: string): Promise<Session> {
-  const session = await loadSession(world.database, world.scope, id);
+  const session = await loadSession(fixture.database, fixture.scope, id);
   if (session === undefined) throw new Error('the session is gone');
   return session;
 }
 
 async function eventsOf(sessionId: string): Promise<{ type: string; status: string | undefined }[]> {
-  const rows = await world.test.admin<{ payload: Buffer }>(
+  const rows = await fixture.test.admin<{ payload: Buffer }>(
     'select payload from checkout.outbox where aggregate_id = $1 order by aggregate_seq',
     [sessionId],
   );
@@ -212,24 +211,24 @@ async function eventsOf(sessionId: string): Promise<{ type: string; status: stri
 }
 
 function tasksOf(sessionId: string) {
-  return world.test.admin('select kind, tries from checkout.catalog_tasks where session_id = $1', [sessionId]);
+  return fixture.test.admin('select kind, tries from checkout.catalog_tasks where session_id = $1', [sessionId]);
 }
 
 async function isUnsettled(clockId: string): Promise<unknown> {
-  const [row] = await world.test.admin('select unsettled from checkout.test_clocks where id = $1', [clockId]);
+  const [row] = await fixture.test.admin('select unsettled from checkout.test_clocks where id = $1', [clockId]);
   return row?.unsettled;
 }
 
 // A charge of the eligible part that was sent and not answered yet.
 async function liveAttempt(sessionId: string): Promise<void> {
-  const { accountId } = world.scope;
+  const { accountId } = fixture.scope;
   const intent = `fpi_${sessionId.slice(4)}`;
-  await world.test.admin(
+  await fixture.test.admin(
     `insert into checkout.payment_intents (account_id, test_mode, id, session_id, leg, capture_method, status, amount_cents, created_at)
      values ($1, true, $2, $3, 'health', 'automatic', 'processing', 1000, now())`,
     [accountId, intent, sessionId],
   );
-  await world.test.admin(
+  await fixture.test.admin(
     `insert into checkout.charge_attempts (account_id, test_mode, id, purpose, subject_id, leg, driver, payment_intent_id,
        payment_method_id, processor_payment_method_id, off_session, capture_method, amount_cents, status, lease_until,
        processor_intent_id, acting_at)

@@ -7,18 +7,18 @@ import { type Letter, validityEnd } from '../src/domain/letter.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sessionRequestOf } from '../src/rpc/session-request.ts';
 import { mirrorTestClock } from '../src/store/test-clocks.ts';
-import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
-import { type LettersWorld, letterLine, lettersWorld } from './letters-world.ts';
-import { callIn, line, sessionMessage, start } from './world.ts';
+import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
+import { callIn, line, sessionMessage, start } from './fixture.ts';
+import { type LettersFixture, letterLine, lettersFixture } from './letters-fixture.ts';
 
-let world: ChargingWorld;
-let letters: LettersWorld;
+let fixture: ChargingFixture;
+let letters: LettersFixture;
 beforeAll(async () => {
-  world = await openChargingWorld();
-  letters = lettersWorld(world);
+  fixture = await openChargingFixture();
+  letters = lettersFixture(fixture);
 });
-afterAll(() => world.close());
-afterEach(() => world.clock.set(start));
+afterAll(() => fixture.close());
+afterEach(() => fixture.clock.set(start));
 
 // A customer with an approved letter for a product.
 async function approved(): Promise<{ customerId: string; product: string; letter: Letter }> {
@@ -28,10 +28,10 @@ async function approved(): Promise<{ customerId: string; product: string; letter
   return { customerId: session.customerId ?? '', product, letter };
 }
 
-const sessionOf = (customerId: string, lines: ReturnType<typeof line>[]) => world.session({ customerId, lines });
+const sessionOf = (customerId: string, lines: ReturnType<typeof line>[]) => fixture.session({ customerId, lines });
 const reliedOn = async ({ id }: Session) =>
   (
-    await world.test.admin<{ letter_id: string }>(
+    await fixture.test.admin<{ letter_id: string }>(
       'select letter_id from checkout.session_existing_letters where session_id = $1',
       [id],
     )
@@ -47,26 +47,26 @@ describe('a valid letter', () => {
     });
     expect(await letters.reload(session)).toEqual(session);
     expect(await reliedOn(session)).toEqual([letter.id]);
-    const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
+    const [hsa, credit] = await Promise.all([fixture.card('hsa'), fixture.card('credit')]);
     expect(await letters.pay(session, [hsa, credit])).toMatchObject({ status: 'complete', amountReceivedCents: 7_000 });
     expect(await letters.lettersOf(session)).toEqual([]);
   });
 
   it('lets a confirm charge, and not only hold [D14.78]', async () => {
     const { customerId, product } = await approved();
-    const card = await world.card('hsa', { customerId });
+    const card = await fixture.card('hsa', { customerId });
     const session = await sessionOf(customerId, [letterLine(5_000, product)]);
-    await world.confirm(session, card);
+    await fixture.confirm(session, card);
     expect(await letters.reload(session)).toMatchObject({ status: 'complete', amountReceivedCents: 5_000 });
   });
 
   it('serves no other product and no other customer, and no session without one [D14.78]', async () => {
     const { customerId, product } = await approved();
-    const other = await world.card('hsa');
+    const other = await fixture.card('hsa');
     for (const session of [
       await sessionOf(customerId, [letterLine(5_000, product), letterLine(1_000)]),
       await sessionOf(other.customerId, [letterLine(5_000, product)]),
-      await world.session({ lines: [letterLine(5_000, product)] }),
+      await fixture.session({ lines: [letterLine(5_000, product)] }),
     ]) {
       expect(session).toMatchObject({ letterRequired: true, letterFeeStatus: 'pending', fees: [] });
     }
@@ -74,7 +74,7 @@ describe('a valid letter', () => {
 
   it('leaves only the other products of a session to be reviewed', async () => {
     const { customerId, product } = await approved();
-    const hsa = await world.card('hsa');
+    const hsa = await fixture.card('hsa');
     const fresh = newId('product');
     const session = await sessionOf(customerId, [letterLine(5_000, product), letterLine(1_000, fresh)]);
     await letters.pay(session, [hsa]);
@@ -86,15 +86,15 @@ describe('a valid letter', () => {
   it('serves for twelve months, by the customer’s clock [D14.78]', async () => {
     const clockId = newId('test_clock');
     const at = (time: Date) =>
-      withTx(world.database, world.scope, (tx) => mirrorTestClock(tx, world.scope, clockId, time, null));
+      withTx(fixture.database, fixture.scope, (tx) => mirrorTestClock(tx, fixture.scope, clockId, time, null));
     await at(start);
     const nobody = { firstName: null, lastName: null, email: null, phone: null, employer: null, shipping: null };
-    const { customerId } = await createCustomer(world.resources, world.scope, {
+    const { customerId } = await createCustomer(fixture.context, fixture.scope, {
       ...nobody,
       metadata: {},
       testClockId: clockId,
     });
-    const card = await world.card('hsa', { customerId });
+    const card = await fixture.card('hsa', { customerId });
     const product = newId('product');
     const first = await sessionOf(customerId, [letterLine(3_000, product)]);
     await letters.pay(first, [card]);
@@ -110,7 +110,7 @@ describe('a valid letter', () => {
     const product = newId('product');
     const session = await letters.held([letterLine(3_000, product)]);
     const letter = await letters.onlyLetter(session);
-    await world.test.admin('update checkout.letters set status = $2, decided_at = created_at where id = $1', [
+    await fixture.test.admin('update checkout.letters set status = $2, decided_at = created_at where id = $1', [
       letter.id,
       status,
     ]);
@@ -120,28 +120,28 @@ describe('a valid letter', () => {
 
   it('is none of another account', async () => {
     const { product, letter } = await approved();
-    const scope = { ...world.scope, accountId: newId('account') };
+    const scope = { ...fixture.scope, accountId: newId('account') };
     const nobody = { firstName: null, lastName: null, email: null, phone: null, employer: null, shipping: null };
-    const { customerId } = await createCustomer(world.resources, scope, { ...nobody, metadata: {}, testClockId: null });
+    const { customerId } = await createCustomer(fixture.context, scope, { ...nobody, metadata: {}, testClockId: null });
     // The identifier of its customer is the only thing that a foreign session could share.
     expect(customerId).not.toBe(letter.customerId);
     const request = sessionRequestOf(sessionMessage({ customerId, lines: [letterLine(3_000, product)] }));
-    expect(await createSession(world.resources, callIn(scope), request)).toMatchObject({ letterRequired: true });
+    expect(await createSession(fixture.context, callIn(scope), request)).toMatchObject({ letterRequired: true });
   });
 });
 
 describe('the database refuses', () => {
   const relyOn = (sessionId: string, productId: string, letterId: string) =>
-    world.test.admin(
+    fixture.test.admin(
       `insert into checkout.session_existing_letters (account_id, test_mode, session_id, product_id, letter_id)
        values ($1, true, $2, $3, $4)`,
-      [world.scope.accountId, sessionId, productId, letterId],
+      [fixture.scope.accountId, sessionId, productId, letterId],
     );
 
   test('a session that relies on a letter of another product or customer, or on one that is not approved [D14.78]', async () => {
     const { customerId, product, letter } = await approved();
     const own = await sessionOf(customerId, [letterLine(1_000)]);
-    const foreign = await sessionOf((await world.card('hsa')).customerId, [letterLine(1_000, product)]);
+    const foreign = await sessionOf((await fixture.card('hsa')).customerId, [letterLine(1_000, product)]);
     const waiting = await letters.held([letterLine(3_000)]);
     const inReview = await letters.onlyLetter(waiting);
     for (const [session, productId, letterId] of [
@@ -157,7 +157,7 @@ describe('the database refuses', () => {
 
   test('a session with such a line that says it needs no letter [D14.78]', async () => {
     const session = await letters.held([letterLine(3_000)]);
-    const copy = world.test.admin(
+    const copy = fixture.test.admin(
       `with copy as (
          insert into checkout.sessions
          select (jsonb_populate_record(s, jsonb_build_object('id', $2::text, 'letter_required', false, 'status', 'open'))).*

@@ -2,21 +2,21 @@ import { withTx } from '@eligo/postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChargeAttempt } from '../src/domain/charge-attempt.ts';
 import { claimAttempt, findAttempt } from '../src/store/charge-attempts.ts';
-import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
+import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 
-let world: ChargingWorld;
+let fixture: ChargingFixture;
 beforeAll(async () => {
-  world = await openChargingWorld();
+  fixture = await openChargingFixture();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 // Begun by a confirm whose answer to the creation was lost, and then in the hand of whoever claims it.
 async function claimed(leaseMs: number): Promise<ChargeAttempt> {
-  const card = await world.card('hsa');
-  const session = await world.mixedSession(card);
-  await world.fault({ call: 'payment_intents.create', kind: 'drop_before', times: 1 });
-  await expect(world.confirm(session, card)).rejects.toThrow();
-  const [row] = await world.test.admin<{ id: string }>(
+  const card = await fixture.card('hsa');
+  const session = await fixture.mixedSession(card);
+  await fixture.fault({ call: 'payment_intents.create', kind: 'drop_before', times: 1 });
+  await expect(fixture.confirm(session, card)).rejects.toThrow();
+  const [row] = await fixture.test.admin<{ id: string }>(
     'select id from checkout.charge_attempts where subject_id = $1',
     [session.id],
   );
@@ -24,19 +24,19 @@ async function claimed(leaseMs: number): Promise<ChargeAttempt> {
 }
 
 async function claim(id: string, leaseMs: number): Promise<ChargeAttempt> {
-  const attempt = await withTx(world.database, world.scope, (tx) => claimAttempt(tx, world.scope, id, leaseMs));
+  const attempt = await withTx(fixture.database, fixture.scope, (tx) => claimAttempt(tx, fixture.scope, id, leaseMs));
   if (attempt === undefined) throw new Error('an attempt that nobody holds');
   return attempt;
 }
 
 const pass = (attempt: ChargeAttempt, callMs: number) =>
-  world.charging.groups.fences.submit(world.scope, { attempt, processorIntentId: 'pi_fenced', callMs });
-const sends = async ({ id }: ChargeAttempt) => (await findAttempt(world.database, world.scope, id))?.sends;
+  fixture.context.groups.fences.submit(fixture.scope, { attempt, processorIntentId: 'pi_fenced', callMs });
+const sends = async ({ id }: ChargeAttempt) => (await findAttempt(fixture.database, fixture.scope, id))?.sends;
 
 describe('the fence before a send', () => {
   it('is not passed by a process that lost the attempt to another, however long its own lease was', async () => {
     const first = await claimed(60_000);
-    await world.lapseLeases();
+    await fixture.lapseLeases();
     const second = await claim(first.id, 60_000);
     expect(await pass(first, 1_000)).toBeUndefined();
     expect(await sends(first)).toBe(0);

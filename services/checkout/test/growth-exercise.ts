@@ -4,31 +4,35 @@ import {
   finishKeyOfAttempt,
   type KeyUse,
   linkAttempt,
+  maxGroupSize,
   pruneKeys,
   releaseKeyOfAttempt,
+  type Scope,
+  type Tx,
   unlinkAttempt,
   withTx,
 } from '@eligo/postgres';
 import { seededId } from '@eligo/testkit';
 import { cents, newId } from '@eligo/values';
+import { acceptProcessorEvent } from '../src/actions/accept-processor-event.ts';
 import { adoptPageCard } from '../src/actions/adopt-page-card.ts';
-import { carryOutCapture } from '../src/actions/carry-out-capture.ts';
+import { changePromoCode } from '../src/actions/change-promo-code.ts';
 import { chargeInvoice } from '../src/actions/charge-invoice.ts';
-import { completeSession } from '../src/actions/complete-session.ts';
 import { createCustomer } from '../src/actions/create-customer.ts';
 import { createSession } from '../src/actions/create-session.ts';
 import { cancelSession, expireIfDue } from '../src/actions/end-session.ts';
 import { importIssuerRanges } from '../src/actions/import-issuer-ranges.ts';
 import { readPage } from '../src/actions/read-page.ts';
+import { recordDispute } from '../src/actions/record-dispute.ts';
+import { recordHealthCardStatement } from '../src/actions/record-health-card-statement.ts';
+import { cardUpdated, refreshCard } from '../src/actions/refresh-card.ts';
 import { releaseRefund } from '../src/actions/release-refund.ts';
-import { planCapture, writeCapture } from '../src/actions/request-capture.ts';
 import { reserveRefund } from '../src/actions/reserve-refund.ts';
 import { updateSession } from '../src/actions/update-session.ts';
-import { allHeld } from '../src/domain/capture-allocation.ts';
-import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sessionRequestOf } from '../src/rpc/session-request.ts';
-import { findCaptureRecord, listCaptures } from '../src/store/capture-records.ts';
+import { accountsWithPayments } from '../src/store/accounts-with-payments.ts';
+import * as authentications from '../src/store/authentications.ts';
 import { adoptOperation, loadCaptureLines } from '../src/store/captures.ts';
 import {
   deleteCatalogTask,
@@ -49,7 +53,9 @@ import {
   noteProcessorCustomer,
   saveCustomer,
 } from '../src/store/customers.ts';
+import { findChargeAtProcessor } from '../src/store/disputes.ts';
 import { dueSessions, dueSessionsOnClocks, nextDueSession } from '../src/store/due-sessions.ts';
+import { findStatement } from '../src/store/health-card-statements.ts';
 import {
   claimOperation,
   claimOperationOfCapture,
@@ -63,38 +69,52 @@ import { changePaymentLink, findPaymentLink, insertPaymentLink, listPaymentLinks
 import { arePaymentLocksHeld } from '../src/store/payment-locks.ts';
 import * as paymentMethods from '../src/store/payment-methods.ts';
 import { claimPlan, endHeldPlan, releaseRunningPlan } from '../src/store/payment-plans.ts';
-import { lockPaidCard } from '../src/store/refund-facts.ts';
+import { pruneProcessorEvents } from '../src/store/processor-events.ts';
+import {
+  loadPaidCards,
+  loadRefundableLines,
+  loadRefundStandings,
+  lockPaidCard,
+  lockRefundedSessions,
+} from '../src/store/refund-facts.ts';
 import { closeRefundId } from '../src/store/refund-reservations.ts';
 import { advanceRenewalNote } from '../src/store/renewal-notes.ts';
+import { hasDiscount } from '../src/store/repricings.ts';
+import { fillProcessorAccount, nextWithoutProcessor } from '../src/store/rows-without-processor.ts';
 import { pruneSessionKeys } from '../src/store/session-keys.ts';
 import { loadSessionLines } from '../src/store/session-lines.ts';
 import { type SessionFilter, streamSessions } from '../src/store/session-list.ts';
-import { loadSession, lockSession } from '../src/store/sessions.ts';
-import { findSetupIntent, listSetupIntents, takeNextTry } from '../src/store/setup-intents.ts';
+import { readSessionTimeline } from '../src/store/session-timeline.ts';
+import { loadSession } from '../src/store/sessions.ts';
+import { findBackupOf, findSetupIntent, listSetupIntents, takeNextTry } from '../src/store/setup-intents.ts';
 import { actingTime, findTestClock, mirrorTestClock, settleClock, settledClocks } from '../src/store/test-clocks.ts';
-import type { ChargingWorld } from './charging-world.ts';
+import { saveCardFacts } from '../src/store/updated-cards.ts';
+import type { ChargingFixture } from './charging-fixture.ts';
+import { sessionMessage } from './fixture.ts';
+import { exerciseCaptures } from './growth-captures.ts';
 import { keyHash } from './growth-seed.ts';
-import { sessionMessage } from './world.ts';
+import { pay } from './pay.ts';
 
 /** Runs every statement of checkout, for new records and for seeded ones, of which the first customer has a fifth. */
-export async function exerciseCheckout(world: ChargingWorld): Promise<void> {
-  await runStore(world);
-  await runLists(world);
-  await payAndRefund(world);
-  await payWithTrouble(world);
-  await captureHolds(world);
-  await runRare(world);
-  await runJobs(world);
+export async function exerciseCheckout(fixture: ChargingFixture): Promise<void> {
+  await runStore(fixture);
+  await runLists(fixture);
+  await payAndRefund(fixture);
+  await payWithTrouble(fixture);
+  await exerciseCaptures(fixture);
+  await runRare(fixture);
+  await runJobs(fixture);
 }
 
 const firstCustomer = seededId('fcus', 1);
+const atSandbox = { processor: 'sandbox', account: 'acct_growth' } as const;
 
-async function runStore(world: ChargingWorld): Promise<void> {
-  const { database, scope, resources, call, clock } = world;
-  const make = (parts: object) => createSession(resources, call, sessionRequestOf(sessionMessage(parts)));
+async function runStore(fixture: ChargingFixture): Promise<void> {
+  const { database, scope, context, call, clock } = fixture;
+  const make = (parts: object) => createSession(context, call, sessionRequestOf(sessionMessage(parts)));
   const nobody = { firstName: null, lastName: null, email: null, phone: null, employer: null, shipping: null };
   const key = { key: 'k', requestHash: new Uint8Array(32) };
-  const { customerId } = await createCustomer(resources, scope, { ...nobody, metadata: {}, testClockId: null }, key);
+  const { customerId } = await createCustomer(context, scope, { ...nobody, metadata: {}, testClockId: null }, key);
   const made = await make({
     customerId,
     sellingPlans: [{ id: 'plan' }],
@@ -103,20 +123,32 @@ async function runStore(world: ChargingWorld): Promise<void> {
     idempotency: key,
   });
   await loadSession(database, scope, made.id);
+  fixture.catalog.addCode('GROWTH', { amountOffCents: 1n });
+  const priced = await make({ customerId, allowPromotionCodes: true });
+  await changePromoCode(context, call, priced.id, 'GROWTH');
+  await changePromoCode(context, call, priced.id, undefined);
+  await hasDiscount(database, scope, seededId('fdi', 1));
+  for (const id of [made.id, seededId('fcs', 1)]) await readSessionTimeline(database, scope, id);
   await loadSessionLines(database, scope, made.id);
   await readCreationFacts(database, scope, {
     customerId: seededId('fcus', 10),
     paymentMethodId: seededId('fpm', 1),
     key: 'key 1',
   });
-  await updateSession(resources, scope, made.id, { metadata: { a: 'b' } });
-  await expireIfDue(resources, scope, made.id);
-  await cancelSession(resources, scope, made.id);
+  await updateSession(context, scope, made.id, { metadata: { a: 'b' } });
+  await expireIfDue(context, scope, made.id);
+  await cancelSession(context, scope, made.id);
   await actingTime(database, scope, clock, seededId('fcus', 10));
   await findTestClock(database, scope, seededId('fclk', 10));
   await findCustomer(database, scope, firstCustomer);
+  await nextWithoutProcessor(database, { accountId: '', testMode: false });
+  await accountsWithPayments(database, { accountId: '', testMode: false }, 10);
   await findCustomers(database, scope, [firstCustomer, customerId]);
-  await paymentMethods.findPaymentMethod(database, scope, seededId('fpm', 1));
+  const method = await paymentMethods.findPaymentMethod(database, scope, seededId('fpm', 1));
+  if (method === undefined) throw new Error('the payment method is gone');
+  await withTx(database, scope, (tx) => saveCardFacts(tx, scope, method, method.card));
+  const updated = { processor: 'sandbox', eventId: 'evt_card', type: cardUpdated, objectId: 'pm_of_nobody' };
+  await refreshCard(context, scope, { ...updated, createdAt: new Date() });
   await findIssuerRange(database, '400006');
   await importIssuerRanges(database, 'first,last,hsa_fsa\n400006,,true');
   await paymentMethods.findPaymentMethods(database, scope, [seededId('fpm', 1), seededId('fpm', 2)]);
@@ -131,7 +163,8 @@ async function runStore(world: ChargingWorld): Promise<void> {
     const customer = await lockCustomer(tx, scope, firstCustomer);
     if (customer === undefined) throw new Error('the customer is gone');
     await saveCustomer(tx, scope, customer, customer);
-    await noteProcessorCustomer(tx, scope, firstCustomer, 'cus_x');
+    await noteProcessorCustomer(tx, scope, firstCustomer, 'cus_x', atSandbox);
+    await fillProcessorAccount(tx, scope, atSandbox, 100);
     await mirrorTestClock(tx, scope, 'fclk_x', clock.now(), null);
     await settleClock(tx, scope, 'fclk_x', clock.now());
     await paymentMethods.lockPaymentMethod(tx, scope, seededId('fpm', 1));
@@ -144,6 +177,11 @@ async function runStore(world: ChargingWorld): Promise<void> {
       { hsaFsa: true, hsaFsaSource: 'partner' },
     );
     await paymentMethods.noteShopperKinds(tx, scope, new Map([[seededId('fpm', 3), false]]));
+    const sessionId = seededId('fcs', 3);
+    await authentications.noteAuthentication(tx, scope, { sessionId, attemptId: seededId('fatt', 3), at: new Date() });
+    await authentications.findPendingAuthentication(tx, scope, sessionId);
+    const confirmed = { token: 'ctoken_growth', processorPaymentMethodId: 'pm_growth', customerId: null };
+    await paymentMethods.recordConfirmedMethod(tx, scope, { paymentMethodId: seededId('fpm', 3), ...confirmed });
     await paymentMethods.savePaymentMethodOwner(tx, scope, method, {
       customerId: null,
       processorCustomerId: null,
@@ -156,6 +194,7 @@ function methodOf(customerId: string) {
   return {
     id: 'fpm_y',
     customerId,
+    processorAccount: atSandbox,
     processorPaymentMethodId: 'pm_y',
     processorCustomerId: 'cus_x',
     offSession: true,
@@ -171,7 +210,7 @@ function methodOf(customerId: string) {
 }
 
 // Each filter of each list, from both ends and from the middle.
-async function runLists({ database, scope }: ChargingWorld): Promise<void> {
+async function runLists({ database, scope }: ChargingFixture): Promise<void> {
   for (const middle of [{}, { startingAfter: 100 }, { endingBefore: 100 }] as const) {
     const page = (prefix: string) => ({
       limit: 10,
@@ -212,25 +251,16 @@ const filters: SessionFilter[] = [
   { createdAtOrAfter: new Date(0), createdBefore: new Date() },
 ];
 
-const pay = ({ charging, scope }: ChargingWorld, session: Session, cards: PaymentMethod[]) =>
-  completeSession(charging, scope, {
-    ...{ sessionId: session.id, paymentMethodIds: cards.map(({ id }) => id), shippingDetails: null },
-  });
-
-async function payAndRefund(world: ChargingWorld): Promise<void> {
-  const { charging, scope } = world;
-  const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
-  const session = await world.mixedSession(hsa);
-  await pay(world, session, [hsa, credit]);
-  const refundId = newId('refund');
-  await reserveRefund(charging, scope, {
-    ...{ refundId, sessionId: session.id, paymentIntentId: null, features: [], preview: false },
-    instruction: {
-      ...{ amount: undefined, entries: [], tax: undefined, shipping: undefined, discount: undefined, methods: [] },
-    },
-  });
-  await releaseRefund(charging, scope, refundId, []);
-  await chargeInvoice(charging, scope, {
+async function payAndRefund(fixture: ChargingFixture): Promise<void> {
+  const { context, scope } = fixture;
+  const [hsa, credit] = await Promise.all([fixture.card('hsa'), fixture.card('credit')]);
+  const session = await fixture.mixedSession(hsa);
+  await pay(fixture, session, [hsa, credit]);
+  await releaseRefund(context, scope, await refund(fixture, session), []);
+  const live = { ...scope, testMode: false };
+  await recordHealthCardStatement(context, live, { substantiation: 'iias', version: 1n });
+  await findStatement(context.database, live);
+  await chargeInvoice(context, scope, {
     operationId: newId('charge_attempt'),
     invoiceId: newId('invoice'),
     subscriptionId: null,
@@ -238,72 +268,73 @@ async function payAndRefund(world: ChargingWorld): Promise<void> {
   });
 }
 
+async function refund({ context, scope }: ChargingFixture, { id: sessionId }: Session): Promise<string> {
+  const refundId = newId('refund');
+  await reserveRefund(context, scope, {
+    ...{ refundId, sessionId, paymentIntentId: null, features: [], preview: false },
+    instruction: { entries: [], methods: [] },
+  });
+  return refundId;
+}
+
 // Lost answers, declines, given-up attempts, holds that are let go and one that is gone.
-async function payWithTrouble(world: ChargingWorld): Promise<void> {
-  const [hsa, credit, declined] = await Promise.all([world.card('hsa'), world.card('credit'), world.card('declined')]);
-  await pay(world, await world.mixedSession(hsa), [hsa, declined]);
-  const waiting = await world.mixedSession(hsa);
-  await pay(world, waiting, [hsa]);
-  await cancelSession(world.resources, world.scope, waiting.id);
-  const lost = await world.mixedSession(hsa);
-  await world.fault({ call: 'payment_intents.capture', kind: 'drop_before', times: 1 });
-  await pay(world, lost, [hsa, credit]);
-  await world.cancelAtProcessor(lost, 'health');
+async function payWithTrouble(fixture: ChargingFixture): Promise<void> {
+  const [hsa, credit, declined] = await Promise.all([
+    fixture.card('hsa'),
+    fixture.card('credit'),
+    fixture.card('declined'),
+  ]);
+  await pay(fixture, await fixture.mixedSession(hsa), [hsa, declined]);
+  const waiting = await fixture.mixedSession(hsa);
+  await pay(fixture, waiting, [hsa]);
+  await cancelSession(fixture.context, fixture.scope, waiting.id);
+  const lost = await fixture.mixedSession(hsa);
+  await fixture.fault({ call: 'payment_intents.capture', kind: 'drop_before', times: 1 });
+  await pay(fixture, lost, [hsa, credit]);
+  await fixture.cancelAtProcessor(lost, 'health');
   // The first goes alone, and the others meanwhile together.
-  const ready = await Promise.all(Array.from({ length: 4 }, () => world.card('hsa')));
-  const sessions = await Promise.all(ready.map((card) => world.mixedSession(card)));
-  await Promise.all(ready.map((card, index) => world.confirm(sessions[index] as Session, card)));
+  const ready = await Promise.all(Array.from({ length: 4 }, () => fixture.card('hsa')));
+  const sessions = await Promise.all(ready.map((card) => fixture.mixedSession(card)));
+  await Promise.all(ready.map((card, index) => fixture.confirm(sessions[index] as Session, card)));
+  await Promise.all(sessions.map((session) => refund(fixture, session)));
   for (const call of ['payment_intents.create', 'payment_intents.confirm']) {
-    const card = await world.card('hsa');
-    const session = await world.mixedSession(card);
-    await world.fault({ call, kind: 'drop_after', times: 1 });
-    await world.confirm(session, card).catch(() => undefined);
+    const card = await fixture.card('hsa');
+    const session = await fixture.mixedSession(card);
+    await fixture.fault({ call, kind: 'drop_after', times: 1 });
+    await fixture.confirm(session, card).catch(() => undefined);
   }
 }
 
-// Two cards, captured; and of two others the first, or the second, is gone by then.
-async function captureHolds(world: ChargingWorld): Promise<void> {
-  const { charging, database, scope } = world;
-  for (const gone of [undefined, 'health', 'other'] as const) {
-    const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
-    const session = await world.mixedSession(hsa, { captureMethod: 'manual' });
-    await pay(world, session, [hsa, credit]);
-    if (gone !== undefined) await world.cancelAtProcessor(session, gone);
-    const id = newId('capture');
-    const operation = await withTx(database, scope, async (tx) => {
-      const held = await lockSession(tx, scope, session.id);
-      if (held === undefined) throw new Error('the session is gone');
-      const request = { session: held, cause: 'letter', instruction: allHeld, at: new Date() } as const;
-      const { allocation } = await planCapture(tx, scope, request);
-      return writeCapture(tx, scope, request, allocation, { id, leaseMs: 4_000 });
-    });
-    if (operation === undefined) throw new Error('nothing is captured');
-    await carryOutCapture(charging, scope, operation, performance.now() + 4_000);
-    await findCaptureRecord(database, scope, id);
-  }
-  for (const filter of [{}, { sessionId: seededId('fcs', 1) }, { paymentIntentId: seededId('fpi', 1) }]) {
-    await listCaptures(database, scope, { limit: 10 }, filter);
-    await listCaptures(database, scope, { limit: 10, startingAfter: seededId('fcap', 500) }, filter);
-  }
+// What a full group of refunds reads.
+async function readRefundFacts(tx: Tx, scope: Scope): Promise<void> {
+  const numbers = Array.from({ length: maxGroupSize }, (_, index) => index + 1);
+  const sessionIds = numbers.map((number) => seededId('fcs', number));
+  const refunds = numbers.map((number) => ({ refundId: seededId('fre', number), subjectId: seededId('fcs', number) }));
+  await lockRefundedSessions(tx, scope, sessionIds);
+  await loadRefundStandings(tx, scope, 'session', refunds);
+  await loadPaidCards(tx, scope, sessionIds);
+  await loadRefundableLines(tx, scope, sessionIds);
 }
 
 // What only crashes, lost answers and repeats lead to.
-async function runRare(world: ChargingWorld): Promise<void> {
-  const { database, scope } = world;
+async function runRare(fixture: ChargingFixture): Promise<void> {
+  const { database, scope } = fixture;
   const leaseMs = 1_000;
   const use: KeyUse = { endpoint: 'confirm', key: 'key 20', requestHash: keyHash, otherRequest: 'refuse' };
   await findIntent(database, scope, seededId('fpi', 1));
   await findIntents(database, scope, [seededId('fpi', 1), seededId('fpi', 2)]);
   await findSetupIntent(database, scope, seededId('fseti', 1));
+  await findBackupOf(database, scope, seededId('fseti', 1));
   await findKey(database, scope, use);
-  const card = await world.card('hsa');
-  const setUp = await world.session({ mode: 'setup', lines: [], customerId: card.customerId });
-  await pay(world, setUp, [card]);
-  await readPage(world.charging, scope, seededId('fcs', 5));
-  await adoptTypedCard(world, (await world.mixedSession(card)).id);
+  const card = await fixture.card('hsa');
+  const setUp = await fixture.session({ mode: 'setup', lines: [], customerId: card.customerId });
+  await pay(fixture, setUp, [card]);
+  await readPage(fixture.context, scope, seededId('fcs', 5));
+  await adoptTypedCard(fixture, (await fixture.mixedSession(card)).id);
   await arePaymentLocksHeld(database, scope, { customerId: seededId('fcus', 1), paymentMethodId: seededId('fpm', 1) });
   await withTx(database, scope, async (tx) => {
     await lockPaidCard(tx, scope, seededId('fpi', 1));
+    await readRefundFacts(tx, scope);
     await closeRefundId(tx, scope, seededId('fre', 1));
     await linkAttempt(tx, scope, use, seededId('fatt', 1));
     await claimAttempt(tx, scope, seededId('fatt', 21), leaseMs);
@@ -333,18 +364,18 @@ async function runRare(world: ChargingWorld): Promise<void> {
   });
 }
 
-async function adoptTypedCard({ charging, scope }: ChargingWorld, sessionId: string): Promise<void> {
-  const processor = charging.processors.of(scope);
+async function adoptTypedCard({ context, scope }: ChargingFixture, sessionId: string): Promise<void> {
+  const processor = context.processors.of(scope);
   const typed = await processor.createPaymentMethod({ token: 'tok_visa' }, { idempotencyKey: newId('request') });
   if (typed.kind !== 'found') throw new Error(`The sandbox answered ${typed.kind}`);
   const { paymentMethodId: processorPaymentMethodId } = typed;
   const given = { sessionId, testClockId: null, processorPaymentMethodId, loc: [], offSession: false };
-  await adoptPageCard(charging, scope, given);
-  await adoptPageCard(charging, scope, given);
+  await adoptPageCard(context, scope, given);
+  await adoptPageCard(context, scope, given);
 }
 
 // For each finder: what is due in all accounts is a tenth of all records and more.
-async function runJobs({ database }: ChargingWorld): Promise<void> {
+async function runJobs({ clock, database, scope }: ChargingFixture): Promise<void> {
   const first = await dueSessions(database, new Date(), 10);
   await dueSessions(database, new Date(), 10, first.last);
   await nextDueSession(database, new Date());
@@ -355,6 +386,15 @@ async function runJobs({ database }: ChargingWorld): Promise<void> {
   await dueChargeWork(database, 10);
   await nextChargeWorkInMs(database);
   await countChargeWork(database, 0);
+  const told = { disputeId: seededId('fdp', 60), amountCents: cents(50), heldCents: cents(50), seq: 2n };
+  await recordDispute({ database }, scope, `pi_${seededId('fpi', 60).slice(4)}`, told);
+  await findChargeAtProcessor(database, scope, seededId('fch', 60));
+  const event = { processor: 'sandbox', eventId: 'evt_new', type: 'payment_intent.succeeded', createdAt: new Date() };
+  const intent = `pi_${seededId('fpi', 60).slice(4)}`;
+  await acceptProcessorEvent({ database, clock }, scope, { ...event, objectId: intent });
+  const canceled = { ...event, eventId: 'evt_canceled', type: 'payment_intent.canceled' };
+  await acceptProcessorEvent({ database, clock }, scope, { ...canceled, objectId: intent });
+  await withTx(database, null, (tx) => pruneProcessorEvents(tx, 10));
   await withTx(database, null, (tx) => pruneSessionKeys(tx, 10));
   await withTx(database, null, (tx) => pruneKeys(tx, 10));
 }

@@ -2,52 +2,52 @@ import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/servic
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { completeSession } from '../src/actions/complete-session.ts';
 import { cancelSession } from '../src/actions/end-session.ts';
-import type { Charging } from '../src/charging.ts';
+import type { Context } from '../src/context.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { loadSession } from '../src/store/sessions.ts';
-import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
-import { start } from './world.ts';
+import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
+import { start } from './fixture.ts';
 
-let world: ChargingWorld;
+let fixture: ChargingFixture;
 beforeAll(async () => {
-  world = await openChargingWorld();
+  fixture = await openChargingFixture();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 afterEach(async () => {
   turnFailpointsOff();
-  world.clock.set(start);
-  await world.clearFaults();
+  fixture.clock.set(start);
+  await fixture.clearFaults();
 });
 
-const pay = (session: Session, cards: PaymentMethod[], charging: Charging = world.charging) =>
-  completeSession(charging, world.scope, {
+const pay = (session: Session, cards: PaymentMethod[], context: Context = fixture.context) =>
+  completeSession(context, fixture.scope, {
     sessionId: session.id,
     paymentMethodIds: cards.map((card) => card.id),
     shippingDetails: null,
   });
-const reload = (session: Session) => loadSession(world.database, world.scope, session.id);
-const down = () => world.chargingWith(() => ({ isDown: () => true }));
-async function sweep(charging: Charging = world.charging, rounds = 4): Promise<void> {
+const reload = (session: Session) => loadSession(fixture.database, fixture.scope, session.id);
+const down = () => fixture.contextWith(() => ({ isDown: () => true }));
+async function sweep(context: Context = fixture.context, rounds = 4): Promise<void> {
   for (let round = 0; round < rounds; round++) {
-    await world.lapseLeases();
-    await sweepCharges(charging);
+    await fixture.lapseLeases();
+    await sweepCharges(context);
   }
 }
 const attemptsOf = (session: Session) =>
-  world.test.admin<{ leg: string; status: string }>(
+  fixture.test.admin<{ leg: string; status: string }>(
     'select leg, status from checkout.charge_attempts where subject_id = $1 order by created_at',
     [session.id],
   );
 const captured = async (session: Session) =>
-  (await world.charges(session)).map(({ amount_captured }) => amount_captured).filter((amount) => amount > 0);
+  (await fixture.charges(session)).map(({ amount_captured }) => amount_captured).filter((amount) => amount > 0);
 async function comeTooLate({ id }: Session): Promise<void> {
   for (const [table, column] of [
     ['charge_attempts', 'subject_id'],
     ['payment_plans', 'session_id'],
   ]) {
-    await world.test.admin(
+    await fixture.test.admin(
       `update checkout.${table} set confirm_until = least(confirm_until, now() - interval '1 second') where ${column} = $1`,
       [id],
     );
@@ -61,16 +61,16 @@ interface Begun {
 }
 // A shopper’s payment whose n-th call of this name fails so.
 async function begun(call: string, kind: string, skip = 0): Promise<Begun> {
-  const cards = await Promise.all([world.card('hsa'), world.card('credit')]);
-  const session = await world.mixedSession(cards[0]);
-  if (skip === 0) await world.fault({ call, kind, times: 1 });
+  const cards = await Promise.all([fixture.card('hsa'), fixture.card('credit')]);
+  const session = await fixture.mixedSession(cards[0]);
+  if (skip === 0) await fixture.fault({ call, kind, times: 1 });
   else {
     turnFailpointsOn();
     armFailpoint('plan.attempt_begun', { action: 'error', skip });
     await expect(pay(session, cards)).rejects.toThrow();
     turnFailpointsOff();
-    await world.fault({ call, kind, times: 1 });
-    await sweep(world.charging, 1);
+    await fixture.fault({ call, kind, times: 1 });
+    await sweep(fixture.context, 1);
     return { session, cards };
   }
   expect((await pay(session, cards)).status).toBe('open');
@@ -118,8 +118,8 @@ describe('a payment on the page that did not go through in time', () => {
   });
 
   it('begins no second card after its time', async () => {
-    const cards = await Promise.all([world.card('hsa'), world.card('credit')]);
-    const session = await world.mixedSession(cards[0]);
+    const cards = await Promise.all([fixture.card('hsa'), fixture.card('credit')]);
+    const session = await fixture.mixedSession(cards[0]);
     turnFailpointsOn();
     armFailpoint('charge.settled', { action: 'error' });
     await expect(pay(session, cards)).rejects.toThrow();
@@ -131,8 +131,8 @@ describe('a payment on the page that did not go through in time', () => {
   });
 
   it('has new time when the shopper gives the second card', async () => {
-    const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
-    const session = await world.mixedSession(hsa);
+    const [hsa, credit] = await Promise.all([fixture.card('hsa'), fixture.card('credit')]);
+    const session = await fixture.mixedSession(hsa);
     await pay(session, [hsa]);
     await comeTooLate(session);
     expect((await pay(session, [credit])).status).toBe('complete');
@@ -147,21 +147,21 @@ describe('a payment on the page that did not go through in time', () => {
 
   it('is refunded in full when its session’s time is over by then [D14.30]', async () => {
     const { session } = await begun('payment_intents.confirm', 'drop_after', 1);
-    world.clock.set(new Date(session.expiresAt.getTime() + 1));
+    fixture.clock.set(new Date(session.expiresAt.getTime() + 1));
     await sweep();
     expect(await reload(session)).toMatchObject({ status: 'expired', amountReceivedCents: 6_000 });
     expect(await attemptsOf(session)).toMatchObject([{ status: 'released' }, { status: 'succeeded' }]);
-    expect(await world.told(session)).toMatchObject({ 'command.refund': 1, 'checkout.session.expired': 1 });
+    expect(await fixture.told(session)).toMatchObject({ 'command.refund': 1, 'checkout.session.expired': 1 });
   });
 
   it('keeps its session from ending until that is certain', async () => {
     const { session } = await begun('payment_intents.confirm', 'drop_before');
     await comeTooLate(session);
-    await world.lapseLeases();
-    await expect(cancelSession(world.resources, world.scope, session.id)).rejects.toMatchObject({
+    await fixture.lapseLeases();
+    await expect(cancelSession(fixture.context, fixture.scope, session.id)).rejects.toMatchObject({
       code: 'lock_timeout',
     });
     await sweep();
-    expect((await cancelSession(world.resources, world.scope, session.id)).status).toBe('canceled');
+    expect((await cancelSession(fixture.context, fixture.scope, session.id)).status).toBe('canceled');
   });
 });

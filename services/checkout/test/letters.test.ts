@@ -8,21 +8,21 @@ import { expireLetterIfDue } from '../src/actions/expire-letter.ts';
 import { reviewEnd, validityEnd } from '../src/domain/letter.ts';
 import { expireLetters } from '../src/jobs/expire-letters.ts';
 import { mirrorTestClock, settledClocks } from '../src/store/test-clocks.ts';
-import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
-import { type LettersWorld, letterLine, lettersWorld } from './letters-world.ts';
-import { line, start } from './world.ts';
+import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
+import { line, start } from './fixture.ts';
+import { type LettersFixture, letterLine, lettersFixture } from './letters-fixture.ts';
 
-let world: ChargingWorld;
-let letters: LettersWorld;
+let fixture: ChargingFixture;
+let letters: LettersFixture;
 beforeAll(async () => {
-  world = await openChargingWorld();
-  letters = lettersWorld(world);
+  fixture = await openChargingFixture();
+  letters = lettersFixture(fixture);
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 afterEach(async () => {
   turnFailpointsOff();
-  world.clock.set(start);
-  await world.clearFaults();
+  fixture.clock.set(start);
+  await fixture.clearFaults();
 });
 
 describe('the letters of an authorized session', () => {
@@ -52,8 +52,8 @@ describe('the letters of an authorized session', () => {
   });
 
   it('are none where an ordinary card pays everything, or where the shop captures by itself without such a line', async () => {
-    const credit = await world.card('credit');
-    const ordinary = await world.session({ lines: [letterLine(3_000)] });
+    const credit = await fixture.card('credit');
+    const ordinary = await fixture.session({ lines: [letterLine(3_000)] });
     expect(await letters.pay(ordinary, [credit])).toMatchObject({ status: 'complete' });
     expect(await letters.lettersOf(ordinary)).toEqual([]);
     const manual = await letters.held([line({ unitAmount: 3_000, class: 'vision' })], { captureMethod: 'manual' });
@@ -79,7 +79,7 @@ describe('an approval', () => {
       [3_000, 3_000, 'succeeded'],
     ]);
     expect(await letters.told(letter)).toEqual(['consultation.approved']);
-    expect(await world.told(session)).toMatchObject({
+    expect(await fixture.told(session)).toMatchObject({
       'checkout.session.completed': 1,
       'payment_intent.succeeded': 2,
     });
@@ -94,7 +94,7 @@ describe('an approval', () => {
       amountReceivedCents: 3_000,
     });
     expect(await letters.captured(session)).toEqual([[3_000, 3_000, 'succeeded']]);
-    expect(await world.told(session)).toMatchObject({ 'checkout.session.completed': 1 });
+    expect(await fixture.told(session)).toMatchObject({ 'checkout.session.completed': 1 });
   });
 
   it('of one letter leaves the holds until the last one is approved [D14.76]', async () => {
@@ -144,12 +144,12 @@ describe('an approval', () => {
     'captures each card once although the capture meets %s',
     async (kind) => {
       for (const session of [await letters.held(), await letters.confirmed()]) {
-        await world.fault({ call: 'payment_intents.capture', kind, times: 1 });
+        await fixture.fault({ call: 'payment_intents.capture', kind, times: 1 });
         await letters.decide(await letters.onlyLetter(session), 'approved');
         await letters.sweepAll();
         expect(await letters.reload(session)).toMatchObject({ status: 'complete' });
         for (const [amount, taken] of await letters.captured(session)) expect(taken).toBe(amount);
-        expect(await world.told(session)).toMatchObject({ 'checkout.session.completed': 1 });
+        expect(await fixture.told(session)).toMatchObject({ 'checkout.session.completed': 1 });
       }
     },
   );
@@ -158,13 +158,13 @@ describe('an approval', () => {
     'of a session whose %s hold is gone cancels it and leaves no money [D14.29]',
     async (leg) => {
       const session = await letters.held();
-      await world.cancelAtProcessor(session, leg);
+      await fixture.cancelAtProcessor(session, leg);
       await letters.decide(await letters.onlyLetter(session), 'approved');
       await letters.sweepAll();
       expect(await letters.reload(session)).toMatchObject({ status: 'canceled', nextAction: null });
       const after = await letters.reload(session);
       // The health card's capture comes first; what it gave is refunded.
-      expect(await world.told(session)).toMatchObject(
+      expect(await fixture.told(session)).toMatchObject(
         (after?.amountReceivedCents ?? 0) > 0
           ? { 'command.refund': 1, 'checkout.session.expired': 1 }
           : { 'checkout.session.expired': 1 },
@@ -184,13 +184,41 @@ describe('a denial', () => {
       nextAction: null,
       amountReceivedCents: 0,
     });
-    const intents = await world.test.admin<{ status: string }>(
+    const intents = await fixture.test.admin<{ status: string }>(
       'select status from checkout.payment_intents where session_id = $1',
       [session.id],
     );
     expect(intents.map(({ status }) => status)).toEqual(['canceled', 'canceled']);
     expect(await letters.told(letter)).toEqual(['consultation.denied']);
-    expect(await world.told(session)).toMatchObject({ 'checkout.session.expired': 1, 'payment_intent.canceled': 2 });
+    expect(await fixture.told(session)).toMatchObject({ 'checkout.session.expired': 1, 'payment_intent.canceled': 2 });
+  });
+
+  it.each([
+    'letter.before_decision_commit',
+    'letter.decided',
+    'hold.processor_answered',
+    'hold.before_record_commit',
+    'hold.recorded',
+  ] as const)('that dies at %s voids both holds, or has decided nothing [D14.76]', async (failpoint) => {
+    const session = await letters.held();
+    const letter = await letters.onlyLetter(session);
+    turnFailpointsOn();
+    armFailpoint(failpoint, { action: 'error' });
+    await letters.decide(letter, 'denied').catch(() => undefined);
+    turnFailpointsOff();
+    await letters.sweepAll();
+    const isDecided = failpoint !== 'letter.before_decision_commit';
+    expect(await letters.onlyLetter(session)).toMatchObject({ status: isDecided ? 'denied' : 'in_review' });
+    expect(await letters.told(letter)).toEqual(isDecided ? ['consultation.denied'] : []);
+    const status = isDecided ? 'canceled' : 'paid';
+    expect(await letters.reload(session)).toMatchObject({ status, amountReceivedCents: 0 });
+    const intents = await fixture.test.admin<{ status: string }>(
+      'select status from checkout.payment_intents where session_id = $1',
+      [session.id],
+    );
+    const held = isDecided ? 'canceled' : 'requires_capture';
+    expect(intents.map((intent) => intent.status)).toEqual([held, held]);
+    expect((await letters.captured(session)).map(([, amount]) => amount)).toEqual([0, 0]);
   });
 
   it('ends the other letters of the session as expired', async () => {
@@ -211,7 +239,7 @@ describe('a denial', () => {
     turnFailpointsOff();
     await letters.sweepAll();
     expect(await letters.reload(session)).toMatchObject({ status: 'canceled' });
-    expect(await world.told(session)).toMatchObject({ 'checkout.session.expired': 1, 'payment_intent.canceled': 2 });
+    expect(await fixture.told(session)).toMatchObject({ 'checkout.session.expired': 1, 'payment_intent.canceled': 2 });
   });
 });
 
@@ -243,7 +271,7 @@ describe('one winner', () => {
       const letter = await letters.onlyLetter(session);
       const [approval, cancellation] = await Promise.allSettled([
         letters.decide(letter, 'approved'),
-        cancelSession(world.resources, world.scope, session.id),
+        cancelSession(fixture.context, fixture.scope, session.id),
       ]);
       expect([approval.status, cancellation.status].sort()).toEqual(['fulfilled', 'rejected']);
       await letters.sweepAll();
@@ -259,7 +287,7 @@ describe('one winner', () => {
       armFailpoint('letter.decided', { action: 'error' });
       await expect(letters.decide(await letters.onlyLetter(session), 'approved')).rejects.toThrow();
       turnFailpointsOff();
-      const cancellation = cancelSession(world.resources, world.scope, session.id);
+      const cancellation = cancelSession(fixture.context, fixture.scope, session.id);
       await expect(cancellation).rejects.toMatchObject({ code: 'lock_timeout' });
       await letters.sweepAll();
       expect(await letters.reload(session)).toMatchObject({ status: 'complete' });
@@ -271,8 +299,8 @@ describe('one winner', () => {
     await expect(letters.decide({ ...letter, id: newId('letter') }, 'approved')).rejects.toMatchObject({
       code: 'letter_not_found',
     });
-    const other = { ...world.scope, accountId: newId('account') };
-    await expect(decideLetter(world.charging, other, letter.id, 'approved')).rejects.toMatchObject({
+    const other = { ...fixture.scope, accountId: newId('account') };
+    await expect(decideLetter(fixture.context, other, letter.id, 'approved')).rejects.toMatchObject({
       code: 'letter_not_found',
     });
   });
@@ -282,29 +310,29 @@ describe('a cancellation by the shop', () => {
   it('ends the review, and says so [D14.77]', async () => {
     const session = await letters.held();
     const letter = await letters.onlyLetter(session);
-    await cancelSession(world.resources, world.scope, session.id);
+    await cancelSession(fixture.context, fixture.scope, session.id);
     expect(await letters.onlyLetter(session)).toMatchObject({ status: 'expired', decidedAt: start });
     expect(await letters.told(letter)).toEqual(['consultation.expired']);
   });
 });
 
 describe('a review that nobody decides', () => {
-  const job = () => expireLetters(world.resources).run(new AbortController().signal);
+  const job = () => expireLetters(fixture.context).run(new AbortController().signal);
 
   it('ends before its holds lapse: the letter expires, the session is canceled, the holds are voided [STATE-1, D14.77]', async () => {
-    const session = await letters.held();
+    const session = await letters.held(undefined, {}, false);
     const letter = await letters.onlyLetter(session);
     expect(letter.reviewUntil).toEqual(reviewEnd(start, false));
-    world.clock.set(new Date(letter.reviewUntil.getTime() - 1));
-    expect(await expireLetterIfDue(world.resources, world.scope, letter.id)).toBe(false);
-    world.clock.set(letter.reviewUntil);
+    fixture.clock.set(new Date(letter.reviewUntil.getTime() - 1));
+    expect(await expireLetterIfDue(fixture.context, fixture.scope, letter.id)).toBe(false);
+    fixture.clock.set(letter.reviewUntil);
     await expect(letters.decide(letter, 'approved')).rejects.toMatchObject({ code: 'letter_not_in_review' });
     await job();
     await letters.sweepAll();
     expect(await letters.onlyLetter(session)).toMatchObject({ status: 'expired', decidedAt: letter.reviewUntil });
     expect(await letters.reload(session)).toMatchObject({ status: 'canceled', nextAction: null });
     expect(await letters.told(letter)).toEqual(['consultation.expired']);
-    expect(await world.told(session)).toMatchObject({ 'checkout.session.expired': 1, 'payment_intent.canceled': 2 });
+    expect(await fixture.told(session)).toMatchObject({ 'checkout.session.expired': 1, 'payment_intent.canceled': 2 });
   });
 
   it('lasts four days with a card that is charged without its owner, and six otherwise', () => {
@@ -313,24 +341,27 @@ describe('a review that nobody decides', () => {
   });
 
   it('wakes its job when it is due, and follows its customer’s test clock [D14.77]', async () => {
-    const hsa = await world.card('hsa');
+    const hsa = await fixture.card('hsa');
     const clockId = newId('test_clock');
-    await withTx(world.database, world.scope, (tx) => mirrorTestClock(tx, world.scope, clockId, start, null));
-    await world.test.admin('update checkout.customers set test_clock_id = $2 where id = $1', [hsa.customerId, clockId]);
-    const session = await world.session({ lines: [letterLine(3_000)], customerId: hsa.customerId });
+    await withTx(fixture.database, fixture.scope, (tx) => mirrorTestClock(tx, fixture.scope, clockId, start, null));
+    await fixture.test.admin('update checkout.customers set test_clock_id = $2 where id = $1', [
+      hsa.customerId,
+      clockId,
+    ]);
+    const session = await fixture.session({ lines: [letterLine(3_000)], customerId: hsa.customerId });
     await letters.pay(session, [hsa]);
     const letter = await letters.onlyLetter(session);
-    await withTx(world.database, world.scope, (tx) =>
-      mirrorTestClock(tx, world.scope, clockId, letter.reviewUntil, null),
+    await withTx(fixture.database, fixture.scope, (tx) =>
+      mirrorTestClock(tx, fixture.scope, clockId, letter.reviewUntil, null),
     );
-    const settled = async () => (await settledClocks(world.database, 100)).map(({ id }) => id);
+    const settled = async () => (await settledClocks(fixture.database, 100)).map(({ id }) => id);
     expect(await settled()).not.toContain(clockId);
     await job();
     expect(await letters.onlyLetter(session)).toMatchObject({ status: 'expired', decidedAt: letter.reviewUntil });
     expect(await settled()).toContain(clockId);
 
     await letters.held();
-    const [next] = await world.test.admin<{ at: Date }>(
+    const [next] = await fixture.test.admin<{ at: Date }>(
       "select min(review_until) as at from checkout.letters where status = 'in_review' and test_clock_id is null",
     );
     expect(await job()).toEqual({ dueInMs: (next?.at.getTime() ?? 0) - start.getTime() });

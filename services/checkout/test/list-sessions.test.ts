@@ -3,17 +3,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Session } from '../src/domain/session.ts';
 import { insertSession } from '../src/store/new-sessions.ts';
 import { type SessionFilter, streamSessions } from '../src/store/session-list.ts';
-import { callIn, line, openWorld, start, type World } from './world.ts';
+import { callIn, type Fixture, line, openFixture, start } from './fixture.ts';
 
-let world: World;
+let fixture: Fixture;
 let sessions: Session[];
 beforeAll(async () => {
-  world = await openWorld();
+  fixture = await openFixture();
   sessions = [];
   for (let i = 0; i < 5; i++) {
-    world.clock.set(new Date(start.getTime() + i * 1_000));
+    fixture.clock.set(new Date(start.getTime() + i * 1_000));
     sessions.unshift(
-      await world.session({
+      await fixture.session({
         clientReferenceId: i % 2 === 0 ? 'even' : 'odd',
         customerEmail: `shopper${i}@example.com`,
         sellingPlans: i === 3 ? [{ id: 'plan_3' }] : [],
@@ -24,7 +24,7 @@ beforeAll(async () => {
     );
   }
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 describe('a page', () => {
   test('is newest first, and says whether there are more [SESS-4]', async () => {
@@ -47,7 +47,7 @@ describe('a page', () => {
 
   test('a cursor of another account is a 422', async () => {
     const other = streamSessions(
-      world.database,
+      fixture.database,
       callIn({ accountId: 'facct_x', testMode: true }).scope,
       { limit: 1, startingAfter: sessions[0]?.id },
       {},
@@ -82,7 +82,7 @@ describe('a filter [SESS-4, D1.6, D3.5]', () => {
 
 test('the sessions of a list are whole, with their fees', async () => {
   const found: Session[] = [];
-  for await (const session of streamSessions(world.database, world.scope, { limit: 10 }, {})) found.push(session);
+  for await (const session of streamSessions(fixture.database, fixture.scope, { limit: 10 }, {})) found.push(session);
   expect(found).toEqual(sessions);
 });
 
@@ -92,7 +92,7 @@ test('a page of thousands is streamed in chunks: the first come before the last 
   if (model === undefined) throw new Error('no session to copy');
   const count = 1_000;
   for (let from = 0; from < count; from += 100) {
-    await withTx(world.database, scope, async (tx) => {
+    await withTx(fixture.database, scope, async (tx) => {
       for (let i = from; i < from + 100; i++) {
         const id = `fcs_${String(i).padStart(26, '0')}`;
         const none = { ...emptyAmounts, fees: [], discounts: [], splitCartId: null, letterRequired: false };
@@ -101,7 +101,7 @@ test('a page of thousands is streamed in chunks: the first come before the last 
       }
     });
   }
-  const rows = streamSessions(world.database, scope, { limit: 999 }, {});
+  const rows = streamSessions(fixture.database, scope, { limit: 999 }, {});
   const seen: string[] = [];
   for (let next = await rows.next(); ; next = await rows.next()) {
     if (next.done === true) {
@@ -130,7 +130,7 @@ async function read(
   page: Parameters<typeof streamSessions>[2],
   filter: SessionFilter = {},
 ): Promise<[string[], boolean]> {
-  const rows = streamSessions(world.database, world.scope, page, filter);
+  const rows = streamSessions(fixture.database, fixture.scope, page, filter);
   const ids: string[] = [];
   for (let next = await rows.next(); ; next = await rows.next()) {
     if (next.done === true) return [ids, next.value];

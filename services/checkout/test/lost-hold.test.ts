@@ -7,23 +7,23 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { completeSession } from '../src/actions/complete-session.ts';
 import { decideLetter } from '../src/actions/decide-letter.ts';
 import { reserveRefund } from '../src/actions/reserve-refund.ts';
-import type { Charging } from '../src/charging.ts';
+import type { Context } from '../src/context.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { loadSession } from '../src/store/sessions.ts';
-import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
-import { line } from './world.ts';
+import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
+import { line } from './fixture.ts';
 
-let world: ChargingWorld;
+let fixture: ChargingFixture;
 beforeAll(async () => {
-  world = await openChargingWorld();
+  fixture = await openChargingFixture();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 afterEach(() => turnFailpointsOff());
 
-const pay = (session: Session, cards: PaymentMethod[], charging: Charging = world.charging) =>
-  completeSession(charging, world.scope, {
+const pay = (session: Session, cards: PaymentMethod[], context: Context = fixture.context) =>
+  completeSession(context, fixture.scope, {
     sessionId: session.id,
     paymentMethodIds: cards.map((card) => card.id),
     shippingDetails: null,
@@ -31,28 +31,28 @@ const pay = (session: Session, cards: PaymentMethod[], charging: Charging = worl
 const whole = {
   ...{ amount: undefined, entries: [], tax: undefined, shipping: undefined, discount: undefined, methods: [] },
 };
-const reload = (session: Session) => loadSession(world.database, world.scope, session.id);
-const twoCards = () => Promise.all([world.card('hsa'), world.card('credit')]);
+const reload = (session: Session) => loadSession(fixture.database, fixture.scope, session.id);
+const twoCards = () => Promise.all([fixture.card('hsa'), fixture.card('credit')]);
 const captured = async (session: Session) =>
-  (await world.charges(session)).map((charge) => [charge.amount, charge.amount_captured]).sort();
+  (await fixture.charges(session)).map((charge) => [charge.amount, charge.amount_captured]).sort();
 const operations = (session: Session) =>
-  world.test.admin<{ kind: string; status: string; failure_code: string | null }>(
+  fixture.test.admin<{ kind: string; status: string; failure_code: string | null }>(
     `select o.kind, o.status, o.failure_code from checkout.intent_operations o
      join checkout.payment_intents i on i.id = o.payment_intent_id where i.session_id = $1 order by o.id`,
     [session.id],
   );
 
-async function sweepAll(charging: Charging = world.charging): Promise<void> {
+async function sweepAll(context: Context = fixture.context): Promise<void> {
   for (let round = 0; round < 5; round++) {
-    await world.lapseLeases();
-    await sweepCharges(charging);
+    await fixture.lapseLeases();
+    await sweepCharges(context);
   }
 }
 
 // The other card has paid, and the process is gone before the health card's hold is captured.
 async function paidByTheOtherCard(): Promise<Session> {
   const [hsa, credit] = await twoCards();
-  const session = await world.mixedSession(hsa);
+  const session = await fixture.mixedSession(hsa);
   turnFailpointsOn();
   armFailpoint('plan.hold_decided', { action: 'error' });
   await expect(pay(session, [hsa, credit])).rejects.toThrow();
@@ -64,14 +64,15 @@ describe('a hold that is gone when the other card has paid', () => {
   it('ends the session as canceled, says so, and refunds the received amount, once [D14.29]', async () => {
     const session = await paidByTheOtherCard();
     expect(await reload(session)).toMatchObject({ status: 'open', amountReceivedCents: 6_000 });
-    await world.cancelAtProcessor(session, 'health');
+    await fixture.cancelAtProcessor(session, 'health');
     await sweepAll();
 
     expect(await reload(session)).toMatchObject({
       ...{ status: 'canceled', nextAction: null, amountReceivedCents: 6_000, amountRefundedCents: 0 },
     });
     expect(await operations(session)).toEqual([{ kind: 'capture', status: 'failed', failure_code: 'canceled' }]);
-    expect(await world.told(session)).toEqual({
+    expect(await fixture.told(session)).toEqual({
+      'checkout.session.async_payment_failed': 1,
       'checkout.session.expired': 1,
       'command.refund': 1,
       'payment_intent.canceled': 1,
@@ -94,14 +95,14 @@ describe('a hold that is gone when the other card has paid', () => {
     'is followed once, whoever dies on the way: %s',
     async (place) => {
       const session = await paidByTheOtherCard();
-      await world.cancelAtProcessor(session, 'health');
+      await fixture.cancelAtProcessor(session, 'health');
       turnFailpointsOn();
       armFailpoint(place, { action: 'error' });
       await sweepAll();
       turnFailpointsOff();
       await sweepAll();
       expect(await reload(session)).toMatchObject({ status: 'canceled', amountReceivedCents: 6_000 });
-      expect(await world.told(session)).toMatchObject({
+      expect(await fixture.told(session)).toMatchObject({
         ...{ 'command.refund': 1, 'checkout.session.expired': 1, 'payment_intent.canceled': 1 },
       });
     },
@@ -109,9 +110,9 @@ describe('a hold that is gone when the other card has paid', () => {
 
   it('leaves what was received to be refunded to the card that paid it, whole', async () => {
     const session = await paidByTheOtherCard();
-    await world.cancelAtProcessor(session, 'health');
+    await fixture.cancelAtProcessor(session, 'health');
     await sweepAll();
-    const reserved = await reserveRefund(world.charging, world.scope, {
+    const reserved = await reserveRefund(fixture.context, fixture.scope, {
       refundId: newId('refund'),
       sessionId: session.id,
       paymentIntentId: null,
@@ -125,7 +126,7 @@ describe('a hold that is gone when the other card has paid', () => {
 
   it('leaves no intent that names the invoice of a subscription which will not be made', async () => {
     const [hsa, credit] = await twoCards();
-    const session = await world.session({
+    const session = await fixture.session({
       mode: 'subscription',
       lines: [
         line({ unitAmount: 4_000, class: 'auto_substantiation', recurring: true }),
@@ -137,10 +138,10 @@ describe('a hold that is gone when the other card has paid', () => {
     armFailpoint('plan.hold_decided', { action: 'error' });
     await expect(pay(session, [hsa, credit])).rejects.toThrow();
     turnFailpointsOff();
-    await world.cancelAtProcessor(session, 'health');
+    await fixture.cancelAtProcessor(session, 'health');
     await sweepAll();
     expect((await reload(session))?.status).toBe('canceled');
-    const intents = await world.test.admin(
+    const intents = await fixture.test.admin(
       'select status, invoice_id, subscription_id from checkout.payment_intents where session_id = $1 order by status',
       [session.id],
     );
@@ -152,18 +153,18 @@ describe('a hold that is gone when the other card has paid', () => {
 
   it('is shown to the shopper at once when the hold is lost between the charge and the capture', async () => {
     const [hsa, credit] = await twoCards();
-    const session = await world.mixedSession(hsa);
-    const charging = world.chargingWith((port) => ({
+    const session = await fixture.mixedSession(hsa);
+    const context = fixture.contextWith((port) => ({
       async captureIntent(id, input, call) {
         await port.cancelIntent(id, { idempotencyKey: `bank:${id}` });
         return port.captureIntent(id, input, call);
       },
     }));
-    expect(await pay(session, [hsa, credit], charging)).toMatchObject({
+    expect(await pay(session, [hsa, credit], context)).toMatchObject({
       status: 'canceled',
       amountReceivedCents: 6_000,
     });
-    expect(await world.told(session)).toMatchObject({ 'command.refund': 1, 'checkout.session.expired': 1 });
+    expect(await fixture.told(session)).toMatchObject({ 'command.refund': 1, 'checkout.session.expired': 1 });
   });
 
   it.each([
@@ -171,17 +172,17 @@ describe('a hold that is gone when the other card has paid', () => {
     { kind: 'declined', code: 'card_declined', declineCode: 'generic_decline', chargeId: undefined },
   ] as const)('is given up for certain after the capture was refused: $code', async (refusal) => {
     const [hsa, credit] = await twoCards();
-    const session = await world.mixedSession(hsa);
-    const charging = world.chargingWith(() => ({ captureIntent: async () => refusal }));
-    expect(await pay(session, [hsa, credit], charging)).toMatchObject({ status: 'canceled' });
+    const session = await fixture.mixedSession(hsa);
+    const context = fixture.contextWith(() => ({ captureIntent: async () => refusal }));
+    expect(await pay(session, [hsa, credit], context)).toMatchObject({ status: 'canceled' });
     expect(await operations(session)).toEqual([{ kind: 'capture', status: 'failed', failure_code: refusal.code }]);
     expect(await captured(session)).toContainEqual([4_000, 0]);
   });
 
   it('is not treated as lost after an unrelated refusal, nor after a lost response', async () => {
     const [hsa, credit] = await twoCards();
-    const session = await world.mixedSession(hsa);
-    const refused = world.chargingWith(() => ({
+    const session = await fixture.mixedSession(hsa);
+    const refused = fixture.contextWith(() => ({
       captureIntent: async () => ({ kind: 'rejected', code: 'resource_missing', status: 404, param: undefined }),
     }));
     expect(await pay(session, [hsa, credit], refused)).toMatchObject({ status: 'open' });
@@ -193,10 +194,10 @@ describe('a hold that is gone when the other card has paid', () => {
 
   it('is not given up before its intent is canceled: a capture that is still on its way would take it', async () => {
     const [hsa, credit] = await twoCards();
-    const session = await world.mixedSession(hsa);
+    const session = await fixture.mixedSession(hsa);
     const unknown = async () =>
       ({ kind: 'unknown', reason: 'timeout', mayHaveHappened: true, replayed: false }) as const;
-    const refused = world.chargingWith(() => ({
+    const refused = fixture.contextWith(() => ({
       captureIntent: async () => ({
         ...{ kind: 'rejected', code: 'charge_expired_for_capture', status: 400, param: undefined },
       }),
@@ -212,14 +213,14 @@ describe('a hold that is gone when the other card has paid', () => {
 
   it('was captured all the same when the refusal came too late', async () => {
     const [hsa, credit] = await twoCards();
-    const session = await world.mixedSession(hsa);
-    const charging = world.chargingWith((port) => ({
+    const session = await fixture.mixedSession(hsa);
+    const context = fixture.contextWith((port) => ({
       async captureIntent(id, input, call) {
         await port.captureIntent(id, input, call);
         return { kind: 'rejected', code: 'charge_expired_for_capture', status: 400, param: undefined };
       },
     }));
-    expect(await pay(session, [hsa, credit], charging)).toMatchObject({
+    expect(await pay(session, [hsa, credit], context)).toMatchObject({
       status: 'complete',
       amountReceivedCents: 10_000,
     });
@@ -229,14 +230,14 @@ describe('a hold that is gone when the other card has paid', () => {
 describe('a hold that was captured for another amount at the processor', () => {
   it('is left unsettled and logged as an error for manual review', async () => {
     const [hsa, credit] = await twoCards();
-    const session = await world.mixedSession(hsa);
-    const charging = world.chargingWith((port) => ({
+    const session = await fixture.mixedSession(hsa);
+    const context = fixture.contextWith((port) => ({
       captureIntent: (id, input, call) => port.captureIntent(id, { ...input, amountCents: 3_000 }, call),
     }));
-    expect(await pay(session, [hsa, credit], charging)).toMatchObject({ status: 'open', amountReceivedCents: 6_000 });
+    expect(await pay(session, [hsa, credit], context)).toMatchObject({ status: 'open', amountReceivedCents: 6_000 });
     await sweepAll();
     expect(await operations(session)).toMatchObject([{ kind: 'capture', status: 'pending' }]);
-    const refund = reserveRefund(world.charging, world.scope, {
+    const refund = reserveRefund(fixture.context, fixture.scope, {
       refundId: newId('refund'),
       sessionId: session.id,
       paymentIntentId: null,
@@ -252,17 +253,17 @@ describe('a hold that was captured for another amount at the processor', () => {
 describe('a hold that is gone while the session waits for its capture', () => {
   const needsLetter = [line({ unitAmount: 3_000, class: 'letter_of_medical_necessity' }), line({ unitAmount: 2_000 })];
   const approve = async ({ id }: Session) => {
-    const [letter] = await world.test.admin<{ id: string }>('select id from checkout.letters where session_id = $1', [
+    const [letter] = await fixture.test.admin<{ id: string }>('select id from checkout.letters where session_id = $1', [
       id,
     ]);
-    await decideLetter(world.charging, world.scope, letter?.id ?? '', 'approved');
+    await decideLetter(fixture.context, fixture.scope, letter?.id ?? '', 'approved');
   };
 
   it('voids the other card’s hold and cancels the session: nothing was received, nothing is refunded', async () => {
     const [hsa, credit] = await twoCards();
-    const session = await world.session({ lines: needsLetter });
+    const session = await fixture.session({ lines: needsLetter });
     expect(await pay(session, [hsa, credit])).toMatchObject({ status: 'paid' });
-    await world.cancelAtProcessor(session, 'health');
+    await fixture.cancelAtProcessor(session, 'health');
     await approve(session);
     await sweepAll();
     expect(await reload(session)).toMatchObject({ status: 'canceled', amountReceivedCents: 0 });
@@ -271,31 +272,31 @@ describe('a hold that is gone while the session waits for its capture', () => {
       { kind: 'capture', status: 'failed', failure_code: 'not_sent' },
       { kind: 'cancel', status: 'done' },
     ]);
-    expect(await world.told(session)).toEqual({
+    expect(await fixture.told(session)).toEqual({
       ...{ 'checkout.session.expired': 1, 'payment_intent.canceled': 2, 'payment_intent.created': 2 },
     });
   });
 
   it('cancels a confirmed session, whose hold was all that it had', async () => {
-    const hsa = await world.card('hsa');
-    const session = await world.session({ lines: needsLetter, customerId: hsa.customerId });
-    await world.confirm(session, hsa);
-    await world.cancelAtProcessor(session, 'health');
+    const hsa = await fixture.card('hsa');
+    const session = await fixture.session({ lines: needsLetter, customerId: hsa.customerId });
+    await fixture.confirm(session, hsa);
+    await fixture.cancelAtProcessor(session, 'health');
     await approve(session);
     await sweepAll();
     expect(await reload(session)).toMatchObject({ status: 'canceled', amountReceivedCents: 0 });
-    expect(await world.told(session)).toMatchObject({ 'checkout.session.expired': 1, 'payment_intent.canceled': 1 });
+    expect(await fixture.told(session)).toMatchObject({ 'checkout.session.expired': 1, 'payment_intent.canceled': 1 });
   });
 });
 
 describe('the time for a hold', () => {
   it('is that of its lease: the look at the intent after a lost answer gets what the capture has left', async () => {
     const [hsa, credit] = await twoCards();
-    const session = await world.mixedSession(hsa);
+    const session = await fixture.mixedSession(hsa);
     const given: number[] = [];
     const note = (call: { timeoutMs?: number | undefined } | undefined) => given.push(call?.timeoutMs ?? Number.NaN);
     let slow = 0;
-    const charging = world.chargingWith((port: ProcessorPort) => ({
+    const context = fixture.contextWith((port: ProcessorPort) => ({
       async captureIntent(_id, _input, call) {
         note(call);
         const begunMs = performance.now();
@@ -309,14 +310,14 @@ describe('the time for a hold', () => {
         return port.retrieveIntent(id, call);
       },
     }));
-    await pay(session, [hsa, credit], charging);
+    await pay(session, [hsa, credit], context);
     expect(given).toHaveLength(2);
     expect(given[1]).toBeLessThanOrEqual((given[0] ?? 0) - Math.floor(slow));
   });
 });
 
 async function refundCommand(session: Session) {
-  const rows = await world.test.admin<{ payload: Buffer }>(
+  const rows = await fixture.test.admin<{ payload: Buffer }>(
     "select payload from checkout.outbox where aggregate_id = $1 and type = 'command.refund'",
     [session.id],
   );

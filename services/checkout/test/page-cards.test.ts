@@ -1,38 +1,40 @@
 import { scoped, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { attachPaymentMethod } from '../src/actions/attach-payment-method.ts';
 import { completeWithCards } from '../src/actions/complete-with-cards.ts';
 import { cancelSession } from '../src/actions/end-session.ts';
 import { readPage } from '../src/actions/read-page.ts';
 import type { Session } from '../src/domain/session.ts';
+import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { findPageCard } from '../src/store/page-cards.ts';
 import { findPaymentMethod } from '../src/store/payment-methods.ts';
-import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
-import { line } from './world.ts';
+import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
+import { line } from './fixture.ts';
 
-let world: ChargingWorld;
+let fixture: ChargingFixture;
 beforeAll(async () => {
-  world = await openChargingWorld();
+  fixture = await openChargingFixture();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 // What the processor's fields give the page: a card that belongs to nobody.
 async function typed(token: string): Promise<string> {
-  const processor = world.charging.processors.of(world.scope);
+  const processor = fixture.context.processors.of(fixture.scope);
   const made = await processor.createPaymentMethod({ token }, { idempotencyKey: newId('request') });
   if (made.kind !== 'found') throw new Error(`The sandbox answered ${made.kind}`);
   return made.paymentMethodId;
 }
 
 const pay = (session: Session, first?: string, second?: string) =>
-  completeWithCards(world.charging, world.scope, {
+  completeWithCards(fixture.context, fixture.scope, {
     ...{ sessionId: session.id, paymentMethod: first, secondPaymentMethod: second },
     ...{ slot: 'health', secondSlot: 'other', shippingDetails: null, onPage: true, refusesHealthCards: false },
   });
-const page = (session: Session) => readPage(world.charging, world.scope, session.id);
+const page = (session: Session) => readPage(fixture.context, fixture.scope, session.id);
 
 const guest = () =>
-  world.session({
+  fixture.session({
     lines: [line({ unitAmount: 4_000, class: 'auto_substantiation' }), line({ unitAmount: 6_000 })],
   });
 const notFound = { violations: [{ type: 'payment_method_not_found' }] };
@@ -45,10 +47,10 @@ describe('a card typed on the page of a session', () => {
     const paid = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value.status] : []));
     expect(paid.length).toBeGreaterThanOrEqual(1);
     await expect(pay(session, first, second)).rejects.toMatchObject({ code: 'checkout_session_already_processed' });
-    expect((await world.charges(session)).map(({ amount }) => amount).sort()).toEqual([4_000, 6_000]);
-    const card = await findPageCard(world.database, world.scope, first);
+    expect((await fixture.charges(session)).map(({ amount }) => amount).sort()).toEqual([4_000, 6_000]);
+    const card = await findPageCard(fixture.database, fixture.scope, first);
     expect(card).toMatchObject({ sessionId: session.id });
-    const method = await findPaymentMethod(world.database, world.scope, card?.paymentMethodId ?? '');
+    const method = await findPaymentMethod(fixture.database, fixture.scope, card?.paymentMethodId ?? '');
     expect(method).toMatchObject({ customerId: null, offSession: false, card: { last4: '0072', hsaFsa: true } });
   });
 
@@ -57,29 +59,29 @@ describe('a card typed on the page of a session', () => {
     const first = await typed('tok_hsa');
     await pay(own, first);
     await expect(pay(other, first)).rejects.toMatchObject(notFound);
-    const { processorPaymentMethodId } = await world.card('hsa');
+    const { processorPaymentMethodId } = await fixture.card('hsa');
     await expect(pay(other, processorPaymentMethodId)).rejects.toMatchObject(notFound);
     await expect(pay(other, 'pm_missing000000000000000000')).rejects.toMatchObject(notFound);
     // The sandbox makes a new card of a ready one with each use, so that its name is no card.
     await expect(pay(other, 'pm_card_hsa')).rejects.toMatchObject(notFound);
-    expect(await world.charges(other)).toEqual([]);
+    expect(await fixture.charges(other)).toEqual([]);
   });
 
   it('is not made a payment method once the session has ended', async () => {
     const session = await guest();
-    await cancelSession(world.resources, world.scope, session.id);
+    await cancelSession(fixture.context, fixture.scope, session.id);
     const card = await typed('tok_visa');
     await expect(pay(session, card)).rejects.toMatchObject({ code: 'checkout_session_canceled' });
-    expect(await findPageCard(world.database, world.scope, card)).toBeUndefined();
+    expect(await findPageCard(fixture.database, fixture.scope, card)).toBeUndefined();
   });
 
   it('is kept for the customer where it is charged again, and for charges without the shopper [D14.36, D14.81]', async () => {
-    const { customerId } = await world.card('hsa');
-    const session = await world.session({ mode: 'setup', lines: [], customerId });
+    const { customerId } = await fixture.card('hsa');
+    const session = await fixture.session({ mode: 'setup', lines: [], customerId });
     const card = await typed('tok_visa');
     expect((await pay(session, card)).status).toBe('complete');
-    const { paymentMethodId = '' } = (await findPageCard(world.database, world.scope, card)) ?? {};
-    const method = await findPaymentMethod(world.database, world.scope, paymentMethodId);
+    const { paymentMethodId = '' } = (await findPageCard(fixture.database, fixture.scope, card)) ?? {};
+    const method = await findPaymentMethod(fixture.database, fixture.scope, paymentMethodId);
     expect(method).toMatchObject({ customerId, offSession: true });
   });
 
@@ -91,7 +93,7 @@ describe('a card typed on the page of a session', () => {
     const move = scoped('test.move', `update checkout.page_cards set session_id = session_id ${own}`);
     const remove = scoped('test.remove', `delete from checkout.page_cards ${own}`);
     for (const change of [move, remove]) {
-      const bypassed = withTx(world.database, world.scope, (tx) => tx.execute(change, world.scope));
+      const bypassed = withTx(fixture.database, fixture.scope, (tx) => tx.execute(change, fixture.scope));
       await expect(bypassed).rejects.toThrow('permission denied');
     }
   });
@@ -108,7 +110,7 @@ describe('what the page shows', () => {
   });
 
   it('is nothing due while a trial begins [D14.82]', async () => {
-    const session = await world.session({
+    const session = await fixture.session({
       mode: 'subscription',
       lines: [line({ unitAmount: 2_500, class: 'auto_substantiation', recurring: true })],
       subscriptionData: { trialPeriodDays: 14 },
@@ -119,9 +121,9 @@ describe('what the page shows', () => {
   it('says that a payment is in flight until its outcome is in the session [D14.82]', async () => {
     const session = await guest();
     const [first, second] = await Promise.all([typed('tok_hsa'), typed('tok_visa')]);
-    await world.fault({ call: 'payment_intents.confirm', kind: 'slow', delay_ms: 500, times: 1 });
+    await fixture.fault({ call: 'payment_intents.confirm', kind: 'slow', delay_ms: 500, times: 1 });
     const paying = pay(session, first, second);
-    await world.sending(session);
+    await fixture.sending(session);
     expect((await page(session)).paymentInFlight).toBe(true);
     await expect(pay(session, first, second)).rejects.toMatchObject({ code: 'lock_timeout' });
     expect((await paying).status).toBe('complete');
@@ -140,11 +142,108 @@ describe('what the page shows', () => {
   it('is another account’s or mode’s to nobody', async () => {
     const session = await guest();
     for (const scope of [
-      { ...world.scope, testMode: false },
-      { ...world.scope, accountId: newId('account') },
+      { ...fixture.scope, testMode: false },
+      { ...fixture.scope, accountId: newId('account') },
     ])
-      await expect(readPage(world.charging, scope, session.id)).rejects.toMatchObject({
+      await expect(readPage(fixture.context, scope, session.id)).rejects.toMatchObject({
         code: 'checkout_session_not_found',
       });
   });
+});
+
+describe('a card as a confirmation token of the processor’s fields', () => {
+  const methodOf = async (token: string) => {
+    const card = await findPageCard(fixture.database, fixture.scope, token);
+    return findPaymentMethod(fixture.database, fixture.scope, card?.paymentMethodId ?? '');
+  };
+  const atProcessor = async (id = '') => fixture.context.processors.of(fixture.scope).retrievePaymentMethod(id);
+
+  it('pays once, however often it is sent, and becomes the payment method that paid [D14.110]', async () => {
+    const tokens = await Promise.all([fixture.confirmationToken('tok_hsa'), fixture.confirmationToken('tok_visa')]);
+    const session = await guest();
+    await Promise.allSettled([1, 2, 3].map(() => pay(session, ...tokens)));
+    await expect(pay(session, ...tokens)).rejects.toMatchObject({ code: 'checkout_session_already_processed' });
+    expect((await fixture.charges(session)).map(({ amount }) => amount).sort()).toEqual([4_000, 6_000]);
+    const [health, other] = await Promise.all(tokens.map(methodOf));
+    expect(health).toMatchObject({
+      customerId: null,
+      card: { last4: '0072', hsaFsa: true, hsaFsaSource: 'processor' },
+    });
+    expect(other).toMatchObject({ card: { last4: '4242', hsaFsa: false } });
+    expect(await atProcessor(health?.processorPaymentMethodId)).toMatchObject({ kind: 'found', customerId: undefined });
+  });
+
+  it('is charged once when the answer to its confirmation is lost [D14.110]', async () => {
+    const session = await guest();
+    const tokens = await Promise.all([fixture.confirmationToken('tok_hsa'), fixture.confirmationToken('tok_visa')]);
+    await fixture.fault({ call: 'payment_intents.confirm', kind: 'drop_after', times: 1 });
+    expect((await pay(session, ...tokens)).status).toBe('open');
+    for (let round = 0; round < 4; round++) {
+      await fixture.lapseLeases();
+      await sweepCharges(fixture.context);
+    }
+    expect((await page(session)).session.status).toBe('complete');
+    expect((await fixture.charges(session)).map(({ amount }) => amount).sort()).toEqual([4_000, 6_000]);
+    expect((await methodOf(tokens[0] ?? ''))?.processorPaymentMethodId).toMatch(/^pm_/);
+  });
+
+  it('pays no other session, and neither does one that was used or does not exist [D14.81, D14.110]', async () => {
+    const [own, other] = [await guest(), await guest()];
+    const token = await fixture.confirmationToken('tok_hsa');
+    await pay(own, token);
+    await expect(pay(other, token)).rejects.toMatchObject(notFound);
+    await expect(pay(other, 'ctoken_missing00000000000000')).rejects.toMatchObject(notFound);
+    const used = await fixture.confirmationToken('tok_visa');
+    const processor = fixture.context.processors.of(fixture.scope);
+    const made = await processor.createSetupIntent({}, { idempotencyKey: newId('request') });
+    if (!('setupIntentId' in made)) throw new Error(`The sandbox answered ${made.kind}`);
+    const confirming = { confirmationToken: used };
+    await processor.confirmSetupIntent(made.setupIntentId, confirming, { idempotencyKey: newId('request') });
+    await expect(pay(other, used)).rejects.toMatchObject(notFound);
+    expect(await fixture.charges(other)).toEqual([]);
+  });
+
+  it('that was declined is never charged or kept by the API [D14.110]', async () => {
+    const session = await guest();
+    const token = await fixture.confirmationToken('tok_hsaDeclined');
+    expect((await pay(session, token)).nextAction).toMatchObject({ type: 'payment_failed' });
+    const method = await methodOf(token);
+    const { customerId } = await fixture.card('hsa');
+    const context = { ...fixture.context, processors: fixture.context.processors };
+    await expect(attachPaymentMethod(context, fixture.scope, method?.id ?? '', customerId)).rejects.toMatchObject({
+      code: 'conflict',
+    });
+    if (method === undefined) throw new Error('The card is not stored');
+    await expect(fixture.confirm(await guest(), method)).rejects.toMatchObject({ code: 'payment_method_not_found' });
+  });
+
+  const recurring = [line({ unitAmount: 2_500, class: 'auto_substantiation', recurring: true })];
+  const once = [line({ unitAmount: 2_500, class: 'auto_substantiation' })];
+  it.each([
+    ['a subscription', { mode: 'subscription', lines: recurring }, [2_500]],
+    [
+      'a subscription that begins with a trial',
+      { mode: 'subscription', lines: recurring, subscriptionData: { trialPeriodDays: 14 } },
+      [],
+    ],
+    ['a payment with setup_future_use', { lines: once, setupFutureUse: 'off_session' }, [2_500]],
+    ['a set-up', { mode: 'setup', lines: [] }, []],
+  ] as const)(
+    'is attached to the customer by %s, and only once that has succeeded [D14.111]',
+    async (_name, parts, paid) => {
+      const { customerId } = await fixture.card('credit');
+      const sell = () => fixture.session({ ...parts, lines: [...parts.lines], customerId });
+      const [declined, session] = [await sell(), await sell()];
+      const refused = await fixture.confirmationToken('tok_chargeDeclined');
+      expect((await pay(declined, refused)).nextAction).toMatchObject({ type: 'payment_failed' });
+      expect(await methodOf(refused)).toMatchObject({ customerId: null, processorPaymentMethodId: refused });
+      const token = await fixture.confirmationToken('tok_visa');
+      expect((await pay(session, token)).status).toBe('complete');
+      const kept = await methodOf(token);
+      expect(kept).toMatchObject({ customerId, offSession: true });
+      const { processorCustomerId, processorPaymentMethodId } = kept ?? {};
+      expect(await atProcessor(processorPaymentMethodId)).toMatchObject({ customerId: processorCustomerId });
+      expect((await fixture.charges(session)).map(({ amount }) => amount)).toEqual(paid);
+    },
+  );
 });

@@ -6,13 +6,13 @@ import { sessionMessage } from '../src/messages/session.ts';
 import { readPageUrls } from '../src/page-urls.ts';
 import { sessionRequestOf } from '../src/rpc/session-request.ts';
 import { loadSession } from '../src/store/sessions.ts';
-import { callIn, line, openWorld, sessionMessage as requestMessage, type World } from './world.ts';
+import { callIn, type Fixture, line, openFixture, sessionMessage as requestMessage } from './fixture.ts';
 
-let world: World;
+let fixture: Fixture;
 beforeAll(async () => {
-  world = await openWorld();
+  fixture = await openFixture();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 const tokens = openPageTokens('a key of the tests of checkout alone');
 
@@ -21,15 +21,15 @@ describe('redirect_url', () => {
     'is at creation the page of a %s session, in its account and mode, and is the same when it is read [D14.80]',
     async (mode) => {
       for (const testMode of [true, false]) {
-        const scope = { ...world.scope, testMode };
-        const { customerId } = await createCustomer(world.resources, scope, nobody);
+        const scope = { ...fixture.scope, testMode };
+        const { customerId } = await createCustomer(fixture.context, scope, nobody);
         const request = sessionRequestOf(requestMessage({ mode, customerId, ...partsOf[mode] }));
-        const session = await createSession(world.resources, callIn(scope), request);
+        const session = await createSession(fixture.context, callIn(scope), request);
         const url = session.details.redirectUrl ?? '';
         expect(url).toMatch(/^https:\/\/pay\.example\/pay\/[\w-]{85}$/);
         const subject = { accountId: scope.accountId, testMode, id: session.id };
         expect(tokens.subjectOf(url.slice('https://pay.example/pay/'.length))).toEqual(subject);
-        const read = await loadSession(world.database, scope, session.id);
+        const read = await loadSession(fixture.database, scope, session.id);
         expect(read && sessionMessage(scope, read).redirectUrl).toBe(url);
       }
     },
@@ -38,7 +38,7 @@ describe('redirect_url', () => {
   test.each(['off_session', 'reimbursement'])(
     'is null for a session in mode %s: no shopper opens it [D14.80]',
     async (mode) => {
-      const session = await world.session({ mode });
+      const session = await fixture.session({ mode });
       expect(session.details.redirectUrl).toBeUndefined();
     },
   );
@@ -49,7 +49,7 @@ const nobody = {
   ...{ metadata: {}, testClockId: null },
 };
 
-const partsOf: Record<string, Parameters<World['session']>[0]> = {
+const partsOf: Record<string, Parameters<Fixture['session']>[0]> = {
   payment: {},
   subscription: { lines: [line({ unitAmount: 1000, recurring: true })] },
   setup: { lines: [] },

@@ -6,13 +6,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createPaymentLink, type NewPaymentLink } from '../src/actions/create-payment-link.ts';
 import { visitPaymentLink } from '../src/actions/visit-payment-link.ts';
 import { changePaymentLink, findPaymentLink, insertPaymentLink, listPaymentLinks } from '../src/store/payment-links.ts';
-import { line, openWorld, start, type World } from './world.ts';
+import { type Fixture, line, openFixture, start } from './fixture.ts';
 
-let world: World;
+let fixture: Fixture;
 beforeAll(async () => {
-  world = await openWorld();
+  fixture = await openFixture();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 const thermometer = line({ unitAmount: 1999, class: 'auto_substantiation', quantity: 2 });
 const hash = (n: number) => new Uint8Array(32).fill(n);
@@ -20,8 +20,8 @@ const hash = (n: number) => new Uint8Array(32).fill(n);
 function make(parts: Partial<NewPaymentLink> = {}, key?: { key: string; requestHash: Uint8Array }) {
   const terms = create(PaymentLinkTermsSchema, {});
   return createPaymentLink(
-    world.resources,
-    world.call,
+    fixture.context,
+    fixture.call,
     { lines: [thermometer], terms, active: true, metadata: {}, ...parts },
     key,
   );
@@ -63,7 +63,7 @@ describe('a payment link', () => {
     await expect(make({ lines: [line({ unitAmount: 99_999_999, quantity: 2 })] })).rejects.toMatchObject({
       violations: [{ loc: ['body', 'payment_link', 'line_items'], type: 'amount_too_large' }],
     });
-    world.catalog.failNext(
+    fixture.catalog.failNext(
       'resolveCart',
       Failure.invalid(['body', 'checkout_session', 'line_items', '0', 'price'], 'price_not_found', 'price_not_found'),
     );
@@ -73,9 +73,9 @@ describe('a payment link', () => {
   });
 
   test('reserves no redemption and activates nothing', async () => {
-    world.catalog.calls.length = 0;
+    fixture.catalog.calls.length = 0;
     await make();
-    expect(world.catalog.calls.map(({ name }) => name)).toEqual(['resolveCart']);
+    expect(fixture.catalog.calls.map(({ name }) => name)).toEqual(['resolveCart']);
   });
 
   test('under a key the same body replays the response, and another body runs as new [D1.1]', async () => {
@@ -83,13 +83,13 @@ describe('a payment link', () => {
     expect(await make({}, { key: 'k', requestHash: hash(1) })).toEqual(first);
     const other = await make({}, { key: 'k', requestHash: hash(2) });
     expect(other.paymentLinkId).not.toBe(first.paymentLinkId);
-    const { paymentLinks } = await listPaymentLinks(world.database, world.scope, { limit: 2 }, undefined);
+    const { paymentLinks } = await listPaymentLinks(fixture.database, fixture.scope, { limit: 2 }, undefined);
     expect(paymentLinks.map(({ id }) => id)).toEqual([other.paymentLinkId, first.paymentLinkId]);
   });
 
   test('changes its state and metadata alone: the database refuses every other change', async () => {
     const { paymentLinkId: id } = await make({ metadata: { a: '1' } });
-    const { database, scope } = world;
+    const { database, scope } = fixture;
     const changed = await withTx(database, scope, (tx) =>
       changePaymentLink(tx, scope, id, { active: false, metadata: null }),
     );
@@ -104,16 +104,16 @@ describe('a payment link', () => {
     const { paymentLinkId: inactive } = await make({ active: false });
     const { paymentLinkId: active } = await make();
     const ids = async (state: boolean) =>
-      (await listPaymentLinks(world.database, world.scope, { limit: 1 }, state)).paymentLinks.map(({ id }) => id);
+      (await listPaymentLinks(fixture.database, fixture.scope, { limit: 1 }, state)).paymentLinks.map(({ id }) => id);
     expect(await ids(true)).toEqual([active]);
     expect(await ids(false)).toEqual([inactive]);
   });
 
   test('needs lines: the database refuses one without', async () => {
     const { paymentLinkId } = await make();
-    const link = await findPaymentLink(world.database, world.scope, paymentLinkId);
+    const link = await findPaymentLink(fixture.database, fixture.scope, paymentLinkId);
     if (link === undefined) throw new Error('the payment link is gone');
-    const { database, scope } = world;
+    const { database, scope } = fixture;
     const empty = { ...link, id: 'fplink_empty', terms: { lines: [] } };
     await expect(withTx(database, scope, (tx) => insertPaymentLink(tx, scope, empty))).rejects.toThrow(
       /payment_link_has_lines/,
@@ -122,7 +122,7 @@ describe('a payment link', () => {
 });
 
 describe('a visit', () => {
-  const visit = (id: string) => visitPaymentLink(world.resources, world.call, id);
+  const visit = (id: string) => visitPaymentLink(fixture.context, fixture.call, id);
 
   test('of an inactive link opens no session [D14.85]', async () => {
     const { paymentLinkId } = await make({ active: false });
@@ -132,7 +132,7 @@ describe('a visit', () => {
 
   test('of a link whose price was archived opens no session [D14.85]', async () => {
     const { paymentLinkId } = await make();
-    world.catalog.failNext('resolveCart', Failure.invalid(['body'], 'price_not_found', 'price_not_found'));
+    fixture.catalog.failNext('resolveCart', Failure.invalid(['body'], 'price_not_found', 'price_not_found'));
     await expect(visit(paymentLinkId)).rejects.toMatchObject({ code: 'payment_link_inactive' });
   });
 });

@@ -3,37 +3,37 @@ import { waitUntil } from '@eligo/testkit';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { releasePaymentLocks } from '../src/store/payment-locks.ts';
-import { openWorld, type World } from './world.ts';
+import { type Fixture, openFixture } from './fixture.ts';
 
-let world: World;
+let fixture: Fixture;
 beforeAll(async () => {
-  world = await openWorld();
+  fixture = await openFixture();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 it('locks are given up in the order in which they are taken, customer before card: neither waits with the other’s next row in hand', async () => {
   // The card's row lies before the customer's in the table, where a scan would come to it first.
   for (const kind of ['payment_method', 'customer']) {
-    await world.test.admin(
+    await fixture.test.admin(
       `insert into checkout.payment_locks (account_id, test_mode, kind, id, attempt_id, lease_until)
        values ($1, true, $2, 'x', 'ours', now() + interval '1 minute')`,
-      [world.scope.accountId, kind],
+      [fixture.scope.accountId, kind],
     );
   }
   const row = 'select 1 from checkout.payment_locks where account_id = $1 and kind = $2 for update';
-  const taker = new pg.Client(world.test.adminUrl);
+  const taker = new pg.Client(fixture.test.adminUrl);
   await taker.connect();
   try {
     await taker.query('begin');
-    await taker.query(row, [world.scope.accountId, 'customer']);
-    const released = withTx(world.database, world.scope, (tx) => releasePaymentLocks(tx, world.scope, 'ours'));
+    await taker.query(row, [fixture.scope.accountId, 'customer']);
+    const released = withTx(fixture.database, fixture.scope, (tx) => releasePaymentLocks(tx, fixture.scope, 'ours'));
     const waiting = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-    await waitUntil(async () => (await world.test.admin(waiting)).length > 0, { what: 'the one that gives them up' });
-    await taker.query(`${row} nowait`, [world.scope.accountId, 'payment_method']);
+    await waitUntil(async () => (await fixture.test.admin(waiting)).length > 0, { what: 'the one that gives them up' });
+    await taker.query(`${row} nowait`, [fixture.scope.accountId, 'payment_method']);
     await taker.query('commit');
     await released;
   } finally {
     await taker.end();
   }
-  expect(await world.test.admin('select 1 from checkout.payment_locks')).toEqual([]);
+  expect(await fixture.test.admin('select 1 from checkout.payment_locks')).toEqual([]);
 });

@@ -3,28 +3,29 @@ import { withTx } from '@eligo/postgres';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { openChargeGroups } from '../src/actions/charge-groups.ts';
 import { openPaymentTurns } from '../src/actions/payment-turn.ts';
-import { type Charging, defaultBudgets } from '../src/charging.ts';
+import { defaultBudgets } from '../src/charge-budgets.ts';
+import type { Context } from '../src/context.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
 import { takePaymentLocks } from '../src/store/payment-locks.ts';
-import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
+import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 
-let world: ChargingWorld;
+let fixture: ChargingFixture;
 beforeAll(async () => {
-  world = await openChargingWorld(defaultBudgets);
+  fixture = await openChargingFixture(defaultBudgets);
 });
-afterAll(() => world.close());
-afterEach(() => world.clearFaults());
+afterAll(() => fixture.close());
+afterEach(() => fixture.clearFaults());
 
 type Card = PaymentMethod & { customerId: string };
 /** One process: its own lines, groups and connections. */
-function process_(max = 10): Charging {
-  const database = world.test.open('checkout', { max });
-  const charging = { ...world.charging, database, turns: openPaymentTurns() };
-  return { ...charging, groups: openChargeGroups(charging) };
+function process_(max = 10): Context {
+  const database = fixture.test.open('checkout', { max });
+  const context = { ...fixture.context, database, turns: openPaymentTurns() };
+  return { ...context, groups: openChargeGroups(context) };
 }
 const sessionsOf = (card: Card, count: number) =>
-  Promise.all(Array.from({ length: count }, () => world.mixedSession(card)));
+  Promise.all(Array.from({ length: count }, () => fixture.mixedSession(card)));
 
 interface Answered {
   readonly number: number;
@@ -33,14 +34,14 @@ interface Answered {
 }
 
 // Confirms all at once, in this order, and tells in which order and with what they were answered.
-async function confirmAll(sessions: Session[], cardOf: (index: number) => PaymentMethod, in_: Charging) {
+async function confirmAll(sessions: Session[], cardOf: (index: number) => PaymentMethod, in_: Context) {
   const startedMs = performance.now();
   const answered: Answered[] = [];
   await Promise.all(
     sessions.map(async (session, number) => {
       let code = 'complete';
       try {
-        code = (await world.confirm(session, cardOf(number), {}, in_)).session?.status ?? 'none';
+        code = (await fixture.confirm(session, cardOf(number), {}, in_)).session?.status ?? 'none';
       } catch (error) {
         code = (error as { code?: string }).code ?? String(error);
       }
@@ -54,7 +55,7 @@ describe('confirms of different sessions with one card, all at once', () => {
   it.each([16, 40])(
     '%i of them are all answered 200 within their time, in the order in which they came [D1.4]',
     async (count) => {
-      const card = await world.card('hsa');
+      const card = await fixture.card('hsa');
       const sessions = await sessionsOf(card, count);
       const answered = await confirmAll(sessions, () => card, process_());
       expect(answered.map(({ code }) => code)).toEqual(sessions.map(() => 'complete'));
@@ -64,17 +65,17 @@ describe('confirms of different sessions with one card, all at once', () => {
   );
 
   it('of one customer with different cards, too, once the customer is known', async () => {
-    const first = await world.card('hsa');
-    const second = await world.card('fsa', { customerId: first.customerId });
+    const first = await fixture.card('hsa');
+    const second = await fixture.card('fsa', { customerId: first.customerId });
     const sessions = await sessionsOf(first, 12);
     const answered = await confirmAll(sessions, (index) => (index % 2 === 0 ? first : second), process_());
     expect(answered.map(({ code }) => code)).toEqual(sessions.map(() => 'complete'));
   });
 
   it('are charged as far as the time lasts when the processor is slow, and the others are refused at once', async () => {
-    const card = await world.card('hsa');
+    const card = await fixture.card('hsa');
     const sessions = await sessionsOf(card, 16);
-    await world.fault({ call: 'payment_intents.confirm', kind: 'slow', delay_ms: 2_000, times: 100 });
+    await fixture.fault({ call: 'payment_intents.confirm', kind: 'slow', delay_ms: 2_000, times: 100 });
     const answered = await confirmAll(sessions, () => card, process_());
     const paid = answered.filter(({ code }) => code === 'complete').map(({ number }) => number);
     expect(paid.length).toBeGreaterThanOrEqual(3);
@@ -85,17 +86,17 @@ describe('confirms of different sessions with one card, all at once', () => {
     // As soon as the first charge has shown how long one takes.
     const toldMs = refused.map(({ afterMs }) => afterMs).toSorted((a, b) => a - b);
     expect(toldMs[Math.floor(toldMs.length / 2)]).toBeLessThan(3_500);
-    await world.clearFaults();
+    await fixture.clearFaults();
     for (const { number } of refused) {
-      expect(await world.charges(sessions[number] as Session)).toEqual([]);
+      expect(await fixture.charges(sessions[number] as Session)).toEqual([]);
     }
   });
 
   it('hold no connection while they wait', async () => {
-    const card = await world.card('hsa');
+    const card = await fixture.card('hsa');
     const sessions = await sessionsOf(card, 8);
-    await withTx(world.database, world.scope, (tx) =>
-      takePaymentLocks(tx, world.scope, {
+    await withTx(fixture.database, fixture.scope, (tx) =>
+      takePaymentLocks(tx, fixture.scope, {
         ...{ attemptId: 'another', customerId: card.customerId, paymentMethodId: card.id, leaseMs: 1_500 },
       }),
     );
@@ -103,7 +104,7 @@ describe('confirms of different sessions with one card, all at once', () => {
     const confirming = confirmAll(sessions, () => card, one);
     await pause(500);
     expect(one.database.stats().waiting).toBe(0);
-    const other = await world.card('hsa');
+    const other = await fixture.card('hsa');
     const alone = await confirmAll(await sessionsOf(other, 1), () => other, one);
     expect(alone).toMatchObject([{ code: 'complete' }]);
     expect(alone[0]?.afterMs).toBeLessThan(1_000);
@@ -111,7 +112,7 @@ describe('confirms of different sessions with one card, all at once', () => {
   });
 
   it('in two processes take turns: neither keeps the card', async () => {
-    const card = await world.card('hsa');
+    const card = await fixture.card('hsa');
     const [here, there] = await Promise.all([sessionsOf(card, 50), sessionsOf(card, 4)]);
     const startedMs = performance.now();
     const first = confirmAll(here, () => card, process_());
@@ -127,17 +128,17 @@ describe('confirms of different sessions with one card, all at once', () => {
   });
 
   it('give the answer of a key that has one, and say that one is in use, without waiting', async () => {
-    const card = await world.card('hsa');
+    const card = await fixture.card('hsa');
     const [done, busy, next] = (await sessionsOf(card, 3)) as [Session, Session, Session];
     const one = process_();
-    await world.confirm(done, card, { key: 'done' }, one);
-    await world.fault({ call: 'payment_intents.confirm', kind: 'slow', delay_ms: 1_500, times: 1 });
-    const slow = world.confirm(busy, card, { key: 'busy' }, one);
-    await world.sending(busy);
-    const waiting = world.confirm(next, card, { key: 'next' }, one);
+    await fixture.confirm(done, card, { key: 'done' }, one);
+    await fixture.fault({ call: 'payment_intents.confirm', kind: 'slow', delay_ms: 1_500, times: 1 });
+    const slow = fixture.confirm(busy, card, { key: 'busy' }, one);
+    await fixture.sending(busy);
+    const waiting = fixture.confirm(next, card, { key: 'next' }, one);
     const startedMs = performance.now();
-    expect((await world.confirm(done, card, { key: 'done' }, one)).replayed).toBe(true);
-    await expect(world.confirm(busy, card, { key: 'busy' }, one)).rejects.toMatchObject({
+    expect((await fixture.confirm(done, card, { key: 'done' }, one)).replayed).toBe(true);
+    await expect(fixture.confirm(busy, card, { key: 'busy' }, one)).rejects.toMatchObject({
       code: 'idempotency_key_in_use',
     });
     expect(performance.now() - startedMs).toBeLessThan(1_000);

@@ -10,18 +10,18 @@ import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { lockRefundedSession } from '../src/store/refund-facts.ts';
 import { loadSession } from '../src/store/sessions.ts';
-import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
+import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 
-let world: ChargingWorld;
+let fixture: ChargingFixture;
 beforeAll(async () => {
-  world = await openChargingWorld();
+  fixture = await openChargingFixture();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 async function paidSession(taxAmountCents = 0n): Promise<Session> {
-  const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
-  const session = await world.mixedSession(hsa, { taxAmountCents });
-  return completeSession(world.charging, world.scope, {
+  const [hsa, credit] = await Promise.all([fixture.card('hsa'), fixture.card('credit')]);
+  const session = await fixture.mixedSession(hsa, { taxAmountCents });
+  return completeSession(fixture.context, fixture.scope, {
     sessionId: session.id,
     paymentMethodIds: [hsa.id, credit.id],
     shippingDetails: null,
@@ -34,7 +34,7 @@ const reserve = (
   refundId = newId('refund'),
   preview = false,
 ) =>
-  reserveRefund(world.charging, world.scope, {
+  reserveRefund(fixture.context, fixture.scope, {
     refundId,
     sessionId: session.id,
     paymentIntentId: null,
@@ -58,7 +58,7 @@ describe('taking a refund out of what remains', () => {
     const first = await reserve(session, { amount: cents(500) }, refundId);
     const again = await reserve(session, { amount: cents(500) }, refundId);
     expect(again.cards.map((card) => card.amountCents)).toEqual(first.cards.map((card) => card.amountCents));
-    expect((await loadSession(world.database, world.scope, session.id))?.amountRefundedCents).toBe(500);
+    expect((await loadSession(fixture.database, fixture.scope, session.id))?.amountRefundedCents).toBe(500);
   });
 
   it('answers what was reserved also when the account has lost the feature that it took', async () => {
@@ -70,16 +70,16 @@ describe('taking a refund out of what remains', () => {
       instruction: { entries: [], amount: cents(300), methods },
     };
     for (const features of [['refund_payment_methods'], []]) {
-      const { cards } = await reserveRefund(world.charging, world.scope, { ...reservation, features });
+      const { cards } = await reserveRefund(fixture.context, fixture.scope, { ...reservation, features });
       expect(cards.map((one) => one.amountCents)).toEqual([300]);
     }
-    expect((await loadSession(world.database, world.scope, session.id))?.amountRefundedCents).toBe(300);
+    expect((await loadSession(fixture.database, fixture.scope, session.id))?.amountRefundedCents).toBe(300);
   });
 
   it('reserves nothing for a preview', async () => {
     const session = await paidSession();
     await reserve(session, { amount: cents(500) }, newId('refund'), true);
-    expect((await loadSession(world.database, world.scope, session.id))?.amountRefundedCents).toBe(0);
+    expect((await loadSession(fixture.database, fixture.scope, session.id))?.amountRefundedCents).toBe(0);
   });
 
   it('never refunds more than was captured, in 200 refunds at once [D6.5]', async () => {
@@ -88,7 +88,7 @@ describe('taking a refund out of what remains', () => {
       Array.from({ length: 200 }, () => reserve(session, { amount: cents(100) })),
     );
     const given = answers.filter((answer) => answer.status === 'fulfilled').length;
-    const now = await loadSession(world.database, world.scope, session.id);
+    const now = await loadSession(fixture.database, fixture.scope, session.id);
     expect(now?.amountRefundedCents).toBe(given * 100);
     expect(given).toBeLessThanOrEqual(100);
   });
@@ -98,11 +98,11 @@ describe('taking a refund out of what remains', () => {
     const refundId = newId('refund');
     const { cards } = await reserve(session, {}, refundId);
     const failed = cards[0]?.intent.id ?? '';
-    for (const _ of [1, 2]) await releaseRefund(world.charging, world.scope, refundId, [failed]);
-    const now = await loadSession(world.database, world.scope, session.id);
+    for (const _ of [1, 2]) await releaseRefund(fixture.context, fixture.scope, refundId, [failed]);
+    const now = await loadSession(fixture.database, fixture.scope, session.id);
     expect(now?.amountRefundedCents).toBe(10_000 - (cards[0]?.amountCents ?? 0));
-    await releaseRefund(world.charging, world.scope, refundId, []);
-    expect((await loadSession(world.database, world.scope, session.id))?.amountRefundedCents).toBe(0);
+    await releaseRefund(fixture.context, fixture.scope, refundId, []);
+    expect((await loadSession(fixture.database, fixture.scope, session.id))?.amountRefundedCents).toBe(0);
     expect((await reserve(session)).session?.amountRefundedCents).toBe(10_000);
   });
 
@@ -111,15 +111,15 @@ describe('taking a refund out of what remains', () => {
     const refundId = newId('refund');
     const { cards } = await reserve(session, { tax: cents(1_000) }, refundId);
     const refundedTax = async () => {
-      const locked = await withTx(world.database, world.scope, (tx) =>
-        lockRefundedSession(tx, world.scope, session.id),
+      const locked = await withTx(fixture.database, fixture.scope, (tx) =>
+        lockRefundedSession(tx, fixture.scope, session.id),
       );
       return locked?.refunded.tax;
     };
     const taxAfter: (number | undefined)[] = [];
     for (const { intent } of cards) {
       taxAfter.push(await refundedTax());
-      await releaseRefund(world.charging, world.scope, refundId, [intent.id]);
+      await releaseRefund(fixture.context, fixture.scope, refundId, [intent.id]);
     }
     expect([...taxAfter, await refundedTax()]).toEqual([1_000, 1_000, 0]);
   });
@@ -128,34 +128,36 @@ describe('taking a refund out of what remains', () => {
     const session = await paidSession();
     const refundId = newId('refund');
     for (const keepReserved of [true, false]) {
-      await expect(releaseRefund(world.charging, world.scope, refundId, [], keepReserved)).resolves.toBeUndefined();
+      await expect(releaseRefund(fixture.context, fixture.scope, refundId, [], keepReserved)).resolves.toBeUndefined();
     }
     await expect(reserve(session, { amount: cents(500) }, refundId)).rejects.toMatchObject({ code: 'conflict' });
-    expect((await loadSession(world.database, world.scope, session.id))?.amountRefundedCents).toBe(0);
+    expect((await loadSession(fixture.database, fixture.scope, session.id))?.amountRefundedCents).toBe(0);
   });
 
   it('keeps a reservation when its id is only closed, and never repeats a released reservation', async () => {
     const session = await paidSession();
     const refundId = newId('refund');
     await reserve(session, { amount: cents(500) }, refundId);
-    await releaseRefund(world.charging, world.scope, refundId, [], true);
-    expect((await loadSession(world.database, world.scope, session.id))?.amountRefundedCents).toBe(500);
-    await releaseRefund(world.charging, world.scope, refundId, []);
+    await releaseRefund(fixture.context, fixture.scope, refundId, [], true);
+    expect((await loadSession(fixture.database, fixture.scope, session.id))?.amountRefundedCents).toBe(500);
+    await releaseRefund(fixture.context, fixture.scope, refundId, []);
     await expect(reserve(session, { amount: cents(500) }, refundId)).rejects.toMatchObject({ code: 'conflict' });
-    expect((await loadSession(world.database, world.scope, session.id))?.amountRefundedCents).toBe(0);
+    expect((await loadSession(fixture.database, fixture.scope, session.id))?.amountRefundedCents).toBe(0);
   });
 
   it('is reserved or closed, and never both, when the two meet', async () => {
     const session = await paidSession();
     for (let round = 0; round < 20; round++) {
       const refundId = newId('refund');
-      const before = (await loadSession(world.database, world.scope, session.id))?.amountRefundedCents ?? 0;
+      const before = (await loadSession(fixture.database, fixture.scope, session.id))?.amountRefundedCents ?? 0;
       const [reserved] = await Promise.allSettled([
         reserve(session, { amount: cents(100) }, refundId),
-        releaseRefund(world.charging, world.scope, refundId, [], true),
+        releaseRefund(fixture.context, fixture.scope, refundId, [], true),
       ]);
       const taken = reserved.status === 'fulfilled' ? 100 : 0;
-      expect((await loadSession(world.database, world.scope, session.id))?.amountRefundedCents).toBe(before + taken);
+      expect((await loadSession(fixture.database, fixture.scope, session.id))?.amountRefundedCents).toBe(
+        before + taken,
+      );
       const again = await reserve(session, { amount: cents(100) }, refundId).catch(() => undefined);
       expect(again === undefined ? 0 : 100).toBe(taken);
     }
@@ -168,7 +170,7 @@ describe('taking a refund out of what remains', () => {
       ['update checkout.payment_intents set amount_refunded_cents = amount_received_cents + 1 where session_id = $1'],
       ['update checkout.sessions set amount_refunded_cents = amount_received_cents + 1 where id = $1'],
     ]) {
-      await expect(world.test.admin(broken[0] ?? '', [session.id])).rejects.toMatchObject({ code: '23514' });
+      await expect(fixture.test.admin(broken[0] ?? '', [session.id])).rejects.toMatchObject({ code: '23514' });
     }
   });
 
@@ -180,7 +182,7 @@ describe('taking a refund out of what remains', () => {
       [given, 'session_money_is_its_cards'],
       [`with card as (${byCard}) ${given}`, 'session_money_is_its_lines'],
     ] as const) {
-      await expect(world.test.admin(text, [session.id])).rejects.toMatchObject({ constraint });
+      await expect(fixture.test.admin(text, [session.id])).rejects.toMatchObject({ constraint });
     }
   });
 
@@ -191,7 +193,7 @@ describe('taking a refund out of what remains', () => {
     ] as const) {
       const refundId = newId('refund');
       await expect(
-        world.test.admin(
+        fixture.test.admin(
           `with whole as (
              insert into checkout.refund_reservations (account_id, test_mode, refund_id, session_id, amount_cents, acting_at)
              values ($1, true, $2, 'fcs_x', 100, now())
@@ -200,7 +202,7 @@ describe('taking a refund out of what remains', () => {
              values ($1, true, $2, 'fpi_x', $3)
            ) insert into checkout.refund_reservation_lines (account_id, test_mode, refund_id, line_id, payment_intent_id, amount_cents)
              values ($1, true, $2, 'fli_x', 'fpi_x', $4)`,
-          [world.scope.accountId, refundId, cards, lines],
+          [fixture.scope.accountId, refundId, cards, lines],
         ),
       ).rejects.toMatchObject({ constraint });
     }
@@ -212,7 +214,7 @@ describe('taking a refund out of what remains', () => {
     await expect(reserve(session, { amount: cents(1), methods })).rejects.toMatchObject({
       code: 'payment_method_allocation_not_enabled',
     });
-    const unpaid = await world.mixedSession(await world.card('hsa'));
+    const unpaid = await fixture.mixedSession(await fixture.card('hsa'));
     await expect(reserve(unpaid)).rejects.toMatchObject({ code: 'checkout_session_not_captured' });
   });
 
@@ -220,7 +222,7 @@ describe('taking a refund out of what remains', () => {
     const session = await paidSession();
     const refundId = newId('refund');
     await reserve(session, { amount: cents(700) }, refundId);
-    const [sums] = await world.test.admin<{ captured: string; refunded: string }>(
+    const [sums] = await fixture.test.admin<{ captured: string; refunded: string }>(
       `select sum(amount_cents) filter (where kind = 'capture') as captured,
          sum(amount_cents) filter (where kind = 'refund_reserved') as refunded
        from checkout.ledger_entries where payment_intent_id = any($1)`,
@@ -232,7 +234,7 @@ describe('taking a refund out of what remains', () => {
 
 describe('charging an invoice', () => {
   const charge = async (card: { id: string; customerId: string }, operationId: string, invoiceId: string) =>
-    chargeInvoice(world.charging, world.scope, {
+    chargeInvoice(fixture.context, fixture.scope, {
       operationId,
       invoiceId,
       subscriptionId: newId('subscription'),
@@ -244,11 +246,11 @@ describe('charging an invoice', () => {
     });
 
   it('charges once per operation id, however often it is asked and from how many at once', async () => {
-    const card = await world.card('hsa');
+    const card = await fixture.card('hsa');
     const [operation, invoice] = [newId('charge_attempt'), newId('invoice')];
     await Promise.all([1, 2, 3, 4].map(() => charge(card, operation, invoice)));
     expect(await charge(card, operation, invoice)).toMatchObject({ outcome: 'succeeded' });
-    const attempts = await world.test.admin(
+    const attempts = await fixture.test.admin(
       "select 1 from checkout.charge_attempts where subject_id = $1 and status = 'succeeded'",
       [invoice],
     );
@@ -256,7 +258,7 @@ describe('charging an invoice', () => {
   });
 
   it('gives a decline again for its operation, and takes another operation for the same invoice', async () => {
-    const declined = await world.card('insufficient_funds');
+    const declined = await fixture.card('insufficient_funds');
     const [operation, invoice] = [newId('charge_attempt'), newId('invoice')];
     for (const _ of [1, 2]) {
       expect(await charge(declined, operation, invoice)).toMatchObject({
@@ -264,19 +266,19 @@ describe('charging an invoice', () => {
         declineCode: 'insufficient_funds',
       });
     }
-    expect(await charge(await world.card('hsa'), newId('charge_attempt'), invoice)).toMatchObject({
+    expect(await charge(await fixture.card('hsa'), newId('charge_attempt'), invoice)).toMatchObject({
       outcome: 'succeeded',
     });
   });
 
   it('is unknown when the answer was lost, blocks the next try, and is resolved by the sweeper', async () => {
-    const card = await world.card('hsa');
+    const card = await fixture.card('hsa');
     const [operation, invoice] = [newId('charge_attempt'), newId('invoice')];
-    await world.fault({ call: 'payment_intents.confirm', kind: 'drop_after', times: 1 });
+    await fixture.fault({ call: 'payment_intents.confirm', kind: 'drop_after', times: 1 });
     expect(await charge(card, operation, invoice)).toMatchObject({ outcome: 'unknown' });
     expect(await charge(card, newId('charge_attempt'), invoice)).toMatchObject({ outcome: 'unknown' });
-    await world.lapseLeases();
-    await sweepCharges(world.charging);
+    await fixture.lapseLeases();
+    await sweepCharges(fixture.context);
     expect(await charge(card, operation, invoice)).toMatchObject({ outcome: 'succeeded' });
   });
 });
@@ -289,10 +291,10 @@ describe('the guard of a reservation', () => {
     ['refund_reservations_discount_cents_check', `'fcs_1', 1, 0, 0, -1`],
     ['refund_reservations_check', `null, 1, 0, 0, 0`],
   ])('holds %s', async (constraint, values) => {
-    const written = world.test.admin(
+    const written = fixture.test.admin(
       `insert into checkout.refund_reservations (account_id, test_mode, refund_id, session_id, amount_cents, tax_cents, shipping_cents,
          discount_cents, acting_at) select $1, true, 'fre_guard', v.*, now() from (values (${values})) v`,
-      [world.scope.accountId],
+      [fixture.scope.accountId],
     );
     await expect(written).rejects.toMatchObject({ constraint });
   });

@@ -6,13 +6,13 @@ import { releaseRefund } from '../src/actions/release-refund.ts';
 import { reserveRefund } from '../src/actions/reserve-refund.ts';
 import type { RefundInstruction } from '../src/domain/refund-allocation.ts';
 import type { Session } from '../src/domain/session.ts';
-import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
+import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 
-let world: ChargingWorld;
+let fixture: ChargingFixture;
 beforeAll(async () => {
-  world = await openChargingWorld();
+  fixture = await openChargingFixture();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 // What may be asked of a session that two cards paid, in the order in which it is begun; two at a time overlap.
 const step = fc.oneof(
@@ -37,7 +37,7 @@ it('no card and no line refunds more than it paid, whatever is refunded, failed 
         await agrees(session);
       }
       // All of it can be given back, once.
-      for (const refundId of begun) await releaseRefund(world.charging, world.scope, refundId, []);
+      for (const refundId of begun) await releaseRefund(fixture.context, fixture.scope, refundId, []);
       expect(await agrees(session)).toBe(0);
       await reserve(session, newId('refund'), null, {});
       expect(await agrees(session)).toBe(session.amountReceivedCents);
@@ -47,9 +47,9 @@ it('no card and no line refunds more than it paid, whatever is refunded, failed 
 }, 120_000);
 
 async function paidSession(): Promise<Session> {
-  const [hsa, credit] = await Promise.all([world.card('hsa'), world.card('credit')]);
-  const session = await world.mixedSession(hsa);
-  return completeSession(world.charging, world.scope, {
+  const [hsa, credit] = await Promise.all([fixture.card('hsa'), fixture.card('credit')]);
+  const session = await fixture.mixedSession(hsa);
+  return completeSession(fixture.context, fixture.scope, {
     sessionId: session.id,
     paymentMethodIds: [hsa.id, credit.id],
     shippingDetails: null,
@@ -62,7 +62,7 @@ function reserve(
   paymentIntentId: string | null,
   instruction: Partial<RefundInstruction>,
 ) {
-  return reserveRefund(world.charging, world.scope, {
+  return reserveRefund(fixture.context, fixture.scope, {
     refundId,
     sessionId: paymentIntentId === null ? session.id : null,
     paymentIntentId,
@@ -78,7 +78,7 @@ async function carryOut(session: Session, one: Step, begun: string[]): Promise<v
   if (one.what === 'release') {
     if (which === undefined) return;
     const card = session.paymentIntentIds[one.card];
-    await releaseRefund(world.charging, world.scope, which, card === undefined ? [] : [card]);
+    await releaseRefund(fixture.context, fixture.scope, which, card === undefined ? [] : [card]);
     return;
   }
   const refundId = which ?? newId('refund');
@@ -92,7 +92,7 @@ async function carryOut(session: Session, one: Step, begun: string[]): Promise<v
 
 // The session, its cards, its lines, its charges, the reservations and the ledger say the same, and none says more than was taken.
 async function agrees(session: Session): Promise<number> {
-  const [sums] = await world.test.admin<Record<string, string>>(
+  const [sums] = await fixture.test.admin<Record<string, string>>(
     `select s.amount_refunded_cents as session,
        (select sum(i.amount_refunded_cents) from checkout.payment_intents i where i.session_id = s.id) as cards,
        (select sum(c.amount_refunded_cents) from checkout.charges c join checkout.payment_intents i on i.latest_charge_id = c.id

@@ -6,13 +6,13 @@ import { newId } from '@eligo/values';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { renewals } from '../src/consumers/renewals.ts';
 import { loadSession } from '../src/store/sessions.ts';
-import { openWorld, type World } from './world.ts';
+import { type Fixture, openFixture } from './fixture.ts';
 
-let world: World;
+let fixture: Fixture;
 beforeAll(async () => {
-  world = await openWorld();
+  fixture = await openFixture();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 let lastSeq = 0;
 const monthEnd = Date.parse('2026-04-01T12:00:00Z');
@@ -33,15 +33,15 @@ async function renewalAfter(
       aggregateId: 'fsub_1',
       aggregateSeq: BigInt(seq),
     },
-    ...world.scope,
+    ...fixture.scope,
     object: { case: 'subscription', value },
   });
-  await handleOnce(world.database, renewals.consumer, event, renewals.handle);
-  return (await loadSession(world.database, world.scope, sessionId))?.renewalAsOf?.getTime();
+  await handleOnce(fixture.database, renewals.consumer, event, renewals.handle);
+  return (await loadSession(fixture.database, fixture.scope, sessionId))?.renewalAsOf?.getTime();
 }
 
 it('a session shows when the subscription that it sold renews next, and nothing once it does not [D14.38]', async () => {
-  const { id } = await world.session();
+  const { id } = await fixture.session();
   expect(await renewalAfter(id, { status: 'active' })).toBe(monthEnd);
   expect(await renewalAfter(id, { status: 'active', cancelAtPeriodEnd: true })).toBeUndefined();
   expect(await renewalAfter(id, { status: 'active', cancelAtMs: BigInt(monthEnd + 1) })).toBe(monthEnd);
@@ -51,7 +51,7 @@ it('a session shows when the subscription that it sold renews next, and nothing 
 });
 
 it('an event that comes after a later one, or again, changes nothing', async () => {
-  const { id } = await world.session();
+  const { id } = await fixture.session();
   expect(await renewalAfter(id, { status: 'active' }, 3)).toBe(monthEnd);
   expect(await renewalAfter(id, { status: 'canceled' }, 5)).toBeUndefined();
   expect(await renewalAfter(id, { status: 'active' }, 4), 'an older one').toBeUndefined();
@@ -60,14 +60,14 @@ it('an event that comes after a later one, or again, changes nothing', async () 
 });
 
 it('the database refuses to go back to an earlier event', async () => {
-  const { id } = await world.session();
+  const { id } = await fixture.session();
   await renewalAfter(id, { status: 'active' }, 7);
-  const back = world.test.admin('update checkout.renewal_notes set subscription_seq = 6 where session_id = $1', [id]);
+  const back = fixture.test.admin('update checkout.renewal_notes set subscription_seq = 6 where session_id = $1', [id]);
   await expect(back).rejects.toMatchObject({ constraint: 'renewals_are_told_in_order' });
 });
 
 it('a subscription that no session sold, or one of another account, changes nothing', async () => {
-  const { id } = await world.session();
+  const { id } = await fixture.session();
   expect(await renewalAfter(newId('checkout_session'), { status: 'active' })).toBeUndefined();
-  expect((await loadSession(world.database, world.scope, id))?.renewalAsOf).toBeNull();
+  expect((await loadSession(fixture.database, fixture.scope, id))?.renewalAsOf).toBeNull();
 });

@@ -1,39 +1,38 @@
-import { randomBytes } from 'node:crypto';
-import { createLogger, openKeyring } from '@eligo/service';
+import { createLogger } from '@eligo/service';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { addReviewer, listReviewers, revokeReviewer } from '../src/actions/add-reviewer.ts';
 import { decideLetter } from '../src/actions/decide-letter.ts';
+import { readPage } from '../src/actions/read-page.ts';
 import { decideByReviewer, openReview } from '../src/actions/review-letter.ts';
 import { answersPlace, submitLetterAnswers } from '../src/actions/submit-letter-answers.ts';
-import type { Charging } from '../src/charging.ts';
+import type { Context } from '../src/context.ts';
 import type { Letter } from '../src/domain/letter.ts';
 import { readReviewQueue } from '../src/store/review-queue.ts';
-import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
-import { type LettersWorld, letterLine, lettersWorld } from './letters-world.ts';
+import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
+import { type LettersFixture, letterLine, lettersFixture } from './letters-fixture.ts';
 
-let world: ChargingWorld;
-let letters: LettersWorld;
+let fixture: ChargingFixture;
+let letters: LettersFixture;
 let credential: string;
 let reviewerId: string;
-const keyring = openKeyring(`k1:${randomBytes(32).toString('base64')}`);
 const grace = { name: 'Grace Hopper', license: 'A-1906', state: 'NY' };
 beforeAll(async () => {
-  world = await openChargingWorld();
-  letters = lettersWorld(world);
-  const added = await addReviewer(world.database, grace);
+  fixture = await openChargingFixture();
+  letters = lettersFixture(fixture);
+  const added = await addReviewer(fixture.database, grace);
   credential = added.credential;
   reviewerId = added.reviewer.id;
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 const heldLetter = async () => letters.onlyLetter(await letters.held([letterLine(3_000)]));
-const submit = (letter: Letter, answers: string, charging: Charging = world.charging) =>
-  submitLetterAnswers(charging, keyring, world.scope, letter.sessionId, answers);
-const open = (letter: Letter, by = credential) => openReview(world.charging, keyring, letter.id, by, 'freq_test');
+const submit = (letter: Letter, answers: string, context: Context = fixture.context) =>
+  submitLetterAnswers(context, fixture.scope, letter.sessionId, answers);
+const open = (letter: Letter, by = credential) => openReview(fixture.context, letter.id, by, 'freq_test');
 const columnsOf = async (letter: Letter) =>
   (
-    await world.test.admin(
+    await fixture.test.admin(
       'select reviewer_id, reviewer_name, reviewer_license, reviewer_state from checkout.letters where id = $1',
       [letter.id],
     )
@@ -42,7 +41,7 @@ const columnsOf = async (letter: Letter) =>
 // The same letter in live mode, with its session.
 async function liveCopyOf(letter: Letter): Promise<string> {
   const [session, id] = [newId('checkout_session'), newId('letter')];
-  await world.test.admin(
+  await fixture.test.admin(
     `with copy as (
        insert into checkout.sessions
        select (jsonb_populate_record(s, jsonb_build_object('id', $2::text, 'test_mode', false, 'customer_id', null))).*
@@ -67,8 +66,8 @@ async function liveCopyOf(letter: Letter): Promise<string> {
 describe('a reviewer', () => {
   it('decides by a personal credential; name, license and state are kept with the decision [D14.79]', async () => {
     const letter = await heldLetter();
-    const decided = await decideByReviewer(world.charging, letter.id, credential, 'approved');
-    expect(decided).toMatchObject({ scope: world.scope, letter: { status: 'approved' } });
+    const decided = await decideByReviewer(fixture.context, letter.id, credential, 'approved');
+    expect(decided).toMatchObject({ scope: fixture.scope, letter: { status: 'approved' } });
     expect(await columnsOf(letter)).toEqual({
       ...{ reviewer_id: reviewerId, reviewer_name: grace.name },
       ...{ reviewer_license: grace.license, reviewer_state: grace.state },
@@ -77,24 +76,32 @@ describe('a reviewer', () => {
 
   it('has a credential that is stored as its hash, and is shown once', async () => {
     expect(credential).toMatch(/^freviewer_[\w-]{43}$/);
-    const rows = await world.test.admin<{ row: string }>('select r::text as row from checkout.reviewers r');
+    const rows = await fixture.test.admin<{ row: string }>('select r::text as row from checkout.reviewers r');
     for (const { row } of rows) expect(row).not.toContain(credential.slice(10));
-    expect(JSON.stringify(await listReviewers(world.database))).not.toContain(credential.slice(10));
+    expect(JSON.stringify(await listReviewers(fixture.database))).not.toContain(credential.slice(10));
   });
 
   it('can do nothing with another credential, or once it is revoked [D14.79]', async () => {
     const letter = await heldLetter();
     await submit(letter, '{"condition":"celiac"}');
-    const other = await addReviewer(world.database, { name: 'Ada', license: 'B-1', state: 'CA' });
-    expect(await revokeReviewer(world.database, other.reviewer.id)).toBe(true);
-    expect(await revokeReviewer(world.database, other.reviewer.id)).toBe(false);
+    const other = await addReviewer(fixture.database, { name: 'Ada', license: 'B-1', state: 'CA' });
+    expect(await revokeReviewer(fixture.database, other.reviewer.id)).toBe(true);
+    expect(await revokeReviewer(fixture.database, other.reviewer.id)).toBe(false);
     for (const wrong of ['', `${credential}A`, credential.slice(0, -1), other.credential]) {
-      await expect(decideByReviewer(world.charging, letter.id, wrong, 'approved')).rejects.toMatchObject({
+      await expect(decideByReviewer(fixture.context, letter.id, wrong, 'approved')).rejects.toMatchObject({
         code: 'unauthorized',
       });
       await expect(open(letter, wrong)).rejects.toMatchObject({ code: 'unauthorized' });
     }
     expect(await letters.onlyLetter({ id: letter.sessionId } as never)).toMatchObject({ status: 'in_review' });
+  });
+
+  it('has the page ask its questions until the shopper has answered them [D14.113]', async () => {
+    const letter = await heldLetter();
+    const asks = async () => (await readPage(fixture.context, fixture.scope, letter.sessionId)).asksLetterQuestions;
+    expect(await asks()).toBe(true);
+    await submit(letter, '{"condition":"celiac"}');
+    expect(await asks()).toBe(false);
   });
 
   it.each([
@@ -103,11 +110,11 @@ describe('a reviewer', () => {
     { name: 'A', license: 'A', state: 'New York' },
     { name: 'A'.repeat(201), license: 'A', state: 'NY' },
   ])('is not admitted as $name, $license, $state', async (fields) => {
-    await expect(addReviewer(world.database, fields)).rejects.toThrow(RangeError);
+    await expect(addReviewer(fixture.database, fields)).rejects.toThrow(RangeError);
   });
 
   it('finds no letter that does not exist', async () => {
-    await expect(decideByReviewer(world.charging, newId('letter'), credential, 'approved')).rejects.toMatchObject({
+    await expect(decideByReviewer(fixture.context, newId('letter'), credential, 'approved')).rejects.toMatchObject({
       code: 'letter_not_found',
     });
     await expect(open({ id: newId('letter') } as Letter)).rejects.toMatchObject({ code: 'letter_not_found' });
@@ -117,14 +124,14 @@ describe('a reviewer', () => {
 describe('a live letter', () => {
   it('is decided by no one but a reviewer: the database refuses [D14.79]', async () => {
     const id = await liveCopyOf(await heldLetter());
-    const live = { ...world.scope, testMode: false };
+    const live = { ...fixture.scope, testMode: false };
     for (const verdict of ['approved', 'denied'] as const) {
-      await expect(decideLetter(world.charging, live, id, verdict)).rejects.toMatchObject({
+      await expect(decideLetter(fixture.context, live, id, verdict)).rejects.toMatchObject({
         constraint: 'live_letter_has_reviewer',
       });
     }
     const decide = (reviewer: string, name: string) =>
-      world.test.admin(
+      fixture.test.admin(
         `update checkout.letters set status = 'denied', decided_at = now(), reviewer_id = $2, reviewer_name = $3,
            reviewer_license = 'A-1906', reviewer_state = 'NY' where id = $1`,
         [id, reviewer, name],
@@ -140,16 +147,20 @@ describe('a live letter', () => {
 describe('the review queue', () => {
   it('holds the letters in review of all accounts of one mode, those whose review ends first [D14.79]', async () => {
     const [first, second] = [await heldLetter(), await heldLetter()];
-    const page = await readReviewQueue(world.database, true, 100);
+    const page = await readReviewQueue(fixture.database, true, 100);
     const ids = page.map(({ letterId }) => letterId);
     expect(ids.indexOf(first.id)).toBeLessThan(ids.indexOf(second.id));
     const after = page.find(({ letterId }) => letterId === first.id);
-    const rest = (await readReviewQueue(world.database, true, 100, after)).map(({ letterId }) => letterId);
+    const rest = (await readReviewQueue(fixture.database, true, 100, after)).map(({ letterId }) => letterId);
     expect(rest).toContain(second.id);
     expect(rest).not.toContain(first.id);
-    expect((await readReviewQueue(world.database, false, 100)).map(({ letterId }) => letterId)).not.toContain(first.id);
+    expect((await readReviewQueue(fixture.database, false, 100)).map(({ letterId }) => letterId)).not.toContain(
+      first.id,
+    );
     await letters.decide(first, 'denied');
-    expect((await readReviewQueue(world.database, true, 100)).map(({ letterId }) => letterId)).not.toContain(first.id);
+    expect((await readReviewQueue(fixture.database, true, 100)).map(({ letterId }) => letterId)).not.toContain(
+      first.id,
+    );
   });
 });
 
@@ -163,7 +174,7 @@ describe('the shopper’s answers', () => {
     const review = await open(letter);
     expect(review.answers?.text).toBe('{"condition":"celiac"}');
     expect(review.lines.map(({ productId }) => productId)).toEqual([letter.productId]);
-    const reads = await world.test.admin(
+    const reads = await fixture.test.admin(
       'select reviewer_id, request_id from checkout.letter_reads where letter_id = $1',
       [letter.id],
     );
@@ -177,7 +188,7 @@ describe('the shopper’s answers', () => {
     await letters.decide(letter, 'denied');
     await expect(submit(letter, '{}')).rejects.toMatchObject({ code: 'letter_not_in_review' });
     await expect(
-      submitLetterAnswers(world.charging, keyring, world.scope, newId('checkout_session'), '{}'),
+      submitLetterAnswers(fixture.context, fixture.scope, newId('checkout_session'), '{}'),
     ).rejects.toMatchObject({ code: 'checkout_session_not_found' });
   });
 
@@ -185,12 +196,12 @@ describe('the shopper’s answers', () => {
     const [one, other] = [await heldLetter(), await heldLetter()];
     await submit(one, '{}');
     await submit(other, '{}');
-    await world.test.admin(
+    await fixture.test.admin(
       'update checkout.letter_answers set sealed = (select sealed from checkout.letter_answers where letter_id = $1) where letter_id = $2',
       [one.id, other.id],
     );
     await expect(open(other)).rejects.toThrow('belongs to another account, mode or purpose');
-    expect(answersPlace(world.scope, one.id)).not.toBe(answersPlace({ ...world.scope, testMode: false }, one.id));
+    expect(answersPlace(fixture.scope, one.id)).not.toBe(answersPlace({ ...fixture.scope, testMode: false }, one.id));
   });
 
   it('are in no table, event, log or error text [D14.79]', async () => {
@@ -200,20 +211,20 @@ describe('the shopper’s answers', () => {
       level: 'trace',
       destination: { write: (text: string) => void lines.push(text) },
     });
-    const charging = { ...world.charging, logger };
+    const context = { ...fixture.context, logger };
     const letter = await heldLetter();
-    await submit(letter, JSON.stringify({ condition: canary }), charging);
-    const again = await submit(letter, JSON.stringify({ condition: canary }), charging).catch(String);
+    await submit(letter, JSON.stringify({ condition: canary }), context);
+    const again = await submit(letter, JSON.stringify({ condition: canary }), context).catch(String);
     expect(again).not.toContain(canary);
-    await openReview(charging, keyring, letter.id, credential, 'freq_test');
-    await decideByReviewer(charging, letter.id, credential, 'approved');
+    await openReview(context, letter.id, credential, 'freq_test');
+    await decideByReviewer(context, letter.id, credential, 'approved');
     expect(lines.join('')).not.toContain(canary);
-    const tables = await world.test.admin<{ name: string }>(
+    const tables = await fixture.test.admin<{ name: string }>(
       "select relname as name from pg_class where relnamespace = 'checkout'::regnamespace and relkind = 'r'",
     );
     expect(tables.map(({ name }) => name)).toContain('outbox');
     for (const { name } of tables) {
-      const found = await world.test.admin(
+      const found = await fixture.test.admin(
         `select 1 from checkout.${name} t where t::text like '%' || $1 || '%' or t::text like '%' || encode($1::bytea, 'hex') || '%'`,
         [canary],
       );
@@ -224,7 +235,7 @@ describe('the shopper’s answers', () => {
   test.each(['letter_answers', 'letter_reads'])(
     'the service’s role can neither change nor delete rows of %s',
     async (table) => {
-      const [rights] = await world.test.admin<{ update: boolean; delete: boolean; insert: boolean }>(
+      const [rights] = await fixture.test.admin<{ update: boolean; delete: boolean; insert: boolean }>(
         `select has_table_privilege(r, t, 'update') as update, has_table_privilege(r, t, 'delete') as delete,
          has_table_privilege(r, t, 'insert') as insert
        from (select pg_get_userbyid(grantee) as r from (

@@ -2,24 +2,24 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { paymentIntentStates } from '../src/domain/payment-intent.ts';
 import { sessionStates } from '../src/domain/session-states.ts';
-import { line, openWorld, type World } from './world.ts';
+import { type Fixture, line, openFixture } from './fixture.ts';
 
 // What the database itself refuses, whatever the code does: written as its superuser, whom neither the code nor row-level security stops.
-let world: World;
+let fixture: Fixture;
 beforeAll(async () => {
-  world = await openWorld();
+  fixture = await openFixture();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 describe('the state table', () => {
   for (const from of sessionStates.states) {
     for (const to of sessionStates.states.filter((state) => state !== from)) {
       test(`${from} to ${to} is ${sessionStates.canMove(from, to) ? 'allowed' : 'refused'} by code and trigger alike [STATE-1]`, async () => {
-        const { id } = await world.session();
-        await world.test.admin('alter table checkout.sessions disable trigger guard_session');
-        await world.test.admin('update checkout.sessions set status = $2 where id = $1', [id, from]);
-        await world.test.admin('alter table checkout.sessions enable trigger guard_session');
-        const move = world.test.admin('update checkout.sessions set status = $2 where id = $1', [id, to]);
+        const { id } = await fixture.session();
+        await fixture.test.admin('alter table checkout.sessions disable trigger guard_session');
+        await fixture.test.admin('update checkout.sessions set status = $2 where id = $1', [id, from]);
+        await fixture.test.admin('alter table checkout.sessions enable trigger guard_session');
+        const move = fixture.test.admin('update checkout.sessions set status = $2 where id = $1', [id, to]);
         if (sessionStates.canMove(from, to)) await move;
         else await expect(move).rejects.toMatchObject({ constraint: 'session_state_table' });
       });
@@ -31,18 +31,18 @@ describe('the states of a payment intent', () => {
   let id: string;
   // What goes with each state, so that no other constraint refuses the move.
   const put = (status: string) =>
-    world.test.admin(
+    fixture.test.admin(
       `update checkout.payment_intents set status = $2, amount_received_cents = case when $2 = 'succeeded' then 1000 else 0 end
        where id = $1`,
       [id, status],
     );
   beforeAll(async () => {
-    const session = await world.session();
+    const session = await fixture.session();
     id = `fpi_${session.id.slice(4)}`;
-    await world.test.admin(
+    await fixture.test.admin(
       `insert into checkout.payment_intents (account_id, test_mode, id, session_id, leg, capture_method, status, amount_cents, created_at)
        values ($1, true, $2, $3, 'health', 'automatic', 'processing', 1000, now())`,
-      [world.scope.accountId, id, session.id],
+      [fixture.scope.accountId, id, session.id],
     );
   });
 
@@ -50,9 +50,9 @@ describe('the states of a payment intent', () => {
     for (const to of paymentIntentStates.states.filter((state) => state !== from)) {
       const allowed = paymentIntentStates.canMove(from, to);
       test(`${from} to ${to} is ${allowed ? 'allowed' : 'refused'} by table and trigger alike`, async () => {
-        await world.test.admin('alter table checkout.payment_intents disable trigger guard_payment_intent');
+        await fixture.test.admin('alter table checkout.payment_intents disable trigger guard_payment_intent');
         await put(from);
-        await world.test.admin('alter table checkout.payment_intents enable trigger guard_payment_intent');
+        await fixture.test.admin('alter table checkout.payment_intents enable trigger guard_payment_intent');
         if (allowed) await put(to);
         else await expect(put(to)).rejects.toMatchObject({ constraint: 'payment_intent_state_table' });
       });
@@ -62,29 +62,29 @@ describe('the states of a payment intent', () => {
 
 describe('what is charged for a session', () => {
   beforeAll(() =>
-    world.test.admin(
+    fixture.test.admin(
       `insert into checkout.payment_methods (account_id, test_mode, id, processor_payment_method_id, off_session, brand, country, exp_month,
          exp_year, funding, last4, hsa_fsa, created_at)
        values ($1, true, 'fpm_x', 'pm_x', true, 'visa', 'US', 1, 2040, 'credit', '4242', false, now())`,
-      [world.scope.accountId],
+      [fixture.scope.accountId],
     ),
   );
   const attempt = async (sessionId: string, leg: string, amount: number) => {
     const id = `${leg}_${randomUUID()}`;
-    await world.test.admin(
+    await fixture.test.admin(
       `insert into checkout.payment_intents (account_id, test_mode, id, session_id, leg, capture_method, status, amount_cents, created_at)
        values ($1, true, $2, $3, $4, 'automatic', 'processing', $5, now())`,
-      [world.scope.accountId, id, sessionId, leg, amount],
+      [fixture.scope.accountId, id, sessionId, leg, amount],
     );
-    await world.test.admin(
+    await fixture.test.admin(
       `insert into checkout.charge_attempts (account_id, test_mode, id, purpose, subject_id, leg, driver, payment_intent_id,
          payment_method_id, processor_payment_method_id, off_session, capture_method, amount_cents, status, lease_until, acting_at)
        values ($1, true, $2, 'session', $3, $4, 'page', $2, 'fpm_x', 'pm_x', true, 'automatic', $5, 'created', now(), now())`,
-      [world.scope.accountId, id, sessionId, leg, amount],
+      [fixture.scope.accountId, id, sessionId, leg, amount],
     );
   };
   const mixed = () =>
-    world.session({ lines: [line({ unitAmount: 1_000, class: 'vision' }), line({ unitAmount: 600 })] });
+    fixture.session({ lines: [line({ unitAmount: 1_000, class: 'vision' }), line({ unitAmount: 600 })] });
 
   test('is never more than it comes to, on both of its legs together', async () => {
     const { id } = await mixed();
@@ -102,7 +102,7 @@ describe('what is charged for a session', () => {
     const { id } = await mixed();
     await attempt(id, 'other', 1_600);
     await expect(attempt(id, 'health', 1_000)).rejects.toMatchObject({ constraint: 'charges_within_session' });
-    await world.test.admin("update checkout.charge_attempts set status = 'abandoned' where subject_id = $1", [id]);
+    await fixture.test.admin("update checkout.charge_attempts set status = 'abandoned' where subject_id = $1", [id]);
     await attempt(id, 'health', 1_000);
   });
 });
@@ -112,24 +112,24 @@ describe('what has ended', () => {
     ['a plan', 'payment_plans', 'state', ['done', 'failed'], 'running'],
     ['an operation on a hold', 'intent_operations', 'status', ['done', 'failed'], 'pending'],
   ])('%s stays as it is, whatever a statement says', async (_, table, column, ends, before) => {
-    const { id: sessionId } = await world.session();
-    const { accountId } = world.scope;
+    const { id: sessionId } = await fixture.session();
+    const { accountId } = fixture.scope;
     for (const [index, end] of ends.entries()) {
       const id = `${table}_${index}_${sessionId}`;
       const intent = `fpi_${id}`;
-      await world.test.admin(
+      await fixture.test.admin(
         `insert into checkout.payment_intents (account_id, test_mode, id, session_id, leg, capture_method, status, amount_cents, created_at)
          values ($1, true, $2, $3, 'health', 'manual', 'processing', 1000, now())`,
         [accountId, intent, sessionId],
       );
       if (table === 'payment_plans') {
-        await world.test.admin(
+        await fixture.test.admin(
           `insert into checkout.payment_plans (account_id, test_mode, session_id, id, state, lease_until, acting_at)
            values ($1, true, $2, $3, $4, now(), now())`,
           [accountId, sessionId, id, before],
         );
       } else {
-        await world.test.admin(
+        await fixture.test.admin(
           `insert into checkout.intent_operations (account_id, test_mode, id, payment_intent_id, attempt_id, processor_intent_id, kind,
              amount_cents, status, acting_at)
            values ($1, true, $2, $3, 'fatt_x', 'pi_x', 'capture', 1000, $4, now())`,
@@ -137,7 +137,7 @@ describe('what has ended', () => {
         );
       }
       const put = (state: string) =>
-        world.test.admin(`update checkout.${table} set ${column} = $2 where id = $1`, [id, state]);
+        fixture.test.admin(`update checkout.${table} set ${column} = $2 where id = $1`, [id, state]);
       await put(end);
       for (const other of [before, ...ends.filter((state) => state !== end)]) {
         await expect(put(other)).rejects.toMatchObject({ constraint: 'ended_stays_ended' });
@@ -175,47 +175,47 @@ describe('money', () => {
   ];
   for (const [what, [text], constraint] of refusals) {
     test(`refuses ${what}`, async () => {
-      const { id } = await world.session();
-      await expect(world.test.admin(text, [id])).rejects.toMatchObject({ constraint });
+      const { id } = await fixture.session();
+      await expect(fixture.test.admin(text, [id])).rejects.toMatchObject({ constraint });
     });
   }
 
   test('refuses, at commit, a session that has received what no line was paid with', async () => {
-    const { id } = await world.session();
-    const received = world.test.admin(
+    const { id } = await fixture.session();
+    const received = fixture.test.admin(
       `with card as (
          insert into checkout.payment_intents (account_id, test_mode, id, session_id, leg, capture_method, status, amount_cents,
            amount_received_cents, created_at)
          values ($2, true, 'fpi_guards', $1, 'health', 'automatic', 'succeeded', 1000, 1000, now())
        ), line as (update checkout.session_lines set amount_captured_cents = 999 where session_id = $1)
        update checkout.sessions set amount_received_cents = 1000 where id = $1`,
-      [id, world.scope.accountId],
+      [id, fixture.scope.accountId],
     );
     await expect(received).rejects.toMatchObject({ constraint: 'session_money_is_its_lines' });
   });
 
   test('refuses to delete a session, a line, or an eligibility record', async () => {
-    const { id } = await world.session();
+    const { id } = await fixture.session();
     for (const text of [
       'delete from checkout.session_lines where session_id = $1',
       'delete from checkout.eligibility_records where session_id = $1',
       'delete from checkout.sessions where id = $1',
     ]) {
-      await expect(world.test.admin(text, [id])).rejects.toMatchObject({ constraint: 'session_split_is_final' });
+      await expect(fixture.test.admin(text, [id])).rejects.toMatchObject({ constraint: 'session_split_is_final' });
     }
   });
 
   test('refuses a line that is added to a session later', async () => {
-    const { id } = await world.session();
+    const { id } = await fixture.session();
     await expect(copyLine(id)).rejects.toMatchObject({ constraint: 'session_split_is_final' });
   });
 
   test('refuses, at commit, a session whose lines do not sum to it [D6.1]', async () => {
-    const { id } = await world.session({
+    const { id } = await fixture.session({
       lines: [line({ unitAmount: 100, class: 'vision' }), line({ unitAmount: 200 })],
     });
     const columns = await columnsOf('sessions');
-    const written = world.test.admin(
+    const written = fixture.test.admin(
       `insert into checkout.sessions (${columns})
        select ${columns.replace(/\bid\b/, "'fcs_copy'")} from checkout.sessions where id = $1`,
       [id],
@@ -226,14 +226,14 @@ describe('money', () => {
   async function copyLine(sessionId: string): Promise<unknown> {
     const columns = await columnsOf('session_lines');
     const copied = columns.replace(/\bid\b/, "'fli_copy'").replace(/\bposition\b/, '7');
-    return world.test.admin(
+    return fixture.test.admin(
       `insert into checkout.session_lines (${columns}) select ${copied} from checkout.session_lines where session_id = $1`,
       [sessionId],
     );
   }
 
   async function columnsOf(table: string): Promise<string> {
-    const rows = await world.test.admin<{ name: string }>(
+    const rows = await fixture.test.admin<{ name: string }>(
       `select column_name as name from information_schema.columns
        where table_schema = 'checkout' and table_name = $1 order by ordinal_position`,
       [table],
@@ -243,19 +243,19 @@ describe('money', () => {
 });
 
 test('every table of checkout that names an account has row-level security, forced', async () => {
-  const open = await world.test.admin<{ table: string }>(
+  const open = await fixture.test.admin<{ table: string }>(
     `select c.relname as table from pg_class c
      join pg_attribute a on a.attrelid = c.oid and a.attname = 'account_id'
      where c.relnamespace = 'checkout'::regnamespace and c.relkind = 'r' and not (c.relrowsecurity and c.relforcerowsecurity)
      order by 1`,
   );
   // These are worked on across accounts (architecture, invariant 6).
-  expect(open.map(({ table }) => table)).toEqual(['dead_letters', 'outbox']);
+  expect(open.map(({ table }) => table)).toEqual(['dead_letters', 'operator_actions', 'outbox']);
 });
 
 test('a session of another account or mode is not found', async () => {
-  const { id } = await world.session();
+  const { id } = await fixture.session();
   const { loadSession } = await import('../src/store/sessions.ts');
-  expect(await loadSession(world.database, { ...world.scope, testMode: false }, id)).toBeUndefined();
-  expect(await loadSession(world.database, { accountId: 'facct_other', testMode: true }, id)).toBeUndefined();
+  expect(await loadSession(fixture.database, { ...fixture.scope, testMode: false }, id)).toBeUndefined();
+  expect(await loadSession(fixture.database, { accountId: 'facct_other', testMode: true }, id)).toBeUndefined();
 });

@@ -12,76 +12,76 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { completeSession } from '../src/actions/complete-session.ts';
 import { cancelSession } from '../src/actions/end-session.ts';
 import { requestCaptureOfHolds } from '../src/actions/request-capture.ts';
-import type { Charging } from '../src/charging.ts';
+import type { Context } from '../src/context.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges, sweepDueCharges } from '../src/jobs/sweep-charges.ts';
 import { dueChargeWork, nextChargeWorkInMs, sweepChargesJob } from '../src/store/charge-work.ts';
 import { releaseRunningPlan, wakePlan } from '../src/store/payment-plans.ts';
 import { loadSession, lockSession } from '../src/store/sessions.ts';
-import { type ChargingWorld, openChargingWorld } from './charging-world.ts';
+import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 
-let world: ChargingWorld;
+let fixture: ChargingFixture;
 let wakes: { readonly job: string; readonly at: number }[] = [];
 beforeAll(async () => {
   // Leases as long as in production: what is found here within seconds is found by a wake.
-  world = await openChargingWorld({ leaseMs: 30_000 });
+  fixture = await openChargingFixture({ leaseMs: 30_000 });
 });
 beforeEach(() => {
   wakes = [];
   const wake = (job: string, inMs = 0) => void wakes.push({ job, at: performance.now() + inMs });
-  wakeJobsOf(world.database, { wake } as RunningJobs);
+  wakeJobsOf(fixture.database, { wake } as RunningJobs);
 });
 afterEach(async () => {
   turnFailpointsOff();
-  await world.clearFaults();
-  await world.test.admin('truncate checkout.payment_locks');
+  await fixture.clearFaults();
+  await fixture.test.admin('truncate checkout.payment_locks');
   for (let round = 0; round < 5; round++) await sweep();
-  expect(await nextChargeWorkInMs(world.database)).toBeUndefined();
+  expect(await nextChargeWorkInMs(fixture.database)).toBeUndefined();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
-const down = () => world.chargingWith(() => ({ isDown: () => true }));
-const twoCards = () => Promise.all([world.card('hsa'), world.card('credit')]);
-const pay = (session: Session, cards: PaymentMethod[], charging: Charging = world.charging) =>
-  completeSession(charging, world.scope, {
+const down = () => fixture.contextWith(() => ({ isDown: () => true }));
+const twoCards = () => Promise.all([fixture.card('hsa'), fixture.card('credit')]);
+const pay = (session: Session, cards: PaymentMethod[], context: Context = fixture.context) =>
+  completeSession(context, fixture.scope, {
     sessionId: session.id,
     paymentMethodIds: cards.map((card) => card.id),
     shippingDetails: null,
   });
 
-async function sweep(charging: Charging = world.charging): Promise<void> {
-  await world.lapseLeases();
-  await sweepCharges(charging);
+async function sweep(context: Context = fixture.context): Promise<void> {
+  await fixture.lapseLeases();
+  await sweepCharges(context);
 }
 
 async function lostConfirm(): Promise<Session> {
-  const card = await world.card('hsa');
-  const session = await world.mixedSession(card);
-  await world.fault({ call: 'payment_intents.confirm', kind: 'drop_after', times: 1 });
-  await expect(world.confirm(session, card)).rejects.toMatchObject({ code: 'idempotency_key_in_use' });
+  const card = await fixture.card('hsa');
+  const session = await fixture.mixedSession(card);
+  await fixture.fault({ call: 'payment_intents.confirm', kind: 'drop_after', times: 1 });
+  await expect(fixture.confirm(session, card)).rejects.toMatchObject({ code: 'idempotency_key_in_use' });
   return session;
 }
 
 async function failedConfirm(): Promise<void> {
-  const card = await world.card('hsa');
-  const session = await world.mixedSession(card);
+  const card = await fixture.card('hsa');
+  const session = await fixture.mixedSession(card);
   turnFailpointsOn();
   armFailpoint('charge.fence_passed', { action: 'error' });
-  await expect(world.confirm(session, card)).rejects.toThrow();
+  await expect(fixture.confirm(session, card)).rejects.toThrow();
 }
 
 async function begunPage(): Promise<Session> {
   const [hsa, credit] = await twoCards();
-  const session = await world.mixedSession(hsa);
-  await world.fault({ call: 'payment_intents.create', kind: 'drop_before', times: 1 });
+  const session = await fixture.mixedSession(hsa);
+  await fixture.fault({ call: 'payment_intents.create', kind: 'drop_before', times: 1 });
   expect((await pay(session, [hsa, credit])).status).toBe('open');
   return session;
 }
 
 async function heldByTwoCards(): Promise<Session> {
   const [hsa, credit] = await twoCards();
-  const session = await world.mixedSession(hsa, { captureMethod: 'manual' });
+  const session = await fixture.mixedSession(hsa, { captureMethod: 'manual' });
   await pay(session, [hsa, credit]);
   return session;
 }
@@ -89,7 +89,7 @@ async function heldByTwoCards(): Promise<Session> {
 async function canceledHolds(): Promise<void> {
   const session = await heldByTwoCards();
   wakes = [];
-  await cancelSession(world.resources, world.scope, session.id);
+  await cancelSession(fixture.context, fixture.scope, session.id);
 }
 
 describe('the sweep', () => {
@@ -127,10 +127,10 @@ describe('the sweep', () => {
       async () => {
         const session = await heldByTwoCards();
         wakes = [];
-        await withTx(world.database, world.scope, async (tx) => {
-          const held = await lockSession(tx, world.scope, session.id);
+        await withTx(fixture.database, fixture.scope, async (tx) => {
+          const held = await lockSession(tx, fixture.scope, session.id);
           if (held === undefined) throw new Error('the session is gone');
-          await requestCaptureOfHolds(tx, world.scope, held, new Date());
+          await requestCaptureOfHolds(tx, fixture.scope, held, new Date());
         });
       },
     ],
@@ -139,7 +139,7 @@ describe('the sweep', () => {
       async () => {
         const session = await begunPage();
         wakes = [];
-        await withTx(world.database, world.scope, (tx) => releaseRunningPlan(tx, world.scope, session.id));
+        await withTx(fixture.database, fixture.scope, (tx) => releaseRunningPlan(tx, fixture.scope, session.id));
       },
     ],
     [
@@ -147,12 +147,12 @@ describe('the sweep', () => {
       async () => {
         const session = await begunPage();
         wakes = [];
-        await withTx(world.database, world.scope, (tx) => wakePlan(tx, world.scope, session.id));
+        await withTx(fixture.database, fixture.scope, (tx) => wakePlan(tx, fixture.scope, session.id));
       },
     ],
   ])('is woken for %s when that falls due', async (_, act) => {
     await act();
-    const dueInMs = (await nextChargeWorkInMs(world.database)) ?? expect.fail('nothing waits');
+    const dueInMs = (await nextChargeWorkInMs(fixture.database)) ?? expect.fail('nothing waits');
     expect(dueInMs).toBeLessThan(15_000);
     const earliest = Math.min(...wakes.filter(({ job }) => job === sweepChargesJob).map(({ at }) => at));
     // A sweep comes a second after the commit at the earliest.
@@ -160,16 +160,16 @@ describe('the sweep', () => {
   });
 
   it('settles a lost confirm by its wake, long before its next look', async () => {
-    const job = sweepDueCharges(world.charging);
+    const job = sweepDueCharges(fixture.context);
     expect(job.everyMs).toBe(15_000);
-    const jobs = prepareJobs([job], { logger: world.charging.logger });
-    wakeJobsOf(world.database, jobs);
+    const jobs = prepareJobs([job], { logger: fixture.context.logger });
+    wakeJobsOf(fixture.database, jobs);
     expect(await jobs.runOnce(sweepChargesJob)).toEqual({ dueInMs: undefined });
     jobs.start();
     try {
       const session = await lostConfirm();
       const isComplete = async () =>
-        (await loadSession(world.database, world.scope, session.id))?.status === 'complete';
+        (await loadSession(fixture.database, fixture.scope, session.id))?.status === 'complete';
       await waitUntil(isComplete, { withinMs: 10_000, what: 'the charge settled' });
     } finally {
       await jobs.stop();
@@ -178,9 +178,9 @@ describe('the sweep', () => {
 });
 
 describe('the time of the next charge work', () => {
-  const move = (table: string, sets: string) => world.test.admin(`update checkout.${table} set ${sets}`);
-  const next = async () => Math.round(((await nextChargeWorkInMs(world.database)) ?? Number.NaN) / 1_000);
-  const due = async () => (await dueChargeWork(world.database, 10)).map(({ kind }) => kind);
+  const move = (table: string, sets: string) => fixture.test.admin(`update checkout.${table} set ${sets}`);
+  const next = async () => Math.round(((await nextChargeWorkInMs(fixture.database)) ?? Number.NaN) / 1_000);
+  const due = async () => (await dueChargeWork(fixture.database, 10)).map(({ kind }) => kind);
 
   it.each([
     ['charge_attempts', lostConfirm, 'attempt'],
@@ -188,7 +188,7 @@ describe('the time of the next charge work', () => {
     ['intent_operations', canceledHolds, 'operation'],
   ] as const)('is the later of next check and lease of %s', async (table, act, kind) => {
     await act();
-    await world.test.admin(
+    await fixture.test.admin(
       "update checkout.charge_attempts set next_check_at = now() + interval '1 hour' where status in ('created', 'unknown')",
     );
     const only = {
@@ -217,11 +217,11 @@ describe('the time of the next charge work', () => {
   });
 
   it('is a minute after the lease of an attempt that was never sent', async () => {
-    const card = await world.card('hsa');
-    const session = await world.mixedSession(card);
+    const card = await fixture.card('hsa');
+    const session = await fixture.mixedSession(card);
     turnFailpointsOn();
     armFailpoint('confirm.claimed', { action: 'error' });
-    await expect(world.confirm(session, card)).rejects.toThrow();
+    await expect(fixture.confirm(session, card)).rejects.toThrow();
     await move(
       'charge_attempts',
       "next_check_at = now(), lease_until = now() + interval '5 seconds' where status = 'created'",
@@ -229,16 +229,16 @@ describe('the time of the next charge work', () => {
     expect(await next()).toBe(65);
     // An invoice's attempt waits for billing to ask again.
     const asInvoice = (driver: string) => move('charge_attempts', `driver = '${driver}' where status = 'created'`);
-    await world.test.admin('alter table checkout.charge_attempts disable trigger user');
+    await fixture.test.admin('alter table checkout.charge_attempts disable trigger user');
     await asInvoice('invoice');
-    expect(await nextChargeWorkInMs(world.database)).toBeUndefined();
+    expect(await nextChargeWorkInMs(fixture.database)).toBeUndefined();
     await asInvoice('confirm');
-    await world.test.admin('alter table checkout.charge_attempts enable trigger user');
+    await fixture.test.admin('alter table checkout.charge_attempts enable trigger user');
   });
 
   it('is when the wait for a second card ends', async () => {
     const [hsa] = await twoCards();
-    const session = await world.mixedSession(hsa);
+    const session = await fixture.mixedSession(hsa);
     expect((await pay(session, [hsa])).nextAction).not.toBeNull();
     await move('payment_plans', "release_at = now() + interval '200 seconds' where state = 'awaiting_second_card'");
     expect(await next()).toBe(200);
@@ -249,7 +249,7 @@ describe('the time of the next charge work', () => {
 
   it('is never too late, however many leases are live: what is behind a hundred of them counts by its next check', async () => {
     await lostConfirm();
-    await world.test.admin(`do $$ begin
+    await fixture.test.admin(`do $$ begin
       set local session_replication_role = 'replica';
       insert into checkout.charge_attempts
         select (jsonb_populate_record(a, jsonb_build_object('id', 'copy ' || n, 'subject_id', 'copy ' || n, 'payment_intent_id', 'copy ' || n, 'eligibility_record_id', null, 'processor_intent_id', 'copy ' || n,
@@ -260,6 +260,6 @@ describe('the time of the next charge work', () => {
     expect(await next()).toBe(100);
     await move('charge_attempts', "next_check_at = now() + interval '2 days' where id = 'copy 100'");
     expect(await next()).toBe(101);
-    await world.test.admin("delete from checkout.charge_attempts where id like 'copy %'");
+    await fixture.test.admin("delete from checkout.charge_attempts where id like 'copy %'");
   });
 });

@@ -1,19 +1,21 @@
 import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
-import type { PaymentMethodFacts } from '@eligo/processor';
-import { newId } from '@eligo/values';
-import type { Charging } from '../charging.ts';
+import type { PaymentMethodFacts, ProcessorPort } from '@eligo/processor';
+import { newId, type ProcessorAccount } from '@eligo/values';
+import type { Context } from '../context.ts';
+import { isConfirmationToken } from '../domain/payment-method.ts';
 import { findPageCard, insertPageCard } from '../store/page-cards.ts';
 import { insertPaymentMethod } from '../store/payment-methods.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { refusalOf } from './processor-refusal.ts';
 import { storedCard } from './recognize-card.ts';
 
-/** A card as the processor's own fields on the page of a session gave it. */
+/** A card as the processor's own fields on the page of a session or of an invoice gave it. */
 export interface GivenOnPage {
-  readonly sessionId: string;
+  readonly sessionId: string | null;
+  readonly invoiceId?: string | null;
   readonly testClockId: string | null;
-  /** The processor's identifier: `pm_…`. */
+  /** The processor's identifier: `pm_…`, or of a confirmation token `ctoken_…`. */
   readonly processorPaymentMethodId: string;
   /** Where it stands in the request. */
   readonly loc: readonly string[];
@@ -22,47 +24,63 @@ export interface GivenOnPage {
 }
 
 /**
- * Makes a payment method of a card that the shopper typed into the processor's fields, and answers its id; for a card that this session's page has
- * given before, the same. A card that belongs to a customer, or was given for another session, is answered like one that does not exist: the
+ * Makes a payment method of a card that the shopper typed into the processor's fields, and answers its id; for a card that this page has
+ * given before, the same. A card that belongs to a customer, or was given on another page, is answered like one that does not exist: the
  * identifier of a stranger's card pays nothing.
  */
-export async function adoptPageCard(charging: Charging, scope: Scope, given: GivenOnPage): Promise<string> {
-  const { processorPaymentMethodId, sessionId } = given;
-  const known = await findPageCard(charging.database, scope, processorPaymentMethodId);
+export async function adoptPageCard(context: Context, scope: Scope, given: GivenOnPage): Promise<string> {
+  const { processorPaymentMethodId, sessionId, invoiceId = null } = given;
+  const known = await findPageCard(context.database, scope, processorPaymentMethodId);
   if (known !== undefined) {
-    if (known.sessionId !== sessionId) throw notFound(given);
+    if (known.sessionId !== sessionId || known.invoiceId !== invoiceId) throw notFound(given);
     return known.paymentMethodId;
   }
-  const found = await charging.processors.of(scope).retrievePaymentMethod(processorPaymentMethodId);
+  const processor = context.processors.of(scope);
+  const found = await retrieveCard(processor, processorPaymentMethodId);
   // The browser sent it: that the processor does not have it says nothing of our own objects.
   if (found.kind === 'rejected' && found.status === 404) throw notFound(given);
   if (found.kind !== 'found') throw refusalOf(found, () => notFound(given));
-  if (found.customerId !== undefined || found.paymentMethodId !== processorPaymentMethodId) throw notFound(given);
-  const id = await writeCard(charging, scope, given, found);
+  if (!found.isUnused) throw notFound(given);
+  const id = await writeCard(context, scope, given, found, processor.account);
   // Another request with the same card was faster.
-  return id ?? adoptPageCard(charging, scope, given);
+  return id ?? adoptPageCard(context, scope, given);
+}
+
+// A card that another payment has used, or that a customer has, is none that was typed here.
+async function retrieveCard(processor: ProcessorPort, id: string) {
+  if (isConfirmationToken(id)) {
+    const token = await processor.retrieveConfirmationToken(id);
+    return token.kind === 'found' ? { ...token, isUnused: !token.isUsed && token.confirmationTokenId === id } : token;
+  }
+  const method = await processor.retrievePaymentMethod(id);
+  return method.kind === 'found'
+    ? { ...method, isUnused: method.customerId === undefined && method.paymentMethodId === id }
+    : method;
 }
 
 async function writeCard(
-  charging: Charging,
+  context: Context,
   scope: Scope,
-  { sessionId, testClockId, processorPaymentMethodId, offSession }: GivenOnPage,
-  { card, billing }: PaymentMethodFacts,
+  { sessionId, invoiceId = null, testClockId, processorPaymentMethodId, offSession }: GivenOnPage,
+  { card, billing }: Pick<PaymentMethodFacts, 'card' | 'billing'>,
+  processorAccount: ProcessorAccount,
 ): Promise<string | undefined> {
   const paymentMethodId = newId('payment_method');
-  const stored = await storedCard(charging.database, card);
-  return withTx(charging.database, scope, async (tx) => {
-    if (!(await insertPageCard(tx, scope, { processorPaymentMethodId, sessionId, paymentMethodId }))) return undefined;
+  const stored = await storedCard(context.database, card);
+  return withTx(context.database, scope, async (tx) => {
+    const given = { processorPaymentMethodId, sessionId, invoiceId, paymentMethodId };
+    if (!(await insertPageCard(tx, scope, given))) return undefined;
     await insertPaymentMethod(tx, scope, {
       id: paymentMethodId,
       customerId: null,
+      processorAccount,
       processorPaymentMethodId,
       processorCustomerId: null,
       offSession,
       card: stored,
       billingDetails: billing.name === undefined ? {} : { name: billing.name },
       metadata: {},
-      createdAt: await timeOnClock(tx, scope, charging.clock, testClockId),
+      createdAt: await timeOnClock(tx, scope, context.clock, testClockId),
       detachedAt: null,
       version: 1n,
     });

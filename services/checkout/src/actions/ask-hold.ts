@@ -7,6 +7,8 @@ export type HoldFate =
   | { readonly kind: 'done'; readonly isStillHeld: boolean }
   /** Certain: the hold is gone at the processor, and no capture that is still on its way can take it. */
   | { readonly kind: 'lost'; readonly code: string }
+  /** Certain: nothing was captured, and the hold is as it was. */
+  | { readonly kind: 'refused'; readonly code: string }
   | NotNow
   /** `nextKey`: the key has an answer, which is all that it will ever give. */
   | { readonly kind: 'unknown'; readonly refusal: string | undefined; readonly nextKey: boolean };
@@ -45,9 +47,14 @@ async function capture(
   const told = fateOfCapture(operation, answer);
   if (told !== undefined) return told;
   // A lost answer, or a refusal because of what was done before: the intent itself says which.
-  const known = fateOfCapture(operation, await processor.retrieveIntent(intentId, { timeoutMs: remaining() }));
+  const now = await processor.retrieveIntent(intentId, { timeoutMs: remaining() });
+  const known = fateOfCapture(operation, now);
   if (known !== undefined) return known;
   const refusal = refusalOf(answer);
+  // Only one key of a partial capture can be without an answer: with this answer no earlier request is still on its way.
+  if (answer.kind === 'rejected' && answer.status === 400 && !endsHold && now.kind === 'requires_capture') {
+    return { kind: 'refused', code: answer.code };
+  }
   const isFinal = answer.kind === 'declined' || refusal === 'charge_expired_for_capture';
   if (!isFinal || refusal === undefined) return { kind: 'unknown', refusal, nextKey: isAnswered(answer) };
   // It is only certain once the intent is canceled: an earlier capture may still be on its way.

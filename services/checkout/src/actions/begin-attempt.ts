@@ -1,6 +1,6 @@
 import type { Scope, Tx } from '@eligo/postgres';
 import { cents } from '@eligo/values';
-import type { ChargeBudgets } from '../charging.ts';
+import type { ChargeBudgets } from '../charge-budgets.ts';
 import type { ChargeAttempt, HealthcareCents } from '../domain/charge-attempt.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
 import type { Session } from '../domain/session.ts';
@@ -51,8 +51,10 @@ export function newIntent(attempt: NewAttempt, owners: IntentOwners): PaymentInt
     amountCapturableCents: cents(0),
     amountReceivedCents: cents(0),
     amountRefundedCents: cents(0),
+    processorAccount: attempt.processorAccount,
     processorIntentId: null,
     latestChargeId: null,
+    captureBefore: null,
     metadata: {},
     createdAt: attempt.actingAt,
   };

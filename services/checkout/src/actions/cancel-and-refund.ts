@@ -2,6 +2,7 @@ import { create } from '@bufbuild/protobuf';
 import { append } from '@eligo/events';
 import type { Scope, Tx } from '@eligo/postgres';
 import { RefundRequestedSchema } from '@eligo/proto/events/v1/events';
+import { letterFeeOfEnded } from '../domain/letter-fee.ts';
 import type { Session } from '../domain/session.ts';
 import { unbillIntents } from '../store/payment-intents.ts';
 import { saveSession } from '../store/sessions.ts';
@@ -27,6 +28,7 @@ async function end(tx: Tx, scope: Scope, session: Session, at: Date): Promise<Se
     ...session,
     status: session.status === 'open' && session.expiresAt <= at ? 'expired' : 'canceled',
     endedAt: at,
+    letterFeeStatus: letterFeeOfEnded(session),
     nextAction: null,
   });
   await Promise.all([unbillIntents(tx, scope, ended.id), appendRedemptionsEnd(tx, scope, ended, 'release')]);

@@ -1,5 +1,5 @@
 import { type Scope, withTx } from '@eligo/postgres';
-import type { Charging } from '../charging.ts';
+import type { Context } from '../context.ts';
 import { type ChargeAttempt, nextCheckDelayMs } from '../domain/charge-attempt.ts';
 import { recordUnknown } from '../store/charge-attempts.ts';
 import type { ClaimedCharge } from './charge-claim.ts';
@@ -13,30 +13,32 @@ import { type SettledAttempt, settleAttempt } from './settle-attempt.ts';
  * that a retry need not wait. The caller holds the lease.
  */
 export async function carryOutAttempt(
-  charging: Charging,
+  context: Context,
   scope: Scope,
   attempt: ChargeAttempt,
   deadlineMs: number,
   claimed?: ClaimedCharge,
+  onNotNow?: (delayMs: number) => void,
 ): Promise<SettledAttempt | undefined> {
   try {
-    if (attempt.confirmOver) return await endLateAttempt(charging, scope, attempt, deadlineMs);
-    const sent = await sendAttempt(charging, scope, attempt, deadlineMs);
+    if (attempt.confirmOver) return await endLateAttempt(context, scope, attempt, deadlineMs);
+    const sent = await sendAttempt(context, scope, attempt, deadlineMs);
+    if (sent.kind === 'unknown' && sent.notNowMs !== undefined) onNotNow?.(sent.notNowMs);
     return sent.kind === 'verdict'
-      ? await settleAttempt(charging, scope, sent.attempt, sent.verdict, claimed)
+      ? await settleAttempt(context, scope, sent.attempt, sent.verdict, claimed)
       : undefined;
   } catch (error) {
-    await releaseLease(charging, scope, attempt);
+    await releaseLease(context, scope, attempt);
     throw error;
   }
 }
 
 // Only the holder of the epoch can release, and only before the attempt is settled. The caller throws the error that led here.
-async function releaseLease(charging: Charging, scope: Scope, attempt: ChargeAttempt): Promise<void> {
+async function releaseLease(context: Context, scope: Scope, attempt: ChargeAttempt): Promise<void> {
   try {
-    await withTx(charging.database, scope, (tx) => recordUnknown(tx, scope, attempt, nextCheckDelayMs(attempt.checks)));
+    await withTx(context.database, scope, (tx) => recordUnknown(tx, scope, attempt, nextCheckDelayMs(attempt.checks)));
   } catch (error) {
-    charging.logger.warn(
+    context.logger.warn(
       { err: error, attemptId: attempt.id },
       'Failed to release the lease of a charge attempt; it stays leased until the lease expires',
     );

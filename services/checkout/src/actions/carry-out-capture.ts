@@ -1,5 +1,5 @@
 import { type Scope, withTx } from '@eligo/postgres';
-import type { Charging } from '../charging.ts';
+import type { Context } from '../context.ts';
 import type { Session } from '../domain/session.ts';
 import { claimOperationOfCapture, claimOperationOfIntent, type IntentOperation } from '../store/intent-operations.ts';
 import { finishHold } from './finish-hold.ts';
@@ -12,7 +12,7 @@ const maxCards = 2;
  * finished in time is finished by the sweeper.
  */
 export async function carryOutCapture(
-  charging: Charging,
+  context: Context,
   scope: Scope,
   first: IntentOperation,
   deadlineMs: number,
@@ -20,10 +20,10 @@ export async function carryOutCapture(
   let operation: IntentOperation | undefined = first;
   for (let count = 0; count < maxCards && operation !== undefined; count++) {
     const captureId: string | null = operation.captureId;
-    const isSettled = await finishHold(charging, scope, operation, Math.max(deadlineMs - performance.now(), 0));
+    const isSettled = await finishHold(context, scope, operation, Math.max(deadlineMs - performance.now(), 0));
     if (!isSettled || captureId === null) return;
-    operation = await withTx(charging.database, scope, (tx) =>
-      claimOperationOfCapture(tx, scope, captureId, charging.budgets.leaseMs),
+    operation = await withTx(context.database, scope, (tx) =>
+      claimOperationOfCapture(tx, scope, captureId, context.budgets.leaseMs),
     );
   }
 }
@@ -32,16 +32,16 @@ export async function carryOutCapture(
 const soonMs = 2_000;
 
 /** Carries out the requested capture of a session as far as that is quickly done, so that a client that reads it after the response finds it complete. */
-export async function captureSoon(charging: Charging, scope: Scope, session: Session): Promise<void> {
+export async function captureSoon(context: Context, scope: Scope, session: Session): Promise<void> {
   const deadlineMs = performance.now() + soonMs;
   try {
     for (const id of session.paymentIntentIds) {
-      const operation = await withTx(charging.database, scope, (tx) =>
-        claimOperationOfIntent(tx, scope, id, charging.budgets.leaseMs),
+      const operation = await withTx(context.database, scope, (tx) =>
+        claimOperationOfIntent(tx, scope, id, context.budgets.leaseMs),
       );
-      if (operation !== undefined) await carryOutCapture(charging, scope, operation, deadlineMs);
+      if (operation !== undefined) await carryOutCapture(context, scope, operation, deadlineMs);
     }
   } catch (error) {
-    charging.logger.warn({ err: error, sessionId: session.id }, 'Failed to capture a session; the sweeper will retry');
+    context.logger.warn({ err: error, sessionId: session.id }, 'Failed to capture a session; the sweeper will retry');
   }
 }

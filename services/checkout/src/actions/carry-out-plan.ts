@@ -1,6 +1,6 @@
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
-import { newId } from '@eligo/values';
-import type { Charging } from '../charging.ts';
+import { dollars, given, newId, processorAccountOfRow } from '@eligo/values';
+import type { Context } from '../context.ts';
 import { allHeld } from '../domain/capture-allocation.ts';
 import { type AttemptStatus, canceledLate, type Leg } from '../domain/charge-attempt.ts';
 import { needsProcessor, nextStep, type PlanProgress, type PlanStep } from '../domain/payment-plan.ts';
@@ -14,6 +14,7 @@ import {
   type PlanParts,
   type PlanState,
   PlanTakenOver,
+  planNow,
   postponePlan,
   savePlan,
 } from '../store/payment-plans.ts';
@@ -21,8 +22,10 @@ import { lockSession, saveSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { abandonAttempt } from './abandon-attempt.ts';
 import { cancelAndRefund } from './cancel-and-refund.ts';
+import { carryOutCapture } from './carry-out-capture.ts';
 import { chargeLeg } from './charge-leg.ts';
 import { finishHold } from './finish-hold.ts';
+import { appendLateOutcome } from './late-outcome.ts';
 import { openLetters } from './open-letters.ts';
 import { finishPaidSession } from './pay-session.ts';
 import { planCapture, writeCapture } from './request-capture.ts';
@@ -36,36 +39,41 @@ const waits = { firstMs: 1_000, mostMs: 30_000 };
 
 /**
  * Advances a shopper's payment until the session is paid, the payment is refused, or it has to wait. The stored rows alone decide each step.
- * The caller holds the plan's lease; if the plan is not finished, this releases the lease to the sweeper.
+ * The caller holds the plan's lease; if the plan is not finished, this releases the lease to the sweeper. `by` the sweeper, no request waits for the
+ * outcome, so an event tells it.
  */
 export async function carryOutPlan(
-  charging: Charging,
+  context: Context,
   scope: Scope,
   begun: PaymentPlan,
   deadlineMs: number,
+  by: 'request' | 'sweeper' = 'request',
 ): Promise<void> {
   let plan = begun;
   try {
     for (let count = 0; count < mostSteps; count++) {
-      const parts = await loadPlanParts(charging.database, scope, plan);
+      const parts = await loadPlanParts(context.database, scope, plan);
       if (parts === undefined) throw new Error(`Payment plan ${plan.id} not found`);
+      plan = planNow(plan, parts);
       const step = nextStep(progressOf(plan, parts));
-      if (needsProcessor(step) && !canAsk(charging, scope, deadlineMs)) break;
-      const next = await takeStep(charging, scope, plan, parts, step, deadlineMs);
+      if (needsProcessor(step) && !canAsk(context, scope, parts, deadlineMs)) break;
+      const next = await takeStep(context, scope, plan, parts, step, { deadlineMs, by });
       if (next === undefined) return;
       plan = next;
     }
-    await releaseLease(charging, scope, plan);
+    await releaseLease(context, scope, plan);
   } catch (error) {
     if (error instanceof PlanTakenOver) return;
-    await releaseLease(charging, scope, plan);
+    await releaseLease(context, scope, plan);
     throw error;
   }
 }
 
 // Not when it is known to be down, and not with next to no time: what is cut off is unknown, and has to be found out.
-function canAsk({ processors, budgets }: Charging, scope: Scope, deadlineMs: number): boolean {
-  return !processors.of(scope).isDown() && deadlineMs - performance.now() > budgets.callMs / 20;
+function canAsk(context: Context, scope: Scope, parts: PlanParts, deadlineMs: number): boolean {
+  // Where none is configured any more, each step postpones its own work and tells the operator.
+  const isDown = context.processors.findAt(scope, processorAccountOfRow(parts))?.isDown() === true;
+  return !isDown && deadlineMs - performance.now() > context.budgets.callMs / 20;
 }
 
 function progressOf(plan: PaymentPlan, parts: PlanParts): PlanProgress {
@@ -76,6 +84,7 @@ function progressOf(plan: PaymentPlan, parts: PlanParts): PlanProgress {
     otherCents: plan.otherCents,
     otherCardKnown: plan.otherPaymentMethodId !== null,
     holdsOnly: plan.holdsOnly,
+    isInPart: plan.askedCents !== null,
     releasing: plan.state === 'releasing',
     timeOver: parts.time_over,
     health: (parts.health_status ?? undefined) as AttemptStatus | undefined,
@@ -91,67 +100,68 @@ function progressOf(plan: PaymentPlan, parts: PlanParts): PlanProgress {
 
 // The plan as it is after the step, or undefined when there is nothing more to do now.
 async function takeStep(
-  charging: Charging,
+  context: Context,
   scope: Scope,
   plan: PaymentPlan,
   parts: PlanParts,
   step: PlanStep,
-  deadlineMs: number,
+  { deadlineMs, by }: { readonly deadlineMs: number; readonly by: 'request' | 'sweeper' },
 ): Promise<PaymentPlan | undefined> {
   switch (step) {
     case 'authorize_health':
-      return charge(charging, scope, plan, 'health', deadlineMs);
+      return charge(context, scope, plan, 'health', deadlineMs);
     case 'pay_other':
-      return charge(charging, scope, plan, 'other', deadlineMs);
+      return charge(context, scope, plan, 'other', deadlineMs);
     case 'give_up_unsent':
-      return abandonUnsent(charging, scope, plan);
+      return abandonUnsent(context, scope, plan);
     case 'capture_health':
-      return endHold(charging, scope, plan, plan.healthAttemptId, 'capture', deadlineMs);
+      return endHold(context, scope, plan, plan.healthAttemptId, 'capture', deadlineMs);
+    case 'capture_both':
+      return captureBoth(context, scope, plan, deadlineMs);
     case 'release_health':
-      return endHold(charging, scope, plan, plan.healthAttemptId, 'cancel', deadlineMs);
+      return endHold(context, scope, plan, plan.healthAttemptId, 'cancel', deadlineMs);
     case 'release_other':
-      return endHold(charging, scope, plan, plan.otherAttemptId, 'cancel', deadlineMs);
+      return endHold(context, scope, plan, plan.otherAttemptId, 'cancel', deadlineMs);
     case 'wait_for_processor':
-      await releaseLease(charging, scope, plan);
+      await releaseLease(context, scope, plan);
       return undefined;
     case 'await_second_card':
-      return conclude(charging, scope, plan, 'awaiting_second_card', (tx, session) =>
+      return conclude(context, scope, { plan, by }, 'awaiting_second_card', (tx, session) =>
         saveSession(tx, scope, session, {
           ...session,
           nextAction: {
             type: 'provide_second_payment_method',
-            message:
-              parts.health_card_kind === 'unknown'
-                ? 'Say whether this card is an HSA or FSA card, or add a second payment method for the amount that is not eligible.'
-                : 'A second payment method is required for the amount that is not eligible.',
-            ...urlOf(session),
+            message: secondCardMessage(plan, parts),
+            ...given({ url: session.details.redirectUrl }),
             eligibleAmountCents: plan.healthCents,
             ineligibleAmountCents: plan.otherCents,
           },
         }),
       );
     case 'await_capture':
-      return conclude(charging, scope, plan, 'awaiting_capture', async (tx, session) => {
+      return conclude(context, scope, { plan, by }, 'awaiting_capture', async (tx, session) => {
         // What an ordinary card pays needs no letter.
         const needsLetters = session.letterRequired && plan.healthCents > 0;
         const at = plan.actingAt;
-        const nextAction = needsLetters ? await openLetters(tx, scope, session, at) : null;
+        const nextAction = needsLetters
+          ? await openLetters(tx, scope, session, { at, now: context.clock.now() })
+          : null;
         return saveSession(tx, scope, session, { ...session, status: 'paid', nextAction });
       });
     case 'complete':
-      return conclude(charging, scope, plan, 'done', (tx, session) => {
+      return conclude(context, scope, { plan, by }, 'done', (tx, session) => {
         const after: Session = { ...session, status: 'complete', completedAt: plan.actingAt, nextAction: null };
         return finishPaidSession(tx, scope, { session, after, intent: undefined, at: plan.actingAt });
       });
     case 'refund':
-      return conclude(charging, scope, plan, 'failed', async (tx, session) =>
-        cancelAndRefund(tx, scope, session, await timeOnClock(tx, scope, charging.clock, session.testClockId)),
+      return conclude(context, scope, { plan, by }, 'failed', async (tx, session) =>
+        cancelAndRefund(tx, scope, session, await timeOnClock(tx, scope, context.clock, session.testClockId)),
       );
     case 'fail':
-      return conclude(charging, scope, plan, 'failed', async (tx, session) => {
+      return conclude(context, scope, { plan, by }, 'failed', async (tx, session) => {
         // Its holds were all that it was paid with.
         if (session.status === 'paid') {
-          return cancelAndRefund(tx, scope, session, await timeOnClock(tx, scope, charging.clock, session.testClockId));
+          return cancelAndRefund(tx, scope, session, await timeOnClock(tx, scope, context.clock, session.testClockId));
         }
         if (session.status !== 'open') return session;
         return saveSession(tx, scope, session, { ...session, nextAction: paymentFailed(parts, session) });
@@ -160,29 +170,29 @@ async function takeStep(
 }
 
 async function charge(
-  charging: Charging,
+  context: Context,
   scope: Scope,
   plan: PaymentPlan,
   leg: Leg,
   deadlineMs: number,
 ): Promise<PaymentPlan | undefined> {
-  const charged = await chargeLeg(charging, scope, plan, leg, deadlineMs);
+  const charged = await chargeLeg(context, scope, plan, leg, deadlineMs);
   switch (charged.kind) {
     case 'settled':
       return charged.plan;
     case 'release':
-      return withTx(charging.database, scope, (tx) =>
-        savePlan(tx, scope, { ...plan, state: 'releasing' }, charging.budgets.leaseMs),
+      return withTx(context.database, scope, (tx) =>
+        savePlan(tx, scope, { ...plan, state: 'releasing' }, context.budgets.leaseMs),
       );
     case 'wait':
-      await releaseLease(charging, scope, charged.plan);
+      await releaseLease(context, scope, charged.plan);
       return undefined;
   }
 }
 
 // Releasing unsent attempts needs no processor.
-async function abandonUnsent(charging: Charging, scope: Scope, plan: PaymentPlan): Promise<PaymentPlan | undefined> {
-  const given = await withTx(charging.database, scope, async (tx) => {
+async function abandonUnsent(context: Context, scope: Scope, plan: PaymentPlan): Promise<PaymentPlan | undefined> {
+  const given = await withTx(context.database, scope, async (tx) => {
     await lockSession(tx, scope, plan.sessionId);
     let count = 0;
     for (const id of [plan.healthAttemptId, plan.otherAttemptId]) {
@@ -191,12 +201,12 @@ async function abandonUnsent(charging: Charging, scope: Scope, plan: PaymentPlan
     return count;
   });
   if (given > 0) return plan;
-  await releaseLease(charging, scope, plan);
+  await releaseLease(context, scope, plan);
   return undefined;
 }
 
 async function endHold(
-  charging: Charging,
+  context: Context,
   scope: Scope,
   plan: PaymentPlan,
   attemptId: string | null,
@@ -204,66 +214,96 @@ async function endHold(
   deadlineMs: number,
 ): Promise<PaymentPlan | undefined> {
   if (attemptId === null) throw new Error(`Payment plan ${plan.id} has no hold to ${kind}`);
-  const operation = await withTx(charging.database, scope, (tx) =>
+  const operation = await withTx(context.database, scope, (tx) =>
     kind === 'capture'
-      ? requestPageCapture(charging, tx, scope, plan, attemptId)
+      ? requestPageCapture(context, tx, scope, plan, attemptId)
       : insertVoid(tx, scope, {
           attemptId,
           id: newId('intent_operation'),
           at: plan.actingAt,
-          leaseMs: charging.budgets.leaseMs,
+          leaseMs: context.budgets.leaseMs,
         }),
   );
-  await charging.failpoint('plan.hold_decided');
-  if (operation !== undefined)
-    await finishHold(charging, scope, operation, Math.max(deadlineMs - performance.now(), 0));
+  await context.failpoint('plan.hold_decided');
+  if (operation !== undefined) await finishHold(context, scope, operation, Math.max(deadlineMs - performance.now(), 0));
   return plan;
 }
 
-// Undefined if another process has begun it.
+// The health card's hold first, then the other one's; undefined if another process is at it.
+async function captureBoth(
+  context: Context,
+  scope: Scope,
+  plan: PaymentPlan,
+  deadlineMs: number,
+): Promise<PaymentPlan | undefined> {
+  const operation = await withTx(context.database, scope, (tx) => requestPageCapture(context, tx, scope, plan));
+  await context.failpoint('plan.hold_decided');
+  if (operation === undefined) {
+    await releaseLease(context, scope, plan);
+    return undefined;
+  }
+  await carryOutCapture(context, scope, operation, deadlineMs);
+  return plan;
+}
+
+function secondCardMessage({ healthCents, otherCents, askedCents }: PaymentPlan, parts: PlanParts): string {
+  if (askedCents !== null) {
+    return `The HSA or FSA card pays ${dollars(healthCents)} of ${dollars(askedCents)}: it has no more money. Pay the remaining ${dollars(otherCents)} with another card.`;
+  }
+  return parts.health_card_kind === 'unknown'
+    ? 'Say whether this card is an HSA or FSA card, or add a second payment method for the amount that is not eligible.'
+    : 'A second payment method is required for the amount that is not eligible.';
+}
+
+// One card's hold, or all that is held. Undefined if another process has begun it.
 async function requestPageCapture(
-  charging: Charging,
+  context: Context,
   tx: Tx,
   scope: Scope,
   plan: PaymentPlan,
-  attemptId: string,
+  attemptId?: string,
 ): Promise<IntentOperation | undefined> {
   const [session, attempt] = await Promise.all([
     lockSession(tx, scope, plan.sessionId),
-    findAttempt(tx, scope, attemptId),
+    attemptId === undefined ? undefined : findAttempt(tx, scope, attemptId),
   ]);
-  if (session === undefined || attempt === undefined) throw new Error(`Session ${plan.sessionId} not found`);
-  const { paymentIntentId: intentId } = attempt;
-  const request = { session, cause: 'page', instruction: allHeld, intentId, at: plan.actingAt } as const;
+  if (session === undefined) throw new Error(`Session ${plan.sessionId} not found`);
+  const ofCard = attempt === undefined ? {} : { intentId: attempt.paymentIntentId };
+  const request = { session, cause: 'page', instruction: allHeld, ...ofCard, at: plan.actingAt } as const;
   const { allocation, standing } = await planCapture(tx, scope, request);
   if (standing.isCapturing) return undefined;
-  const { leaseMs } = charging.budgets;
+  const { leaseMs } = context.budgets;
   return writeCapture(tx, scope, request, allocation, { id: newId('capture'), leaseMs });
 }
 
 async function conclude(
-  charging: Charging,
+  context: Context,
   scope: Scope,
-  plan: PaymentPlan,
+  { plan, by }: { readonly plan: PaymentPlan; readonly by: 'request' | 'sweeper' },
   state: PlanState,
   change: (tx: Tx, session: Session) => Promise<Session>,
 ): Promise<undefined> {
-  await withTx(charging.database, scope, async (tx) => {
+  await withTx(context.database, scope, async (tx) => {
     const session = await lockSession(tx, scope, plan.sessionId);
     if (session === undefined) throw new Error(`Session ${plan.sessionId} not found`);
     const releaseAt =
-      state === 'awaiting_second_card' ? new Date(charging.clock.now().getTime() + secondCardWaitMs) : null;
-    await Promise.all([
+      state === 'awaiting_second_card' ? new Date(context.clock.now().getTime() + secondCardWaitMs) : null;
+    const [after] = await Promise.all([
+      change(tx, session),
       savePlan(tx, scope, { ...plan, state, releaseAt }, 0),
       releasePaymentLocks(tx, scope, plan.id),
-      change(tx, session),
     ]);
-    await charging.failpoint('plan.before_conclude_commit');
+    // A second card that did not come is no outcome of a payment.
+    const isOutcome = plan.otherCents === 0 || plan.otherPaymentMethodId !== null;
+    if (by === 'sweeper' && isOutcome) {
+      await appendLateOutcome(tx, scope, after, state === 'failed' ? 'failed' : 'succeeded', plan.actingAt);
+    }
+    await context.failpoint('plan.before_conclude_commit');
   });
 }
 
-async function releaseLease(charging: Charging, scope: Scope, plan: PaymentPlan): Promise<void> {
-  await withTx(charging.database, scope, (tx) => postponePlan(tx, scope, plan, waits));
+async function releaseLease(context: Context, scope: Scope, plan: PaymentPlan): Promise<void> {
+  await withTx(context.database, scope, (tx) => postponePlan(tx, scope, plan, waits));
 }
 
 function paymentFailed(parts: PlanParts, session: Session): NextAction {
@@ -272,17 +312,17 @@ function paymentFailed(parts: PlanParts, session: Session): NextAction {
   const declineCode = refusedOther ? parts.other_decline_code : parts.health_decline_code;
   if (errorCode === null || errorCode === canceledLate) {
     const message = 'The payment timed out and no card was charged. Pay again.';
-    return { type: 'payment_failed', ...(parts.time_over ? { message } : {}), ...urlOf(session) };
+    return {
+      type: 'payment_failed',
+      ...(parts.time_over ? { message } : {}),
+      ...given({ url: session.details.redirectUrl }),
+    };
   }
   return {
     type: 'payment_failed',
     message: 'The card was declined. Use another card.',
-    ...urlOf(session),
+    ...given({ url: session.details.redirectUrl }),
     errorCode,
     ...(declineCode === null ? {} : { declineCode }),
   };
-}
-
-function urlOf(session: Session): { url?: string } {
-  return session.details.redirectUrl === undefined ? {} : { url: session.details.redirectUrl };
 }

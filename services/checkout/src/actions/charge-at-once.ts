@@ -1,5 +1,5 @@
 import type { Scope } from '@eligo/postgres';
-import type { Charging } from '../charging.ts';
+import type { Context } from '../context.ts';
 import type { Session } from '../domain/session.ts';
 import { completeSession } from './complete-session.ts';
 
@@ -8,14 +8,14 @@ import { completeSession } from './complete-session.ts';
  * begun before is answered as it stands: how it ended is written on it.
  */
 export async function chargeAtOnce(
-  charging: Charging,
+  context: Context,
   scope: Scope,
   session: Session,
   refusesHealthCards: boolean,
 ): Promise<Session> {
   const wasBegun = session.paymentIntentIds.length > 0 || session.nextAction !== null;
   if (wasBegun || session.paymentMethodId === null) return session;
-  return completeSession(charging, scope, {
+  return completeSession(context, scope, {
     sessionId: session.id,
     paymentMethodIds: [session.paymentMethodId],
     refusesHealthCards,

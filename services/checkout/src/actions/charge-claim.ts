@@ -1,4 +1,5 @@
 import type { KeyUse, StoredAnswer } from '@eligo/postgres';
+import type { ProcessorAccount } from '@eligo/values';
 import type { ChargeAttempt } from '../domain/charge-attempt.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
 import type { Session } from '../domain/session.ts';
@@ -22,6 +23,8 @@ export interface ChargeClaim {
   readonly request: ConfirmRequest;
   readonly use: KeyUse;
   readonly turn: PaymentTurn;
+  /** Where new money goes. */
+  readonly ofNewMoney: ProcessorAccount;
 }
 
 /** What a claim ended in: an answer, or an attempt that the request now drives. */

@@ -1,32 +1,29 @@
 import { appendEncoded } from '@eligo/events';
 import { openGroupedWrites, type Scope, type Tx, withTx } from '@eligo/postgres';
-import type { ChargeFailpoint, ChargeGroups, Charging, SettlementWrite } from '../charging.ts';
+import type { ChargeGroups, Context, SettlementWrite } from '../context.ts';
 import type { ChargeAttempt } from '../domain/charge-attempt.ts';
+import type { ChargeFailpoint } from '../failpoints.ts';
 import { type AttemptToSend, fenceAttempts } from '../store/charge-attempts.ts';
 import { settleConfirmed } from '../store/settle-confirmed.ts';
 import type { Claimed, GroupedClaim } from './charge-claim.ts';
 import { type Claiming, claimCharge } from './claim-charge.ts';
 import { claimCharges } from './claim-charges.ts';
+import type { GroupedReservation, ReservedRefund } from './planned-reservation.ts';
 import { appendRedemptionsEnd } from './redemptions-end.ts';
+import { reserveRefundAlone } from './reserve-refund.ts';
+import { reserveRefunds } from './reserve-refunds.ts';
 
 /** Opens the groups of one process. */
-export function openChargeGroups(charging: Claiming & Pick<Charging, 'database'>): ChargeGroups {
-  const { database, failpoint, budgets } = charging;
+export function openChargeGroups(context: Claiming & Pick<Context, 'database'>): ChargeGroups {
+  const { database, failpoint, budgets } = context;
   return {
     claims: openGroupedWrites<GroupedClaim, Claimed>({
       database,
-      writeGroup: (tx, scope, claims) => claimCharges(charging, tx, scope, claims),
+      writeGroup: (tx, scope, claims) => claimCharges(context, tx, scope, claims),
       writeAlone: (scope, claim) =>
-        withTx(database, scope, (tx) => claimCharge(charging, tx, scope, claim), { lockTimeoutMs: budgets.lockMs }),
+        withTx(database, scope, (tx) => claimCharge(context, tx, scope, claim), { lockTimeoutMs: budgets.lockMs }),
     }),
-    fences: openGroupedWrites<AttemptToSend, ChargeAttempt | undefined>({
-      database,
-      writeGroup: fenceAttempts,
-      async writeAlone(scope, send) {
-        const [attempt] = await withTx(database, scope, (tx) => fenceAttempts(tx, scope, [send]));
-        return attempt;
-      },
-    }),
+    fences: openGroupedWrites<AttemptToSend, ChargeAttempt | undefined>({ database, writeGroup: fenceAttempts }),
     settlements: openGroupedWrites<SettlementWrite, boolean>({
       database,
       async writeGroup(tx, scope, settlements) {
@@ -44,6 +41,11 @@ export function openChargeGroups(charging: Claiming & Pick<Charging, 'database'>
           throw error;
         }
       },
+    }),
+    reservations: openGroupedWrites<GroupedReservation, ReservedRefund>({
+      database,
+      writeGroup: (tx, scope, reservations) => reserveRefunds(context, tx, scope, reservations),
+      writeAlone: (scope, { reservation }) => reserveRefundAlone(context, scope, reservation),
     }),
   };
 }

@@ -1,7 +1,8 @@
 import { Failure } from '@eligo/failures';
 import { isUniqueViolation, type Scope, type Tx, withTx } from '@eligo/postgres';
-import { type Cents, newId } from '@eligo/values';
-import type { Charging } from '../charging.ts';
+import { type Cents, isSameAccount, newId } from '@eligo/values';
+import type { Context } from '../context.ts';
+import { accountToCharge } from '../domain/card-account.ts';
 import { kindOfCard } from '../domain/card-kind.ts';
 import {
   type ChargeAttempt,
@@ -13,6 +14,7 @@ import {
 import type { PaymentIntent } from '../domain/payment-intent.ts';
 import { maximumChargeCents, minimumChargeCents } from '../domain/payment-plan.ts';
 import { claimAttempt, findAttemptOfOperation, liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
+import { findStatement } from '../store/health-card-statements.ts';
 import { findIntent } from '../store/payment-intents.ts';
 import { findChargeableCards } from '../store/session-payments.ts';
 import { abandonAttempt } from './abandon-attempt.ts';
@@ -30,6 +32,8 @@ export interface InvoiceCharge {
   readonly leg: Leg;
   /** What of the amount is for health care. */
   readonly healthcare?: HealthcareCents;
+  /** The customer pays on the invoice's page, and is there to authenticate. */
+  readonly onPage?: boolean;
   readonly at: Date;
 }
 
@@ -38,6 +42,8 @@ export interface InvoiceChargeResult {
   readonly intent: PaymentIntent | undefined;
   readonly failureCode: string | null;
   readonly declineCode: string | null;
+  /** With `unknown`: the processor turns the account away, or is down, for so long. */
+  readonly retryAfterMs?: number;
 }
 
 const unknown: InvoiceChargeResult = { outcome: 'unknown', intent: undefined, failureCode: null, declineCode: null };
@@ -46,32 +52,39 @@ const unknown: InvoiceChargeResult = { outcome: 'unknown', intent: undefined, fa
  * Charges an invoice under an operation id: asking again gives the stored answer or resumes the existing attempt, and never charges twice.
  * `unknown` means that billing asks again with the same id, and does not count as an attempt on the card: a charge that an outage delayed is canceled, and
  * the next call begins a new charge. `abandoned` means that another operation has taken this one's place and nothing will be charged under it. Throws a Failure
- * for a card that is not there, an amount that cannot be charged, and an id that stands for another charge (`idempotency_key_reused`).
+ * for a card that is not there or was saved at another processor account, a health card that the account may not charge, an amount that cannot be charged, and an id that stands for another charge (`idempotency_key_reused`).
  */
 export async function chargeInvoice(
-  charging: Charging,
+  context: Context,
   scope: Scope,
   charge: InvoiceCharge,
 ): Promise<InvoiceChargeResult> {
-  const deadlineMs = performance.now() + charging.budgets.callMs;
+  const deadlineMs = performance.now() + context.budgets.callMs;
   if (charge.amountCents < minimumChargeCents) throw new Failure('checkout_amount_too_low');
   if (charge.amountCents > maximumChargeCents) {
     throw Failure.invalid(['amount_cents'], 'amount_too_large', `Must be at most ${maximumChargeCents}`);
   }
-  const attempt = await begin(charging, scope, charge);
+  const attempt = await begin(context, scope, charge);
   if (attempt === 'busy') return unknown;
-  await charging.failpoint('invoice.claimed');
+  await context.failpoint('invoice.claimed');
   if (attempt.status !== 'created' && attempt.status !== 'sending' && attempt.status !== 'unknown') {
-    return resultOf(attempt, await findIntent(charging.database, scope, attempt.paymentIntentId));
+    return resultOf(attempt, await findIntent(context.database, scope, attempt.paymentIntentId));
   }
-  const settled = await carryOutAttempt(charging, scope, attempt, deadlineMs);
-  return settled === undefined ? unknown : resultOf(settled.attempt, settled.intent);
+  const notNow: { retryAfterMs?: number } = {};
+  const settled = await carryOutAttempt(context, scope, attempt, deadlineMs, undefined, (delayMs) => {
+    // Another account, at which the card was saved, says nothing about the other cards.
+    const { processorAccount } = attempt;
+    const current = context.processors.findOf(scope)?.account;
+    if (current === undefined) return;
+    if (processorAccount === null || isSameAccount(processorAccount, current)) notNow.retryAfterMs = delayMs;
+  });
+  return settled === undefined ? { ...unknown, ...notNow } : resultOf(settled.attempt, settled.intent);
 }
 
-async function begin(charging: Charging, scope: Scope, charge: InvoiceCharge): Promise<ChargeAttempt | 'busy'> {
+async function begin(context: Context, scope: Scope, charge: InvoiceCharge): Promise<ChargeAttempt | 'busy'> {
   try {
-    return await withTx(charging.database, scope, (tx) => claim(charging, tx, scope, charge), {
-      lockTimeoutMs: charging.budgets.lockMs,
+    return await withTx(context.database, scope, (tx) => claim(context, tx, scope, charge), {
+      lockTimeoutMs: context.budgets.lockMs,
     });
   } catch (error) {
     // Two calls with one operation id at once: the other one's row is there now, and it is asked again.
@@ -80,8 +93,8 @@ async function begin(charging: Charging, scope: Scope, charge: InvoiceCharge): P
   }
 }
 
-async function claim(charging: Charging, tx: Tx, scope: Scope, charge: InvoiceCharge): Promise<ChargeAttempt | 'busy'> {
-  const { leaseMs } = charging.budgets;
+async function claim(context: Context, tx: Tx, scope: Scope, charge: InvoiceCharge): Promise<ChargeAttempt | 'busy'> {
+  const { leaseMs } = context.budgets;
   const known = await findAttemptOfOperation(tx, scope, charge.operationId);
   if (known !== undefined && !isSameCharge(known, charge)) throw new Failure('idempotency_key_reused');
   if (known !== undefined && !(await cameTooLate(tx, scope, known))) {
@@ -100,6 +113,17 @@ async function claim(charging: Charging, tx: Tx, scope: Scope, charge: InvoiceCh
   if (card === undefined || (charge.leg === 'other' && card.hsaFsa === true)) {
     throw new Failure('payment_method_not_found');
   }
+  const cardKind = kindOfCard(card.hsaFsa, undefined);
+  if (charge.leg === 'health' && cardKind !== 'other' && !scope.testMode) {
+    const statement = await findStatement(tx, scope);
+    if (statement === undefined) {
+      context.logger.warn(scope, 'Invoice waits until the gateway has told whether its account charges health cards');
+      return 'busy';
+    }
+    // Also final for this charge; the next one finds what the operator has said by then.
+    if (statement.substantiation === null) throw new Failure('health_cards_not_enabled');
+  }
+  const processorAccount = accountToCharge(card, context.processors.of(scope).account);
   const attempt: NewAttempt = {
     // A new one each time, also under the same operation: what the last one sent may be on its way under that one's keys.
     id: known === undefined ? charge.operationId : newId('charge_attempt'),
@@ -111,17 +135,19 @@ async function claim(charging: Charging, tx: Tx, scope: Scope, charge: InvoiceCh
     paymentIntentId: newId('payment_intent'),
     customerId: charge.customerId,
     paymentMethodId: card.id,
+    processorAccount,
     processorPaymentMethodId: card.processorPaymentMethodId,
     processorCustomerId: card.processorCustomerId,
-    offSession: true,
+    offSession: charge.onPage !== true,
+    threeDSecure: null,
     captureMethod: 'automatic',
     amountCents: charge.amountCents,
     healthcare: charge.healthcare ?? noHealthcare,
-    cardKind: kindOfCard(card.hsaFsa, undefined),
+    cardKind,
     expand: [],
     actingAt: charge.at,
     leaseMs,
-    confirmMs: charging.budgets.confirmMs,
+    confirmMs: context.budgets.confirmMs,
     operationId: charge.operationId,
   };
   await beginAttempt(tx, scope, attempt, {

@@ -1,10 +1,13 @@
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
-import type { Charging } from '../charging.ts';
+import type { Context } from '../context.ts';
 import { type ChargeAttempt, type Leg, noHealthcare } from '../domain/charge-attempt.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
+import { keepsCard } from '../domain/payment-method.ts';
 import type { Session } from '../domain/session.ts';
+import { acceptPart } from '../store/approved-parts.ts';
 import { claimAttempt, findAttempt, liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
+import { recordKeptCard } from '../store/hold-renewals.ts';
 import { type PaymentPlan, savePlan } from '../store/payment-plans.ts';
 import { type ChargeableCard, findChargeableCards } from '../store/session-payments.ts';
 import { lockSession } from '../store/sessions.ts';
@@ -20,32 +23,32 @@ export type LegResult = { readonly kind: 'settled' | 'wait' | 'release'; readonl
  * one at each look. The caller holds the plan's lease, and no transaction.
  */
 export async function chargeLeg(
-  charging: Charging,
+  context: Context,
   scope: Scope,
   plan: PaymentPlan,
   leg: Leg,
   deadlineMs: number,
 ): Promise<LegResult> {
-  const begun = await withTx(charging.database, scope, (tx) => begin(charging, tx, scope, plan, leg));
+  const begun = await withTx(context.database, scope, (tx) => begin(context, tx, scope, plan, leg));
   if (begun === 'wait' || begun === 'release') return { kind: begun, plan };
-  await charging.failpoint('plan.attempt_begun');
-  const settled = await carryOutAttempt(charging, scope, begun.attempt, deadlineMs);
+  await context.failpoint('plan.attempt_begun');
+  const settled = await carryOutAttempt(context, scope, begun.attempt, deadlineMs);
   return { kind: settled === undefined ? 'wait' : 'settled', plan: begun.plan };
 }
 
 type Begun = { readonly attempt: ChargeAttempt; readonly plan: PaymentPlan };
 
 async function begin(
-  charging: Charging,
+  context: Context,
   tx: Tx,
   scope: Scope,
   plan: PaymentPlan,
   leg: Leg,
 ): Promise<Begun | 'wait' | 'release'> {
-  const { leaseMs } = charging.budgets;
+  const { leaseMs } = context.budgets;
   const session = await lockSession(tx, scope, plan.sessionId);
   if (session === undefined) return 'release';
-  const at = await timeOnClock(tx, scope, charging.clock, session.testClockId);
+  const at = await timeOnClock(tx, scope, context.clock, session.testClockId);
   if (refusalByStatus(session, at) !== undefined) return 'release';
   if (await isPaidOtherwise(tx, scope, plan)) return 'wait';
   const earlierId = leg === 'health' ? plan.healthAttemptId : plan.otherAttemptId;
@@ -58,15 +61,21 @@ async function begin(
   const [card] = cardId === null ? [] : await findChargeableCards(tx, scope, [cardId]);
   // What was said of the card since: ineligible items are never charged to what may be a health card.
   if (card === undefined || (leg === 'other' && card.hsaFsa !== false)) return 'release';
-  const confirmMs = Math.min(plan.confirmLeftMs, confirmTimeMs(charging.budgets, session, at));
-  const attempt: NewAttempt = { ...attemptOf(plan, leg, session, card), leaseMs, confirmMs };
+  const confirmMs = Math.min(plan.confirmLeftMs, confirmTimeMs(context.budgets, session, at));
+  // Where the card was when the shopper gave it: a plan goes on there, whichever account new money goes to by now.
+  const processorAccount = card.processorAccount ?? context.processors.of(scope).account;
+  const attempt: NewAttempt = { ...attemptOf(plan, leg, session, card), processorAccount, leaseMs, confirmMs };
   await beginAttempt(tx, scope, attempt, {
     sessionId: session.id,
     invoiceId: session.invoiceId,
     subscriptionId: session.subscriptionId,
   });
+  if (session.letterRequired && keepsCard(attempt)) await recordKeptCard(tx, scope, attempt.paymentIntentId);
+  const acceptsPart = leg === 'health' && plan.acceptsPart;
+  if (acceptsPart) await acceptPart(tx, scope, attempt.id);
   const linked = leg === 'health' ? { healthAttemptId: attempt.id } : { otherAttemptId: attempt.id };
-  return { attempt: attemptAsCreated(attempt), plan: await savePlan(tx, scope, { ...plan, ...linked }, leaseMs) };
+  const begun = { ...attemptAsCreated(attempt), acceptsPart };
+  return { attempt: begun, plan: await savePlan(tx, scope, { ...plan, ...linked }, leaseMs) };
 }
 
 function attemptOf(
@@ -74,7 +83,7 @@ function attemptOf(
   leg: Leg,
   session: Session,
   card: ChargeableCard,
-): Omit<NewAttempt, 'leaseMs' | 'confirmMs'> {
+): Omit<NewAttempt, 'leaseMs' | 'confirmMs' | 'processorAccount'> {
   return {
     id: newId('charge_attempt'),
     purpose: 'session',
@@ -89,7 +98,8 @@ function attemptOf(
     processorCustomerId: card.processorCustomerId,
     // On the page the shopper is there to authenticate.
     offSession: session.mode === 'off_session',
-    captureMethod: plan.holdsOnly || (leg === 'health' && plan.otherCents > 0) ? 'manual' : 'automatic',
+    threeDSecure: session.mode === 'off_session' ? null : (session.details.requestThreeDSecure ?? null),
+    captureMethod: isHold(plan, leg) ? 'manual' : 'automatic',
     amountCents: leg === 'health' ? plan.healthCents : plan.otherCents,
     healthcare: leg === 'health' ? healthcareOf(session) : noHealthcare,
     // On the health leg by its source or its slot, or because nothing is known of it.
@@ -98,6 +108,12 @@ function attemptOf(
     actingAt: plan.actingAt,
     operationId: null,
   };
+}
+
+// The health card before another one, and where it may be approved for a part; the other card only once it pays for what the health card lacks.
+function isHold(plan: PaymentPlan, leg: Leg): boolean {
+  if (plan.holdsOnly) return true;
+  return leg === 'health' ? plan.otherCents > 0 || plan.acceptsPart : plan.askedCents !== null;
 }
 
 // A confirm may have set out since the plan was made. It charges the health leg, and this plan perhaps the other one for the whole session: no

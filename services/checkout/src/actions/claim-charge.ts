@@ -10,8 +10,9 @@ import {
   type UsableClaim,
   usableOrThrow,
 } from '@eligo/postgres';
-import { newId } from '@eligo/values';
-import type { Charging } from '../charging.ts';
+import { newId, type ProcessorAccount } from '@eligo/values';
+import type { Context } from '../context.ts';
+import { accountToCharge } from '../domain/card-account.ts';
 import { kindOfCard } from '../domain/card-kind.ts';
 import type { ChargeAttempt } from '../domain/charge-attempt.ts';
 import { refusalByStatus, refusalToConfirm } from '../domain/confirm-rules.ts';
@@ -31,7 +32,7 @@ import { NotItsTurn, type PaymentParties, type PaymentTurn } from './payment-tur
 import { takeOverAttempt } from './take-over-attempt.ts';
 
 /** What claims work with. */
-export type Claiming = Pick<Charging, 'clock' | 'budgets' | 'failpoint'>;
+export type Claiming = Pick<Context, 'clock' | 'budgets' | 'failpoint'>;
 
 const contended = () => new Failure('lock_timeout', { retryAfterSeconds: 1 });
 
@@ -43,7 +44,7 @@ export async function claimCharge(
   claiming: Claiming,
   tx: Tx,
   scope: Scope,
-  { request, use, turn }: ChargeClaim,
+  { request, use, turn, ofNewMoney }: ChargeClaim,
 ): Promise<Claimed> {
   // Sent together: one round trip for the session, the key and all that the decision depends on. The session first, as whoever settles or gives up
   // a charge takes it before the key.
@@ -72,7 +73,8 @@ export async function claimCharge(
     await finishKey(tx, scope, use, answer);
     return { kind: 'answer', answer, replayed: false };
   }
-  // Not stored under the key: the operator may enable them at any time.
+  // Not stored under the key: the operator may enable health cards, or take the account back to the card's processor, at any time.
+  if (facts.paymentMethod !== undefined) accountToCharge(facts.paymentMethod, ofNewMoney);
   if (request.refusesHealthCards) throw new Failure('health_cards_not_enabled');
   // Also before a session is completed uncharged: the page may be claiming its other card at this moment.
   for (const attempt of live) {
@@ -80,7 +82,7 @@ export async function claimCharge(
     await abandonAttempt(tx, scope, attempt.id);
   }
   if (session.amountEligibleCents < minimumChargeCents) return completeUncharged(tx, scope, request, use, session, at);
-  const charge = plannedCharge(attemptId, session, facts, request.expand, at);
+  const charge = plannedCharge({ attemptId, session, facts, expand: request.expand, at, ofNewMoney });
   const { attempt, claimed } = await reserve(claiming, tx, scope, turn, charge);
   if (!key.isNew) await linkAttempt(tx, scope, use, attempt.id);
   await claiming.failpoint('confirm.before_claim_commit');
@@ -178,26 +180,24 @@ export interface PlannedCharge {
   readonly recordId: string;
   readonly expand: readonly string[];
   readonly at: Date;
+  readonly ofNewMoney: ProcessorAccount;
 }
 
 /** The charge of a session that may be confirmed now. */
-export function plannedCharge(
-  attemptId: string,
-  session: Session,
-  facts: ChargeFacts,
-  expand: readonly string[],
-  at: Date,
-): PlannedCharge {
+export function plannedCharge({
+  facts,
+  ...charge
+}: Omit<PlannedCharge, 'card' | 'customerId' | 'recordId'> & { readonly facts: ChargeFacts }): PlannedCharge {
   const { paymentMethod: card, eligibilityRecord, customer } = facts;
   if (card === undefined || eligibilityRecord === undefined)
     throw new Error('A refusal must be thrown before the charge');
-  return { attemptId, session, card, customerId: customer?.id ?? null, recordId: eligibilityRecord.id, expand, at };
+  return { ...charge, card, customerId: customer?.id ?? null, recordId: eligibilityRecord.id };
 }
 
 /** The attempt of a confirm. */
 export function confirmAttempt(
   { budgets }: Pick<Claiming, 'budgets'>,
-  { attemptId, session, card, customerId, recordId, expand, at }: PlannedCharge,
+  { attemptId, session, card, customerId, recordId, expand, at, ofNewMoney }: PlannedCharge,
 ): NewAttempt {
   return {
     id: attemptId,
@@ -209,9 +209,11 @@ export function confirmAttempt(
     paymentIntentId: newId('payment_intent'),
     customerId,
     paymentMethodId: card.id,
+    processorAccount: accountToCharge(card, ofNewMoney),
     processorPaymentMethodId: card.processorPaymentMethodId,
     processorCustomerId: card.processorCustomerId,
     offSession: true,
+    threeDSecure: null,
     // A letter is needed before its lines' money is captured (decisions 13).
     captureMethod: session.letterRequired ? 'manual' : 'automatic',
     amountCents: session.amountEligibleCents,

@@ -1,15 +1,21 @@
 import { appendEncoded, encodeEvent } from '@eligo/events';
 import { claimFreshKeys, type Scope, type Tx } from '@eligo/postgres';
-import { newId } from '@eligo/values';
+import { isSameAccount, newId } from '@eligo/values';
 import { refusalToConfirm } from '../domain/confirm-rules.ts';
 import { minimumChargeCents } from '../domain/payment-plan.ts';
-import type { Session } from '../domain/session.ts';
 import { insertLockedAttempts, type NewAttempt } from '../store/charge-attempts.ts';
 import { type ChargeFacts, loadChargeFactsOfSeveral } from '../store/session-payments.ts';
 import { lockSessions } from '../store/sessions.ts';
 import { attemptAsCreated, newIntent } from './begin-attempt.ts';
 import type { Claimed, ConfirmRequest, GroupedClaim } from './charge-claim.ts';
-import { type Claiming, confirmAttempt, ownersOf, partiesOf, plannedCharge } from './claim-charge.ts';
+import {
+  type Claiming,
+  confirmAttempt,
+  ownersOf,
+  type PlannedCharge,
+  partiesOf,
+  plannedCharge,
+} from './claim-charge.ts';
 import { intentEvent } from './payment-events.ts';
 
 /**
@@ -39,11 +45,11 @@ export async function claimCharges(
   if (!areFresh) return undefined;
   const byId = new Map(sessions.map((session) => [session.id, session]));
   const begun = [];
-  for (const { request, turn, attemptId, inContext } of fresh) {
+  for (const { request, turn, attemptId, inContext, ofNewMoney } of fresh) {
     const session = byId.get(request.sessionId);
     const known = facts.get(request.sessionId);
     if (session === undefined || known === undefined) return undefined;
-    const attempt = plainAttempt(claiming, attemptId, session, known, request);
+    const attempt = plainAttempt(claiming, { attemptId, session, facts: known, ofNewMoney }, request);
     if (attempt === undefined || !turn.isNext(partiesOf(attempt))) return undefined;
     const owners = ownersOf(session);
     const intent = newIntent(attempt, owners);
@@ -65,14 +71,14 @@ export async function claimCharges(
 // Undefined when `claimCharge` must decide: a refusal to store, an earlier attempt, nothing to charge, a test clock.
 function plainAttempt(
   claiming: Claiming,
-  attemptId: string,
-  session: Session,
-  facts: ChargeFacts,
+  { session, facts, ...charge }: Pick<PlannedCharge, 'attemptId' | 'session' | 'ofNewMoney'> & { facts: ChargeFacts },
   { features, refusesHealthCards, expand }: ConfirmRequest,
 ): NewAttempt | undefined {
   if (refusesHealthCards || facts.hasLiveAttempts || session.testClockId !== null) return undefined;
   if (session.amountEligibleCents < minimumChargeCents) return undefined;
   const at = claiming.clock.now();
   if (refusalToConfirm({ session, facts, live: [], at, features }) !== undefined) return undefined;
-  return confirmAttempt(claiming, plannedCharge(attemptId, session, facts, expand, at));
+  const card = facts.paymentMethod?.processorAccount ?? null;
+  if (card !== null && !isSameAccount(card, charge.ofNewMoney)) return undefined;
+  return confirmAttempt(claiming, plannedCharge({ ...charge, session, facts, expand, at }));
 }

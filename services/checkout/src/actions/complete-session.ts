@@ -1,120 +1,87 @@
 import { Failure } from '@eligo/failures';
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
-import { cents, newId } from '@eligo/values';
-import type { Charging } from '../charging.ts';
-import type { Address } from '../domain/address.ts';
-import { type CardSlot, kindOfCard } from '../domain/card-kind.ts';
+import { type Cents, given, newId } from '@eligo/values';
+import type { Context } from '../context.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
-import { firstPeriodOf } from '../domain/first-renewal.ts';
 import { planPayment, type ShopperCard } from '../domain/payment-plan.ts';
-import type { Session } from '../domain/session.ts';
+import { splitVersionOf } from '../domain/repricing.ts';
+import type { NextAction, Session } from '../domain/session.ts';
+import { planTrialCards, type TrialRenewal } from '../domain/trial-cards.ts';
 import { liveAttempts } from '../store/charge-attempts.ts';
 import { takePaymentLocks } from '../store/payment-locks.ts';
-import { noteShopperKinds } from '../store/payment-methods.ts';
 import { insertPlan, lockLivePlan, type PaymentPlan, savePlan } from '../store/payment-plans.ts';
-import { loadSessionLines } from '../store/session-lines.ts';
-import { type ChargeableCard, findChargeableCards } from '../store/session-payments.ts';
 import { loadSession, lockSession, saveSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { confirmTimeMs } from './begin-attempt.ts';
 import { carryOutPlan } from './carry-out-plan.ts';
 import { finishPaidSession } from './pay-session.ts';
-import { setUpSession } from './set-up-session.ts';
-
-/** What a shopper gives on the checkout page. */
-export interface ShopperPayment {
-  readonly sessionId: string;
-  readonly paymentMethodIds: readonly string[];
-  /** The slot of the page that each of them was put into, in the same order; undefined where nobody said. */
-  readonly slots?: readonly (CardSlot | undefined)[];
-  /** True where the account may charge no health cards: the other card then pays everything. */
-  readonly refusesHealthCards?: boolean;
-  readonly shippingDetails: Address | null;
-}
+import { setUpGivenCards } from './set-up-given-cards.ts';
+import { loadTrialRenewal, setUpTrialCards } from './set-up-trial-cards.ts';
+import { findCards, type ShopperPayment } from './shopper-cards.ts';
 
 /**
  * Pays a session with a shopper's cards: the health card for what is eligible, the other for the remainder (decisions 6). Answers with the session
  * as it then is: complete, or open with what must happen next; a declined card is not an error here. Throws a Failure when the session does
  * not take payments any more, and `lock_timeout` while another payment of it is in flight or the processor is known to be down.
  */
-export async function completeSession(charging: Charging, scope: Scope, payment: ShopperPayment): Promise<Session> {
-  const deadlineMs = performance.now() + charging.budgets.callMs + charging.budgets.lockMs;
-  const before = await loadSession(charging.database, scope, payment.sessionId);
-  if (before?.mode === 'setup') {
-    return setUpSession(charging, scope, before, payment.paymentMethodIds[0], payment.slots?.[0]);
-  }
-  const plan = await withTx(charging.database, scope, (tx) => reserve(charging, tx, scope, payment), {
-    lockTimeoutMs: charging.budgets.lockMs,
-  });
+export async function completeSession(context: Context, scope: Scope, asked: ShopperPayment): Promise<Session> {
+  const deadlineMs = performance.now() + context.budgets.callMs + context.budgets.lockMs;
+  const before = await loadSession(context.database, scope, asked.sessionId);
+  if (before?.status === 'open') refuseOtherAmounts(before, asked);
+  if (before?.mode === 'setup') return setUpGivenCards(context, scope, before, asked);
+  const trial = before && (await setUpTrialCards(context, scope, before, asked));
+  if (trial?.kind === 'refused') return trial.session;
+  const payment = trial?.payment ?? asked;
+  const plan = await withTx(
+    context.database,
+    scope,
+    (tx) => reserve(context, tx, scope, payment, trial?.cardIds ?? new Set()),
+    { lockTimeoutMs: context.budgets.lockMs },
+  );
   if (plan !== undefined) {
-    await charging.failpoint('plan.reserved');
-    await carryOutPlan(charging, scope, plan, deadlineMs);
+    await context.failpoint('plan.reserved');
+    await carryOutPlan(context, scope, plan, deadlineMs);
   }
-  const session = await loadSession(charging.database, scope, payment.sessionId);
+  const session = await loadSession(context.database, scope, payment.sessionId);
   if (session === undefined) throw new Failure('checkout_session_not_found');
   return session;
 }
 
 // The plan to carry out, under a lease; undefined if the session needs no charge, or first needs another card.
 async function reserve(
-  charging: Charging,
+  context: Context,
   tx: Tx,
   scope: Scope,
   payment: ShopperPayment,
+  setUp: ReadonlySet<string>,
 ): Promise<PaymentPlan | undefined> {
   const found = await lockSession(tx, scope, payment.sessionId);
   if (found === undefined) throw new Failure('checkout_session_not_found');
-  const at = await timeOnClock(tx, scope, charging.clock, found.testClockId);
+  const at = await timeOnClock(tx, scope, context.clock, found.testClockId);
   const refusal = refusalByStatus(found, at);
   if (refusal !== undefined) throw refusal;
-  const { cards, customerId } = await findCards(tx, scope, payment);
+  refuseOtherAmounts(found, payment);
+  const { cards, customerId } = await findCards(context, tx, scope, payment);
   const session = await noteShopper(tx, scope, found, payment, customerId);
   const live = await lockLivePlan(tx, scope, session.id);
-  if (live !== undefined) return addSecondCard(charging, tx, scope, session, live, cards, at);
+  if (live !== undefined) return addSecondCard(context, tx, scope, session, live, cards, at);
   if ((await liveAttempts(tx, scope, 'session', session.id)).length > 0) {
     throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
   }
-  return newPlan(charging, tx, scope, session, { cards, healthAccepted: payment.refusesHealthCards !== true }, at);
+  const offered = {
+    ...{ cards, healthAccepted: payment.refusesHealthCards !== true },
+    acceptsPart: payment.acceptsPart === true && context.processors.of(scope).asksForParts,
+  };
+  const renewal = await loadTrialRenewal(tx, scope, session, at);
+  if (renewal === undefined) return newPlan(context, tx, scope, session, offered, at);
+  await beginTrial(tx, scope, session, { ...offered, renewal, setUp }, at);
+  return undefined;
 }
 
-// The cards in the order given, and the first one's customer. What the shopper says of a card that nobody else knows is kept with it.
-async function findCards(
-  tx: Tx,
-  scope: Scope,
-  { paymentMethodIds: ids, slots = [] }: ShopperPayment,
-): Promise<{ cards: ShopperCard[]; customerId: string | null }> {
-  const found = await findChargeableCards(tx, scope, ids);
-  const cards = ids.map((id, index) => {
-    const card = found.find((candidate) => candidate.id === id);
-    if (card === undefined) {
-      const field = index === 0 ? 'payment_method' : 'second_payment_method';
-      throw Failure.invalid(
-        ['body', 'checkout_session', field],
-        'payment_method_not_found',
-        `payment_method_not_found: ${id}`,
-      );
-    }
-    return { paymentMethodId: id, kind: kindOfCard(card.hsaFsa, slots[index]) };
-  });
-  await noteSlots(tx, scope, ids, slots, found);
-  return { cards, customerId: found.find((card) => card.id === ids[0])?.customerId ?? null };
-}
-
-// What a shopper says of a card is kept where nothing else is known of it.
-async function noteSlots(
-  tx: Tx,
-  scope: Scope,
-  ids: readonly string[],
-  slots: readonly (CardSlot | undefined)[],
-  found: readonly ChargeableCard[],
-): Promise<void> {
-  const said = new Map<string, boolean>();
-  for (const [index, id] of ids.entries()) {
-    const slot = slots[index];
-    if (slot === undefined || found.find((card) => card.id === id)?.hsaFsa !== null) continue;
-    said.set(id, slot === 'health' || said.get(id) === true);
-  }
-  if (said.size > 0) await noteShopperKinds(tx, scope, said);
+// A promo code that was entered or removed in another tab changes what the shopper has seen.
+function refuseOtherAmounts(session: Session, { shownSplit }: ShopperPayment): void {
+  if (shownSplit === undefined || shownSplit === splitVersionOf(session)) return;
+  throw new Failure('checkout_session_amount_changed');
 }
 
 // What the shopper filled in. A subscription belongs to a customer: before anything is charged it has one, the card's where the shop named
@@ -142,7 +109,7 @@ async function noteShopper(
 }
 
 async function addSecondCard(
-  charging: Charging,
+  context: Context,
   tx: Tx,
   scope: Scope,
   session: Session,
@@ -154,29 +121,35 @@ async function addSecondCard(
   if (plan.state !== 'awaiting_second_card') throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
   const other = cards.find(({ kind }) => kind === 'other');
   if (other === undefined) return undefined;
-  refuseWhileDown(charging, scope);
-  await lockCards(charging, tx, scope, plan.id, [other]);
+  refuseWhileDown(context, scope);
+  await lockCards(context, tx, scope, plan.id, [other]);
   return savePlan(
     tx,
     scope,
     { ...plan, state: 'running', otherPaymentMethodId: other.paymentMethodId, releaseAt: null, actingAt: at },
-    charging.budgets.leaseMs,
-    confirmTimeMs(charging.budgets, session, at),
+    context.budgets.leaseMs,
+    confirmTimeMs(context.budgets, session, at),
   );
 }
 
+interface Offered {
+  readonly cards: readonly ShopperCard[];
+  readonly healthAccepted: boolean;
+  /** The health card may be approved for a part. */
+  readonly acceptsPart: boolean;
+}
+
 async function newPlan(
-  charging: Charging,
+  context: Context,
   tx: Tx,
   scope: Scope,
   session: Session,
-  { cards, healthAccepted }: { readonly cards: readonly ShopperCard[]; readonly healthAccepted: boolean },
+  { cards, healthAccepted, acceptsPart }: Offered,
   at: Date,
 ): Promise<PaymentPlan | undefined> {
-  const dueNow = (await startsWithTrial(tx, scope, session, at)) ? cents(0) : session.amountTotalCents;
   const planned = planPayment(
     {
-      totalCents: dueNow,
+      totalCents: session.amountTotalCents,
       eligibleCents: session.amountEligibleCents,
       letterRequired: session.letterRequired,
       manualCapture: session.captureMethod === 'manual',
@@ -190,18 +163,10 @@ async function newPlan(
     return undefined;
   }
   if (planned.kind === 'other_card_needed') {
-    const url = session.details.redirectUrl;
-    await saveSession(tx, scope, session, {
-      ...session,
-      nextAction: {
-        type: 'provide_alternative_payment_method',
-        message: otherCardMessage(cards, healthAccepted),
-        ...(url === undefined ? {} : { url }),
-      },
-    });
+    await saveSession(tx, scope, session, { ...session, nextAction: otherCardNeeded(session, cards, healthAccepted) });
     return undefined;
   }
-  refuseWhileDown(charging, scope);
+  refuseWhileDown(context, scope);
   const plan: PaymentPlan = {
     id: newId('payment_plan'),
     sessionId: session.id,
@@ -213,14 +178,77 @@ async function newPlan(
     healthAttemptId: null,
     otherAttemptId: null,
     holdsOnly: planned.holdsOnly,
+    acceptsPart: acceptsPart && planned.healthCents > 0,
+    askedCents: null,
     releaseAt: null,
     epoch: 1,
     actingAt: at,
-    confirmLeftMs: confirmTimeMs(charging.budgets, session, at),
+    confirmLeftMs: confirmTimeMs(context.budgets, session, at),
   };
-  await insertPlan(tx, scope, plan, charging.budgets.leaseMs);
-  await lockCards(charging, tx, scope, plan.id, cards);
+  await insertPlan(tx, scope, plan, context.budgets.leaseMs);
+  await lockCards(context, tx, scope, plan.id, cards);
   return plan;
+}
+
+// Completes the session with the cards that were set up for it, unless the first renewal needs another one. The health card renews it, and the other card
+// is its backup.
+async function beginTrial(
+  tx: Tx,
+  scope: Scope,
+  session: Session,
+  offered: {
+    readonly cards: readonly ShopperCard[];
+    readonly healthAccepted: boolean;
+    readonly renewal: TrialRenewal;
+    readonly setUp: ReadonlySet<string>;
+  },
+  at: Date,
+): Promise<void> {
+  const planned = planTrialCards(offered.renewal, offered.healthAccepted, offered.cards);
+  if (planned.kind === 'other_card_needed') {
+    const nextAction = otherCardNeeded(session, offered.cards, offered.healthAccepted);
+    await saveSession(tx, scope, session, { ...session, nextAction });
+    return;
+  }
+  const backup = planned.kind === 'keep' ? planned.backup : undefined;
+  // The set-up of a card may tell that it is of another kind: the next request goes by that.
+  for (const card of [planned.standard, backup]) {
+    if (card !== undefined && !offered.setUp.has(card.paymentMethodId)) {
+      throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
+    }
+  }
+  if (planned.kind === 'second_card_needed') {
+    await saveSession(tx, scope, session, { ...session, nextAction: secondCardNeeded(session, planned) });
+    return;
+  }
+  const paymentMethodId = planned.standard?.paymentMethodId ?? session.paymentMethodId;
+  const after: Session = { ...session, paymentMethodId, status: 'complete', completedAt: at, nextAction: null };
+  const backupPaymentMethodId = backup?.paymentMethodId;
+  await finishPaidSession(tx, scope, { session, after, intent: undefined, at, backupPaymentMethodId });
+}
+
+function secondCardNeeded(
+  session: Session,
+  planned: { readonly standard: ShopperCard; readonly healthCents: Cents; readonly otherCents: Cents },
+): NextAction {
+  return {
+    type: 'provide_second_payment_method',
+    message:
+      planned.standard.kind === 'unknown'
+        ? 'Say whether this card is an HSA or FSA card, or add a second payment method for the amount that is not eligible after the trial.'
+        : 'A second payment method is required for the amount that is not eligible after the trial.',
+    ...given({ url: session.details.redirectUrl }),
+    eligibleAmountCents: planned.healthCents,
+    ineligibleAmountCents: planned.otherCents,
+  };
+}
+
+function otherCardNeeded(session: Session, cards: readonly ShopperCard[], healthAccepted: boolean): NextAction {
+  return {
+    type: 'provide_alternative_payment_method',
+    message: otherCardMessage(cards, healthAccepted),
+    ...given({ url: session.details.redirectUrl }),
+  };
 }
 
 function otherCardMessage(cards: readonly ShopperCard[], healthAccepted: boolean): string {
@@ -233,18 +261,12 @@ function otherCardMessage(cards: readonly ShopperCard[], healthAccepted: boolean
 }
 
 // Known to be down, or not there at all: said before a row is written, and not to a session that needs no charge.
-function refuseWhileDown(charging: Charging, scope: Scope): void {
-  if (charging.processors.of(scope).isDown()) throw new Failure('lock_timeout', { retryAfterSeconds: 5 });
-}
-
-async function startsWithTrial(tx: Tx, scope: Scope, session: Session, at: Date): Promise<boolean> {
-  if (session.mode !== 'subscription') return false;
-  const period = firstPeriodOf(session, await loadSessionLines(tx, scope, session.id), at);
-  return period !== undefined && period.trialEnd !== null;
+function refuseWhileDown(context: Context, scope: Scope): void {
+  if (context.processors.of(scope).isDown()) throw new Failure('lock_timeout', { retryAfterSeconds: 5 });
 }
 
 async function lockCards(
-  charging: Charging,
+  context: Context,
   tx: Tx,
   scope: Scope,
   planId: string,
@@ -256,7 +278,7 @@ async function lockCards(
       attemptId: planId,
       customerId: null,
       paymentMethodId: id,
-      leaseMs: charging.budgets.leaseMs,
+      leaseMs: context.budgets.leaseMs,
     });
     if (!locked) throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
   }

@@ -1,10 +1,11 @@
 import { Failure } from '@eligo/failures';
 import type { Scope } from '@eligo/postgres';
 import { isId } from '@eligo/values';
-import type { Charging } from '../charging.ts';
+import type { Context } from '../context.ts';
 import type { Address } from '../domain/address.ts';
 import type { CardSlot } from '../domain/card-kind.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
+import { awaitsLetters } from '../domain/letter.ts';
 import type { Session } from '../domain/session.ts';
 import { loadSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
@@ -12,6 +13,7 @@ import { adoptPageCard } from './adopt-page-card.ts';
 import { completeSession } from './complete-session.ts';
 import { createTestPaymentMethod } from './create-test-payment-method.ts';
 import { cardKeeper, keepCard } from './keep-card.ts';
+import { submitLetterAnswers } from './submit-letter-answers.ts';
 
 /** A shopper's cards for a session: each is a payment method's id or, for a test helper, a test card's name. */
 export interface CardsOfShopper {
@@ -23,16 +25,36 @@ export interface CardsOfShopper {
   readonly secondSlot?: CardSlot | undefined;
   /** True where the account may charge no health cards. */
   readonly refusesHealthCards: boolean;
+  /** The account has health cards approved for a part. */
+  readonly acceptsPart?: boolean;
   readonly shippingDetails: Address | null;
   /** Each card is the processor's identifier, from its fields on the session's page. */
   readonly onPage?: boolean;
+  /** The version of the split that the page showed. */
+  readonly shownSplit?: string | undefined;
+  /** What the shopper answers for the letters that the session then awaits. */
+  readonly letterAnswers?: string | null;
 }
 
-/** Completes a session with the shopper's cards. The first is kept for the session's customer where it is charged again later. */
-export async function completeWithCards(charging: Charging, scope: Scope, cards: CardsOfShopper): Promise<Session> {
-  const given = cards.onPage ? await adoptCards(charging, scope, cards) : cards;
-  const { sessionId, paymentMethod, secondPaymentMethod, shippingDetails, refusesHealthCards } = given;
-  const customerId = await cardKeeper(charging, scope, sessionId, paymentMethod);
+/** Completes a session with the shopper's cards and answers. The first card is kept for the session's customer where it is charged again later. */
+export async function completeWithCards(context: Context, scope: Scope, cards: CardsOfShopper): Promise<Session> {
+  const session = await payWithCards(context, scope, cards);
+  const answers = cards.letterAnswers ?? null;
+  if (answers !== null && awaitsLetters(session)) await submitLetterAnswers(context, scope, session.id, answers);
+  return session;
+}
+
+async function payWithCards(context: Context, scope: Scope, cards: CardsOfShopper): Promise<Session> {
+  const given = cards.onPage ? await adoptCards(context, scope, cards) : cards;
+  const {
+    sessionId,
+    paymentMethod,
+    secondPaymentMethod,
+    shippingDetails,
+    refusesHealthCards,
+    acceptsPart = false,
+  } = given;
+  const customerId = await cardKeeper(context, scope, sessionId, paymentMethod, cards.onPage === true);
   const paymentMethodIds: string[] = [];
   const slots: (CardSlot | undefined)[] = [];
   for (const [field, card, slot] of [
@@ -42,30 +64,38 @@ export async function completeWithCards(charging: Charging, scope: Scope, cards:
     if (card === undefined) continue;
     slots.push(slot);
     if (isId('payment_method', card)) {
-      if (customerId !== null) await keepCard(charging, scope, card, customerId);
+      if (customerId !== null) await keepCard(context, scope, card, customerId);
       paymentMethodIds.push(card);
       continue;
     }
     const cardLoc = ['body', 'checkout_session', field];
-    const made = await createTestPaymentMethod(charging, scope, { customerId, card, cardLoc, offSession: true });
+    const made = await createTestPaymentMethod(context, scope, { customerId, card, cardLoc, offSession: true });
     paymentMethodIds.push(made.id);
   }
-  return completeSession(charging, scope, { sessionId, paymentMethodIds, slots, refusesHealthCards, shippingDetails });
+  return completeSession(context, scope, {
+    sessionId,
+    paymentMethodIds,
+    slots,
+    refusesHealthCards,
+    acceptsPart,
+    shippingDetails,
+    shownSplit: cards.shownSplit,
+  });
 }
 
 // From here on they are payment methods like any others. A session that has ended takes no card.
-async function adoptCards(charging: Charging, scope: Scope, cards: CardsOfShopper): Promise<CardsOfShopper> {
+async function adoptCards(context: Context, scope: Scope, cards: CardsOfShopper): Promise<CardsOfShopper> {
   const { sessionId, paymentMethod, secondPaymentMethod } = cards;
-  const session = await loadSession(charging.database, scope, sessionId);
+  const session = await loadSession(context.database, scope, sessionId);
   if (session === undefined) throw new Failure('checkout_session_not_found');
-  const at = await timeOnClock(charging.database, scope, charging.clock, session.testClockId);
+  const at = await timeOnClock(context.database, scope, context.clock, session.testClockId);
   const refusal = refusalByStatus(session, at);
   if (refusal !== undefined) throw refusal;
   const isKept = session.mode !== 'payment' || session.setupFutureUse !== null;
   const adopt = (field: string, processorPaymentMethodId: string | undefined) =>
     processorPaymentMethodId === undefined
       ? undefined
-      : adoptPageCard(charging, scope, {
+      : adoptPageCard(context, scope, {
           ...{ sessionId, testClockId: session.testClockId, processorPaymentMethodId },
           loc: ['body', 'checkout_session', field],
           offSession: isKept,

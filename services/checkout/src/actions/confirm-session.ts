@@ -3,12 +3,12 @@ import { Failure } from '@eligo/failures';
 import { findKey, type KeyUse, keyInUse, releaseKey, type Scope, usableOrThrow, withTx } from '@eligo/postgres';
 import type { ProcessorPort } from '@eligo/processor';
 import type { ConfirmSessionResponse } from '@eligo/proto/checkout/v1/checkout';
-import { isId } from '@eligo/values';
-import type { Charging } from '../charging.ts';
+import { isId, type ProcessorAccount } from '@eligo/values';
+import type { Context } from '../context.ts';
 import { arePaymentLocksHeld } from '../store/payment-locks.ts';
 import { loadSession } from '../store/sessions.ts';
 import { carryOutAttempt } from './carry-out-attempt.ts';
-import type { Claimed, ConfirmRequest } from './charge-claim.ts';
+import type { ChargeClaim, Claimed, ConfirmRequest } from './charge-claim.ts';
 import { replayAnswer } from './confirm-answer.ts';
 import type { PaymentTurn } from './payment-turn.ts';
 import type { SettledAttempt } from './settle-attempt.ts';
@@ -19,7 +19,7 @@ import type { SettledAttempt } from './settle-attempt.ts';
  * does. Throws a Failure for every refusal; those that are final are stored under the key and given again.
  */
 export async function confirmSession(
-  charging: Charging,
+  context: Context,
   scope: Scope,
   request: ConfirmRequest,
 ): Promise<ConfirmSessionResponse> {
@@ -28,26 +28,27 @@ export async function confirmSession(
   }
   // Nothing can be known under a key of such a path, so it may be said before the key is looked up.
   if (!isId('checkout_session', request.sessionId)) throw new Failure('checkout_session_not_found');
-  await charging.failpoint('confirm.before_claim');
+  await context.failpoint('confirm.before_claim');
   const use: KeyUse = {
     endpoint: `POST /v1/checkout/sessions/${request.sessionId}/confirm`,
     key: request.key,
     requestHash: request.requestHash,
     otherRequest: 'refuse',
   };
-  const replayed = await replayWhileProcessorIsDown(charging, scope, request.sessionId, use);
+  const processor = await processorOf(context, scope, request.sessionId);
+  const replayed = processor.isDown() ? await replayOrRefuse(context, scope, use) : undefined;
   if (replayed !== undefined) return replayed;
-  const { turns } = charging;
+  const { turns } = context;
   const inFlight = JSON.stringify([scope.accountId, scope.testMode, use.endpoint, use.key]);
   if (turns.keysInUse.has(inFlight)) {
-    const known = await answerOfKey(charging, scope, use);
+    const known = await answerOfKey(context, scope, use);
     if (known !== undefined) return known;
     // Neither request has claimed the key yet.
     throw keyInUse();
   }
   turns.keysInUse.add(inFlight);
   try {
-    return await confirmInLine(charging, scope, request, use);
+    return await confirmInLine(context, scope, request, use, processor.account);
   } finally {
     turns.keysInUse.delete(inFlight);
   }
@@ -55,81 +56,77 @@ export async function confirmSession(
 
 // The place in the line is taken before the key is looked up, so that the order is that in which the requests came.
 async function confirmInLine(
-  charging: Charging,
+  context: Context,
   scope: Scope,
   request: ConfirmRequest,
   use: KeyUse,
+  ofNewMoney: ProcessorAccount,
 ): Promise<ConfirmSessionResponse> {
-  const { turns, budgets } = charging;
+  const { turns, budgets } = context;
   const isBusy = request.paymentMethodId !== null && turns.isBusy(scope, request.paymentMethodId);
   let turn: PaymentTurn;
   try {
     turn = turns.enter(scope, request.paymentMethodId, budgets);
   } catch (error) {
-    const known = await answerOfKey(charging, scope, use);
+    const known = await answerOfKey(context, scope, use);
     if (known !== undefined) return known;
     throw error;
   }
   try {
-    const known = isBusy ? await answerOfKey(charging, scope, use) : undefined;
-    return known ?? (await confirmInTurn(charging, scope, request, use, turn));
+    const known = isBusy ? await answerOfKey(context, scope, use) : undefined;
+    return known ?? (await confirmInTurn(context, scope, { request, use, turn, ofNewMoney }));
   } finally {
     turn.leave();
   }
 }
 
 // A key that is finished or in use does not wait in line.
-async function answerOfKey(charging: Charging, scope: Scope, use: KeyUse): Promise<ConfirmSessionResponse | undefined> {
-  const known = await findKey(charging.database, scope, use);
+async function answerOfKey(context: Context, scope: Scope, use: KeyUse): Promise<ConfirmSessionResponse | undefined> {
+  const known = await findKey(context.database, scope, use);
   const usable = known && usableOrThrow(known);
   return usable?.outcome === 'finished' ? replayAnswer(usable.answer, true) : undefined;
 }
 
-async function confirmInTurn(
-  charging: Charging,
-  scope: Scope,
-  request: ConfirmRequest,
-  use: KeyUse,
-  turn: PaymentTurn,
-): Promise<ConfirmSessionResponse> {
-  const { callMs } = charging.budgets;
-  const claim = { request, use, turn, inContext: AsyncLocalStorage.snapshot() };
+async function confirmInTurn(context: Context, scope: Scope, confirmed: ChargeClaim): Promise<ConfirmSessionResponse> {
+  const { callMs } = context.budgets;
+  const { use, turn } = confirmed;
+  const claim = { ...confirmed, inContext: AsyncLocalStorage.snapshot() };
   const claimed = await turn.take(
-    () => charging.groups.claims.submit(scope, claim),
-    (wanted) => arePaymentLocksHeld(charging.database, scope, wanted),
+    () => context.groups.claims.submit(scope, claim),
+    (wanted) => arePaymentLocksHeld(context.database, scope, wanted),
   );
   if (claimed.kind === 'answer') return replayAnswer(claimed.answer, claimed.replayed);
   turn.charge();
-  await charging.failpoint('confirm.claimed');
+  await context.failpoint('confirm.claimed');
 
   const callsEndMs = Math.min(performance.now() + callMs, turn.deadlineMs);
-  const settled = await carryOutOrRelease(charging, scope, use, claimed, callsEndMs);
+  const settled = await carryOutOrRelease(context, scope, use, claimed, callsEndMs);
   if (settled === undefined) {
-    await withTx(charging.database, scope, (tx) => releaseKey(tx, scope, use, claimed.epoch));
-    await charging.failpoint('confirm.key_released');
+    await withTx(context.database, scope, (tx) => releaseKey(tx, scope, use, claimed.epoch));
+    await context.failpoint('confirm.key_released');
     throw keyInUse();
   }
   if (settled.answer !== undefined) return replayAnswer(settled.answer, false);
-  const stored = await findKey(charging.database, scope, use);
+  const stored = await findKey(context.database, scope, use);
   if (stored?.outcome !== 'finished') throw keyInUse();
   return replayAnswer(stored.answer, false);
 }
 
 // A failure here leaves the outcome unknown and releases both leases, so that a retry with the same key can continue at once.
 async function carryOutOrRelease(
-  charging: Charging,
+  context: Context,
   scope: Scope,
   use: KeyUse,
   { attempt, epoch, claimed }: Extract<Claimed, { kind: 'attempt' }>,
   deadlineMs: number,
 ): Promise<SettledAttempt | undefined> {
   try {
-    return await carryOutAttempt(charging, scope, attempt, deadlineMs, claimed);
+    return await carryOutAttempt(context, scope, attempt, deadlineMs, claimed);
   } catch (error) {
     try {
-      await withTx(charging.database, scope, (tx) => releaseKey(tx, scope, use, epoch));
+      await withTx(context.database, scope, (tx) => releaseKey(tx, scope, use, epoch));
     } catch (cause) {
-      charging.logger.warn(
+      context.logger.warn(
         { err: cause, attemptId: attempt.id },
         'Failed to release the lease of an idempotency key; it stays in use until the lease expires',
       );
@@ -139,24 +136,18 @@ async function carryOutOrRelease(
 }
 
 // A replay must work while the processor is down; any other request is refused with Retry-After before a row is written.
-async function replayWhileProcessorIsDown(
-  charging: Charging,
-  scope: Scope,
-  sessionId: string,
-  use: KeyUse,
-): Promise<ConfirmSessionResponse | undefined> {
-  if (!(await processorOf(charging, scope, sessionId)).isDown()) return undefined;
-  const known = await answerOfKey(charging, scope, use);
+async function replayOrRefuse(context: Context, scope: Scope, use: KeyUse): Promise<ConfirmSessionResponse> {
+  const known = await answerOfKey(context, scope, use);
   if (known !== undefined) return known;
   throw new Failure('lock_timeout', { retryAfterSeconds: 5 });
 }
 
 // That no processor serves this mode must not tell a foreign session from one that does not exist.
-async function processorOf(charging: Charging, scope: Scope, sessionId: string): Promise<ProcessorPort> {
+async function processorOf(context: Context, scope: Scope, sessionId: string): Promise<ProcessorPort> {
   try {
-    return charging.processors.of(scope);
+    return context.processors.of(scope);
   } catch (error) {
-    if ((await loadSession(charging.database, scope, sessionId)) === undefined) {
+    if ((await loadSession(context.database, scope, sessionId)) === undefined) {
       throw new Failure('checkout_session_not_found');
     }
     throw error;

@@ -3,10 +3,10 @@ import { Failure } from '@eligo/failures';
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import { type Customer as CustomerMessage, CustomerSchema } from '@eligo/proto/checkout/v1/checkout';
 import { newId } from '@eligo/values';
+import type { Context } from '../context.ts';
 import type { Address } from '../domain/address.ts';
 import type { Customer } from '../domain/customer.ts';
 import { customerMessage } from '../messages/customer.ts';
-import type { Resources } from '../resources.ts';
 import { insertCustomer } from '../store/customers.ts';
 import { findTestClock } from '../store/test-clocks.ts';
 import { onceUnderKey } from './once-under-key.ts';
@@ -24,7 +24,7 @@ export interface NewCustomer {
 
 /** Creates a customer; the same key and body answers what the first one was answered (decisions 1.1). */
 export async function createCustomer(
-  { database, clock }: Pick<Resources, 'database' | 'clock'>,
+  { database, clock }: Pick<Context, 'database' | 'clock'>,
   scope: Scope,
   input: NewCustomer,
   key?: { readonly key: string; readonly requestHash: Uint8Array } | undefined,
@@ -46,6 +46,7 @@ export async function makeCustomer(tx: Tx, scope: Scope, input: NewCustomer, now
     updatedAt: createdAt,
     deletedAt: null,
     processorCustomerId: null,
+    processorAccount: null,
     version: 1n,
   };
   await insertCustomer(tx, scope, customer);

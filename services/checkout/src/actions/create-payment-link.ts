@@ -11,10 +11,10 @@ import {
 } from '@eligo/proto/checkout/v1/checkout';
 import type { Call } from '@eligo/rpc';
 import { newId } from '@eligo/values';
+import type { Context } from '../context.ts';
 import { newSession, requireTerms } from '../domain/new-session.ts';
 import type { PaymentLink } from '../domain/payment-link.ts';
 import { paymentLinkMessage } from '../messages/payment-link.ts';
-import type { Resources } from '../resources.ts';
 import { insertPaymentLink } from '../store/payment-links.ts';
 import { onceUnderKey } from './once-under-key.ts';
 import { sessionRequestOfLink } from './payment-link-session.ts';
@@ -34,16 +34,16 @@ export interface NewPaymentLink {
  * and body returns the response of the first request (decisions 1.1).
  */
 export async function createPaymentLink(
-  resources: Pick<Resources, 'database' | 'catalog' | 'clock' | 'pages'>,
+  context: Pick<Context, 'database' | 'catalog' | 'clock' | 'pages'>,
   call: Call,
   input: NewPaymentLink,
   key?: { readonly key: string; readonly requestHash: Uint8Array } | undefined,
 ): Promise<PaymentLinkMessage> {
   const { scope } = call;
-  const link = await withLinkFields(() => makeLink(resources, call, input));
-  const message = paymentLinkMessage(scope, link, resources.pages.urlOfLink(scope, link.id));
+  const link = await withLinkFields(() => makeLink(context, call, input));
+  const message = paymentLinkMessage(scope, link, context.pages.urlOfLink(scope, link.id));
   const request = { endpoint: 'POST /v1/payment_links', key, schema: PaymentLinkSchema };
-  return withTx(resources.database, scope, (tx) =>
+  return withTx(context.database, scope, (tx) =>
     onceUnderKey(tx, scope, request, async () => {
       await insertPaymentLink(tx, scope, link);
       return message;
@@ -52,17 +52,17 @@ export async function createPaymentLink(
 }
 
 async function makeLink(
-  resources: Pick<Resources, 'catalog' | 'clock'>,
+  context: Pick<Context, 'catalog' | 'clock'>,
   call: Call,
   { lines, terms, active, metadata }: NewPaymentLink,
 ): Promise<PaymentLink> {
-  const createdAt = resources.clock.now();
+  const createdAt = context.clock.now();
   const id = newId('payment_link');
   const draft: PaymentLink = { id, active, mode: 'payment', terms: {}, metadata, createdAt };
   const request = sessionRequestOfLink(draft, terms);
   requireTerms(request.terms, lines.length);
   const sessionId = newId('checkout_session');
-  const { cart } = await resolveCart(resources, call, sessionId, { ...request.cart, lines }, null, createdAt);
+  const { cart } = await resolveCart(context, call, sessionId, { ...request.cart, lines }, null, createdAt);
   const mode = cart.lines.some((line) => line.recurring !== null) ? 'subscription' : 'payment';
   newSession(sessionId, { ...request.terms, mode }, cart, createdAt, null);
   const priced = cart.lines.map(({ priceId, quantity }) =>

@@ -6,24 +6,26 @@ import {
   keyInUse,
   openGroupedWrites,
   type Scope,
-  type Tx,
   withTx,
 } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
-import { cents, isId, newId } from '@eligo/values';
+import { type Cents, cents, centsFromInt64, isId, newId } from '@eligo/values';
+import type { Context } from '../context.ts';
+import { accountToCharge } from '../domain/card-account.ts';
+import { acceptsHealthCards } from '../domain/confirm-rules.ts';
 import { needsLetter } from '../domain/eligibility.ts';
 import { isPaidOnPage, newSession, type ResolvedCart, requireTerms, type SessionTerms } from '../domain/new-session.ts';
 import type { Session } from '../domain/session.ts';
-import type { Resources } from '../resources.ts';
 import { type CreationFacts, readCreationFacts } from '../store/creation-facts.ts';
 import { findCustomer } from '../store/customers.ts';
 import { findValidLetters } from '../store/letters.ts';
 import { insertSession, insertSessions, isWrittenByOneStatement, type NewSessionRows } from '../store/new-sessions.ts';
 import { takeSessionKey } from '../store/session-keys.ts';
 import { loadSession } from '../store/sessions.ts';
+import { chargeAtOnce } from './charge-at-once.ts';
 import { expireIfDue } from './end-session.ts';
 import { activateInline, hasInlineParts, keepActivation } from './inline-parts.ts';
-import { forgetReservation, reserveRedemptions } from './reserve-redemptions.ts';
+import { forgetReservation, reserveForSession } from './reserve-redemptions.ts';
 import { type GivenCart, resolveCart } from './resolve-cart.ts';
 
 export interface SessionRequest {
@@ -36,57 +38,65 @@ export interface SessionRequest {
  * Creates a session: prices the cart at the catalog, splits it and writes it in one transaction. Under a key (decisions 1.1) the same body
  * answers with the same session while that is open, paid or complete; another body makes a new one and expires the old.
  */
-export async function createSession(resources: Resources, call: Call, request: SessionRequest): Promise<Session> {
+export async function createSession(context: Context, call: Call, request: SessionRequest): Promise<Session> {
   requireTerms(request.terms, request.cart.lines.length);
   // Two requests with one key meet at its row: the loser looks again, and finds the winner's session.
   for (let attempt = 0; attempt < 3; attempt++) {
-    const created = await createOnce(resources, call, request);
+    const created = await createOnce(context, call, request);
     if (created !== undefined) return created;
   }
   throw keyInUse();
 }
 
-async function createOnce(resources: Resources, call: Call, request: SessionRequest): Promise<Session | undefined> {
+async function createOnce(context: Context, call: Call, request: SessionRequest): Promise<Session | undefined> {
   const { scope } = call;
   const { terms, key } = request;
-  const facts = await readCreationFacts(resources.database, scope, {
+  const facts = await readCreationFacts(context.database, scope, {
     customerId: terms.customerId,
     paymentMethodId: terms.paymentMethodId,
     key: key?.key ?? null,
   });
-  const same = await sameSession(resources, scope, facts, key);
-  if (same !== undefined) return chargeIfAsked(resources, call, same);
+  const same = await sameSession(context, scope, facts, key);
+  if (same !== undefined) return chargeIfAsked(context, call, same);
 
-  refuseBadReferences(terms, facts);
-  await refuseUnknownDefault(resources, scope, terms);
-  const at = facts.customer?.frozenTime ?? resources.clock.now();
+  refuseBadReferences(context, scope, terms, facts);
+  await refuseUnknownDefault(context, scope, terms);
+  const at = facts.customer?.frozenTime ?? context.clock.now();
   refusePastTimes(terms, at);
   const id = newId('checkout_session');
-  const { cart, shipping } = await resolveCart(resources, call, id, request.cart, terms.customerId, at);
+  const { cart, shipping } = await resolveCart(context, call, id, request.cart, terms.customerId, at);
   const details = {
     ...terms.details,
     ...(shipping === undefined ? {} : { shipping }),
-    ...(isPaidOnPage(terms.mode) ? { redirectUrl: resources.pages.urlOf(scope, id) } : {}),
+    ...(isPaidOnPage(terms.mode) ? { redirectUrl: context.pages.urlOf(scope, id) } : {}),
   };
   const customerEmail = terms.customerEmail ?? facts.customer?.email ?? null;
-  const letters = { existing: await existingLetters(resources, scope, terms, cart, at), feeCents: cents(0) };
+  const letters = {
+    existing: await existingLetters(context, scope, terms, cart, at),
+    feeCents: letterFeeOf(call, terms),
+  };
   const clockId = facts.customer?.testClockId ?? null;
   const rows = newSession(id, { ...terms, customerEmail, details }, cart, at, clockId, letters);
 
-  const reserved = await reserveRedemptions(resources, call, rows.session, request.cart.discounts, at);
+  const reserved = await reserveForSession(context, call, rows.session, request.cart.discounts, at);
   const isInline = hasInlineParts(request.cart);
   // An old cart must not be paid; one with a charge in flight is left alone.
   const { earlier } = facts;
-  if (earlier?.status === 'open') await expireIfDue(resources, scope, earlier.sessionId, { evenIfNotDue: true });
-  const written = await write(resources, scope, rows, { key, earlier, reserved, isInline });
+  if (earlier?.status === 'open') await expireIfDue(context, scope, earlier.sessionId, { evenIfNotDue: true });
+  const written = await write(context, scope, rows, { key, earlier, reserved, isInline });
   if (!written) return undefined;
-  if (isInline) await activateInline(resources, call, id);
-  return chargeIfAsked(resources, call, rows.session);
+  if (isInline) await activateInline(context, call, id);
+  return chargeIfAsked(context, call, rows.session);
+}
+
+// A session in mode `reimbursement` is paid with an ordinary card, which needs no letter.
+function letterFeeOf({ caller }: Call, { mode }: SessionTerms): Cents {
+  return mode === 'reimbursement' ? cents(0) : centsFromInt64(caller.letterFeeCents);
 }
 
 // A letter is valid for one customer and product. Few sessions have a line that needs one, so the others pay nothing for this.
 async function existingLetters(
-  { database }: Resources,
+  { database }: Context,
   scope: Scope,
   { customerId }: SessionTerms,
   { lines }: ResolvedCart,
@@ -98,7 +108,7 @@ async function existingLetters(
 }
 
 async function sameSession(
-  { database }: Resources,
+  { database }: Context,
   scope: Scope,
   { earlier }: CreationFacts,
   key: SessionRequest['key'],
@@ -109,7 +119,7 @@ async function sameSession(
 }
 
 async function write(
-  resources: Resources,
+  context: Context,
   scope: Scope,
   rows: NewSessionRows,
   {
@@ -126,11 +136,11 @@ async function write(
 ): Promise<boolean> {
   const { id } = rows.session;
   if (key === undefined && !reserved && !isInline && isWrittenByOneStatement(rows)) {
-    await resources.newSessions.submit(scope, rows);
+    await context.newSessions.submit(scope, rows);
     return true;
   }
   try {
-    await withTx(resources.database, scope, async (tx) => {
+    await withTx(context.database, scope, async (tx) => {
       const taken = key === undefined ? undefined : takeSessionKey(tx, scope, key, id, earlier?.sessionId ?? null);
       const inserted = insertSession(tx, scope, rows);
       const [isMine] = await Promise.all([taken ?? true, inserted]);
@@ -149,7 +159,7 @@ async function write(
 class KeyTaken extends Error {}
 
 // A bad reference in a body is a 422 that names it (decisions 1.9).
-function refuseBadReferences(terms: SessionTerms, facts: CreationFacts): void {
+function refuseBadReferences({ processors }: Context, scope: Scope, terms: SessionTerms, facts: CreationFacts): void {
   const { customerId, paymentMethodId, mode } = terms;
   if (customerId !== null && facts.customer === undefined) throw badReference(['customer'], 'customer', customerId);
   if (paymentMethodId === null) return;
@@ -158,12 +168,15 @@ function refuseBadReferences(terms: SessionTerms, facts: CreationFacts): void {
   if (method.customerId !== null && method.customerId !== customerId) {
     throw Failure.invalid([...body, 'payment_method'], 'payment_method_in_use', 'Belongs to another customer');
   }
-  if (mode === 'off_session' && !method.offSession) throw new Failure('payment_method_not_off_session');
+  if (mode !== 'off_session') return;
+  if (!method.offSession) throw new Failure('payment_method_not_off_session');
+  // It is charged at once.
+  if (method.processorAccount !== null) accountToCharge(method, processors.of(scope).account);
 }
 
 // Rarely given, so it costs a look of its own and not a join for everybody.
 async function refuseUnknownDefault(
-  { database }: Resources,
+  { database }: Context,
   scope: Scope,
   { customerId, details }: SessionTerms,
 ): Promise<void> {
@@ -193,24 +206,20 @@ function badReference(path: readonly string[], kind: 'customer' | 'payment_metho
 }
 
 // An off-session session with a payment method is charged at once; a replay finishes what its first request left undone.
-async function chargeIfAsked(resources: Resources, call: Call, session: Session): Promise<Session> {
+async function chargeIfAsked(context: Context, call: Call, session: Session): Promise<Session> {
   const isDue = session.mode === 'off_session' && session.paymentMethodId !== null && session.status === 'open';
-  return isDue ? resources.chargeSession(call.scope, session, call) : session;
+  return isDue ? chargeAtOnce(context, call.scope, session, !acceptsHealthCards(call.caller)) : session;
 }
 
 /** Opens the writes of plain sessions: without a key, redemptions, inline parts, discounts and selling plans. */
 export function openNewSessions(database: Database): GroupedWrites<NewSessionRows, void> {
-  const write = (tx: Tx, scope: Scope, sessions: readonly NewSessionRows[]) => {
-    const written = insertSessions(tx, scope, sessions);
-    commitBehind(tx);
-    return written;
-  };
   return openGroupedWrites<NewSessionRows, void>({
     database,
     async writeGroup(tx, scope, sessions) {
-      await write(tx, scope, sessions);
+      const written = insertSessions(tx, scope, sessions);
+      commitBehind(tx);
+      await written;
       return sessions.map(() => undefined);
     },
-    writeAlone: (scope, session) => withTx(database, scope, (tx) => write(tx, scope, [session])),
   });
 }

@@ -2,9 +2,9 @@ import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
 import { isTestCardName } from '@eligo/processor';
 import { isId, newId } from '@eligo/values';
+import type { Context } from '../context.ts';
 import type { Customer } from '../domain/customer.ts';
 import type { PaymentMethod } from '../domain/payment-method.ts';
-import type { Resources } from '../resources.ts';
 import { findCustomer } from '../store/customers.ts';
 import { insertPaymentMethod } from '../store/payment-methods.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
@@ -23,33 +23,34 @@ export interface TestPaymentMethodRequest {
 
 /** Makes a payment method from one of the sandbox's test cards; with a customer it is attached to it. */
 export async function createTestPaymentMethod(
-  resources: Pick<Resources, 'database' | 'clock' | 'processors'>,
+  context: Pick<Context, 'database' | 'clock' | 'processors'>,
   scope: Scope,
   request: TestPaymentMethodRequest,
 ): Promise<PaymentMethod> {
   if (!scope.testMode) throw new Failure('test_mode_required');
   const { card } = request;
   if (!isTestCardName(card)) throw Failure.invalid(request.cardLoc, 'enum', 'Not the name of a test card');
-  const processor = resources.processors.of(scope);
+  const processor = context.processors.of(scope);
   if (processor.testBank === undefined) throw new Failure('processor_not_configured');
-  const customer = await customerOf(resources, scope, request.customerId);
+  const customer = await customerOf(context, scope, request.customerId);
 
   const id = newId('payment_method');
   const made = await processor.testBank.createPaymentMethod({ card }, { idempotencyKey: `${id}:create` });
   if (made.kind !== 'found') throw refusalOf(made, () => new Failure('internal'));
-  const processorCustomerId = customer === null ? null : await ensureProcessorCustomer(resources, scope, customer);
+  const processorCustomerId = customer === null ? null : await ensureProcessorCustomer(context, scope, customer);
   if (processorCustomerId !== null) {
     const attached = await processor.attachPaymentMethod(made.paymentMethodId, processorCustomerId, {
       idempotencyKey: `${id}:attach`,
     });
     if (attached.kind !== 'found') throw refusalOf(attached, () => new Failure('internal'));
   }
-  const stored = await storedCard(resources.database, made.card);
-  return withTx(resources.database, scope, async (tx) => {
-    const createdAt = await timeOnClock(tx, scope, resources.clock, customer?.testClockId ?? null);
+  const stored = await storedCard(context.database, made.card);
+  return withTx(context.database, scope, async (tx) => {
+    const createdAt = await timeOnClock(tx, scope, context.clock, customer?.testClockId ?? null);
     const method: PaymentMethod = {
       id,
       customerId: customer?.id ?? null,
+      processorAccount: processor.account,
       processorPaymentMethodId: made.paymentMethodId,
       processorCustomerId,
       offSession: request.offSession,
@@ -66,7 +67,7 @@ export async function createTestPaymentMethod(
 }
 
 async function customerOf(
-  { database }: Pick<Resources, 'database'>,
+  { database }: Pick<Context, 'database'>,
   scope: Scope,
   id: string | null,
 ): Promise<Customer | null> {

@@ -1,15 +1,15 @@
 import { append } from '@eligo/events';
 import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
+import type { Context } from '../context.ts';
 import type { Customer } from '../domain/customer.ts';
 import { customerMessage } from '../messages/customer.ts';
-import type { Resources } from '../resources.ts';
 import { lockCustomer, saveCustomer } from '../store/customers.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 
 /** Deletes a customer: its row stays for what refers to it, and no read finds it any more. */
 export async function deleteCustomer(
-  { database, clock }: Pick<Resources, 'database' | 'clock'>,
+  { database, clock }: Pick<Context, 'database' | 'clock'>,
   scope: Scope,
   id: string,
 ): Promise<Customer> {

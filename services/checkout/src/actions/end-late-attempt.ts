@@ -1,7 +1,13 @@
 import { type Scope, withTx } from '@eligo/postgres';
 import type { NotNow, ProcessorPort } from '@eligo/processor';
-import type { Charging } from '../charging.ts';
-import { type ChargeAttempt, nextCheckDelayMs, type ProcessorVerdict, whileDownMs } from '../domain/charge-attempt.ts';
+import type { Context } from '../context.ts';
+import {
+  type ChargeAttempt,
+  nextCheckDelayMs,
+  type ProcessorVerdict,
+  whileDownMs,
+  whileNotConfiguredMs,
+} from '../domain/charge-attempt.ts';
 import { postponeAttempt, recordUnknown } from '../store/charge-attempts.ts';
 import { abandonLate } from './abandon-late.ts';
 import { verdictOf } from './send-attempt.ts';
@@ -14,31 +20,32 @@ import { settleLate } from './settle-late.ts';
  * that is not found, a timeout and a refusal prove nothing. The caller holds the attempt's lease, and no transaction.
  */
 export async function endLateAttempt(
-  charging: Charging,
+  context: Context,
   scope: Scope,
   attempt: ChargeAttempt,
   deadlineMs: number,
 ): Promise<SettledAttempt | undefined> {
-  const processor = charging.processors.of(scope);
   // It was never sent: the next process abandons it, which needs no processor.
-  if (attempt.processorIntentId === null) return postpone(charging, scope, attempt, 0);
-  if (processor.isDown()) return postpone(charging, scope, attempt, whileDownMs);
+  if (attempt.processorIntentId === null) return postpone(context, scope, attempt, 0);
+  const processor = context.processors.findAt(scope, attempt.processorAccount);
+  if (processor === undefined) return postpone(context, scope, attempt, whileNotConfiguredMs);
+  if (processor.isDown()) return postpone(context, scope, attempt, whileDownMs);
   const fate = await cancel(processor, attempt, attempt.processorIntentId, deadlineMs);
-  await charging.failpoint('late.processor_answered');
+  await context.failpoint('late.processor_answered');
   switch (fate.kind) {
     case 'canceled':
-      await abandonLate(charging, scope, attempt);
+      await abandonLate(context, scope, attempt);
       return undefined;
     case 'verdict':
-      return settleLate(charging, scope, attempt, fate.verdict);
+      return settleLate(context, scope, attempt, fate.verdict);
     case 'not_now':
-      return postpone(charging, scope, attempt, fate.retryAfterMs);
+      return postpone(context, scope, attempt, fate.retryAfterMs);
     case 'unknown':
-      await withTx(charging.database, scope, (tx) =>
+      await withTx(context.database, scope, (tx) =>
         recordUnknown(tx, scope, attempt, nextCheckDelayMs(attempt.checks)),
       );
       if (fate.refusal !== undefined) {
-        charging.logger.error(
+        context.logger.error(
           { attemptId: attempt.id, paymentIntentId: attempt.paymentIntentId, code: fate.refusal },
           'Processor refused to cancel an expired charge attempt; will retry',
         );
@@ -90,6 +97,6 @@ function certain(verdict: ReturnType<typeof verdictOf>): Fate {
 }
 
 // Without a call to the processor, no check counts.
-async function postpone(charging: Charging, scope: Scope, attempt: ChargeAttempt, delayMs: number): Promise<undefined> {
-  await withTx(charging.database, scope, (tx) => postponeAttempt(tx, scope, attempt, delayMs));
+async function postpone(context: Context, scope: Scope, attempt: ChargeAttempt, delayMs: number): Promise<undefined> {
+  await withTx(context.database, scope, (tx) => postponeAttempt(tx, scope, attempt, delayMs));
 }

@@ -1,7 +1,8 @@
 import { Failure } from '@eligo/failures';
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
+import type { Context } from '../context.ts';
+import { letterFeeOfEnded } from '../domain/letter-fee.ts';
 import type { Session } from '../domain/session.ts';
-import type { Resources } from '../resources.ts';
 import { lockSession, saveSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { endLetters } from './end-letters.ts';
@@ -9,7 +10,7 @@ import { appendSessionEvent } from './payment-events.ts';
 import { appendRedemptionsEnd } from './redemptions-end.ts';
 import { scheduleVoids } from './schedule-voids.ts';
 
-type Needs = Pick<Resources, 'database' | 'clock'>;
+type Needs = Pick<Context, 'database' | 'clock'>;
 
 /** Expires an open session at the partner's word. */
 export async function expireSession(needs: Needs, scope: Scope, id: string): Promise<Session> {
@@ -20,7 +21,7 @@ export async function expireSession(needs: Needs, scope: Scope, id: string): Pro
   });
 }
 
-/** Cancels an open or paid session and voids its holds. Never after a capture (decisions 7). */
+/** Cancels an open or paid session and schedules the voids of its holds. Never after a capture (decisions 7). */
 export async function cancelSession(needs: Needs, scope: Scope, id: string): Promise<Session> {
   return withTx(needs.database, scope, async (tx) => {
     const session = await lockExisting(tx, scope, id);
@@ -97,7 +98,14 @@ async function endSession(
   const endedAt = await timeOnClock(tx, scope, clock, session.testClockId);
   const told = new Failure(status === 'expired' ? 'checkout_session_expired' : 'checkout_session_canceled');
   if (!(await scheduleVoids(tx, scope, session.id, endedAt, told))) return undefined;
-  const ended = await saveSession(tx, scope, session, { ...session, status, endedAt, nextAction: null });
+  const letterFeeStatus = letterFeeOfEnded(session);
+  const ended = await saveSession(tx, scope, session, {
+    ...session,
+    status,
+    endedAt,
+    letterFeeStatus,
+    nextAction: null,
+  });
   await appendRedemptionsEnd(tx, scope, ended, 'release');
   await endLetters(tx, scope, ended.id, endedAt);
   // A cancel is announced by the same event (decisions 7).

@@ -1,5 +1,5 @@
 import { type Scope, withTx } from '@eligo/postgres';
-import type { Resources } from '../resources.ts';
+import type { Context } from '../context.ts';
 import { findLetter } from '../store/letters.ts';
 import { lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
@@ -10,7 +10,7 @@ import { cancelPaidSession } from './end-session.ts';
  * Returns false when it was decided meanwhile or its time is not over.
  */
 export async function expireLetterIfDue(
-  needs: Pick<Resources, 'database' | 'clock'>,
+  needs: Pick<Context, 'database' | 'clock'>,
   scope: Scope,
   id: string,
 ): Promise<boolean> {

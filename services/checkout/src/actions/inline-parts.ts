@@ -1,6 +1,6 @@
 import type { Scope, Tx } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
-import type { Resources } from '../resources.ts';
+import type { Context } from '../context.ts';
 import { insertCatalogTask } from '../store/catalog-tasks.ts';
 import type { GivenCart } from './resolve-cart.ts';
 
@@ -18,7 +18,7 @@ export async function keepActivation(tx: Tx, scope: Scope, sessionId: string): P
 
 /** Activates at once, so that the partner reads what it made. Should this fail, the task does it. */
 export async function activateInline(
-  { catalog, logger }: Pick<Resources, 'catalog' | 'logger'>,
+  { catalog, logger }: Pick<Context, 'catalog' | 'logger'>,
   call: Call,
   sessionId: string,
 ): Promise<void> {

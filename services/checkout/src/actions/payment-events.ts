@@ -1,5 +1,6 @@
 import { append, type NewEvent } from '@eligo/events';
 import type { Scope, Tx } from '@eligo/postgres';
+import { balanceTransactionOf } from '../domain/balance-transaction.ts';
 import type { Charge, PaymentIntent } from '../domain/payment-intent.ts';
 import type { Session } from '../domain/session.ts';
 import { chargeMessage, intentMessage } from '../messages/intents.ts';
@@ -76,7 +77,7 @@ export function newCharge(intent: PaymentIntent, chargeId: string, at: Date): Ch
     amountRefundedCents: intent.amountRefundedCents,
     failureCode: null,
     declineCode: null,
-    balanceTransactionId: null,
+    balanceTransactionId: intent.amountReceivedCents > 0 ? balanceTransactionOf(chargeId) : null,
     disputed: false,
     createdAt: at,
   };

@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
+import { isSameAccount } from '@eligo/values';
+import type { Context } from '../context.ts';
 import type { Customer } from '../domain/customer.ts';
-import type { Resources } from '../resources.ts';
 import { noteProcessorCustomer } from '../store/customers.ts';
 import { refusalOf } from './processor-refusal.ts';
 import { retryPastStored500 } from './retry-past-stored-500.ts';
@@ -12,16 +13,18 @@ const MOST_TRIES = 20;
 const PAUSE_MS = 50;
 
 /**
- * The processor's customer for one of ours, made when it is first needed. The key is the customer's id, so that a lost answer or a second call
+ * The processor's customer for one of ours at the account of new money, made when it is first needed there. The key is the customer's id, so that a lost answer or a second call
  * makes no second one. No name or address is sent: the processor needs none.
  */
 export async function ensureProcessorCustomer(
-  { database, processors }: Pick<Resources, 'database' | 'processors'>,
+  { database, processors }: Pick<Context, 'database' | 'processors'>,
   scope: Scope,
   customer: Customer,
 ): Promise<string> {
-  if (customer.processorCustomerId !== null) return customer.processorCustomerId;
   const processor = processors.of(scope);
+  const { processorCustomerId, processorAccount } = customer;
+  const isHere = processorAccount === null || isSameAccount(processorAccount, processor.account);
+  if (processorCustomerId !== null && isHere) return processorCustomerId;
   const create = () =>
     retryPastStored500(`${customer.id}:create`, (idempotencyKey) =>
       processor.createCustomer({ metadata: { customer: customer.id } }, { idempotencyKey }),
@@ -33,5 +36,5 @@ export async function ensureProcessorCustomer(
   }
   if (made.kind !== 'found') throw refusalOf(made, () => new Failure('internal'));
   const { customerId } = made;
-  return withTx(database, scope, (tx) => noteProcessorCustomer(tx, scope, customer.id, customerId));
+  return withTx(database, scope, (tx) => noteProcessorCustomer(tx, scope, customer.id, customerId, processor.account));
 }

@@ -1,13 +1,21 @@
 import { Failure } from '@eligo/failures';
 import type { Scope } from '@eligo/postgres';
-import { type Cents, cents } from '@eligo/values';
-import type { Charging } from '../charging.ts';
+import type { ProcessorPort } from '@eligo/processor';
+import { type Cents, cents, type ProcessorAccount } from '@eligo/values';
+import type { Context } from '../context.ts';
 import { firstPeriodOf } from '../domain/first-renewal.ts';
+import { awaitsLetters } from '../domain/letter.ts';
 import { healthPart } from '../domain/payment-plan.ts';
+import { takesPromoCodes } from '../domain/repricing.ts';
 import type { Session, SessionLine } from '../domain/session.ts';
+import { renewalHealthPart, trialRenewalOf } from '../domain/trial-cards.ts';
+import { findPendingAuthentication } from '../store/authentications.ts';
+import { hasUnansweredLetter } from '../store/letter-answers.ts';
 import { isPaymentInFlight } from '../store/payment-in-flight.ts';
+import { wasCardGiven } from '../store/repricings.ts';
 import { loadSessionLines } from '../store/session-lines.ts';
 import { loadSession } from '../store/sessions.ts';
+import { type AskedSetUp, findAskedSetUp } from '../store/set-up-authentications.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 
 /** What the checkout page of a session shows. */
@@ -15,6 +23,8 @@ export interface Page {
   readonly session: Session;
   readonly lines: readonly SessionLine[];
   readonly paymentInFlight: boolean;
+  /** The bank of a card that is saved has its answer, and nobody has gone on since: the browser may be gone that was asked. */
+  readonly isSetUpAnswered: boolean;
   /** Its time is over, by its own clock, whether or not it was ended already. */
   readonly timeOver: boolean;
   /** What is charged at once: nothing where a trial begins. */
@@ -22,13 +32,24 @@ export interface Page {
   /** What of it a health card pays; a second card pays the remainder. */
   readonly healthCardCents: Cents;
   readonly trialEnd: Date | null;
+  /** What the first renewal after a trial comes to, and what of it a health card pays; undefined where no trial begins. */
+  readonly renewal: { readonly totalCents: Cents; readonly healthCardCents: Cents } | undefined;
+  /** The secret with which the browser carries out an authentication that the bank waits for. */
+  readonly clientSecret: string | undefined;
+  /** The reviewer of a letter still needs the shopper's answers. */
+  readonly asksLetterQuestions: boolean;
+  /** The code of the session can be entered or removed. */
+  readonly takesPromoCode: boolean;
   /** Whose card fields the page shows; undefined where no card can be charged. */
   readonly cardFields: { readonly processor: 'sandbox' | 'stripe'; readonly account: string | undefined } | undefined;
 }
 
+/** A page does not wait longer for a secret: it asks again a second later. */
+const secretWithinMs = 2_000;
+
 /** Reads what the shopper of a session sees. */
-export async function readPage(charging: Charging, scope: Scope, sessionId: string): Promise<Page> {
-  const { database, clock } = charging;
+export async function readPage(context: Context, scope: Scope, sessionId: string): Promise<Page> {
+  const { database, clock, processors } = context;
   // Before the session: once a payment has ended, the session read after it has the outcome.
   const paymentInFlight = await isPaymentInFlight(database, scope, sessionId);
   const [session, lines] = await Promise.all([
@@ -39,26 +60,80 @@ export async function readPage(charging: Charging, scope: Scope, sessionId: stri
   const at = await timeOnClock(database, scope, clock, session.testClockId);
   const period = session.mode === 'subscription' ? firstPeriodOf(session, lines, at) : undefined;
   const trialEnd = period?.trialEnd ?? null;
+  const renewal = trialRenewalOf(session, lines, at);
+  const setUp = session.status === 'open' ? await findAskedSetUp(database, scope, session.setupIntentId) : undefined;
+  const setUpAnswer = setUp && (await readSetUp(processors, scope, setUp));
+  const asked = paymentInFlight ? await askedByBank(context, scope, sessionId) : setUpAnswer?.asked;
   const dueNowCents = trialEnd === null ? session.amountTotalCents : cents(0);
   return {
     session,
     lines,
-    paymentInFlight,
+    paymentInFlight: paymentInFlight || setUp !== undefined,
+    isSetUpAnswered: setUpAnswer?.isAnswered === true,
     timeOver: session.expiresAt <= at,
     dueNowCents,
     healthCardCents: dueNowCents === 0 ? cents(0) : healthPart(dueNowCents, session.amountEligibleCents),
     trialEnd,
-    cardFields: cardFieldsOf(charging, scope),
+    asksLetterQuestions: awaitsLetters(session) && (await hasUnansweredLetter(database, scope, sessionId)),
+    renewal: renewal && { totalCents: renewal.totalCents, healthCardCents: renewalHealthPart(renewal) },
+    clientSecret: asked?.clientSecret,
+    takesPromoCode:
+      session.status === 'open' && takesPromoCodes(session) && !(await wasCardGiven(database, scope, session)),
+    // The bank of a card is asked where the card was charged, whichever processor account the shop has by now.
+    cardFields: cardFieldsOf(asked?.port ?? context.processors.findOf(scope)),
   };
 }
 
-function cardFieldsOf({ processors }: Charging, scope: Scope): Page['cardFields'] {
-  if (processors.processorOf(scope.testMode ? 'test' : 'live') === undefined) return undefined;
-  try {
-    const { name, processorAccount } = processors.of(scope);
-    return { processor: name, account: processorAccount };
-  } catch (error) {
-    if (error instanceof Failure && error.code === 'processor_not_configured') return undefined;
-    throw error;
+// The secret is read from the processor each time and stored nowhere. Without an answer the page waits and asks again.
+async function askedByBank(
+  { database, processors }: Context,
+  scope: Scope,
+  sessionId: string,
+): Promise<{ port: ProcessorPort; clientSecret: string } | undefined> {
+  const pending = await findPendingAuthentication(database, scope, sessionId);
+  return pending && readSecret(processors, scope, pending);
+}
+
+// The same of a card that is only saved.
+async function readSetUp(
+  processors: Context['processors'],
+  scope: Scope,
+  { isSetUp, processorSetupIntentId, processorAccount }: AskedSetUp,
+): Promise<{ asked: { port: ProcessorPort; clientSecret: string } | undefined; isAnswered: boolean }> {
+  if (isSetUp) return { asked: undefined, isAnswered: true };
+  const unknown = { asked: undefined, isAnswered: false };
+  const port = processors.findAt(scope, processorAccount);
+  if (port === undefined || port.isDown()) return unknown;
+  const known = await port.retrieveSetupIntent(processorSetupIntentId, { timeoutMs: secretWithinMs });
+  switch (known.kind) {
+    case 'requires_action':
+      return known.clientSecret === undefined
+        ? unknown
+        : { asked: { port, clientSecret: known.clientSecret }, isAnswered: false };
+    case 'succeeded':
+    case 'canceled':
+    case 'confirmable':
+    case 'declined':
+      return { asked: undefined, isAnswered: true };
+    default:
+      return unknown;
   }
+}
+
+/** The secret of an intent that waits for its shopper, and the processor that has it; undefined where the bank asks nothing or nothing answers. */
+export async function readSecret(
+  processors: Context['processors'],
+  scope: Scope,
+  intent: { readonly processorIntentId: string; readonly processorAccount: ProcessorAccount | null },
+): Promise<{ port: ProcessorPort; clientSecret: string } | undefined> {
+  const port = processors.findAt(scope, intent.processorAccount);
+  if (port === undefined || port.isDown()) return undefined;
+  const known = await port.retrieveIntent(intent.processorIntentId, { timeoutMs: secretWithinMs });
+  if (known.kind !== 'requires_action' || known.clientSecret === undefined) return undefined;
+  return { port, clientSecret: known.clientSecret };
+}
+
+/** Whose card fields a page shows. */
+export function cardFieldsOf(port: ProcessorPort | undefined): Page['cardFields'] {
+  return port && { processor: port.name, account: port.processorAccount };
 }

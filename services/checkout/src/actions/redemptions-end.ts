@@ -4,7 +4,8 @@ import { insertCatalogTask } from '../store/catalog-tasks.ts';
 
 /**
  * Notes that the session's redemptions are to be settled at the catalog: final if it completed, released if it ended otherwise. A task and
- * not a call, since no call is made inside a transaction and none may be lost. A session without discounts has none.
+ * not a call, since no call is made inside a transaction and none may be lost. A session without discounts has none; the code that
+ * a shopper entered has one of its own, under the id of its discount.
  */
 export async function appendRedemptionsEnd(
   tx: Tx,
@@ -12,5 +13,9 @@ export async function appendRedemptionsEnd(
   session: Session,
   redemptions: 'finalize' | 'release',
 ): Promise<void> {
-  if (session.discounts.length > 0) await insertCatalogTask(tx, scope, session.id, redemptions);
+  const given = session.discounts.filter(({ enteredCode }) => enteredCode === null);
+  if (given.length > 0) await insertCatalogTask(tx, scope, session.id, redemptions);
+  for (const { id, enteredCode } of session.discounts) {
+    if (enteredCode !== null) await insertCatalogTask(tx, scope, id, redemptions);
+  }
 }

@@ -1,6 +1,6 @@
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import { cents, sumCents } from '@eligo/values';
-import type { Charging } from '../charging.ts';
+import type { Context } from '../context.ts';
 import type { Session } from '../domain/session.ts';
 import { moveRefunded } from '../store/payment-intents.ts';
 import {
@@ -19,13 +19,13 @@ import { lockSession, saveSession } from '../store/sessions.ts';
  * the session, if it has one.
  */
 export async function releaseRefund(
-  charging: Charging,
+  context: Context,
   scope: Scope,
   refundId: string,
   paymentIntentIds: readonly string[],
   keepReserved = false,
 ): Promise<Session | undefined> {
-  return withTx(charging.database, scope, async (tx) => {
+  return withTx(context.database, scope, async (tx) => {
     const found = await findOrClose(tx, scope, refundId);
     if (found === undefined || keepReserved) return undefined;
     const session = found.sessionId === null ? undefined : await lockSession(tx, scope, found.sessionId);

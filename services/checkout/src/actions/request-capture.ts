@@ -1,5 +1,5 @@
 import { Failure } from '@eligo/failures';
-import type { Scope, Tx } from '@eligo/postgres';
+import type { Db, Scope, Tx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import type { CaptureCause } from '../domain/capture.ts';
 import {
@@ -18,6 +18,7 @@ import {
   loadHeldCards,
 } from '../store/captures.ts';
 import type { IntentOperation } from '../store/intent-operations.ts';
+import { loadLineTenders } from '../store/line-tenders.ts';
 import { loadSessionLines } from '../store/session-lines.ts';
 
 /** What is to be captured of a session, and by whose word. */
@@ -49,19 +50,30 @@ export async function requestCaptureOfHolds(tx: Tx, scope: Scope, session: Sessi
   await writeCapture(tx, scope, request, allocation, { id: newId('capture'), leaseMs: 0 });
 }
 
-/** Allocates a capture over the lines and cards of a session, of which the caller holds the row. Throws what `allocateCapture` throws. */
+/**
+ * Allocates a capture over the lines and cards of a session, of which the caller holds the row. Throws what `allocateCapture` throws; to a partner
+ * `lock_timeout` while another capture or a payment is unsettled, because only then is it known what remains.
+ */
 export async function planCapture(
-  tx: Tx,
+  db: Db,
   scope: Scope,
-  { session, instruction, intentId }: CaptureRequest,
+  { session, cause, instruction, intentId }: Pick<CaptureRequest, 'session' | 'cause' | 'instruction' | 'intentId'>,
 ): Promise<PlannedCapture> {
-  const [cards, standing, lines] = await Promise.all([
-    loadHeldCards(tx, scope, session.id),
-    loadCaptureStanding(tx, scope, session.id),
-    loadSessionLines(tx, scope, session.id),
+  const [cards, standing, lines, tenders] = await Promise.all([
+    loadHeldCards(db, scope, session.id),
+    loadCaptureStanding(db, scope, session.id),
+    loadSessionLines(db, scope, session.id),
+    loadLineTenders(db, scope, session.id),
   ]);
+  if ((cause === 'session' || cause === 'payment_intent') && (standing.isCapturing || standing.isPaying)) {
+    throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
+  }
   const intents = cards.map(({ intent }) => intent);
-  const allocation = allocateCapture({ session, lines, intents, captured: standing.captured }, instruction, intentId);
+  const allocation = allocateCapture(
+    { session, lines, intents, tenders, captured: standing.captured },
+    instruction,
+    intentId,
+  );
   if (!allocation.isFinal && standing.captures >= maxCaptures - 1) {
     throw new Failure('multiple_captures_not_supported', {
       detail: `A session has at most ${maxCaptures} captures, and the last one must be final.`,

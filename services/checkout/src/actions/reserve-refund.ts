@@ -1,67 +1,57 @@
-import { type NewEvent, wakeRelayAfterCommit } from '@eligo/events';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { wakeRelayAfterCommit } from '@eligo/events';
 import { Failure } from '@eligo/failures';
 import { commitBehind, type Scope, type Tx, withTx } from '@eligo/postgres';
-import { cents } from '@eligo/values';
-import type { Charging } from '../charging.ts';
+import type { Context } from '../context.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
-import {
-  allocateRefund,
-  type RefundAllocation,
-  type RefundableLine,
-  type RefundInstruction,
-} from '../domain/refund-allocation.ts';
-import type { Session } from '../domain/session.ts';
 import { findIntent } from '../store/payment-intents.ts';
 import {
   loadPaidCards,
   loadRefundableLines,
-  loadRefundStanding,
+  loadRefundStandings,
   lockPaidCard,
   lockRefundedSession,
-  type PaidCard,
-  type RefundedSession,
+  type RefundStanding,
 } from '../store/refund-facts.ts';
-import { findReservation, refundIdIsUsed, writeReservation } from '../store/refund-reservations.ts';
+import { findReservation, refundIdIsUsed, writeReservations } from '../store/refund-reservations.ts';
 import { actingTime, timeOnClock } from '../store/test-clocks.ts';
-import { chargeEvent, sessionEvent } from './payment-events.ts';
+import {
+  describe,
+  plannedReservation,
+  previewedReservation,
+  type RefundedSubject,
+  type RefundReservation,
+  type ReservedRefund,
+} from './planned-reservation.ts';
 
-/** A refund to be taken out of what remains of a session, or of one payment intent. */
-export interface RefundReservation {
-  readonly refundId: string;
-  readonly sessionId: string | null;
-  readonly paymentIntentId: string | null;
-  readonly instruction: RefundInstruction;
-  readonly features: readonly string[];
-  readonly preview: boolean;
-}
-
-/** What each card refunds, as the processor knows it. */
-export interface ReservedCard {
-  readonly intent: PaymentIntent;
-  readonly amountCents: number;
-  readonly last4: string;
-}
-
-export interface ReservedRefund {
-  readonly cards: readonly ReservedCard[];
-  readonly session: Session | undefined;
-  readonly at: Date;
-}
+/** What a reservation needs of the context. */
+export type Reserving = Pick<Context, 'database' | 'clock' | 'budgets'>;
 
 /**
  * Enforces "refunded <= captured" where captured is stored: allocates the refund over lines and cards and deducts it from the remaining balance, in one
  * transaction, once per refund id (asking again answers what was reserved). A preview allocates and reserves nothing. Throws `conflict` for an
  * id that was closed or given back, the refusals of `allocateRefund`, `checkout_session_not_found`, `payment_intent_not_found`, `payment_intent_not_succeeded`,
- * `payment_method_allocation_not_enabled`, and `lock_timeout` while a charge of the subject is unsettled.
+ * `payment_method_allocation_not_enabled`, and `lock_timeout` while a charge of the subject is unsettled. Refunds of several sessions that come at the
+ * same time share a transaction.
  */
 export async function reserveRefund(
-  charging: Charging,
+  context: Context,
+  scope: Scope,
+  reservation: RefundReservation,
+): Promise<ReservedRefund> {
+  if (reservation.preview) return reserveRefundAlone(context, scope, reservation);
+  return context.groups.reservations.submit(scope, { reservation, inContext: AsyncLocalStorage.snapshot() });
+}
+
+/** Reserves it in a transaction of its own. */
+export async function reserveRefundAlone(
+  context: Reserving,
   scope: Scope,
   reservation: RefundReservation,
 ): Promise<ReservedRefund> {
   const run = () =>
-    withTx(charging.database, scope, (tx) => reserve(charging, tx, scope, reservation), {
-      lockTimeoutMs: charging.budgets.lockMs,
+    withTx(context.database, scope, (tx) => reserve(context, tx, scope, reservation), {
+      lockTimeoutMs: context.budgets.lockMs,
     });
   try {
     return await run();
@@ -73,7 +63,7 @@ export async function reserveRefund(
 }
 
 async function reserve(
-  charging: Charging,
+  context: Reserving,
   tx: Tx,
   scope: Scope,
   reservation: RefundReservation,
@@ -99,31 +89,16 @@ async function reserve(
   if (standing.isCharging) throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
   const at =
     session === undefined
-      ? await actingTime(tx, scope, charging.clock, intent?.customerId ?? null)
-      : await timeOnClock(tx, scope, charging.clock, session.testClockId);
+      ? await actingTime(tx, scope, context.clock, intent?.customerId ?? null)
+      : await timeOnClock(tx, scope, context.clock, session.testClockId);
   const cards = subject.cards.filter((card) => intent === undefined || card.intent.id === intent.id);
-  const allocation = allocate(instruction, { ...subject, cards });
-  const amounts = new Map(allocation.cards.map((card) => [card.paymentIntentId, card.amount]));
-  if (reservation.preview) return { cards: describe(cards, amounts), session, at };
-
-  const after = allocation.cards.map((part) => refundedCard(cards, part));
-  const saved = session && refundedSession(session, refundId, allocation);
-  const written = writeReservation(tx, scope, {
-    ...{ refundId, sessionId, paymentIntentId: intent?.id ?? null, allocation, at },
-    chargeIds: after.map((card) => card.charge?.id ?? null),
-    events: eventsOf(scope, after, saved, at),
-  });
+  if (reservation.preview) return previewedReservation(reservation, { ...subject, cards }, at);
+  const { reserved, write } = plannedReservation(scope, reservation, { ...subject, cards }, at);
+  const written = writeReservations(tx, scope, [write]);
   commitBehind(tx);
   await written;
   wakeRelayAfterCommit(tx);
-  return { cards: describe(after, amounts), session: saved, at };
-}
-
-interface Subject {
-  readonly refunded: RefundedSession | undefined;
-  readonly standing: { readonly isReserved: boolean; readonly isClosed: boolean; readonly isCharging: boolean };
-  readonly cards: readonly PaidCard[];
-  readonly lines: readonly RefundableLine[];
+  return reserved;
 }
 
 // What is read travels behind the lock, in one round trip, and is seen as of when the lock is held.
@@ -133,15 +108,17 @@ async function loadSubject(
   refundId: string,
   sessionId: string | null,
   intent: PaymentIntent | undefined,
-): Promise<Subject> {
-  const [refunded, standing, cards, lines] = await Promise.all([
+): Promise<RefundedSubject & { readonly standing: RefundStanding }> {
+  const [refunded, standings, cards, lines] = await Promise.all([
     sessionId === null ? undefined : lockRefundedSession(tx, scope, sessionId),
     sessionId === null
-      ? loadRefundStanding(tx, scope, refundId, 'invoice', intent?.invoiceId ?? null)
-      : loadRefundStanding(tx, scope, refundId, 'session', sessionId),
-    sessionId === null ? lockPaidCard(tx, scope, intent?.id ?? '') : loadPaidCards(tx, scope, sessionId),
-    sessionId === null ? [] : loadRefundableLines(tx, scope, sessionId),
+      ? loadRefundStandings(tx, scope, 'invoice', [{ refundId, subjectId: intent?.invoiceId ?? null }])
+      : loadRefundStandings(tx, scope, 'session', [{ refundId, subjectId: sessionId }]),
+    sessionId === null ? lockPaidCard(tx, scope, intent?.id ?? '') : loadPaidCards(tx, scope, [sessionId]),
+    sessionId === null ? [] : loadRefundableLines(tx, scope, [sessionId]),
   ]);
+  const standing = standings.get(refundId);
+  if (standing === undefined) throw new Error('A select returned no row');
   return { refunded, standing, cards, lines };
 }
 
@@ -150,86 +127,11 @@ async function answerEarlier(
   tx: Tx,
   scope: Scope,
   refundId: string,
-  { refunded, cards }: Subject,
+  { refunded, cards }: RefundedSubject,
 ): Promise<ReservedRefund> {
   const earlier = await findReservation(tx, scope, refundId);
   if (earlier === undefined) throw new Error(`Reservation of refund ${refundId} not found`);
   if (earlier.parts.some((part) => part.released)) throw new Failure('conflict');
   const amounts = new Map(earlier.parts.map((part) => [part.paymentIntentId, part.amountCents]));
   return { cards: describe(cards, amounts), session: refunded?.session, at: earlier.actingAt };
-}
-
-function allocate(instruction: RefundInstruction, { refunded, cards, lines }: Subject): RefundAllocation {
-  const none = { tax: cents(0), shipping: cents(0), discount: cents(0) };
-  const own = new Set(cards.map(({ intent }) => intent.id));
-  return allocateRefund(
-    {
-      cards: cards.map(({ intent }) => ({
-        paymentIntentId: intent.id,
-        paymentMethodId: intent.paymentMethodId ?? '',
-        receivedCents: intent.amountReceivedCents,
-        refundedCents: intent.amountRefundedCents,
-      })),
-      // An invoice has no lines here: the whole of its one charge stands for them.
-      lines:
-        refunded === undefined
-          ? cards.map(({ intent }) => wholeAsLine(intent))
-          : lines.map((line) => ({
-              ...line,
-              paymentIntentId:
-                line.paymentIntentId !== null && own.has(line.paymentIntentId) ? line.paymentIntentId : null,
-            })),
-      captured: refunded?.captured ?? none,
-      refunded: refunded?.refunded ?? none,
-    },
-    instruction,
-  );
-}
-
-function wholeAsLine(intent: PaymentIntent): RefundableLine {
-  return {
-    id: intent.id,
-    priceId: '',
-    productId: '',
-    paymentIntentId: intent.id,
-    capturedCents: intent.amountReceivedCents,
-    refundedCents: intent.amountRefundedCents,
-    taxCents: cents(0),
-    shippingCents: cents(0),
-    discountCents: cents(0),
-  };
-}
-
-function refundedCard(cards: readonly PaidCard[], part: { paymentIntentId: string; amount: number }): PaidCard {
-  const card = cards.find(({ intent }) => intent.id === part.paymentIntentId);
-  if (card === undefined) throw new Error('A refund names a card that has not paid');
-  const { intent, charge } = card;
-  return {
-    ...card,
-    intent: { ...intent, amountRefundedCents: cents(intent.amountRefundedCents + part.amount) },
-    charge: charge && { ...charge, amountRefundedCents: cents(charge.amountRefundedCents + part.amount) },
-  };
-}
-
-function refundedSession(session: Session, refundId: string, { amount }: RefundAllocation): Session {
-  return {
-    ...session,
-    refundIds: [...session.refundIds, refundId],
-    amountRefundedCents: cents(session.amountRefundedCents + amount),
-    version: session.version + 1n,
-  };
-}
-
-function eventsOf(scope: Scope, cards: readonly PaidCard[], session: Session | undefined, at: Date): NewEvent[] {
-  const ofCards = cards.flatMap(({ charge }) =>
-    charge === undefined ? [] : [chargeEvent(scope, 'charge.refunded', charge, at)],
-  );
-  return session === undefined ? ofCards : [...ofCards, sessionEvent(scope, 'checkout.session.refunded', session, at)];
-}
-
-function describe(cards: readonly PaidCard[], amounts: ReadonlyMap<string, number>): ReservedCard[] {
-  return cards.flatMap(({ intent, last4 }) => {
-    const amountCents = amounts.get(intent.id) ?? 0;
-    return amountCents === 0 ? [] : [{ intent, amountCents, last4 }];
-  });
 }

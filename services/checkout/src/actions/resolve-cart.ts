@@ -11,9 +11,9 @@ import {
 } from '@eligo/proto/catalog/v1/catalog';
 import type { Call } from '@eligo/rpc';
 import { type Cents, cents, centsFromInt64 } from '@eligo/values';
+import type { Context } from '../context.ts';
 import type { ResolvedCart, ResolvedDiscount, ResolvedLine } from '../domain/new-session.ts';
 import type { ShippingChoice } from '../messages/session-terms.ts';
-import type { Resources } from '../resources.ts';
 
 /** A cart as the partner gave it. Amounts are in cents. */
 export interface GivenCart {
@@ -26,7 +26,7 @@ export interface GivenCart {
 
 /** The cart as the catalog prices and classifies it, with the shipping option that the session shows. One call, outside any transaction. */
 export async function resolveCart(
-  { catalog }: Pick<Resources, 'catalog'>,
+  { catalog }: Pick<Context, 'catalog'>,
   call: Call,
   sessionId: string,
   given: GivenCart,
@@ -121,7 +121,8 @@ function resolvedDiscount(resolved: ResolvedDiscountMessage | undefined, index: 
   };
 }
 
-function offOf(coupon: Coupon): ResolvedDiscount['off'] {
+/** What a coupon takes off. */
+export function offOf(coupon: Coupon): ResolvedDiscount['off'] {
   if (coupon.amountOffCents !== undefined) return { amountCents: centsFromInt64(coupon.amountOffCents) };
   if (coupon.percentOffBasisPoints !== undefined) return { basisPoints: coupon.percentOffBasisPoints };
   throw new Error('A coupon has neither amount_off nor percent_off');
@@ -130,8 +131,8 @@ function offOf(coupon: Coupon): ResolvedDiscount['off'] {
 /** As much as a body may hold: a session and its discounts must fit into one event with what is added to it later. */
 const maxCouponsLength = 1_048_576;
 
-// Each discount keeps its coupon as it was, so that a short list of one large coupon makes a session that no event could carry.
-function refuseLargeCoupons(discounts: readonly ResolvedDiscount[]): void {
+/** Refuses too much to keep: each discount keeps its coupon as it was, so that a short list of one large coupon makes a session that no event could carry. */
+export function refuseLargeCoupons(discounts: readonly Pick<ResolvedDiscount, 'coupon'>[]): void {
   let length = 0;
   for (const { coupon } of discounts) length += JSON.stringify(coupon).length;
   if (length <= maxCouponsLength) return;

@@ -1,7 +1,6 @@
 import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
-import type { Keyring } from '@eligo/service';
-import type { Charging } from '../charging.ts';
+import type { Context } from '../context.ts';
 import type { Letter } from '../domain/letter.ts';
 import { credentialHash, type Reviewer } from '../domain/reviewer.ts';
 import type { SessionLine } from '../domain/session.ts';
@@ -27,8 +26,7 @@ export interface Review {
  * `unauthorized` for a credential that is unknown or revoked.
  */
 export async function openReview(
-  { database }: Pick<Charging, 'database'>,
-  keyring: Pick<Keyring, 'open'>,
+  { database, keyring }: Pick<Context, 'database' | 'keyring'>,
   letterId: string,
   credential: string,
   requestId: string,
@@ -56,23 +54,23 @@ export async function openReview(
 
 /** Decides a letter by a reviewer's credential, whose name, license and state are kept with the decision. Throws as `openReview` and `decideLetter` do. */
 export async function decideByReviewer(
-  charging: Charging,
+  context: Context,
   letterId: string,
   credential: string,
   verdict: 'approved' | 'denied',
 ): Promise<{ scope: Scope; letter: Letter }> {
-  const reviewer = await reviewerOf(charging.database, credential);
-  const scope = await scopeOf(charging.database, letterId);
-  return { scope, letter: await decideLetter(charging, scope, letterId, verdict, reviewer) };
+  const reviewer = await reviewerOf(context.database, credential);
+  const scope = await scopeOf(context.database, letterId);
+  return { scope, letter: await decideLetter(context, scope, letterId, verdict, reviewer) };
 }
 
-async function reviewerOf(database: Charging['database'], credential: string): Promise<Reviewer> {
+async function reviewerOf(database: Context['database'], credential: string): Promise<Reviewer> {
   const reviewer = await findReviewer(database, credentialHash(credential));
   if (reviewer === undefined) throw new Failure('unauthorized');
   return reviewer;
 }
 
-async function scopeOf(database: Charging['database'], letterId: string): Promise<Scope> {
+async function scopeOf(database: Context['database'], letterId: string): Promise<Scope> {
   const scope = await scopeOfLetter(database, letterId);
   if (scope === undefined) throw new Failure('letter_not_found');
   return scope;

@@ -1,12 +1,14 @@
-import { withTx } from '@eligo/postgres';
+import { type Db, type Scope, withTx } from '@eligo/postgres';
 import type { CallOptions } from '@eligo/rpc';
-import type { Resources } from '../resources.ts';
+import { isId } from '@eligo/values';
+import type { Context } from '../context.ts';
 import { type CatalogTask, deleteCatalogTask, postponeCatalogTask } from '../store/catalog-tasks.ts';
+import { hasDiscount } from '../store/repricings.ts';
 import { loadSession } from '../store/sessions.ts';
 
 /** Does a task at the catalog, where each is idempotent by session, and takes it away; one that fails is put off. */
 export async function runCatalogTask(
-  { database, catalog, logger }: Pick<Resources, 'database' | 'catalog' | 'logger'>,
+  { database, catalog, logger }: Pick<Context, 'database' | 'catalog' | 'logger'>,
   task: CatalogTask,
   call: CallOptions,
 ): Promise<void> {
@@ -22,7 +24,7 @@ export async function runCatalogTask(
 }
 
 async function callCatalog(
-  { database, catalog }: Pick<Resources, 'database' | 'catalog'>,
+  { database, catalog }: Pick<Context, 'database' | 'catalog'>,
   { scope, sessionId, kind }: CatalogTask,
   call: CallOptions,
 ): Promise<void> {
@@ -37,7 +39,12 @@ async function callCatalog(
       await catalog.releaseRedemption({ sessionId }, call);
       return;
     case 'release_unless_written':
-      if ((await loadSession(database, scope, sessionId)) === undefined)
-        await catalog.releaseRedemption({ sessionId }, call);
+      if (!(await isWritten(database, scope, sessionId))) await catalog.releaseRedemption({ sessionId }, call);
   }
+}
+
+// The code that a shopper entered is reserved under the id of its discount.
+async function isWritten(database: Db, scope: Scope, id: string): Promise<boolean> {
+  if (isId('discount', id)) return hasDiscount(database, scope, id);
+  return (await loadSession(database, scope, id)) !== undefined;
 }

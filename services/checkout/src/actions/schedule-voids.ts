@@ -1,6 +1,7 @@
 import type { Failure } from '@eligo/failures';
 import type { Scope, Tx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
+import type { ChargeAttempt } from '../domain/charge-attempt.ts';
 import { liveAttempts } from '../store/charge-attempts.ts';
 import { findDecision, insertVoid } from '../store/intent-operations.ts';
 import { releasePaymentLocks } from '../store/payment-locks.ts';
@@ -10,7 +11,7 @@ import { abandonAttempt } from './abandon-attempt.ts';
 /**
  * Prepares the end of a session: schedules a void of every hold, which the sweeper performs at the processor, and abandons unsent attempts. From
  * then on the key of an abandoned attempt answers `ended`. Returns false when money is moving or has moved and the session must not end now; the
- * caller then rolls back. The caller holds the session's row.
+ * caller then rolls back. `known` are its live attempts, if the caller has read them. The caller holds the session's row.
  */
 export async function scheduleVoids(
   tx: Tx,
@@ -18,9 +19,10 @@ export async function scheduleVoids(
   sessionId: string,
   at: Date,
   ended: Failure,
+  known?: readonly ChargeAttempt[],
 ): Promise<boolean> {
   const [attempts, live] = await Promise.all([
-    liveAttempts(tx, scope, 'session', sessionId),
+    known ?? liveAttempts(tx, scope, 'session', sessionId),
     lockLivePlan(tx, scope, sessionId),
   ]);
   if (live?.leaseLive && (live.plan.state === 'running' || live.plan.state === 'releasing')) return false;

@@ -1,20 +1,27 @@
 import { type Scope, withTx } from '@eligo/postgres';
 import type { NotNow, ProcessorPort } from '@eligo/processor';
-import type { Charging } from '../charging.ts';
+import type { Context } from '../context.ts';
 import {
+  authenticationCheckMs,
   type ChargeAttempt,
   healthcareOfTender,
   nextCheckDelayMs,
   type ProcessorVerdict,
   whileDownMs,
+  whileNotConfiguredMs,
 } from '../domain/charge-attempt.ts';
+import { isConfirmationToken, keepsCard } from '../domain/payment-method.ts';
+import { minimumChargeCents } from '../domain/payment-plan.ts';
+import { noteAuthentication } from '../store/authentications.ts';
 import { postponeAttempt, recordUnknown } from '../store/charge-attempts.ts';
+import { findPageCard } from '../store/page-cards.ts';
 import { isOurOwnFault } from './processor-refusal.ts';
 
 /** What became of a send: a verdict to settle, an unknown outcome, or a fence that was not passed. */
 export type SendResult =
   | { readonly kind: 'verdict'; readonly attempt: ChargeAttempt; readonly verdict: ProcessorVerdict }
-  | { readonly kind: 'unknown' }
+  /** `notNowMs`: the processor was not called, or turned it away; it is asked again after this. */
+  | { readonly kind: 'unknown'; readonly notNowMs?: number }
   | { readonly kind: 'fenced' };
 
 /**
@@ -23,35 +30,37 @@ export type SendResult =
  * intent, which can be charged once, whatever is sent to it and however often. The caller holds the attempt's lease, and no transaction.
  */
 export async function sendAttempt(
-  charging: Charging,
+  context: Context,
   scope: Scope,
   attempt: ChargeAttempt,
   deadlineMs: number,
 ): Promise<SendResult> {
-  const processor = charging.processors.of(scope);
+  const processor = context.processors.findAt(scope, attempt.processorAccount);
   const remaining = () => Math.max(deadlineMs - performance.now(), 0);
-  if (processor.isDown()) return postpone(charging, scope, attempt, whileDownMs);
+  if (processor === undefined) return postpone(context, scope, attempt, whileNotConfiguredMs);
+  if (processor.isDown()) return postpone(context, scope, attempt, whileDownMs);
   const intent = await ensureIntent(processor, attempt, remaining);
-  if (intent.kind === 'not_now') return postpone(charging, scope, attempt, intent.retryAfterMs);
-  if (intent.kind !== 'created') return intent.kind === 'unknown' ? unknown(charging, scope, attempt) : intent;
-  await charging.failpoint('charge.intent_created');
+  if (intent.kind === 'not_now') return postpone(context, scope, attempt, intent.retryAfterMs);
+  if (intent.kind !== 'created') return intent.kind === 'unknown' ? unknown(context, scope, attempt) : intent;
+  await context.failpoint('charge.intent_created');
 
-  const fenced = await charging.groups.fences.submit(scope, {
+  const fenced = await context.groups.fences.submit(scope, {
     attempt,
     processorIntentId: intent.intentId,
-    callMs: Math.min(remaining(), charging.budgets.callMs),
+    callMs: Math.min(remaining(), context.budgets.callMs),
   });
   if (fenced === undefined) {
     // The lease or the time to confirm has run out. The holder of the epoch releases the lease, so that the next check need not wait for it.
-    await withTx(charging.database, scope, (tx) => postponeAttempt(tx, scope, attempt, 0));
+    await withTx(context.database, scope, (tx) => postponeAttempt(tx, scope, attempt, 0));
     return { kind: 'fenced' };
   }
-  await charging.failpoint('charge.fence_passed');
+  await context.failpoint('charge.fence_passed');
 
-  const verdict = await confirmOrRead(processor, fenced, remaining);
-  await charging.failpoint('charge.processor_answered');
-  if (verdict?.kind === 'not_now') return postpone(charging, scope, fenced, verdict.retryAfterMs);
-  return verdict === undefined ? unknown(charging, scope, fenced) : { kind: 'verdict', attempt: fenced, verdict };
+  const verdict = await confirmOrRead(processor, fenced, remaining, () => isOnPage(context, scope, fenced));
+  await context.failpoint('charge.processor_answered');
+  if (verdict === 'authenticate') return awaitShopper(context, scope, fenced);
+  if (verdict?.kind === 'not_now') return postpone(context, scope, fenced, verdict.retryAfterMs);
+  return verdict === undefined ? unknown(context, scope, fenced) : { kind: 'verdict', attempt: fenced, verdict };
 }
 
 type EnsuredIntent =
@@ -66,16 +75,25 @@ async function ensureIntent(
   remaining: () => number,
 ): Promise<EnsuredIntent> {
   if (attempt.processorIntentId !== null) return { kind: 'created', intentId: attempt.processorIntentId };
+  const isToken = isConfirmationToken(attempt.processorPaymentMethodId);
   // The check count makes the key new after each unknown creation: a stored failure would be replayed under the old one for a day.
   const made = await processor.createIntent(
     {
       attemptId: attempt.id,
       amountCents: attempt.amountCents,
       capture: attempt.captureMethod,
-      paymentMethod: attempt.processorPaymentMethodId,
+      // A token has no payment method before it confirms. With a customer it is kept, and is attached by the payment.
+      paymentMethod: isToken ? undefined : attempt.processorPaymentMethodId,
       customer: attempt.processorCustomerId ?? undefined,
+      keepsCard: keepsCard(attempt),
+      threeDSecure: attempt.threeDSecure ?? undefined,
       healthcare: healthcareOfTender(attempt),
-      metadata: { payment_intent: attempt.paymentIntentId, [attempt.purpose]: attempt.subjectId, leg: attempt.leg },
+      acceptsPart: attempt.acceptsPart === true ? true : undefined,
+      metadata: {
+        payment_intent: attempt.paymentIntentId,
+        [attempt.purpose === 'invoice' ? 'invoice' : 'session']: attempt.subjectId,
+        leg: attempt.leg,
+      },
     },
     { idempotencyKey: `${attempt.id}:create:${attempt.checks}`, timeoutMs: remaining() },
   );
@@ -97,21 +115,51 @@ async function confirmOrRead(
   processor: ProcessorPort,
   attempt: ChargeAttempt,
   remaining: () => number,
-): Promise<ProcessorVerdict | NotNow | undefined> {
+  mayAuthenticate: () => Promise<boolean>,
+): Promise<ProcessorVerdict | NotNow | 'authenticate' | undefined> {
   // The intent of its row, whichever process created it: no other is ever confirmed.
   const { processorIntentId: intentId } = attempt;
   if (intentId === null) throw new Error(`Charge attempt ${attempt.id} passed the fence without an intent`);
   if (attempt.sends > 1) {
     const known = await processor.retrieveIntent(intentId, { timeoutMs: remaining() });
+    if (known.kind === 'requires_action' && (await mayAuthenticate())) return 'authenticate';
     if (verdictOf(attempt, known) !== 'confirmable')
       return settleSafely(processor, attempt, intentId, known, remaining);
   }
   const answer = await processor.confirmIntent(
     intentId,
-    { paymentMethod: attempt.processorPaymentMethodId, offSession: attempt.offSession },
+    { ...cardOf(attempt), offSession: attempt.offSession, isHold: attempt.captureMethod === 'manual' },
     { idempotencyKey: `${attempt.id}:confirm:${attempt.sends}`, timeoutMs: remaining() },
   );
+  if (answer.kind === 'requires_action' && (await mayAuthenticate())) return 'authenticate';
   return settleSafely(processor, attempt, intentId, answer, remaining);
+}
+
+// Only the shopper who typed the card on a page is there to authenticate. An invoice is charged with its customer there from its page alone.
+async function isOnPage({ database }: Context, scope: Scope, attempt: ChargeAttempt): Promise<boolean> {
+  if (attempt.offSession || attempt.driver === 'confirm') return false;
+  return (await findPageCard(database, scope, attempt.processorPaymentMethodId)) !== undefined;
+}
+
+// The bank waits for the shopper, and the attempt for the bank, until its time to confirm is over. A look at the processor counts as no check.
+async function awaitShopper(context: Context, scope: Scope, attempt: ChargeAttempt): Promise<SendResult> {
+  await withTx(context.database, scope, async (tx) => {
+    // The timeline of a session tells of it.
+    if (attempt.purpose === 'session') {
+      await noteAuthentication(tx, scope, {
+        sessionId: attempt.subjectId,
+        attemptId: attempt.id,
+        at: attempt.actingAt,
+      });
+    }
+    await postponeAttempt(tx, scope, attempt, authenticationCheckMs);
+  });
+  await context.failpoint('authentication.asked');
+  return { kind: 'unknown' };
+}
+
+function cardOf({ processorPaymentMethodId: id }: ChargeAttempt) {
+  return isConfirmationToken(id) ? { confirmationToken: id } : { paymentMethod: id };
 }
 
 /**
@@ -128,7 +176,7 @@ async function settleSafely(
   const verdict = verdictOf(attempt, answer);
   if (verdict === undefined || verdict === 'confirmable') return undefined;
   if (verdict.kind === 'not_now') return verdict;
-  const mayStillCharge = attempt.sends > 1 || answer.kind === 'requires_action';
+  const mayStillCharge = attempt.sends > 1 || answer.kind === 'requires_action' || answer.kind === 'requires_capture';
   if (verdict.kind === 'succeeded' || !mayStillCharge) return verdict;
   const canceled = await processor.cancelIntent(intentId, {
     idempotencyKey: `${attempt.id}:void:${attempt.checks}`,
@@ -152,7 +200,15 @@ export function verdictOf(
     case 'succeeded':
     case 'requires_capture':
       assertSameCharge(attempt, answer);
-      return { kind: 'succeeded', chargeId: answer.chargeId, capturable: answer.kind === 'requires_capture' };
+      if (isPart(attempt, answer) && !isUsablePart(attempt, answer)) return short(answer.chargeId);
+      return {
+        kind: 'succeeded',
+        chargeId: answer.chargeId,
+        capturable: answer.kind === 'requires_capture',
+        captureBefore: answer.captureBefore,
+        partCents: isPart(attempt, answer) ? answer.amountCapturableCents : undefined,
+        paymentMethodId: answer.paymentMethodId,
+      };
     case 'declined':
       return { kind: 'declined', code: answer.code, declineCode: answer.declineCode, chargeId: answer.chargeId };
     case 'requires_action':
@@ -176,17 +232,32 @@ export function verdictOf(
   }
 }
 
+type Approved = Extract<ProcessorAnswer, { kind: 'succeeded' | 'requires_capture' }>;
+
+// A hold of less than was asked for. A charge of less cannot be taken back as simply, so a person looks at it.
+function isPart({ amountCents, captureMethod }: ChargeAttempt, answer: Approved): boolean {
+  const held = answer.amountCapturableCents;
+  return captureMethod === 'manual' && answer.kind === 'requires_capture' && held > 0 && held < amountCents;
+}
+
+// It was asked for, and what it leaves can be charged to another card. Any other part is voided, and the card is declined.
+function isUsablePart({ amountCents, acceptsPart }: ChargeAttempt, { amountCapturableCents: held }: Approved): boolean {
+  return acceptsPart === true && held >= minimumChargeCents && amountCents - held >= minimumChargeCents;
+}
+
+function short(chargeId: string): ProcessorVerdict {
+  return { kind: 'declined', code: 'card_declined', declineCode: 'insufficient_funds', chargeId };
+}
+
 // On any mismatch (another amount, another attempt's charge, a part of the money, a hold in place of a charge) leave the attempt unsettled and log an error,
 // until a person has looked.
-function assertSameCharge(
-  attempt: ChargeAttempt,
-  answer: Extract<ProcessorAnswer, { kind: 'succeeded' | 'requires_capture' }>,
-): void {
+function assertSameCharge(attempt: ChargeAttempt, answer: Approved): void {
   const asked = attempt.captureMethod === 'manual' ? 'requires_capture' : 'succeeded';
   const moved = answer.kind === 'succeeded' ? answer.amountReceivedCents : answer.amountCapturableCents;
+  const isAsWanted = moved === attempt.amountCents || isPart(attempt, answer);
   if (
     answer.kind !== asked ||
-    moved !== attempt.amountCents ||
+    !isAsWanted ||
     answer.amountCents !== attempt.amountCents ||
     answer.currency !== 'usd' ||
     answer.metadata.attempt !== attempt.id
@@ -195,19 +266,14 @@ function assertSameCharge(
   }
 }
 
-async function unknown(charging: Charging, scope: Scope, attempt: ChargeAttempt): Promise<SendResult> {
-  await withTx(charging.database, scope, (tx) => recordUnknown(tx, scope, attempt, nextCheckDelayMs(attempt.checks)));
-  await charging.failpoint('charge.unknown_recorded');
+async function unknown(context: Context, scope: Scope, attempt: ChargeAttempt): Promise<SendResult> {
+  await withTx(context.database, scope, (tx) => recordUnknown(tx, scope, attempt, nextCheckDelayMs(attempt.checks)));
+  await context.failpoint('charge.unknown_recorded');
   return { kind: 'unknown' };
 }
 
 // A call that was not made, or was rate limited, does not count as a check: the next check must not come an hour after the processor is back.
-async function postpone(
-  charging: Charging,
-  scope: Scope,
-  attempt: ChargeAttempt,
-  delayMs: number,
-): Promise<SendResult> {
-  await withTx(charging.database, scope, (tx) => postponeAttempt(tx, scope, attempt, delayMs));
-  return { kind: 'unknown' };
+async function postpone(context: Context, scope: Scope, attempt: ChargeAttempt, delayMs: number): Promise<SendResult> {
+  await withTx(context.database, scope, (tx) => postponeAttempt(tx, scope, attempt, delayMs));
+  return { kind: 'unknown', notNowMs: delayMs };
 }

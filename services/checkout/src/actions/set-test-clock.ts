@@ -1,10 +1,10 @@
 import { type Scope, withTx } from '@eligo/postgres';
-import type { Resources } from '../resources.ts';
+import type { Context } from '../context.ts';
 import { mirrorTestClock } from '../store/test-clocks.ts';
 
 /** Mirrors a test clock of billing's: created, advanced or deleted. */
 export async function setTestClock(
-  { database, clock }: Pick<Resources, 'database' | 'clock'>,
+  { database, clock }: Pick<Context, 'database' | 'clock'>,
   scope: Scope,
   input: { readonly testClockId: string; readonly frozenTime: Date; readonly deleted: boolean },
 ): Promise<void> {

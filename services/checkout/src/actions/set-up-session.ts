@@ -1,95 +1,181 @@
 import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
 import type { NotNow, ProcessorPort, Rejected, Unknown } from '@eligo/processor';
-import { newId } from '@eligo/values';
-import type { Charging } from '../charging.ts';
+import { given as givenOnly, newId } from '@eligo/values';
+import type { Context } from '../context.ts';
+import { accountToCharge } from '../domain/card-account.ts';
 import type { CardSlot } from '../domain/card-kind.ts';
+import type { ThreeDSecure } from '../domain/charge-attempt.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
-import type { Session } from '../domain/session.ts';
-import { noteShopperKinds } from '../store/payment-methods.ts';
+import { isConfirmationToken } from '../domain/payment-method.ts';
+import type { NextAction, Session } from '../domain/session.ts';
+import { findPageCard } from '../store/page-cards.ts';
+import { noteShopperKinds, recordConfirmedMethod } from '../store/payment-methods.ts';
 import { type ChargeableCard, findChargeableCards } from '../store/session-payments.ts';
 import { lockSession, saveSession } from '../store/sessions.ts';
-import { beginSetupIntent, markSetUp, takeNextTry } from '../store/setup-intents.ts';
+import { type GivenToSetUp, noteAskedSetUp } from '../store/set-up-authentications.ts';
+import { beginSetupIntent, findBackupOf, markSetUp, takeNextTry } from '../store/setup-intents.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { finishPaidSession } from './pay-session.ts';
 import { isOurOwnFault } from './processor-refusal.ts';
+import type { ShopperPayment } from './shopper-cards.ts';
+
+interface CardToSetUp {
+  readonly paymentMethodId: string | undefined;
+  readonly slot?: CardSlot | undefined;
+  /** The backup has a set-up intent of its own, beside that of the session, which is begun before. */
+  readonly role?: 'standard' | 'backup';
+  readonly deadlineMs?: number;
+  /** What the shopper of a page gave, to go on with after an authentication. */
+  readonly payment?: ShopperPayment;
+  /** Whether a set-up session is complete with this card: with the last of those that were given. */
+  readonly completes?: boolean;
+}
 
 /**
- * Sets a shopper's card up for later use: a setup-mode session moves no money. The set-up at the processor is keyed by the session's set-up
- * intent, so that a repeat after a crash finishes the same one; the key moves on past an error that the processor has stored. Answers with the
- * session, complete or open with `payment_failed`.
+ * Sets a shopper's card up for later use: a setup-mode session moves no money, nor does one that begins with a trial, which only goes on once its card
+ * is set up. The set-up at the processor is keyed by the session's set-up intent, so that a repeat after a crash finishes the same one; the key moves on
+ * past an error that the processor has stored. Answers with the session, complete or open with `payment_failed`.
  */
 export async function setUpSession(
-  charging: Charging,
+  context: Context,
   scope: Scope,
   found: Session,
-  paymentMethodId: string | undefined,
-  slot?: CardSlot | undefined,
-): Promise<Session> {
-  const loc = ['body', 'checkout_session', 'payment_method'];
+  given: CardToSetUp,
+): Promise<{ readonly session: Session; readonly isSetUp: boolean }> {
+  const { paymentMethodId, slot, role = 'standard', completes = true } = given;
+  const deadlineMs = given.deadlineMs ?? performance.now() + context.budgets.callMs;
+  const loc = ['body', 'checkout_session', role === 'standard' ? 'payment_method' : 'second_payment_method'];
   if (paymentMethodId === undefined)
     throw Failure.invalid(loc, 'missing', 'A setup session requires a payment method.');
-  const [card] = await findChargeableCards(charging.database, scope, [paymentMethodId]);
+  const [card] = await findChargeableCards(context.database, scope, [paymentMethodId]);
   if (card === undefined) {
     throw Failure.invalid(loc, 'payment_method_not_found', `payment_method_not_found: ${paymentMethodId}`);
   }
-  const begun = await withTx(charging.database, scope, async (tx) => {
+  const processor = context.processors.of(scope);
+  const processorAccount = accountToCharge(card, processor.account);
+  const begun = await withTx(context.database, scope, async (tx) => {
     const session = await lockSession(tx, scope, found.id);
     if (session === undefined) throw new Failure('checkout_session_not_found');
-    const at = await timeOnClock(tx, scope, charging.clock, session.testClockId);
+    const at = await timeOnClock(tx, scope, context.clock, session.testClockId);
     const refusal = refusalByStatus(session, at);
     if (refusal !== undefined) throw refusal;
-    const setupIntentId = session.setupIntentId ?? newId('setup_intent');
-    const tries = await beginSetupIntent(tx, scope, {
+    const backupOf = role === 'backup' ? session.setupIntentId : null;
+    if (role === 'backup' && backupOf === null) throw new Error(`Session ${session.id} has no set-up to back up`);
+    const earlier = backupOf === null ? undefined : await findBackupOf(tx, scope, backupOf);
+    const setupIntentId = (backupOf === null ? session.setupIntentId : earlier?.id) ?? newId('setup_intent');
+    const { tries, isDone } = await beginSetupIntent(tx, scope, {
       id: setupIntentId,
       customerId: session.customerId,
       paymentMethodId: card.id,
       sessionId: session.id,
       at,
+      processorAccount,
+      backupOf,
     });
-    await saveSession(tx, scope, session, { ...session, setupIntentId });
+    if (backupOf === null) await saveSession(tx, scope, session, { ...session, setupIntentId });
     if (slot !== undefined) await noteShopperKinds(tx, scope, new Map([[card.id, slot === 'health']]));
-    return { setupIntentId, tries, at };
+    return { setupIntentId, tries, isDone, at, threeDSecure: session.details.requestThreeDSecure };
   });
-  await charging.failpoint('set_up.reserved');
-  const verdict = await setUpAtProcessor(charging, scope, begun, card);
-  return withTx(charging.database, scope, async (tx) => {
+  await context.failpoint('set_up.reserved');
+  const verdict: SetUpVerdict = begun.isDone
+    ? { kind: 'succeeded', processorPaymentMethodId: undefined }
+    : await setUpAtProcessor(context, scope, processor, begun, {
+        card,
+        deadlineMs,
+        isOnPage: given.payment !== undefined,
+      });
+  return withTx(context.database, scope, async (tx) => {
     const session = await lockSession(tx, scope, found.id);
     if (session === undefined) throw new Failure('checkout_session_not_found');
-    if (session.status !== 'open') return session;
-    if (verdict.kind === 'declined') {
-      const nextAction = {
-        type: 'payment_failed' as const,
-        message: 'The card could not be saved.',
-        errorCode: verdict.code,
-        ...(session.details.redirectUrl === undefined ? {} : { url: session.details.redirectUrl }),
+    if (session.status !== 'open') return { session, isSetUp: false };
+    if (verdict.kind === 'asked') {
+      if (given.payment === undefined)
+        throw new Error(`Nobody is there to authenticate the set-up ${begun.setupIntentId}`);
+      const { shippingDetails } = given.payment;
+      await noteAskedSetUp(tx, scope, {
+        ...{ id: begun.setupIntentId, paymentMethodId: card.id, at: begun.at },
+        processorSetupIntentId: verdict.processorSetupIntentId,
+        given: givenToSetUp(given.payment),
+      });
+      const address = shippingDetails === null ? {} : { shippingDetails };
+      return {
+        session: await saveSession(tx, scope, session, { ...session, ...address, nextAction: null }),
+        isSetUp: false,
       };
-      return saveSession(tx, scope, session, { ...session, nextAction });
+    }
+    if (verdict.kind === 'declined') {
+      const nextAction = cardNotSaved(session, verdict.code);
+      return { session: await saveSession(tx, scope, session, { ...session, nextAction }), isSetUp: false };
     }
     await markSetUp(tx, scope, begun.setupIntentId, card.id);
+    if (verdict.processorPaymentMethodId !== undefined && isConfirmationToken(card.processorPaymentMethodId)) {
+      await recordConfirmedMethod(tx, scope, {
+        ...{ paymentMethodId: card.id, token: card.processorPaymentMethodId, customerId: session.customerId },
+        processorPaymentMethodId: verdict.processorPaymentMethodId,
+      });
+    }
+    if (session.mode !== 'setup' || !completes) return { session, isSetUp: true };
     const after: Session = { ...session, status: 'complete', completedAt: begun.at, nextAction: null };
-    return finishPaidSession(tx, scope, { session, after, intent: undefined, at: begun.at });
+    return {
+      session: await finishPaidSession(tx, scope, { session, after, intent: undefined, at: begun.at }),
+      isSetUp: true,
+    };
   });
 }
 
-type SetUpVerdict = { readonly kind: 'succeeded' } | { readonly kind: 'declined'; readonly code: string };
+/** What must happen next where a card could not be saved. */
+export function cardNotSaved({ details }: Session, errorCode: string, declineCode?: string): NextAction {
+  return {
+    type: 'payment_failed',
+    message: 'The card could not be saved.',
+    errorCode,
+    ...givenOnly({ declineCode, url: details.redirectUrl }),
+  };
+}
+
+function givenToSetUp({ paymentMethodIds, slots = [], ...payment }: ShopperPayment): GivenToSetUp {
+  return {
+    paymentMethodIds,
+    slots: paymentMethodIds.map((_id, i) => slots[i] ?? null),
+    refusesHealthCards: payment.refusesHealthCards === true,
+    acceptsPart: payment.acceptsPart === true,
+  };
+}
+
+type SetUpVerdict =
+  | { readonly kind: 'succeeded'; readonly processorPaymentMethodId: string | undefined }
+  | { readonly kind: 'declined'; readonly code: string }
+  | { readonly kind: 'asked'; readonly processorSetupIntentId: string };
 
 // How many answers of 500 that are stored under its keys one request passes by; the next request passes by more.
 const mostKeys = 4;
 
 async function setUpAtProcessor(
-  charging: Charging,
+  context: Context,
   scope: Scope,
-  begun: { readonly setupIntentId: string; readonly tries: number },
-  card: ChargeableCard,
+  processor: ProcessorPort,
+  begun: { readonly setupIntentId: string; readonly tries: number; readonly threeDSecure: ThreeDSecure | undefined },
+  {
+    card,
+    deadlineMs,
+    isOnPage,
+  }: { readonly card: ChargeableCard; readonly deadlineMs: number; readonly isOnPage: boolean },
 ): Promise<SetUpVerdict> {
-  const deadlineMs = performance.now() + charging.budgets.callMs;
   let { tries } = begun;
   for (let passed = 0; passed < mostKeys; passed++) {
-    const key = `${begun.setupIntentId}:${card.id}:${tries}`;
-    const verdict = await trySetUp(charging.processors.of(scope), key, card, deadlineMs);
-    if (verdict !== 'stored_error') return verdict;
-    tries = await withTx(charging.database, scope, (tx) => takeNextTry(tx, scope, begun.setupIntentId, tries));
+    // What is asked for is part of the key: under one key the processor takes the same parameters alone.
+    const asked = begun.threeDSecure === undefined ? '' : `:${begun.threeDSecure}`;
+    const key = `${begun.setupIntentId}:${card.id}:${tries}${asked}`;
+    const verdict = await trySetUp(processor, key, { card, threeDSecure: begun.threeDSecure }, deadlineMs);
+    if (verdict !== 'stored_error') {
+      if (verdict.kind !== 'asked') return verdict;
+      // Only the shopper who typed the card on a page is there to authenticate.
+      const isThere =
+        isOnPage && (await findPageCard(context.database, scope, card.processorPaymentMethodId)) !== undefined;
+      return isThere ? verdict : { kind: 'declined', code: 'authentication_required' };
+    }
+    tries = await withTx(context.database, scope, (tx) => takeNextTry(tx, scope, begun.setupIntentId, tries));
   }
   throw unavailable();
 }
@@ -97,39 +183,51 @@ async function setUpAtProcessor(
 async function trySetUp(
   processor: ProcessorPort,
   key: string,
-  card: ChargeableCard,
+  { card, threeDSecure }: { readonly card: ChargeableCard; readonly threeDSecure: ThreeDSecure | undefined },
   deadlineMs: number,
 ): Promise<SetUpVerdict | 'stored_error'> {
   const remaining = () => Math.max(deadlineMs - performance.now(), 0);
+  const { processorPaymentMethodId } = card;
+  const isToken = isConfirmationToken(processorPaymentMethodId);
   const made = await processor.createSetupIntent(
-    { paymentMethod: card.processorPaymentMethodId, customer: card.processorCustomerId ?? undefined },
+    {
+      paymentMethod: isToken ? undefined : processorPaymentMethodId,
+      customer: card.processorCustomerId ?? undefined,
+      threeDSecure,
+    },
     { idempotencyKey: `${key}:create`, timeoutMs: remaining() },
   );
   if (made.kind === 'unknown') return orStoredError(made);
   if (made.kind === 'not_now') throw notNow(made);
   if (made.kind === 'declined') return { kind: 'declined', code: made.code };
   if (made.kind === 'rejected') return refused(made);
-  const set = await processor.confirmSetupIntent(
+  const confirmed = await processor.confirmSetupIntent(
     made.setupIntentId,
-    { paymentMethod: card.processorPaymentMethodId },
+    isToken ? { confirmationToken: processorPaymentMethodId } : { paymentMethod: processorPaymentMethodId },
     { idempotencyKey: `${key}:confirm`, timeoutMs: remaining() },
   );
+  // A repeat is answered as the first request was, whatever the bank was told since.
+  const set =
+    confirmed.kind === 'requires_action'
+      ? await processor.retrieveSetupIntent(made.setupIntentId, { timeoutMs: remaining() })
+      : confirmed;
   switch (set.kind) {
     case 'succeeded':
-      return { kind: 'succeeded' };
+      return { kind: 'succeeded', processorPaymentMethodId: set.paymentMethodId };
     case 'declined':
       return { kind: 'declined', code: set.code };
     case 'rejected':
       return refused(set);
     case 'requires_action':
-      return { kind: 'declined', code: 'authentication_required' };
+      return { kind: 'asked', processorSetupIntentId: made.setupIntentId };
     case 'unknown':
       return orStoredError(set);
     case 'not_now':
       throw notNow(set);
+    case 'canceled':
+      return { kind: 'declined', code: 'authentication_required' };
     case 'confirmable':
     case 'processing':
-    case 'canceled':
       throw unavailable();
   }
 }

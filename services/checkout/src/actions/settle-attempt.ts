@@ -1,21 +1,27 @@
 import { finishKeyOfAttempt, type Scope, type StoredAnswer, type Tx, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
-import type { Charging } from '../charging.ts';
+import type { Context } from '../context.ts';
 import type { ChargeAttempt, ProcessorVerdict } from '../domain/charge-attempt.ts';
+import { holdTimeOf } from '../domain/hold.ts';
 import type { Charge, PaymentIntent } from '../domain/payment-intent.ts';
+import { isConfirmationToken } from '../domain/payment-method.ts';
 import type { Session } from '../domain/session.ts';
 import { findAttempt, settleAttempt as markSettled } from '../store/charge-attempts.ts';
 import { findIntent, recordCapture, recordDecline, recordHold } from '../store/payment-intents.ts';
 import { releasePaymentLocks } from '../store/payment-locks.ts';
+import { recordConfirmedMethod } from '../store/payment-methods.ts';
 import { wakePlan } from '../store/payment-plans.ts';
 import { recordEligibilityCharge } from '../store/session-payments.ts';
 import { lockSession } from '../store/sessions.ts';
 import type { ClaimedCharge } from './charge-claim.ts';
 import { confirmAnswer, confirmRefusal } from './confirm-answer.ts';
+import { appendLateOutcome, isLate } from './late-outcome.ts';
 import { openLetters } from './open-letters.ts';
+import { recordApprovedPart, recordLineTenders } from './pay-in-part.ts';
 import { finishPaidSession, receiveForSession } from './pay-session.ts';
 import { appendChargeEvent, appendIntentEvent, newCharge } from './payment-events.ts';
 import { confirmedSession, settleConfirmed } from './settle-confirmed.ts';
+import { settleRenewal } from './settle-renewal.ts';
 
 /** An attempt whose outcome is recorded, with its intent and, where it has one, its session as they are now. */
 export interface SettledAttempt {
@@ -32,39 +38,61 @@ export interface SettledAttempt {
  * caller's own claim has read and written; with it a confirm that charged takes one round trip.
  */
 export async function settleAttempt(
-  charging: Charging,
+  context: Context,
   scope: Scope,
   attempt: ChargeAttempt,
   verdict: ProcessorVerdict,
   claimed?: ClaimedCharge,
 ): Promise<SettledAttempt> {
-  await charging.failpoint('charge.before_settle');
+  await context.failpoint('charge.before_settle');
+  if (attempt.purpose === 'renewal') {
+    const renewed = await settleRenewal(context, scope, attempt, verdict);
+    await context.failpoint('charge.settled');
+    return renewed;
+  }
   const settled =
     claimed === undefined || attempt.driver !== 'confirm' || verdict.kind !== 'succeeded'
       ? undefined
-      : await settleConfirmed(charging, scope, attempt, verdict, claimed);
-  const recorded = settled ?? (await settleFromRows(charging, scope, attempt, verdict));
-  await charging.failpoint('charge.settled');
+      : await settleConfirmed(context, scope, attempt, verdict, claimed);
+  const recorded = settled ?? (await settleFromRows(context, scope, attempt, verdict));
+  await context.failpoint('charge.settled');
   return recorded;
 }
 
+// The line carries the request id that the partner received, and the processor's own names for the refusal.
+function logDecline(
+  context: Context,
+  { accountId, testMode }: Scope,
+  attempt: ChargeAttempt,
+  verdict: Extract<ProcessorVerdict, { kind: 'declined' }>,
+): void {
+  const { id: attemptId, subjectId, paymentIntentId, processorIntentId } = attempt;
+  const { code, declineCode } = verdict;
+  context.logger.info(
+    { accountId, testMode, recordId: subjectId, attemptId, paymentIntentId, processorIntentId, code, declineCode },
+    'Card was declined',
+  );
+}
+
 async function settleFromRows(
-  charging: Charging,
+  context: Context,
   scope: Scope,
   attempt: ChargeAttempt,
   verdict: ProcessorVerdict,
 ): Promise<SettledAttempt> {
-  return withTx(charging.database, scope, async (tx) => {
+  return withTx(context.database, scope, async (tx) => {
     const session = attempt.purpose === 'session' ? await lockSession(tx, scope, attempt.subjectId) : undefined;
+    const part = verdict.kind === 'succeeded' ? verdict.partCents : undefined;
+    if (part !== undefined) await recordApprovedPart(tx, scope, attempt, part);
     const first = await markSettled(tx, scope, attempt.id, {
       status: verdict.kind,
       failureCode: verdict.kind === 'succeeded' ? null : verdict.code,
       declineCode: verdict.kind === 'declined' ? (verdict.declineCode ?? null) : null,
     });
     const result = first
-      ? await record(charging, tx, scope, attempt, verdict, session)
+      ? await record(context, tx, scope, attempt, verdict, session)
       : await alreadySettled(tx, scope, attempt, session);
-    await charging.failpoint('charge.before_settle_commit');
+    await context.failpoint('charge.before_settle_commit');
     return result;
   });
 }
@@ -84,7 +112,7 @@ async function alreadySettled(
 }
 
 async function record(
-  charging: Charging,
+  context: Context,
   tx: Tx,
   scope: Scope,
   attempt: ChargeAttempt,
@@ -96,11 +124,12 @@ async function record(
     // A page's cards are locked for its plan.
     attempt.driver === 'page' ? wakePlan(tx, scope, attempt.subjectId) : releasePaymentLocks(tx, scope, attempt.id),
     verdict.kind === 'succeeded'
-      ? recordSuccess(tx, scope, attempt, verdict, session, at)
+      ? recordSuccess(tx, scope, attempt, verdict, session, context.clock.now())
       : recordRefusal(tx, scope, attempt, verdict, session, at),
   ]);
+  if (verdict.kind === 'declined') logDecline(context, scope, attempt, verdict);
   if (verdict.kind === 'failed') {
-    charging.logger.error(
+    context.logger.error(
       { attemptId: attempt.id, paymentIntentId: attempt.paymentIntentId, code: verdict.code },
       'Processor rejected a charge request as invalid; the card was not charged',
     );
@@ -114,12 +143,19 @@ async function recordSuccess(
   attempt: ChargeAttempt,
   verdict: Extract<ProcessorVerdict, { kind: 'succeeded' }>,
   session: Session | undefined,
-  at: Date,
+  now: Date,
 ): Promise<SettledAttempt> {
+  const at = attempt.actingAt;
   if (attempt.processorIntentId === null) throw new Error(`Charge attempt ${attempt.id} succeeded without an intent`);
   const reported = { chargeId: newId('charge'), processorChargeId: verdict.chargeId, at };
   const intent = verdict.capturable
-    ? await recordHold(tx, scope, attempt.paymentIntentId, reported, attempt.processorIntentId)
+    ? await recordHold(
+        tx,
+        scope,
+        attempt.paymentIntentId,
+        { ...reported, hold: holdTimeOf(verdict.captureBefore, now, attempt.offSession), partCents: verdict.partCents },
+        attempt.processorIntentId,
+      )
     : await recordCapture(
         tx,
         scope,
@@ -128,14 +164,24 @@ async function recordSuccess(
         newId('ledger_transaction'),
         attempt.processorIntentId,
       );
+  if (verdict.capturable && attempt.driver === 'page' && attempt.leg === 'other') {
+    await recordLineTenders(tx, scope, attempt.subjectId, intent.id);
+  }
   const charge = newCharge(intent, reported.chargeId, at);
   const events = [appendChargeEvent(tx, scope, 'charge.succeeded', charge, at)];
   if (!verdict.capturable) events.push(appendIntentEvent(tx, scope, 'payment_intent.succeeded', intent, at));
   if (session !== undefined && attempt.leg === 'health') {
     events.push(recordEligibilityCharge(tx, scope, session.id, attempt.id));
   }
+  if (verdict.paymentMethodId !== undefined && isConfirmationToken(attempt.processorPaymentMethodId)) {
+    const made = { paymentMethodId: attempt.paymentMethodId, customerId: attempt.customerId };
+    const token = attempt.processorPaymentMethodId;
+    events.push(
+      recordConfirmedMethod(tx, scope, { ...made, token, processorPaymentMethodId: verdict.paymentMethodId }),
+    );
+  }
   const [paid] = await Promise.all([
-    session && followSession(tx, scope, attempt, intent, session, verdict.capturable),
+    session && followSession(tx, scope, attempt, { intent, session, held: verdict.capturable, now }),
     ...events,
   ]);
   return { attempt: { ...attempt, status: 'succeeded' }, intent, session: paid };
@@ -145,10 +191,9 @@ async function followSession(
   tx: Tx,
   scope: Scope,
   attempt: ChargeAttempt,
-  intent: PaymentIntent,
-  session: Session,
-  held: boolean,
+  paid: { readonly intent: PaymentIntent; readonly session: Session; readonly held: boolean; readonly now: Date },
 ): Promise<Session> {
+  const { intent, session, held, now } = paid;
   if (attempt.driver !== 'confirm') {
     return finishPaidSession(tx, scope, {
       session,
@@ -162,7 +207,7 @@ async function followSession(
         ...receiveForSession(session, intent, true),
         status: 'paid',
         // The hold waits for the approval of its letters.
-        nextAction: await openLetters(tx, scope, session, attempt.actingAt),
+        nextAction: await openLetters(tx, scope, session, { at: attempt.actingAt, now }),
       }
     : confirmedSession(session, intent, attempt.actingAt);
   const saved = await finishPaidSession(tx, scope, {
@@ -172,6 +217,7 @@ async function followSession(
     at: attempt.actingAt,
   });
   await finishKeyOfAttempt(tx, scope, attempt.id, await confirmAnswer(tx, scope, saved, intent, attempt.expand));
+  if (isLate(attempt)) await appendLateOutcome(tx, scope, saved, 'succeeded', attempt.actingAt);
   return saved;
 }
 
@@ -209,6 +255,7 @@ async function recordRefusal(
     appendChargeEvent(tx, scope, 'charge.failed', charge, at),
     appendIntentEvent(tx, scope, 'payment_intent.payment_failed', intent, at),
     attempt.driver === 'confirm' ? finishKeyOfAttempt(tx, scope, attempt.id, confirmRefusal(verdict)) : undefined,
+    session && isLate(attempt) ? appendLateOutcome(tx, scope, session, 'failed', at) : undefined,
   ]);
   const refused = { ...attempt, status: verdict.kind, failureCode: verdict.code, declineCode };
   return { attempt: refused, intent, session };

@@ -1,7 +1,8 @@
 import type { Scope, Tx } from '@eligo/postgres';
 import { cents, newId, sumCents } from '@eligo/values';
 import type { Capture } from '../domain/capture.ts';
-import { allHeld, componentsOfLines } from '../domain/capture-allocation.ts';
+import { allHeld, amountsOfLines, componentsOfLines } from '../domain/capture-allocation.ts';
+import { refusedByProcessor } from '../domain/capture-rules.ts';
 import type { ChargeAttempt } from '../domain/charge-attempt.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
 import type { Session } from '../domain/session.ts';
@@ -20,6 +21,7 @@ import {
 } from '../store/captures.ts';
 import { liveAttempts, markReleased } from '../store/charge-attempts.ts';
 import { findCharge } from '../store/charges.ts';
+import { recordHoldEnd } from '../store/holds.ts';
 import { type IntentOperation, insertVoid } from '../store/intent-operations.ts';
 import { recordHeldCapture, recordRelease } from '../store/payment-intents.ts';
 import { endHeldPlan, wakePlan } from '../store/payment-plans.ts';
@@ -27,6 +29,7 @@ import { loadSessionLines } from '../store/session-lines.ts';
 import { recordEligibilityCharge } from '../store/session-payments.ts';
 import { saveSession } from '../store/sessions.ts';
 import { cancelAndRefund } from './cancel-and-refund.ts';
+import { answerCapture } from './capture-answer.ts';
 import { finishPaidSession } from './pay-session.ts';
 import { appendChargeEvent, appendIntentEvent } from './payment-events.ts';
 import { planCapture } from './request-capture.ts';
@@ -47,25 +50,60 @@ export async function settleCapturedPart(tx: Tx, scope: Scope, part: CapturePart
     ...{ amountCents, isStillHeld, captureId: capture.id, at },
     entryId: newId('ledger_transaction'),
   });
-  await Promise.all([recordCapturedLines(tx, scope, capture.id, intent.id), tellCapture(tx, scope, intent, at)]);
+  await Promise.all([recordCapturedLines(tx, scope, capture, intent.id), tellCapture(tx, scope, intent, at)]);
   const after = { ...session, amountReceivedCents: cents(session.amountReceivedCents + amountCents) };
   await conclude(tx, scope, part, capture, after);
+}
+
+/**
+ * Ends a capture that asks the processor for nothing: a final one that takes nothing more. What is still held is voided by the sweeper. Answers the session
+ * as it then is.
+ */
+export async function settleRelease(
+  tx: Tx,
+  scope: Scope,
+  session: Session,
+  captureId: string,
+  at: Date,
+): Promise<Session> {
+  const capture = await findCapture(tx, scope, captureId);
+  if (capture === undefined) throw new Error(`Capture ${captureId} not found`);
+  return succeed(tx, scope, session, capture, session, at);
 }
 
 /** Records that the hold of an operation is gone: what was captured of it before stays. */
 export async function settleLostPart(tx: Tx, scope: Scope, part: CapturePart): Promise<void> {
   const { operation, session } = part;
+  await recordHoldEnd(tx, scope, operation.paymentIntentId, 'lost');
   await recordHoldGone(tx, scope, part);
   // Only the page's plan began captures without a record, and it detects the loss by itself.
   if (operation.captureId === null) return wakePlan(tx, scope, session.id);
   await conclude(tx, scope, part, await captureOf(tx, scope, part), session);
 }
 
+/** Ends a capture that the processor refused, as what its other card gave. The hold of the refused operation stays, for another capture. */
+export async function settleRefusedPart(tx: Tx, scope: Scope, part: CapturePart): Promise<void> {
+  const { session, operation } = part;
+  const capture = await captureOf(tx, scope, part);
+  const { capturedIntentIds } = await loadCaptureParts(tx, scope, capture.id);
+  await dropWaitingOperations(tx, scope, capture.id);
+  if (capturedIntentIds.length > 0) {
+    const smaller = await asCaptured(tx, scope, capture, capturedIntentIds);
+    await succeed(tx, scope, session, smaller, session, operation.actingAt);
+    return;
+  }
+  await recordCaptureFailed(tx, scope, capture.id, refusedByProcessor);
+  await answerCapture(tx, scope, { ...capture, status: 'failed', failureCode: refusedByProcessor }, session);
+}
+
 /** Records that nothing of a hold is left, by a void or a loss: the intent is canceled, or stands for what was captured of it. */
 export async function recordHoldGone(
   tx: Tx,
   scope: Scope,
-  { operation, attempt }: Pick<CapturePart, 'operation' | 'attempt'>,
+  {
+    operation,
+    attempt,
+  }: Pick<CapturePart, 'attempt'> & { operation: Pick<IntentOperation, 'paymentIntentId' | 'actingAt'> },
 ): Promise<void> {
   const intent = await recordRelease(tx, scope, operation.paymentIntentId);
   if (intent.status === 'succeeded') {
@@ -121,27 +159,30 @@ async function conclude(tx: Tx, scope: Scope, part: CapturePart, capture: Captur
     return;
   }
   if (isLost) await dropWaitingOperations(tx, scope, capture.id);
-  if (parts.lostCode === null) return succeed(tx, scope, part, capture, after);
-  if (isLost) return fail(tx, scope, part, capture, after, parts.lostCode);
-  await keep(tx, scope, part, capture, after, parts);
+  if (parts.lostCode === null) await succeed(tx, scope, part.session, capture, after, part.operation.actingAt);
+  else if (isLost) await fail(tx, scope, part, capture, after, parts.lostCode);
+  else await keep(tx, scope, part, capture, after, parts);
 }
 
 async function succeed(
   tx: Tx,
   scope: Scope,
-  { session, operation }: CapturePart,
+  before: Session,
   capture: Capture,
   received: Session,
-): Promise<void> {
-  const { actingAt: at } = operation;
+  at: Date,
+): Promise<Session> {
   await recordCaptureSucceeded(tx, scope, capture);
   const after = { ...received, captureIds: [...received.captureIds, capture.id] };
   if (capture.cause === 'page') {
-    await finishPaidSession(tx, scope, { session, after, intent: undefined, at });
-    return wakePlan(tx, scope, session.id);
+    const saved = await finishPaidSession(tx, scope, { session: before, after, intent: undefined, at });
+    await wakePlan(tx, scope, before.id);
+    return saved;
   }
-  const isOver = capture.isFinal || (await loadHeldCards(tx, scope, session.id)).length === 0;
-  await finish(tx, scope, session, after, isOver, at);
+  const isOver = capture.isFinal || (await loadHeldCards(tx, scope, before.id)).length === 0;
+  const saved = await finish(tx, scope, before, after, isOver, at);
+  await answerCapture(tx, scope, { ...capture, status: 'succeeded' }, saved);
+  return saved;
 }
 
 async function finish(
@@ -151,10 +192,10 @@ async function finish(
   after: Session,
   isOver: boolean,
   at: Date,
-): Promise<void> {
-  if (isOver) await Promise.all([voidRest(tx, scope, session.id, at), endHeldPlan(tx, scope, session.id, 'done')]);
+): Promise<Session> {
+  if (isOver) await Promise.all([voidHeldCards(tx, scope, session.id, at), endHeldPlan(tx, scope, session.id, 'done')]);
   const ended: Session = isOver ? { ...after, status: 'complete', completedAt: at, nextAction: null } : after;
-  await finishPaidSession(tx, scope, { session, after: ended, intent: undefined, at });
+  return finishPaidSession(tx, scope, { session, after: ended, intent: undefined, at });
 }
 
 async function fail(
@@ -169,8 +210,9 @@ async function fail(
   await recordCaptureFailed(tx, scope, capture.id, code);
   const saved = after === session ? session : await saveSession(tx, scope, session, after);
   if (capture.cause === 'page') return wakePlan(tx, scope, session.id);
-  await Promise.all([voidRest(tx, scope, session.id, at), endHeldPlan(tx, scope, session.id, 'failed')]);
-  await cancelAndRefund(tx, scope, saved, at);
+  await Promise.all([voidHeldCards(tx, scope, session.id, at), endHeldPlan(tx, scope, session.id, 'failed')]);
+  const ended = await cancelAndRefund(tx, scope, saved, at);
+  await answerCapture(tx, scope, { ...capture, status: 'failed', failureCode: code }, ended);
 }
 
 // The capture is what the other card gave, or nothing.
@@ -183,12 +225,16 @@ async function keep(
   { capturedIntentIds, lostCode }: CaptureParts,
 ): Promise<void> {
   const { session, operation } = part;
+  const { actingAt: at } = operation;
   if (capturedIntentIds.length > 0) {
-    return succeed(tx, scope, part, await asCaptured(tx, scope, capture, capturedIntentIds), after);
+    await succeed(tx, scope, session, await asCaptured(tx, scope, capture, capturedIntentIds), after, at);
+    return;
   }
-  await recordCaptureFailed(tx, scope, capture.id, lostCode ?? 'lost');
+  const failureCode = lostCode ?? 'lost';
+  await recordCaptureFailed(tx, scope, capture.id, failureCode);
   const isOver = (await loadHeldCards(tx, scope, session.id)).length === 0;
-  await finish(tx, scope, session, after, isOver, operation.actingAt);
+  const saved = await finish(tx, scope, session, after, isOver, at);
+  await answerCapture(tx, scope, { ...capture, status: 'failed', failureCode }, saved);
 }
 
 async function asCaptured(
@@ -202,7 +248,7 @@ async function asCaptured(
     loadSessionLines(tx, scope, capture.sessionId),
   ]);
   const taken = all.filter((line) => capturedIntentIds.includes(line.paymentIntentId));
-  const amounts = new Map(taken.map((line) => [line.lineId, line.amount]));
+  const amounts = amountsOfLines(taken);
   const before = lines.map((line) => ({
     ...line,
     amountCapturedCents: cents(line.amountCapturedCents - (amounts.get(line.id) ?? 0)),
@@ -217,8 +263,8 @@ async function asCaptured(
   };
 }
 
-// What is still held is not needed any more: the sweeper voids it.
-async function voidRest(tx: Tx, scope: Scope, sessionId: string, at: Date): Promise<void> {
+/** Has the sweeper void what a session still holds. */
+export async function voidHeldCards(tx: Tx, scope: Scope, sessionId: string, at: Date): Promise<void> {
   const held = await loadHeldCards(tx, scope, sessionId);
   if (held.length === 0) return;
   const attempts = await liveAttempts(tx, scope, 'session', sessionId);

@@ -1,7 +1,7 @@
 import { encodeEvent, type NewEvent } from '@eligo/events';
 import type { Scope, StoredAnswer } from '@eligo/postgres';
 import { cents, newId } from '@eligo/values';
-import type { Charging } from '../charging.ts';
+import type { Context } from '../context.ts';
 import type { ChargeAttempt, ProcessorVerdict } from '../domain/charge-attempt.ts';
 import { paidLines } from '../domain/paid-lines.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
@@ -27,7 +27,7 @@ export interface SettledConfirm {
  * nothing written, for a hold, which opens letters, and when the session has changed since or the attempt is settled.
  */
 export async function settleConfirmed(
-  charging: Charging,
+  context: Context,
   scope: Scope,
   attempt: ChargeAttempt,
   verdict: Extract<ProcessorVerdict, { kind: 'succeeded' }>,
@@ -46,14 +46,14 @@ export async function settleConfirmed(
   };
   const before = claimed.session;
   const after = { ...confirmedSession(before, intent, at), version: before.version + 1n };
-  const answer = await confirmAnswer(charging.database, scope, after, intent, attempt.expand);
+  const answer = await confirmAnswer(context.database, scope, after, intent, attempt.expand);
   const events: NewEvent[] = [
     chargeEvent(scope, 'charge.succeeded', newCharge(intent, charge.chargeId, at), at),
     intentEvent(scope, 'payment_intent.succeeded', intent, at),
     sessionEvent(scope, 'checkout.session.completed', after, at),
   ];
-  if (wantsReceipt(after)) events.push(await receiptCommand(charging.database, scope, after, [intent], at));
-  const isWritten = await charging.groups.settlements.submit(scope, {
+  if (wantsReceipt(after)) events.push(await receiptCommand(context.database, scope, after, [intent], at));
+  const isWritten = await context.groups.settlements.submit(scope, {
     before,
     after,
     attempt,

@@ -1,6 +1,6 @@
 import { finishKeyOfAttempt, type Scope, type Tx, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
-import type { Charging } from '../charging.ts';
+import type { Context } from '../context.ts';
 import type { ChargeAttempt, ProcessorVerdict } from '../domain/charge-attempt.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
 import type { Session } from '../domain/session.ts';
@@ -13,6 +13,7 @@ import { lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { cancelAndRefund } from './cancel-and-refund.ts';
 import { refusalAnswer } from './confirm-answer.ts';
+import { appendLateOutcome, isLate } from './late-outcome.ts';
 import { finishPaidSession, receiveForSession } from './pay-session.ts';
 import { appendChargeEvent, appendIntentEvent, newCharge } from './payment-events.ts';
 import { type SettledAttempt, settleAttempt } from './settle-attempt.ts';
@@ -25,25 +26,23 @@ type Success = Extract<ProcessorVerdict, { kind: 'succeeded' }>;
  * ended. A page's plan refunds by itself.
  */
 export async function settleLate(
-  charging: Charging,
+  context: Context,
   scope: Scope,
   attempt: ChargeAttempt,
   verdict: ProcessorVerdict,
 ): Promise<SettledAttempt | undefined> {
   if (verdict.kind === 'succeeded' && attempt.purpose === 'session') {
-    const refunded = await withTx(charging.database, scope, (tx) =>
-      refundIfEnded(charging, tx, scope, attempt, verdict),
-    );
+    const refunded = await withTx(context.database, scope, (tx) => refundIfEnded(context, tx, scope, attempt, verdict));
     if (refunded !== undefined) {
-      await charging.failpoint('late.given_back');
+      await context.failpoint('late.given_back');
       return refunded;
     }
   }
-  return settleAttempt(charging, scope, attempt, verdict);
+  return settleAttempt(context, scope, attempt, verdict);
 }
 
 async function refundIfEnded(
-  charging: Charging,
+  context: Context,
   tx: Tx,
   scope: Scope,
   attempt: ChargeAttempt,
@@ -51,7 +50,7 @@ async function refundIfEnded(
 ): Promise<SettledAttempt | undefined> {
   const session = await lockSession(tx, scope, attempt.subjectId);
   if (session === undefined) throw new Error(`Session ${attempt.subjectId} not found`);
-  const now = await timeOnClock(tx, scope, charging.clock, session.testClockId);
+  const now = await timeOnClock(tx, scope, context.clock, session.testClockId);
   const refusal = refusalByStatus(session, now);
   // A session that is paid or complete has had its payment: one that does not fit is refused where it is recorded.
   if (refusal === undefined || refusal.code === 'checkout_session_already_processed') return undefined;
@@ -66,7 +65,7 @@ async function refundIfEnded(
     releasePaymentLocks(tx, scope, attempt.id),
     finishKeyOfAttempt(tx, scope, attempt.id, refusalAnswer(refusal)),
   ]);
-  await charging.failpoint('late.before_give_back_commit');
+  await context.failpoint('late.before_give_back_commit');
   return settled;
 }
 
@@ -97,5 +96,6 @@ async function captureAndRefund(
     recordEligibilityCharge(tx, scope, session.id, attempt.id),
   ]);
   const ended = await cancelAndRefund(tx, scope, received, now);
+  if (isLate(attempt)) await appendLateOutcome(tx, scope, ended, 'failed', now);
   return { attempt: { ...attempt, status: 'succeeded' }, intent, session: ended };
 }

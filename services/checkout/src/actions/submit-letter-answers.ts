@@ -1,7 +1,6 @@
 import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
-import type { Keyring } from '@eligo/service';
-import type { Charging } from '../charging.ts';
+import type { Context } from '../context.ts';
 import { insertAnswers } from '../store/letter-answers.ts';
 import { lettersInReview } from '../store/letters.ts';
 import { lockSession } from '../store/sessions.ts';
@@ -12,8 +11,7 @@ import { timeOnClock } from '../store/test-clocks.ts';
  * throws `conflict` for a second time, and `letter_not_in_review` when no letter is in review.
  */
 export async function submitLetterAnswers(
-  { database, clock }: Pick<Charging, 'database' | 'clock'>,
-  keyring: Pick<Keyring, 'seal'>,
+  { database, clock, keyring }: Pick<Context, 'database' | 'clock' | 'keyring'>,
   scope: Scope,
   sessionId: string,
   answers: string,

@@ -12,9 +12,15 @@ import { loadSessionLines } from '../store/session-lines.ts';
 
 /**
  * Tells billing to make the subscription and the first invoice of a completed session, under the ids that the session carries since before it
- * was charged: repeating the command creates nothing twice.
+ * was charged: repeating the command creates nothing twice. Its cards are those that have paid; where a trial begins, the session's and `trialBackupId`.
  */
-export async function appendSubscriptionStart(tx: Tx, scope: Scope, session: Session, at: Date): Promise<void> {
+export async function appendSubscriptionStart(
+  tx: Tx,
+  scope: Scope,
+  session: Session,
+  at: Date,
+  trialBackupId?: string | undefined,
+): Promise<void> {
   const { subscriptionId, invoiceId } = session;
   if (subscriptionId === null || invoiceId === null) throw new Error(`Session ${session.id} has no subscription ids`);
   const [lines, intents] = await Promise.all([
@@ -31,7 +37,7 @@ export async function appendSubscriptionStart(tx: Tx, scope: Scope, session: Ses
     atMs: BigInt(at.getTime()),
     ...present({
       defaultPaymentMethodId: (health ?? other)?.paymentMethodId ?? session.paymentMethodId,
-      backupPaymentMethodId: health && other?.paymentMethodId,
+      backupPaymentMethodId: (health && other?.paymentMethodId) ?? trialBackupId,
       testClockId: session.testClockId,
     }),
   });

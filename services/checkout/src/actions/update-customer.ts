@@ -2,10 +2,10 @@ import { append } from '@eligo/events';
 import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
+import type { Context } from '../context.ts';
 import type { Address } from '../domain/address.ts';
 import type { Customer } from '../domain/customer.ts';
 import { customerMessage } from '../messages/customer.ts';
-import type { Resources } from '../resources.ts';
 import { lockCustomer, saveCustomer } from '../store/customers.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 
@@ -22,7 +22,7 @@ export interface CustomerChange {
 
 /** Changes a customer; an update without changes causes no event. */
 export async function updateCustomer(
-  { database, clock }: Pick<Resources, 'database' | 'clock'>,
+  { database, clock }: Pick<Context, 'database' | 'clock'>,
   scope: Scope,
   id: string,
   change: CustomerChange,

@@ -1,8 +1,8 @@
 import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
+import type { Context } from '../context.ts';
 import { mayCorrect } from '../domain/card-kind.ts';
 import type { PaymentMethod } from '../domain/payment-method.ts';
-import type { Resources } from '../resources.ts';
 import { lockPaymentMethod, saveCardKind } from '../store/payment-methods.ts';
 
 /** What a partner says of a payment method; what is left out stays. */
@@ -15,7 +15,7 @@ export interface PaymentMethodChange {
  * operator's list is refused (`conflict`), and one that agrees with them changes nothing.
  */
 export async function updatePaymentMethod(
-  { database }: Pick<Resources, 'database'>,
+  { database }: Pick<Context, 'database'>,
   scope: Scope,
   id: string,
   { hsaFsa }: PaymentMethodChange,

@@ -1,7 +1,7 @@
 import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
+import type { Context } from '../context.ts';
 import type { Session, StorefrontPaymentDetails } from '../domain/session.ts';
-import type { Resources } from '../resources.ts';
 import { lockSession, saveSession } from '../store/sessions.ts';
 
 /** What a partner may change of a session, in any state: what is undefined stays. */
@@ -13,7 +13,7 @@ export interface SessionChange {
 
 /** Changes what a partner keeps on a session; its amounts and states are not the partner's to change. */
 export async function updateSession(
-  { database }: Pick<Resources, 'database'>,
+  { database }: Pick<Context, 'database'>,
   scope: Scope,
   id: string,
   change: SessionChange,

@@ -1,8 +1,8 @@
 import { Failure } from '@eligo/failures';
 import type { Call } from '@eligo/rpc';
+import type { Context } from '../context.ts';
 import type { Session } from '../domain/session.ts';
 import { paymentLinkTerms } from '../messages/payment-link.ts';
-import type { Resources } from '../resources.ts';
 import { findPaymentLink } from '../store/payment-links.ts';
 import { createSession } from './create-session.ts';
 import { sessionRequestOfLink } from './payment-link-session.ts';
@@ -12,17 +12,17 @@ import { sessionRequestOfLink } from './payment-link-session.ts';
  * deactivated the link or what it sells is not for sale any more.
  */
 export async function visitPaymentLink(
-  resources: Resources,
+  context: Context,
   call: Call,
   id: string,
   receiptMerchantName?: string,
 ): Promise<Session> {
-  const link = await findPaymentLink(resources.database, call.scope, id);
+  const link = await findPaymentLink(context.database, call.scope, id);
   if (link === undefined) throw new Failure('payment_link_not_found');
   if (!link.active) throw new Failure('payment_link_inactive');
   try {
     const request = sessionRequestOfLink(link, paymentLinkTerms(link), receiptMerchantName);
-    return await createSession(resources, call, request);
+    return await createSession(context, call, request);
   } catch (error) {
     // A price or a shipping rate of the link was archived: the visitor cannot correct that.
     if (error instanceof Failure && error.code === 'validation_error') {

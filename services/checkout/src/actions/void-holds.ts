@@ -1,5 +1,5 @@
 import { type Scope, withTx } from '@eligo/postgres';
-import type { Charging } from '../charging.ts';
+import type { Context } from '../context.ts';
 import type { Session } from '../domain/session.ts';
 import { claimOperationOfIntent } from '../store/intent-operations.ts';
 import { finishHold } from './finish-hold.ts';
@@ -11,16 +11,16 @@ const timeoutMs = 2_000;
  * Voids the holds of an ended session at the processor, so that a client that reads its payment intents after the response finds them canceled.
  * The end of the session is already committed; it stands even if voiding fails.
  */
-export async function voidHolds(charging: Charging, scope: Scope, session: Session): Promise<void> {
+export async function voidHolds(context: Context, scope: Scope, session: Session): Promise<void> {
   await Promise.all(
     session.paymentIntentIds.map(async (paymentIntentId) => {
       try {
-        const operation = await withTx(charging.database, scope, (tx) =>
-          claimOperationOfIntent(tx, scope, paymentIntentId, charging.budgets.leaseMs),
+        const operation = await withTx(context.database, scope, (tx) =>
+          claimOperationOfIntent(tx, scope, paymentIntentId, context.budgets.leaseMs),
         );
-        if (operation !== undefined) await finishHold(charging, scope, operation, timeoutMs);
+        if (operation !== undefined) await finishHold(context, scope, operation, timeoutMs);
       } catch (error) {
-        charging.logger.warn({ err: error, paymentIntentId }, 'Failed to void a hold; the sweeper will retry');
+        context.logger.warn({ err: error, paymentIntentId }, 'Failed to void a hold; the sweeper will retry');
       }
     }),
   );

@@ -7,6 +7,7 @@ import {
   type DividedLine,
   type LineEntry,
 } from './line-allocation.ts';
+import { type LineTender, linesOfTenders } from './line-tenders.ts';
 import { paidLines } from './paid-lines.ts';
 import type { PaymentIntent } from './payment-intent.ts';
 import type { Session, SessionLine } from './session.ts';
@@ -27,6 +28,8 @@ export interface HeldSession {
   readonly session: Session;
   readonly lines: readonly SessionLine[];
   readonly intents: readonly PaymentIntent[];
+  /** Which card pays what of each line, where a line is paid with two. */
+  readonly tenders: readonly LineTender[];
   readonly captured: Components;
 }
 
@@ -66,7 +69,7 @@ export function allocateCapture(
   const intents = held.intents.filter(({ id }) => intentId === undefined || id === intentId);
   if (intents.length === 0) throw new Failure('checkout_session_not_capturable');
   if (isRelease(held, instruction)) return releaseAll(intents);
-  const lines = held.lines.map((line) => dividedLine(held, intents, line));
+  const lines = held.lines.flatMap((line) => dividedLines(held, intents, line));
   refuseMoreThanLines(lines, instruction);
   const { session, captured } = held;
   const allocation = allocateOverLines(
@@ -121,6 +124,21 @@ function isRelease({ session }: HeldSession, { amount, isFinal }: CaptureInstruc
 function releaseAll(intents: readonly PaymentIntent[]): CaptureAllocation {
   const none = { amount: cents(0), tax: cents(0), shipping: cents(0), discount: cents(0) };
   return { ...none, lines: [], cards: [], isFinal: true, releases: intents };
+}
+
+function dividedLines(held: HeldSession, intents: readonly PaymentIntent[], line: SessionLine): DividedLine[] {
+  const tenders = held.tenders.filter(({ lineId }) => lineId === line.id);
+  if (tenders.length === 0) return [dividedLine(held, intents, line)];
+  return linesOfTenders(
+    {
+      ...{ id: line.id, priceId: line.priceId, productId: line.productId, taxCents: line.amountTaxCents },
+      ...{ shippingCents: line.amountShippingCents, discountCents: line.amountDiscountCents },
+    },
+    tenders.map(({ paymentIntentId, amountCents, capturedCents }) => ({
+      ...{ paymentIntentId, amountCents, takenCents: capturedCents },
+      limitCents: intents.some(({ id }) => id === paymentIntentId) ? amountCents : capturedCents,
+    })),
+  );
 }
 
 function dividedLine(held: HeldSession, intents: readonly PaymentIntent[], line: SessionLine): DividedLine {
@@ -180,13 +198,20 @@ function componentsOf(
   };
 }
 
+/** What is taken of each line, on all cards together. */
+export function amountsOfLines(taken: CaptureAllocation['lines']): ReadonlyMap<string, number> {
+  const amounts = new Map<string, number>();
+  for (const { lineId, amount } of taken) amounts.set(lineId, (amounts.get(lineId) ?? 0) + amount);
+  return amounts;
+}
+
 /** The tax, the shipping and the discount of what is taken of lines, beyond what was captured of them. */
 export function componentsOfLines(lines: readonly SessionLine[], taken: CaptureAllocation['lines']): Components {
-  const amounts = new Map(taken.map((line) => [line.lineId, line.amount]));
+  const amounts = amountsOfLines(taken);
   const sum = (component: (line: SessionLine) => Cents) =>
     lines.reduce((total, line) => {
-      const before = shareOf(line, component(line), line.amountCapturedCents);
-      const after = shareOf(line, component(line), line.amountCapturedCents + (amounts.get(line.id) ?? 0));
+      const before = shareOfLine(line, component(line), line.amountCapturedCents);
+      const after = shareOfLine(line, component(line), line.amountCapturedCents + (amounts.get(line.id) ?? 0));
       return total + after - before;
     }, 0);
   return {
@@ -200,8 +225,8 @@ function atMost(amount: Cents, limit: number): Cents {
   return cents(Math.min(amount, limit));
 }
 
-// Of a component of a line, what belongs to the captured part of the line, rounded down; all of it with the last cent.
-function shareOf(line: SessionLine, component: Cents, capturedCents: number): number {
+/** Of a component of a line, what belongs to a captured part of the line, rounded down; all of it with the last cent. */
+export function shareOfLine(line: SessionLine, component: Cents, capturedCents: number): number {
   if (line.amountTotalCents === 0) return 0;
   return Number((BigInt(component) * BigInt(capturedCents)) / BigInt(line.amountTotalCents));
 }

@@ -1,4 +1,4 @@
-import { type Cents, cents, stateTable } from '@eligo/values';
+import { type Cents, cents, type ProcessorAccount, stateTable } from '@eligo/values';
 import type { CardKind } from './card-kind.ts';
 
 /** The state of an attempt to charge a card. `unknown` is a state of its own: it is not known whether the card was charged. */
@@ -13,6 +13,12 @@ export type AttemptStatus =
   | 'released';
 
 export type Leg = 'health' | 'other';
+
+/**
+ * What an attempt is for: a session, an invoice, or a hold that is taken again while a letter is in review. Such a `renewal` becomes its session's attempt once
+ * it holds the card, and the attempt before it is `renewed`: only to be voided.
+ */
+export type AttemptPurpose = 'session' | 'invoice' | 'renewal' | 'renewed';
 
 /** Who settles what follows a success: the confirm call, the checkout page's plan, or billing's operation. */
 export type AttemptDriver = 'confirm' | 'page' | 'invoice';
@@ -47,9 +53,11 @@ export function healthcareOfTender(
   return { ...healthcare, medicalCents: cardKind === null ? bucketsCents : amountCents };
 }
 
+export type ThreeDSecure = 'automatic' | 'any' | 'challenge';
+
 export interface ChargeAttempt {
   readonly id: string;
-  readonly purpose: 'session' | 'invoice';
+  readonly purpose: AttemptPurpose;
   readonly subjectId: string;
   readonly leg: Leg;
   readonly driver: AttemptDriver;
@@ -57,12 +65,21 @@ export interface ChargeAttempt {
   readonly paymentIntentId: string;
   readonly customerId: string | null;
   readonly paymentMethodId: string;
+  /** Where it charges; null for an attempt of an earlier release: where new money goes. */
+  readonly processorAccount: ProcessorAccount | null;
   readonly processorPaymentMethodId: string;
   readonly processorCustomerId: string | null;
   readonly offSession: boolean;
   readonly captureMethod: 'automatic' | 'manual';
+  /** How the shopper is asked to authenticate; null where nobody is there, or the session asks for nothing. */
+  readonly threeDSecure: ThreeDSecure | null;
+  /** What the card is asked for; once it was approved for a part, that part. */
   readonly amountCents: Cents;
   readonly healthcare: HealthcareCents;
+  /** The card may be approved for a part. */
+  readonly acceptsPart?: boolean;
+  /** What the card was asked for, where it was approved for a part. */
+  readonly askedCents?: Cents | null;
   /** What the card was taken for when the attempt was made; null for an attempt of an earlier release. */
   readonly cardKind: CardKind | null;
   readonly status: AttemptStatus;
@@ -104,7 +121,17 @@ export const canceledLate = 'canceled_late';
 
 /** What the processor said of an attempt, once it is certain. */
 export type ProcessorVerdict =
-  | { readonly kind: 'succeeded'; readonly chargeId: string; readonly capturable: boolean }
+  | {
+      readonly kind: 'succeeded';
+      readonly chargeId: string;
+      readonly capturable: boolean;
+      /** Until when a hold can be captured, if the processor said so. */
+      readonly captureBefore?: Date | undefined;
+      /** What is held, where that is less than was asked for. */
+      readonly partCents?: Cents | undefined;
+      /** The processor's payment method, which a confirmation token has become. */
+      readonly paymentMethodId?: string | undefined;
+    }
   | {
       readonly kind: 'declined';
       readonly code: string;
@@ -114,15 +141,28 @@ export type ProcessorVerdict =
   | { readonly kind: 'failed'; readonly code: string };
 
 /**
- * How long after its n-th inconclusive check an attempt is checked again: 1 s, 5 s, 30 s, each minute for a quarter of an hour, then each five
- * minutes. So what an outage has left is found out within a minute of its end; a longer one the checks themselves show to be one (the breaker
- * opens at the twelfth failure), and then none is counted.
+ * How long after its n-th inconclusive check an attempt is checked again: 1, 2, 4 and 8 s, each ten seconds until it is three minutes old, each minute for a
+ * quarter of an hour, then each five minutes. While a shopper may still wait, the outcome of an attempt that an outage has left is known within ten
+ * seconds of its end. A longer outage the checks themselves show to be one (the breaker opens at the twelfth failure), and then none is counted.
  */
 export function nextCheckDelayMs(checks: number): number {
-  return firstChecksMs[checks] ?? (checks < firstChecksMs.length + 15 ? 60_000 : 300_000);
+  return checkDelaysMs[checks] ?? 300_000;
 }
 
-const firstChecksMs = [1_000, 5_000, 30_000];
+const checkDelaysMs = [
+  1_000,
+  2_000,
+  4_000,
+  8_000,
+  ...Array<number>(17).fill(10_000),
+  ...Array<number>(15).fill(60_000),
+];
+
+/** When to look again at a charge that waits for its shopper: the page asks when it has an outcome, and may be closed. */
+export const authenticationCheckMs = 15_000;
 
 /** When to look again while the processor is known to be down: nothing was asked, so this does not grow. */
 export const whileDownMs = 5_000;
+
+/** How long work waits whose processor is not configured: an operator has to act. */
+export const whileNotConfiguredMs = 60_000;

@@ -1,3 +1,4 @@
+import type { ProcessorAccount } from '@eligo/values';
 import type { Address } from './address.ts';
 
 /** A partner's customer. */
@@ -17,5 +18,7 @@ export interface Customer {
   readonly deletedAt: Date | null;
   /** The processor's customer; null until a payment method first needs one. */
   readonly processorCustomerId: string | null;
+  /** Where that one is; null for one of an earlier release: where new money goes. */
+  readonly processorAccount: ProcessorAccount | null;
   readonly version: bigint;
 }

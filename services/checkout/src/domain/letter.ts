@@ -29,15 +29,29 @@ export interface Letter {
   readonly decidedAt: Date | null;
 }
 
-/**
- * When a review that began at `at` ends by itself. A card's hold lapses after 7 days, one of a payment without the shopper after 4 days and 18 hours; the
- * rest is for a capture that has to be repeated through an outage.
- */
-export function reviewEnd(at: Date, hasOffSessionHold: boolean): Date {
-  return new Date(at.getTime() + (hasOffSessionHold ? 4 : 6) * dayMs);
+const dayMs = 86_400_000;
+
+/** How long before a hold lapses its review ends: for a capture that has to be repeated through an outage. It is what four days leave of four days and 18 hours. */
+export const captureReserveMs: number = 18 * 3_600_000;
+
+/** When a review ends that can be decided for longer than a card is held, because each card is authorized again: 30 days are enough for every reviewer. */
+export function longReviewEnd(at: Date): Date {
+  return new Date(at.getTime() + 30 * dayMs);
 }
 
-const dayMs = 86_400_000;
+/** When a review ends at the latest, at `at` on its clock, with a hold that lasts for `heldForMs` more and is not renewed. */
+export function reviewEndWithHold(at: Date, heldForMs: number): Date {
+  return new Date(at.getTime() + Math.max(heldForMs - captureReserveMs, 0));
+}
+
+/**
+ * When a review that began at `at` ends by itself. A card's hold lapses after 7 days, one of a payment without the shopper after 4 days and 18 hours; the
+ * rest is for a capture that has to be repeated through an outage. A hold that the processor keeps for a shorter time, `heldForMs` from now, ends the review earlier.
+ */
+export function reviewEnd(at: Date, hasOffSessionHold: boolean, heldForMs = Number.POSITIVE_INFINITY): Date {
+  const longestMs = (hasOffSessionHold ? 4 : 6) * dayMs;
+  return new Date(at.getTime() + Math.max(Math.min(longestMs, heldForMs - captureReserveMs), 0));
+}
 
 /** An approved letter is valid for twelve months (decisions 7); one of February 29 until February 28. */
 export function validityEnd(approvedAt: Date): Date {
@@ -45,6 +59,11 @@ export function validityEnd(approvedAt: Date): Date {
   end.setUTCFullYear(end.getUTCFullYear() + 1);
   if (end.getUTCMonth() !== approvedAt.getUTCMonth()) end.setUTCDate(0);
   return end;
+}
+
+/** When a shop is told that a letter ends: long enough before for a new review. */
+export function announcementOf(validUntil: Date): Date {
+  return new Date(validUntil.getTime() - 30 * dayMs);
 }
 
 /** Where the shopper of a session answers the questions of its letters: on the session's page. */

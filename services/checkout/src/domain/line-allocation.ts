@@ -4,6 +4,8 @@ import { allocate, type Cents, cents, sumCents } from '@eligo/values';
 /** A line of a session, with what can be taken of it at most and what has been taken. `paymentIntentId` is null for a line that no card of ours pays. */
 export interface DividedLine {
   readonly id: string;
+  /** The line that this is one card's part of. */
+  readonly lineId?: string;
   readonly priceId: string;
   readonly productId: string;
   readonly paymentIntentId: string | null;
@@ -12,6 +14,8 @@ export interface DividedLine {
   readonly taxCents: Cents;
   readonly shippingCents: Cents;
   readonly discountCents: Cents;
+  /** It costs nothing, so that no card pays it. */
+  readonly isFree?: boolean;
 }
 
 /** A card: what can be taken of it at most and what has been taken. */
@@ -20,6 +24,8 @@ export interface DividedCard {
   readonly paymentMethodId: string;
   readonly limitCents: Cents;
   readonly takenCents: Cents;
+  /** What cannot be taken of it for now, such as what a dispute holds. */
+  readonly heldCents?: Cents;
 }
 
 /** Tax, shipping and discount, in cents. */
@@ -35,6 +41,8 @@ export interface DividedSession {
   readonly limit: Components;
   readonly taken: Components;
   readonly refusals: AllocationRefusals;
+  /** What the client's own rounding may ask for beyond all that remains. It is left out (decisions 14.160). */
+  readonly roundingCents?: Cents;
 }
 
 /** The codes of the refusals: what is allocated is a refund or a capture. */
@@ -92,7 +100,7 @@ export function allocateOverLines(session: DividedSession, instruction: Instruct
       fills,
       session,
       instruction,
-      amountOf(instruction.amount, instruction, remaining),
+      amountOf(instruction.amount, session, instruction, remaining),
       components,
       remaining,
     );
@@ -116,12 +124,18 @@ function requireCountable({ refusals }: DividedSession, { entries, methods }: In
   }
 }
 
-function amountOf(amount: Cents, { atMost }: Instruction, remaining: Cents): Cents {
-  return atMost === true && remaining > 0 && remaining < amount ? remaining : amount;
+function amountOf(amount: Cents, session: DividedSession, instruction: Instruction, remaining: Cents): Cents {
+  const isWhole = instruction.atMost === true || amount <= remaining + roundingOf(session, instruction, remaining);
+  return isWhole && remaining > 0 && remaining < amount ? remaining : amount;
+}
+
+// A client that names the cards has the amount of each card, and rounds nothing.
+function roundingOf({ roundingCents }: DividedSession, { methods }: Instruction, remaining: Cents): number {
+  return methods.length === 0 && remaining > 0 ? (roundingCents ?? 0) : 0;
 }
 
 function restOfCard(card: DividedCard): Cents {
-  return cents(card.limitCents - card.takenCents);
+  return cents(Math.max(0, card.limitCents - card.takenCents - (card.heldCents ?? 0)));
 }
 
 function restOfLine(line: DividedLine): Cents {
@@ -178,15 +192,19 @@ class LineFills {
   }
 
   // Fills each share from its own lines first and then its excess from the other lines of the same cards.
-  fillShares(shares: readonly { lines: readonly DividedLine[]; amount: number }[]): void {
+  fillShares(shares: readonly { lines: readonly DividedLine[]; amount: number }[], whole?: { beyond: number }): void {
     const excesses = shares.map((share) => ({ share, excess: this.fill(share.lines, share.amount) }));
+    let beyond = whole?.beyond ?? 0;
     for (const { share, excess } of excesses) {
       if (excess <= 0) continue;
       const cards = new Set(share.lines.map((line) => line.paymentIntentId));
       const sameCard = this.session.lines.filter(
         (line) => line.paymentIntentId !== null && cards.has(line.paymentIntentId),
       );
-      if (this.fill(sameCard, excess) > 0) throw new Failure(this.session.refusals.exceeds);
+      // A client's rounding may leave a cent on a free line, and, of the whole, on another card's line: any other line has it.
+      const isRounded = excess === 1 && (whole !== undefined || share.lines.every(({ isFree }) => isFree));
+      beyond -= this.fill(isRounded ? this.session.lines : sameCard, excess);
+      if (beyond < 0) throw new Failure(this.session.refusals.exceeds);
     }
   }
 }
@@ -204,7 +222,8 @@ function fillEntries(
   if (instruction.amount !== undefined && instruction.amount !== stated + extra) {
     throw new Failure(session.refusals.invalid, { detail: 'amount must equal the sum of the lines and components.' });
   }
-  requireWithin(session, stated + extra, remaining);
+  const rounding = roundingOf(session, instruction, remaining);
+  requireWithin(session, stated + extra, cents(remaining + rounding));
   const positive = groups.filter((group) => group.amount > 0);
   const takers = positive.length > 0 ? positive : groups;
   const negative = groups.reduce((sum, group) => sum + Math.min(group.amount, 0), 0);
@@ -217,6 +236,9 @@ function fillEntries(
       lines: group.lines,
       amount: Math.max(group.amount, 0) + (shifts[index] ?? 0),
     })),
+    rounding > 0 && stated + extra >= remaining - rounding
+      ? { beyond: Math.max(0, stated + extra - remaining) }
+      : undefined,
   );
 }
 
@@ -313,7 +335,11 @@ function fillComponents(fills: LineFills, session: DividedSession, components: C
 
 function allocateRest(fills: LineFills, session: DividedSession, remaining: Cents): Allocation {
   if (remaining === 0) throw new Failure(session.refusals.exceeds, { detail: session.refusals.nothingRemains });
-  fills.fillShares(session.lines.map((line) => ({ lines: [line], amount: restOfLine(line) })));
+  for (const card of session.cards) {
+    const lines = session.lines.filter((line) => line.paymentIntentId === card.paymentIntentId);
+    const rest = sumCents(lines.map(restOfLine));
+    fillCard(fills, lines, cents(Math.min(rest, restOfCard(card))));
+  }
   // What is left of one card is not what is left of the session: its tax and shipping are on the other card's lines, too.
   const isAll = session.lines.every((line) => line.limitCents - line.takenCents === (fills.amounts.get(line.id) ?? 0));
   const rest = (name: keyof Components) => (isAll ? cents(session.limit[name] - session.taken[name]) : zero);
@@ -332,6 +358,9 @@ function finish(
   components: Components,
 ): Allocation {
   const allocation = { ...collect(fills), ...components };
+  const isWithin = (card: DividedCard) =>
+    (allocation.cards.find((part) => part.paymentIntentId === card.paymentIntentId)?.amount ?? 0) <= restOfCard(card);
+  if (!session.cards.every(isWithin)) throw new Failure(session.refusals.exceeds);
   if (instruction.methods.length > 0) {
     const stated = new Map<string | undefined, number>();
     for (const { paymentIntentId, share } of sharesByMethod(session, instruction)) {
@@ -351,7 +380,7 @@ function collect(fills: LineFills): Pick<Allocation, 'amount' | 'lines' | 'cards
   for (const line of fills.session.lines) {
     const amount = fills.amounts.get(line.id) ?? 0;
     if (amount === 0 || line.paymentIntentId === null) continue;
-    lines.push({ lineId: line.id, paymentIntentId: line.paymentIntentId, amount: cents(amount) });
+    lines.push({ lineId: line.lineId ?? line.id, paymentIntentId: line.paymentIntentId, amount: cents(amount) });
     cards.set(line.paymentIntentId, (cards.get(line.paymentIntentId) ?? 0) + amount);
   }
   return {

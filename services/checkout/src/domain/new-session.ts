@@ -148,6 +148,7 @@ export function newSession(
       ...(letterFee?.fee === undefined ? [] : [letterFee.fee]),
     ],
     discounts: cart.discounts.map((discount, i) => sessionDiscount(discount, split.discountCents[i] ?? cents(0))),
+    enteredDiscountId: null,
     amountReceivedCents: cents(0),
     amountRefundedCents: cents(0),
     amountDisputedCents: cents(0),
@@ -195,11 +196,11 @@ function letterFeeOf(split: Split, relied: readonly ExistingLetter[], { feeCents
   const feeType = 'lmn_consultation';
   if (split.letterRequired) {
     const applied: SessionFee = { ...fee, feeType, applied: true, waivedReason: null };
-    return { status: 'pending', fee: feeCents === 0 ? undefined : applied };
+    return { status: 'pending' as const, fee: feeCents === 0 ? undefined : applied };
   }
   if (relied.length === 0) return undefined;
   const waived: SessionFee = { ...fee, feeType, applied: false, waivedReason: 'existing_letter' };
-  return { status: 'waived', fee: waived };
+  return { status: 'waived' as const, fee: waived };
 }
 
 const body = ['body', 'checkout_session'] as const;
@@ -234,8 +235,8 @@ function refuseTooLarge(totalCents: Cents): void {
   throw Failure.invalid([...body, 'line_items'], 'amount_too_large', msg);
 }
 
-// Nothing is charged when a trial begins, and what is paid once is not charged when it ends: it would be given away.
-function refuseNeverCharged(session: Session, lines: readonly SessionLine[], at: Date): void {
+/** Refuses a trial with a part that is paid once: nothing is charged when a trial begins, and what is paid once is not charged when it ends. */
+export function refuseNeverCharged(session: Session, lines: readonly SessionLine[], at: Date): void {
   if (session.mode !== 'subscription' || firstPeriodOf(session, lines, at)?.trialEnd == null) return;
   const index = lines.findIndex((line) => line.recurring === null && line.amountTotalCents > 0);
   if (index === -1) return;
@@ -246,7 +247,8 @@ function refuseNeverCharged(session: Session, lines: readonly SessionLine[], at:
   );
 }
 
-function amountsOf({ total, buckets }: Split) {
+/** The amounts of a session by its split. */
+export function amountsOf({ total, buckets }: Split) {
   return {
     amountSubtotalCents: total.subtotalCents,
     amountDiscountCents: total.discountCents,
@@ -284,7 +286,7 @@ function sharedVisitType(lines: readonly ResolvedLine[]): string | null {
 
 function sessionDiscount(discount: ResolvedDiscount, amountCents: Cents): SessionDiscount {
   const { couponId, promoCodeId, coupon } = discount;
-  return { id: newId('discount'), couponId, promoCodeId, coupon, amountCents };
+  return { id: newId('discount'), couponId, promoCodeId, coupon, amountCents, enteredCode: null };
 }
 
 function sessionLines(sessionId: string, cart: ResolvedCart, split: Split): SessionLine[] {

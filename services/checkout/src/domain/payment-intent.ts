@@ -1,4 +1,4 @@
-import { type Cents, type StateTable, stateTable } from '@eligo/values';
+import { type Cents, type ProcessorAccount, type StateTable, stateTable } from '@eligo/values';
 import type { Leg } from './charge-attempt.ts';
 
 export type PaymentIntentStatus =
@@ -34,8 +34,12 @@ export interface PaymentIntent {
   readonly amountCapturableCents: Cents;
   readonly amountReceivedCents: Cents;
   readonly amountRefundedCents: Cents;
+  /** Where it is; null for one of an earlier release: where new money goes. */
+  readonly processorAccount: ProcessorAccount | null;
   readonly processorIntentId: string | null;
   readonly latestChargeId: string | null;
+  /** Until when its hold can be captured; null where nothing was held. */
+  readonly captureBefore: Date | null;
   readonly metadata: Readonly<Record<string, string>>;
   readonly createdAt: Date;
 }

@@ -1,3 +1,4 @@
+import type { ProcessorAccount } from '@eligo/values';
 import type { Address } from './address.ts';
 import type { HsaFsa } from './card-kind.ts';
 
@@ -5,7 +6,11 @@ import type { HsaFsa } from './card-kind.ts';
 export interface PaymentMethod {
   readonly id: string;
   readonly customerId: string | null;
+  /** Where the card is; null for one of an earlier release: where new money goes. */
+  readonly processorAccount: ProcessorAccount | null;
+  /** The processor's payment method, or the confirmation token that becomes one when it has paid or was set up. */
   readonly processorPaymentMethodId: string;
+  /** Beside a token without a customer: the customer at the processor to whom a payment will attach the card. */
   readonly processorCustomerId: string | null;
   readonly offSession: boolean;
   readonly card: CardFacts;
@@ -31,4 +36,17 @@ export interface BillingDetails {
   readonly email?: string;
   readonly phone?: string;
   readonly address?: Address;
+}
+
+/** Whether a payment with a card keeps it for charges without the shopper: a confirmation token that names a customer. */
+export function keepsCard(card: {
+  readonly processorPaymentMethodId: string;
+  readonly processorCustomerId: string | null;
+}): boolean {
+  return isConfirmationToken(card.processorPaymentMethodId) && card.processorCustomerId !== null;
+}
+
+/** Whether it stands for a card that confirms one intent, and is no payment method at the processor yet. */
+export function isConfirmationToken(processorPaymentMethodId: string): boolean {
+  return processorPaymentMethodId.startsWith('ctoken_');
 }

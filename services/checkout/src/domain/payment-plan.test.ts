@@ -130,6 +130,7 @@ describe('the next step of a payment on two cards', () => {
     otherCents: cents(400),
     otherCardKnown: true,
     holdsOnly: false,
+    isInPart: false,
     releasing: false,
     timeOver: false,
     health: undefined,

@@ -95,6 +95,8 @@ export interface PlanProgress {
   readonly otherCents: Cents;
   readonly otherCardKnown: boolean;
   readonly holdsOnly: boolean;
+  /** The health card was approved for a part: both cards are held first, and captured by one capture. */
+  readonly isInPart: boolean;
   readonly releasing: boolean;
   /** No card may be charged any more: unsent attempts are abandoned, and holds are voided. */
   readonly timeOver: boolean;
@@ -113,6 +115,7 @@ export type PlanStep =
   | 'authorize_health'
   | 'pay_other'
   | 'capture_health'
+  | 'capture_both'
   | 'give_up_unsent'
   | 'release_health'
   | 'release_other'
@@ -125,7 +128,14 @@ export type PlanStep =
 
 /** The steps that ask the processor for something. */
 export function needsProcessor(step: PlanStep): boolean {
-  return ['authorize_health', 'pay_other', 'capture_health', 'release_health', 'release_other'].includes(step);
+  return [
+    'authorize_health',
+    'pay_other',
+    'capture_health',
+    'capture_both',
+    'release_health',
+    'release_other',
+  ].includes(step);
 }
 
 /**
@@ -148,6 +158,10 @@ export function nextStep(plan: PlanProgress): PlanStep {
     if (plan.other !== 'succeeded') return releaseStep(plan);
   }
   if (plan.holdsOnly) return 'await_capture';
+  if (plan.isInPart) {
+    if (plan.healthCapture === 'pending' || plan.otherCapture === 'pending') return 'wait_for_processor';
+    return plan.healthCapture === 'done' && plan.otherCapture === 'done' ? 'complete' : 'capture_both';
+  }
   if (plan.healthHeld && plan.healthCapture !== 'done') {
     return plan.healthCapture === 'pending' ? 'wait_for_processor' : 'capture_health';
   }
@@ -157,6 +171,8 @@ export function nextStep(plan: PlanProgress): PlanStep {
 function releaseStep(plan: PlanProgress): PlanStep {
   if (plan.health === 'created' || plan.other === 'created') return 'give_up_unsent';
   if (isSent(plan.health) || isSent(plan.other)) return 'wait_for_processor';
+  // The other card's capture waits for it.
+  if (plan.isInPart && plan.healthCapture === 'pending') return 'wait_for_processor';
   const health = standing(plan.health, plan.healthHeld, plan.healthCapture, plan.healthRelease);
   const other = standing(plan.other, plan.otherHeld, plan.otherCapture, plan.otherRelease);
   if (health === 'held') return 'release_health';

@@ -1,12 +1,23 @@
 import { cents, sumCents } from '@eligo/values';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { allocateRefund, type RefundableSession, type RefundInstruction } from './refund-allocation.ts';
+import {
+  allocateRefund,
+  type RefundableLine,
+  type RefundableSession,
+  type RefundInstruction,
+} from './refund-allocation.ts';
 
 const nothing: RefundInstruction = { entries: [], methods: [] };
 const largest = cents(Number.MAX_SAFE_INTEGER);
 
-function line(id: string, card: string | null, captured: number, refunded = 0, parts: Partial<{ tax: number }> = {}) {
+function line(
+  id: string,
+  card: string | null,
+  captured: number,
+  refunded = 0,
+  parts: Partial<{ tax: number; isFree: boolean }> = {},
+): RefundableLine {
   return {
     id,
     priceId: `price_${id}`,
@@ -17,10 +28,11 @@ function line(id: string, card: string | null, captured: number, refunded = 0, p
     taxCents: cents(parts.tax ?? 0),
     shippingCents: cents(0),
     discountCents: cents(0),
+    isFree: parts.isFree ?? false,
   };
 }
 
-function session(lines: ReturnType<typeof line>[]): RefundableSession {
+function session(lines: readonly RefundableLine[]): RefundableSession {
   const cards = [...new Set(lines.flatMap((one) => one.paymentIntentId ?? []))].map((id) => {
     const paid = lines.filter((one) => one.paymentIntentId === id);
     return {
@@ -95,6 +107,50 @@ describe('allocating a refund', () => {
       { lineId: 'a', paymentIntentId: 'health', amount: 1_000 },
       { lineId: 'c', paymentIntentId: 'health', amount: 200 },
     ]);
+  });
+
+  it('takes a cent that a client lists on a free line from the first line with a remaining balance, and nets a cent less [D1.10]', () => {
+    const cart = session([
+      line('a', 'health', 1_000),
+      line('free', null, 0, 0, { isFree: true }),
+      line('b', 'other', 3_000),
+    ]);
+    const listed = (free: number, paid: number) => [
+      { priceId: 'price_free', amount: cents(free) },
+      { priceId: 'price_b', amount: cents(paid) },
+    ];
+    expect(allocateRefund(cart, { ...nothing, entries: listed(1, 2_999) })).toMatchObject({
+      amount: 3_000,
+      lines: [
+        { lineId: 'a', amount: 1 },
+        { lineId: 'b', amount: 2_999 },
+      ],
+    });
+    expect(allocateRefund(cart, { ...nothing, entries: listed(-1, 3_000) })).toMatchObject({
+      amount: 2_999,
+      lines: [{ lineId: 'b', amount: 2_999 }],
+    });
+    // What the client collected for a line by itself is not refunded to a card, not a cent of it.
+    const collected = { ...cart, lines: cart.lines.map((one) => ({ ...one, isFree: false })) };
+    expect(() => allocateRefund(collected, { ...nothing, entries: listed(1, 2_000) })).toThrow(/exceeds/);
+    expect(() => allocateRefund(cart, { ...nothing, entries: listed(2, 2_000) })).toThrow(/exceeds/);
+  });
+
+  it('limits a refund to what no dispute holds of its card, also where another card has more [D14.124]', () => {
+    const cart = session([line('a', 'health', 1_000), line('b', 'other', 3_000)]);
+    const held = {
+      ...cart,
+      cards: cart.cards.map((card, index) => (index === 0 ? { ...card, disputedCents: cents(600) } : card)),
+    };
+    expect(allocateRefund(held, nothing).cards).toEqual([
+      { paymentIntentId: 'health', amount: 400 },
+      { paymentIntentId: 'other', amount: 3_000 },
+    ]);
+    const entries = [{ priceId: 'price_a', amount: cents(401) }];
+    expect(() => allocateRefund(held, { ...nothing, entries })).toThrow(/exceeds/);
+    expect(() => allocateRefund(held, { ...nothing, amount: cents(3_402) })).toThrow(/exceeds/);
+    const all = { ...held, cards: cart.cards.map((card) => ({ ...card, disputedCents: cents(5_000) })) };
+    expect(() => allocateRefund(all, nothing)).toThrow(/no remaining balance/);
   });
 
   it('never takes from one card what exceeds the other [D1.10]', () => {

@@ -1,4 +1,4 @@
-import type { Cents } from '@eligo/values';
+import { type Cents, cents } from '@eligo/values';
 import {
   type Allocation,
   type AllocationRefusals,
@@ -11,6 +11,8 @@ import {
 /** A line of a session as a refund sees it. `paymentIntentId` is null for a line that no card of ours paid. */
 export interface RefundableLine {
   readonly id: string;
+  /** The line that this is one card's part of. */
+  readonly lineId?: string;
   readonly priceId: string;
   readonly productId: string;
   readonly paymentIntentId: string | null;
@@ -19,6 +21,8 @@ export interface RefundableLine {
   readonly taxCents: Cents;
   readonly shippingCents: Cents;
   readonly discountCents: Cents;
+  /** It costs nothing. */
+  readonly isFree?: boolean;
 }
 
 /** A card that paid: what it paid and what has been refunded to it. */
@@ -27,6 +31,8 @@ export interface RefundableCard {
   readonly paymentMethodId: string;
   readonly receivedCents: Cents;
   readonly refundedCents: Cents;
+  /** What open and lost disputes hold of it. */
+  readonly disputedCents?: Cents;
 }
 
 export type RefundComponents = Components;
@@ -52,7 +58,7 @@ const refusals: AllocationRefusals = {
 
 /**
  * Takes a refund apart into lines and cards. Money goes back to the card that paid it, each line is filled to what was captured for it less
- * what was refunded, and no card refunds more than it paid. Throws `checkout_session_not_captured`, `refund_amount_invalid` or
+ * what was refunded, and no card refunds more than it paid less what disputes hold. Throws `checkout_session_not_captured`, `refund_amount_invalid` or
  * `refund_amount_exceeds_remaining`.
  */
 export function allocateRefund(session: RefundableSession, instruction: RefundInstruction): RefundAllocation {
@@ -63,15 +69,22 @@ export function allocateRefund(session: RefundableSession, instruction: RefundIn
         limitCents: capturedCents,
         takenCents: refundedCents,
       })),
-      cards: session.cards.map(({ receivedCents, refundedCents, ...card }) => ({
+      cards: session.cards.map(({ receivedCents, refundedCents, disputedCents, ...card }) => ({
         ...card,
         limitCents: receivedCents,
         takenCents: refundedCents,
+        ...(disputedCents === undefined ? {} : { heldCents: disputedCents }),
       })),
       limit: session.captured,
       taken: session.refunded,
       refusals,
+      roundingCents: cents(isRounded(session) ? 1 : 0),
     },
     instruction,
   );
+}
+
+// The client divides such a cart by its own rounding. Where one card pays for every line, it has nothing to divide.
+function isRounded({ lines, cards }: RefundableSession): boolean {
+  return cards.length > 1 || lines.some((line) => line.paymentIntentId === null || line.isFree === true);
 }

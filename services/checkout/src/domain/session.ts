@@ -1,9 +1,17 @@
 import type { Cents } from '@eligo/values';
 import type { Address } from './address.ts';
+import type { ThreeDSecure } from './charge-attempt.ts';
 import type { SessionStatus } from './session-states.ts';
 
 export type SessionMode = 'payment' | 'subscription' | 'off_session' | 'setup' | 'reimbursement';
 export type CaptureMethod = 'automatic' | 'manual';
+
+/**
+ * What has become of the fee for the review of a session's letters: `pending` until the session ends; `paid` with its cards; `refunded` where no card needed a
+ * letter, so that nothing was reviewed, or where each was denied and another card paid; `canceled` where the session ends without a payment, as after a denied letter; `waived` by a letter that the
+ * customer had.
+ */
+export type LetterFeeStatus = 'pending' | 'paid' | 'refunded' | 'canceled' | 'waived';
 
 /** A checkout session: a cart with its stored split, and how far its payment has come. */
 export interface Session {
@@ -20,7 +28,8 @@ export interface Session {
   readonly clientReferenceId: string | null;
   readonly setupFutureUse: string | null;
 
-  // The split: made once, at creation (decisions 6).
+  // The split: made at creation (decisions 6), and anew when the shopper enters or removes a promo code before a card is given; a denied letter may append a
+  // version, which changes what is eligible alone.
   readonly amountSubtotalCents: Cents;
   readonly amountDiscountCents: Cents;
   readonly amountTaxCents: Cents;
@@ -34,11 +43,13 @@ export interface Session {
   readonly amountServiceCents: Cents;
   readonly letterRequired: boolean;
   readonly letterFeeCents: Cents | null;
-  readonly letterFeeStatus: string | null;
+  readonly letterFeeStatus: LetterFeeStatus | null;
   readonly splitCartId: string | null;
   readonly visitType: string | null;
   readonly fees: readonly SessionFee[];
   readonly discounts: readonly SessionDiscount[];
+  /** The discount of the promo code that the shopper entered, if there is one. */
+  readonly enteredDiscountId: string | null;
 
   // What payment changes.
   readonly amountReceivedCents: Cents;
@@ -86,6 +97,8 @@ export interface SessionDiscount {
   readonly coupon: unknown;
   /** What it took off, over all lines. */
   readonly amountCents: Cents;
+  /** The code as the partner wrote it, where the shopper entered it on the page; null for a discount that the partner gave. */
+  readonly enteredCode: string | null;
 }
 
 /** What must happen next for the session to be paid (interface, next_action). */
@@ -142,7 +155,7 @@ export interface SessionDetails {
   readonly subscriptionData?: SubscriptionData;
   /** Whether a tax was given, to distinguish a tax of 0 from none. */
   readonly taxGiven?: boolean;
-  readonly requestThreeDSecure?: string;
+  readonly requestThreeDSecure?: ThreeDSecure;
   readonly sellingPlans?: readonly SellingPlan[];
 }
 

@@ -127,12 +127,12 @@ test('amounts that cannot be counted exactly are a 422 at the line', () => {
   }
 });
 
-test('parts sum to wholes, no line is below zero, and the buckets are disjoint parts of the eligible amount: 100,000 carts [D4.7]', () => {
+test('parts sum to wholes, no line is below zero, and the buckets are disjoint parts of the eligible amount: 30,000 carts [D4.7]', () => {
   fc.assert(
     fc.property(anyCart(), (given) => {
       expectWhole(given, splitCart(given));
     }),
-    { numRuns: 100_000 },
+    { numRuns: 30_000 },
   );
 }, 120_000);
 

@@ -1,7 +1,7 @@
 import { withTx } from '@eligo/postgres';
 import type { Job } from '@eligo/service';
 import { expireIfDue } from '../actions/end-session.ts';
-import type { Resources } from '../resources.ts';
+import type { Context } from '../context.ts';
 import {
   type DuePlace,
   type DueSession,
@@ -17,7 +17,7 @@ const BATCH = 200;
 // run goes on where this one ended, and begins anew after the last.
 const PAGES = 5;
 
-type Needs = Pick<Resources, 'database' | 'clock' | 'logger'>;
+type Needs = Pick<Context, 'database' | 'clock' | 'logger'>;
 
 /** Expires the sessions whose time has come, by the wall clock or by their test clock. */
 export function expireSessions(needs: Needs): Job {

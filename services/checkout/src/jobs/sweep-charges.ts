@@ -1,12 +1,13 @@
 import { type Scope, withTx } from '@eligo/postgres';
-import type { Job } from '@eligo/service';
+import { eachAtOnce, type Job } from '@eligo/service';
+import { given } from '@eligo/values';
 import { abandonAttempt } from '../actions/abandon-attempt.ts';
 import { carryOutAttempt } from '../actions/carry-out-attempt.ts';
 import { carryOutCapture } from '../actions/carry-out-capture.ts';
 import { carryOutPlan } from '../actions/carry-out-plan.ts';
 import { finishHold } from '../actions/finish-hold.ts';
 import { takeOverAttempt } from '../actions/take-over-attempt.ts';
-import type { Charging } from '../charging.ts';
+import type { Context } from '../context.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
 import { findAttempt } from '../store/charge-attempts.ts';
 import { type DueWork, dueChargeWork, nextChargeWorkInMs, sweepChargesJob } from '../store/charge-work.ts';
@@ -24,12 +25,12 @@ const atOnce = 8;
 const longestPauseMs = 15_000;
 
 /** Sweeps when charge work falls due. At least once per lease it looks for leases that were taken since, and sleeps until the first of them ends. */
-export function sweepDueCharges(charging: Charging): Job {
+export function sweepDueCharges(context: Context): Job {
   return {
     name: sweepChargesJob,
-    everyMs: Math.min(longestPauseMs, charging.budgets.leaseMs),
+    everyMs: Math.min(longestPauseMs, context.budgets.leaseMs),
     async run(signal) {
-      return (await sweepCharges(charging, signal)) || { dueInMs: await nextChargeWorkInMs(charging.database) };
+      return (await sweepCharges(context, signal)) || { dueInMs: await nextChargeWorkInMs(context.database) };
     },
   };
 }
@@ -39,27 +40,23 @@ export function sweepDueCharges(charging: Charging): Job {
  * It never sends an attempt that a confirm claimed but did not send: it abandons it. A sent attempt is confirmed again only while its time to confirm lasts, and
  * canceled after that. A page's plan continues as its shopper chose, within the same time. Answers whether there may be more, as after an outage: it took all that it may of a kind, and what it did did not fail all through.
  */
-export async function sweepCharges(charging: Charging, signal?: AbortSignal): Promise<boolean> {
-  const work = await dueChargeWork(charging.database, mostPerKind);
-  const queue = [...work];
+export async function sweepCharges(context: Context, signal?: AbortSignal): Promise<boolean> {
+  const work = await dueChargeWork(context.database, mostPerKind);
   let done = 0;
-  const workers = Array.from({ length: Math.min(atOnce, queue.length) }, async () => {
-    for (let item = queue.shift(); item !== undefined && !signal?.aborted; item = queue.shift()) {
-      if (await sweepOne(charging, item)) done += 1;
-    }
+  await eachAtOnce(work, { atOnce, ...given({ signal }) }, async (item) => {
+    if (await sweepOne(context, item)) done += 1;
   });
-  await Promise.all(workers);
   const isFull = Object.values(Object.groupBy(work, ({ kind }) => kind)).some((some) => some.length === mostPerKind);
   return isFull && done > 0;
 }
 
 // One piece of work that fails must not keep the others from being done; it is due again after its lease.
-async function sweepOne(charging: Charging, item: DueWork): Promise<boolean> {
+async function sweepOne(context: Context, item: DueWork): Promise<boolean> {
   try {
-    await sweepers[item.kind](charging, item.scope, item.id);
+    await sweepers[item.kind](context, item.scope, item.id);
     return true;
   } catch (error) {
-    charging.logger.error(
+    context.logger.error(
       { err: error, kind: item.kind, id: item.id },
       'Sweeper failed to process a charge, hold or payment plan; will retry',
     );
@@ -67,7 +64,7 @@ async function sweepOne(charging: Charging, item: DueWork): Promise<boolean> {
   }
 }
 
-const sweepers: Record<DueWork['kind'], (charging: Charging, scope: Scope, id: string) => Promise<void>> = {
+const sweepers: Record<DueWork['kind'], (context: Context, scope: Scope, id: string) => Promise<void>> = {
   attempt: resolveAttempt,
   abandoned: abandon,
   operation: resumeOperation,
@@ -76,49 +73,49 @@ const sweepers: Record<DueWork['kind'], (charging: Charging, scope: Scope, id: s
   lapsed: releaseLapsed,
 };
 
-async function resolveAttempt(charging: Charging, scope: Scope, id: string): Promise<void> {
-  const attempt = await withTx(charging.database, scope, (tx) => takeOverAttempt(charging, tx, scope, id));
+async function resolveAttempt(context: Context, scope: Scope, id: string): Promise<void> {
+  const attempt = await withTx(context.database, scope, (tx) => takeOverAttempt(context, tx, scope, id));
   if (attempt === undefined) return;
-  await charging.failpoint('sweep.attempt_claimed');
-  await carryOutAttempt(charging, scope, attempt, performance.now() + charging.budgets.callMs);
+  await context.failpoint('sweep.attempt_claimed');
+  await carryOutAttempt(context, scope, attempt, performance.now() + context.budgets.callMs);
 }
 
-async function abandon(charging: Charging, scope: Scope, id: string): Promise<void> {
-  await withTx(charging.database, scope, async (tx) => {
+async function abandon(context: Context, scope: Scope, id: string): Promise<void> {
+  await withTx(context.database, scope, async (tx) => {
     // The session before its attempt, as a confirm takes them: it holds its key too, which the giving up writes last.
     const attempt = await findAttempt(tx, scope, id);
     const session = attempt?.purpose === 'session' ? await lockSession(tx, scope, attempt.subjectId) : undefined;
-    const at = await timeOnClock(tx, scope, charging.clock, session?.testClockId ?? null);
+    const at = await timeOnClock(tx, scope, context.clock, session?.testClockId ?? null);
     await abandonAttempt(tx, scope, id, { ended: session && refusalByStatus(session, at) });
   });
 }
 
-async function resumeOperation(charging: Charging, scope: Scope, id: string): Promise<void> {
-  const { leaseMs, callMs } = charging.budgets;
-  const operation = await withTx(charging.database, scope, (tx) => claimOperation(tx, scope, id, leaseMs));
-  if (operation !== undefined) await finishHold(charging, scope, operation, callMs);
+async function resumeOperation(context: Context, scope: Scope, id: string): Promise<void> {
+  const { leaseMs, callMs } = context.budgets;
+  const operation = await withTx(context.database, scope, (tx) => claimOperation(tx, scope, id, leaseMs));
+  if (operation !== undefined) await finishHold(context, scope, operation, callMs);
 }
 
-async function resumeCapture(charging: Charging, scope: Scope, id: string): Promise<void> {
-  const { leaseMs, callMs } = charging.budgets;
-  const operation = await withTx(charging.database, scope, (tx) => claimOperation(tx, scope, id, leaseMs));
-  if (operation !== undefined) await carryOutCapture(charging, scope, operation, performance.now() + callMs);
+async function resumeCapture(context: Context, scope: Scope, id: string): Promise<void> {
+  const { leaseMs, callMs } = context.budgets;
+  const operation = await withTx(context.database, scope, (tx) => claimOperation(tx, scope, id, leaseMs));
+  if (operation !== undefined) await carryOutCapture(context, scope, operation, performance.now() + callMs);
 }
 
-async function resumePlan(charging: Charging, scope: Scope, sessionId: string): Promise<void> {
-  const { leaseMs, callMs } = charging.budgets;
-  const plan = await withTx(charging.database, scope, (tx) => claimPlan(tx, scope, sessionId, leaseMs));
-  if (plan !== undefined) await carryOutPlan(charging, scope, plan, performance.now() + callMs);
+async function resumePlan(context: Context, scope: Scope, sessionId: string): Promise<void> {
+  const { leaseMs, callMs } = context.budgets;
+  const plan = await withTx(context.database, scope, (tx) => claimPlan(tx, scope, sessionId, leaseMs));
+  if (plan !== undefined) await carryOutPlan(context, scope, plan, performance.now() + callMs, 'sweeper');
 }
 
 // The second card did not come: void the health card's hold and keep the session open.
-async function releaseLapsed(charging: Charging, scope: Scope, sessionId: string): Promise<void> {
-  const { leaseMs, callMs } = charging.budgets;
-  const plan = await withTx(charging.database, scope, async (tx) => {
+async function releaseLapsed(context: Context, scope: Scope, sessionId: string): Promise<void> {
+  const { leaseMs, callMs } = context.budgets;
+  const plan = await withTx(context.database, scope, async (tx) => {
     await lockSession(tx, scope, sessionId);
     const live = await lockLivePlan(tx, scope, sessionId);
     if (live?.plan.state !== 'awaiting_second_card') return undefined;
     return savePlan(tx, scope, { ...live.plan, state: 'releasing', releaseAt: null }, leaseMs);
   });
-  if (plan !== undefined) await carryOutPlan(charging, scope, plan, performance.now() + callMs);
+  if (plan !== undefined) await carryOutPlan(context, scope, plan, performance.now() + callMs, 'sweeper');
 }

@@ -32,8 +32,13 @@ export function intentMessage(scope: Scope, intent: PaymentIntent): IntentMessag
       latestChargeId: intent.latestChargeId,
       invoiceId: billedBy(intent),
       checkoutSessionId: intent.sessionId,
+      captureBeforeMs: heldUntilMs(intent),
     }),
   });
+}
+
+function heldUntilMs({ status, captureBefore }: PaymentIntent): bigint | null {
+  return status === 'requires_capture' && captureBefore !== null ? BigInt(captureBefore.getTime()) : null;
 }
 
 // The invoice of a session that sells a subscription is made once its card has paid: before that, or after a declined card, its id would answer 404.

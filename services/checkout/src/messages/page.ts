@@ -2,6 +2,7 @@ import { create } from '@bufbuild/protobuf';
 import type { Scope } from '@eligo/postgres';
 import { type CheckoutPage, CheckoutPageSchema } from '@eligo/proto/checkout/v1/checkout';
 import { present } from '@eligo/values';
+import { enteredDiscount, splitVersionOf } from '../domain/repricing.ts';
 import type { Session, SessionLine } from '../domain/session.ts';
 import { lineItemMessage } from './line-item.ts';
 import { sessionMessage } from './session.ts';
@@ -17,9 +18,14 @@ export function pageMessage(
     readonly dueNowCents: number;
     readonly healthCardCents: number;
     readonly trialEnd: Date | null;
+    readonly renewal: { readonly totalCents: number; readonly healthCardCents: number } | undefined;
+    readonly clientSecret: string | undefined;
+    readonly asksLetterQuestions: boolean;
+    readonly takesPromoCode: boolean;
     readonly cardFields: { readonly processor: string; readonly account: string | undefined } | undefined;
   },
 ): CheckoutPage {
+  const entered = enteredDiscount(page.session.discounts);
   return create(CheckoutPageSchema, {
     session: sessionMessage(scope, page.session),
     lineItems: page.lines.map(lineItemMessage),
@@ -27,8 +33,16 @@ export function pageMessage(
     timeOver: page.timeOver,
     dueNowCents: BigInt(page.dueNowCents),
     healthCardCents: BigInt(page.healthCardCents),
+    asksLetterQuestions: page.asksLetterQuestions,
+    takesPromoCode: page.takesPromoCode,
     ...present({
+      splitVersion: splitVersionOf(page.session),
+      promoCode: entered?.enteredCode,
+      promoCodeCents: entered && BigInt(entered.amountCents),
       trialEndMs: page.trialEnd === null ? undefined : BigInt(page.trialEnd.getTime()),
+      renewalCents: page.renewal && BigInt(page.renewal.totalCents),
+      renewalHealthCardCents: page.renewal && BigInt(page.renewal.healthCardCents),
+      clientSecret: page.clientSecret,
       processor: page.cardFields?.processor,
       processorAccount: page.cardFields?.account,
     }),

@@ -6,35 +6,40 @@ import type {
   RefundInstruction as InstructionMessage,
 } from '@eligo/proto/checkout/v1/checkout';
 import type { Implementation } from '@eligo/rpc';
-import type { Keyring } from '@eligo/service';
 import { centsFromInt64, present } from '@eligo/values';
+import { acceptProcessorEvent } from '../actions/accept-processor-event.ts';
+import { changePromoCode } from '../actions/change-promo-code.ts';
 import { chargeInvoice } from '../actions/charge-invoice.ts';
 import { completeWithCards } from '../actions/complete-with-cards.ts';
 import { confirmSession } from '../actions/confirm-session.ts';
-import { readPage } from '../actions/read-page.ts';
+import { noteWaitingShopper } from '../actions/go-on-without-letters.ts';
+import { recordDispute } from '../actions/record-dispute.ts';
+import { cardUpdated, refreshCard } from '../actions/refresh-card.ts';
 import { releaseRefund } from '../actions/release-refund.ts';
 import { reserveRefund } from '../actions/reserve-refund.ts';
-import { submitLetterAnswers } from '../actions/submit-letter-answers.ts';
-import type { Charging } from '../charging.ts';
+import { resumeAuthentication } from '../actions/resume-authentication.ts';
+import { showPage } from '../actions/show-page.ts';
+import type { Context } from '../context.ts';
 import { type CardSlot, isCardSlot } from '../domain/card-kind.ts';
 import type { HealthcareCents } from '../domain/charge-attempt.ts';
 import { acceptsHealthCards } from '../domain/confirm-rules.ts';
 import { awaitsLetters } from '../domain/letter.ts';
-import type { RefundEntry, RefundInstruction } from '../domain/refund-allocation.ts';
+import type { RefundInstruction } from '../domain/refund-allocation.ts';
 import { addressOf } from '../messages/address.ts';
+import { instructionOf } from '../messages/instruction.ts';
 import { intentMessage } from '../messages/intents.ts';
 import { pageMessage } from '../messages/page.ts';
 import { sessionMessage } from '../messages/session.ts';
+import { accountsWithPayments } from '../store/accounts-with-payments.ts';
+import { type ChargeAtProcessor, findChargeAtProcessor } from '../store/disputes.ts';
+import { invoicePageHandlers } from './invoice-page.ts';
 
 /** The calls that move money. */
-export function chargingHandlers(
-  charging: Charging,
-  keyring: Pick<Keyring, 'seal'>,
-): Implementation<typeof CheckoutService> {
+export function chargingHandlers(context: Context): Implementation<typeof CheckoutService> {
   return {
     confirmSession(request, { scope, caller }) {
       const { key, requestHash } = required(request.idempotency);
-      return confirmSession(charging, scope, {
+      return confirmSession(context, scope, {
         sessionId: request.id,
         paymentMethodId: request.paymentMethodId ?? null,
         captureMethod: request.captureMethod ?? null,
@@ -47,26 +52,36 @@ export function chargingHandlers(
     },
 
     async getPage({ id }, { scope }) {
-      return pageMessage(scope, await readPage(charging, scope, id));
+      const page = await showPage(context, scope, id);
+      if (awaitsLetters(page.session)) await noteWaitingShopper(context, scope, id);
+      return pageMessage(scope, page);
     },
 
     async completeSession(request, { scope, caller }) {
       const { id, paymentMethod, secondPaymentMethod, shippingDetails, letter, onPage, ...slots } = request;
-      const session = await completeWithCards(charging, scope, {
+      const session = await completeWithCards(context, scope, {
         ...{ sessionId: id, paymentMethod, secondPaymentMethod, onPage },
         slot: slotOf(slots.paymentMethodSlot),
         secondSlot: slotOf(slots.secondPaymentMethodSlot),
         refusesHealthCards: !acceptsHealthCards(caller),
+        acceptsPart: caller.features.includes('partial_approvals'),
         shippingDetails: addressOf(shippingDetails),
+        shownSplit: slots.shownSplit,
+        letterAnswers: letter === undefined ? null : JSON.stringify({ letter }),
       });
-      if (letter !== undefined && awaitsLetters(session)) {
-        await submitLetterAnswers(charging, keyring, scope, id, JSON.stringify({ letter }));
-      }
       return sessionMessage(scope, session);
     },
 
+    async changePromoCode({ id, code }, call) {
+      return sessionMessage(call.scope, await changePromoCode(context, call, id, code));
+    },
+
+    async resumeAuthentication({ id, giveUp }, { scope }) {
+      return sessionMessage(scope, await resumeAuthentication(context, scope, id, giveUp));
+    },
+
     async chargeInvoice(request, { scope }) {
-      const result = await chargeInvoice(charging, scope, {
+      const result = await chargeInvoice(context, scope, {
         operationId: request.operationId,
         invoiceId: request.invoiceId,
         subscriptionId: request.subscriptionId === '' ? null : request.subscriptionId,
@@ -75,22 +90,26 @@ export function chargingHandlers(
         amountCents: centsFromInt64(request.amountCents),
         leg: request.leg === 'health' ? 'health' : 'other',
         at: new Date(Number(request.atMs)),
+        onPage: request.onPage,
         ...(request.healthcare === undefined ? {} : { healthcare: healthcareOf(request.healthcare) }),
       });
       return {
         outcome: result.outcome,
         ...(result.intent === undefined ? {} : { paymentIntent: intentMessage(scope, result.intent) }),
         ...present({ failureCode: result.failureCode, declineCode: result.declineCode }),
+        ...(result.retryAfterMs === undefined ? {} : { retryAfterMs: BigInt(result.retryAfterMs) }),
       };
     },
 
+    ...invoicePageHandlers(context),
+
     async reserveRefund(request, { scope, caller }) {
       const { subject } = request;
-      const reserved = await reserveRefund(charging, scope, {
+      const reserved = await reserveRefund(context, scope, {
         refundId: request.refundId,
         sessionId: subject.case === 'sessionId' ? subject.value : null,
         paymentIntentId: subject.case === 'paymentIntentId' ? subject.value : null,
-        instruction: instructionOf(request.instruction),
+        instruction: refundInstructionOf(request.instruction),
         features: caller.features,
         preview: request.preview,
       });
@@ -101,6 +120,9 @@ export function chargingHandlers(
           paymentMethodId: intent.paymentMethodId ?? '',
           chargeId: intent.latestChargeId ?? '',
           processorIntentId: intent.processorIntentId ?? '',
+          ...(intent.processorAccount === null
+            ? {}
+            : { processor: intent.processorAccount.processor, processorAccount: intent.processorAccount.account }),
           last4,
           amountCents: BigInt(amountCents),
         })),
@@ -114,9 +136,41 @@ export function chargingHandlers(
       };
     },
 
+    async recordDispute({ disputeId, processorIntentId, amountCents, heldCents, seq }, { scope }) {
+      const { charge, isBeyondReceived } = await recordDispute(context, scope, processorIntentId, {
+        ...{ disputeId, seq },
+        ...{ amountCents: centsFromInt64(amountCents), heldCents: centsFromInt64(heldCents) },
+      });
+      return { charge: chargeAtProcessor(charge), isBeyondReceived };
+    },
+
+    async getChargeAtProcessor({ id }, { scope }) {
+      const charge = await findChargeAtProcessor(context.database, scope, id);
+      if (charge === undefined) throw new Failure('charge_not_found');
+      return chargeAtProcessor(charge);
+    },
+
+    async listAccountsWithPayments({ afterAccountId, afterTestMode, limit }) {
+      const after = { accountId: afterAccountId, testMode: afterTestMode };
+      const accounts = await accountsWithPayments(context.database, after, Math.min(Math.max(limit, 1), 500));
+      return {
+        accounts: accounts.map(({ scope, newest }) => ({
+          ...scope,
+          ...present({ processor: newest?.processor, processorAccount: newest?.account }),
+        })),
+      };
+    },
+
+    async acceptProcessorEvent({ processor, eventId, type, objectId, createdAtMs }, { scope }) {
+      const createdAt = new Date(Number(createdAtMs));
+      const event = { processor, eventId, type, objectId, createdAt };
+      await (type === cardUpdated ? refreshCard : acceptProcessorEvent)(context, scope, event);
+      return {};
+    },
+
     async releaseRefund(request, { scope }) {
       const { refundId, paymentIntentIds, keepReserved } = request;
-      const session = await releaseRefund(charging, scope, refundId, paymentIntentIds, keepReserved);
+      const session = await releaseRefund(context, scope, refundId, paymentIntentIds, keepReserved);
       return session === undefined ? {} : sessionMessage(scope, session);
     },
   };
@@ -136,26 +190,27 @@ function healthcareOf(amounts: HealthcareAmounts): HealthcareCents {
   };
 }
 
+function chargeAtProcessor(charge: ChargeAtProcessor) {
+  const { paymentIntentId, chargeId, processorIntentId } = charge;
+  return {
+    ...{ paymentIntentId, chargeId, processorIntentId },
+    ...present({
+      checkoutSessionId: charge.sessionId,
+      customerId: charge.customerId,
+      processorChargeId: charge.processorChargeId,
+    }),
+  };
+}
+
 function required(idempotency: Idempotency | undefined): Idempotency {
   if (idempotency === undefined) throw new Failure('idempotency_key_required');
   return idempotency;
 }
 
-function instructionOf(message: InstructionMessage | undefined): RefundInstruction {
-  const optional = (value: bigint | undefined) => (value === undefined ? undefined : centsFromInt64(value));
+function refundInstructionOf(message: InstructionMessage | undefined): RefundInstruction {
   return {
-    amount: optional(message?.amountCents),
+    ...instructionOf(message, 'refund_amount_invalid'),
     atMost: message?.atMost ?? false,
-    entries: (message?.lines ?? []).map((line): RefundEntry => {
-      const amount = centsFromInt64(line.amountCents);
-      if (line.item.case === undefined) throw new Failure('refund_amount_invalid');
-      return line.item.case === 'priceId'
-        ? { priceId: line.item.value, amount }
-        : { productId: line.item.value, amount };
-    }),
-    tax: optional(message?.taxCents),
-    shipping: optional(message?.shippingCents),
-    discount: optional(message?.discountCents),
     methods: (message?.methods ?? []).map((method) => ({
       paymentMethodId: method.paymentMethodId,
       amount: centsFromInt64(method.amountCents),

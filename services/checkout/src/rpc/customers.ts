@@ -6,18 +6,18 @@ import { createCustomer } from '../actions/create-customer.ts';
 import { deleteCustomer } from '../actions/delete-customer.ts';
 import { setTestClock } from '../actions/set-test-clock.ts';
 import { type CustomerChange, updateCustomer } from '../actions/update-customer.ts';
+import type { Context } from '../context.ts';
 import { addressOf } from '../messages/address.ts';
 import { customerMessage } from '../messages/customer.ts';
-import type { Resources } from '../resources.ts';
 import { findCustomer, findCustomers, listCustomers } from '../store/customers.ts';
 
 /** Customers, and the clocks that they live on. */
-export function customerHandlers(resources: Resources): Implementation<typeof CheckoutService> {
-  const { database } = resources;
+export function customerHandlers(context: Context): Implementation<typeof CheckoutService> {
+  const { database } = context;
   return {
     createCustomer: (request, { scope }) =>
       createCustomer(
-        resources,
+        context,
         scope,
         {
           firstName: request.firstName ?? null,
@@ -49,15 +49,15 @@ export function customerHandlers(resources: Resources): Implementation<typeof Ch
     },
 
     async updateCustomer(request, { scope }) {
-      return customerMessage(scope, await updateCustomer(resources, scope, request.id, changeOf(request)));
+      return customerMessage(scope, await updateCustomer(context, scope, request.id, changeOf(request)));
     },
 
     async deleteCustomer({ id }, { scope }) {
-      return customerMessage(scope, await deleteCustomer(resources, scope, id));
+      return customerMessage(scope, await deleteCustomer(context, scope, id));
     },
 
     async setTestClock({ testClockId, frozenTimeMs, deleted }, { scope }) {
-      await setTestClock(resources, scope, { testClockId, frozenTime: new Date(Number(frozenTimeMs)), deleted });
+      await setTestClock(context, scope, { testClockId, frozenTime: new Date(Number(frozenTimeMs)), deleted });
       return {};
     },
   };

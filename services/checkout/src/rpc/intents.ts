@@ -1,14 +1,15 @@
 import { Failure } from '@eligo/failures';
-import { type Database, pageOf } from '@eligo/postgres';
+import { pageOf } from '@eligo/postgres';
 import type { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import type { Implementation } from '@eligo/rpc';
+import type { Context } from '../context.ts';
 import { chargeMessage, intentMessage, setupIntentMessage } from '../messages/intents.ts';
 import { findCharge, listCharges } from '../store/charges.ts';
 import { findIntent, findIntents, listIntents } from '../store/payment-intents.ts';
 import { findSetupIntent, listSetupIntents } from '../store/setup-intents.ts';
 
 /** Payment intents, set-up intents and charges, to read. */
-export function intentHandlers(database: Database): Implementation<typeof CheckoutService> {
+export function intentHandlers({ database }: Context): Implementation<typeof CheckoutService> {
   return {
     async getPaymentIntent({ id }, { scope }) {
       const intent = await findIntent(database, scope, id);

@@ -3,13 +3,13 @@ import { pageOf } from '@eligo/postgres';
 import type { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import type { Implementation } from '@eligo/rpc';
 import { decideLetter } from '../actions/decide-letter.ts';
-import type { Charging } from '../charging.ts';
+import type { Context } from '../context.ts';
 import { letterMessage } from '../messages/letter.ts';
-import { findLetter, listLetters } from '../store/letters.ts';
+import { findLetter, findValidLetters, listLetters } from '../store/letters.ts';
 
 /** Letters of medical necessity: read, and decided in test mode. */
-export function letterHandlers(charging: Charging): Implementation<typeof CheckoutService> {
-  const { database } = charging;
+export function letterHandlers(context: Context): Implementation<typeof CheckoutService> {
+  const { database } = context;
   return {
     async getLetter({ id }, { scope }) {
       const letter = await findLetter(database, scope, id);
@@ -23,9 +23,14 @@ export function letterHandlers(charging: Charging): Implementation<typeof Checko
       return { letters: letters.map((letter) => letterMessage(scope, letter)), hasMore };
     },
 
+    async findValidLetters({ customerId, productIds, atMs }, { scope }) {
+      const found = await findValidLetters(database, scope, customerId, productIds, new Date(Number(atMs)));
+      return { letters: [...found].map(([productId, letterId]) => ({ productId, letterId })) };
+    },
+
     async decideTestLetter({ id, approve }, { scope }) {
       if (!scope.testMode) throw new Failure('test_mode_required');
-      return letterMessage(scope, await decideLetter(charging, scope, id, approve ? 'approved' : 'denied'));
+      return letterMessage(scope, await decideLetter(context, scope, id, approve ? 'approved' : 'denied'));
     },
   };
 }

@@ -5,19 +5,19 @@ import { type CheckoutService, PaymentLinkTermsSchema } from '@eligo/proto/check
 import type { Implementation } from '@eligo/rpc';
 import { createPaymentLink } from '../actions/create-payment-link.ts';
 import { visitPaymentLink } from '../actions/visit-payment-link.ts';
+import type { Context } from '../context.ts';
 import type { PaymentLink } from '../domain/payment-link.ts';
 import { paymentLinkMessage } from '../messages/payment-link.ts';
 import { sessionMessage } from '../messages/session.ts';
-import type { Resources } from '../resources.ts';
 import { changePaymentLink, findPaymentLink, listPaymentLinks } from '../store/payment-links.ts';
 
 /** Payment links: created, read, changed, and visited. */
-export function paymentLinkHandlers(resources: Resources): Implementation<typeof CheckoutService> {
-  const { database } = resources;
+export function paymentLinkHandlers(context: Context): Implementation<typeof CheckoutService> {
+  const { database } = context;
   return {
     createPaymentLink(request, call) {
       const { lines, active, metadata, terms = create(PaymentLinkTermsSchema) } = request;
-      return createPaymentLink(resources, call, { lines, active, metadata, terms }, request.idempotency);
+      return createPaymentLink(context, call, { lines, active, metadata, terms }, request.idempotency);
     },
 
     async getPaymentLink({ id }, { scope }) {
@@ -35,12 +35,12 @@ export function paymentLinkHandlers(resources: Resources): Implementation<typeof
     },
 
     async visitPaymentLink({ id, receiptMerchantName }, call) {
-      return sessionMessage(call.scope, await visitPaymentLink(resources, call, id, receiptMerchantName));
+      return sessionMessage(call.scope, await visitPaymentLink(context, call, id, receiptMerchantName));
     },
   };
 
   function message(scope: Scope, link: PaymentLink | undefined) {
     if (link === undefined) throw new Failure('payment_link_not_found');
-    return paymentLinkMessage(scope, link, resources.pages.urlOfLink(scope, link.id));
+    return paymentLinkMessage(scope, link, context.pages.urlOfLink(scope, link.id));
   }
 }

@@ -5,14 +5,14 @@ import type { Implementation } from '@eligo/rpc';
 import { attachPaymentMethod, detachPaymentMethod } from '../actions/attach-payment-method.ts';
 import { createTestPaymentMethod } from '../actions/create-test-payment-method.ts';
 import { updatePaymentMethod } from '../actions/update-payment-method.ts';
+import type { Context } from '../context.ts';
 import { paymentMethodMessage } from '../messages/payment-method.ts';
-import type { Resources } from '../resources.ts';
 import { findCustomer } from '../store/customers.ts';
 import { findPaymentMethod, findPaymentMethods, listPaymentMethods } from '../store/payment-methods.ts';
 
 /** Payment methods: stored cards, and whose they are. */
-export function paymentMethodHandlers(resources: Resources): Implementation<typeof CheckoutService> {
-  const { database } = resources;
+export function paymentMethodHandlers(context: Context): Implementation<typeof CheckoutService> {
+  const { database } = context;
   return {
     async createTestPaymentMethod({ customerId, card, offSession }, { scope }) {
       const request = {
@@ -21,7 +21,7 @@ export function paymentMethodHandlers(resources: Resources): Implementation<type
         cardLoc: ['body', 'payment_method', 'card'],
         offSession: offSession ?? true,
       };
-      return paymentMethodMessage(scope, await createTestPaymentMethod(resources, scope, request));
+      return paymentMethodMessage(scope, await createTestPaymentMethod(context, scope, request));
     },
 
     async getPaymentMethod({ id }, { scope }) {
@@ -42,15 +42,15 @@ export function paymentMethodHandlers(resources: Resources): Implementation<type
     },
 
     async attachPaymentMethod({ id, customerId }, { scope }) {
-      return paymentMethodMessage(scope, await attachPaymentMethod(resources, scope, id, customerId));
+      return paymentMethodMessage(scope, await attachPaymentMethod(context, scope, id, customerId));
     },
 
     async updatePaymentMethod({ id, hsaFsa }, { scope }) {
-      return paymentMethodMessage(scope, await updatePaymentMethod(resources, scope, id, { hsaFsa }));
+      return paymentMethodMessage(scope, await updatePaymentMethod(context, scope, id, { hsaFsa }));
     },
 
     async detachPaymentMethod({ id }, { scope }) {
-      return paymentMethodMessage(scope, await detachPaymentMethod(resources, scope, id));
+      return paymentMethodMessage(scope, await detachPaymentMethod(context, scope, id));
     },
   };
 }

@@ -3,10 +3,9 @@ import { Failure } from '@eligo/failures';
 import type { Scope } from '@eligo/postgres';
 import { type CheckoutService, ReviewSchema } from '@eligo/proto/checkout/v1/checkout';
 import type { Implementation } from '@eligo/rpc';
-import type { Keyring } from '@eligo/service';
 import { decideByReviewer, openReview } from '../actions/review-letter.ts';
 import { submitLetterAnswers } from '../actions/submit-letter-answers.ts';
-import type { Charging } from '../charging.ts';
+import type { Context } from '../context.ts';
 import type { Letter } from '../domain/letter.ts';
 import { letterMessage } from '../messages/letter.ts';
 import { lineItemMessage } from '../messages/line-item.ts';
@@ -16,8 +15,8 @@ import { readReviewQueue, scopeOfLetter } from '../store/review-queue.ts';
 const maxPage = 100;
 
 /** Live reviews: what shoppers answer, the queue, and a reviewer's decision. */
-export function reviewHandlers(charging: Charging, keyring: Keyring): Implementation<typeof CheckoutService> {
-  const { database } = charging;
+export function reviewHandlers(context: Context): Implementation<typeof CheckoutService> {
+  const { database } = context;
 
   async function letterOf(scope: Scope, id: string): Promise<Letter> {
     const letter = await findLetter(database, scope, id);
@@ -27,7 +26,7 @@ export function reviewHandlers(charging: Charging, keyring: Keyring): Implementa
 
   return {
     async submitLetterAnswers({ checkoutSessionId, answers }, { scope }) {
-      await submitLetterAnswers(charging, keyring, scope, checkoutSessionId, answers);
+      await submitLetterAnswers(context, scope, checkoutSessionId, answers);
       return {};
     },
 
@@ -41,7 +40,7 @@ export function reviewHandlers(charging: Charging, keyring: Keyring): Implementa
     },
 
     async openReview({ letterId, credential }, { requestId }) {
-      const { scope, letter, lines, answers } = await openReview(charging, keyring, letterId, credential, requestId);
+      const { scope, letter, lines, answers } = await openReview(context, letterId, credential, requestId);
       const message = reviewMessage(scope, letter);
       message.lines = lines.map(lineItemMessage);
       if (answers !== undefined) {
@@ -53,7 +52,7 @@ export function reviewHandlers(charging: Charging, keyring: Keyring): Implementa
 
     async decideLetter({ letterId, credential, approve }) {
       const verdict = approve ? 'approved' : 'denied';
-      const { scope, letter } = await decideByReviewer(charging, letterId, credential, verdict);
+      const { scope, letter } = await decideByReviewer(context, letterId, credential, verdict);
       return reviewMessage(scope, letter);
     },
   };

@@ -3,23 +3,25 @@ import { pageOf } from '@eligo/postgres';
 import type { CheckoutService, ListSessionsRequest, UpdateSessionRequest } from '@eligo/proto/checkout/v1/checkout';
 import type { Implementation } from '@eligo/rpc';
 import { createSession } from '../actions/create-session.ts';
-import { cancelSession, expireSession } from '../actions/end-session.ts';
+import { cancelByPartner, expireByPartner } from '../actions/end-by-partner.ts';
 import { type SessionChange, updateSession } from '../actions/update-session.ts';
+import type { Context } from '../context.ts';
 import { lineItemMessage } from '../messages/line-item.ts';
 import { sessionMessage } from '../messages/session.ts';
-import type { Resources } from '../resources.ts';
+import { timelineEntryMessage } from '../messages/session-timeline.ts';
 import { loadSessionLines } from '../store/session-lines.ts';
 import { type SessionFilter, streamSessions } from '../store/session-list.ts';
+import { readSessionTimeline } from '../store/session-timeline.ts';
 import { loadSession } from '../store/sessions.ts';
 import { pageOfList } from './page-of-list.ts';
 import { sessionRequestOf, storefrontDetailsOf } from './session-request.ts';
 
 /** Sessions: created, read, updated and ended. What charges them is in charging.ts. */
-export function sessionHandlers(resources: Resources): Implementation<typeof CheckoutService> {
-  const { database, clock } = resources;
+export function sessionHandlers(context: Context): Implementation<typeof CheckoutService> {
+  const { database, clock } = context;
   return {
     async createSession(request, call) {
-      return sessionMessage(call.scope, await createSession(resources, call, sessionRequestOf(request)));
+      return sessionMessage(call.scope, await createSession(context, call, sessionRequestOf(request)));
     },
 
     async getSession({ id }, { scope }) {
@@ -48,20 +50,22 @@ export function sessionHandlers(resources: Resources): Implementation<typeof Che
       return { lineItems: items.map(lineItemMessage), hasMore };
     },
 
+    async getSessionTimeline({ id }, { scope }) {
+      const timeline = await readSessionTimeline(database, scope, id);
+      if (timeline === undefined) throw new Failure('checkout_session_not_found');
+      return { entries: timeline.entries.map(timelineEntryMessage), hasMore: timeline.hasMore };
+    },
+
     async updateSession(request, { scope }) {
-      return sessionMessage(scope, await updateSession(resources, scope, request.id, changeOf(request)));
+      return sessionMessage(scope, await updateSession(context, scope, request.id, changeOf(request)));
     },
 
     async cancelSession({ id }, { scope }) {
-      const session = await cancelSession(resources, scope, id);
-      await resources.voidHolds(scope, session);
-      return sessionMessage(scope, session);
+      return sessionMessage(scope, await cancelByPartner(context, scope, id));
     },
 
     async expireSession({ id }, { scope }) {
-      const session = await expireSession(resources, scope, id);
-      await resources.voidHolds(scope, session);
-      return sessionMessage(scope, session);
+      return sessionMessage(scope, await expireByPartner(context, scope, id));
     },
   };
 }

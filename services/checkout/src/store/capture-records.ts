@@ -15,6 +15,11 @@ export async function findCaptureRecord(db: Db, scope: Scope, id: string): Promi
   return (await withLines(db, scope, [capture]))[0];
 }
 
+/** The captures of these ids as partners see them; those that are not there are left out. */
+export async function findCaptureRecords(db: Db, scope: Scope, ids: readonly string[]): Promise<CaptureRecord[]> {
+  return withLines(db, scope, (await db.rows(byIds, scope, [ids])).map(captureOfRow));
+}
+
 /** A page of the captures that succeeded, newest first, of one session or of one payment intent if asked. */
 export async function listCaptures(
   db: Db,
@@ -116,6 +121,12 @@ async function idsOfIntent(db: Db, scope: Scope, paymentIntentId: string): Promi
 const byId = scoped<CaptureRow>(
   'checkout.capture',
   `select ${captureColumns.join(', ')} from checkout.captures where account_id = $1 and test_mode = $2 and id = $3`,
+);
+
+const byIds = scoped<CaptureRow>(
+  'checkout.captures_by_ids',
+  `select ${captureColumns.join(', ')} from checkout.captures
+   where account_id = $1 and test_mode = $2 and id = any($3::text[]) and status = 'succeeded' order by id`,
 );
 
 // A line of a card whose hold was lost is not captured.

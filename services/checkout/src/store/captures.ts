@@ -15,13 +15,19 @@ export interface HeldCard {
   readonly processorChargeId: string | null;
 }
 
-/** The cards that a session holds, in the order of their intents' ids. The caller holds the session's row. */
+/** The cards that a session holds, in the order of their intents' ids, without the holds of renewals that are only to be voided. The caller holds the session's row. */
 export async function loadHeldCards(db: Db, scope: Scope, sessionId: string): Promise<HeldCard[]> {
   return (await db.rows(held, scope, [sessionId])).map((row) => ({
     intent: intentOfRow(row),
     last4: row.last4 ?? '',
     processorChargeId: row.processor_charge_id,
   }));
+}
+
+/** The intent of which a capture with one card took its money. */
+export async function findCapturedIntent(db: Db, scope: Scope, captureId: string): Promise<PaymentIntent | undefined> {
+  const row = await db.row(captured, scope, [captureId]);
+  return row && intentOfRow(row);
 }
 
 /** How a session stands for a capture: what was captured of its components, how often it was captured, and whether a capture or a payment on the page is unsettled. */
@@ -141,10 +147,10 @@ export async function dropWaitingOperations(tx: Tx, scope: Scope, captureId: str
 export async function recordCapturedLines(
   tx: Tx,
   scope: Scope,
-  captureId: string,
+  { id, sessionId }: Pick<Capture, 'id' | 'sessionId'>,
   paymentIntentId: string,
 ): Promise<void> {
-  await tx.execute(takeLines, scope, [captureId, paymentIntentId]);
+  await tx.execute(takeLines, scope, [id, paymentIntentId, sessionId]);
 }
 
 /** What a capture takes of each line. */
@@ -184,7 +190,19 @@ const held = scoped<IntentRow & { last4: string | null; processor_charge_id: str
      (select c.processor_charge_id from checkout.charges c
        where c.account_id = $1 and c.test_mode = $2 and c.id = i.latest_charge_id) as processor_charge_id
    from checkout.payment_intents i
-   where i.account_id = $1 and i.test_mode = $2 and i.session_id = $3 and i.status = 'requires_capture' order by i.id`,
+   where i.account_id = $1 and i.test_mode = $2 and i.session_id = $3 and i.status = 'requires_capture'
+     and exists (
+       select from checkout.charge_attempts a
+       where a.account_id = $1 and a.test_mode = $2 and a.purpose = 'session' and a.subject_id = $3 and a.leg = i.leg
+         and a.status in ('created', 'sending', 'unknown', 'succeeded') and a.payment_intent_id = i.id)
+   order by i.id`,
+);
+
+const captured = scoped<IntentRow>(
+  'checkout.captured_intent',
+  `select ${intentColumns} from checkout.intent_operations o
+   join checkout.payment_intents i on i.account_id = $1 and i.test_mode = $2 and i.id = o.payment_intent_id
+   where o.account_id = $1 and o.test_mode = $2 and o.capture_id = $3 order by o.id limit 1`,
 );
 
 const standing = scoped<{
@@ -253,7 +271,13 @@ const drop = scoped(
 
 const takeLines = scoped(
   'checkout.capture_take_lines',
-  `update checkout.session_lines l set amount_captured_cents = l.amount_captured_cents + c.amount_cents, payment_intent_id = $4
+  `with tenders as (
+     update checkout.line_tenders t set captured_cents = t.captured_cents + c.amount_cents
+     from checkout.capture_lines c
+     where c.account_id = $1 and c.test_mode = $2 and c.capture_id = $3 and c.payment_intent_id = $4
+       and t.account_id = $1 and t.test_mode = $2 and t.session_id = $5 and t.line_id = c.line_id and t.payment_intent_id = $4
+   )
+   update checkout.session_lines l set amount_captured_cents = l.amount_captured_cents + c.amount_cents, payment_intent_id = $4
    from checkout.capture_lines c
    where c.account_id = $1 and c.test_mode = $2 and c.capture_id = $3 and c.payment_intent_id = $4
      and l.account_id = $1 and l.test_mode = $2 and l.id = c.line_id`,

@@ -1,13 +1,13 @@
 import { commitBehind, type Db, maxGroupSize, type Scope, scoped, type Tx } from '@eligo/postgres';
-import { centsFromInt64 } from '@eligo/values';
+import { centsFromInt64, type ProcessorAccountRow, processorAccountOfRow } from '@eligo/values';
 import type { CardKind } from '../domain/card-kind.ts';
-import type { AttemptDriver, AttemptStatus, ChargeAttempt, Leg } from '../domain/charge-attempt.ts';
+import type { AttemptDriver, AttemptStatus, ChargeAttempt, Leg, ThreeDSecure } from '../domain/charge-attempt.ts';
 import { wakeSweepAfterCommit } from './charge-work.ts';
 import { locksWanted, lockText } from './payment-locks.ts';
 
-interface AttemptRow {
+interface AttemptRow extends ProcessorAccountRow {
   id: string;
-  purpose: 'session' | 'invoice';
+  purpose: ChargeAttempt['purpose'];
   subject_id: string;
   leg: Leg;
   driver: AttemptDriver;
@@ -25,6 +25,9 @@ interface AttemptRow {
   vision_cents: bigint;
   service_cents: bigint;
   card_kind: CardKind | null;
+  three_d_secure: ThreeDSecure | null;
+  accepts_part: boolean;
+  asked_cents: bigint | null;
   status: AttemptStatus;
   epoch: number;
   sends: number;
@@ -41,7 +44,7 @@ interface AttemptRow {
 }
 
 const columns = `id, purpose, subject_id, leg, driver, eligibility_record_id, payment_intent_id, customer_id, payment_method_id,
-  processor_payment_method_id, processor_customer_id, off_session, capture_method, amount_cents, iias_cents, prescription_cents, vision_cents, service_cents, card_kind,
+  processor, processor_account, processor_payment_method_id, processor_customer_id, off_session, capture_method, amount_cents, iias_cents, prescription_cents, vision_cents, service_cents, card_kind, three_d_secure, accepts_part, asked_cents,
   status, epoch, sends, checks,
   processor_intent_id, failure_code, decline_code, expand, acting_at, created_at, operation_id,
   lease_until < clock_timestamp() as lease_dead, confirm_until <= clock_timestamp() as confirm_over`;
@@ -57,6 +60,7 @@ function fromRow(row: AttemptRow): ChargeAttempt {
     paymentIntentId: row.payment_intent_id,
     customerId: row.customer_id,
     paymentMethodId: row.payment_method_id,
+    processorAccount: processorAccountOfRow(row),
     processorPaymentMethodId: row.processor_payment_method_id,
     processorCustomerId: row.processor_customer_id,
     offSession: row.off_session,
@@ -69,6 +73,9 @@ function fromRow(row: AttemptRow): ChargeAttempt {
       serviceCents: centsFromInt64(row.service_cents),
     },
     cardKind: row.card_kind,
+    threeDSecure: row.three_d_secure,
+    acceptsPart: row.accepts_part,
+    askedCents: row.asked_cents === null ? null : centsFromInt64(row.asked_cents),
     status: row.status,
     epoch: row.epoch,
     sends: row.sends,
@@ -108,24 +115,24 @@ const begun = `begun as materialized (
        leg text, capture_method text, amount_cents bigint, acting_at timestamptz, purpose text, subject_id text, driver text,
        eligibility_record_id text, processor_payment_method_id text, processor_customer_id text, off_session boolean,
        lease_ms float8, expand text[], iias_cents bigint, prescription_cents bigint, vision_cents bigint, service_cents bigint,
-       confirm_ms float8, operation_id text, card_kind checkout.card_kind)
+       confirm_ms float8, operation_id text, card_kind checkout.card_kind, three_d_secure checkout.three_d_secure, processor checkout.processor, processor_account text)
      limit ${maxGroupSize}
    )`;
 const insertBoth = `intent as (
      insert into checkout.payment_intents (account_id, test_mode, id, session_id, invoice_id, subscription_id, customer_id,
-       payment_method_id, leg, capture_method, status, amount_cents, created_at)
+       payment_method_id, leg, capture_method, status, amount_cents, created_at, processor, processor_account)
      select $1, $2, intent_id, session_id, invoice_id, subscription_id, customer_id, payment_method_id, leg, capture_method,
-       'processing', amount_cents, acting_at
+       'processing', amount_cents, acting_at, processor, processor_account
      from begun
    ), attempt as (
      insert into checkout.charge_attempts (account_id, test_mode, id, purpose, subject_id, leg, driver, eligibility_record_id,
        payment_intent_id, customer_id, payment_method_id, processor_payment_method_id, processor_customer_id, off_session,
        capture_method, amount_cents, status, lease_until, acting_at, expand,
-       iias_cents, prescription_cents, vision_cents, service_cents, confirm_until, operation_id, card_kind)
+       iias_cents, prescription_cents, vision_cents, service_cents, confirm_until, operation_id, card_kind, three_d_secure, processor, processor_account)
      select $1, $2, id, purpose, subject_id, leg, driver, eligibility_record_id, intent_id, customer_id, payment_method_id,
        processor_payment_method_id, processor_customer_id, off_session, capture_method, amount_cents, 'created',
        clock_timestamp() + lease_ms * interval '1 millisecond', acting_at, expand, iias_cents, prescription_cents, vision_cents,
-       service_cents, clock_timestamp() + confirm_ms * interval '1 millisecond', operation_id, card_kind
+       service_cents, clock_timestamp() + confirm_ms * interval '1 millisecond', operation_id, card_kind, three_d_secure, processor, processor_account
      from begun
    )`;
 const insert = scoped<{ written: true }>(
@@ -197,6 +204,9 @@ function begunRow({ attempt, owners }: BegunAttempt) {
     confirm_ms: attempt.confirmMs,
     operation_id: attempt.operationId,
     card_kind: attempt.cardKind,
+    three_d_secure: attempt.threeDSecure,
+    processor: attempt.processorAccount?.processor,
+    processor_account: attempt.processorAccount?.account,
   };
 }
 
@@ -234,11 +244,11 @@ const liveBySubject = scoped<AttemptRow>(
    order by leg`,
 );
 
-/** The live attempts of a session or an invoice: at most one for each leg. */
+/** The live attempts of a purpose for a session or an invoice: at most one for each leg. */
 export async function liveAttempts(
   db: Db,
   scope: Scope,
-  purpose: 'session' | 'invoice',
+  purpose: ChargeAttempt['purpose'],
   subjectId: string,
 ): Promise<ChargeAttempt[]> {
   return (await db.rows(liveBySubject, scope, [purpose, subjectId])).map(fromRow);

@@ -1,5 +1,6 @@
 import { type Db, type Page, readPage, type Scope, scoped } from '@eligo/postgres';
 import { centsFromInt64 } from '@eligo/values';
+import { balanceTransactionOf } from '../domain/balance-transaction.ts';
 import type { Charge } from '../domain/payment-intent.ts';
 
 /** A row of `chargeFields`. */
@@ -45,7 +46,9 @@ export function chargeOfRow(row: ChargeRow): Charge {
     amountRefundedCents: centsFromInt64(row.amount_refunded_cents),
     failureCode: row.failure_code,
     declineCode: row.decline_code,
-    balanceTransactionId: row.balance_transaction_id,
+    // A charge that an earlier release captured stored none.
+    balanceTransactionId:
+      row.balance_transaction_id ?? (row.amount_captured_cents > 0n ? balanceTransactionOf(row.id) : null),
     disputed: row.disputed,
     createdAt: row.created_at,
   };

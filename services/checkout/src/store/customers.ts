@@ -1,5 +1,6 @@
 import type { Page } from '@eligo/postgres';
 import { type Db, readPage, type Scope, scoped, sqlBuilder, type Tx } from '@eligo/postgres';
+import { type ProcessorAccount, type ProcessorAccountRow, processorAccountOfRow } from '@eligo/values';
 import type { Customer } from '../domain/customer.ts';
 
 /** A customer that was not deleted, or undefined. */
@@ -77,14 +78,23 @@ export async function saveCustomer(tx: Tx, scope: Scope, before: Customer, after
   return { ...after, version: before.version + 1n };
 }
 
-/** Notes the processor's customer once; returns the one that counts, which may be another call's. */
-export async function noteProcessorCustomer(tx: Tx, scope: Scope, id: string, processorId: string): Promise<string> {
-  const row = await tx.row(noteProcessor, scope, [id, processorId]);
+/**
+ * Notes the processor's customer, once for each processor account; returns the one that counts, which may be another call's. Cards that were saved with a
+ * customer at another account keep the name of that one.
+ */
+export async function noteProcessorCustomer(
+  tx: Tx,
+  scope: Scope,
+  id: string,
+  processorId: string,
+  { processor, account }: ProcessorAccount,
+): Promise<string> {
+  const row = await tx.row(noteProcessor, scope, [id, processorId, processor, account]);
   if (row === undefined) throw new Error('A customer was deleted after it was read');
   return row.processor_customer_id;
 }
 
-interface CustomerRow {
+interface CustomerRow extends ProcessorAccountRow {
   readonly id: string;
   readonly first_name: string | null;
   readonly last_name: string | null;
@@ -102,7 +112,7 @@ interface CustomerRow {
 }
 
 const columns = `id, first_name, last_name, email, phone, employer, shipping, metadata, test_clock_id, created_at, updated_at,
-  deleted_at, processor_customer_id, version`;
+  deleted_at, processor_customer_id, processor, processor_account, version`;
 
 function customerOfRow(row: CustomerRow): Customer {
   return {
@@ -119,6 +129,7 @@ function customerOfRow(row: CustomerRow): Customer {
     updatedAt: row.updated_at,
     deletedAt: row.deleted_at,
     processorCustomerId: row.processor_customer_id,
+    processorAccount: processorAccountOfRow(row),
     version: row.version,
   };
 }
@@ -157,6 +168,8 @@ const update = scoped<never>(
 
 const noteProcessor = scoped<{ processor_customer_id: string }>(
   'customers.note_processor',
-  `update checkout.customers set processor_customer_id = coalesce(processor_customer_id, $4)
+  `update checkout.customers set processor = $5, processor_account = $6, processor_customer_id =
+     case when processor_customer_id is not null and (processor is null or (processor = $5 and processor_account = $6))
+       then processor_customer_id else $4 end
    where account_id = $1 and test_mode = $2 and id = $3 returning processor_customer_id`,
 );

@@ -18,6 +18,22 @@ export async function insertAnswers(
   return tx.execute(insert, scope, [ids, answers.map(({ sealed }) => sealed), at]);
 }
 
+const unanswered = scoped<{ asks: boolean }>(
+  'letter_answers.unanswered',
+  `select exists (
+     select from checkout.letters l
+     where l.account_id = $1 and l.test_mode = $2 and l.session_id = $3 and l.status = 'in_review'
+       and not exists (
+         select from checkout.letter_answers a where a.account_id = $1 and a.test_mode = $2 and a.letter_id = l.id
+       )
+   ) as asks`,
+);
+
+/** Whether a letter of the session is in review without the shopper's answers. */
+export async function hasUnansweredLetter(db: Db, scope: Scope, sessionId: string): Promise<boolean> {
+  return (await db.row(unanswered, scope, [sessionId]))?.asks === true;
+}
+
 const select = scoped<{ sealed: string; submitted_at: Date }>(
   'letter_answers.load',
   `select sealed, submitted_at from checkout.letter_answers where account_id = $1 and test_mode = $2 and letter_id = $3`,

@@ -112,6 +112,22 @@ export async function productsWithLetter(db: Db, scope: Scope, sessionId: string
   return new Set((await db.rows(relied, scope, [sessionId])).map((row) => row.product_id));
 }
 
+const ofSession = scoped<LetterRow>(
+  'letters.of_session',
+  `select ${columns.map((column) => `l.${column}`).join(', ')} from checkout.letters l
+    where l.account_id = $1 and l.test_mode = $2 and l.session_id = $3
+   union all
+   select ${columns.map((column) => `l.${column}`).join(', ')}
+     from checkout.session_existing_letters e
+     join checkout.letters l on l.account_id = $1 and l.test_mode = $2 and l.id = e.letter_id
+    where e.account_id = $1 and e.test_mode = $2 and e.session_id = $3`,
+);
+
+/** The letters of a session by their products: its own, and those that its customer had. */
+export async function lettersOfSession(db: Db, scope: Scope, sessionId: string): Promise<ReadonlyMap<string, Letter>> {
+  return new Map((await db.rows(ofSession, scope, [sessionId])).map((row) => [row.product_id, letterOfRow(row)]));
+}
+
 const inReview = scoped<{ id: string }>(
   'letters.in_review',
   `select id from checkout.letters where account_id = $1 and test_mode = $2 and session_id = $3 and status = 'in_review'`,

@@ -1,36 +1,39 @@
 import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
 
-/** A card that a shopper gave on the page of a session. */
+/** A card that a shopper gave on the page of a session or of an invoice. */
 export interface PageCard {
   readonly processorPaymentMethodId: string;
-  readonly sessionId: string;
+  readonly sessionId: string | null;
+  readonly invoiceId: string | null;
   readonly paymentMethodId: string;
 }
 
-/** The card by the processor's identifier, whichever session's page it was given on. */
+/** The card by the processor's identifier, whichever page it was given on. */
 export async function findPageCard(
   db: Db,
   scope: Scope,
   processorPaymentMethodId: string,
 ): Promise<PageCard | undefined> {
   const row = await db.row(select, scope, [processorPaymentMethodId]);
-  return row && { processorPaymentMethodId, sessionId: row.session_id, paymentMethodId: row.payment_method_id };
+  if (row === undefined) return undefined;
+  const { session_id: sessionId, invoice_id: invoiceId, payment_method_id: paymentMethodId } = row;
+  return { processorPaymentMethodId, sessionId, invoiceId, paymentMethodId };
 }
 
 /** Writes the card; false if another request has written it. Its payment method follows in the same transaction. */
 export async function insertPageCard(tx: Tx, scope: Scope, card: PageCard): Promise<boolean> {
-  const { processorPaymentMethodId, sessionId, paymentMethodId } = card;
-  return (await tx.execute(insert, scope, [processorPaymentMethodId, sessionId, paymentMethodId])) === 1;
+  const { processorPaymentMethodId, sessionId, invoiceId, paymentMethodId } = card;
+  return (await tx.execute(insert, scope, [processorPaymentMethodId, sessionId, invoiceId, paymentMethodId])) === 1;
 }
 
-const select = scoped<{ session_id: string; payment_method_id: string }>(
+const select = scoped<{ session_id: string | null; invoice_id: string | null; payment_method_id: string }>(
   'page_cards.find',
-  `select session_id, payment_method_id from checkout.page_cards
+  `select session_id, invoice_id, payment_method_id from checkout.page_cards
    where account_id = $1 and test_mode = $2 and processor_payment_method_id = $3`,
 );
 
 const insert = scoped<never>(
   'page_cards.insert',
-  `insert into checkout.page_cards (account_id, test_mode, processor_payment_method_id, session_id, payment_method_id)
-   values ($1, $2, $3, $4, $5) on conflict do nothing`,
+  `insert into checkout.page_cards (account_id, test_mode, processor_payment_method_id, session_id, invoice_id, payment_method_id)
+   values ($1, $2, $3, $4, $5, $6) on conflict do nothing`,
 );

@@ -1,10 +1,14 @@
 import { type Db, type Page, readPage, type Scope, scoped, sqlBuilder, type Tx } from '@eligo/postgres';
-import { type Cents, centsFromInt64 } from '@eligo/values';
+import { wakeJobAfterCommit } from '@eligo/service';
+import { type Cents, centsFromInt64, type ProcessorAccountRow, processorAccountOfRow } from '@eligo/values';
+import { balanceTransactionOf } from '../domain/balance-transaction.ts';
 import type { Leg } from '../domain/charge-attempt.ts';
+import type { HoldTime } from '../domain/hold.ts';
 import type { PaymentIntent, PaymentIntentStatus } from '../domain/payment-intent.ts';
+import { tellJournalAfterMs, tellJournalJob } from './journal.ts';
 
 /** A row of `intentColumns`. */
-export interface IntentRow {
+export interface IntentRow extends ProcessorAccountRow {
   id: string;
   session_id: string | null;
   invoice_id: string | null;
@@ -20,6 +24,7 @@ export interface IntentRow {
   amount_refunded_cents: bigint;
   processor_intent_id: string | null;
   latest_charge_id: string | null;
+  capture_before: Date | null;
   metadata: Record<string, string>;
   created_at: Date;
 }
@@ -27,7 +32,7 @@ export interface IntentRow {
 /** The columns of a payment intent `i`, for every statement that reads whole ones. */
 export const intentColumns: string = `i.id, i.session_id, i.invoice_id, i.subscription_id, i.customer_id, i.payment_method_id, i.leg,
   i.capture_method, i.status, i.amount_cents, i.amount_capturable_cents, i.amount_received_cents, i.amount_refunded_cents,
-  i.processor_intent_id, i.latest_charge_id, i.metadata, i.created_at`;
+  i.processor, i.processor_account, i.processor_intent_id, i.latest_charge_id, i.capture_before, i.metadata, i.created_at`;
 
 export function intentOfRow(row: IntentRow): PaymentIntent {
   return {
@@ -44,8 +49,10 @@ export function intentOfRow(row: IntentRow): PaymentIntent {
     amountCapturableCents: centsFromInt64(row.amount_capturable_cents),
     amountReceivedCents: centsFromInt64(row.amount_received_cents),
     amountRefundedCents: centsFromInt64(row.amount_refunded_cents),
+    processorAccount: processorAccountOfRow(row),
     processorIntentId: row.processor_intent_id,
     latestChargeId: row.latest_charge_id,
+    captureBefore: row.capture_before,
     metadata: row.metadata,
     createdAt: row.created_at,
   };
@@ -107,8 +114,8 @@ const capture = scoped<IntentRow>(
   'checkout.payment_intent_capture',
   `with charge as (
      insert into checkout.charges (account_id, test_mode, id, payment_intent_id, payment_method_id, status, amount_cents,
-       amount_captured_cents, processor_charge_id, created_at)
-     select i.account_id, i.test_mode, $4, i.id, i.payment_method_id, 'succeeded', i.amount_cents, i.amount_cents, $5, $6
+       amount_captured_cents, processor_charge_id, created_at, balance_transaction_id)
+     select i.account_id, i.test_mode, $4, i.id, i.payment_method_id, 'succeeded', i.amount_cents, i.amount_cents, $5, $6, $9
      from checkout.payment_intents i where i.account_id = $1 and i.test_mode = $2 and i.id = $3
    ), entry as (
      insert into checkout.ledger_entries (account_id, test_mode, id, debit_account, credit_account, amount_cents, kind,
@@ -131,6 +138,7 @@ export async function recordCapture(
   entryId: string,
   processorIntentId: string,
 ): Promise<PaymentIntent> {
+  wakeJobAfterCommit(tx, tellJournalJob, tellJournalAfterMs);
   const row = await tx.row(capture, scope, [
     intentId,
     charge.chargeId,
@@ -138,6 +146,7 @@ export async function recordCapture(
     charge.at,
     entryId,
     processorIntentId,
+    balanceTransactionOf(charge.chargeId),
   ]);
   return required(row, intentId);
 }
@@ -147,21 +156,22 @@ const hold = scoped<IntentRow>(
   `with charge as (
      insert into checkout.charges (account_id, test_mode, id, payment_intent_id, payment_method_id, status, amount_cents,
        processor_charge_id, created_at)
-     select i.account_id, i.test_mode, $4, i.id, i.payment_method_id, 'succeeded', i.amount_cents, $5, $6
+     select i.account_id, i.test_mode, $4, i.id, i.payment_method_id, 'succeeded', coalesce($10::bigint, i.amount_cents), $5, $6
      from checkout.payment_intents i where i.account_id = $1 and i.test_mode = $2 and i.id = $3
    )
-   update checkout.payment_intents i set status = 'requires_capture', amount_capturable_cents = amount_cents,
-     latest_charge_id = $4, processor_intent_id = $7
+   update checkout.payment_intents i set status = 'requires_capture', amount_cents = coalesce($10::bigint, amount_cents),
+     amount_capturable_cents = coalesce($10::bigint, amount_cents),
+     latest_charge_id = $4, processor_intent_id = $7, capture_before = $8, hold_check_at = $9
    where i.account_id = $1 and i.test_mode = $2 and i.id = $3
    returning ${intentColumns}`,
 );
 
-/** Records an authorization whose money is still to be captured. */
+/** Records an authorization whose money is still to be captured: of all that was asked for, or of `partCents`. */
 export async function recordHold(
   tx: Tx,
   scope: Scope,
   intentId: string,
-  charge: ReportedCharge,
+  charge: ReportedCharge & { readonly hold: HoldTime; readonly partCents?: Cents | undefined },
   processorIntentId: string,
 ): Promise<PaymentIntent> {
   const row = await tx.row(hold, scope, [
@@ -170,6 +180,9 @@ export async function recordHold(
     charge.processorChargeId,
     charge.at,
     processorIntentId,
+    charge.hold.captureBefore,
+    charge.hold.checkAt,
+    charge.partCents ?? null,
   ]);
   return required(row, intentId);
 }
@@ -177,7 +190,8 @@ export async function recordHold(
 const captureHeld = scoped<IntentRow>(
   'checkout.payment_intent_capture_held',
   `with charge as (
-     update checkout.charges c set amount_captured_cents = c.amount_captured_cents + $4
+     update checkout.charges c set amount_captured_cents = c.amount_captured_cents + $4,
+       balance_transaction_id = coalesce(c.balance_transaction_id, $9)
      from checkout.payment_intents i
      where i.account_id = $1 and i.test_mode = $2 and i.id = $3
        and c.account_id = i.account_id and c.test_mode = i.test_mode and c.id = i.latest_charge_id
@@ -201,7 +215,10 @@ export async function recordHeldCapture(
   captured: { amountCents: Cents; isStillHeld: boolean; entryId: string; captureId: string; at: Date },
 ): Promise<PaymentIntent> {
   const { amountCents, isStillHeld, entryId, captureId, at } = captured;
-  const row = await tx.row(captureHeld, scope, [intentId, amountCents, isStillHeld, entryId, captureId, at]);
+  const balanceTransactionId = balanceTransactionOf(captureId);
+  const values = [intentId, amountCents, isStillHeld, entryId, captureId, at, balanceTransactionId];
+  wakeJobAfterCommit(tx, tellJournalJob, tellJournalAfterMs);
+  const row = await tx.row(captureHeld, scope, values);
   return required(row, intentId);
 }
 

@@ -1,4 +1,5 @@
 import { type Db, type Page, readPage, type Scope, scoped, sqlBuilder, type Tx } from '@eligo/postgres';
+import { type ProcessorAccountRow, processorAccountOfRow } from '@eligo/values';
 import type { HsaFsa, KindSource } from '../domain/card-kind.ts';
 import type { BillingDetails, PaymentMethod } from '../domain/payment-method.ts';
 
@@ -60,6 +61,8 @@ export async function insertPaymentMethod(tx: Tx, scope: Scope, method: PaymentM
     method.billingDetails,
     method.metadata,
     method.createdAt,
+    method.processorAccount?.processor,
+    method.processorAccount?.account,
   ]);
 }
 
@@ -101,7 +104,22 @@ export async function noteShopperKinds(
   await tx.execute(noteKinds, scope, [[...isHealthCard.keys()], [...isHealthCard.values()]]);
 }
 
-interface PaymentMethodRow {
+/** What a confirmation token has become by a payment or a set-up. */
+export interface ConfirmedMethod {
+  readonly paymentMethodId: string;
+  readonly token: string;
+  readonly processorPaymentMethodId: string;
+  /** Who keeps the card, where the processor was given a customer to attach it to. */
+  readonly customerId: string | null;
+}
+
+/** Records the payment method that a token has become. A second record of the same changes nothing. */
+export async function recordConfirmedMethod(tx: Tx, scope: Scope, made: ConfirmedMethod): Promise<void> {
+  const { paymentMethodId, token, processorPaymentMethodId, customerId } = made;
+  await tx.execute(recordConfirmed, scope, [paymentMethodId, token, processorPaymentMethodId, customerId]);
+}
+
+interface PaymentMethodRow extends ProcessorAccountRow {
   readonly id: string;
   readonly customer_id: string | null;
   readonly processor_payment_method_id: string;
@@ -122,13 +140,14 @@ interface PaymentMethodRow {
   readonly version: bigint;
 }
 
-const columns = `id, customer_id, processor_payment_method_id, processor_customer_id, off_session, brand, country, exp_month,
+const columns = `id, customer_id, processor, processor_account, processor_payment_method_id, processor_customer_id, off_session, brand, country, exp_month,
   exp_year, funding, last4, hsa_fsa, hsa_fsa_source, billing_details, metadata, created_at, detached_at, version`;
 
 function paymentMethodOfRow(row: PaymentMethodRow): PaymentMethod {
   return {
     id: row.id,
     customerId: row.customer_id,
+    processorAccount: processorAccountOfRow(row),
     processorPaymentMethodId: row.processor_payment_method_id,
     processorCustomerId: row.processor_customer_id,
     offSession: row.off_session,
@@ -173,14 +192,22 @@ const insert = scoped<never>(
   'payment_methods.insert',
   `insert into checkout.payment_methods
      (account_id, test_mode, id, customer_id, processor_payment_method_id, processor_customer_id, off_session, brand, country,
-      exp_month, exp_year, funding, last4, hsa_fsa, hsa_fsa_source, billing_details, metadata, created_at)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+      exp_month, exp_year, funding, last4, hsa_fsa, hsa_fsa_source, billing_details, metadata, created_at,
+      processor, processor_account)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
 );
 
 const updateOwner = scoped<never>(
   'payment_methods.save_owner',
   `update checkout.payment_methods set customer_id = $5, processor_customer_id = $6, detached_at = $7, version = version + 1
    where account_id = $1 and test_mode = $2 and id = $3 and version = $4`,
+);
+
+const recordConfirmed = scoped<never>(
+  'payment_methods.record_confirmed',
+  `update checkout.payment_methods set processor_payment_method_id = $5, version = version + 1,
+     customer_id = case when processor_customer_id is null then customer_id else $6 end
+   where account_id = $1 and test_mode = $2 and id = $3 and processor_payment_method_id = $4`,
 );
 
 const updateKind = scoped<never>(

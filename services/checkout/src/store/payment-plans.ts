@@ -1,5 +1,5 @@
 import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
-import { type Cents, centsFromInt64 } from '@eligo/values';
+import { type Cents, centsFromInt64, type ProcessorName } from '@eligo/values';
 import { wakeSweepAfterCommit } from './charge-work.ts';
 
 export type PlanState = 'running' | 'awaiting_second_card' | 'awaiting_capture' | 'releasing' | 'done' | 'failed';
@@ -19,6 +19,10 @@ export interface PaymentPlan {
   readonly healthAttemptId: string | null;
   readonly otherAttemptId: string | null;
   readonly holdsOnly: boolean;
+  /** The health card may be approved for a part. */
+  readonly acceptsPart: boolean;
+  /** What the health card was asked for, where it was approved for a part. */
+  readonly askedCents: Cents | null;
   readonly releaseAt: Date | null;
   readonly epoch: number;
   readonly actingAt: Date;
@@ -37,6 +41,8 @@ interface PlanRow {
   health_attempt_id: string | null;
   other_attempt_id: string | null;
   holds_only: boolean;
+  accepts_part: boolean;
+  asked_cents: bigint | null;
   release_at: Date | null;
   epoch: number;
   acting_at: Date;
@@ -44,7 +50,7 @@ interface PlanRow {
 }
 
 const columns = `p.id, p.session_id, p.state, p.health_cents, p.other_cents, p.health_payment_method_id, p.other_payment_method_id,
-  p.health_attempt_id, p.other_attempt_id, p.holds_only, p.release_at, p.epoch, p.acting_at,
+  p.health_attempt_id, p.other_attempt_id, p.holds_only, p.accepts_part, p.asked_cents, p.release_at, p.epoch, p.acting_at,
   extract(epoch from p.confirm_until - clock_timestamp())::double precision * 1000 as confirm_left_ms`;
 
 function fromRow(row: PlanRow): PaymentPlan {
@@ -59,6 +65,8 @@ function fromRow(row: PlanRow): PaymentPlan {
     healthAttemptId: row.health_attempt_id,
     otherAttemptId: row.other_attempt_id,
     holdsOnly: row.holds_only,
+    acceptsPart: row.accepts_part,
+    askedCents: row.asked_cents === null ? null : centsFromInt64(row.asked_cents),
     releaseAt: row.release_at,
     epoch: row.epoch,
     actingAt: row.acting_at,
@@ -69,16 +77,16 @@ function fromRow(row: PlanRow): PaymentPlan {
 const insert = scoped(
   'checkout.payment_plan_insert',
   `insert into checkout.payment_plans (account_id, test_mode, id, session_id, state, health_cents, other_cents,
-     health_payment_method_id, other_payment_method_id, holds_only, release_at, lease_until, acting_at, confirm_until)
+     health_payment_method_id, other_payment_method_id, holds_only, release_at, lease_until, acting_at, confirm_until, accepts_part)
    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, clock_timestamp() + $12 * interval '1 millisecond', $13,
-     clock_timestamp() + $14 * interval '1 millisecond')`,
+     clock_timestamp() + $14 * interval '1 millisecond', $15)`,
 );
 
 /** Writes a new plan under a lease. The unique index refuses a second live one of a session. */
 export async function insertPlan(
   tx: Tx,
   scope: Scope,
-  plan: Omit<PaymentPlan, 'epoch' | 'healthAttemptId' | 'otherAttemptId'>,
+  plan: Omit<PaymentPlan, 'epoch' | 'healthAttemptId' | 'otherAttemptId' | 'askedCents'>,
   leaseMs: number,
 ): Promise<void> {
   await tx.execute(insert, scope, [
@@ -94,6 +102,7 @@ export async function insertPlan(
     leaseMs,
     plan.actingAt,
     plan.confirmLeftMs,
+    plan.acceptsPart,
   ]);
 }
 
@@ -259,13 +268,21 @@ const parts = scoped<{
   health_failure_code: string | null;
   health_decline_code: string | null;
   time_over: boolean;
+  health_cents: bigint;
+  other_cents: bigint;
+  asked_cents: bigint | null;
+  other_payment_method_id: string | null;
+  processor: ProcessorName | null;
+  processor_account: string | null;
 }>(
   'checkout.payment_plan_parts',
   `select h.status as health_status, h.capture_method as health_capture, h.card_kind as health_card_kind, o.status as other_status, o.capture_method as other_capture,
      ho.kind as health_operation, ho.status as health_operation_status, oo.kind as other_operation,
      oo.status as other_operation_status, o.failure_code as other_failure_code, o.decline_code as other_decline_code,
      h.failure_code as health_failure_code, h.decline_code as health_decline_code,
-     p.confirm_until <= clock_timestamp() as time_over
+     p.confirm_until <= clock_timestamp() as time_over, p.health_cents, p.other_cents, p.asked_cents, p.other_payment_method_id,
+     case when h.id is null then o.processor else h.processor end as processor,
+     case when h.id is null then o.processor_account else h.processor_account end as processor_account
    from checkout.payment_plans p
    left join checkout.charge_attempts h on h.account_id = p.account_id and h.test_mode = p.test_mode and h.id = p.health_attempt_id
    left join checkout.charge_attempts o on o.account_id = p.account_id and o.test_mode = p.test_mode and o.id = p.other_attempt_id
@@ -281,4 +298,15 @@ export type PlanParts = NonNullable<Awaited<ReturnType<typeof loadPlanParts>>>;
 
 export async function loadPlanParts(db: Db, scope: Scope, plan: PlanKey) {
   return db.row(parts, scope, [plan.id, plan.sessionId]);
+}
+
+/** The plan with what has come of its health card since it was read: an approval of a part changes what each card pays. */
+export function planNow(plan: PaymentPlan, row: PlanParts): PaymentPlan {
+  return {
+    ...plan,
+    healthCents: centsFromInt64(row.health_cents),
+    otherCents: centsFromInt64(row.other_cents),
+    askedCents: row.asked_cents === null ? null : centsFromInt64(row.asked_cents),
+    otherPaymentMethodId: row.other_payment_method_id,
+  };
 }

@@ -1,4 +1,4 @@
-import { type NewEvent, outboxInsert, outboxValues } from '@eligo/events';
+import { type EncodedEvent, encodedOutboxValues, outboxInsert } from '@eligo/events';
 import { type Db, isUniqueViolation, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { type Cents, centsFromInt64, newId } from '@eligo/values';
 import type { RefundAllocation, RefundComponents } from '../domain/refund-allocation.ts';
@@ -72,82 +72,106 @@ export async function closeRefundId(tx: Tx, scope: Scope, refundId: string): Pro
 const write = scoped(
   'checkout.refund_reservation_write',
   `with claim as (
-     insert into checkout.refund_claims (account_id, test_mode, refund_id, claim) values ($1, $2, $3, 'reserved')
+     insert into checkout.refund_claims (account_id, test_mode, refund_id, claim)
+     select $1, $2, whole.refund_id, 'reserved' from unnest($3::text[]) whole (refund_id)
    ), whole as (
      insert into checkout.refund_reservations (account_id, test_mode, refund_id, session_id, payment_intent_id, amount_cents,
        tax_cents, shipping_cents, discount_cents, acting_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+     select $1, $2, whole.*
+     from unnest($3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::timestamptz[]) whole
    ), cards as (
      insert into checkout.refund_reservation_parts (account_id, test_mode, refund_id, payment_intent_id, amount_cents)
-     select $1, $2, $3, card.id, card.amount from unnest($11::text[], $12::bigint[]) card (id, amount)
+     select $1, $2, card.* from unnest($11::text[], $12::text[], $13::bigint[]) card
    ), entries as (
      insert into checkout.ledger_entries (account_id, test_mode, id, debit_account, credit_account, amount_cents, kind,
        payment_intent_id, source_id, created_at)
-     select $1, $2, card.entry, 'customer_receipts', 'refunds_payable', card.amount, 'refund_reserved', card.id, $3, $10
-     from unnest($11::text[], $12::bigint[], $13::text[]) card (id, amount, entry)
+     select $1, $2, card.entry, 'customer_receipts', 'refunds_payable', card.amount, 'refund_reserved', card.id, card.refund_id, card.at
+     from unnest($11::text[], $12::text[], $13::bigint[], $14::text[], $15::timestamptz[]) card (refund_id, id, amount, entry, at)
    ), lines as (
      insert into checkout.refund_reservation_lines (account_id, test_mode, refund_id, line_id, payment_intent_id, amount_cents)
-     select $1, $2, $3, line.id, line.intent, line.amount
-     from unnest($15::text[], $16::text[], $17::bigint[]) line (id, intent, amount)
+     select $1, $2, line.* from unnest($17::text[], $18::text[], $19::text[], $20::bigint[]) line
    ), refunded_lines as (
      update checkout.session_lines l set amount_refunded_cents = l.amount_refunded_cents + line.amount
-     from unnest($15::text[], $17::bigint[]) line (id, amount)
-     where l.account_id = $1 and l.test_mode = $2 and l.session_id = $4 and l.id = line.id
+     from (select session_id, id, sum(amount) as amount from unnest($21::text[], $18::text[], $20::bigint[]) part (session_id, id, amount)
+       group by session_id, id) line
+     where l.account_id = $1 and l.test_mode = $2 and l.session_id = line.session_id and l.id = line.id
+   ), refunded_tenders as (
+     update checkout.line_tenders t set refunded_cents = t.refunded_cents + line.amount
+     from unnest($21::text[], $18::text[], $19::text[], $20::bigint[]) line (session_id, id, intent, amount)
+     where t.account_id = $1 and t.test_mode = $2 and t.session_id = line.session_id and t.line_id = line.id
+       and t.payment_intent_id = line.intent
    ), refunded_intents as (
      update checkout.payment_intents i set amount_refunded_cents = i.amount_refunded_cents + card.amount
-     from unnest($11::text[], $12::bigint[]) card (id, amount)
+     from unnest($12::text[], $13::bigint[]) card (id, amount)
      where i.account_id = $1 and i.test_mode = $2 and i.id = card.id
    ), refunded_charges as (
      update checkout.charges c set amount_refunded_cents = c.amount_refunded_cents + card.amount
-     from unnest($14::text[], $12::bigint[]) card (charge, amount)
+     from unnest($16::text[], $13::bigint[]) card (charge, amount)
      where c.account_id = $1 and c.test_mode = $2 and c.id = card.charge
    ), refunded_session as (
      update checkout.sessions s
-        set amount_refunded_cents = s.amount_refunded_cents + $6, refund_ids = array_append(s.refund_ids, $3),
-            refunded_tax_cents = s.refunded_tax_cents + $7, refunded_shipping_cents = s.refunded_shipping_cents + $8,
-            refunded_discount_cents = s.refunded_discount_cents + $9, version = s.version + 1
-      where s.account_id = $1 and s.test_mode = $2 and s.id = $4
-   ), told as (${outboxInsert(18, '(select 1) one')})
+        set amount_refunded_cents = s.amount_refunded_cents + whole.amount, refund_ids = array_append(s.refund_ids, whole.refund_id),
+            refunded_tax_cents = s.refunded_tax_cents + whole.tax, refunded_shipping_cents = s.refunded_shipping_cents + whole.shipping,
+            refunded_discount_cents = s.refunded_discount_cents + whole.discount, version = s.version + 1
+     from unnest($3::text[], $4::text[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[])
+       whole (refund_id, session_id, amount, tax, shipping, discount)
+      where s.account_id = $1 and s.test_mode = $2 and s.id = whole.session_id
+   ), told as (${outboxInsert(22, '(select 1) one')})
    select 1`,
 );
 
+/** A refund to be taken out of what remains. */
+export interface ReservationWrite {
+  readonly refundId: string;
+  readonly sessionId: string | null;
+  readonly paymentIntentId: string | null;
+  readonly allocation: RefundAllocation;
+  /** The latest charge of each of the allocation's cards. */
+  readonly chargeIds: readonly (string | null)[];
+  readonly at: Date;
+  readonly events: readonly EncodedEvent[];
+}
+
 /**
- * Takes a refund out of what remains, in one statement: its id, its parts and ledger pairs, the lines, cards and charges, the session and the
- * events. The caller holds the session's lock, or that of an intent without a session. The row constraints hold the limits, and the
- * unique constraint on the id (`refundIdIsUsed`) refuses one that has been used.
+ * Takes refunds out of what remains, in one statement: their ids, their parts and ledger pairs, the lines, cards and charges, the sessions and the
+ * events. The caller holds the lock of each session, or that of an intent without a session; no two are of one session. The row constraints hold the
+ * limits, and the unique constraint on the id (`refundIdIsUsed`) refuses one that has been used.
  */
-export async function writeReservation(
+export async function writeReservations(
   tx: Tx,
   scope: Scope,
-  reservation: {
-    refundId: string;
-    sessionId: string | null;
-    paymentIntentId: string | null;
-    allocation: RefundAllocation;
-    /** The latest charge of each of the allocation's cards. */
-    chargeIds: readonly (string | null)[];
-    at: Date;
-    events: readonly NewEvent[];
-  },
+  reservations: readonly ReservationWrite[],
 ): Promise<void> {
-  const { allocation } = reservation;
+  const cards = reservations.flatMap(({ refundId, allocation, chargeIds, at }) =>
+    allocation.cards.map(({ paymentIntentId, amount }, index) => ({
+      ...{ refundId, at, cardId: paymentIntentId, amount },
+      chargeId: chargeIds[index] ?? null,
+    })),
+  );
+  const lines = reservations.flatMap(({ allocation, refundId, sessionId }) =>
+    allocation.lines.map((line) => ({ ...line, refundId, sessionId })),
+  );
   await tx.execute(write, scope, [
-    reservation.refundId,
-    reservation.sessionId,
-    reservation.paymentIntentId,
-    allocation.amount,
-    allocation.tax,
-    allocation.shipping,
-    allocation.discount,
-    reservation.at,
-    allocation.cards.map((card) => card.paymentIntentId),
-    allocation.cards.map((card) => card.amount),
-    allocation.cards.map(() => newId('ledger_transaction')),
-    reservation.chargeIds,
-    allocation.lines.map((line) => line.lineId),
-    allocation.lines.map((line) => line.paymentIntentId),
-    allocation.lines.map((line) => line.amount),
-    ...outboxValues(reservation.events),
+    reservations.map(({ refundId }) => refundId),
+    reservations.map(({ sessionId }) => sessionId),
+    reservations.map(({ paymentIntentId }) => paymentIntentId),
+    reservations.map(({ allocation }) => allocation.amount),
+    reservations.map(({ allocation }) => allocation.tax),
+    reservations.map(({ allocation }) => allocation.shipping),
+    reservations.map(({ allocation }) => allocation.discount),
+    reservations.map(({ at }) => at),
+    cards.map(({ refundId }) => refundId),
+    cards.map(({ cardId }) => cardId),
+    cards.map(({ amount }) => amount),
+    cards.map(() => newId('ledger_transaction')),
+    cards.map(({ at }) => at),
+    cards.map(({ chargeId }) => chargeId),
+    lines.map(({ refundId }) => refundId),
+    lines.map(({ lineId }) => lineId),
+    lines.map(({ paymentIntentId }) => paymentIntentId),
+    lines.map(({ amount }) => amount),
+    lines.map(({ sessionId }) => sessionId),
+    ...encodedOutboxValues(reservations.flatMap(({ events }) => events)),
   ]);
 }
 
@@ -163,11 +187,20 @@ const release = scoped<{ payment_intent_id: string; amount_cents: bigint }>(
      where account_id = $1 and test_mode = $2 and refund_id = $3 and not released
        and (cardinality($4::text[]) = 0 or payment_intent_id = any($4::text[]))
      returning payment_intent_id, amount_cents
-   ), lines as (
-     update checkout.session_lines l set amount_refunded_cents = l.amount_refunded_cents - r.amount_cents
+   ), released as (
+     select r.line_id, r.payment_intent_id, r.amount_cents
      from checkout.refund_reservation_lines r join parts on parts.payment_intent_id = r.payment_intent_id
      where r.account_id = $1 and r.test_mode = $2 and r.refund_id = $3
-       and l.account_id = $1 and l.test_mode = $2 and l.id = r.line_id
+   ), lines as (
+     update checkout.session_lines l set amount_refunded_cents = l.amount_refunded_cents - r.amount_cents
+     from (select line_id, sum(amount_cents) as amount_cents from released group by line_id) r
+     where l.account_id = $1 and l.test_mode = $2 and l.id = r.line_id
+     returning l.session_id, l.id
+   ), tenders as (
+     update checkout.line_tenders t set refunded_cents = t.refunded_cents - r.amount_cents
+     from released r join lines l on l.id = r.line_id
+     where t.account_id = $1 and t.test_mode = $2 and t.session_id = l.session_id and t.line_id = l.id
+       and t.payment_intent_id = r.payment_intent_id
    )
    select payment_intent_id, amount_cents from parts order by payment_intent_id`,
 );

@@ -1,5 +1,7 @@
 import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { type ProcessorAccount, type ProcessorAccountRow, processorAccountOfRow } from '@eligo/values';
 import type { PaidLines } from '../domain/paid-lines.ts';
+import { isConfirmationToken } from '../domain/payment-method.ts';
 
 // A line is paid by one card, whole: the two halves of a split never share one.
 const capture = scoped(
@@ -46,7 +48,7 @@ export async function recordEligibilityCharge(
   await tx.execute(chargeRecord, scope, [sessionId, attemptId]);
 }
 
-interface FactsRow {
+interface FactsRow extends ProcessorAccountRow {
   session_id: string;
   record_id: string | null;
   food_policy: boolean | null;
@@ -74,6 +76,8 @@ export interface ChargeFacts {
 export interface ChargeableCard {
   readonly id: string;
   readonly customerId: string | null;
+  /** Where the card is; null for one of an earlier release: where new money goes. */
+  readonly processorAccount: ProcessorAccount | null;
   readonly processorPaymentMethodId: string;
   readonly processorCustomerId: string | null;
   readonly offSession: boolean;
@@ -85,7 +89,7 @@ export interface ChargeableCard {
 const factsOf = (
   wanted: string,
 ) => `select r.id as record_id, r.food_policy, m.id as payment_method_id, m.customer_id as payment_method_customer_id,
-     m.processor_payment_method_id, m.processor_customer_id, m.off_session, m.hsa_fsa,
+     m.processor, m.processor_account, m.processor_payment_method_id, m.processor_customer_id, m.off_session, m.hsa_fsa,
      c.id as customer_id, c.deleted_at is not null as customer_deleted, w.session_id,
      exists (
        select from checkout.charge_attempts a
@@ -134,16 +138,24 @@ export async function loadChargeFactsOfSeveral(
 function factsOfRow(row: FactsRow | undefined): ChargeFacts {
   return {
     eligibilityRecord: row?.record_id == null ? undefined : { id: row.record_id, foodPolicy: row.food_policy === true },
-    paymentMethod: row && cardOfRow(row),
+    paymentMethod: row && storedCardOf(row),
     customer: row?.customer_id == null ? undefined : { id: row.customer_id, deleted: row.customer_deleted === true },
     hasLiveAttempts: row?.has_live === true,
   };
+}
+
+// A card that is still a confirmation token pays once, by the page that it was typed on.
+function storedCardOf(row: FactsRow): ChargeableCard | undefined {
+  const card = cardOfRow(row);
+  return card === undefined || isConfirmationToken(card.processorPaymentMethodId) ? undefined : card;
 }
 
 type CardRow = Pick<
   FactsRow,
   | 'payment_method_id'
   | 'payment_method_customer_id'
+  | 'processor'
+  | 'processor_account'
   | 'processor_payment_method_id'
   | 'processor_customer_id'
   | 'off_session'
@@ -155,6 +167,7 @@ function cardOfRow(row: CardRow): ChargeableCard | undefined {
   return {
     id: row.payment_method_id,
     customerId: row.payment_method_customer_id,
+    processorAccount: processorAccountOfRow(row),
     processorPaymentMethodId: row.processor_payment_method_id,
     processorCustomerId: row.processor_customer_id,
     offSession: row.off_session === true,
@@ -164,13 +177,15 @@ function cardOfRow(row: CardRow): ChargeableCard | undefined {
 
 const cards = scoped<CardRow>(
   'checkout.chargeable_cards',
-  `select m.id as payment_method_id, m.customer_id as payment_method_customer_id, m.processor_payment_method_id,
+  `select m.id as payment_method_id, m.customer_id as payment_method_customer_id, m.processor, m.processor_account, m.processor_payment_method_id,
      m.processor_customer_id, m.off_session, m.hsa_fsa
    from checkout.payment_methods m
-   where m.account_id = $1 and m.test_mode = $2 and m.id = any($3::text[]) and m.detached_at is null`,
+   left join checkout.customers c on c.account_id = $1 and c.test_mode = $2 and c.id = m.customer_id
+   where m.account_id = $1 and m.test_mode = $2 and m.id = any($3::text[]) and m.detached_at is null
+     and c.deleted_at is null`,
 );
 
-/** The cards with these ids; what is not there, or detached, is left out. */
+/** The cards with these ids; one that does not exist, is detached or belongs to a deleted customer is left out. */
 export async function findChargeableCards(db: Db, scope: Scope, ids: readonly string[]): Promise<ChargeableCard[]> {
   return (await db.rows(cards, scope, [ids])).flatMap((row) => cardOfRow(row) ?? []);
 }

@@ -1,5 +1,6 @@
 import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { type Cents, centsFromInt64 } from '@eligo/values';
+import { enteredDiscount } from '../domain/repricing.ts';
 import type { Session, SessionDetails, SessionDiscount, SessionFee } from '../domain/session.ts';
 import { sessionStates } from '../domain/session-states.ts';
 
@@ -12,12 +13,28 @@ export async function loadSession(db: Db, scope: Scope, id: string): Promise<Ses
 /** The session, locked until the transaction ends, or undefined. */
 export async function lockSession(tx: Tx, scope: Scope, id: string): Promise<Session | undefined> {
   const row = await tx.row(selectForUpdate, scope, [id]);
-  return row && sessionOfRow(row);
+  if (row === undefined) return undefined;
+  const session = sessionOfRow(row);
+  if (hasItsDiscounts(session)) return session;
+  const again = await tx.row(selectOne, scope, [id]);
+  return again && sessionOfRow(again);
 }
 
 /** Several sessions, locked until the transaction ends, in the order of their ids; those that exist. */
 export async function lockSessions(tx: Tx, scope: Scope, ids: readonly string[]): Promise<Session[]> {
-  return (await tx.rows(selectSeveralForUpdate, scope, [ids])).map(sessionOfRow);
+  const sessions = (await tx.rows(selectSeveralForUpdate, scope, [ids])).map(sessionOfRow);
+  for (const [i, session] of sessions.entries()) {
+    if (hasItsDiscounts(session)) continue;
+    const again = await tx.row(selectOne, scope, [session.id]);
+    if (again !== undefined) sessions[i] = sessionOfRow(again);
+  }
+  return sessions;
+}
+
+// Where the lock was waited for, the row is the one that was committed meanwhile, but what the same statement read of other tables is from before. A promo code
+// that was entered or removed meanwhile is then missing or too many; the next statement sees it.
+function hasItsDiscounts({ discounts, enteredDiscountId }: Session): boolean {
+  return (enteredDiscount(discounts)?.id ?? null) === enteredDiscountId;
 }
 
 /**
@@ -67,7 +84,7 @@ export function sessionColumns(s: string): string {
   ${s}.letter_fee_status, ${s}.split_cart_id, ${s}.visit_type, ${s}.amount_received_cents, ${s}.amount_refunded_cents,
   ${s}.amount_disputed_cents, ${s}.payment_intent_ids, ${s}.refund_ids, ${s}.capture_ids, ${s}.dispute_ids, ${s}.setup_intent_id,
   ${s}.subscription_id, ${s}.invoice_id, ${s}.next_action, ${s}.created_at, ${s}.expires_at, ${s}.completed_at, ${s}.ended_at,
-  ${s}.renewal_as_of, ${s}.shipping_details, ${s}.storefront_payment_details, ${s}.metadata, ${s}.details, ${s}.version,
+  ${s}.renewal_as_of, ${s}.entered_discount_id, ${s}.shipping_details, ${s}.storefront_payment_details, ${s}.metadata, ${s}.details, ${s}.version,
   case when ${s}.fee_count > 0 then (
     select json_agg(json_build_object('id', f.id, 'amountCents', f.amount_cents::text, 'name', f.name,
       'description', f.description, 'feeType', f.fee_type, 'applied', f.applied, 'waivedReason', f.waived_reason)
@@ -76,7 +93,7 @@ export function sessionColumns(s: string): string {
   ) end as fees,
   case when ${s}.discount_count > 0 then (
     select json_agg(json_build_object('id', d.id, 'couponId', d.coupon_id, 'promoCodeId', d.promo_code_id,
-      'coupon', d.coupon, 'amountCents', d.amount_cents::text) order by d.position)
+      'coupon', d.coupon, 'amountCents', d.amount_cents::text, 'enteredCode', d.entered_code) order by d.position)
     from checkout.session_discounts d
     where d.account_id = ${s}.account_id and d.test_mode = ${s}.test_mode and d.session_id = ${s}.id
   ) end as discounts`;
@@ -107,7 +124,7 @@ export interface SessionRow {
   readonly amount_service_cents: bigint;
   readonly letter_required: boolean;
   readonly letter_fee_cents: bigint | null;
-  readonly letter_fee_status: string | null;
+  readonly letter_fee_status: Session['letterFeeStatus'];
   readonly split_cart_id: string | null;
   readonly visit_type: string | null;
   readonly amount_received_cents: bigint;
@@ -131,6 +148,7 @@ export interface SessionRow {
   readonly metadata: Record<string, string>;
   readonly details: SessionDetails;
   readonly version: bigint;
+  readonly entered_discount_id: string | null;
   readonly fees: (Omit<SessionFee, 'amountCents'> & { readonly amountCents: string })[] | null;
   readonly discounts: (Omit<SessionDiscount, 'amountCents'> & { readonly amountCents: string })[] | null;
 }
@@ -190,6 +208,7 @@ export function sessionOfRow(row: SessionRow): Session {
     metadata: row.metadata,
     details: row.details,
     version: row.version,
+    enteredDiscountId: row.entered_discount_id,
   };
 }
 

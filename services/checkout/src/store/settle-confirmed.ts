@@ -1,9 +1,20 @@
-import { keyOfAttemptFinish, maxGroupSize, type Scope, type StoredAnswer, scoped, type Tx } from '@eligo/postgres';
+import {
+  joinedBytes,
+  keyOfAttemptFinish,
+  maxGroupSize,
+  type Scope,
+  type StoredAnswer,
+  scoped,
+  type Tx,
+} from '@eligo/postgres';
+import { wakeJobAfterCommit } from '@eligo/service';
+import { balanceTransactionOf } from '../domain/balance-transaction.ts';
 import type { ChargeAttempt } from '../domain/charge-attempt.ts';
 import type { PaidLines } from '../domain/paid-lines.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
 import type { Session } from '../domain/session.ts';
 import { sessionStates } from '../domain/session-states.ts';
+import { tellJournalAfterMs, tellJournalJob } from './journal.ts';
 import type { ReportedCharge } from './payment-intents.ts';
 import { unlockText } from './payment-locks.ts';
 
@@ -30,7 +41,7 @@ const settle = scoped<{ sessions: bigint; attempts: bigint; intents: bigint }>(
      select c.* from json_to_recordset($3::json) as c (
        session_id text, version bigint, status_before text, status text, received bigint, intent_ids text[], next_action jsonb,
        completed_at timestamptz, attempt_id text, intent_id text, charge_id text, processor_charge_id text,
-       processor_intent_id text, entry_id text, lines text, at timestamptz, answer_status integer, answer_start integer,
+       balance_transaction_id text, processor_intent_id text, entry_id text, lines text, at timestamptz, answer_status integer, answer_start integer,
        answer_bytes integer)
      limit ${maxGroupSize}
    ), sums as (
@@ -60,12 +71,12 @@ const settle = scoped<{ sessions: bigint; attempts: bigint; intents: bigint }>(
      from attempt c
      where i.account_id = $1 and i.test_mode = $2 and i.id = c.intent_id
      returning i.id, i.amount_cents, i.amount_received_cents, i.payment_method_id, c.charge_id, c.processor_charge_id,
-       c.entry_id, c.at
+       c.balance_transaction_id, c.entry_id, c.at
    ), charge as (
      insert into checkout.charges (account_id, test_mode, id, payment_intent_id, payment_method_id, status, amount_cents,
-       amount_captured_cents, processor_charge_id, created_at)
+       amount_captured_cents, processor_charge_id, created_at, balance_transaction_id)
      select $1, $2, i.charge_id, i.id, i.payment_method_id, 'succeeded', i.amount_cents, i.amount_received_cents,
-       i.processor_charge_id, i.at
+       i.processor_charge_id, i.at, i.balance_transaction_id
      from intent i
    ), entry as (
      insert into checkout.ledger_entries (account_id, test_mode, id, debit_account, credit_account, amount_cents, kind,
@@ -93,20 +104,16 @@ const settle = scoped<{ sessions: bigint; attempts: bigint; intents: bigint }>(
  * attempt is settled already: the caller then rolls back and settles from the rows as they are.
  */
 export async function settleConfirmed(tx: Tx, scope: Scope, charges: readonly ConfirmedCharge[]): Promise<boolean> {
-  const rows: unknown[] = [];
-  let start = 1;
-  for (const settled of charges) {
-    rows.push(rowOf(settled, start));
-    start += settled.answer.body.length;
-  }
-  const bodies = Buffer.concat(charges.map(({ answer }) => answer.body));
-  const written = await tx.row(settle, scope, [JSON.stringify(rows), bodies]);
+  const answers = joinedBytes(charges.map(({ answer }) => answer.body));
+  const rows = charges.map((charge, at) => ({ ...rowOf(charge), answer_start: answers.starts[at] }));
+  wakeJobAfterCommit(tx, tellJournalJob, tellJournalAfterMs);
+  const written = await tx.row(settle, scope, [JSON.stringify(rows), answers.bytes]);
   const wanted = BigInt(charges.length);
   return written?.sessions === wanted && written.attempts === wanted && written.intents === wanted;
 }
 
-// All answers are one binary value and are cut apart there, as text they would be twice the size.
-function rowOf({ before, after, attempt, intent, charge, answer, ...rest }: ConfirmedCharge, answerStart: number) {
+// Under the names of the statement's columns. The answers are one binary value and are cut apart there.
+function rowOf({ before, after, attempt, intent, charge, answer, ...rest }: ConfirmedCharge) {
   sessionStates.assertMove(before.status, after.status);
   return {
     session_id: before.id,
@@ -121,12 +128,12 @@ function rowOf({ before, after, attempt, intent, charge, answer, ...rest }: Conf
     intent_id: intent.id,
     charge_id: charge.chargeId,
     processor_charge_id: charge.processorChargeId,
+    balance_transaction_id: balanceTransactionOf(charge.chargeId),
     processor_intent_id: attempt.processorIntentId,
     entry_id: rest.ledgerEntryId,
     lines: rest.lines,
     at: charge.at,
     answer_status: answer.status,
-    answer_start: answerStart,
     answer_bytes: answer.body.length,
   };
 }

@@ -1,4 +1,5 @@
 import { type Db, type Page, readPage, type Scope, scoped, type Tx } from '@eligo/postgres';
+import type { ProcessorAccount } from '@eligo/values';
 import type { SetupIntent } from '../domain/setup-intent.ts';
 
 interface SetupIntentRow {
@@ -19,6 +20,17 @@ const select = scoped<SetupIntentRow>(
 /** The set-up intent, or undefined. */
 export async function findSetupIntent(db: Db, scope: Scope, id: string): Promise<SetupIntent | undefined> {
   const row = await db.row(select, scope, [id]);
+  return row && setupIntentOfRow(row);
+}
+
+const selectBackup = scoped<SetupIntentRow>(
+  'checkout.setup_intent_backup',
+  `select ${columns.join(', ')} from checkout.setup_intents where account_id = $1 and test_mode = $2 and backup_of = $3`,
+);
+
+/** The set-up of the other card of the session that this set-up intent is of, or undefined. */
+export async function findBackupOf(db: Db, scope: Scope, id: string): Promise<SetupIntent | undefined> {
+  const row = await db.row(selectBackup, scope, [id]);
   return row && setupIntentOfRow(row);
 }
 
@@ -55,29 +67,53 @@ function setupIntentOfRow(row: SetupIntentRow): SetupIntent {
   };
 }
 
-const upsert = scoped<{ tries: number }>(
+// The bank's question is about one card.
+const isSameCard = `(i.status <> 'processing' or i.payment_method_id = excluded.payment_method_id)`;
+
+const upsert = scoped<{ tries: number; is_done: boolean }>(
   'checkout.setup_intent_upsert',
-  `insert into checkout.setup_intents as i (account_id, test_mode, id, status, customer_id, payment_method_id, session_id, created_at)
-   values ($1, $2, $3, 'processing', $4, $5, $6, $7)
-   on conflict (account_id, test_mode, id) do update set payment_method_id =
-     case when i.status = 'processing' then excluded.payment_method_id else i.payment_method_id end
-   returning tries`,
+  `insert into checkout.setup_intents as i (account_id, test_mode, id, status, customer_id, payment_method_id, session_id, created_at,
+     processor, processor_account, backup_of)
+   values ($1, $2, $3, 'processing', $4, $5, $6, $7, $8, $9, $10)
+   on conflict (account_id, test_mode, id) do update set
+     payment_method_id = case when i.status = 'processing' then excluded.payment_method_id else i.payment_method_id end,
+     processor = case when i.status = 'processing' then excluded.processor else i.processor end,
+     processor_account = case when i.status = 'processing' then excluded.processor_account else i.processor_account end,
+     processor_setup_intent_id = case when ${isSameCard} then i.processor_setup_intent_id end,
+     asked_at = case when ${isSameCard} then i.asked_at end,
+     asked_of = case when ${isSameCard} then i.asked_of end
+   returning tries, status = 'succeeded' and payment_method_id = $5 as is_done`,
 );
 
-/** Begins a session's set-up, or gives the one that was begun another card. Answers which of its keys is the next to be used. */
+/**
+ * Begins a session's set-up, or gives the one that was begun another card. Answers which of its keys is the next to be used, and whether this card has
+ * been set up already.
+ */
 export async function beginSetupIntent(
   tx: Tx,
   scope: Scope,
-  setup: { id: string; customerId: string | null; paymentMethodId: string; sessionId: string; at: Date },
-): Promise<number> {
+  setup: {
+    id: string;
+    customerId: string | null;
+    paymentMethodId: string;
+    sessionId: string;
+    at: Date;
+    processorAccount: ProcessorAccount;
+    /** The set-up intent of the default card, where this is the other one's; null otherwise. */
+    backupOf: string | null;
+  },
+): Promise<{ tries: number; isDone: boolean }> {
   const row = await tx.row(upsert, scope, [
     setup.id,
     setup.customerId,
     setup.paymentMethodId,
     setup.sessionId,
     setup.at,
+    setup.processorAccount.processor,
+    setup.processorAccount.account,
+    setup.backupOf,
   ]);
-  return row?.tries ?? 0;
+  return { tries: row?.tries ?? 0, isDone: row?.is_done === true };
 }
 
 const next = scoped<{ tries: number }>(

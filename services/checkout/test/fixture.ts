@@ -1,33 +1,43 @@
+import { randomBytes } from 'node:crypto';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { create } from '@bufbuild/protobuf';
+import { Failure } from '@eligo/failures';
 import type { Database, DatabaseOptions, Scope } from '@eligo/postgres';
+import type { Processors } from '@eligo/processor';
 import {
   type CartLine,
   CartLineSchema,
   type CatalogService,
+  type Coupon,
+  CouponSchema,
   ResolvedCartSchema,
+  ResolvedPromoCodeSchema,
 } from '@eligo/proto/catalog/v1/catalog';
 import { type CreateSessionRequest, CreateSessionRequestSchema } from '@eligo/proto/checkout/v1/checkout';
 import type { Call, Client } from '@eligo/rpc';
-import { createLogger, readEnvironment } from '@eligo/service';
+import { createLogger, failpoint, openKeyring, readEnvironment } from '@eligo/service';
 import { type TestDatabase, testDatabase } from '@eligo/testkit';
 import { type Clock, newId } from '@eligo/values';
+import { openChargeGroups } from '../src/actions/charge-groups.ts';
 import { createSession, openNewSessions } from '../src/actions/create-session.ts';
+import { openPaymentTurns } from '../src/actions/payment-turn.ts';
+import type { ChargeBudgets } from '../src/charge-budgets.ts';
+import type { Context } from '../src/context.ts';
 import type { Session } from '../src/domain/session.ts';
+import type { ChargeFailpoint } from '../src/failpoints.ts';
 import { readPageUrls } from '../src/page-urls.ts';
-import type { Resources } from '../src/resources.ts';
 import { sessionRequestOf } from '../src/rpc/session-request.ts';
 import { checkoutService } from '../src/service.ts';
 
 /** Checkout's actions on a database of their own, with a catalog across the network that is a fake, and a clock that is moved by hand. */
-export interface World {
+export interface Fixture {
   readonly test: TestDatabase;
   readonly database: Database;
   readonly scope: Scope;
   readonly call: Call;
   readonly clock: Clock & { set(time: Date): void };
   readonly catalog: FakeCatalog;
-  readonly resources: Resources;
+  readonly context: Context;
   /** Creates a session in payment mode with one eligible line of 10.00 unless told otherwise. */
   session(parts?: MessageInitShape<typeof CreateSessionRequestSchema>): Promise<Session>;
   close(): Promise<void>;
@@ -42,13 +52,27 @@ export const testPages = readEnvironment(
 export const start = new Date('2026-03-01T12:00:00.000Z');
 
 /** On a database and in an account of its own, unless told otherwise. */
-export interface WorldOptions {
+export interface FixtureOptions {
   readonly test?: TestDatabase;
   readonly pool?: Partial<DatabaseOptions>;
   readonly accountId?: string;
+  /** None unless given: its tests call no processor. */
+  readonly processors?: Processors;
+  readonly budgets?: Partial<ChargeBudgets>;
 }
 
-export async function openWorld(options: WorldOptions = {}): Promise<World> {
+// Short ones, so that a test meets their ends.
+const testBudgets: ChargeBudgets = {
+  lockMs: 1_000,
+  answerMs: 3_000,
+  settleMs: 500,
+  callMs: 1_500,
+  leaseMs: 4_000,
+  marginMs: 500,
+  confirmMs: 60_000,
+};
+
+export async function openFixture(options: FixtureOptions = {}): Promise<Fixture> {
   const test = options.test ?? (await testDatabase(checkoutService));
   const database = test.open('checkout', { max: 10, ...options.pool });
   const scope: Scope = { accountId: options.accountId ?? newId('account'), testMode: true };
@@ -61,26 +85,37 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
   };
   const catalog = fakeCatalog();
   const call = callIn(scope);
-  const resources: Resources = {
-    database,
-    clock,
+  const charges = {
+    ...{ database, clock },
+    budgets: { ...testBudgets, ...options.budgets },
+    failpoint: (name: ChargeFailpoint) => failpoint(name),
+  };
+  const context: Context = {
+    ...charges,
     logger: createLogger({ service: 'checkout', level: 'silent' }),
-    processors: {
+    processors: options.processors ?? {
       of: () => {
         throw new Error('these tests call no processor');
       },
+      at: () => {
+        throw new Error('these tests call no processor');
+      },
+      findOf: () => undefined,
+      findAt: () => undefined,
       processorOf: () => 'sandbox',
       close: () => undefined,
     },
     catalog: catalog.client,
     pages: testPages,
+    keyring: openKeyring(`k1:${randomBytes(32).toString('base64')}`),
+    callerFor: () => call.caller,
+    turns: openPaymentTurns(),
+    groups: openChargeGroups(charges),
     newSessions: openNewSessions(database),
-    chargeSession: async (_scope, session) => session,
-    voidHolds: async () => undefined,
   };
   return {
-    ...{ test, database, scope, call, clock, catalog, resources },
-    session: (parts = {}) => createSession(resources, call, sessionRequestOf(sessionMessage(parts))),
+    ...{ test, database, scope, call, clock, catalog, context },
+    session: (parts = {}) => createSession(context, call, sessionRequestOf(sessionMessage(parts))),
     close: () => test.drop(),
   };
 }
@@ -94,10 +129,10 @@ export function sessionMessage(parts: MessageInitShape<typeof CreateSessionReque
   } as MessageInitShape<typeof CreateSessionRequestSchema>);
 }
 
-export function callIn(scope: Scope): Call {
+export function callIn(scope: Scope, { letterFeeCents = 0 }: { readonly letterFeeCents?: number } = {}): Call {
   return {
     scope,
-    caller: { ...scope, features: [] } as unknown as Call['caller'],
+    caller: { ...scope, features: [], letterFeeCents: BigInt(letterFeeCents) } as unknown as Call['caller'],
     from: 'gateway',
     requestId: 'freq_test',
     signal: new AbortController().signal,
@@ -128,11 +163,14 @@ export function line(facts: LineFacts): CartLine {
 export interface FakeCatalog {
   readonly client: Client<typeof CatalogService>;
   readonly calls: { readonly name: string; readonly sessionId: string }[];
+  /** A promo code in capitals, with what its coupon takes off. */
+  addCode(code: string, coupon: MessageInitShape<typeof CouponSchema>): void;
   failNext(name: string, error: Error): void;
 }
 
 function fakeCatalog(): FakeCatalog {
   const calls: { name: string; sessionId: string }[] = [];
+  const codes = new Map<string, Coupon>();
   const failures = new Map<string, Error>();
   const note = (name: string, sessionId: string | undefined) => {
     calls.push({ name, sessionId: sessionId ?? '' });
@@ -167,6 +205,13 @@ function fakeCatalog(): FakeCatalog {
         },
       });
     },
+    async resolvePromoCode({ code = '' }: { code?: string }) {
+      note('resolvePromoCode', code);
+      const coupon = codes.get(code.toUpperCase());
+      if (coupon === undefined) throw new Failure('promo_code_invalid');
+      const promoCodeId = `fpromo_${code.toUpperCase()}`;
+      return create(ResolvedPromoCodeSchema, { coupon, promoCodeId, code: code.toUpperCase() });
+    },
     activateInline: acknowledge('activateInline'),
     reserveRedemption: acknowledge('reserveRedemption'),
     releaseRedemption: acknowledge('releaseRedemption'),
@@ -175,6 +220,9 @@ function fakeCatalog(): FakeCatalog {
   return {
     client: client as unknown as Client<typeof CatalogService>,
     calls,
+    addCode(code, coupon) {
+      codes.set(code, create(CouponSchema, { couponId: newId('coupon'), duration: 'once', valid: true, ...coupon }));
+    },
     failNext: (name, error) => void failures.set(name, error),
   };
 }

@@ -17,43 +17,43 @@ import { startSandbox } from '@eligo/sandbox';
 import { customerHandlers } from '../src/rpc/customers.ts';
 import { paymentMethodHandlers } from '../src/rpc/payment-methods.ts';
 import { sessionHandlers } from '../src/rpc/sessions.ts';
-import { openWorld, type World } from './world.ts';
+import { type Fixture, openFixture } from './fixture.ts';
 
 /** Checkout called as the gateway calls it, every message through its encoding, with the sandbox processor behind it. */
-export interface Machine extends World {
+export interface CalledFixture extends Fixture {
   readonly checkout: Client<typeof CheckoutService>;
-  /** The world's account, in test mode unless said otherwise. */
+  /** The fixture's account, in test mode unless said otherwise. */
   as(testMode?: boolean): CallOptions;
 }
 
-export async function openMachine(): Promise<Machine> {
-  const world = await openWorld();
+export async function openCalledFixture(): Promise<CalledFixture> {
+  const fixture = await openFixture();
   const home = await mkdtemp(join(tmpdir(), 'eligo-sandbox-'));
   const secretKey = 'sk_test_checkout_machine';
   const sandbox = await startSandbox({ home, host: '127.0.0.1', port: 0, secretKey });
   const processors = openProcessors({ ELIGO_SANDBOX_URL: sandbox.url, ELIGO_SANDBOX_KEY: secretKey });
-  const resources = { ...world.resources, processors };
+  const context = { ...fixture.context, processors };
   const keys = generateComponentKeys(['gateway', 'checkout']);
   const identityOf = (name: string) =>
     openIdentity({ name, privateKey: keys.privateKeys[name] ?? '', publicKeys: keys.publicKeys });
   const gateway = identityOf('gateway');
   const handlers = [
     implement(CheckoutService, {
-      ...customerHandlers(resources),
-      ...paymentMethodHandlers(resources),
-      ...sessionHandlers(resources),
+      ...customerHandlers(context),
+      ...paymentMethodHandlers(context),
+      ...sessionHandlers(context),
     }),
   ];
   const server = rpcServer({ identity: identityOf('checkout'), handlers });
   return {
-    ...world,
-    resources,
+    ...fixture,
+    context,
     checkout: client(CheckoutService, inProcessTransport(server, { encode: true }), gateway),
-    as: (testMode = true) => ({ caller: gateway.callerFor({ accountId: world.scope.accountId, testMode }) }),
+    as: (testMode = true) => ({ caller: gateway.callerFor({ accountId: fixture.scope.accountId, testMode }) }),
     async close() {
       processors.close();
       await sandbox.stop();
-      await world.close();
+      await fixture.close();
       await rm(home, { recursive: true, force: true });
     },
   };

@@ -7,18 +7,16 @@ import { requestHash } from '@eligo/postgres';
 import { openProcessors, type ProcessorPort } from '@eligo/processor';
 import type { ConfirmSessionResponse, CreateSessionRequestSchema } from '@eligo/proto/checkout/v1/checkout';
 import { type Sandbox, startSandbox } from '@eligo/sandbox';
-import { failpoint } from '@eligo/service';
 import { waitUntil } from '@eligo/testkit';
 import type { ConfirmRequest } from '../src/actions/charge-claim.ts';
-import { openChargeGroups } from '../src/actions/charge-groups.ts';
 import { confirmSession } from '../src/actions/confirm-session.ts';
 import { createCustomer } from '../src/actions/create-customer.ts';
 import { createTestPaymentMethod } from '../src/actions/create-test-payment-method.ts';
-import { openPaymentTurns } from '../src/actions/payment-turn.ts';
-import type { ChargeBudgets, ChargeFailpoint, Charging } from '../src/charging.ts';
+import type { ChargeBudgets } from '../src/charge-budgets.ts';
+import type { Context } from '../src/context.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
-import { line, openWorld, type World, type WorldOptions } from './world.ts';
+import { type Fixture, type FixtureOptions, line, openFixture } from './fixture.ts';
 
 /** A charge as the sandbox witnessed it. */
 export interface WitnessedCharge {
@@ -37,8 +35,7 @@ export interface SandboxFault {
 }
 
 /** Checkout's actions with the real sandbox processor behind them. */
-export interface ChargingWorld extends World {
-  readonly charging: Charging;
+export interface ChargingFixture extends Fixture {
   /** A customer, and a card of theirs by its name. */
   card(
     name: string,
@@ -53,17 +50,23 @@ export interface ChargingWorld extends World {
     session: Session,
     card: PaymentMethod,
     options?: Partial<ConfirmRequest>,
-    with_?: Charging,
+    with_?: Context,
   ): Promise<ConfirmSessionResponse>;
+  /** What the processor's own fields make in a browser of a card, by its token: `tok_hsa`. */
+  confirmationToken(card: string): Promise<string>;
   charges(session: Session): Promise<WitnessedCharge[]>;
   /** Resolves once a session's attempt has passed its fence: the call to the processor is then in flight. */
   sending(session: Session): Promise<void>;
   fault(fault: SandboxFault): Promise<void>;
   clearFaults(): Promise<void>;
   /** The same actions with a processor that differs from the sandbox in these calls. */
-  chargingWith(change: (port: ProcessorPort) => Partial<ProcessorPort>): Charging;
+  contextWith(change: (port: ProcessorPort) => Partial<ProcessorPort>): Context;
   /** What the card's bank or a person at the processor does to a hold. */
   cancelAtProcessor(session: Session, leg: 'health' | 'other'): Promise<void>;
+  /** What a card network does when a bank issues another card: the payment method is then this test card. */
+  replaceCard(processorPaymentMethodId: string, card: string): Promise<void>;
+  /** Moves the clock by which the processor's holds lapse. */
+  advanceProcessor(ms: number): Promise<void>;
   /** How often each type of event was told of the session and its intents. */
   told(session: Session): Promise<Record<string, number>>;
   /** Lets every lease and waiting time be over, so that a sweep finds all that is unsettled. */
@@ -79,35 +82,19 @@ const lapse = `with attempts as (update checkout.charge_attempts set lease_until
     where state in ('running', 'releasing'))
   update checkout.idempotency_keys set lease_until = now() - interval '5 minutes' where state = 'in_progress'`;
 
-export async function openChargingWorld(
+export async function openChargingFixture(
   budgets: Partial<ChargeBudgets> = {},
-  options: WorldOptions = {},
-): Promise<ChargingWorld> {
-  const world = await openWorld(options);
+  options: FixtureOptions = {},
+): Promise<ChargingFixture> {
   const home = await mkdtemp(join(tmpdir(), 'eligo-sandbox-'));
   const sandbox: Sandbox = await startSandbox({ home, host: '127.0.0.1', port: 0, secretKey });
-  const processors = openProcessors({ ELIGO_SANDBOX_URL: sandbox.url, ELIGO_SANDBOX_KEY: secretKey });
-  const claiming = {
-    ...world.resources,
-    failpoint: (name: ChargeFailpoint) => failpoint(name),
-    budgets: {
-      lockMs: 1_000,
-      answerMs: 3_000,
-      settleMs: 500,
-      callMs: 1_500,
-      leaseMs: 4_000,
-      marginMs: 500,
-      confirmMs: 60_000,
-      ...budgets,
-    },
-  };
-  const charging: Charging = {
-    ...claiming,
-    processors,
-    turns: openPaymentTurns(),
-    groups: openChargeGroups(claiming),
-  };
-  const resources = { ...world.resources, processors };
+  const processors = openProcessors({
+    ELIGO_SANDBOX_URL: sandbox.url,
+    ELIGO_SANDBOX_KEY: secretKey,
+    ELIGO_LIVE_PROCESSOR: 'sandbox',
+  });
+  const fixture = await openFixture({ budgets, ...options, processors });
+  const { context } = fixture;
   const ask = async (method: string, path: string, body?: unknown) => {
     const response = await fetch(`${sandbox.url}${path}`, {
       method,
@@ -118,13 +105,12 @@ export async function openChargingWorld(
     return (await response.json()) as { data: WitnessedCharge[] };
   };
   return {
-    ...world,
-    charging,
+    ...fixture,
     async card(name, options = {}) {
       const customerId =
         options.customerId ??
         (
-          await createCustomer(resources, world.scope, {
+          await createCustomer(context, fixture.scope, {
             firstName: null,
             lastName: null,
             email: null,
@@ -135,7 +121,7 @@ export async function openChargingWorld(
             testClockId: null,
           })
         ).customerId;
-      const made = await createTestPaymentMethod(resources, world.scope, {
+      const made = await createTestPaymentMethod(context, fixture.scope, {
         customerId,
         card: name,
         cardLoc: [],
@@ -144,14 +130,14 @@ export async function openChargingWorld(
       return { ...made, customerId };
     },
     mixedSession: ({ customerId }, parts = {}) =>
-      world.session({
+      fixture.session({
         lines: [line({ unitAmount: 4_000, class: 'auto_substantiation' }), line({ unitAmount: 6_000 })],
         customerId,
         ...parts,
       } as MessageInitShape<typeof CreateSessionRequestSchema>),
-    confirm(session, card, options = {}, with_ = charging) {
+    confirm(session, card, options = {}, with_ = context) {
       const path = `/v1/checkout/sessions/${session.id}/confirm`;
-      return confirmSession(with_, world.scope, {
+      return confirmSession(with_, fixture.scope, {
         sessionId: session.id,
         paymentMethodId: card.id,
         captureMethod: null,
@@ -162,13 +148,32 @@ export async function openChargingWorld(
         ...options,
       });
     },
+    async confirmationToken(card) {
+      const form = { 'payment_method_data[type]': 'card', 'payment_method_data[card][token]': card };
+      const response = await fetch(`${sandbox.url}/v1/test_helpers/confirmation_tokens`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${secretKey}`,
+          'stripe-account': processors.of(fixture.scope).processorAccount ?? '',
+        },
+        body: new URLSearchParams(form),
+      });
+      const { id } = (await response.json()) as { id?: string };
+      if (id === undefined) throw new Error(`The sandbox answered ${response.status}`);
+      return id;
+    },
     async charges(session) {
       const { data } = await ask('GET', '/sandbox/charges?limit=1000');
       return data.filter((charge) => charge.metadata.session === session.id);
     },
     async sending({ id }) {
       const underWay = "select 1 from checkout.charge_attempts where subject_id = $1 and status = 'sending'";
-      await waitUntil(async () => (await world.test.admin(underWay, [id])).length > 0, { what: 'the call under way' });
+      await waitUntil(async () => (await fixture.test.admin(underWay, [id])).length > 0, {
+        what: 'the call under way',
+      });
+    },
+    async replaceCard(id, card) {
+      await ask('POST', `/sandbox/cards/${id}/update`, { card });
     },
     async fault(fault) {
       await ask('POST', '/sandbox/faults', { fault });
@@ -176,25 +181,35 @@ export async function openChargingWorld(
     async clearFaults() {
       await ask('DELETE', '/sandbox/faults');
     },
-    chargingWith(change) {
-      const of = (scope: typeof world.scope) => {
-        const port = processors.of(scope);
-        return { ...port, ...change(port) };
+    contextWith(change) {
+      const changed = (port: ProcessorPort) => ({ ...port, ...change(port) });
+      const ifFound = (port: ProcessorPort | undefined) => port && changed(port);
+      return {
+        ...context,
+        processors: {
+          ...processors,
+          of: (scope) => changed(processors.of(scope)),
+          findOf: (scope) => ifFound(processors.findOf(scope)),
+          at: (scope, stored) => changed(processors.at(scope, stored)),
+          findAt: (scope, stored) => ifFound(processors.findAt(scope, stored)),
+        },
       };
-      return { ...charging, processors: { ...processors, of } };
     },
     async cancelAtProcessor({ id }, leg) {
-      const [attempt] = await world.test.admin<{ processor_intent_id: string }>(
+      const [attempt] = await fixture.test.admin<{ processor_intent_id: string }>(
         "select processor_intent_id from checkout.charge_attempts where subject_id = $1 and leg = $2 and status = 'succeeded'",
         [id, leg],
       );
       if (attempt === undefined) throw new Error('there is no hold to cancel');
       const call = { idempotencyKey: randomUUID() };
-      const answer = await processors.of(world.scope).cancelIntent(attempt.processor_intent_id, call);
+      const answer = await processors.of(fixture.scope).cancelIntent(attempt.processor_intent_id, call);
       if (answer.kind !== 'canceled') throw new Error(`the hold is ${answer.kind}`);
     },
+    async advanceProcessor(ms) {
+      await ask('POST', '/sandbox/clock', { advance_ms: ms });
+    },
     async told({ id }) {
-      const rows = await world.test.admin<{ type: string; times: string }>(
+      const rows = await fixture.test.admin<{ type: string; times: string }>(
         `select type, count(*) as times from checkout.outbox where aggregate_id = $1
            or aggregate_id in (select i.id from checkout.payment_intents i where i.session_id = $1) group by type order by type`,
         [id],
@@ -202,12 +217,12 @@ export async function openChargingWorld(
       return Object.fromEntries(rows.map(({ type, times }) => [type, Number(times)]));
     },
     async lapseLeases() {
-      await world.test.admin(lapse);
+      await fixture.test.admin(lapse);
     },
     async close() {
       processors.close();
       await sandbox.stop();
-      await world.close();
+      await fixture.close();
       await rm(home, { recursive: true, force: true });
     },
   };

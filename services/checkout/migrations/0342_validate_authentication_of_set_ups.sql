@@ -1,0 +1,1 @@
+alter table checkout.setup_intents validate constraint setup_intents_asked_is_whole;

@@ -1,0 +1,170 @@
+-- Renewals of holds: while a letter is in review, a card is authorized again before its hold lapses, and the old hold is voided once the new one is certain.
+-- A `renewal` attempt authorizes the card again. Once it has succeeded it is the session's attempt, and the one that it takes the place of is `renewed`.
+alter type checkout.hold_end add value 'not_renewed';
+-- The intent whose hold this one takes the place of, and how often that was done before it.
+alter table checkout.payment_intents add column renews text collate "C", add column renewals smallint not null default 0;
+
+create or replace function checkout.guard_charge_attempt() returns trigger language plpgsql as $$
+declare
+  broken text;
+  total bigint;
+  eligible bigint;
+  charged bigint;
+begin
+  if tg_op = 'UPDATE' then
+    if new.status <> old.status then
+      -- The moves of domain/charge-attempt.ts. An attempt that was sent is abandoned only once its time is over and with the code that says so.
+      if not (
+        (old.status = 'created' and new.status in ('sending', 'abandoned', 'declined', 'failed')) or
+        (old.status = 'sending' and new.status in ('succeeded', 'declined', 'failed', 'unknown')) or
+        (old.status = 'unknown' and new.status in ('sending', 'succeeded', 'declined', 'failed')) or
+        (old.status in ('sending', 'unknown') and new.status = 'abandoned'
+          and new.failure_code is not null and new.confirm_until <= clock_timestamp()) or
+        (old.status = 'succeeded' and new.status = 'released')
+      ) then
+        raise exception 'charge attempt % cannot go from % to %', old.id, old.status, new.status using errcode = 'check_violation';
+      end if;
+      -- Twenty minutes bound every window that the service may be configured with.
+      if new.status = 'sending' and least(new.confirm_until, new.created_at + interval '20 minutes') <= clock_timestamp() then
+        raise exception 'charge attempt % can no longer be confirmed', old.id
+          using errcode = 'check_violation', constraint = 'confirmed_in_time';
+      end if;
+    end if;
+    if new.confirm_until > old.confirm_until then
+      raise exception 'the time to confirm % does not grow', old.id
+        using errcode = 'check_violation', constraint = 'confirm_until_only_shrinks';
+    end if;
+    if new.purpose <> old.purpose then
+      if not ((old.purpose, new.purpose) in (('session', 'renewed'), ('renewal', 'session'))
+          and old.status = 'succeeded' and new.status = 'succeeded' and old.capture_method = 'manual') then
+        raise exception 'charge attempt % cannot go from % to %', old.id, old.purpose, new.purpose
+          using errcode = 'check_violation', constraint = 'charge_attempt_purpose_table';
+      end if;
+      -- A capture that has begun takes its money from this hold, so that no other one may take its place.
+      if new.purpose = 'renewed' and (
+        exists (select from checkout.captures c where c.account_id = new.account_id and c.test_mode = new.test_mode
+          and c.session_id = new.subject_id and c.status = 'pending')
+        or exists (select from checkout.intent_operations o where o.account_id = new.account_id and o.test_mode = new.test_mode
+          and o.payment_intent_id = new.payment_intent_id and o.status = 'pending' and o.kind = 'capture')
+        or exists (select from checkout.payment_intents i where i.account_id = new.account_id and i.test_mode = new.test_mode
+          and i.id = new.payment_intent_id and i.amount_received_cents > 0)
+      ) then
+        raise exception 'the hold of charge attempt % is captured', old.id
+          using errcode = 'check_violation', constraint = 'one_hold_of_a_leg_is_captured';
+      end if;
+    end if;
+  elsif new.purpose = 'session' then
+    -- The charges and holds of a session never exceed it, however a confirm and the page meet: their legs differ, so no unique index keeps them
+    -- apart. Whoever begins an attempt holds the session's row, so two cannot both find room.
+    select s.amount_total_cents, s.amount_eligible_cents, coalesce((
+        select sum(a.amount_cents) from checkout.charge_attempts a
+         where a.account_id = new.account_id and a.test_mode = new.test_mode and a.purpose = 'session'
+           and a.subject_id = new.subject_id and a.status in ('created', 'sending', 'unknown', 'succeeded')), 0)
+      into total, eligible, charged
+      from checkout.sessions s
+     where s.account_id = new.account_id and s.test_mode = new.test_mode and s.id = new.subject_id;
+    if charged + new.amount_cents > total or (new.leg = 'health' and new.amount_cents > eligible) then
+      raise exception 'more would be charged than session % comes to', new.subject_id
+        using errcode = 'check_violation', constraint = 'charges_within_session';
+    end if;
+  elsif new.purpose = 'renewal' then
+    -- The same card for the same amount, held again, and nothing else. Two cards of one session are two renewals.
+    if new.capture_method <> 'manual' or new.eligibility_record_id is not null or not exists (
+      select from checkout.charge_attempts a
+       where a.account_id = new.account_id and a.test_mode = new.test_mode and a.purpose = 'session' and a.subject_id = new.subject_id
+         and a.leg = new.leg and a.status in ('created', 'sending', 'unknown', 'succeeded') and a.status = 'succeeded'
+         and a.capture_method = 'manual' and a.amount_cents = new.amount_cents and a.payment_method_id = new.payment_method_id
+    ) then
+      raise exception 'charge attempt % renews no hold', new.id
+        using errcode = 'check_violation', constraint = 'renewal_is_of_a_hold';
+    end if;
+  end if;
+  broken := case
+    when not (new.purpose in ('session', 'invoice', 'renewal') or (tg_op = 'UPDATE' and new.purpose = 'renewed'))
+      then 'charge_attempts_purpose_check'
+    when not (new.leg in ('health', 'other')) then 'charge_attempts_leg_check'
+    when not (new.driver in ('confirm', 'page', 'invoice')) then 'charge_attempts_driver_check'
+    when not (new.capture_method in ('automatic', 'manual')) then 'charge_attempts_capture_method_check'
+    when not (new.amount_cents between 50 and 9007199254740991) then 'charge_attempts_amount_cents_check'
+    when not (new.status in ('created', 'sending', 'unknown', 'succeeded', 'declined', 'failed', 'abandoned', 'released'))
+      then 'charge_attempts_status_check'
+    when not (new.iias_cents >= 0) then 'charge_attempts_iias_cents_check'
+    when not (new.prescription_cents >= 0) then 'charge_attempts_prescription_cents_check'
+    when not (new.vision_cents >= 0) then 'charge_attempts_vision_cents_check'
+    when not (new.service_cents >= 0) then 'charge_attempts_service_cents_check'
+    when not (new.status in ('created', 'abandoned', 'declined', 'failed') or new.processor_intent_id is not null)
+      then 'charge_attempts_sent_has_intent'
+    when not (new.iias_cents + new.prescription_cents + new.vision_cents + new.service_cents <= new.amount_cents)
+      then 'charge_attempts_healthcare_within_amount'
+  end;
+  if broken is not null then
+    raise exception 'charge attempt % violates %', new.id, broken using errcode = 'check_violation', constraint = broken;
+  end if;
+  return new;
+end $$;
+
+-- Only the hold that is the session's is captured. The lock makes a renewal wait that would take its place meanwhile.
+create function checkout.guard_captured_hold() returns trigger language plpgsql as $$
+declare
+  held record;
+begin
+  select a.purpose into held from checkout.charge_attempts a
+   where a.account_id = new.account_id and a.test_mode = new.test_mode and a.id = new.attempt_id for share;
+  if held.purpose in ('renewal', 'renewed') then
+    raise exception 'another hold takes the place of charge attempt %', new.attempt_id
+      using errcode = 'check_violation', constraint = 'one_hold_of_a_leg_is_captured';
+  end if;
+  return new;
+end $$;
+create trigger guard_captured_hold before insert on checkout.intent_operations
+  for each row when (new.kind = 'capture') execute function checkout.guard_captured_hold();
+
+-- What each card pays of a line goes with its hold, before anything of it is captured.
+grant update (payment_intent_id) on checkout.line_tenders to :"role";
+create function checkout.guard_tender_card() returns trigger language plpgsql as $$
+begin
+  if old.captured_cents <> 0 or not exists (
+    select from checkout.payment_intents i
+     where i.account_id = new.account_id and i.test_mode = new.test_mode and i.id = new.payment_intent_id
+       and i.session_id = new.session_id and i.renews = old.payment_intent_id and i.status = 'requires_capture'
+  ) then
+    raise exception 'line % is not held on payment intent %', new.line_id, new.payment_intent_id
+      using errcode = 'check_violation', constraint = 'tender_is_of_a_hold';
+  end if;
+  return new;
+end $$;
+create trigger guard_tender_card before update of payment_intent_id on checkout.line_tenders
+  for each row when (new.payment_intent_id <> old.payment_intent_id) execute function checkout.guard_tender_card();
+
+-- A review may end earlier than it was to, when a hold could not be renewed.
+create or replace function checkout.guard_letter() returns trigger language plpgsql as $$
+begin
+  -- The moves of domain/letter.ts; a test tries every pair in both.
+  if new.status <> old.status and (old.status, new.status) not in (
+    ('in_review', 'approved'), ('in_review', 'denied'), ('in_review', 'expired')
+  ) then
+    raise exception 'a letter does not move from % to %', old.status, new.status
+      using errcode = 'check_violation', constraint = 'letter_state_table';
+  end if;
+  if (new.session_id, new.product_id, new.customer_id, new.test_clock_id, new.created_at)
+     is distinct from
+     (old.session_id, old.product_id, old.customer_id, old.test_clock_id, old.created_at)
+     or new.review_until > old.review_until or (old.status <> 'in_review' and new.review_until <> old.review_until)
+     or (old.status <> 'in_review'
+       and (new.valid_until, new.decided_at, new.reviewer_id, new.reviewer_name, new.reviewer_license, new.reviewer_state)
+       is distinct from
+       (old.valid_until, old.decided_at, old.reviewer_id, old.reviewer_name, old.reviewer_license, old.reviewer_state)) then
+    raise exception 'what a letter is for and how it was decided does not change'
+      using errcode = 'check_violation', constraint = 'letter_is_final';
+  end if;
+  -- No API key decides a live letter: a person does, whose credential is not revoked.
+  if new.status <> old.status and new.status in ('approved', 'denied') and (not new.test_mode or new.reviewer_id is not null)
+     and not exists (
+       select from checkout.reviewers r
+        where r.id = new.reviewer_id and r.revoked_at is null
+          and (r.name, r.license, r.state) = (new.reviewer_name, new.reviewer_license, new.reviewer_state)) then
+    raise exception 'letter % is decided by no reviewer', old.id
+      using errcode = 'check_violation', constraint = 'live_letter_has_reviewer';
+  end if;
+  return new;
+end $$;

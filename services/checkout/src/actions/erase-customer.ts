@@ -1,0 +1,109 @@
+import { append } from '@eligo/events';
+import { Failure } from '@eligo/failures';
+import { type Database, type Scope, withTx } from '@eligo/postgres';
+import type { Clock } from '@eligo/values';
+import { customerMessage } from '../messages/customer.ts';
+import { lockCustomer, saveCustomer } from '../store/customers.ts';
+import {
+  eraseAnswers,
+  eraseCards,
+  eraseCardsOfSessions,
+  eraseDeletedCustomer,
+  eraseSessions,
+  finishErasure,
+  insertErasure,
+} from '../store/erasures.ts';
+import { timeOnClock } from '../store/test-clocks.ts';
+
+/** Whose data is erased, and for whom. */
+export interface ErasureRequest {
+  readonly customerId: string;
+  readonly requestedBy: string;
+}
+
+/** What a run has gone through. */
+export interface Erasure {
+  readonly sessions: number;
+  readonly letters: number;
+  readonly paymentMethods: number;
+}
+
+/** Where it works: `database` is open as a role that row-level security does not bind. */
+export interface ErasureWork {
+  readonly database: Database;
+  readonly clock: Clock;
+  /** Erases what other services keep of these sessions; safe to repeat. */
+  readonly eraseElsewhere: (sessionIds: readonly string[]) => Promise<void>;
+}
+
+// Locked together while they are erased, which takes some milliseconds.
+const rowsOfPage = 50;
+
+/**
+ * Erases what names a person: the customer, addresses, answers for letters, billing details of cards, and what the partner wrote beside them. The customer is
+ * deleted first, so that no card of theirs is charged again. Amounts, eligibility classes, decisions and identifiers stay. A run that is stopped is repeated from the
+ * beginning; each page is a transaction and safe to repeat. Every run is recorded.
+ */
+export async function eraseCustomer(
+  { database, clock, eraseElsewhere }: ErasureWork,
+  scope: Scope,
+  { customerId, requestedBy }: ErasureRequest,
+): Promise<Erasure> {
+  const number = await begin(database, clock, scope, { customerId, requestedBy });
+  let [sessions, letters, paymentMethods] = [0, 0, 0];
+  for (let after = ''; ; ) {
+    const page = await withTx(database, scope, async (tx) => {
+      const ids = await eraseSessions(tx, scope, customerId, after, rowsOfPage);
+      await eraseCardsOfSessions(tx, scope, customerId, ids);
+      return { ids, letters: await eraseAnswers(tx, scope, ids) };
+    });
+    await eraseElsewhere(page.ids);
+    sessions += page.ids.length;
+    letters += page.letters;
+    if (page.ids.length < rowsOfPage) break;
+    after = page.ids.at(-1) ?? '';
+  }
+  for (let after = ''; ; ) {
+    const ids = await withTx(database, scope, (tx) => eraseCards(tx, scope, customerId, after, rowsOfPage));
+    paymentMethods += ids.length;
+    if (ids.length < rowsOfPage) break;
+    after = ids.at(-1) ?? '';
+  }
+  await withTx(database, scope, (tx) => finishErasure(tx, scope, customerId, number));
+  return { sessions, letters, paymentMethods };
+}
+
+const nobody = {
+  firstName: null,
+  lastName: null,
+  email: null,
+  phone: null,
+  employer: null,
+  shipping: null,
+  metadata: {},
+};
+
+function begin(
+  database: Database,
+  clock: Clock,
+  scope: Scope,
+  { customerId, requestedBy }: ErasureRequest,
+): Promise<bigint> {
+  return withTx(database, scope, async (tx) => {
+    const before = await lockCustomer(tx, scope, customerId);
+    if (before === undefined) {
+      if (!(await eraseDeletedCustomer(tx, scope, customerId))) throw new Failure('customer_not_found');
+      return insertErasure(tx, scope, customerId, requestedBy);
+    }
+    const deletedAt = await timeOnClock(tx, scope, clock, before.testClockId);
+    const after = await saveCustomer(tx, scope, before, { ...before, ...nobody, updatedAt: deletedAt, deletedAt });
+    await append(tx, {
+      type: 'customer.deleted',
+      aggregateId: customerId,
+      ...scope,
+      at: deletedAt,
+      object: { case: 'customer', value: customerMessage(scope, after) },
+    });
+    return insertErasure(tx, scope, customerId, requestedBy);
+  });
+}

@@ -1,0 +1,165 @@
+import { type EncodedEvent, encodeEvent, type NewEvent } from '@eligo/events';
+import type { Scope } from '@eligo/postgres';
+import { cents } from '@eligo/values';
+import type { PaymentIntent } from '../domain/payment-intent.ts';
+import {
+  allocateRefund,
+  type RefundAllocation,
+  type RefundableLine,
+  type RefundInstruction,
+} from '../domain/refund-allocation.ts';
+import type { Session } from '../domain/session.ts';
+import type { PaidCard, RefundedSession } from '../store/refund-facts.ts';
+import type { ReservationWrite } from '../store/refund-reservations.ts';
+import { chargeEvent, sessionEvent } from './payment-events.ts';
+
+/** A refund to be taken out of what remains of a session, or of one payment intent. */
+export interface RefundReservation {
+  readonly refundId: string;
+  readonly sessionId: string | null;
+  readonly paymentIntentId: string | null;
+  readonly instruction: RefundInstruction;
+  readonly features: readonly string[];
+  readonly preview: boolean;
+}
+
+/** A reservation with its request's context, in which its events are encoded. */
+export interface GroupedReservation {
+  readonly reservation: RefundReservation;
+  readonly inContext: <Result>(work: () => Result) => Result;
+}
+
+/** What each card refunds, as the processor knows it. */
+export interface ReservedCard {
+  readonly intent: PaymentIntent;
+  readonly amountCents: number;
+  readonly last4: string;
+}
+
+export interface ReservedRefund {
+  readonly cards: readonly ReservedCard[];
+  readonly session: Session | undefined;
+  readonly at: Date;
+}
+
+/** What a refund is taken out of, as it was read under its lock. */
+export interface RefundedSubject {
+  readonly refunded: RefundedSession | undefined;
+  /** Those that the refund may name. */
+  readonly cards: readonly PaidCard[];
+  readonly lines: readonly RefundableLine[];
+}
+
+/** Allocates a refund over lines and cards, and plans what is to be written; throws the refusals of `allocateRefund`. */
+export function plannedReservation(
+  scope: Scope,
+  { refundId, paymentIntentId, instruction }: RefundReservation,
+  subject: RefundedSubject,
+  at: Date,
+): { readonly reserved: ReservedRefund; readonly write: ReservationWrite } {
+  const { refunded, cards } = subject;
+  const session = refunded?.session;
+  const allocation = allocate(instruction, subject);
+  const after = allocation.cards.map((part) => refundedCard(cards, part));
+  const saved = session && refundedSession(session, refundId, allocation);
+  return {
+    reserved: { cards: describe(after, amountsOf(allocation)), session: saved, at },
+    write: {
+      ...{ refundId, sessionId: session?.id ?? null, paymentIntentId, allocation, at },
+      chargeIds: after.map((card) => card.charge?.id ?? null),
+      events: eventsOf(scope, after, saved, at),
+    },
+  };
+}
+
+/** The same of a refund of which nothing is to be written. */
+export function previewedReservation(
+  { instruction }: Pick<RefundReservation, 'instruction'>,
+  subject: RefundedSubject,
+  at: Date,
+): ReservedRefund {
+  const amounts = amountsOf(allocate(instruction, subject));
+  return { cards: describe(subject.cards, amounts), session: subject.refunded?.session, at };
+}
+
+function amountsOf({ cards }: RefundAllocation): ReadonlyMap<string, number> {
+  return new Map(cards.map((card) => [card.paymentIntentId, card.amount]));
+}
+
+function allocate(instruction: RefundInstruction, { refunded, cards, lines }: RefundedSubject): RefundAllocation {
+  const none = { tax: cents(0), shipping: cents(0), discount: cents(0) };
+  const own = new Set(cards.map(({ intent }) => intent.id));
+  return allocateRefund(
+    {
+      cards: cards.map(({ intent, disputedCents }) => ({
+        paymentIntentId: intent.id,
+        paymentMethodId: intent.paymentMethodId ?? '',
+        receivedCents: intent.amountReceivedCents,
+        refundedCents: intent.amountRefundedCents,
+        disputedCents,
+      })),
+      // An invoice has no lines here: the whole of its one charge stands for them.
+      lines:
+        refunded === undefined
+          ? cards.map(({ intent }) => wholeAsLine(intent))
+          : lines.map((line) => ({
+              ...line,
+              paymentIntentId:
+                line.paymentIntentId !== null && own.has(line.paymentIntentId) ? line.paymentIntentId : null,
+            })),
+      captured: refunded?.captured ?? none,
+      refunded: refunded?.refunded ?? none,
+    },
+    instruction,
+  );
+}
+
+function wholeAsLine(intent: PaymentIntent): RefundableLine {
+  return {
+    id: intent.id,
+    priceId: '',
+    productId: '',
+    paymentIntentId: intent.id,
+    capturedCents: intent.amountReceivedCents,
+    refundedCents: intent.amountRefundedCents,
+    taxCents: cents(0),
+    shippingCents: cents(0),
+    discountCents: cents(0),
+  };
+}
+
+function refundedCard(cards: readonly PaidCard[], part: { paymentIntentId: string; amount: number }): PaidCard {
+  const card = cards.find(({ intent }) => intent.id === part.paymentIntentId);
+  if (card === undefined) throw new Error('A refund names a card that has not paid');
+  const { intent, charge } = card;
+  return {
+    ...card,
+    intent: { ...intent, amountRefundedCents: cents(intent.amountRefundedCents + part.amount) },
+    charge: charge && { ...charge, amountRefundedCents: cents(charge.amountRefundedCents + part.amount) },
+  };
+}
+
+function refundedSession(session: Session, refundId: string, { amount }: RefundAllocation): Session {
+  return {
+    ...session,
+    refundIds: [...session.refundIds, refundId],
+    amountRefundedCents: cents(session.amountRefundedCents + amount),
+    version: session.version + 1n,
+  };
+}
+
+function eventsOf(scope: Scope, cards: readonly PaidCard[], session: Session | undefined, at: Date): EncodedEvent[] {
+  const ofCards: NewEvent[] = cards.flatMap(({ charge }) =>
+    charge === undefined ? [] : [chargeEvent(scope, 'charge.refunded', charge, at)],
+  );
+  const ofSession = session === undefined ? [] : [sessionEvent(scope, 'checkout.session.refunded', session, at)];
+  return [...ofCards, ...ofSession].map(encodeEvent);
+}
+
+/** What each card of these amounts refunds. */
+export function describe(cards: readonly PaidCard[], amounts: ReadonlyMap<string, number>): ReservedCard[] {
+  return cards.flatMap(({ intent, last4 }) => {
+    const amountCents = amounts.get(intent.id) ?? 0;
+    return amountCents === 0 ? [] : [{ intent, amountCents, last4 }];
+  });
+}

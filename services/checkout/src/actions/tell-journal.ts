@@ -1,0 +1,63 @@
+import { create } from '@bufbuild/protobuf';
+import { append } from '@eligo/events';
+import { type Scope, type Tx, withTx } from '@eligo/postgres';
+import { JournalEntriesSchema } from '@eligo/proto/events/v1/events';
+import type { ProcessorAccount } from '@eligo/values';
+import type { Context } from '../context.ts';
+import { balanceTransactionOf } from '../domain/balance-transaction.ts';
+import { journalMessage } from '../messages/journal.ts';
+import { lockUntold, markTold, nameOldCharges, putOffTelling, type UntoldEntry } from '../store/journal.ts';
+
+// One event of some 20 kB, and a transaction of a few milliseconds.
+const page = 100;
+// An operator has to configure the processor of the account.
+const pauseWhileNotConfiguredMs = 3_600_000;
+
+/**
+ * Tells the ledger of a page of an account's captures: the event and the note that it was told are one transaction, so that each entry is told, and the
+ * ledger posts each once even if it is told twice. Returns true if there may be more.
+ */
+export function tellJournal(
+  { database, processors }: Pick<Context, 'database' | 'processors'>,
+  scope: Scope,
+): Promise<boolean> {
+  return withTx(database, scope, async (tx) => {
+    const entries = await lockUntold(tx, scope, page);
+    // Null for money of an earlier release: where new money goes, until the job `fill-processor-accounts` has stored it.
+    const otherwise = processors.findOf(scope)?.account;
+    const placed = entries.map((entry) => ({ ...entry, processorAccount: entry.processorAccount ?? otherwise }));
+    const told = placed.filter((entry): entry is PlacedEntry => entry.processorAccount !== undefined);
+    await tell(tx, scope, told);
+    const left = placed.filter(({ processorAccount }) => processorAccount === undefined);
+    if (left.length > 0) await putOffTelling(tx, scope, left.map(idOf), pauseWhileNotConfiguredMs);
+    return entries.length === page;
+  });
+}
+
+/** An entry whose processor account is known. */
+interface PlacedEntry extends UntoldEntry {
+  readonly processorAccount: ProcessorAccount;
+}
+
+const idOf = ({ entryId }: { readonly entryId: string }) => entryId;
+
+async function tell(tx: Tx, scope: Scope, placed: readonly PlacedEntry[]): Promise<void> {
+  const [first] = placed;
+  if (first === undefined) return;
+  const sources = await balanceSources(tx, scope, placed);
+  const entries = placed.map((entry, index) => {
+    const balanceTransactionId = balanceTransactionOf(sources[index] ?? entry.sourceId);
+    return journalMessage({ ...entry, balanceTransactionId }, entry.processorAccount);
+  });
+  const object = { case: 'journalEntries', value: create(JournalEntriesSchema, { entries }) } as const;
+  await append(tx, { ...scope, type: 'command.journal', aggregateId: first.entryId, object });
+  await markTold(tx, scope, placed.map(idOf));
+}
+
+// What the balance transaction of each entry is named by: its source. A charge that an earlier release captured in parts shows the one that its own id
+// gives: the first part that is told has it. The charge stores it, so that no part on another page takes it again.
+async function balanceSources(tx: Tx, scope: Scope, entries: readonly UntoldEntry[]): Promise<string[]> {
+  const old = entries.filter((entry) => entry.balanceTransactionId === null && entry.sourceId !== entry.chargeId);
+  const unnamed = await nameOldCharges(tx, scope, new Set(old.map(({ chargeId }) => chargeId)));
+  return entries.map(({ chargeId, sourceId }) => (unnamed.delete(chargeId) ? chargeId : sourceId));
+}

@@ -1,0 +1,52 @@
+import type { EncodedEvent } from '@eligo/events';
+import type { Database, GroupedWrites } from '@eligo/postgres';
+import type { Processors } from '@eligo/processor';
+import type { CatalogService } from '@eligo/proto/catalog/v1/catalog';
+import type { Client } from '@eligo/rpc';
+import type { Keyring, Logger, ServiceContext } from '@eligo/service';
+import type { Clock } from '@eligo/values';
+import type { Claimed, GroupedClaim } from './actions/charge-claim.ts';
+import type { PaymentTurns } from './actions/payment-turn.ts';
+import type { GroupedReservation, ReservedRefund } from './actions/planned-reservation.ts';
+import type { ChargeBudgets } from './charge-budgets.ts';
+import type { ChargeAttempt } from './domain/charge-attempt.ts';
+import type { ChargeFailpoint } from './failpoints.ts';
+import type { PageUrls } from './page-urls.ts';
+import type { AttemptToSend } from './store/charge-attempts.ts';
+import type { NewSessionRows } from './store/new-sessions.ts';
+import type { ConfirmedCharge } from './store/settle-confirmed.ts';
+
+/** What checkout's handlers, actions, consumers and jobs work with. */
+export interface Context {
+  readonly database: Database;
+  readonly processors: Processors;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly keyring: Pick<Keyring, 'seal' | 'open'>;
+  readonly catalog: Client<typeof CatalogService>;
+  readonly callerFor: ServiceContext['callerFor'];
+  readonly pages: PageUrls;
+  readonly failpoint: (name: ChargeFailpoint) => Promise<void> | undefined;
+  readonly budgets: ChargeBudgets;
+  readonly turns: PaymentTurns;
+  readonly groups: ChargeGroups;
+  /** Writes plain sessions, those that come at the same time together (ADR 20). */
+  readonly newSessions: GroupedWrites<NewSessionRows, void>;
+}
+
+/** A confirm that charged, with the events that say so. */
+export interface SettlementWrite extends ConfirmedCharge {
+  readonly events: readonly EncodedEvent[];
+}
+
+/** The writes of confirms and refunds that are joined with others of the same kind, account and mode (ADR 20). */
+export interface ChargeGroups {
+  /** Answers the attempt as it is past the fence, or undefined when it may not be sent. */
+  readonly fences: GroupedWrites<AttemptToSend, ChargeAttempt | undefined>;
+  /** False, with nothing written, when the session has changed since its claim or the attempt is settled. */
+  readonly settlements: GroupedWrites<SettlementWrite, boolean>;
+  /** Answers what the claim ended in; throws what `claimCharge` throws. */
+  readonly claims: GroupedWrites<GroupedClaim, Claimed>;
+  /** Answers what was reserved; throws what `reserveRefund` throws. */
+  readonly reservations: GroupedWrites<GroupedReservation, ReservedRefund>;
+}

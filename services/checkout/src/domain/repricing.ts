@@ -1,0 +1,91 @@
+import { Failure } from '@eligo/failures';
+import { type Cents, cents, type Discounting } from '@eligo/values';
+import { amountsOf, refuseNeverCharged } from './new-session.ts';
+import type { Session, SessionDiscount, SessionFee, SessionLine } from './session.ts';
+import { type Split, splitCart } from './split.ts';
+
+/** A session's discount with what the split needs of its coupon. */
+export interface AppliedDiscount {
+  readonly discount: SessionDiscount;
+  readonly discounting: Discounting;
+}
+
+/** A session with other discounts: its amounts, its lines and what each discount takes off. */
+export interface Repriced {
+  readonly session: Session;
+  readonly lines: readonly SessionLine[];
+}
+
+/**
+ * Splits a session anew with these discounts, by the same arithmetic as at its creation. Prices, classes, shipping, tax and fees stay as they were given. A code
+ * that would change whether the session needs a letter is refused: the letter and its fee were announced to the shopper.
+ */
+export function repriceSession(
+  session: Session,
+  lines: readonly SessionLine[],
+  applied: readonly AppliedDiscount[],
+  productsWithLetter: ReadonlySet<string>,
+  at: Date,
+): Repriced {
+  const { partner, letterFeeCents } = feesOf(session);
+  const split = splitCart({
+    lines,
+    discounts: applied.map(({ discounting }) => discounting),
+    shippingCents: session.amountShippingCents,
+    taxCents: session.amountTaxCents,
+    feeCents: partner.map((fee) => fee.amountCents),
+    productsWithLetter,
+    letterFeeCents,
+  });
+  if (split.letterRequired !== session.letterRequired) throw new Failure('coupon_not_applicable');
+  const discounts = applied.map(({ discount }, i) => ({
+    ...discount,
+    amountCents: split.discountCents[i] ?? cents(0),
+  }));
+  const enteredDiscountId = enteredDiscount(discounts)?.id ?? null;
+  const repriced = { ...session, ...amountsOf(split), discounts, enteredDiscountId, nextAction: null };
+  const newLines = lines.map((line, i) => repricedLine(line, split.lines[i]));
+  refuseNeverCharged(repriced, newLines, at);
+  return { session: repriced, lines: newLines };
+}
+
+/** Names the amounts of a session: they are what they were as long as its version is. Null for a session without lines. */
+export function splitVersionOf({
+  splitCartId,
+  enteredDiscountId,
+}: Pick<Session, 'splitCartId' | 'enteredDiscountId'>): string | null {
+  return splitCartId === null || enteredDiscountId === null ? splitCartId : `${splitCartId}.${enteredDiscountId}`;
+}
+
+/** The discount that the shopper entered; a session has one at most. */
+export function enteredDiscount(discounts: readonly SessionDiscount[]): SessionDiscount | undefined {
+  return discounts.find(({ enteredCode }) => enteredCode !== null);
+}
+
+/** Whether the shopper of a session enters codes at all. */
+export function takesPromoCodes({ mode, details }: Pick<Session, 'mode' | 'details'>): boolean {
+  return details.allowPromotionCodes === true && (mode === 'payment' || mode === 'subscription');
+}
+
+// The fee for letters is the last one, where there is one.
+function feesOf(session: Session): { partner: readonly SessionFee[]; letterFeeCents: Cents } {
+  const { fees, letterFeeStatus } = session;
+  const letterFeeCents = session.letterFeeCents ?? cents(0);
+  if (letterFeeStatus === null || (letterFeeStatus === 'pending' && letterFeeCents === 0)) {
+    return { partner: fees, letterFeeCents };
+  }
+  return { partner: fees.slice(0, -1), letterFeeCents };
+}
+
+function repricedLine(line: SessionLine, part: Split['lines'][number] | undefined): SessionLine {
+  if (part === undefined) throw new RangeError(`No split for line ${line.position}`);
+  return {
+    ...line,
+    amountDiscountCents: part.discountCents,
+    amountTaxCents: part.taxCents,
+    amountShippingCents: part.shippingCents,
+    amountFeeCents: part.feeCents,
+    amountTotalCents: part.totalCents,
+    amountEligibleCents: part.eligibleCents,
+  };
+}
