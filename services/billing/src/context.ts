@@ -6,16 +6,23 @@ import type { Client } from '@eligo/rpc';
 import type { Logger, ServiceContext } from '@eligo/service';
 import type { Clock } from '@eligo/values';
 import type { Arrivals } from './arrivals.ts';
+import type { ChargePace } from './charge-pace.ts';
+import type { PageUrls } from './page-urls.ts';
 
 /** What billing's actions work with. */
 export interface Context {
   readonly database: Database;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly catalog: Pick<Client<typeof CatalogService>, 'evaluateEligibility'>;
+  readonly catalog: Pick<
+    Client<typeof CatalogService>,
+    'evaluateEligibility' | 'resolveCart' | 'reserveRedemption' | 'releaseRedemption' | 'finalizeRedemption'
+  >;
   readonly mailer: Mailer;
+  readonly pages: PageUrls;
   readonly checkout: Client<typeof CheckoutService>;
   readonly callerFor: ServiceContext['callerFor'];
   readonly arrivals: Arrivals;
+  readonly pace: ChargePace;
   readonly failpoint: ServiceContext['failpoint'];
 }

@@ -1,1 +1,5 @@
+export { changeNotices, type NoticeChange } from './actions/change-notices.ts';
+export { changeRenewalSpread } from './actions/change-renewal-spread.ts';
+export { eraseReceipts } from './actions/erase-receipts.ts';
 export { billingService } from './service.ts';
+export type { NoticeSettings } from './store/notice-settings.ts';

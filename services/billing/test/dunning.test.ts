@@ -1,18 +1,19 @@
 import type { Scope } from '@eligo/postgres';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
+import { createChargePace } from '../src/charge-pace.ts';
 import { isRefusedForGood, nextRetry } from '../src/domain/dunning.ts';
 import { runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { loadInvoiceCharges } from '../src/store/invoice-charges.ts';
 import { findInvoice } from '../src/store/invoices.ts';
 import { findSubscription } from '../src/store/subscriptions.ts';
-import { type Machine, machine, sell, someScope, start } from './machine.ts';
+import { type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
 
-let on: Machine;
+let on: Fixture;
 let scope: Scope;
 
 beforeAll(async () => {
-  on = await machine();
+  on = await openFixture();
 });
 afterAll(() => on.close());
 beforeEach(() => {
@@ -22,7 +23,7 @@ beforeEach(() => {
 
 const runAt = async (time: string) => {
   on.at(`2026-05-${time}Z`);
-  while (await runDueSubscriptions(on.work));
+  while (await runDueSubscriptions(on.context));
 };
 const read = async (id: string) => {
   const subscription = await findSubscription(on.database, scope, id);
@@ -38,7 +39,69 @@ const eventsOf = async (...ids: string[]) =>
     )
   ).map(({ type }) => type);
 
+describe('a renewal', () => {
+  it('that the processor turns away is asked again after its Retry-After and counts no failure; its account waits in order, and no other one does [D14.190]', async () => {
+    const first = await sell(on, scope);
+    const later = await sell(on, scope, { at: new Date(start.getTime() + 1_000) });
+    const ofAnother = someScope();
+    const other = await sell(on, ofAnother, { at: new Date(start.getTime() + 1_000) });
+    on.peers.failOn(first.card, 'not_now');
+    const { asked } = on.peers;
+    await runAt('01T00:00:00.000');
+    await runAt('01T00:00:02.000');
+    expect(on.peers.asked - asked).toBe(2);
+    expect((await findSubscription(on.database, ofAnother, other.subscriptionId))?.currentPeriodStart).toEqual(
+      new Date('2026-05-01T00:00:01.000Z'),
+    );
+    expect((await read(later.subscriptionId)).invoice.id).toBe(later.invoiceId);
+    await runAt('01T00:00:06.999');
+    expect(on.peers.asked - asked).toBe(2);
+    await runAt('01T00:00:07.000');
+    expect((await read(first.subscriptionId)).invoice).toMatchObject({
+      status: 'paid',
+      attempts: 0,
+      firstFailedAt: null,
+    });
+    await runAt('01T00:00:08.000');
+    expect((await read(later.subscriptionId)).invoice).toMatchObject({ status: 'paid', attempts: 0 });
+    expect(await eventsOf((await read(first.subscriptionId)).invoice.id)).not.toContain('invoice.payment_failed');
+  });
+
+  it('is charged at the pace of its account, after those that were due before it', async () => {
+    const pace = createChargePace({ perSecond: 2, burst: 3 });
+    const due = async (ms: number) => (await sell(on, scope, { at: new Date(start.getTime() + ms) })).subscriptionId;
+    for (const ms of [0, 0, 0, 0]) await due(ms);
+    const last = await due(10_200);
+    const { length } = on.peers.taken;
+    const runPaced = async (time: string) => {
+      on.at(`2026-05-01T00:00:${time}Z`);
+      while (await runDueSubscriptions({ ...on.context, pace }));
+    };
+    const paid: number[] = [];
+    for (const time of ['10.000', '10.200', '10.500', '11.000']) {
+      await runPaced(time);
+      paid.push(on.peers.taken.length - length);
+    }
+    expect(paid).toEqual([3, 3, 4, 5]);
+    expect(on.peers.taken.at(-1)?.invoiceId).toBe((await read(last)).invoice.id);
+  });
+});
+
 describe('a renewal whose card is declined', () => {
+  it('ends with its invoice written off when the customer is deleted, and is not tried again [D14.140]', async () => {
+    const { subscriptionId, card, customerId } = await sell(on, scope);
+    on.peers.behave(card, 'insufficient_funds');
+    await runAt('01T00:00:00.000');
+    const { asked } = on.peers;
+    on.peers.behave(card, 'pays');
+    on.peers.deleteCustomer(customerId);
+    await runAt('02T00:00:00.000');
+    const { subscription, invoice } = await read(subscriptionId);
+    expect(subscription).toMatchObject({ status: 'canceled', paymentAt: null });
+    expect(invoice).toMatchObject({ status: 'uncollectible', attempts: 1 });
+    expect(on.peers.asked).toBe(asked);
+  });
+
   it('is tried 1, 3, 5 and 7 days after the first failure, and then the subscription ends [D14.91]', async () => {
     const { subscriptionId, card } = await sell(on, scope);
     on.peers.behave(card, 'insufficient_funds');
@@ -75,6 +138,24 @@ describe('a renewal whose card is declined', () => {
     expect((await loadInvoiceCharges(on.database, scope, invoice.id)).map(({ status }) => status)).toEqual(
       Array(5).fill('declined'),
     );
+  });
+
+  it('keeps its tries when an outage makes one of them late: the later ones move by as much [D14.91]', async () => {
+    const { subscriptionId, card } = await sell(on, scope);
+    on.peers.behave(card, 'insufficient_funds');
+    await runAt('01T00:00:00.000');
+    // The try of the second was to be the first of four; nothing ran until the twelfth.
+    const tries: string[] = [];
+    for (const day of ['12T00:00:00.000', '14T00:00:00.000', '16T00:00:00.000']) {
+      await runAt(day);
+      tries.push((await read(subscriptionId)).subscription.paymentAt?.toISOString() ?? '');
+    }
+    expect(tries).toEqual(['2026-05-14T00:00:00.000Z', '2026-05-16T00:00:00.000Z', '2026-05-18T00:00:00.000Z']);
+    await runAt('18T00:00:00.000');
+    expect(await read(subscriptionId)).toMatchObject({
+      subscription: { status: 'canceled' },
+      invoice: { status: 'uncollectible', attempts: 5 },
+    });
   });
 
   it('becomes active again when a later try is paid, and renews on its old dates', async () => {
@@ -158,7 +239,7 @@ describe('a renewal whose card is declined', () => {
     const { subscription, invoice } = await read(subscriptionId);
     expect([subscription.status, subscription.paymentAt, invoice.status]).toEqual(['unpaid', null, 'open']);
     on.at('2026-09-01T00:00:00.000Z');
-    while (await runDueSubscriptions(on.work));
+    while (await runDueSubscriptions(on.context));
     expect((await read(subscriptionId)).invoice.id).toBe(invoice.id);
   });
 
@@ -166,10 +247,10 @@ describe('a renewal whose card is declined', () => {
     const { subscriptionId, card } = await sell(on, scope, { items: [{ interval: 'day' }] });
     on.peers.behave(card, 'insufficient_funds');
     on.at('2026-04-02T00:00:00.000Z');
-    while (await runDueSubscriptions(on.work));
+    while (await runDueSubscriptions(on.context));
     on.peers.behave(card, 'pays');
     on.at('2026-04-05T00:00:00.000Z');
-    while (await runDueSubscriptions(on.work));
+    while (await runDueSubscriptions(on.context));
     const rows = await on.test.admin<{ period_start: Date; status: string }>(
       'select period_start, status from billing.invoices where subscription_id = $1 order by number',
       [subscriptionId],
@@ -191,11 +272,11 @@ describe('a cancellation', () => {
     const { subscriptionId, card } = await sell(on, scope);
     on.peers.failOn(card, 'lost_after');
     await runAt('01T00:00:00.000');
-    await expect(cancelSubscription(on.work, scope, subscriptionId, now)).rejects.toMatchObject({
+    await expect(cancelSubscription(on.context, scope, subscriptionId, now)).rejects.toMatchObject({
       code: 'lock_timeout',
     });
     await runAt('01T00:00:01.000');
-    expect(await cancelSubscription(on.work, scope, subscriptionId, now)).toMatchObject({ status: 'canceled' });
+    expect(await cancelSubscription(on.context, scope, subscriptionId, now)).toMatchObject({ status: 'canceled' });
     expect((await read(subscriptionId)).invoice.status).toBe('paid');
   });
 
@@ -216,7 +297,7 @@ describe('a cancellation', () => {
       items: [{}, { unitAmountCents: 500, eligibility: 'not_eligible' }],
     });
     await runAt('01T00:00:00.000');
-    await cancelSubscription(on.work, scope, subscriptionId, {
+    await cancelSubscription(on.context, scope, subscriptionId, {
       ...now,
       refund: 'custom',
       refundAmountCents: 2_000 as never,
@@ -229,7 +310,7 @@ describe('a cancellation', () => {
     const { subscriptionId, card } = await sell(on, scope);
     on.peers.behave(card, 'insufficient_funds');
     await runAt('01T00:00:00.000');
-    await cancelSubscription(on.work, scope, subscriptionId, { ...now, refund: 'none' });
+    await cancelSubscription(on.context, scope, subscriptionId, { ...now, refund: 'none' });
     on.peers.behave(card, 'pays');
     await runAt('20T00:00:00.000');
     const { subscription, invoice } = await read(subscriptionId);
@@ -243,7 +324,7 @@ describe('the schedule', () => {
   const day = (n: number) => new Date(start.getTime() + n * 86_400_000);
   const next = (at: Date, refusedForGood = false) => nextRetry(settings, { firstFailedAt: day(0), at, refusedForGood });
 
-  it('skips the days that an outage took, and ends after the last', () => {
+  it('skips the days that have passed, and ends after the last', () => {
     expect([0, 1, 3, 5, 7].map((n) => next(day(n)))).toEqual([day(1), day(3), day(5), day(7), undefined]);
     expect(next(day(3.5))).toEqual(day(5));
     expect(next(day(0), true)).toEqual(day(7));

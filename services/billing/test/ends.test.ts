@@ -5,14 +5,14 @@ import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
 import { advanceTestClock, createTestClock, removeTestClock } from '../src/actions/test-clocks.ts';
 import { runDue, runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { findSubscription } from '../src/store/subscriptions.ts';
-import { callOf, type Machine, machine, sell, someScope, start } from './machine.ts';
+import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
 
-let on: Machine;
+let on: Fixture;
 let scope: Scope;
 let call: Call;
 
 beforeAll(async () => {
-  on = await machine();
+  on = await openFixture();
 });
 afterAll(() => on.close());
 beforeEach(() => {
@@ -22,12 +22,12 @@ beforeEach(() => {
 });
 
 const afterPeriod = new Date('2026-05-02T00:00:00.000Z');
-const clockAt = async (frozenTime: Date) => (await createTestClock(on.work, call, { frozenTime, name: null })).id;
+const clockAt = async (frozenTime: Date) => (await createTestClock(on.context, call, { frozenTime, name: null })).id;
 const statusOf = async (id: string) => (await findSubscription(on.database, scope, id))?.status;
 const endAtPeriodEnd = (id: string) =>
-  cancelSubscription(on.work, scope, id, { atPeriodEnd: true, refund: 'none', refundAmountCents: null });
+  cancelSubscription(on.context, scope, id, { atPeriodEnd: true, refund: 'none', refundAmountCents: null });
 const runAll = async () => {
-  while (await runDueSubscriptions(on.work));
+  while (await runDueSubscriptions(on.context));
 };
 
 describe('a subscription that is to end', () => {
@@ -37,7 +37,7 @@ describe('a subscription that is to end', () => {
     on.at(afterPeriod);
     await runAll();
     expect(await statusOf(subscriptionId)).toBe('active');
-    await advanceTestClock(on.work, call, testClockId, afterPeriod);
+    await advanceTestClock(on.context, call, testClockId, afterPeriod);
     expect(await statusOf(subscriptionId)).toBe('canceled');
   });
 
@@ -46,7 +46,7 @@ describe('a subscription that is to end', () => {
     const slow = await sell(on, scope, { cancelAtPeriodEnd: true, testClockId: past });
     const fast = await sell(on, scope, { testClockId: future });
     await endAtPeriodEnd(fast.subscriptionId);
-    for (const id of [past, future]) await removeTestClock(on.work, call, id);
+    for (const id of [past, future]) await removeTestClock(on.context, call, id);
     await runAll();
     expect(await statusOf(slow.subscriptionId)).toBe('active');
     expect(await statusOf(fast.subscriptionId)).toBe('active');
@@ -60,7 +60,7 @@ describe('a subscription that is to end', () => {
     const testClockId = await clockAt(start);
     const sold = [];
     for (let i = 0; i < 60; i++) sold.push(await sell(on, scope, { cancelAtPeriodEnd: true, testClockId }));
-    await advanceTestClock(on.work, call, testClockId, afterPeriod);
+    await advanceTestClock(on.context, call, testClockId, afterPeriod);
     const statuses = await Promise.all(sold.map(({ subscriptionId }) => statusOf(subscriptionId)));
     expect(new Set(statuses)).toEqual(new Set(['canceled']));
   });
@@ -70,7 +70,7 @@ describe('a subscription that is to end', () => {
     on.at(afterPeriod);
     await on.test.admin('alter table billing.outbox rename to outbox_away');
     try {
-      expect(await runDueSubscriptions(on.work)).toBe(false);
+      expect(await runDueSubscriptions(on.context)).toBe(false);
     } finally {
       await on.test.admin('alter table billing.outbox_away rename to outbox');
     }
@@ -89,7 +89,7 @@ it('the job that ends subscriptions says when the next of them ends', async () =
   );
   await sell(on, scope, { cancelAtPeriodEnd: true });
   await sell(on, scope);
-  const run = () => runDue(on.work).run(new AbortController().signal);
+  const run = () => runDue(on.context).run(new AbortController().signal);
   expect(await run()).toEqual({ dueInMs: new Date('2026-05-01T00:00:00.000Z').getTime() - start.getTime() });
   on.at(afterPeriod);
   while ((await run()) === true);

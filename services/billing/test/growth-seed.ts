@@ -1,4 +1,4 @@
-import { fillTables, seededEvents, seededRows, type TestDatabase } from '@eligo/testkit';
+import { fillTables, seededEvents, seededKeys, seededRows, type TestDatabase } from '@eligo/testkit';
 
 /** Fills every table with `each` records of the seeded account and a fifth of them of others. A fifth are of one customer. */
 export async function seedBilling(test: TestDatabase, each: number): Promise<void> {
@@ -31,15 +31,33 @@ export async function seedBilling(test: TestDatabase, each: number): Promise<voi
      select account, true, 'frcpt_' || id, 'fcs_' || id, case when heavy then 'fsub_' || owner else 'fsub_' || id end, 'jo@example.com', 100, '{}', at ${rows}`,
     `receipt_mails (${scope}, id, receipt_id, cause, status, next_try_at, sent_at, created_at)
      select account, true, 'frml_' || id, case when n % 2 = 0 then 'frcpt_' || id else 'frcpt_' || owner end, null,
-       case when n % ${each / 10} = 0 then 'pending' else 'sent' end, case when n % ${each / 10} = 0 then now() - interval '1 minute' end,
-       case when n % ${each / 10} > 0 then at end, at ${rows}`,
+       case when n % 10 = 0 then 'pending' else 'sent' end, case when n % 10 = 0 then now() - interval '1 minute' end,
+       case when n % 10 > 0 then at end, at ${rows}`,
+    `renewal_settings (${scope}, spread_minutes) select distinct account, true, 1 ${rows}`,
+    `notice_settings (${scope}, merchant_name) select distinct account, true, 'Shop' ${rows}`,
+    `notice_mails (${scope}, id, invoice_id, attempt, failure_day, status, next_try_at, sent_at, created_at)
+     select account, true, 'fnml_' || id, 'fin_' || id, 1, 0, case when n % 10 = 0 then 'pending' else 'sent' end,
+       case when n % 10 = 0 then now() - interval '1 minute' end, case when n % 10 > 0 then at end, at ${rows}`,
+    `subscription_mails (${scope}, id, subscription_id, kind, about, status, next_try_at, sent_at, created_at)
+     select account, true, 'fsml_' || id, 'fsub_' || id, 'renewal', at, case when n % 10 = 0 then 'pending' else 'sent' end,
+       case when n % 10 = 0 then now() - interval '1 minute' end, case when n % 10 > 0 then at end, at ${rows}`,
+    `catalog_tasks (${scope}, discount_id, subscription_id, kind, due_at)
+     select account, true, 'fdi_' || id, 'fsub_' || id, 'release', at ${rows}`,
     `invoice_numbers (${scope}, next) select distinct account, true, ${each} ${rows}`,
     `dunning_settings (${scope}, retry_days, ends_with, updated_at) select distinct account, true, '{1,3}'::smallint[], 'canceled', now() ${rows}`,
     `invoice_lines (${scope}, invoice_id, position, subscription_item_id, price_id, quantity, unit_amount_cents, subtotal_cents, discount_cents,
        tax_cents, shipping_cents, total_cents, eligible_cents, rule, rule_version, rationale)
      select account, true, 'fin_' || id, 0, 'fsubi_' || id, 'fprice_' || id, 1, 100, 100, 0, 0, 0, 100, 0, 'none', '', '' ${rows}`,
+    // A fifth are pending, of one subscription each; all credits of the others are used.
+    `prorations (${scope}, id, subscription_id, subscription_item_id, kind, price_id, quantity, whole_cents, subtotal_cents, discount_cents, tax_cents,
+       shipping_cents, amount_cents, eligible, rule, rule_version, rationale, period_start, period_end, left_cents, created_at)
+     select account, true, 'fprr_' || id, case when n % 5 = 0 then 'fsub_' || id else 'fsub_' || owner end, 'fsubi_' || id, 'credit', 'fprice_' || id, 1, 100, 100, 0,
+       0, 0, 100, false, 'none', '', '', at, at + interval '1 month', case when n % 5 = 0 then 100 else 0 end, at ${rows}`,
+    `invoice_credits (${scope}, invoice_id, proration_id, amount_cents, eligible)
+     select account, true, 'fin_' || id, 'fprr_' || id, 100, false ${rows}`,
     `invoice_charges (${scope}, id, invoice_id, leg, backup, payment_method_id, amount_cents, status, acting_at, settled_at)
      select account, true, 'fatt_' || id, 'fin_' || id, 'other', false, 'fpm_' || id, 100, 'succeeded', at, at ${rows}`,
+    seededKeys(each, 'POST /v1/subscriptions'),
     ...seededEvents(each),
   ]);
 }

@@ -1,4 +1,5 @@
-import { withTx } from '@eligo/postgres';
+import { pruneKeys, withTx } from '@eligo/postgres';
+import { firstTurn } from '@eligo/service';
 import {
   growths,
   type Readings,
@@ -11,13 +12,24 @@ import {
 import { cents, newId } from '@eligo/values';
 import { beforeAll, expect, test } from 'vitest';
 import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
+import { changeNotices } from '../src/actions/change-notices.ts';
+import { changeRenewalSpread } from '../src/actions/change-renewal-spread.ts';
+import { createSubscription } from '../src/actions/create-subscription.ts';
+import { retryWithUpdatedCard } from '../src/actions/retry-with-updated-card.ts';
 import { advanceTestClock, createTestClock, removeTestClock } from '../src/actions/test-clocks.ts';
+import { updateSubscription } from '../src/actions/update-subscription.ts';
+import { voidInvoice } from '../src/actions/void-invoice.ts';
 import type { ReceiptContent } from '../src/domain/receipt.ts';
 import { finishClocks } from '../src/jobs/finish-clocks.ts';
 import { runDue, runDueSubscriptions } from '../src/jobs/run-due.ts';
+import { settleCatalogTasks } from '../src/jobs/settle-catalog-tasks.ts';
 import { billingService } from '../src/service.ts';
+import { insertCatalogTask, nextCatalogTaskInMs, postponeCatalogTask } from '../src/store/catalog-tasks.ts';
+import { findInvoiceNumber, loadProratedParts } from '../src/store/invoice-statements.ts';
 import { findInvoices, listInvoices } from '../src/store/invoices.ts';
-import { addMail, claimMail, dueMails, nextMailAt, recordMail } from '../src/store/receipt-mails.ts';
+import { hasLaterNotice, noticeMails } from '../src/store/notice-mails.ts';
+import { findNoticeSettings } from '../src/store/notice-settings.ts';
+import { addMail, receiptMails } from '../src/store/receipt-mails.ts';
 import {
   findDocuments,
   findReceipt,
@@ -26,10 +38,17 @@ import {
   keepDocuments,
   listReceipts,
 } from '../src/store/receipts.ts';
-import { findSubscription, findSubscriptions, listSubscriptions } from '../src/store/subscriptions.ts';
+import { findSubscriptionMail, subscriptionMails } from '../src/store/subscription-mails.ts';
+import {
+  findSubscription,
+  findSubscriptions,
+  listSubscriptions,
+  lockSubscription,
+  saveSubscription,
+} from '../src/store/subscriptions.ts';
 import { moveTestClock } from '../src/store/test-clocks.ts';
+import { callOf, type Fixture, openFixture, sell, start } from './fixture.ts';
 import { seedBilling } from './growth-seed.ts';
-import { callOf, type Machine, machine, sell, start } from './machine.ts';
 
 let read: { small: Readings; large: Readings };
 beforeAll(async () => {
@@ -37,11 +56,11 @@ beforeAll(async () => {
 }, 240_000);
 
 test('every statement of the store is run on the large account', () => {
-  // Billing keeps no idempotency keys.
+  // Checkout's own test runs all that idempotency keys need.
   expect(statementsNotRun(read.large).filter((name) => !name.startsWith('idempotency.'))).toEqual([]);
 });
 
-test('no statement reads more in an account of 100,000 of each record than in one of 1,000', () => {
+test('no statement reads more in a large account than in a small one', () => {
   expect(growths(read.small, read.large, longPages)).toEqual([]);
 });
 
@@ -53,31 +72,82 @@ const longPages = [
 const scope = { accountId: seededAccount, testMode: true };
 
 async function run(place: TestDatabase): Promise<void> {
-  const on = await machine({ place });
-  const { database, work } = on;
+  const on = await openFixture({ place });
+  const { database, context } = on;
   const call = callOf(scope);
-  const clock = await createTestClock(work, call, { frozenTime: start, name: null });
+  const clock = await createTestClock(context, call, { frozenTime: start, name: null });
   const { subscriptionId, invoiceId } = await sell(on, scope, { testClockId: clock.id, cancelAtPeriodEnd: true });
   const now = { atPeriodEnd: false, refund: 'full', refundAmountCents: null } as const;
-  await cancelSubscription(work, scope, (await sell(on, scope)).subscriptionId, now);
-  await advanceTestClock(work, call, clock.id, new Date('2026-06-01'));
+  await cancelSubscription(context, scope, (await sell(on, scope)).subscriptionId, now);
+  await advanceTestClock(context, call, clock.id, new Date('2026-06-01'));
   await withTx(database, scope, (tx) => moveTestClock(tx, scope, clock.id, new Date('2026-06-02'), 'advancing'));
-  await finishClocks({ ...work, callerFor: () => ({}) as never }, new AbortController().signal);
-  await runDueSubscriptions(work);
-  await removeTestClock(work, call, clock.id);
-  await runDue(work).run(new AbortController().signal);
+  await finishClocks({ ...context, callerFor: () => ({}) as never }, new AbortController().signal);
+  await runDueSubscriptions(context);
+  await removeTestClock(context, call, clock.id);
+  await runDue(context).run(new AbortController().signal);
   // Before anything was due, the job looks for when something will be.
   on.at('2020-01-01');
-  await runDue(work).run(new AbortController().signal);
+  await runDue(context).run(new AbortController().signal);
   await runRenewals(on);
   await findSubscription(database, scope, seededId('fsub', 1));
   await findSubscriptions(database, scope, [subscriptionId, seededId('fsub', 1)]);
   await findInvoices(database, scope, [invoiceId, seededId('fin', 1)]);
+  await findInvoiceNumber(database, scope, seededId('fin', 1));
+  await loadProratedParts(database, scope, [seededId('fprr', 1), seededId('fprr', 2)]);
+  await runCreations(on);
+  await runItemChanges(on);
   await runReceipts(on);
+  await runNotices(on);
+  await runSubscriptionMails(on);
+  for (const minutes of [5, 0]) await changeRenewalSpread(database, scope, minutes);
+  await withTx(database, scope, (tx) => retryWithUpdatedCard(context, tx, scope, newId('payment_method')));
   await runLists(on);
 }
 
-async function runReceipts({ database, work }: Machine): Promise<void> {
+// One that is paid at once, and one that takes an item less; and what is to be done at the catalog for their coupon.
+async function runCreations({ context, peers, database }: Fixture): Promise<void> {
+  const customerId = peers.customer();
+  const couponId = peers.coupon({ percentOffBasisPoints: 1_000, duration: 'forever' });
+  const input = {
+    ...{ customerId, items: [1, 2].map((quantity) => ({ priceId: peers.price(), quantity })) },
+    ...{ trialEnd: null, trialDays: null, missingPaymentMethod: null, cancelAt: null, cancelAtPeriodEnd: false },
+    ...{ discount: { couponId, promoCode: null }, metadata: {}, prorationBehavior: null },
+    ...{ defaultPaymentMethodId: peers.cardOf(customerId, true), backupPaymentMethodId: null },
+  };
+  const key = { key: 'a-key', requestHash: Buffer.alloc(32) };
+  const { subscriptionId } = await createSubscription(context, callOf(scope), input, key);
+  await createSubscription(context, callOf(scope), input, key);
+  await settleCatalogTasks(context).run(new AbortController().signal);
+  await nextCatalogTaskInMs(database);
+  await withTx(database, null, (tx) => pruneKeys(tx, 10));
+  await withTx(database, scope, async (tx) => {
+    const before = await lockSubscription(tx, scope, subscriptionId);
+    if (before === undefined) throw new Error('no subscription');
+    await saveSubscription(tx, scope, before, { ...before, items: before.items.slice(1) });
+    const task = { scope, discountId: newId('discount'), subscriptionId, kind: 'release' } as const;
+    await insertCatalogTask(tx, task);
+    await postponeCatalogTask(tx, task);
+  });
+}
+
+// A credit and a charge that one invoice carries, and credits that a void invoice gives back.
+async function runItemChanges(on: Fixture): Promise<void> {
+  const { context, peers } = on;
+  on.at(start);
+  const { subscriptionId, card } = await sell(on, scope);
+  on.at('2026-04-16');
+  const changeTo = (unitAmountCents: number) =>
+    updateSubscription(context, callOf(scope), subscriptionId, {
+      items: [{ priceId: peers.price({ unitAmountCents }), quantity: 1 }],
+      ...{ prorationBehavior: 'always_invoice', discount: { couponId: null, promoCode: null }, clearsDiscounts: false },
+    });
+  await changeTo(6_000);
+  peers.behave(card, 'insufficient_funds');
+  const { latestInvoiceId } = await changeTo(12_000);
+  await voidInvoice(context, callOf(scope), latestInvoiceId ?? '');
+}
+
+async function runReceipts({ database, context }: Fixture): Promise<void> {
   const receiptId = seededId('frcpt', 1);
   await findReceipt(database, scope, receiptId);
   await findReceiptOfSession(database, scope, seededId('fcs', 1));
@@ -88,15 +158,61 @@ async function runReceipts({ database, work }: Machine): Promise<void> {
       checkoutSessionId: newId('checkout_session'),
     });
     await keepDocuments(tx, scope, receiptId, { html: 'x', pdf: Buffer.from('x') });
-    const mail = { id: newId('receipt_mail'), receiptId: seededId('frcpt', 3), cause: null, at: start };
-    await addMail(tx, scope, mail);
-    const claimed = await claimMail(tx, scope, mail.id, 1_000);
-    if (claimed === undefined) throw new Error('a new mail is not due');
-    await recordMail(tx, scope, claimed, { status: 'pending', code: 'x', pauseMs: 1 });
+    await addMail(tx, scope, { id: newId('receipt_mail'), receiptId: seededId('frcpt', 3), cause: null, at: start });
+    const claimed = await receiptMails.claim(tx, scope, 1_000);
+    if (claimed === undefined) throw new Error('no mail is due');
+    await receiptMails.record(tx, scope, claimed, { status: 'pending', code: 'x', pauseMs: 1 });
   });
   await findDocuments(database, scope, receiptId);
-  await dueMails(work.database, 10);
-  await nextMailAt(work.database);
+  await receiptMails.due(context.database, firstTurn, 10);
+  await receiptMails.nextInMs(context.database);
+}
+
+// A mail about a failure of an invoice that the schedule still tries.
+async function runNotices(on: Fixture): Promise<void> {
+  const { database, context, peers } = on;
+  on.at(start);
+  const call = callOf(scope);
+  const clock = await createTestClock(context, call, { frozenTime: start, name: null });
+  const card = peers.card(true, 'insufficient_funds');
+  const { subscriptionId } = await sell(on, scope, { testClockId: clock.id, card });
+  await advanceTestClock(context, call, clock.id, new Date('2026-05-03'));
+  const found = await on.test.admin<{ id: string }>(
+    `select m.id from billing.notice_mails m join billing.subscriptions s on s.latest_invoice_id = m.invoice_id
+     where m.account_id = $1 and s.account_id = $1 and s.id = $2 order by m.attempt`,
+    [scope.accountId, subscriptionId],
+  );
+  const [first] = found;
+  if (first === undefined || found.length > 2) throw new Error(`There are ${found.length} notices`);
+  await hasLaterNotice(database, scope, first.id);
+  await findNoticeSettings(database, scope);
+  await withTx(database, scope, async (tx) => {
+    const claimed = await noticeMails.claim(tx, scope, 1_000);
+    if (claimed === undefined) throw new Error('no notice is due');
+    await noticeMails.record(tx, scope, claimed, { status: 'pending', code: 'x', pauseMs: 1 });
+  });
+  await noticeMails.due(database, firstTurn, 10);
+  await noticeMails.nextInMs(database);
+}
+
+// Of a trial that ends, and of a subscription that was dunned to its end.
+async function runSubscriptionMails(on: Fixture): Promise<void> {
+  const { database, context } = on;
+  await changeNotices(database, scope, { merchantName: 'Care', reminderDays: 7 });
+  on.at(start);
+  const call = callOf(scope);
+  const clock = await createTestClock(context, call, { frozenTime: start, name: null });
+  await sell(on, scope, { testClockId: clock.id, trialDays: 10 });
+  await advanceTestClock(context, call, clock.id, new Date('2026-04-05'));
+  await findSubscriptionMail(database, scope, seededId('fsml', 1));
+  await withTx(database, scope, async (tx) => {
+    const claimed = await subscriptionMails.claim(tx, scope, 1_000);
+    if (claimed === undefined) throw new Error('no mail is due');
+    await subscriptionMails.record(tx, scope, claimed, { status: 'pending', code: 'x', pauseMs: 1 });
+  });
+  await subscriptionMails.due(database, firstTurn, 10);
+  await subscriptionMails.nextInMs(database);
+  await changeNotices(database, scope, { merchantName: null });
 }
 
 const newReceipt = {
@@ -108,25 +224,25 @@ const newReceipt = {
 };
 
 // One that is paid by two cards, one that a card pays after a decline, one that is dunned to its end, and one whose catalog is down.
-async function runRenewals(on: Machine): Promise<void> {
-  const { work, peers } = on;
+async function runRenewals(on: Fixture): Promise<void> {
+  const { context, peers } = on;
   on.at(start);
   const call = callOf(scope);
-  const clock = await createTestClock(work, call, { frozenTime: start, name: null });
+  const clock = await createTestClock(context, call, { frozenTime: start, name: null });
   const testClockId = clock.id;
   await sell(on, scope, { testClockId, backup: peers.card(false), items: [{}, { eligibility: 'not_eligible' }] });
   const { card } = await sell(on, scope, { testClockId });
   await sell(on, scope, { testClockId, card: peers.card(true, 'stolen_card') });
   peers.behave(card, 'insufficient_funds');
-  await advanceTestClock(work, call, clock.id, new Date('2026-05-01'));
+  await advanceTestClock(context, call, clock.id, new Date('2026-05-01'));
   peers.behave(card, 'pays');
-  await advanceTestClock(work, call, clock.id, new Date('2026-05-10'));
+  await advanceTestClock(context, call, clock.id, new Date('2026-05-10'));
   peers.isCatalogDown = true;
-  await advanceTestClock(work, { ...call, timeoutMs: () => 600 }, clock.id, new Date('2026-06-01'));
+  await advanceTestClock(context, { ...call, timeoutMs: () => 600 }, clock.id, new Date('2026-06-01'));
   peers.isCatalogDown = false;
 }
 
-async function runLists({ database }: Machine): Promise<void> {
+async function runLists({ database }: Fixture): Promise<void> {
   const sides = [{}, { startingAfter: 100 }, { endingBefore: 100 }];
   for (const side of sides) {
     const page = (prefix: string) => ({

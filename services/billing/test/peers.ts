@@ -1,21 +1,48 @@
-import { create } from '@bufbuild/protobuf';
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { Failure } from '@eligo/failures';
-import { EvaluateEligibilityResponseSchema } from '@eligo/proto/catalog/v1/catalog';
 import {
+  AcknowledgementSchema,
+  type CouponSchema,
+  type EvaluateEligibilityRequestSchema,
+  EvaluateEligibilityResponseSchema,
+  type ReserveRedemptionRequestSchema,
+  type ResolveCartRequestSchema,
+  ResolvedCartSchema,
+} from '@eligo/proto/catalog/v1/catalog';
+import {
+  type AdoptInvoiceCardRequest,
   type ChargeInvoiceRequest,
   type ChargeInvoiceResponse,
   ChargeInvoiceResponseSchema,
+  CheckoutSessionSchema,
   CustomerSchema,
+  type FindValidLettersRequest,
+  InvoicePaymentSchema,
+  PaymentIntentSchema,
   PaymentMethodSchema,
 } from '@eligo/proto/checkout/v1/checkout';
 import { newId } from '@eligo/values';
 import type { Context } from '../src/context.ts';
 
 /** What a card does when it is charged. */
-export type CardBehavior = 'pays' | 'insufficient_funds' | 'stolen_card';
+export type CardBehavior =
+  | 'pays'
+  | 'insufficient_funds'
+  | 'stolen_card'
+  | 'expired_card'
+  | 'asks_bank'
+  | 'authentication_required'
+  | 'health_cards_not_enabled';
 
 /** How a call for a charge goes wrong: before checkout has begun it, after it was charged, or charged while the caller waits no longer. */
-export type ChargeFault = 'lost_before' | 'lost_after' | 'unknown' | 'down';
+export type ChargeFault = 'lost_before' | 'lost_after' | 'unknown' | 'down' | 'not_now';
+
+/** How often a price recurs: monthly, unless said otherwise. */
+export interface Recurring {
+  readonly interval?: string;
+  readonly intervalCount?: number;
+  readonly trialPeriodDays?: number;
+}
 
 /** A charge that took money. */
 export interface TakenCharge {
@@ -26,6 +53,7 @@ export interface TakenCharge {
   readonly amountCents: number;
   readonly at: Date;
   readonly healthcareCents: number;
+  readonly onPage: boolean;
 }
 
 /**
@@ -40,6 +68,23 @@ export class Peers {
   readonly #classes = new Map<string, string>();
   readonly #answers = new Map<string, { request: ChargeInvoiceRequest; response: ChargeInvoiceResponse }>();
   readonly #deletedCustomers = new Set<string>();
+  readonly #owners = new Map<string, string>();
+  readonly #clocks = new Map<string, string>();
+  readonly #typed = new Map<string, { readonly behavior: CardBehavior; readonly id?: string }>();
+  /** The cards whose bank waits for its customer, by invoice. */
+  readonly #asked = new Map<string, string>();
+  readonly #prices = new Map<string, { readonly unitAmountCents: number; readonly recurring: Recurring | undefined }>();
+  readonly #coupons = new Map<string, MessageInitShape<typeof CouponSchema>>();
+  readonly #onSession = new Set<string>();
+  readonly #letters: { customerId: string; productId: string; letterId: string; until: number }[] = [];
+  /** What became of each redemption. */
+  readonly redemptions = new Map<string, 'reserved' | 'final' | 'released'>();
+  /** The addresses of customers. */
+  readonly emails = new Map<string, string>();
+  /** What was refunded of a payment intent or a session. */
+  readonly refunded = new Map<string, number>();
+  /** The coupons that are used up. */
+  readonly usedUp = new Set<string>();
   readonly #faults: { readonly fault: ChargeFault; readonly cardId?: string }[] = [];
   isCatalogDown = false;
   ruleVersion = '1';
@@ -48,6 +93,59 @@ export class Peers {
     const id = newId('payment_method');
     this.#cards.set(id, { healthCard, behavior });
     return id;
+  }
+
+  /** What the processor's fields answer for a card that a customer types. */
+  typed(behavior: CardBehavior): string {
+    const processorPaymentMethodId = `pm_${this.#typed.size}`;
+    this.#typed.set(processorPaymentMethodId, { behavior });
+    return processorPaymentMethodId;
+  }
+
+  /** The payment method of a typed card. */
+  adoptedAs(processorPaymentMethodId: string): string {
+    return this.#typed.get(processorPaymentMethodId)?.id ?? '';
+  }
+
+  /** A letter of a customer for a product, valid until this time. */
+  letter(customerId: string, productId: string, until: string): string {
+    const letterId = newId('letter');
+    this.#letters.push({ customerId, productId, letterId, until: Date.parse(until) });
+    return letterId;
+  }
+
+  /** A customer, who may live on a clock. */
+  customer(testClockId?: string): string {
+    const id = newId('customer');
+    if (testClockId !== undefined) this.#clocks.set(id, testClockId);
+    return id;
+  }
+
+  /** A card of a customer; it can be charged without its owner unless said otherwise. */
+  cardOf(customerId: string, healthCard: boolean, behavior: CardBehavior = 'pays', offSession = true): string {
+    const id = this.card(healthCard, behavior);
+    this.#owners.set(id, customerId);
+    if (!offSession) this.#onSession.add(id);
+    return id;
+  }
+
+  owns(cardId: string, customerId: string): void {
+    this.#owners.set(cardId, customerId);
+  }
+
+  /** A price that the catalog sells: 30.00 a month and eligible, unless said otherwise; `null` recurs never. */
+  price(of: { unitAmountCents?: number; recurring?: Recurring | null; eligibility?: string } = {}): string {
+    const id = newId('price');
+    const { unitAmountCents = 3_000, recurring = {}, eligibility = 'auto_substantiation' } = of;
+    this.#prices.set(id, { unitAmountCents, recurring: recurring ?? undefined });
+    this.classify(id, eligibility);
+    return id;
+  }
+
+  coupon(of: MessageInitShape<typeof CouponSchema>): string {
+    const couponId = newId('coupon');
+    this.#coupons.set(couponId, { ...of, couponId });
+    return couponId;
   }
 
   behave(cardId: string, behavior: CardBehavior): void {
@@ -83,33 +181,127 @@ export class Peers {
   }
 
   readonly catalog: Context['catalog'] = {
-    evaluateEligibility: async ({ items = [] }) => {
+    evaluateEligibility: async ({ items = [] }: MessageInitShape<typeof EvaluateEligibilityRequestSchema>) => {
       if (this.isCatalogDown) throw new Failure('service_unavailable');
       return create(EvaluateEligibilityResponseSchema, {
-        items: items.map(({ item }) => ({
-          decision: {
-            hsaFsaEligibility: this.#classes.get(String(item?.value)) ?? 'not_eligible',
-            rule: 'product',
-            ruleVersion: this.ruleVersion,
-            rationale: 'Set on the product by the partner.',
-          },
-        })),
+        items: items.map(({ item }) => ({ decision: this.#decisionOf(nameIn(item)) })),
       });
     },
-  } as Context['catalog'];
+    resolveCart: async ({ lines = [], discounts = [] }: MessageInitShape<typeof ResolveCartRequestSchema>) =>
+      create(ResolvedCartSchema, {
+        lines: lines.map(({ item }, index) => {
+          const priceId = String(item?.value);
+          const price = this.#prices.get(priceId) ?? this.#soldBefore(priceId);
+          const loc = ['body', 'subscription', 'items', String(index), 'price'];
+          if (price === undefined) throw Failure.invalid(loc, 'price_not_found', `price_not_found: ${priceId}`);
+          const { interval = 'month', intervalCount = 1, trialPeriodDays } = price.recurring ?? {};
+          const days = trialPeriodDays === undefined ? {} : { trialPeriodDays };
+          return {
+            price: {
+              priceId,
+              unitAmountCents: BigInt(price.unitAmountCents),
+              ...(price.recurring === undefined ? {} : { recurring: { interval, intervalCount, ...days } }),
+            },
+            product: { productId: newId('product') },
+            eligibility: this.#decisionOf(priceId),
+          };
+        }),
+        discounts: discounts.map(({ source }) => {
+          const coupon = this.#coupons.get(nameIn(source));
+          const loc = ['body', 'subscription', 'discounts', '0', 'coupon_id'];
+          if (coupon === undefined) throw Failure.invalid(loc, 'coupon_not_found', 'coupon_not_found');
+          return { coupon };
+        }),
+      }),
+    reserveRedemption: async (request: MessageInitShape<typeof ReserveRedemptionRequestSchema>) => {
+      const { sessionId = '', couponIds = [] } = request;
+      const used = couponIds.find((id) => this.usedUp.has(id));
+      if (used !== undefined) {
+        throw Failure.invalid(
+          ['body', 'subscription', 'discounts'],
+          'coupon_not_applicable',
+          `coupon_not_applicable: ${used}`,
+        );
+      }
+      if (this.redemptions.get(sessionId) === 'released') throw new Failure('conflict');
+      this.redemptions.set(sessionId, 'reserved');
+      return create(AcknowledgementSchema);
+    },
+    finalizeRedemption: async ({ sessionId = '' }: { sessionId?: string }) => this.#endRedemption(sessionId, 'final'),
+    releaseRedemption: async ({ sessionId = '' }: { sessionId?: string }) => this.#endRedemption(sessionId, 'released'),
+  } as unknown as Context['catalog'];
+
+  // A price of a subscription that the tests sold by a session.
+  #soldBefore(priceId: string) {
+    return this.#classes.has(priceId) ? { unitAmountCents: 1_500, recurring: {} } : undefined;
+  }
+
+  #endRedemption(id: string, to: 'final' | 'released') {
+    const state = this.redemptions.get(id);
+    if (to === 'released' ? state !== 'final' : state === 'reserved') this.redemptions.set(id, to);
+    return create(AcknowledgementSchema);
+  }
+
+  #decisionOf(priceId: string) {
+    return {
+      hsaFsaEligibility: this.#classes.get(priceId) ?? 'not_eligible',
+      rule: 'product',
+      ruleVersion: this.ruleVersion,
+      rationale: 'Set on the product by the partner.',
+    };
+  }
 
   readonly checkout: Context['checkout'] = {
     setTestClock: async () => ({}),
     getCustomer: async ({ id }: { id: string }) => {
       if (this.#deletedCustomers.has(id)) throw new Failure('customer_not_found');
-      return create(CustomerSchema, { customerId: id });
+      const testClockId = this.#clocks.get(id);
+      const email = this.emails.get(id);
+      return create(CustomerSchema, {
+        customerId: id,
+        ...(testClockId === undefined ? {} : { testClockId }),
+        ...(email === undefined ? {} : { email }),
+      });
     },
     getPaymentMethod: async ({ id }: { id: string }) => {
       const card = this.#cards.get(id);
       if (card === undefined) throw new Failure('payment_method_not_found');
-      return create(PaymentMethodSchema, { paymentMethodId: id, card: { hsaFsa: card.healthCard } });
+      const customerId = this.#owners.get(id);
+      return create(PaymentMethodSchema, {
+        paymentMethodId: id,
+        card: { hsaFsa: card.healthCard, last4: card.healthCard ? '4242' : '1881' },
+        offSession: !this.#onSession.has(id),
+        ...(customerId === undefined ? {} : { customerId }),
+      });
     },
+    getPaymentIntent: async ({ id }: { id: string }) =>
+      create(PaymentIntentSchema, { paymentIntentId: id, amountRefundedCents: BigInt(this.refunded.get(id) ?? 0) }),
+    getSession: async ({ id }: { id: string }) =>
+      create(CheckoutSessionSchema, { checkoutSessionId: id, amountRefundedCents: BigInt(this.refunded.get(id) ?? 0) }),
+    findValidLetters: async ({ customerId, productIds, atMs }: FindValidLettersRequest) => ({
+      letters: this.#letters.filter(
+        (letter) =>
+          letter.customerId === customerId && productIds.includes(letter.productId) && letter.until > Number(atMs),
+      ),
+    }),
     chargeInvoice: async (request: ChargeInvoiceRequest) => this.#charge(request),
+    adoptInvoiceCard: async (request: AdoptInvoiceCardRequest) => {
+      const { processorPaymentMethodId, customerId, slot } = request;
+      const { behavior = 'pays', id = this.cardOf(customerId, slot === 'health', behavior) } =
+        this.#typed.get(processorPaymentMethodId) ?? {};
+      this.#typed.set(processorPaymentMethodId, { behavior, id });
+      return create(PaymentMethodSchema, { paymentMethodId: id, customerId });
+    },
+    getInvoicePayment: async ({ id }: { id: string }) =>
+      create(InvoicePaymentSchema, {
+        processor: 'sandbox',
+        ...(this.#asked.has(id) ? { inFlight: true, clientSecret: 'secret' } : {}),
+      }),
+    resumeInvoiceAuthentication: async ({ id, giveUp }: { id: string; giveUp: boolean }) => {
+      const card = this.#asked.get(id);
+      if (giveUp && card !== undefined) this.behave(card, 'authentication_required');
+      return {};
+    },
   } as unknown as Context['checkout'];
 
   async #charge(request: ChargeInvoiceRequest): Promise<ChargeInvoiceResponse> {
@@ -119,6 +311,7 @@ export class Peers {
     await new Promise((resolve) => setImmediate(resolve));
     if (fault === 'lost_before' || fault === 'down') throw new Failure('service_unavailable');
     if (fault === 'unknown') return create(ChargeInvoiceResponseSchema, { outcome: 'unknown' });
+    if (fault === 'not_now') return create(ChargeInvoiceResponseSchema, { outcome: 'unknown', retryAfterMs: 7_000n });
     const response = this.#answerTo(request);
     if (fault === 'lost_after') throw new Failure('deadline_exceeded');
     return response;
@@ -146,6 +339,12 @@ export class Peers {
     }
     const card = this.#cards.get(request.paymentMethodId);
     if (card === undefined) throw new Failure('payment_method_not_found');
+    if (card.behavior === 'health_cards_not_enabled') throw new Failure('health_cards_not_enabled');
+    if (card.behavior === 'asks_bank') {
+      this.#asked.set(request.invoiceId, request.paymentMethodId);
+      return create(ChargeInvoiceResponseSchema, { outcome: 'unknown' });
+    }
+    this.#asked.delete(request.invoiceId);
     const response = card.behavior === 'pays' ? this.#take(request) : declined(card.behavior);
     this.#answers.set(request.operationId, { request, response });
     return response;
@@ -160,6 +359,7 @@ export class Peers {
       paymentMethodId: request.paymentMethodId,
       amountCents: Number(request.amountCents),
       at: new Date(Number(request.atMs)),
+      onPage: request.onPage ?? false,
       healthcareCents: Number(iiasCents + prescriptionCents + visionCents + serviceCents),
     });
     const intent = { paymentIntentId: newId('payment_intent'), latestChargeId: newId('charge') };
@@ -168,6 +368,14 @@ export class Peers {
 }
 
 function declined(code: string): ChargeInvoiceResponse {
+  if (code === 'authentication_required') {
+    return create(ChargeInvoiceResponseSchema, { outcome: 'declined', failureCode: code, declineCode: code });
+  }
   const refusal = { failureCode: 'card_declined', declineCode: code };
   return create(ChargeInvoiceResponseSchema, { outcome: 'declined', ...refusal });
+}
+
+// What a oneof names.
+function nameIn(oneof: unknown): string {
+  return String((oneof as { value?: unknown } | undefined)?.value);
 }

@@ -1,44 +1,55 @@
-import { inflateSync } from 'node:zlib';
-import { create } from '@bufbuild/protobuf';
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { openMailer } from '@eligo/mail';
 import { type SmtpServer, startSmtpServer } from '@eligo/mail/test-support';
+import { textOfPdf } from '@eligo/pdf/test-support';
 import { type Scope, withTx } from '@eligo/postgres';
-import { type IssueReceipt, IssueReceiptSchema } from '@eligo/proto/events/v1/events';
+import { type IssueReceipt, IssueReceiptSchema, type ReceiptAmountsSchema } from '@eligo/proto/events/v1/events';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { issueReceipt } from '../src/actions/issue-receipt.ts';
 import { receiptDocuments } from '../src/actions/receipt-documents.ts';
 import { resendReceipts } from '../src/actions/resend-receipts.ts';
-import { mailReceipts, runDueMails } from '../src/jobs/mail-receipts.ts';
+import type { Context } from '../src/context.ts';
+import { mailReceipts } from '../src/jobs/send-mails.ts';
 import { findReceipt, listReceipts } from '../src/store/receipts.ts';
-import { type Machine, machine, sell, someScope } from './machine.ts';
+import { type Fixture, openFixture, sell, someScope } from './fixture.ts';
 
-let on: Machine;
+let on: Fixture;
 let server: SmtpServer;
 let scope: Scope;
 
 beforeAll(async () => {
   server = await startSmtpServer();
-  on = await machine({
+  on = await openFixture({
     mailer: openMailer({ smtpUrl: server.url, folder: undefined, from: 'Shop <shop@example.com>' }),
   });
 });
 afterAll(async () => {
-  on.work.mailer.close();
+  on.context.mailer.close();
   await on.close();
   await server.close();
 });
 beforeEach(async () => {
   // The job sends the mails of all accounts: those of the test before, too.
-  await runDueMails(on.work);
+  const job = mailReceipts(on.context);
+  while ((await job.run(new AbortController().signal)) === true);
   scope = someScope();
   server.mails.length = 0;
 });
 
+const runDueMails = (context: Context) => mailReceipts(context).run(new AbortController().signal);
+
 const lineItemIds = [newId('line_item'), newId('line_item')] as const;
 
 /** A mixed cart: a thermometer on the health card, chocolate on the other card or on none. */
-function command(parts: { sessionId?: string; both?: boolean; merchantName?: string } = {}): IssueReceipt {
+function command(
+  parts: {
+    sessionId?: string;
+    both?: boolean;
+    merchantName?: string;
+    captured?: MessageInitShape<typeof ReceiptAmountsSchema>;
+  } = {},
+): IssueReceipt {
   const { sessionId = newId('checkout_session'), both = true, merchantName = 'Care & Co' } = parts;
   const health = { paymentIntentId: newId('payment_intent'), leg: 'health', cardBrand: 'visa', cardLast4: '0072' };
   const other = { paymentIntentId: newId('payment_intent'), leg: 'other', cardBrand: 'mastercard', cardLast4: '4444' };
@@ -70,6 +81,7 @@ function command(parts: { sessionId?: string; both?: boolean; merchantName?: str
     email: 'ann@example.com',
     merchantName,
     shopperName: 'Ann Lee',
+    ...(parts.captured === undefined ? {} : { captured: parts.captured }),
     atMs: BigInt(Date.parse('2026-04-01T10:00:00Z')),
   });
 }
@@ -92,29 +104,14 @@ async function onlyReceipt() {
   return receipt;
 }
 
-/** The text of a PDF in the standard fonts. */
-function textOf(pdf: Buffer): string {
-  const streams = [...pdf.toString('latin1').matchAll(/stream\n([\s\S]*?)\nendstream/g)].map(([, data = '']) => {
-    const bytes = Buffer.from(data, 'latin1');
-    return bytes[0] === 0x78 ? inflateSync(bytes).toString('latin1') : data;
-  });
-  return streams
-    .join('\n')
-    .split('\n')
-    .map((line) =>
-      [...line.matchAll(/<([0-9a-f]+)>/g)].map(([, hex = '']) => Buffer.from(hex, 'hex').toString('latin1')).join(''),
-    )
-    .join('\n');
-}
-
 describe('a receipt', () => {
   it('is issued and mailed once for a session, however often the command arrives [D14.86]', async () => {
     const sessionId = newId('checkout_session');
     await issue({ sessionId });
     await issue({ sessionId });
-    await runDueMails(on.work);
+    await runDueMails(on.context);
     await issue({ sessionId });
-    await runDueMails(on.work);
+    await runDueMails(on.context);
     expect(server.mails).toHaveLength(1);
     expect(server.mails[0]).toMatchObject({ to: 'ann@example.com' });
     expect(await onlyReceipt()).toMatchObject({
@@ -142,10 +139,10 @@ describe('a receipt', () => {
     ];
     for (const fact of facts) {
       expect(html).toContain(fact);
-      expect(textOf(pdf)).toContain(fact);
+      expect(textOfPdf(pdf)).toContain(fact);
     }
     expect(html).toContain('Care &#38; Co');
-    expect(textOf(pdf)).toContain('Care & Co');
+    expect(textOfPdf(pdf)).toContain('Care & Co');
     expect(html).not.toContain('another way');
   });
 
@@ -153,7 +150,42 @@ describe('a receipt', () => {
     await issue({ both: false });
     const { html, pdf } = await receiptDocuments(on.database, scope, await onlyReceipt());
     expect(html).toContain('Paid to Care &#38; Co in another way');
-    expect(textOf(pdf)).toContain('Paid to Care & Co in another way');
+    expect(textOfPdf(pdf)).toContain('Paid to Care & Co in another way');
+  });
+
+  it('has the captured amounts where less was captured than the total [D14.86]', async () => {
+    await issue({
+      both: false,
+      captured: {
+        subtotalCents: 1_900n,
+        discountCents: 0n,
+        shippingCents: 80n,
+        taxCents: 100n,
+        feeCents: 0n,
+        totalCents: 2_080n,
+      },
+    });
+    const { html, pdf } = await receiptDocuments(on.database, scope, await onlyReceipt());
+    for (const text of [html, textOfPdf(pdf)]) {
+      expect(text).toContain('$19.00');
+      expect(text).not.toContain('$26.00');
+      expect(text).not.toContain('Paid to');
+    }
+  });
+
+  it('shows what each card paid of an item that two cards paid, in both documents [D14.86, D14.183]', async () => {
+    const shared = command();
+    const [health, other] = shared.payments;
+    if (health === undefined || other === undefined) throw new Error('The command has no two cards');
+    Object.assign(health, { amountCents: 1_500n, lineAmountsCents: [1_500n] });
+    Object.assign(other, { amountCents: 1_100n, lineItemIds: [...lineItemIds], lineAmountsCents: [580n, 520n] });
+    await withTx(on.database, scope, (tx) => issueReceipt(tx, scope, shared));
+    const { html, pdf } = await receiptDocuments(on.database, scope, await onlyReceipt());
+    for (const text of [html, textOfPdf(pdf)].map((one) => one.replaceAll(/\s+/g, ' '))) {
+      expect(text).toContain('HSA/FSA card, Visa ending in 0072 ($15.00) and Card, Mastercard ending in 4444 ($5.80)');
+      for (const amount of ['$20.80', '$5.20', '$15.00', '$11.00', '$26.00']) expect(text).toContain(amount);
+      expect(text).not.toContain('another way');
+    }
   });
 
   it('takes nothing from a shop or a shopper as HTML', async () => {
@@ -182,20 +214,29 @@ describe('a mail of a receipt', () => {
     for (let tries = 1; tries <= 8; tries += 1) {
       server.answerNext('451 later');
       await makeDue();
-      await runDueMails(on.work);
+      await runDueMails(on.context);
       const status = tries < 8 ? 'pending' : 'failed';
       expect(await mails()).toEqual([{ status, tries, failure_code: 'EMESSAGE_451' }]);
       // It is not due before its pause is over.
-      await runDueMails(on.work);
+      await runDueMails(on.context);
       expect(await mails()).toMatchObject([{ tries }]);
     }
     expect(await onlyReceipt()).toMatchObject({ mailStatus: 'failed', mailedAt: null });
   });
 
+  it('has its turn beside those of other accounts: a run sends one of each [D14.87]', async () => {
+    for (let receipts = 0; receipts < 3; receipts += 1) await issue();
+    scope = someScope();
+    await issue();
+    await runDueMails(on.context);
+    expect(server.mails).toHaveLength(2);
+    expect(await mails()).toMatchObject([{ status: 'sent' }]);
+  });
+
   it('that the server refuses for good is not tried again [D14.87]', async () => {
     await issue();
     server.answerNext('550 no such mailbox');
-    await runDueMails(on.work);
+    await runDueMails(on.context);
     expect(await mails()).toEqual([{ status: 'failed', tries: 1, failure_code: 'EMESSAGE_550' }]);
   });
 
@@ -207,10 +248,10 @@ describe('a mail of a receipt', () => {
       crashed = true;
       throw new Error('killed');
     };
-    await runDueMails({ ...on.work, failpoint });
+    await runDueMails({ ...on.context, failpoint });
     expect(await mails()).toMatchObject([{ status: 'pending', tries: 1 }]);
     await makeDue();
-    await runDueMails({ ...on.work, failpoint });
+    await runDueMails({ ...on.context, failpoint });
     const ids = server.mails.map(({ data }) => /^Message-ID: (\S+)/m.exec(data)?.[1]);
     expect(ids).toHaveLength(2);
     expect(new Set(ids).size).toBe(1);
@@ -220,17 +261,17 @@ describe('a mail of a receipt', () => {
   it('waits while no server is configured, and then goes out', async () => {
     await issue();
     const mailer = openMailer({ smtpUrl: undefined, folder: undefined, from: '' });
-    expect(await mailReceipts({ ...on.work, mailer }).run(new AbortController().signal)).toEqual({
+    expect(await mailReceipts({ ...on.context, mailer }).run(new AbortController().signal)).toEqual({
       dueInMs: undefined,
     });
     expect(await mails()).toMatchObject([{ status: 'pending', tries: 0 }]);
-    await mailReceipts(on.work).run(new AbortController().signal);
+    await mailReceipts(on.context).run(new AbortController().signal);
     expect(await mails()).toMatchObject([{ status: 'sent' }]);
   });
 
   it('ends once: the database refuses to change one that was sent', async () => {
     await issue();
-    await runDueMails(on.work);
+    await runDueMails(on.context);
     const change =
       "update billing.receipt_mails set status = 'pending', sent_at = null, next_try_at = now() where account_id = $1";
     await expect(on.test.admin(change, [scope.accountId])).rejects.toThrow('is sent');
@@ -241,23 +282,23 @@ describe('resending', () => {
   it('mails the receipt of the first payment of a subscription again, and one mail at a time [D14.88]', async () => {
     const { subscriptionId, sessionId } = await sell(on, scope);
     await issue({ sessionId });
-    await runDueMails(on.work);
+    await runDueMails(on.context);
     const { id } = await onlyReceipt();
-    expect(await resendReceipts(on.work, scope, subscriptionId)).toEqual([id]);
-    expect(await resendReceipts(on.work, scope, subscriptionId)).toEqual([id]);
-    await runDueMails(on.work);
+    expect(await resendReceipts(on.context, scope, subscriptionId)).toEqual([id]);
+    expect(await resendReceipts(on.context, scope, subscriptionId)).toEqual([id]);
+    await runDueMails(on.context);
     expect(server.mails).toHaveLength(2);
     const [first, second] = server.mails.map(({ data }) => /^Message-ID: (\S+)/m.exec(data)?.[1]);
     expect(first).not.toBe(second);
-    expect(await resendReceipts(on.work, scope, subscriptionId)).toEqual([id]);
-    await runDueMails(on.work);
+    expect(await resendReceipts(on.context, scope, subscriptionId)).toEqual([id]);
+    await runDueMails(on.context);
     expect(server.mails).toHaveLength(3);
   });
 
   it('finds no receipt where the shopper was not mailed one, and refuses an unknown subscription [D14.88]', async () => {
     const { subscriptionId } = await sell(on, scope);
-    expect(await resendReceipts(on.work, scope, subscriptionId)).toEqual([]);
-    await expect(resendReceipts(on.work, someScope(), subscriptionId)).rejects.toMatchObject({
+    expect(await resendReceipts(on.context, scope, subscriptionId)).toEqual([]);
+    await expect(resendReceipts(on.context, someScope(), subscriptionId)).rejects.toMatchObject({
       code: 'subscription_not_found',
     });
     expect(await findReceipt(on.database, scope, 'frcpt_none')).toBeUndefined();

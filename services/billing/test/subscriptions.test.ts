@@ -7,13 +7,13 @@ import { subscriptionStates } from '../src/domain/subscription-states.ts';
 import { runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { findInvoice } from '../src/store/invoices.ts';
 import { findSubscription, listSubscriptions } from '../src/store/subscriptions.ts';
-import { type Machine, machine, sell, someScope, start } from './machine.ts';
+import { type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
 
-let on: Machine;
+let on: Fixture;
 let scope: Scope;
 
 beforeAll(async () => {
-  on = await machine();
+  on = await openFixture();
 });
 afterAll(() => on.close());
 beforeEach(() => {
@@ -26,7 +26,7 @@ const events = (id: string) =>
     id,
   ]);
 const cancel = (id: string, parts: Partial<Parameters<typeof cancelSubscription>[3]> = {}) =>
-  cancelSubscription(on.work, scope, id, { atPeriodEnd: false, refund: 'none', refundAmountCents: null, ...parts });
+  cancelSubscription(on.context, scope, id, { atPeriodEnd: false, refund: 'none', refundAmountCents: null, ...parts });
 
 describe('starting a subscription', () => {
   it('makes it and its paid first invoice under the session’s ids, once, with its events [D14.19]', async () => {
@@ -77,10 +77,10 @@ describe('canceling a subscription', () => {
     const { subscriptionId } = await sell(on, scope);
     await cancel(subscriptionId, { atPeriodEnd: true });
     on.at('2026-04-30T23:59:59.999Z');
-    await runDueSubscriptions(on.work);
+    await runDueSubscriptions(on.context);
     expect((await findSubscription(on.database, scope, subscriptionId))?.status).toBe('active');
     on.at('2026-05-01T00:00:00.000Z');
-    await runDueSubscriptions(on.work);
+    await runDueSubscriptions(on.context);
     const ended = await findSubscription(on.database, scope, subscriptionId);
     expect(ended).toMatchObject({ status: 'canceled', canceledAt: new Date('2026-05-01T00:00:00.000Z') });
     expect((await events(subscriptionId)).at(-1)?.type).toBe('customer.subscription.deleted');
@@ -89,7 +89,7 @@ describe('canceling a subscription', () => {
   it('ends by itself when it was sold for one period', async () => {
     const { subscriptionId } = await sell(on, scope, { cancelAtPeriodEnd: true });
     on.at('2026-05-02T00:00:00.000Z');
-    await runDueSubscriptions(on.work);
+    await runDueSubscriptions(on.context);
     expect((await findSubscription(on.database, scope, subscriptionId))?.status).toBe('canceled');
   });
 });
@@ -101,14 +101,15 @@ describe('what the database alone refuses', () => {
       for (const to of subscriptionStates.states) {
         if (from === to) continue;
         const dated = (status: string) => (status === 'canceled' ? 'now()' : 'null');
+        const expires = (status: string) => (status === 'incomplete' ? 'now()' : 'null');
         await on.test.admin('alter table billing.subscriptions disable trigger guard_subscription');
         await on.test.admin(
-          `update billing.subscriptions set status = '${from}', canceled_at = ${dated(from)}, payment_at = now() where id = $1`,
+          `update billing.subscriptions set status = '${from}', canceled_at = ${dated(from)}, expires_at = ${expires(from)}, payment_at = now() where id = $1`,
           [subscriptionId],
         );
         await on.test.admin('alter table billing.subscriptions enable trigger guard_subscription');
         const move = on.test.admin(
-          `update billing.subscriptions set status = '${to}', canceled_at = ${dated(to)} where id = $1`,
+          `update billing.subscriptions set status = '${to}', canceled_at = ${dated(to)}, expires_at = ${expires(to)} where id = $1`,
           [subscriptionId],
         );
         if (subscriptionStates.canMove(from, to)) await expect(move).resolves.toBeDefined();
@@ -119,9 +120,9 @@ describe('what the database alone refuses', () => {
 
   it('a second invoice for a period, and one that was paid with more than its total', async () => {
     const { invoiceId } = await sell(on, scope);
-    const copy = `insert into billing.invoices select (jsonb_populate_record(i, jsonb_build_object('id', $2::text))).* from billing.invoices i where id = $1`;
+    const copy = `insert into billing.invoices select (jsonb_populate_record(i, jsonb_build_object('id', $2::text, 'number', null))).* from billing.invoices i where id = $1`;
     await expect(on.test.admin(copy, [invoiceId, newId('invoice')])).rejects.toMatchObject({
-      constraint: 'invoices_once_per_period',
+      constraint: 'invoices_one_of_a_period',
     });
     await expect(
       on.test.admin('update billing.invoices set amount_paid_cents = total_cents + 1 where id = $1', [invoiceId]),

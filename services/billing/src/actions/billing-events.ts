@@ -37,3 +37,12 @@ export async function appendInvoiceEvent(
     object: { case: 'invoice', value: invoiceMessage(scope, invoice) },
   });
 }
+
+/** Appends the events of a new invoice. It passes through its first states at once, and each has its event. */
+export async function appendInvoiceStates(tx: Tx, scope: Scope, invoice: Invoice, at: Date): Promise<void> {
+  const created: Invoice = { ...invoice, status: 'draft', finalizedAt: null, paidAt: null };
+  const finalized: Invoice = invoice.status === 'paid' ? { ...invoice, status: 'open', paidAt: null } : invoice;
+  await appendInvoiceEvent(tx, scope, 'created', created, at);
+  await appendInvoiceEvent(tx, scope, 'finalized', finalized, at);
+  if (invoice.status === 'paid') await appendInvoiceEvent(tx, scope, 'paid', invoice, at);
+}

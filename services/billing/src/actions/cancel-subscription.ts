@@ -8,11 +8,12 @@ import type { Context } from '../context.ts';
 import { type Cancellation, decideCancellation } from '../domain/cancellation.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import type { Subscription } from '../domain/subscription.ts';
-import { findPendingCharge, loadInvoiceCharges } from '../store/invoice-charges.ts';
+import { loadInvoiceCharges } from '../store/invoice-charges.ts';
 import { findInvoice } from '../store/invoices.ts';
 import { lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
+import { refuseWhileCharging } from './change-subscription.ts';
 import { endSubscription } from './end-subscription.ts';
 import { wakeWhenDue } from './wake-when-due.ts';
 
@@ -21,15 +22,15 @@ import { wakeWhenDue } from './wake-when-due.ts';
  * appends a command for it, under an operation id of its own, so that it happens once and not without the cancellation.
  */
 export async function cancelSubscription(
-  work: Context,
+  context: Context,
   scope: Scope,
   id: string,
   cancellation: Cancellation,
 ): Promise<Subscription> {
-  return withTx(work.database, scope, async (tx) => {
+  return withTx(context.database, scope, async (tx) => {
     const before = await lockSubscription(tx, scope, id);
     if (before === undefined) throw new Failure('subscription_not_found');
-    const at = await timeOnClock(tx, scope, work.clock, before.testClockId);
+    const at = await timeOnClock(tx, scope, context.clock, before.testClockId);
     const invoice = before.latestInvoiceId === null ? undefined : await findInvoice(tx, scope, before.latestInvoiceId);
     const { subscription, refundCents } = decideCancellation(before, invoice, cancellation, at);
     if (subscription.status !== 'canceled') {
@@ -38,6 +39,7 @@ export async function cancelSubscription(
       await appendSubscriptionEvent(tx, scope, 'updated', saved, at);
       return saved;
     }
+    // As for a session (decisions 14.16): the charge may take money for it.
     await refuseWhileCharging(tx, scope, before);
     const saved = await endSubscription(tx, scope, before, {}, at);
     if (refundCents > 0 && invoice !== undefined) await requestRefund(tx, scope, saved, invoice, refundCents, at);
@@ -45,11 +47,6 @@ export async function cancelSubscription(
   });
 }
 
-// A subscription with a charge in flight does not end, as a session does not (decisions 14.16): the charge may take money for it.
-async function refuseWhileCharging(tx: Tx, scope: Scope, { latestInvoiceId }: Subscription): Promise<void> {
-  if (latestInvoiceId === null) return;
-  if ((await findPendingCharge(tx, scope, latestInvoiceId)) !== undefined) throw new Failure('lock_timeout');
-}
 /** The refund of a cancellation, a command for each card that has paid, in proportion. The first has the operation id of the whole. */
 async function requestRefund(
   tx: Tx,

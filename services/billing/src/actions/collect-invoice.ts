@@ -4,14 +4,16 @@ import type { ChargeInvoiceResponse } from '@eligo/proto/checkout/v1/checkout';
 import { newId } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { bucketsOf } from '../domain/eligible-classes.ts';
-import type { InvoiceCharge } from '../domain/invoice.ts';
+import type { Invoice, InvoiceCharge } from '../domain/invoice.ts';
 import { nextCharge } from '../domain/payment-shares.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { findPendingCharge, insertInvoiceCharge, loadInvoiceCharges } from '../store/invoice-charges.ts';
 import { loadInvoiceLines } from '../store/invoice-lines.ts';
-import { lockInvoice, saveInvoice } from '../store/invoices.ts';
+import { findInvoice, lockInvoice, saveInvoice } from '../store/invoices.ts';
+import { loadInvoiceCredits } from '../store/prorations.ts';
 import { findSubscription, lockSubscription } from '../store/subscriptions.ts';
-import { cardsOf } from './payer.ts';
+import { endSubscription } from './end-subscription.ts';
+import { type CardIds, cardsOf, isCustomerThere } from './payer.ts';
 import { type ChargeOutcome, recordFailure, recordOutcome } from './record-payment.ts';
 
 // Two legs, each of which may have been taken over by another charge; more is a bug.
@@ -22,50 +24,65 @@ const mostCharges = 6;
  * crash in between is resumed with the same operation, which checkout answers and does not charge again. `unknown` means that the outcome of a charge is not
  * known: it is asked again, and until then nothing else is charged.
  */
-export async function collectInvoice(work: Context, scope: Scope, id: string, at: Date): Promise<'done' | 'unknown'> {
+export async function collectInvoice(
+  context: Context,
+  scope: Scope,
+  id: string,
+  at: Date,
+): Promise<'done' | 'unknown'> {
   for (let charges = 0; charges < mostCharges; charges++) {
-    const subscription = await findSubscription(work.database, scope, id);
+    const subscription = await findSubscription(context.database, scope, id);
     if (subscription?.latestInvoiceId == null) return 'done';
     // Paid, or failed and to be tried again later.
     if (subscription.paymentAt === null || subscription.paymentAt > at) return 'done';
-    const begun = await pendingOrNext(work, scope, subscription, at);
+    const begun = await pendingOrNext(context, scope, subscription, at);
     if (begun === 'nothing') return 'done';
     if (begun === 'changed') continue;
-    await work.failpoint('invoice_charge.begun');
-    const outcome = await askCheckout(work, scope, subscription, begun);
-    await work.failpoint('invoice_charge.answered');
+    await context.failpoint('invoice_charge.begun');
+    const outcome = await askCheckout(context, scope, subscription, begun);
+    await context.failpoint('invoice_charge.answered');
     if (outcome === 'unknown') return 'unknown';
-    await recordOutcome(work, scope, subscription.id, begun, outcome);
-    await work.failpoint('invoice_charge.recorded');
+    await recordOutcome(context, scope, subscription.id, begun, outcome);
+    await context.failpoint('invoice_charge.recorded');
   }
   throw new Error(`Subscription ${id} took more than ${mostCharges} charges for one invoice`);
 }
 
 async function pendingOrNext(
-  work: Context,
+  context: Context,
   scope: Scope,
   subscription: Subscription,
   at: Date,
 ): Promise<InvoiceCharge | 'nothing' | 'changed'> {
   const invoiceId = subscription.latestInvoiceId ?? '';
-  const pending = await findPendingCharge(work.database, scope, invoiceId);
+  const pending = await findPendingCharge(context.database, scope, invoiceId);
   if (pending !== undefined) return pending;
-  const cards = await cardsOf(work, scope, subscription);
-  return withTx(work.database, scope, async (tx) => {
+  const known = await findInvoice(context.database, scope, invoiceId);
+  const [cards, isThere] = await Promise.all([
+    cardsOf(context, scope, cardIdsOf(subscription, known)),
+    isCustomerThere(context, scope, subscription.customerId),
+  ]);
+  return withTx(context.database, scope, async (tx) => {
     const before = await lockSubscription(tx, scope, subscription.id);
     if (before?.version !== subscription.version) return 'changed';
     const invoice = await lockInvoice(tx, scope, invoiceId);
-    if (invoice?.status !== 'open')
+    // One that has ended pays what was given up, if the partner asks for it.
+    const hasEnded = before.status === 'canceled';
+    if (invoice === undefined || invoice.status !== (hasEnded ? 'uncollectible' : 'open'))
       throw new Error(`Subscription ${subscription.id} owes for an invoice that is not open`);
     const charges = await loadInvoiceCharges(tx, scope, invoiceId);
     if (charges.some(({ status }) => status === 'pending')) return 'changed';
-    const next = cards && nextCharge(invoice, charges, cards);
+    if (!isThere && !hasEnded) {
+      await endSubscription(tx, scope, before, undefined, at);
+      return 'nothing';
+    }
+    const next = isThere && cards !== undefined ? nextCharge(invoice, charges, cards) : undefined;
     if (next?.kind !== 'charge') {
       const failureCode = next?.failureCode ?? 'payment_method_not_found';
       await recordFailure(tx, scope, before, invoice, { ...noCard, failureCode }, at);
       return 'nothing';
     }
-    if (next.paymentMethodId === invoice.refusedPaymentMethodId) {
+    if (next.paymentMethodId === invoice.refusedPaymentMethodId && !invoice.paysOnPage) {
       await recordFailure(tx, scope, before, invoice, invoice, at);
       return 'nothing';
     }
@@ -75,6 +92,7 @@ async function pendingOrNext(
       leg: next.leg,
       backup: next.backup,
       paymentMethodId: next.paymentMethodId,
+      onPage: invoice.paysOnPage,
       amountCents: next.amountCents,
       status: 'pending',
       actingAt: at,
@@ -82,7 +100,7 @@ async function pendingOrNext(
       chargeId: null,
       failureCode: null,
       declineCode: null,
-      createdAt: work.clock.now(),
+      createdAt: context.clock.now(),
     };
     await insertInvoiceCharge(tx, scope, charge);
     if (charge.backup) await saveInvoice(tx, scope, invoice, { ...invoice, backupChargeStatus: 'pending' });
@@ -90,25 +108,35 @@ async function pendingOrNext(
   });
 }
 
+// What the customer typed on the page pays alone; a card that the partner named stands in place of the default one.
+function cardIdsOf(subscription: Subscription, invoice: Invoice | undefined): CardIds {
+  const { defaultPaymentMethodId, backupPaymentMethodId } = subscription;
+  return {
+    defaultPaymentMethodId: invoice?.payWithPaymentMethodId ?? defaultPaymentMethodId,
+    backupPaymentMethodId: invoice?.paysOnPage ? invoice.payWithBackupPaymentMethodId : backupPaymentMethodId,
+  };
+}
+
 const noCard = { declineCode: null, refusedPaymentMethodId: null };
 
 // A refusal that checkout gives before it begins anything is as final as a decline. Anything else that goes wrong leaves the outcome unknown.
 const finalRefusals: ReadonlySet<string> = new Set([
   'payment_method_not_found',
+  'payment_method_from_another_processor',
+  'health_cards_not_enabled',
   'checkout_amount_too_low',
   'amount_too_large',
 ]);
 
 async function askCheckout(
-  work: Context,
+  context: Context,
   scope: Scope,
   subscription: Subscription,
   charge: InvoiceCharge,
 ): Promise<ChargeOutcome | 'unknown'> {
-  const buckets =
-    charge.leg === 'health' ? bucketsOf(await loadInvoiceLines(work.database, scope, charge.invoiceId)) : undefined;
+  const buckets = charge.leg === 'health' ? await bucketsOfInvoice(context, scope, charge.invoiceId) : undefined;
   try {
-    const answer = await work.checkout.chargeInvoice(
+    const answer = await context.checkout.chargeInvoice(
       {
         operationId: charge.id,
         invoiceId: charge.invoiceId,
@@ -117,6 +145,7 @@ async function askCheckout(
         paymentMethodId: charge.paymentMethodId,
         amountCents: BigInt(charge.amountCents),
         leg: charge.leg,
+        onPage: charge.onPage,
         atMs: BigInt(charge.actingAt.getTime()),
         ...(buckets === undefined
           ? {}
@@ -129,20 +158,32 @@ async function askCheckout(
               },
             }),
       },
-      { caller: work.callerFor(scope), timeoutMs: chargeTimeoutMs },
+      { caller: context.callerFor(scope), timeoutMs: chargeTimeoutMs },
     );
+    const { retryAfterMs } = answer;
+    if (retryAfterMs !== undefined) {
+      context.pace.pause(scope, new Date(context.clock.now().getTime() + Number(retryAfterMs)));
+    }
     return outcomeOf(answer);
   } catch (error) {
     const refusal = error instanceof Failure ? (error.violations?.[0]?.type ?? error.code) : undefined;
     if (refusal !== undefined && finalRefusals.has(refusal)) {
       return { status: 'declined', failureCode: refusal, declineCode: null, paymentIntentId: null, chargeId: null };
     }
-    work.logger.warn(
+    context.logger.warn(
       { err: error, subscriptionId: subscription.id },
       'Outcome of an invoice charge is unknown; will ask checkout again',
     );
     return 'unknown';
   }
+}
+
+async function bucketsOfInvoice({ database }: Context, scope: Scope, id: string) {
+  const [lines, credits] = await Promise.all([
+    loadInvoiceLines(database, scope, id),
+    loadInvoiceCredits(database, scope, id),
+  ]);
+  return bucketsOf(lines, credits);
 }
 
 // Checkout's own budget for a charge, and what the way takes.

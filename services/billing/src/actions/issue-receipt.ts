@@ -1,8 +1,9 @@
 import type { Scope, Tx } from '@eligo/postgres';
-import type { IssueReceipt } from '@eligo/proto/events/v1/events';
+import type { CheckoutSession } from '@eligo/proto/checkout/v1/checkout';
+import type { IssueReceipt, ReceiptAmounts, ReceiptPayment } from '@eligo/proto/events/v1/events';
 import { wakeJobAfterCommit } from '@eligo/service';
 import { centsFromInt64, newId } from '@eligo/values';
-import type { Receipt, ReceiptContent } from '../domain/receipt.ts';
+import type { Receipt, ReceiptContent, ReceiptShare } from '../domain/receipt.ts';
 import { addMail } from '../store/receipt-mails.ts';
 import { insertReceipt } from '../store/receipts.ts';
 
@@ -28,9 +29,8 @@ export async function issueReceipt(tx: Tx, scope: Scope, command: IssueReceipt):
   wakeJobAfterCommit(tx, mailReceiptsJob);
 }
 
-function contentOf(command: IssueReceipt, session: NonNullable<IssueReceipt['session']>): ReceiptContent {
+function contentOf(command: IssueReceipt, session: CheckoutSession): ReceiptContent {
   const { payments, merchantName, shopperName = null } = command;
-  const { totalDetails } = session;
   return {
     merchantName,
     shopperName,
@@ -38,22 +38,17 @@ function contentOf(command: IssueReceipt, session: NonNullable<IssueReceipt['ses
     orderReference: session.clientReferenceId ?? null,
     items: command.lines.map((line) => {
       const paidBy = payments.findIndex(({ lineItemIds }) => lineItemIds.includes(line.lineItemId));
+      const shares = sharesOf(line.lineItemId, payments);
       return {
         description: line.description ?? 'Item',
         quantity: Number(line.quantity),
         totalCents: Number(line.amountTotalCents),
         eligibility: line.amountEligibleCents > 0n ? (line.eligibility?.hsaFsaEligibility ?? null) : null,
         paidBy: paidBy === -1 ? null : paidBy,
+        ...(shares.length > 1 ? { shares } : {}),
       };
     }),
-    amounts: {
-      subtotalCents: Number(session.amountSubtotalCents),
-      discountCents: Number(totalDetails?.amountDiscountCents ?? 0n),
-      shippingCents: Number(totalDetails?.amountShippingCents ?? 0n),
-      taxCents: Number(totalDetails?.amountTaxCents ?? 0n),
-      feeCents: Number(totalDetails?.amountFeeCents ?? 0n),
-      totalCents: Number(session.amountTotalCents),
-    },
+    amounts: command.captured === undefined ? amountsOf(session) : capturedOf(command.captured),
     payments: payments.map(({ leg, amountCents, cardBrand = null, cardLast4 = null }) => ({
       leg: leg === 'health' ? 'health' : 'other',
       cardBrand,
@@ -61,5 +56,35 @@ function contentOf(command: IssueReceipt, session: NonNullable<IssueReceipt['ses
       amountCents: Number(amountCents),
     })),
     testMode: session.testMode,
+  };
+}
+
+// What each card paid of a line.
+function sharesOf(lineItemId: string, payments: readonly ReceiptPayment[]): ReceiptShare[] {
+  return payments.flatMap(({ lineItemIds, lineAmountsCents }, paidBy) => {
+    const amountCents = lineAmountsCents[lineItemIds.indexOf(lineItemId)];
+    return amountCents === undefined ? [] : [{ paidBy, amountCents: Number(amountCents) }];
+  });
+}
+
+function amountsOf({ totalDetails, ...session }: CheckoutSession): ReceiptContent['amounts'] {
+  return {
+    subtotalCents: Number(session.amountSubtotalCents),
+    discountCents: Number(totalDetails?.amountDiscountCents ?? 0n),
+    shippingCents: Number(totalDetails?.amountShippingCents ?? 0n),
+    taxCents: Number(totalDetails?.amountTaxCents ?? 0n),
+    feeCents: Number(totalDetails?.amountFeeCents ?? 0n),
+    totalCents: Number(session.amountTotalCents),
+  };
+}
+
+function capturedOf(amounts: ReceiptAmounts): ReceiptContent['amounts'] {
+  return {
+    subtotalCents: Number(amounts.subtotalCents),
+    discountCents: Number(amounts.discountCents),
+    shippingCents: Number(amounts.shippingCents),
+    taxCents: Number(amounts.taxCents),
+    feeCents: Number(amounts.feeCents),
+    totalCents: Number(amounts.totalCents),
   };
 }

@@ -4,12 +4,15 @@ import type { Context } from '../context.ts';
 import type { Card, Cards } from '../domain/payment-shares.ts';
 import type { Subscription } from '../domain/subscription.ts';
 
+/** The cards that are charged for a subscription. */
+export type CardIds = Pick<Subscription, 'defaultPaymentMethodId' | 'backupPaymentMethodId'>;
+
 /** The cards of a subscription as checkout has them now; undefined when one of them is no longer there: the other one does not pay its part. */
-export async function cardsOf(work: Context, scope: Scope, subscription: Subscription): Promise<Cards | undefined> {
-  const { defaultPaymentMethodId, backupPaymentMethodId } = subscription;
+export async function cardsOf(context: Context, scope: Scope, ids: CardIds): Promise<Cards | undefined> {
+  const { defaultPaymentMethodId, backupPaymentMethodId } = ids;
   const [standard, backup] = await Promise.all([
-    cardOf(work, scope, defaultPaymentMethodId),
-    cardOf(work, scope, backupPaymentMethodId),
+    cardOf(context, scope, defaultPaymentMethodId),
+    cardOf(context, scope, backupPaymentMethodId),
   ]);
   const isGone = (card: Card | null, id: string | null) => card === null && id !== null;
   return isGone(standard, defaultPaymentMethodId) || isGone(backup, backupPaymentMethodId)
@@ -18,19 +21,28 @@ export async function cardsOf(work: Context, scope: Scope, subscription: Subscri
 }
 
 /** Whether the customer is still there: the cards of one that was deleted are not charged. */
-export async function isCustomerThere(work: Context, scope: Scope, id: string): Promise<boolean> {
-  const found = await absentAsNull(work.checkout.getCustomer({ id }, { caller: work.callerFor(scope) }));
+export async function isCustomerThere(context: Context, scope: Scope, id: string): Promise<boolean> {
+  const found = await absentAsNull(context.checkout.getCustomer({ id }, { caller: context.callerFor(scope) }));
   return found !== null && !found.deleted;
 }
 
-async function cardOf(work: Context, scope: Scope, id: string | null): Promise<Card | null> {
+/** The email address of a customer; undefined if there is none, or if the customer was deleted. */
+export async function emailOf(context: Context, scope: Scope, customerId: string): Promise<string | undefined> {
+  const customer = await absentAsNull(
+    context.checkout.getCustomer({ id: customerId }, { caller: context.callerFor(scope) }),
+  );
+  return customer === null || customer.deleted ? undefined : customer.email;
+}
+
+async function cardOf(context: Context, scope: Scope, id: string | null): Promise<Card | null> {
   if (id === null) return null;
-  const method = await absentAsNull(work.checkout.getPaymentMethod({ id }, { caller: work.callerFor(scope) }));
+  const method = await absentAsNull(context.checkout.getPaymentMethod({ id }, { caller: context.callerFor(scope) }));
   // A card of which nothing is known is treated as a health card (decisions 14.70).
   return method === null ? null : { id, healthCard: method.card?.hsaFsa !== false };
 }
 
-async function absentAsNull<T>(call: Promise<T>): Promise<T | null> {
+/** What a call answers, or null if the record is not there. */
+export async function absentAsNull<T>(call: Promise<T>): Promise<T | null> {
   try {
     return await call;
   } catch (error) {

@@ -1,15 +1,20 @@
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import { cents } from '@eligo/values';
 import type { Context } from '../context.ts';
-import { isRefusedForGood, nextRetry } from '../domain/dunning.ts';
+import { isRefusedForGood, nextRetry, startOfDunning } from '../domain/dunning.ts';
 import type { ChargeStatus, Invoice, InvoiceCharge } from '../domain/invoice.ts';
 import type { Subscription } from '../domain/subscription.ts';
+import type { SubscriptionStatus } from '../domain/subscription-states.ts';
 import { findDunning } from '../store/dunning-settings.ts';
-import { settleInvoiceCharge } from '../store/invoice-charges.ts';
+import { loadInvoiceCharges, settleInvoiceCharge } from '../store/invoice-charges.ts';
 import { lockInvoice, saveInvoice } from '../store/invoices.ts';
 import { lockSubscription, saveSubscription } from '../store/subscriptions.ts';
+import { addFailureNotice } from './add-failure-notice.ts';
+import { announceEnd } from './announce-period-end.ts';
 import { appendInvoiceEvent, appendSubscriptionEvent } from './billing-events.ts';
 import { endSubscription } from './end-subscription.ts';
+import type { CardIds } from './payer.ts';
+import { settleRedemptions } from './redeem-discounts.ts';
 import { wakeWhenDue } from './wake-when-due.ts';
 
 /** What became of a charge, once it is known. */
@@ -23,28 +28,30 @@ export interface ChargeOutcome {
 
 /** Records what became of a charge with all that follows, in one transaction; a second time does nothing. */
 export async function recordOutcome(
-  work: Context,
+  context: Context,
   scope: Scope,
   subscriptionId: string,
   charge: InvoiceCharge,
   outcome: ChargeOutcome,
 ): Promise<void> {
-  await withTx(work.database, scope, async (tx) => {
+  await withTx(context.database, scope, async (tx) => {
     const subscription = await lockSubscription(tx, scope, subscriptionId);
     const invoice = await lockInvoice(tx, scope, charge.invoiceId);
     if (subscription === undefined || invoice === undefined) throw new Error(`Charge ${charge.id} has no invoice`);
-    const settled = { ...outcome, settledAt: work.clock.now() };
+    const settled = { ...outcome, settledAt: context.clock.now() };
     if (!(await settleInvoiceCharge(tx, scope, charge.id, settled))) return;
     if (outcome.status === 'succeeded') {
       await recordPayment(tx, scope, subscription, invoice, charge, outcome);
     } else if (outcome.status === 'declined') {
       const { failureCode, declineCode } = outcome;
-      const refused = isRefusedForGood(failureCode, declineCode) ? charge.paymentMethodId : null;
+      // A card that was typed on the page is charged once, when its owner asks for it.
+      const isRefused = !charge.onPage && isRefusedForGood(failureCode, declineCode);
+      const refused = isRefused ? charge.paymentMethodId : null;
       const failure = { failureCode, declineCode, refusedPaymentMethodId: refused };
       const failed = charge.backup ? { ...invoice, backupChargeStatus: 'failed' as const } : invoice;
       await recordFailure(tx, scope, subscription, failed, failure, charge.actingAt);
     }
-    await work.failpoint('invoice_charge.before_commit');
+    await context.failpoint('invoice_charge.before_commit');
   });
 }
 
@@ -68,22 +75,45 @@ async function recordPayment(
     backupChargeStatus: charge.backup ? 'succeeded' : invoice.backupChargeStatus,
     ...(isPaid ? { status: 'paid' as const, paidAt: at } : {}),
   });
-  if (!isPaid) return;
+  const kept = charge.onPage ? cardsKept(subscription, charge, await loadInvoiceCharges(tx, scope, invoice.id)) : {};
+  if (!isPaid) {
+    if (charge.onPage) await saveSubscription(tx, scope, subscription, { ...subscription, ...kept });
+    return;
+  }
   await appendInvoiceEvent(tx, scope, 'paid', saved, at);
-  const isBack = subscription.status === 'past_due';
+  const becomesActive = owing.has(subscription.status);
   const paid = await saveSubscription(tx, scope, subscription, {
     ...subscription,
+    ...kept,
     paymentAt: null,
     heldUntil: null,
-    status: isBack ? 'active' : subscription.status,
+    expiresAt: null,
+    status: becomesActive ? 'active' : subscription.status,
   });
+  if (subscription.status === 'incomplete') await settleRedemptions(tx, scope, subscription, 'finalize');
   wakeWhenDue(tx, paid, at);
-  if (isBack) await appendSubscriptionEvent(tx, scope, 'updated', paid, at);
+  if (becomesActive || charge.onPage) await appendSubscriptionEvent(tx, scope, 'updated', paid, at);
 }
+
+// A card that has paid on the page pays the renewals, too: beside a health card that has paid its part it is the backup.
+function cardsKept(
+  { backupPaymentMethodId: backup }: Subscription,
+  { leg, paymentMethodId: id }: InvoiceCharge,
+  charges: readonly InvoiceCharge[],
+): Partial<CardIds> {
+  const isBesideHealthCard =
+    leg === 'other' && charges.some((one) => one.leg === 'health' && one.status === 'succeeded');
+  if (isBesideHealthCard) return { backupPaymentMethodId: id };
+  return { defaultPaymentMethodId: id, backupPaymentMethodId: backup === id ? null : backup };
+}
+
+// What a payment makes active.
+const owing: ReadonlySet<SubscriptionStatus> = new Set(['incomplete', 'past_due', 'unpaid']);
 
 /**
  * Records that the payment of an invoice has failed: the subscription is past due, and the next try is set (decisions 14.91). After the last one it ends, or
- * stays unpaid, as the account has it. The caller holds both rows.
+ * stays unpaid, as the account has it. A first payment, one of an unpaid subscription, and one of a subscription that has ended are not tried again. The caller holds both
+ * rows.
  */
 export async function recordFailure(
   tx: Tx,
@@ -93,7 +123,7 @@ export async function recordFailure(
   failure: Pick<Invoice, 'failureCode' | 'declineCode' | 'refusedPaymentMethodId'>,
   at: Date,
 ): Promise<void> {
-  const firstFailedAt = invoice.firstFailedAt ?? at;
+  const firstFailedAt = startOfDunning(invoice.firstFailedAt, { dueAt: subscription.paymentAt ?? at, at });
   const settings = await findDunning(tx, scope);
   const refusedPaymentMethodId = failure.refusedPaymentMethodId ?? invoice.refusedPaymentMethodId;
   const refusedForGood = refusedPaymentMethodId !== null;
@@ -105,10 +135,17 @@ export async function recordFailure(
     failureCode: failure.failureCode,
     declineCode: failure.declineCode,
     refusedPaymentMethodId,
+    payWithPaymentMethodId: null,
+    paysOnPage: false,
+    payWithBackupPaymentMethodId: null,
   });
   await appendInvoiceEvent(tx, scope, 'payment_failed', failed, at);
+  if (!dunned.has(subscription.status)) {
+    await saveSubscription(tx, scope, subscription, { ...subscription, paymentAt: null, heldUntil: null });
+    return;
+  }
   if (retryAt === undefined && settings.endsWith === 'canceled') {
-    await endSubscription(tx, scope, subscription, { heldUntil: null }, at);
+    await announceEnd(tx, scope, await endSubscription(tx, scope, subscription, { heldUntil: null }, at), at);
     return;
   }
   const before = subscription;
@@ -120,4 +157,9 @@ export async function recordFailure(
   });
   if (retryAt !== undefined) wakeWhenDue(tx, pastDue, at);
   if (pastDue.status !== before.status) await appendSubscriptionEvent(tx, scope, 'updated', pastDue, at);
+  // Who pays on the page sees there that it failed.
+  if (!invoice.paysOnPage) await addFailureNotice(tx, scope, failed, at);
 }
+
+// What a failed payment is tried again for.
+const dunned: ReadonlySet<SubscriptionStatus> = new Set(['trialing', 'active', 'past_due']);

@@ -1,16 +1,19 @@
 import { type Scope, withTx } from '@eligo/postgres';
 import type { Context } from '../context.ts';
 import { nextStep } from '../domain/due-step.ts';
-import type { Invoice } from '../domain/invoice.ts';
-import { type Eligibility, renew } from '../domain/renewal.ts';
+import type { Eligibility } from '../domain/finalized-invoice.ts';
+import { renew } from '../domain/renewal.ts';
+import { chargeAt } from '../domain/renewal-spread.ts';
 import type { Subscription } from '../domain/subscription.ts';
-import { insertInvoiceLines } from '../store/invoice-lines.ts';
-import { insertInvoice } from '../store/invoices.ts';
+import { pendingProrations } from '../store/prorations.ts';
+import { findRenewalSpread } from '../store/renewal-settings.ts';
 import { lockSubscription, saveSubscription } from '../store/subscriptions.ts';
-import { appendInvoiceEvent, appendSubscriptionEvent } from './billing-events.ts';
+import { appendSubscriptionEvent } from './billing-events.ts';
 import { endSubscription } from './end-subscription.ts';
+import { withLetters } from './find-letters.ts';
 import { isCustomerThere } from './payer.ts';
 import { wakeWhenDue } from './wake-when-due.ts';
+import { writeInvoice } from './write-invoice.ts';
 
 /**
  * Begins the next period of a subscription and makes its invoice, once: the unique index on the subscription and the period refuses a second one, whatever
@@ -18,17 +21,18 @@ import { wakeWhenDue } from './wake-when-due.ts';
  * end of a trial without a card it does what the sale agreed. True when something was done; false when the subscription changed meanwhile.
  */
 export async function renewSubscription(
-  work: Context,
+  context: Context,
   scope: Scope,
   subscription: Subscription,
   at: Date,
 ): Promise<boolean> {
-  const [isThere, eligibility] = await Promise.all([
-    isCustomerThere(work, scope, subscription.customerId),
-    eligibilityOf(work, scope, subscription),
+  const [isThere, eligibility, spreadMinutes] = await Promise.all([
+    isCustomerThere(context, scope, subscription.customerId),
+    eligibilityAt(context, scope, subscription, subscription.currentPeriodEnd),
+    findRenewalSpread(context.database, scope),
   ]);
-  await work.failpoint('renewal.resolved');
-  const renewed = await withTx(work.database, scope, async (tx) => {
+  await context.failpoint('renewal.resolved');
+  const renewed = await withTx(context.database, scope, async (tx) => {
     const before = await lockSubscription(tx, scope, subscription.id);
     if (before?.version !== subscription.version || nextStep(before)?.step !== 'renew') return false;
     if (!isThere) {
@@ -50,57 +54,58 @@ export async function renewSubscription(
       await appendSubscriptionEvent(tx, scope, 'updated', paused, at);
       return true;
     }
-    const next = renew(before, eligibility, at);
+    const next = renew(before, eligibility, await pendingProrations(tx, scope, before.id), at);
     const owes = next.subscription.paymentAt !== null;
+    const paymentAt = owes ? chargeAt(before, before.currentPeriodEnd, spreadMinutes, at) : null;
     // What it owes is charged next, by the same process.
+    const isChargedNow = paymentAt !== null && paymentAt <= at;
     const saved = await saveSubscription(tx, scope, before, {
       ...next.subscription,
-      heldUntil: owes ? before.heldUntil : null,
+      paymentAt,
+      heldUntil: isChargedNow ? before.heldUntil : null,
     });
     wakeWhenDue(tx, saved, at);
     await appendSubscriptionEvent(tx, scope, 'updated', saved, at);
-    for (const [type, invoice] of statesOf(next.invoice)) await appendInvoiceEvent(tx, scope, type, invoice, at);
-    await insertInvoice(tx, scope, next.invoice);
-    await insertInvoiceLines(tx, scope, next.invoice.id, next.lines);
+    await writeInvoice(context, tx, scope, next.invoice, next, at);
     return true;
   });
-  await work.failpoint('renewal.invoiced');
+  await context.failpoint('renewal.invoiced');
   return renewed;
-}
-
-// It passes through its first states at once; each is told.
-function statesOf(invoice: Invoice): [type: 'created' | 'finalized' | 'paid', invoice: Invoice][] {
-  const created: Invoice = { ...invoice, status: 'draft', finalizedAt: null, paidAt: null };
-  const finalized: Invoice = invoice.status === 'paid' ? { ...invoice, status: 'open', paidAt: null } : invoice;
-  return [
-    ['created', created],
-    ['finalized', finalized],
-    ...(invoice.status === 'paid' ? [['paid', invoice] as ['paid', Invoice]] : []),
-  ];
 }
 
 function endOfTrialWithoutCard({ status, defaultPaymentMethodId, missingPaymentMethod }: Subscription): string | null {
   return status === 'trialing' && defaultPaymentMethodId === null ? missingPaymentMethod : null;
 }
 
-// The account's features do not travel with work of billing's own. An item that was sold by the food policy is judged by it again: the account had the
-// feature then.
-async function eligibilityOf(work: Context, scope: Scope, subscription: Subscription): Promise<Eligibility[]> {
+/**
+ * What the catalog decides of each item as of a time. The account's features do not travel with work of billing's own: an item that was sold by the food policy is
+ * judged by it again, because the account had the feature then.
+ */
+export async function eligibilityAt(
+  context: Context,
+  scope: Scope,
+  subscription: Subscription,
+  at: Date,
+): Promise<Eligibility[]> {
   const features = subscription.items.some((item) => item.soldByRule === 'food_policy') ? ['food_eligibility'] : [];
-  const { items } = await work.catalog.evaluateEligibility(
+  const { items } = await context.catalog.evaluateEligibility(
     {
       items: subscription.items.map((item) => ({
         item: { case: 'priceId' as const, value: item.priceId },
         quantity: BigInt(item.quantity),
       })),
-      atMs: BigInt(subscription.currentPeriodEnd.getTime()),
+      atMs: BigInt(at.getTime()),
     },
-    { caller: work.callerFor({ ...scope, features }) },
+    { caller: context.callerFor({ ...scope, features }) },
   );
-  return items.map(({ decision }) => ({
-    eligibility: decision?.hsaFsaEligibility ?? null,
-    rule: decision?.rule ?? 'none',
-    ruleVersion: decision?.ruleVersion ?? '',
-    rationale: decision?.rationale ?? '',
+  const classified = items.map(({ decision }, index) => ({
+    productId: subscription.items[index]?.productId ?? null,
+    decision: {
+      eligibility: decision?.hsaFsaEligibility ?? null,
+      rule: decision?.rule ?? 'none',
+      ruleVersion: decision?.ruleVersion ?? '',
+      rationale: decision?.rationale ?? '',
+    },
   }));
+  return withLetters(context, scope, subscription.customerId, classified, at);
 }

@@ -1,12 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Scope, withTx } from '@eligo/postgres';
+import { eachAtOnce } from '@eligo/service';
 import type { Context } from '../context.ts';
 import { dueOnClock, holdSubscription } from '../store/due-subscriptions.ts';
 import { holdMs, runDueStep } from './run-due-step.ts';
 
 // What one look finds: more would only be read again.
 const mostAtOnce = 50;
-const concurrency = 8;
+const atOnce = 8;
 // What another process has taken, or waits to be asked again, is looked for again after this.
 const pauseMs = 200;
 
@@ -18,7 +19,7 @@ export type ClockProgress = 'done' | 'stopped' | 'stuck';
  * With `wait` it looks again and again for what cannot be done now, until the signal is aborted.
  */
 export async function runDueOnClock(
-  work: Context,
+  context: Context,
   scope: Scope,
   clockId: string,
   until: Date,
@@ -26,12 +27,12 @@ export async function runDueOnClock(
 ): Promise<ClockProgress> {
   const { signal, wait } = options;
   while (!signal.aborted) {
-    const due = await dueOnClock(work.database, scope, clockId, until, mostAtOnce);
+    const due = await dueOnClock(context.database, scope, clockId, until, mostAtOnce);
     const first = due[0];
     if (first === undefined) return 'done';
     const together = due.filter(({ dueAt }) => dueAt.getTime() === first.dueAt.getTime());
     const done = await runTogether(
-      work,
+      context,
       scope,
       together.map(({ id }) => id),
     );
@@ -42,22 +43,18 @@ export async function runDueOnClock(
   return 'stopped';
 }
 
-async function runTogether(work: Context, scope: Scope, ids: string[]): Promise<boolean> {
+async function runTogether(context: Context, scope: Scope, ids: string[]): Promise<boolean> {
   let done = false;
-  const left = [...ids].reverse();
-  const one = async () => {
-    for (let id = left.pop(); id !== undefined; id = left.pop()) {
-      if ((await hold(work, scope, id)) && (await runDueStep(work, scope, id))) done = true;
-    }
-  };
-  await Promise.all(Array.from({ length: concurrency }, one));
+  await eachAtOnce(ids, { atOnce }, async (id) => {
+    if ((await hold(context, scope, id)) && (await runDueStep(context, scope, id))) done = true;
+  });
   return done;
 }
 
-function hold(work: Context, scope: Scope, id: string): Promise<boolean> {
-  const now = work.clock.now();
+function hold(context: Context, scope: Scope, id: string): Promise<boolean> {
+  const now = context.clock.now();
   const until = new Date(now.getTime() + holdMs);
-  return withTx(work.database, scope, (tx) => holdSubscription(tx, scope, id, now, until));
+  return withTx(context.database, scope, (tx) => holdSubscription(tx, scope, id, now, until));
 }
 
 async function pauseUnlessAborted(signal: AbortSignal): Promise<void> {

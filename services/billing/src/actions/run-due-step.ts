@@ -1,4 +1,5 @@
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
+import type { ChargePace } from '../charge-pace.ts';
 import type { Context } from '../context.ts';
 import { type DueStep, nextStep } from '../domain/due-step.ts';
 import type { Subscription } from '../domain/subscription.ts';
@@ -6,9 +7,10 @@ import { releaseSubscription } from '../store/due-subscriptions.ts';
 import { findPendingCharge } from '../store/invoice-charges.ts';
 import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { findTestClock } from '../store/test-clocks.ts';
+import { announcePeriodEnd } from './announce-period-end.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
 import { collectInvoice } from './collect-invoice.ts';
-import { endSubscription } from './end-subscription.ts';
+import { endSubscription, expireSubscription } from './end-subscription.ts';
 import { renewSubscription } from './renew-subscription.ts';
 
 /** Longer than a step takes: two calls to other services, and a charge of each of two cards. */
@@ -16,32 +18,41 @@ export const holdMs = 60_000;
 
 /**
  * Does the one thing that is due for a subscription which this process has taken, and gives it back. On a test clock it happens at the time at which it is due,
- * by the wall clock now. Every step is safe to repeat: what a crash leaves is found due again. False when nothing was done, and it is to be looked at later.
+ * by the wall clock now. Every step is safe to repeat: what a crash leaves is found due again. With a pace, a charge waits for its turn. False when nothing was
+ * done, and it is to be looked at later.
  */
-export async function runDueStep(work: Context, scope: Scope, id: string): Promise<boolean> {
+export async function runDueStep(context: Context, scope: Scope, id: string, pace?: ChargePace): Promise<boolean> {
   try {
-    const subscription = await findSubscription(work.database, scope, id);
+    const subscription = await findSubscription(context.database, scope, id);
     const next = subscription && nextStep(subscription);
-    const times = subscription && (await timesOf(work, scope, subscription));
+    const times = subscription && (await timesOf(context, scope, subscription));
     if (subscription === undefined || next === undefined || times === undefined || next.at > times.now) {
-      await release(work, scope, id, null);
+      await release(context, scope, id, null);
       return false;
     }
-    const outcome = await run(work, scope, subscription, next.step, times.isClock ? next.at : times.now);
-    if (outcome === 'unknown') await release(work, scope, id, await askAgainAt(work, scope, subscription));
-    else if (outcome === 'changed') await release(work, scope, id, null);
+    const turn = charging.has(next.step) ? pace?.take(scope, times.now) : undefined;
+    if (turn !== undefined) {
+      await release(context, scope, id, turn);
+      return false;
+    }
+    const outcome = await run(context, scope, subscription, next.step, times.isClock ? next.at : times.now);
+    if (outcome === 'unknown') await release(context, scope, id, await askAgainAt(context, scope, subscription));
+    else if (outcome === 'changed') await release(context, scope, id, null);
     return outcome === 'done';
   } catch (error) {
-    work.logger.error({ err: error, subscriptionId: id }, 'Failed to do what is due for a subscription; will retry');
-    await release(work, scope, id, new Date(work.clock.now().getTime() + afterErrorMs));
+    context.logger.error({ err: error, subscriptionId: id }, 'Failed to process a due subscription; will retry');
+    await release(context, scope, id, new Date(context.clock.now().getTime() + afterErrorMs));
     return false;
   }
 }
 
+// What may charge a card.
+const charging: ReadonlySet<DueStep> = new Set(['renew', 'collect']);
+
 const afterErrorMs = 15_000;
 
 async function run(
-  work: Context,
+  context: Context,
   scope: Scope,
   subscription: Subscription,
   step: DueStep,
@@ -50,16 +61,25 @@ async function run(
   const { id } = subscription;
   switch (step) {
     case 'renew':
-      if (!(await renewSubscription(work, scope, subscription, at))) return 'changed';
-      return collectInvoice(work, scope, id, at);
+      if (!(await renewSubscription(context, scope, subscription, at))) return 'changed';
+      return collectInvoice(context, scope, id, at);
     case 'collect':
-      return collectInvoice(work, scope, id, at);
+      return collectInvoice(context, scope, id, at);
     case 'end':
-      return endWhenDue(work, scope, subscription, at);
+      return endWhenDue(context, scope, subscription, at, (tx, before) =>
+        endSubscription(tx, scope, before, { canceledAt: nextStep(before)?.at ?? at }, at),
+      );
+    case 'expire':
+      return endWhenDue(context, scope, subscription, at, (tx, before) => expireSubscription(tx, scope, before, at));
     case 'announce_trial_end':
-      return change(work, scope, subscription, async (tx, before) => {
+      return change(context, scope, subscription, async (tx, before) => {
         const saved = await saveSubscription(tx, scope, before, { ...before, noticeAt: null, heldUntil: null });
         await appendSubscriptionEvent(tx, scope, 'trial_will_end', saved, at);
+        return 'done';
+      });
+    case 'announce_period_end':
+      return change(context, scope, subscription, async (tx, before) => {
+        await announcePeriodEnd(tx, scope, before, at);
         return 'done';
       });
   }
@@ -67,52 +87,55 @@ async function run(
 
 // A charge under way comes first: it may take money for the period.
 async function endWhenDue(
-  work: Context,
+  context: Context,
   scope: Scope,
   subscription: Subscription,
   at: Date,
+  end: (tx: Tx, before: Subscription) => Promise<unknown>,
 ): Promise<'done' | 'unknown' | 'changed'> {
   const { latestInvoiceId } = subscription;
-  const pending = latestInvoiceId && (await findPendingCharge(work.database, scope, latestInvoiceId));
-  if (pending) return collectInvoice(work, scope, subscription.id, at);
-  return change(work, scope, subscription, async (tx, before) => {
+  const pending = latestInvoiceId && (await findPendingCharge(context.database, scope, latestInvoiceId));
+  if (pending) return collectInvoice(context, scope, subscription.id, at);
+  return change(context, scope, subscription, async (tx, before) => {
     if (latestInvoiceId !== null && (await findPendingCharge(tx, scope, latestInvoiceId))) return 'changed';
-    await endSubscription(tx, scope, before, { canceledAt: nextStep(before)?.at ?? at }, at);
+    await end(tx, before);
     return 'done';
   });
 }
 
 async function change(
-  work: Context,
+  context: Context,
   scope: Scope,
   subscription: Subscription,
   apply: (tx: Tx, before: Subscription) => Promise<'done' | 'changed'>,
 ): Promise<'done' | 'changed'> {
-  return withTx(work.database, scope, async (tx) => {
+  return withTx(context.database, scope, async (tx) => {
     const before = await lockSubscription(tx, scope, subscription.id);
     return before?.version === subscription.version ? apply(tx, before) : 'changed';
   });
 }
 
 async function timesOf(
-  work: Context,
+  context: Context,
   scope: Scope,
   { testClockId }: Subscription,
 ): Promise<{ now: Date; isClock: boolean }> {
-  const clock = testClockId === null ? undefined : await findTestClock(work.database, scope, testClockId);
-  return clock === undefined ? { now: work.clock.now(), isClock: false } : { now: clock.frozenTime, isClock: true };
+  const clock = testClockId === null ? undefined : await findTestClock(context.database, scope, testClockId);
+  return clock === undefined ? { now: context.clock.now(), isClock: false } : { now: clock.frozenTime, isClock: true };
 }
 
-// Half as long again as it is unknown, from a second to a minute: soon after a lost answer, and seldom in a long outage.
-async function askAgainAt(work: Context, scope: Scope, { id }: Subscription): Promise<Date> {
-  const now = work.clock.now().getTime();
-  const subscription = await findSubscription(work.database, scope, id);
+// When the processor says so, if it has turned the account away. Else half as long again as it is unknown, from a second to a minute: soon after a lost answer, and seldom in a long outage.
+async function askAgainAt(context: Context, scope: Scope, { id }: Subscription): Promise<Date> {
+  const pausedUntil = context.pace.pausedUntil(scope, context.clock.now());
+  if (pausedUntil !== undefined) return pausedUntil;
+  const now = context.clock.now().getTime();
+  const subscription = await findSubscription(context.database, scope, id);
   const invoiceId = subscription?.latestInvoiceId ?? '';
-  const pending = await findPendingCharge(work.database, scope, invoiceId);
+  const pending = await findPendingCharge(context.database, scope, invoiceId);
   const ageMs = now - (pending?.createdAt.getTime() ?? now);
   return new Date(now + Math.min(Math.max(ageMs / 2, 1_000), 60_000));
 }
 
-function release(work: Context, scope: Scope, id: string, until: Date | null): Promise<void> {
-  return withTx(work.database, scope, (tx) => releaseSubscription(tx, scope, id, until));
+function release(context: Context, scope: Scope, id: string, until: Date | null): Promise<void> {
+  return withTx(context.database, scope, (tx) => releaseSubscription(tx, scope, id, until));
 }

@@ -41,6 +41,8 @@ function soldOf(command: StartSubscription): SoldSubscription {
       unitAmountCents: centsFromInt64(line.unitAmountCents),
       taxCents: centsFromInt64(line.amountTaxCents),
       shippingCents: centsFromInt64(line.amountShippingCents),
+      totalCents: centsFromInt64(line.amountTotalCents - line.amountFeeCents),
+      isEligible: line.amountEligibleCents > 0n,
       rule: line.eligibility?.rule ?? null,
       recurring:
         line.recurring === undefined
@@ -52,6 +54,7 @@ function soldOf(command: StartSubscription): SoldSubscription {
             },
     })),
     receivedCents: centsFromInt64(session.amountReceivedCents),
+    isPaidWhole: session.amountReceivedCents === command.lines.reduce((sum, line) => sum + line.amountTotalCents, 0n),
     trialEnd: data?.trialEndMs === undefined ? null : new Date(Number(data.trialEndMs)),
     trialDays: data?.trialPeriodDays ?? null,
     cancelAt: data?.cancelAtMs === undefined ? null : new Date(Number(data.cancelAtMs)),

@@ -9,7 +9,7 @@ import { type ClockProgress, runDueOnClock } from './run-due-on-clock.ts';
 
 /** Makes a clock. Checkout mirrors it first: a clock that exists here can be given to a customer there. */
 export async function createTestClock(
-  work: Context,
+  context: Context,
   call: Call,
   input: { frozenTime: Date; name: string | null },
 ): Promise<TestClock> {
@@ -18,10 +18,10 @@ export async function createTestClock(
     name: input.name,
     frozenTime: input.frozenTime,
     status: 'ready',
-    createdAt: work.clock.now(),
+    createdAt: context.clock.now(),
   };
-  await mirror(work, call, clock, false);
-  await withTx(work.database, call.scope, (tx) => insertTestClock(tx, call.scope, clock));
+  await mirror(context, call, clock, false);
+  await withTx(context.database, call.scope, (tx) => insertTestClock(tx, call.scope, clock));
   return clock;
 }
 
@@ -29,8 +29,8 @@ export async function createTestClock(
  * Moves a clock forward and does what has become due. `advancing` is stored before anything acts on the new time, so that a crash in between
  * is finished by the job. Throws `test_clock_cannot_go_back`.
  */
-export async function advanceTestClock(work: Context, call: Call, id: string, to: Date): Promise<TestClock> {
-  const moving = await withTx(work.database, call.scope, async (tx) => {
+export async function advanceTestClock(context: Context, call: Call, id: string, to: Date): Promise<TestClock> {
+  const moving = await withTx(context.database, call.scope, async (tx) => {
     const clock = await lockTestClock(tx, call.scope, id);
     if (clock === undefined) throw new Failure('test_clock_not_found');
     if (to < clock.frozenTime) {
@@ -40,8 +40,8 @@ export async function advanceTestClock(work: Context, call: Call, id: string, to
     await moveTestClock(tx, call.scope, id, to, 'advancing');
     return { ...clock, frozenTime: to };
   });
-  await work.failpoint('clock.advancing');
-  const progress = await finishAdvance(work, call.scope, moving, call, { signal: withinCall(call), wait: true });
+  await context.failpoint('clock.advancing');
+  const progress = await finishAdvance(context, call.scope, moving, call, { signal: withinCall(call), wait: true });
   return { ...moving, status: progress === 'done' ? 'ready' : 'advancing' };
 }
 
@@ -54,16 +54,16 @@ const answerMs = 500;
 
 /** Makes the clock's time known and does what it has made due; safe to repeat. The clock is ready when all is done. */
 export async function finishAdvance(
-  work: Context,
+  context: Context,
   scope: Scope,
   clock: TestClock,
   call: Pick<Call, 'caller'> & Partial<Call>,
   options: { readonly signal: AbortSignal; readonly wait: boolean },
 ): Promise<ClockProgress> {
-  await mirror(work, call, clock, false);
-  const progress = await runDueOnClock(work, scope, clock.id, clock.frozenTime, options);
+  await mirror(context, call, clock, false);
+  const progress = await runDueOnClock(context, scope, clock.id, clock.frozenTime, options);
   if (progress !== 'done') return progress;
-  return withTx(work.database, scope, async (tx) => {
+  return withTx(context.database, scope, async (tx) => {
     const now = await lockTestClock(tx, scope, clock.id);
     // It may have been moved on meanwhile.
     if (now?.frozenTime.getTime() !== clock.frozenTime.getTime()) return 'stopped';
@@ -73,20 +73,20 @@ export async function finishAdvance(
 }
 
 /** Deletes a clock; its customers continue by the wall clock. */
-export async function removeTestClock(work: Context, call: Call, id: string): Promise<TestClock> {
-  const clock = await findTestClock(work.database, call.scope, id);
+export async function removeTestClock(context: Context, call: Call, id: string): Promise<TestClock> {
+  const clock = await findTestClock(context.database, call.scope, id);
   if (clock === undefined) throw new Failure('test_clock_not_found');
-  await mirror(work, call, clock, true);
-  await withTx(work.database, call.scope, (tx) => deleteTestClock(tx, call.scope, id, work.clock.now()));
+  await mirror(context, call, clock, true);
+  await withTx(context.database, call.scope, (tx) => deleteTestClock(tx, call.scope, id, context.clock.now()));
   return clock;
 }
 
 async function mirror(
-  work: Context,
+  context: Context,
   call: Pick<Call, 'caller'> & Partial<Call>,
   clock: TestClock,
   deleted: boolean,
 ): Promise<void> {
   const frozenTimeMs = BigInt(clock.frozenTime.getTime());
-  await work.checkout.setTestClock({ testClockId: clock.id, frozenTimeMs, deleted }, call);
+  await context.checkout.setTestClock({ testClockId: clock.id, frozenTimeMs, deleted }, call);
 }

@@ -1,11 +1,12 @@
+import { dateInWords, dollars, eligibilityInWords } from '@eligo/values';
 import {
   cardInWords,
   collectedByShopCents,
-  dollars,
-  eligibilityInWords,
+  paidWithInWords,
   type ReceiptContent,
   type ReceiptItem,
 } from '../domain/receipt.ts';
+import { escaped } from './escaped.ts';
 
 /** The receipt as a page that a browser and a mail reader show alike: tables, inline style, nothing from elsewhere. */
 export function receiptHtml(receiptId: string, content: ReceiptContent): string {
@@ -13,7 +14,7 @@ export function receiptHtml(receiptId: string, content: ReceiptContent): string 
   const facts = [
     ['Merchant', merchantName],
     ['Purchased by', shopperName],
-    ['Date of purchase', dateInWords(purchasedAt)],
+    ['Date of purchase', dateInWords(new Date(purchasedAt))],
     ['Order', orderReference],
     ['Receipt', receiptId],
   ].filter(([, value]) => value !== null);
@@ -53,20 +54,12 @@ ${paid.map(([name, value]) => sumRow(name, value)).join('\n')}
 `;
 }
 
-/** The date of a purchase for a person: March 1, 2026. */
-export function dateInWords(iso: string): string {
-  return new Date(iso).toLocaleDateString('en-US', { dateStyle: 'long', timeZone: 'UTC' });
-}
-
-function itemRow(
-  { description, quantity, totalCents, eligibility, paidBy }: ReceiptItem,
-  { payments }: ReceiptContent,
-) {
-  const payment = paidBy === null ? undefined : payments[paidBy];
+function itemRow(item: ReceiptItem, { payments }: ReceiptContent) {
+  const { description, quantity, totalCents, eligibility } = item;
   const cells = [
     `${quantity} × ${description}`,
     eligibilityInWords(eligibility),
-    payment === undefined ? 'Another way' : cardInWords(payment),
+    paidWithInWords(item, payments) ?? 'Another way',
   ];
   return `<tr>${cells.map((text) => `<td ${cell}>${escaped(text)}</td>`).join('')}<td ${right}>${dollars(totalCents)}</td></tr>`;
 }
@@ -79,7 +72,3 @@ const cell = 'style="padding:4px 12px 4px 0;vertical-align:top"';
 const right = 'style="padding:4px 0;text-align:right;vertical-align:top;white-space:nowrap"';
 const head = 'style="padding:4px 12px 4px 0;text-align:left;border-bottom:1px solid #999"';
 const headRight = 'style="padding:4px 0;text-align:right;border-bottom:1px solid #999"';
-
-function escaped(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
-}

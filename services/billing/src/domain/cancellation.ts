@@ -1,6 +1,7 @@
 import { Failure } from '@eligo/failures';
-import { type Cents, cents, centsFromInt64 } from '@eligo/values';
+import { type Cents, cents } from '@eligo/values';
 import type { Invoice } from './invoice.ts';
+import { unusedPart } from './proration.ts';
 import type { Subscription } from './subscription.ts';
 import { subscriptionStates } from './subscription-states.ts';
 
@@ -42,18 +43,18 @@ export function decideCancellation(
     }
     return { subscription: { ...subscription, cancelAtPeriodEnd: true }, refundCents: cents(0) };
   }
-  const refundCents = refundOf(subscription, paid, cancellation, at);
+  const refundCents = refundOf(invoice, paid, cancellation, at);
   return { subscription: { ...subscription, status: 'canceled', canceledAt: at }, refundCents };
 }
 
-function refundOf(subscription: Subscription, paid: Cents, cancellation: Cancellation, at: Date): Cents {
+function refundOf(invoice: Invoice | undefined, paid: Cents, cancellation: Cancellation, at: Date): Cents {
   switch (cancellation.refund) {
     case 'none':
       return cents(0);
     case 'full':
       return paid;
     case 'prorated':
-      return unusedPart(subscription, paid, at);
+      return invoice === undefined ? cents(0) : unusedPart(paid, { period: periodOf(invoice), at });
     case 'custom': {
       const amount = cancellation.refundAmountCents;
       if (amount === null || amount <= 0) {
@@ -75,10 +76,7 @@ function refundOf(subscription: Subscription, paid: Cents, cancellation: Cancell
   }
 }
 
-// By the millisecond, rounded down: never more than the time that is left is worth.
-function unusedPart(subscription: Subscription, paid: Cents, at: Date): Cents {
-  const start = subscription.currentPeriodStart.getTime();
-  const end = subscription.currentPeriodEnd.getTime();
-  const left = Math.min(Math.max(end - at.getTime(), 0), end - start);
-  return centsFromInt64((BigInt(paid) * BigInt(left)) / BigInt(end - start));
+// What it was paid for: the invoice of a change is for a part of a period.
+function periodOf({ periodStart, periodEnd }: Invoice) {
+  return { start: periodStart, end: periodEnd };
 }

@@ -3,6 +3,7 @@ import { type Cents, cents, type Discounting, periodStart } from '@eligo/values'
 /** The JSON form of the checkout's discount message, as a subscription keeps it: int64 are strings. */
 export interface StoredDiscount {
   readonly discountId?: string;
+  readonly amountCents?: string;
   readonly coupon?: {
     readonly duration?: string;
     readonly durationInMonths?: number;
@@ -48,6 +49,11 @@ export function usedDiscounts(discounts: readonly StoredDiscount[], at: Date): S
       ? { ...discount, endMs: String(at.getTime()) }
       : discount,
   );
+}
+
+/** Those that take something off more than one invoice: one that holds once is for a whole period. */
+export function lastingDiscounts(discounts: readonly StoredDiscount[]): StoredDiscount[] {
+  return discounts.filter((discount) => durationOf(discount) !== 'once');
 }
 
 /** What it takes off, and of which lines. */

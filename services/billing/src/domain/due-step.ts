@@ -2,7 +2,7 @@ import type { Subscription } from './subscription.ts';
 import type { SubscriptionStatus } from './subscription-states.ts';
 
 /** What is to be done for a subscription when its time comes. */
-export type DueStep = 'end' | 'announce_trial_end' | 'collect' | 'renew';
+export type DueStep = 'end' | 'announce_trial_end' | 'announce_period_end' | 'collect' | 'expire' | 'renew';
 
 /**
  * What is next to be done for a subscription and when, on its own clock; undefined while nothing is. Of two things at one time the first in the list goes
@@ -10,20 +10,32 @@ export type DueStep = 'end' | 'announce_trial_end' | 'collect' | 'renew';
  * for the periods that have begun meanwhile. The trigger `set_due` keeps the same time in `due_at`.
  */
 export function nextStep(subscription: Subscription): { readonly step: DueStep; readonly at: Date } | undefined {
+  // One that has ended can still be paid for what it owed, if the partner asks for it.
+  if (subscription.status === 'canceled' && subscription.paymentAt !== null) {
+    return { step: 'collect', at: subscription.paymentAt };
+  }
   if (!living.has(subscription.status)) return undefined;
-  const { cancelAt, cancelAtPeriodEnd, currentPeriodEnd, noticeAt, paymentAt } = subscription;
+  const { cancelAt, cancelAtPeriodEnd, currentPeriodEnd, expiresAt, noticeAt, paymentAt, remindAt } = subscription;
+  const renews = renewing.has(subscription.status) && paymentAt === null;
   const candidates: [DueStep, Date | null][] = [
     ['end', cancelAt],
     ['end', cancelAtPeriodEnd ? currentPeriodEnd : null],
     ['announce_trial_end', noticeAt],
+    ['announce_period_end', renews ? remindAt : null],
     ['collect', paymentAt],
-    ['renew', renewing.has(subscription.status) && paymentAt === null ? currentPeriodEnd : null],
+    ['expire', expiresAt],
+    ['renew', renews ? currentPeriodEnd : null],
   ];
   let next: { step: DueStep; at: Date } | undefined;
   for (const [step, at] of candidates) {
     if (at !== null && (next === undefined || at < next.at)) next = { step, at };
   }
   return next;
+}
+
+/** Whether a subscription of this status has not ended. */
+export function isLiving(status: SubscriptionStatus): boolean {
+  return living.has(status);
 }
 
 const living: ReadonlySet<SubscriptionStatus> = new Set([

@@ -1,6 +1,6 @@
 /** How an account duns. */
 export interface DunningSettings {
-  /** The days after the first failure on which the card is charged again, ascending. */
+  /** The days after the first failure (`startOfDunning`) on which the card is charged again, ascending. */
   readonly retryDays: readonly number[];
   /** What becomes of the subscription when the last of them fails. */
   readonly endsWith: 'canceled' | 'unpaid';
@@ -8,6 +8,22 @@ export interface DunningSettings {
 
 /** decisions 14.91. */
 export const defaultDunning: DunningSettings = { retryDays: [1, 3, 5, 7], endsWith: 'canceled' };
+
+/** A retry that runs this much late is not late: jobs and processors take their time. */
+const punctualMs = 3_600_000;
+
+/**
+ * The time from which the days of a dunning schedule count: the first failure. A retry that runs late, after an outage, moves it by as much, so that
+ * the days that are left keep their distances.
+ *
+ * @param firstFailedAt where it is so far; null when the payment fails for the first time
+ * @param retry when the payment was due, and when it was tried
+ */
+export function startOfDunning(firstFailedAt: Date | null, retry: { readonly dueAt: Date; readonly at: Date }): Date {
+  if (firstFailedAt === null) return retry.at;
+  const lateMs = retry.at.getTime() - retry.dueAt.getTime();
+  return lateMs > punctualMs ? new Date(firstFailedAt.getTime() + lateMs) : firstFailedAt;
+}
 
 /**
  * When a payment that has failed at `at` is tried next; undefined when that was the last time. A card that was refused for good is not charged again, so that
@@ -35,6 +51,7 @@ const hardCodes: ReadonlySet<string> = new Set([
   'incorrect_number',
   'invalid_account',
   'lost_card',
+  'payment_method_from_another_processor',
   'payment_method_not_found',
   'pickup_card',
   'revocation_of_all_authorizations',

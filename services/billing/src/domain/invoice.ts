@@ -1,12 +1,17 @@
 import type { Cents } from '@eligo/values';
 import type { InvoiceStatus } from './invoice-states.ts';
 
-/** What one period costs. */
+/** Why an invoice was made: at the beginning of a subscription or of a later period, or for a change within one. */
+export type BillingReason = 'subscription_create' | 'subscription_cycle' | 'subscription_update';
+
+/** What one period costs, or a change within it. */
 export interface Invoice {
   readonly id: string;
   readonly subscriptionId: string | null;
   readonly customerId: string;
   readonly checkoutSessionId: string | null;
+  /** Null for one that was made before reasons were kept. */
+  readonly billingReason: BillingReason | null;
   readonly status: InvoiceStatus;
   readonly totalCents: Cents;
   /** The part of the total that a health card may pay. */
@@ -19,6 +24,13 @@ export interface Invoice {
   readonly periodEnd: Date;
   readonly finalizedAt: Date | null;
   readonly paidAt: Date | null;
+  /** Where its customer pays it; null for one that was paid with its session, or was made before there were such pages. */
+  readonly pageUrl: string | null;
+  /** The card that the partner named or the customer typed to pay it, in place of the subscription's. */
+  readonly payWithPaymentMethodId: string | null;
+  /** Whether the customer pays on the page: with that card and the backup below alone, and there to authenticate. */
+  readonly paysOnPage: boolean;
+  readonly payWithBackupPaymentMethodId: string | null;
   /** How often its payment has failed, and since when. */
   readonly attempts: number;
   readonly firstFailedAt: Date | null;
@@ -32,7 +44,7 @@ export interface Invoice {
   readonly version: bigint;
 }
 
-/** A line of a renewal's invoice, and the basis on which a health card pays it. */
+/** A line of an invoice, and the basis on which a health card pays it. */
 export interface InvoiceLine {
   readonly subscriptionItemId: string;
   readonly priceId: string;
@@ -49,6 +61,24 @@ export interface InvoiceLine {
   readonly rule: string;
   readonly ruleVersion: string;
   readonly rationale: string;
+  /** The letter of medical necessity by which a health card pays it. */
+  readonly letterId: string | null;
+  /** The proration that it charges; null for a whole period. */
+  readonly prorationId: string | null;
+}
+
+/** A part of a credit that an invoice carries. */
+export interface UsedCredit {
+  readonly prorationId: string;
+  readonly amountCents: Cents;
+  /** Whether it reduces the part that a health card may pay, or the other one. */
+  readonly eligible: boolean;
+}
+
+/** What an invoice is made of. */
+export interface ProratedLines {
+  readonly lines: readonly InvoiceLine[];
+  readonly credits: readonly UsedCredit[];
 }
 
 export type ChargeStatus = 'pending' | 'succeeded' | 'declined' | 'abandoned';
@@ -61,6 +91,8 @@ export interface InvoiceCharge {
   /** Whether it is on the subscription's backup card. */
   readonly backup: boolean;
   readonly paymentMethodId: string;
+  /** Whether the customer pays on the invoice's page. */
+  readonly onPage: boolean;
   readonly amountCents: Cents;
   readonly status: ChargeStatus;
   readonly actingAt: Date;

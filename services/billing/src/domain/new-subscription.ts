@@ -12,6 +12,9 @@ export interface SoldLine {
   readonly unitAmountCents: Cents;
   readonly taxCents: Cents;
   readonly shippingCents: Cents;
+  /** What it was paid at, without fees, and whether a health card may have paid it. */
+  readonly totalCents: Cents;
+  readonly isEligible: boolean;
   /** What decided its eligibility. */
   readonly rule: string | null;
   readonly recurring: {
@@ -31,6 +34,8 @@ export interface SoldSubscription {
   readonly at: Date;
   readonly lines: readonly SoldLine[];
   readonly receivedCents: Cents;
+  /** Whether everything that the cart cost was received. */
+  readonly isPaidWhole: boolean;
   readonly trialEnd: Date | null;
   readonly trialDays: number | null;
   readonly cancelAt: Date | null;
@@ -79,8 +84,10 @@ export function newSubscription(sold: SoldSubscription): { subscription: Subscri
     metadata: sold.metadata,
     paymentAt: null,
     noticeAt: trialNoticeAt(sold.at, trialEnd),
+    remindAt: null,
+    expiresAt: null,
     heldUntil: null,
-    items: recurring.map(itemOf(sold.at)),
+    items: recurring.map(itemOf(sold.at, trialEnd === null ? sold : undefined)),
     createdAt: sold.at,
     version: 1n,
   };
@@ -90,6 +97,7 @@ export function newSubscription(sold: SoldSubscription): { subscription: Subscri
     subscriptionId: sold.subscriptionId,
     customerId: sold.customerId,
     checkoutSessionId: sold.sessionId,
+    billingReason: 'subscription_create',
     status: 'paid',
     totalCents: paid,
     eligibleCents: cents(0),
@@ -101,6 +109,10 @@ export function newSubscription(sold: SoldSubscription): { subscription: Subscri
     periodEnd,
     finalizedAt: sold.at,
     paidAt: sold.at,
+    pageUrl: null,
+    payWithPaymentMethodId: null,
+    paysOnPage: false,
+    payWithBackupPaymentMethodId: null,
     attempts: 0,
     firstFailedAt: null,
     failureCode: null,
@@ -113,7 +125,9 @@ export function newSubscription(sold: SoldSubscription): { subscription: Subscri
   return { subscription, invoice };
 }
 
-function itemOf(at: Date): (line: SoldLine) => SubscriptionItem {
+// Nothing is invoiced of a trial. What was captured of a cart in part is not known of a line.
+function itemOf(at: Date, paid: SoldSubscription | undefined): (line: SoldLine) => SubscriptionItem {
+  const isKnown = paid === undefined || paid.isPaidWhole;
   return (line) => ({
     id: newId('subscription_item'),
     priceId: line.priceId,
@@ -123,6 +137,8 @@ function itemOf(at: Date): (line: SoldLine) => SubscriptionItem {
     taxCents: line.taxCents,
     shippingCents: line.shippingCents,
     soldByRule: line.rule,
+    invoicedCents: isKnown ? (paid === undefined ? cents(0) : line.totalCents) : null,
+    invoicedEligible: isKnown ? paid !== undefined && line.isEligible : null,
     createdAt: at,
     updatedAt: at,
   });

@@ -34,12 +34,10 @@ export const minimumChargeCents = cents(50);
  * first. Nothing is charged to it unless there is a card for the remainder: a customer does not pay a part of what cannot be paid whole.
  */
 export function nextCharge(invoice: Invoice, charges: readonly InvoiceCharge[], cards: Cards): NextCharge {
-  const paid = charges.filter(({ status }) => status === 'succeeded');
-  const leftCents = cents(invoice.totalCents - sumCents(paid.map(({ amountCents }) => amountCents)));
+  const { leftCents, healthCents } = amountsLeft(invoice, charges);
   const given = [cards.standard, cards.backup].filter((card) => card !== null);
-  const health = paid.some(({ leg }) => leg === 'health') ? undefined : given.find((card) => card.healthCard);
+  const health = given.find((card) => card.healthCard);
   const other = given.find((card) => !card.healthCard);
-  const healthCents = health === undefined ? cents(0) : healthPart(leftCents, invoice.eligibleCents);
   const charge = (leg: InvoiceCharge['leg'], card: Card, amountCents: Cents): NextCharge => ({
     kind: 'charge',
     ...{ leg, paymentMethodId: card.id, amountCents },
@@ -53,6 +51,17 @@ export function nextCharge(invoice: Invoice, charges: readonly InvoiceCharge[], 
     kind: 'no_card',
     failureCode: given.length === 0 ? 'payment_method_required' : 'backup_payment_method_required',
   };
+}
+
+/** What is left of an invoice, and what of it a health card may pay. */
+export function amountsLeft(
+  invoice: Pick<Invoice, 'totalCents' | 'eligibleCents'>,
+  charges: readonly InvoiceCharge[],
+): { readonly leftCents: Cents; readonly healthCents: Cents } {
+  const paid = charges.filter(({ status }) => status === 'succeeded');
+  const leftCents = cents(invoice.totalCents - sumCents(paid.map(({ amountCents }) => amountCents)));
+  const isHealthPaid = paid.some(({ leg }) => leg === 'health');
+  return { leftCents, healthCents: isHealthPaid ? cents(0) : healthPart(leftCents, invoice.eligibleCents) };
 }
 
 // What may go on a health card, or 0 where one of the two parts is too small to be charged by itself.

@@ -1,4 +1,4 @@
-import type { Cents } from '@eligo/values';
+import { type Cents, dollars } from '@eligo/values';
 
 /** A receipt of a session. */
 export interface Receipt {
@@ -45,6 +45,14 @@ export interface ReceiptItem {
   readonly eligibility: string | null;
   /** The place in `payments` of the card that paid it; null: no card of this session did. */
   readonly paidBy: number | null;
+  /** What each card paid of it, where it was paid with two. */
+  readonly shares?: readonly ReceiptShare[];
+}
+
+export interface ReceiptShare {
+  /** The place in `payments` of the card. */
+  readonly paidBy: number;
+  readonly amountCents: number;
 }
 
 export interface ReceiptPayment {
@@ -54,28 +62,12 @@ export interface ReceiptPayment {
   readonly amountCents: number;
 }
 
+/** Stands in place of an erased address; no mail is ever delivered to this domain (RFC 2606). */
+export const erasedEmail = 'erased@invalid';
+
 /** What no card of the session paid: the shop collects it in another way. */
 export function collectedByShopCents({ amounts, payments }: ReceiptContent): number {
   return payments.reduce((remaining, { amountCents }) => remaining - amountCents, amounts.totalCents);
-}
-
-/** A class of eligibility in the words of a plan administrator. */
-export function eligibilityInWords(eligibility: string | null): string {
-  return (eligibility === null ? undefined : words[eligibility]) ?? 'Not eligible';
-}
-
-const words: Readonly<Record<string, string>> = {
-  auto_substantiation: 'Eligible: medical item on the IIAS list',
-  private_label: 'Eligible: medical item on the IIAS list (private label)',
-  letter_of_medical_necessity: 'Eligible with a letter of medical necessity',
-  prescription: 'Eligible: prescription',
-  vision: 'Eligible: vision care',
-  service: 'Eligible: medical service',
-};
-
-/** Cents as dollars: 123456 is $1,234.56. */
-export function dollars(cents: number): string {
-  return (cents / 100).toLocaleString('en-US', { style: 'currency', currency: 'USD' });
 }
 
 /** A card as its owner knows it. */
@@ -85,10 +77,18 @@ export function cardInWords({ leg, cardBrand, cardLast4 }: ReceiptPayment): stri
   return cardLast4 === null ? kind : `${kind}, ${brand} ending in ${cardLast4}`;
 }
 
-/** The pauses between the tries of a mail, in milliseconds: a mail server that is down for a day loses none. */
-const pausesMs = [60_000, 300_000, 1_800_000, 7_200_000, 21_600_000, 43_200_000, 86_400_000] as const;
-
-/** How long to wait after a failed try, the first being 1; undefined: the mail is given up. */
-export function pauseAfterTryMs(tries: number): number | undefined {
-  return pausesMs[tries - 1];
+/** The card that paid an item, or each of two with what it paid; undefined: no card of this session did. */
+export function paidWithInWords(
+  { paidBy, shares }: ReceiptItem,
+  payments: readonly ReceiptPayment[],
+): string | undefined {
+  if (shares !== undefined) {
+    const parts = shares.flatMap((share) => {
+      const payment = payments[share.paidBy];
+      return payment === undefined ? [] : [`${cardInWords(payment)} (${dollars(share.amountCents)})`];
+    });
+    return parts.join(' and ');
+  }
+  const payment = paidBy === null ? undefined : payments[paidBy];
+  return payment && cardInWords(payment);
 }

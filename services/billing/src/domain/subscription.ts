@@ -30,6 +30,10 @@ export interface Subscription {
   readonly paymentAt: Date | null;
   /** When the end of its trial is announced. */
   readonly noticeAt: Date | null;
+  /** When its customer is mailed that the trial ends or another year begins. The trigger `set_due` sets it with each such period. */
+  readonly remindAt: Date | null;
+  /** When it gives up while its first payment is outstanding. */
+  readonly expiresAt: Date | null;
   /** No process takes up what is due before this time of the wall clock. */
   readonly heldUntil: Date | null;
   readonly items: readonly SubscriptionItem[];
@@ -50,6 +54,9 @@ export interface SubscriptionItem {
   readonly shippingCents: Cents;
   /** What decided its eligibility when it was sold. */
   readonly soldByRule: string | null;
+  /** What the present period was invoiced at, as a whole one, and whether a health card may have paid it. Null if that is not known. */
+  readonly invoicedCents: Cents | null;
+  readonly invoicedEligible: boolean | null;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }

@@ -1,5 +1,5 @@
 import { type Scope, unscoped } from '@eligo/postgres';
-import type { NextRun } from '@eligo/service';
+import type { Job, NextRun } from '@eligo/service';
 import { finishAdvance } from '../actions/test-clocks.ts';
 import type { Context } from '../context.ts';
 import { findTestClock } from '../store/test-clocks.ts';
@@ -16,23 +16,28 @@ const clockMs = 10_000;
 // An unknown outcome is asked again after a second.
 const againMs = 1_000;
 
+/** Finishes advances of test clocks: only what a crash or an aborted call has left. */
+export function finishLeftClocks(context: Context): Job {
+  return { name: 'finish-clocks', everyMs: 15_000, run: (signal) => finishClocks(context, signal) };
+}
+
 /** Finishes the advances that a crash or the end of a call has left in the middle. Says when to look again if something is left. */
-export async function finishClocks(work: Context, signal: AbortSignal): Promise<NextRun | undefined> {
+export async function finishClocks(context: Context, signal: AbortSignal): Promise<NextRun | undefined> {
   let left = false;
-  for (const row of await work.database.rows(advancing, null, [mostAtOnce])) {
+  for (const row of await context.database.rows(advancing, null, [mostAtOnce])) {
     if (signal.aborted) return undefined;
     const scope: Scope = { accountId: row.account_id, testMode: row.test_mode };
     try {
-      const clock = await findTestClock(work.database, scope, row.id);
+      const clock = await findTestClock(context.database, scope, row.id);
       if (clock?.status !== 'advancing') continue;
-      const call = { caller: work.callerFor(scope), signal };
+      const call = { caller: context.callerFor(scope), signal };
       const bounded = AbortSignal.any([signal, AbortSignal.timeout(clockMs)]);
-      const progress = await finishAdvance(work, scope, clock, call, { signal: bounded, wait: false });
+      const progress = await finishAdvance(context, scope, clock, call, { signal: bounded, wait: false });
       if (progress !== 'done') left = true;
     } catch (error) {
       if (signal.aborted) return undefined;
       // One that fails must not keep those behind it from going on.
-      work.logger.error({ err: error, testClockId: row.id }, 'Failed to finish advancing a test clock; will retry');
+      context.logger.error({ err: error, testClockId: row.id }, 'Failed to finish advancing a test clock; will retry');
     }
   }
   return left ? { dueInMs: againMs } : undefined;

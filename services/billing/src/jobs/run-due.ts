@@ -1,5 +1,5 @@
 import { type Scope, unscoped } from '@eligo/postgres';
-import type { Job } from '@eligo/service';
+import { eachAtOnce, type Job } from '@eligo/service';
 import { runDueOnClock } from '../actions/run-due-on-clock.ts';
 import { holdMs, runDueStep } from '../actions/run-due-step.ts';
 import { runDueJob } from '../actions/wake-when-due.ts';
@@ -9,7 +9,7 @@ import { claimDue, claimDueOfAccounts, type DueSubscription, nextDueAt } from '.
 // What one look takes; a process works on so many at a time. Each waits for the processor most of its time, and takes a connection to the database for a
 // tenth of it.
 const mostAtOnce = 32;
-const concurrency = 8;
+const atOnce = 8;
 // When a look finds as many as it may take, accounts with fewer due are given their turn: so many accounts in a look, and so many of each.
 const accountsAtOnce = 50;
 const eachOfThem = 2;
@@ -26,13 +26,13 @@ export interface DuePlace {
 }
 
 /** Does what is due for subscriptions: ends them, announces ends of trials, renews them, and charges what they owe. */
-export function runDue(work: Context): Job {
+export function runDue(context: Context): Job {
   const place: DuePlace = {};
   return {
     name: runDueJob,
     // A commit wakes the job when something is due; this finds what a crash has left, and who lived on a test clock that was deleted.
     everyMs: 15_000,
-    run: async (signal) => (await runDueSubscriptions(work, signal, place)) || { dueInMs: await nextInMs(work) },
+    run: async (signal) => (await runDueSubscriptions(context, signal, place)) || { dueInMs: await nextInMs(context) },
   };
 }
 
@@ -44,33 +44,29 @@ async function nextInMs({ database, clock }: Context): Promise<number | undefine
 
 /** One look at what is due, the longest due first. True when there may be more. */
 export async function runDueSubscriptions(
-  work: Context,
+  context: Context,
   signal: AbortSignal = new AbortController().signal,
   place: DuePlace = {},
 ): Promise<boolean> {
-  const times = { at: work.clock.now(), until: new Date(work.clock.now().getTime() + holdMs) };
-  const due = await claimDue(work.database, times.at, times.until, mostAtOnce);
+  const times = { at: context.clock.now(), until: new Date(context.clock.now().getTime() + holdMs) };
+  const due = await claimDue(context.database, times.at, times.until, mostAtOnce);
   if (due.length === mostAtOnce) {
     const pages = { accounts: accountsAtOnce, each: eachOfThem };
-    const others = await claimDueOfAccounts(work.database, times, pages, place.account);
+    const others = await claimDueOfAccounts(context.database, times, pages, place.account);
     if (others.last === undefined) delete place.account;
     else place.account = others.last;
     due.push(...others.due);
   }
-  const done = await runEach(work, due, signal);
+  const done = await runEach(context, due, signal);
   // What was done may have made the next thing due at once: after an outage, the next period.
-  return (await runOnClocks(work, place, signal)) || done > 0;
+  return (await runOnClocks(context, place, signal)) || done > 0;
 }
 
-async function runEach(work: Context, due: DueSubscription[], signal: AbortSignal): Promise<number> {
+async function runEach(context: Context, due: DueSubscription[], signal: AbortSignal): Promise<number> {
   let done = 0;
-  const left = [...due].reverse();
-  const one = async () => {
-    for (let next = left.pop(); next !== undefined && !signal.aborted; next = left.pop()) {
-      if (await runDueStep(work, next.scope, next.id)) done += 1;
-    }
-  };
-  await Promise.all(Array.from({ length: concurrency }, one));
+  await eachAtOnce(due, { atOnce, signal }, async ({ scope, id }) => {
+    if (await runDueStep(context, scope, id, context.pace)) done += 1;
+  });
   return done;
 }
 
@@ -87,10 +83,10 @@ const clocks = unscoped<ClockRow>(
   'select account_id, test_mode, id, due_until, is_due from clocks_of_due_subscriptions($1, $2, $3, $4, $5)',
 );
 
-async function runOnClocks(work: Context, place: DuePlace, signal: AbortSignal): Promise<boolean> {
+async function runOnClocks(context: Context, place: DuePlace, signal: AbortSignal): Promise<boolean> {
   const { scope, id } = place.clock ?? { scope: { accountId: '', testMode: false }, id: '' };
-  const rows = await work.database.rows(clocks, null, [
-    ...[work.clock.now(), clocksAtOnce],
+  const rows = await context.database.rows(clocks, null, [
+    ...[context.clock.now(), clocksAtOnce],
     ...[scope.accountId, scope.testMode, id],
   ]);
   let isMore = false;
@@ -99,7 +95,7 @@ async function runOnClocks(work: Context, place: DuePlace, signal: AbortSignal):
     if (!row.is_due) continue;
     const of = { accountId: row.account_id, testMode: row.test_mode };
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(clockRunMs)]);
-    const progress = await runDueOnClock(work, of, row.id, row.due_until, { signal: bounded, wait: false });
+    const progress = await runDueOnClock(context, of, row.id, row.due_until, { signal: bounded, wait: false });
     if (progress === 'stopped') isMore = true;
   }
   const last = rows.length < clocksAtOnce ? undefined : rows.at(-1);

@@ -43,6 +43,7 @@ export function subscriptionMessage(scope: Scope, subscription: Subscription): S
       canceledAtMs: msOrNull(subscription.canceledAt),
       prorationBehavior: subscription.prorationBehavior,
       defaultPaymentMethodId: subscription.defaultPaymentMethodId,
+      backupPaymentMethodId: subscription.backupPaymentMethodId,
       checkoutSessionId: subscription.checkoutSessionId,
     }),
   });
@@ -70,6 +71,7 @@ export function invoiceMessage(scope: Scope, invoice: Invoice): InvoiceMessage {
       subscriptionId: invoice.subscriptionId,
       paidAtMs: msOrNull(invoice.paidAt),
       backupChargeStatus: invoice.backupChargeStatus,
+      pageUrl: invoice.pageUrl,
     }),
   });
 }

@@ -12,17 +12,23 @@ import { invoiceMessage, subscriptionMessage, testClockMessage } from '../messag
 import { findInvoice, findInvoices, listInvoices } from '../store/invoices.ts';
 import { findSubscription, findSubscriptions, listSubscriptions } from '../store/subscriptions.ts';
 import { findTestClock } from '../store/test-clocks.ts';
+import { invoicePageHandlers } from './invoice-page.ts';
+import { invoiceStatementHandlers } from './invoice-statement.ts';
 import { receiptHandlers } from './receipts.ts';
+import { subscriptionWriteHandlers } from './subscription-writes.ts';
 
 // Another process may have created the record; it is not announced here, so the wait polls after this.
 const pollMs = 200;
 
 /** Billing's calls. */
-export function billingHandlers(work: Context): Handlers {
-  const { database } = work;
+export function billingHandlers(context: Context): Handlers {
+  const { database } = context;
   return [
     implement(BillingService, {
-      ...receiptHandlers(work),
+      ...receiptHandlers(context),
+      ...invoicePageHandlers(context),
+      ...invoiceStatementHandlers(context),
+      ...subscriptionWriteHandlers(context),
       async getSubscription({ id }, { scope }) {
         const subscription = await findSubscription(database, scope, id);
         if (subscription === undefined) throw new Failure('subscription_not_found');
@@ -43,7 +49,7 @@ export function billingHandlers(work: Context): Handlers {
       },
 
       async cancelSubscription(request, { scope }) {
-        const subscription = await cancelSubscription(work, scope, request.id, {
+        const subscription = await cancelSubscription(context, scope, request.id, {
           atPeriodEnd: request.cancelAtPeriodEnd,
           refund: refundOf(request.refund),
           refundAmountCents: request.refundAmountCents === undefined ? null : centsFromInt64(request.refundAmountCents),
@@ -52,7 +58,7 @@ export function billingHandlers(work: Context): Handlers {
       },
 
       async awaitSubscription({ subscriptionId }, call) {
-        const found = await awaitSubscription(work, call, subscriptionId);
+        const found = await awaitSubscription(context, call, subscriptionId);
         if (found === undefined) throw new Failure('deadline_exceeded');
         return subscriptionMessage(call.scope, found);
       },
@@ -77,12 +83,12 @@ export function billingHandlers(work: Context): Handlers {
       async createTestClock({ frozenTimeMs, name }, call) {
         requireTestMode(call);
         const input = { frozenTime: new Date(Number(frozenTimeMs)), name: name ?? null };
-        return testClockMessage(await createTestClock(work, call, input));
+        return testClockMessage(await createTestClock(context, call, input));
       },
 
       async advanceTestClock({ id, frozenTimeMs }, call) {
         requireTestMode(call);
-        return testClockMessage(await advanceTestClock(work, call, id, new Date(Number(frozenTimeMs))));
+        return testClockMessage(await advanceTestClock(context, call, id, new Date(Number(frozenTimeMs))));
       },
 
       async getTestClock({ id }, { scope }) {
@@ -93,16 +99,16 @@ export function billingHandlers(work: Context): Handlers {
 
       async deleteTestClock({ id }, call) {
         requireTestMode(call);
-        return testClockMessage(await removeTestClock(work, call, id), true);
+        return testClockMessage(await removeTestClock(context, call, id), true);
       },
     }),
   ];
 }
 
-async function awaitSubscription(work: Context, call: Call, id: string): Promise<Subscription | undefined> {
+async function awaitSubscription(context: Context, call: Call, id: string): Promise<Subscription | undefined> {
   while (!call.signal.aborted && call.timeoutMs() > 0) {
-    const arrived = work.arrivals.next(id, Math.min(pollMs, call.timeoutMs()), call.signal);
-    const found = await findSubscription(work.database, call.scope, id);
+    const arrived = context.arrivals.next(id, Math.min(pollMs, call.timeoutMs()), call.signal);
+    const found = await findSubscription(context.database, call.scope, id);
     if (found !== undefined) return found;
     await arrived;
   }

@@ -10,8 +10,8 @@ import { receiptMessage } from '../messages/receipt.ts';
 import { findReceipt, listReceipts } from '../store/receipts.ts';
 
 /** Receipts: read, and mailed again. */
-export function receiptHandlers(work: Context): Implementation<typeof BillingService> {
-  const { database } = work;
+export function receiptHandlers(context: Context): Implementation<typeof BillingService> {
+  const { database } = context;
   const find = async (scope: Scope, id: string): Promise<MailedReceipt> => {
     const receipt = await findReceipt(database, scope, id);
     if (receipt === undefined) throw new Failure('receipt_not_found');
@@ -34,7 +34,7 @@ export function receiptHandlers(work: Context): Implementation<typeof BillingSer
     },
 
     async resendReceipts({ subscriptionId }, { scope }) {
-      return { receiptIds: await resendReceipts(work, scope, subscriptionId) };
+      return { receiptIds: await resendReceipts(context, scope, subscriptionId) };
     },
   };
 }

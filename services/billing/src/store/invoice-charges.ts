@@ -24,6 +24,7 @@ export async function insertInvoiceCharge(tx: Tx, scope: Scope, charge: InvoiceC
     charge.amountCents,
     charge.actingAt,
     charge.createdAt,
+    charge.onPage,
   ]);
 }
 
@@ -52,6 +53,7 @@ interface ChargeRow {
   leg: InvoiceCharge['leg'];
   backup: boolean;
   payment_method_id: string;
+  on_page: boolean;
   amount_cents: bigint;
   status: ChargeStatus;
   acting_at: Date;
@@ -69,6 +71,7 @@ function fromRow(row: ChargeRow): InvoiceCharge {
     leg: row.leg,
     backup: row.backup,
     paymentMethodId: row.payment_method_id,
+    onPage: row.on_page,
     amountCents: centsFromInt64(row.amount_cents),
     status: row.status,
     actingAt: row.acting_at,
@@ -80,8 +83,8 @@ function fromRow(row: ChargeRow): InvoiceCharge {
   };
 }
 
-const columns = `id, invoice_id, leg, backup, payment_method_id, amount_cents, status, acting_at, payment_intent_id, charge_id, failure_code,
-     decline_code, created_at`;
+const columns = `id, invoice_id, leg, backup, payment_method_id, on_page, amount_cents, status, acting_at, payment_intent_id, charge_id,
+     failure_code, decline_code, created_at`;
 const select = scoped<ChargeRow>(
   'invoice_charges.of_invoice',
   `select ${columns} from invoice_charges where account_id = $1 and test_mode = $2 and invoice_id = $3 order by id`,
@@ -92,8 +95,8 @@ const selectPending = scoped<ChargeRow>(
 );
 const insert = scoped(
   'invoice_charges.insert',
-  `insert into invoice_charges (account_id, test_mode, id, invoice_id, leg, backup, payment_method_id, amount_cents, acting_at, created_at, status)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'pending')`,
+  `insert into invoice_charges (account_id, test_mode, id, invoice_id, leg, backup, payment_method_id, amount_cents, acting_at, created_at, on_page, status)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'pending')`,
 );
 const settle = scoped(
   'invoice_charges.settle',

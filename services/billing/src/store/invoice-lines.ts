@@ -27,6 +27,8 @@ export async function insertInvoiceLines(
     column('rule'),
     column('ruleVersion'),
     column('rationale'),
+    column('letterId'),
+    column('prorationId'),
   ]);
 }
 
@@ -48,6 +50,8 @@ export async function loadInvoiceLines(db: Db, scope: Scope, invoiceId: string):
     rule: row.rule,
     ruleVersion: row.rule_version,
     rationale: row.rationale,
+    letterId: row.letter_id,
+    prorationId: row.proration_id,
   }));
 }
 
@@ -71,10 +75,12 @@ interface LineRow {
   rule: string;
   rule_version: string;
   rationale: string;
+  letter_id: string | null;
+  proration_id: string | null;
 }
 
 const columns = `subscription_item_id, price_id, product_id, quantity, unit_amount_cents, subtotal_cents, discount_cents, tax_cents, shipping_cents,
-     total_cents, eligible_cents, eligibility, rule, rule_version, rationale`;
+     total_cents, eligible_cents, eligibility, rule, rule_version, rationale, letter_id, proration_id`;
 const select = scoped<LineRow>(
   'invoice_lines.of_invoice',
   `select ${columns} from invoice_lines where account_id = $1 and test_mode = $2 and invoice_id = $3 order by position`,
@@ -84,6 +90,6 @@ const insert = scoped(
   `insert into invoice_lines (account_id, test_mode, invoice_id, ${columns}, position)
    select $1, $2, $3, line.*
    from unnest($4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
-     $13::bigint[], $14::bigint[], $15::text[], $16::text[], $17::text[], $18::text[])
+     $13::bigint[], $14::bigint[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[])
      with ordinality as line (${columns}, position)`,
 );

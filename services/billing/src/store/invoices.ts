@@ -67,6 +67,8 @@ export async function insertInvoice(tx: Tx, scope: Scope, invoice: Invoice): Pro
     invoice.createdAt,
     invoice.eligibleCents,
     invoice.finalizedAt,
+    invoice.billingReason,
+    invoice.pageUrl,
   ]);
 }
 
@@ -87,6 +89,9 @@ export async function saveInvoice(tx: Tx, scope: Scope, before: Invoice, after: 
     after.failureCode,
     after.declineCode,
     after.refusedPaymentMethodId,
+    after.payWithPaymentMethodId,
+    after.paysOnPage,
+    after.payWithBackupPaymentMethodId,
   ]);
   if (written !== 1) throw new Error('An invoice changed after it was read');
   return { ...after, version: before.version + 1n };
@@ -113,6 +118,11 @@ interface InvoiceRow {
   failure_code: string | null;
   decline_code: string | null;
   refused_payment_method_id: string | null;
+  billing_reason: Invoice['billingReason'];
+  pay_with_payment_method_id: string | null;
+  page_url: string | null;
+  pays_on_page: boolean;
+  pay_with_backup_payment_method_id: string | null;
   version: bigint;
   metadata: Record<string, string>;
   created_at: Date;
@@ -140,6 +150,11 @@ function fromRow(row: InvoiceRow): Invoice {
     failureCode: row.failure_code,
     declineCode: row.decline_code,
     refusedPaymentMethodId: row.refused_payment_method_id,
+    billingReason: row.billing_reason,
+    pageUrl: row.page_url,
+    payWithPaymentMethodId: row.pay_with_payment_method_id,
+    paysOnPage: row.pays_on_page,
+    payWithBackupPaymentMethodId: row.pay_with_backup_payment_method_id,
     metadata: row.metadata,
     createdAt: row.created_at,
     version: row.version,
@@ -169,6 +184,11 @@ const columns = [
   'failure_code',
   'decline_code',
   'refused_payment_method_id',
+  'billing_reason',
+  'pay_with_payment_method_id',
+  'page_url',
+  'pays_on_page',
+  'pay_with_backup_payment_method_id',
   'version',
 ];
 const selectOne = scoped<InvoiceRow>(
@@ -191,12 +211,13 @@ const insert = scoped(
    )
    insert into invoices (account_id, test_mode, id, subscription_id, customer_id, checkout_session_id, status, collection_method,
      total_cents, amount_paid_cents, payment_intent_id, charge_id, period_start, period_end, paid_at, metadata, created_at, eligible_cents,
-     finalized_at, number)
-   select $1, $2, $3, $4, $5, $6, $7, 'charge_automatically', $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, number from numbered`,
+     finalized_at, billing_reason, page_url, number)
+   select $1, $2, $3, $4, $5, $6, $7, 'charge_automatically', $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, number from numbered`,
 );
 const update = scoped(
   'invoices.save',
   `update invoices set status = $5, amount_paid_cents = $6, payment_intent_id = $7, charge_id = $8, backup_charge_status = $9, paid_at = $10,
-     attempts = $11, first_failed_at = $12, failure_code = $13, decline_code = $14, refused_payment_method_id = $15, version = version + 1
+     attempts = $11, first_failed_at = $12, failure_code = $13, decline_code = $14, refused_payment_method_id = $15,
+     pay_with_payment_method_id = $16, pays_on_page = $17, pay_with_backup_payment_method_id = $18, version = version + 1
    where account_id = $1 and test_mode = $2 and id = $3 and version = $4`,
 );

@@ -1,6 +1,6 @@
 import { type Db, type Page, readPage, type Scope, scoped, sqlBuilder, type Tx } from '@eligo/postgres';
 import { centsFromInt64 } from '@eligo/values';
-import type { MailedReceipt, Receipt, ReceiptContent } from '../domain/receipt.ts';
+import { erasedEmail, type MailedReceipt, type Receipt, type ReceiptContent } from '../domain/receipt.ts';
 
 /** The documents of a receipt. */
 export interface ReceiptDocuments {
@@ -45,7 +45,7 @@ export async function listReceipts(
   return { receipts: rows.map(fromRow), hasMore };
 }
 
-/** The receipt of a session, or undefined. */
+/** The receipt of a session that can be mailed, or undefined: one whose shopper was erased cannot. */
 export async function findReceiptOfSession(db: Db, scope: Scope, sessionId: string): Promise<string | undefined> {
   return (await db.row(selectOfSession, scope, [sessionId]))?.id;
 }
@@ -107,7 +107,7 @@ const select = scoped<ReceiptRow>(
 
 const selectOfSession = scoped<{ id: string }>(
   'receipts.of_session',
-  'select id from receipts where account_id = $1 and test_mode = $2 and checkout_session_id = $3',
+  `select id from receipts where account_id = $1 and test_mode = $2 and checkout_session_id = $3 and email <> '${erasedEmail}'`,
 );
 
 const selectDocuments = scoped<ReceiptDocuments>(

@@ -1,7 +1,13 @@
 import { type Db, type Page, readPage, type Scope, scoped, sqlBuilder, type Tx } from '@eligo/postgres';
-import { centsFromInt64 } from '@eligo/values';
-import type { Subscription, SubscriptionItem } from '../domain/subscription.ts';
+import type { Subscription } from '../domain/subscription.ts';
 import { type SubscriptionStatus, subscriptionStates } from '../domain/subscription-states.ts';
+import {
+  type ItemJson,
+  insertSubscriptionItems,
+  itemOfJson,
+  itemsOf,
+  saveSubscriptionItems,
+} from './subscription-items.ts';
 
 /** The subscription with its items, or undefined. */
 export async function findSubscription(db: Db, scope: Scope, id: string): Promise<Subscription | undefined> {
@@ -71,20 +77,11 @@ export async function insertSubscription(tx: Tx, scope: Scope, made: Subscriptio
     made.createdAt,
     made.paymentAt,
     made.noticeAt,
+    made.expiresAt,
+    made.heldUntil,
   ]);
   if (written === 0) return false;
-  await tx.execute(insertItems, scope, [
-    made.id,
-    made.items.map((item) => item.id),
-    made.items.map((item) => item.priceId),
-    made.items.map((item) => item.quantity),
-    made.items.map((item) => item.unitAmountCents),
-    made.createdAt,
-    made.items.map((item) => item.productId),
-    made.items.map((item) => item.taxCents),
-    made.items.map((item) => item.shippingCents),
-    made.items.map((item) => item.soldByRule),
-  ]);
+  await insertSubscriptionItems(tx, scope, made.id, made.items);
   return true;
 }
 
@@ -96,7 +93,7 @@ export async function saveSubscription(
   after: Subscription,
 ): Promise<Subscription> {
   if (before.status !== after.status) subscriptionStates.assertMove(before.status, after.status);
-  const written = await tx.execute(update, scope, [
+  const written = await tx.row(update, scope, [
     before.id,
     before.version,
     before.status,
@@ -116,9 +113,20 @@ export async function saveSubscription(
     after.paymentAt,
     after.noticeAt,
     after.heldUntil,
+    after.expiresAt,
+    after.prorationBehavior,
+    after.trialStart,
+    after.interval,
+    after.intervalCount,
   ]);
-  if (written !== 1) throw new Error('A subscription changed after it was read');
-  return { ...after, version: before.version + 1n };
+  if (written === undefined) throw new Error('A subscription changed after it was read');
+  await saveSubscriptionItems(tx, scope, before, after);
+  return { ...after, remindAt: written.remind_at, version: before.version + 1n };
+}
+
+/** Says that the end of the present period was announced, and gives the subscription back. The caller holds the row. */
+export async function clearReminder(tx: Tx, scope: Scope, id: string): Promise<void> {
+  await tx.execute(clear, scope, [id]);
 }
 
 interface SubscriptionRow {
@@ -147,20 +155,11 @@ interface SubscriptionRow {
   created_at: Date;
   payment_at: Date | null;
   notice_at: Date | null;
+  remind_at: Date | null;
   held_until: Date | null;
+  expires_at: Date | null;
   version: bigint;
-  items: {
-    id: string;
-    priceId: string;
-    productId: string | null;
-    quantity: string;
-    unitAmountCents: string;
-    taxCents: string;
-    shippingCents: string;
-    soldByRule: string | null;
-    createdAt: number;
-    updatedAt: number;
-  }[];
+  items: ItemJson[];
 }
 
 function fromRow(row: SubscriptionRow): Subscription {
@@ -189,36 +188,13 @@ function fromRow(row: SubscriptionRow): Subscription {
     metadata: row.metadata,
     paymentAt: row.payment_at,
     noticeAt: row.notice_at,
+    remindAt: row.remind_at,
     heldUntil: row.held_until,
-    items: row.items.map(itemOfRow),
+    expiresAt: row.expires_at,
+    items: row.items.map(itemOfJson),
     createdAt: row.created_at,
     version: row.version,
   };
-}
-
-function itemOfRow(item: SubscriptionRow['items'][number]): SubscriptionItem {
-  return {
-    id: item.id,
-    priceId: item.priceId,
-    productId: item.productId,
-    quantity: Number(item.quantity),
-    unitAmountCents: centsFromInt64(BigInt(item.unitAmountCents)),
-    taxCents: centsFromInt64(BigInt(item.taxCents)),
-    shippingCents: centsFromInt64(BigInt(item.shippingCents)),
-    soldByRule: item.soldByRule,
-    createdAt: new Date(item.createdAt),
-    updatedAt: new Date(item.updatedAt),
-  };
-}
-
-// int64 as text and times as milliseconds: numbers inside json lose what does not fit a double.
-function itemsOf(table: string): string {
-  return `(select coalesce(json_agg(json_build_object('id', i.id, 'priceId', i.price_id, 'quantity', i.quantity::text,
-      'unitAmountCents', i.unit_amount_cents::text, 'productId', i.product_id, 'taxCents', i.tax_cents::text,
-      'shippingCents', i.shipping_cents::text, 'soldByRule', i.sold_by_rule, 'createdAt', (extract(epoch from i.created_at) * 1000)::bigint,
-      'updatedAt', (extract(epoch from i.updated_at) * 1000)::bigint) order by i.position), '[]')
-    from subscription_items i where i.account_id = ${table}.account_id and i.test_mode = ${table}.test_mode
-      and i.subscription_id = ${table}.id) as items`;
 }
 
 const columns = [
@@ -247,7 +223,9 @@ const columns = [
   'created_at',
   'payment_at',
   'notice_at',
+  'remind_at',
   'held_until',
+  'expires_at',
   'version',
 ];
 
@@ -272,23 +250,21 @@ const insert = scoped(
   `insert into subscriptions (account_id, test_mode, id, customer_id, checkout_session_id, test_clock_id, status, anchor, interval,
      interval_count, current_period_start, current_period_end, trial_start, trial_end, cancel_at_period_end, cancel_at,
      latest_invoice_id, default_payment_method_id, backup_payment_method_id, proration_behavior, missing_payment_method,
-     discounts, metadata, created_at, payment_at, notice_at)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26)
+     discounts, metadata, created_at, payment_at, notice_at, expires_at, held_until)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28)
    on conflict (account_id, test_mode, id) do nothing`,
 );
-const insertItems = scoped(
-  'subscriptions.insert_items',
-  `insert into subscription_items (account_id, test_mode, subscription_id, id, position, price_id, quantity, unit_amount_cents,
-     created_at, updated_at, product_id, tax_cents, shipping_cents, sold_by_rule)
-   select $1, $2, $3, item.id, item.position - 1, item.price_id, item.quantity, item.amount, $8, $8, item.product_id, item.tax, item.shipping,
-     item.rule
-   from unnest($4::text[], $5::text[], $6::bigint[], $7::bigint[], $9::text[], $10::bigint[], $11::bigint[], $12::text[])
-     with ordinality as item (id, price_id, quantity, amount, product_id, tax, shipping, rule, position)`,
-);
-const update = scoped(
+const update = scoped<{ remind_at: Date | null }>(
   'subscriptions.save',
   `update subscriptions set status = $6, cancel_at_period_end = $7, cancel_at = $8, canceled_at = $9, anchor = $10, current_period_start = $11,
      current_period_end = $12, trial_end = $13, latest_invoice_id = $14, default_payment_method_id = $15, backup_payment_method_id = $16,
-     discounts = $17, metadata = $18, payment_at = $19, notice_at = $20, held_until = $21, version = version + 1
-   where account_id = $1 and test_mode = $2 and id = $3 and version = $4 and status = $5`,
+     discounts = $17, metadata = $18, payment_at = $19, notice_at = $20, held_until = $21, expires_at = $22,
+     proration_behavior = $23, trial_start = $24, interval = $25, interval_count = $26, version = version + 1
+   where account_id = $1 and test_mode = $2 and id = $3 and version = $4 and status = $5
+   returning remind_at`,
+);
+const clear = scoped(
+  'subscriptions.clear_reminder',
+  `update subscriptions set remind_at = null, held_until = null, version = version + 1
+   where account_id = $1 and test_mode = $2 and id = $3`,
 );

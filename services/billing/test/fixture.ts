@@ -9,6 +9,7 @@ import { type TestDatabase, testDatabase } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { startSubscription } from '../src/actions/start-subscription.ts';
 import { createArrivals } from '../src/arrivals.ts';
+import { createChargePace } from '../src/charge-pace.ts';
 import type { Context } from '../src/context.ts';
 import { billingService } from '../src/service.ts';
 import { Peers } from './peers.ts';
@@ -17,10 +18,10 @@ import { Peers } from './peers.ts';
 export const start = new Date('2026-04-01T00:00:00.000Z');
 
 /** Billing on a database of its own, with a clock that the test sets, and with peers in memory. */
-export interface Machine {
+export interface Fixture {
   readonly test: TestDatabase;
   readonly database: Database;
-  readonly work: Context;
+  readonly context: Context;
   readonly peers: Peers;
   /** Another instance of billing on the same database, with the same peers. */
   another(): Context;
@@ -52,32 +53,40 @@ export interface SoldItem {
   readonly shippingCents?: number;
 }
 
-export async function machine(
+export async function openFixture(
   options: { connections?: number; place?: TestDatabase; mailer?: Mailer } = {},
-): Promise<Machine> {
+): Promise<Fixture> {
   const test = options.place ?? (await testDatabase(billingService));
   const database = test.open('billing', options.connections === undefined ? {} : { max: options.connections });
   let now = start;
   const peers = new Peers();
-  const work: Context = {
+  const context: Context = {
     database,
     clock: { now: () => now },
     logger: createLogger({ service: 'billing', level: 'silent' }),
+    pages: { urlOfInvoice: (_scope, id) => `https://pay.example/invoice/${id}` },
     mailer: options.mailer ?? openMailer({ smtpUrl: undefined, folder: undefined, from: '' }),
     catalog: peers.catalog,
     checkout: peers.checkout,
     callerFor: () => ({}) as ReturnType<Context['callerFor']>,
     arrivals: createArrivals(),
+    pace: createChargePace({ perSecond: 1_000_000, burst: 1_000_000 }),
     failpoint,
   };
   return {
-    ...{ test, database, work, peers },
-    another: () => ({ ...work, database: test.open('billing') }),
+    ...{ test, database, context, peers },
+    another: () => ({ ...context, database: test.open('billing') }),
     at(time) {
       now = new Date(time);
     },
     close: () => test.drop(),
   };
+}
+
+// What a line was paid at, and what a health card may have paid of it.
+function paidOf({ quantity = 2, unitAmountCents = 1_500, taxCents = 0, shippingCents = 0, eligibility }: SoldItem) {
+  const amountTotalCents = BigInt(quantity * unitAmountCents + taxCents + shippingCents);
+  return { amountTotalCents, amountEligibleCents: eligibility === 'not_eligible' ? 0n : amountTotalCents };
 }
 
 /** An account of a test's own. */
@@ -92,7 +101,7 @@ export function callOf(scope: Scope): Call {
 
 /** Sells a subscription of 30.00 a month, as checkout's command does. */
 export async function sell(
-  { database, peers }: Machine,
+  { database, peers }: Fixture,
   scope: Scope,
   parts: {
     cancelAtPeriodEnd?: boolean;
@@ -148,6 +157,7 @@ export async function sell(
       unitAmountCents: BigInt(item.unitAmountCents ?? 1_500),
       amountTaxCents: BigInt(item.taxCents ?? 0),
       amountShippingCents: BigInt(item.shippingCents ?? 0),
+      ...paidOf(item),
       eligibility: { rule: 'product' },
       recurring: { interval: item.interval ?? 'month', intervalCount: item.intervalCount ?? 1 },
     })),
@@ -157,4 +167,15 @@ export async function sell(
   // The same command again: a redelivery that the inbox let through would make nothing twice.
   await withTx(database, scope, (tx) => startSubscription(tx, scope, command));
   return { ...ids, priceIds, card: card ?? '', backup: parts.backup ?? null };
+}
+
+/** The paid invoices of a subscription in the order of their numbers: each the first day of its period and its cents. */
+export async function paidPeriods({ test }: Fixture, subscriptionId: string): Promise<string[]> {
+  const paid = await test.admin<{ period_start: Date; amount_paid_cents: bigint }>(
+    `select period_start, amount_paid_cents from billing.invoices where subscription_id = $1 and status = 'paid' order by number`,
+    [subscriptionId],
+  );
+  return paid.map(
+    ({ period_start, amount_paid_cents }) => `${period_start.toISOString().slice(0, 10)} ${amount_paid_cents}`,
+  );
 }

@@ -1,0 +1,66 @@
+import { Failure } from '@eligo/failures';
+import { type Database, type Scope, withTx } from '@eligo/postgres';
+import {
+  findNoticeSettings,
+  type NoticeSettings,
+  removeNoticeSettings,
+  saveNoticeSettings,
+} from '../store/notice-settings.ts';
+
+/** What an operator changes; what is undefined stays. A null name turns all mails off. */
+export interface NoticeChange {
+  readonly merchantName?: string | null | undefined;
+  readonly reminderDays?: number | null | undefined;
+  readonly manageUrl?: string | null | undefined;
+}
+
+/**
+ * Changes what an account and mode mails its customers, and returns the settings; null: nothing is mailed. Reminders begin with the name of the shop: a 422 says so, and what
+ * is wrong with a value.
+ */
+export async function changeNotices(
+  database: Database,
+  scope: Scope,
+  change: NoticeChange,
+): Promise<NoticeSettings | null> {
+  return withTx(database, scope, async (tx) => {
+    if (change.merchantName === null) {
+      await removeNoticeSettings(tx, scope);
+      return null;
+    }
+    const before = await findNoticeSettings(tx, scope);
+    const merchantName = change.merchantName?.trim() ?? before?.merchantName;
+    if (merchantName === undefined)
+      throw Failure.invalid(['notice_name'], 'missing', 'Give the name of the shop first');
+    const settings = {
+      merchantName: checkName(merchantName),
+      reminderDays: checkDays(changed(change.reminderDays, before?.reminderDays ?? null)),
+      manageUrl: checkUrl(changed(change.manageUrl, before?.manageUrl ?? null)),
+    };
+    await saveNoticeSettings(tx, scope, settings);
+    return settings;
+  });
+}
+
+function changed<Value>(given: Value | undefined, before: Value): Value {
+  return given === undefined ? before : given;
+}
+
+// It stands in the subject of mails.
+function checkName(name: string): string {
+  if (name.length >= 1 && name.length <= 200 && !/\p{Cc}/u.test(name)) return name;
+  throw Failure.invalid(['notice_name'], 'invalid_value', 'Must be 1 to 200 characters on one line');
+}
+
+function checkDays(days: number | null): number | null {
+  if (days === null || (Number.isInteger(days) && days >= 1 && days <= 60)) return days;
+  throw Failure.invalid(['notice_reminder_days'], 'invalid_value', 'Must be 1 to 60 days');
+}
+
+function checkUrl(text: string | null): string | null {
+  if (text === null) return null;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol === 'https:' && url.username === '' && url.password === '' && url.href.length <= 500)
+    return url.href;
+  throw Failure.invalid(['notice_url'], 'invalid_url', 'Must be an https URL of at most 500 characters');
+}

@@ -1,0 +1,60 @@
+import { Failure } from '@eligo/failures';
+import { type Scope, type Tx, withTx } from '@eligo/postgres';
+import type { Call } from '@eligo/rpc';
+import type { Context } from '../context.ts';
+import { nextStep } from '../domain/due-step.ts';
+import type { Subscription } from '../domain/subscription.ts';
+import { findPendingCharge } from '../store/invoice-charges.ts';
+import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
+import { timeOnClock } from '../store/test-clocks.ts';
+import { appendSubscriptionEvent } from './billing-events.ts';
+import { holdUntil, runDueNow } from './run-due-now.ts';
+import { wakeWhenDue } from './wake-when-due.ts';
+
+/**
+ * Changes a subscription in one transaction under its lock, tells of it, and does at once what the change has made due. `decide` is given the subscription as
+ * it is then, and the time of its clock. Returns it as it is afterwards.
+ */
+export async function changeUnderLock(
+  context: Context,
+  call: Call,
+  id: string,
+  decide: (tx: Tx, before: Subscription, at: Date) => Promise<Subscription>,
+): Promise<Subscription> {
+  const { scope } = call;
+  const changed = await withTx(context.database, scope, async (tx) => {
+    const before = await lockSubscription(tx, scope, id);
+    if (before === undefined) throw new Failure('subscription_not_found');
+    const at = await timeOnClock(tx, scope, context.clock, before.testClockId);
+    const after = await decide(tx, before, at);
+    const next = nextStep(after);
+    const isDue = next !== undefined && next.at <= at && !isHeld(context, before);
+    const saved = await saveSubscription(tx, scope, before, {
+      ...after,
+      ...(isDue ? { heldUntil: holdUntil(context) } : {}),
+    });
+    wakeWhenDue(tx, saved, at);
+    await appendSubscriptionEvent(tx, scope, 'updated', saved, at);
+    return { saved, isDue };
+  });
+  await context.failpoint('subscription.changed');
+  if (!changed.isDue) return changed.saved;
+  await runDueNow(context, scope, id);
+  return (await findSubscription(context.database, scope, id)) ?? changed.saved;
+}
+
+/** Throws `lock_timeout` while the outcome of a charge of the latest invoice is unknown: it may take money for it. */
+export async function refuseWhileCharging(tx: Tx, scope: Scope, { latestInvoiceId }: Subscription): Promise<void> {
+  if (latestInvoiceId === null) return;
+  if ((await findPendingCharge(tx, scope, latestInvoiceId)) !== undefined) throw chargeInFlight();
+}
+
+/** The refusal while a charge or renewal is in flight: the same request again after a second. */
+export function chargeInFlight(): Failure {
+  return new Failure('lock_timeout', { retryAfterSeconds: 1 });
+}
+
+// Another process is doing what is due, and will find what has changed.
+function isHeld({ clock }: Context, { heldUntil }: Subscription): boolean {
+  return heldUntil !== null && heldUntil > clock.now();
+}

@@ -1,0 +1,162 @@
+import { fromBinary, toBinary } from '@bufbuild/protobuf';
+import { Failure } from '@eligo/failures';
+import {
+  claimOrThrow,
+  findKey,
+  finishKey,
+  type KeyUse,
+  type Scope,
+  type Tx,
+  usableOrThrow,
+  withTx,
+} from '@eligo/postgres';
+import { type Subscription as SubscriptionMessage, SubscriptionSchema } from '@eligo/proto/billing/v1/billing';
+import type { Call } from '@eligo/rpc';
+import { newId } from '@eligo/values';
+import type { Context } from '../context.ts';
+import { openSubscription, type SubscriptionTerms } from '../domain/opened-subscription.ts';
+import { subscriptionMessage } from '../messages/records.ts';
+import { findSubscription, insertSubscription } from '../store/subscriptions.ts';
+import { timeOnClock } from '../store/test-clocks.ts';
+import { appendSubscriptionEvent } from './billing-events.ts';
+import { checkNamedCards, namedCustomer } from './check-payer.ts';
+import { type GivenDiscount, keepDiscounts, reserveDiscount } from './redeem-discounts.ts';
+import { holdUntil, runDueNow } from './run-due-now.ts';
+import { sellPrices } from './sell-prices.ts';
+import { wakeWhenDue } from './wake-when-due.ts';
+import { writeInvoice } from './write-invoice.ts';
+
+/** What a partner asks for. */
+export interface NewSubscription extends Omit<SubscriptionTerms, 'testClockId' | 'at' | 'items' | 'discounts'> {
+  readonly items: readonly { readonly priceId: string; readonly quantity: number }[];
+  readonly discount: GivenDiscount;
+}
+
+/** The client's own retry key with the hash of its request. */
+export type RetryKey = { readonly key: string; readonly requestHash: Uint8Array } | undefined;
+
+/**
+ * Creates a subscription and charges its first invoice. The same key and body returns the response of the first request (decisions 1.1); after a crash it goes on
+ * with the subscription that the first request wrote. A payment that fails, or whose outcome is unknown, leaves the subscription `incomplete`.
+ */
+export async function createSubscription(
+  context: Context,
+  call: Call,
+  input: NewSubscription,
+  given: RetryKey,
+): Promise<SubscriptionMessage> {
+  const { scope } = call;
+  const key = given && keyUseOf(given);
+  const known = key && (await findKey(context.database, scope, key));
+  if (known !== undefined) {
+    const claim = usableOrThrow(known);
+    if (claim.outcome === 'finished') return fromBinary(SubscriptionSchema, claim.answer.body);
+  }
+  const written = await writeOrTakeOver(context, call, input, key);
+  if (typeof written !== 'string') return written;
+  await context.failpoint('subscription.written');
+  await runDueNow(context, scope, written);
+  await context.failpoint('subscription.charged');
+  const made = await findSubscription(context.database, scope, written);
+  if (made === undefined) throw new Error(`Subscription ${written} is gone`);
+  const message = subscriptionMessage(scope, made);
+  if (key !== undefined) {
+    const body = Buffer.from(toBinary(SubscriptionSchema, message));
+    await withTx(context.database, scope, (tx) => finishKey(tx, scope, key, { status: 200, body }));
+  }
+  return message;
+}
+
+// Longer than the gateway waits, so that the same key finds the request in flight and not a second one.
+const claimMs = 30_000;
+
+function keyUseOf({ key, requestHash }: NonNullable<RetryKey>): KeyUse {
+  return { endpoint: 'POST /v1/subscriptions', key, requestHash: Buffer.from(requestHash), otherRequest: 'run_as_new' };
+}
+
+// A request that crashed has written a subscription that the same key goes on with, whatever is refused by now: its own coupon may be used up. The claim of a key
+// that stands for nothing is rolled back with the refusal.
+async function writeOrTakeOver(
+  context: Context,
+  call: Call,
+  input: NewSubscription,
+  key: KeyUse | undefined,
+): Promise<string | SubscriptionMessage> {
+  try {
+    return await writeSubscription(context, call, input, key);
+  } catch (error) {
+    if (key === undefined || !(error instanceof Failure)) throw error;
+    return withTx(context.database, call.scope, async (tx) => {
+      const claim = await claimOrThrow(tx, call.scope, key, claimMs);
+      if (claim.outcome === 'finished') return fromBinary(SubscriptionSchema, claim.answer.body);
+      if (claim.attemptId === undefined) throw error;
+      return claim.attemptId;
+    });
+  }
+}
+
+// The id of the subscription that this key stands for, or the stored answer.
+async function writeSubscription(
+  context: Context,
+  call: Call,
+  input: NewSubscription,
+  key: KeyUse | undefined,
+): Promise<string | SubscriptionMessage> {
+  const { scope } = call;
+  const id = newId('subscription');
+  const terms = await termsOf(context, call, id, input);
+  const made = openSubscription(id, terms);
+  await context.failpoint('subscription.resolved');
+  return withTx(context.database, scope, async (tx) => {
+    if (key !== undefined) {
+      const claim = await claimOrThrow(tx, scope, key, claimMs, id);
+      if (claim.outcome === 'finished') return fromBinary(SubscriptionSchema, claim.answer.body);
+      if (claim.attemptId !== undefined) return claim.attemptId;
+    }
+    await insertOpened(tx, scope, context, made, terms.at);
+    return id;
+  });
+}
+
+async function insertOpened(
+  tx: Tx,
+  scope: Scope,
+  context: Context,
+  { subscription, invoice, lines }: ReturnType<typeof openSubscription>,
+  at: Date,
+): Promise<void> {
+  const isCharged = subscription.paymentAt !== null;
+  // This process charges it; another one takes over if this one dies.
+  const held = isCharged ? { ...subscription, heldUntil: holdUntil(context) } : subscription;
+  await insertSubscription(tx, scope, held);
+  await keepDiscounts(tx, scope, held, subscription.status !== 'incomplete');
+  wakeWhenDue(tx, held, at);
+  await appendSubscriptionEvent(tx, scope, 'created', held, at);
+  await writeInvoice(context, tx, scope, invoice, { lines, credits: [] }, at);
+}
+
+async function termsOf(context: Context, call: Call, id: string, input: NewSubscription): Promise<SubscriptionTerms> {
+  const { items, discount, customerId } = input;
+  const customer = await namedCustomer(context, call, customerId);
+  await checkNamedCards(context, call, customerId, [
+    { id: input.defaultPaymentMethodId, loc: ['subscription', 'default_payment_method'] },
+    { id: input.backupPaymentMethodId, loc: ['subscription', 'backup_payment_method'] },
+  ]);
+  const testClockId = customer.testClockId ?? null;
+  const at = await timeOnClock(context.database, call.scope, context.clock, testClockId);
+  const sold = await sellPrices(context, call, { subscriptionId: id, customerId, items, discount, at });
+  const terms: SubscriptionTerms = {
+    ...input,
+    testClockId,
+    at,
+    items: sold.prices.map((price, index) => ({ price, quantity: items[index]?.quantity ?? 1 })),
+    discounts: [],
+  };
+  // Refuses what cannot be sold before a redemption is counted.
+  openSubscription(id, terms);
+  if (sold.discount === undefined) return terms;
+  return {
+    ...terms,
+    discounts: [await reserveDiscount(context, call, { subscriptionId: id, customerId, at }, sold.discount)],
+  };
+}

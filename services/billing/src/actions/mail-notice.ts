@@ -1,0 +1,70 @@
+import type { Scope } from '@eligo/postgres';
+import type { Context } from '../context.ts';
+import { failureNoticeHtml, failureNoticeSubject } from '../documents/failure-notice-html.ts';
+import { afterFailure, failureReason } from '../domain/failure-notice.ts';
+import type { Invoice } from '../domain/invoice.ts';
+import { amountsLeft } from '../domain/payment-shares.ts';
+import type { Subscription } from '../domain/subscription.ts';
+import { findDunning } from '../store/dunning-settings.ts';
+import { loadInvoiceCharges } from '../store/invoice-charges.ts';
+import { findInvoice } from '../store/invoices.ts';
+import type { ClaimedMail } from '../store/mail-queue.ts';
+import { hasLaterNotice, noticeMails } from '../store/notice-mails.ts';
+import { findNoticeSettings } from '../store/notice-settings.ts';
+import { findSubscription } from '../store/subscriptions.ts';
+import { emailOf } from './payer.ts';
+import { isPayableOnPage } from './read-invoice-page.ts';
+import type { MailKind, Withheld } from './send-mail.ts';
+
+/**
+ * The mail that tells a customer that the payment of an invoice failed. It says what is so when it is sent, and goes to the address that the customer has then:
+ * one that has paid, or whose invoice was given up or void, or who was deleted, is mailed nothing.
+ */
+export const noticeMail: MailKind = {
+  queue: noticeMails,
+  async compose(context: Context, scope, mail: ClaimedMail) {
+    const { database } = context;
+    const settings = await findNoticeSettings(database, scope);
+    if (settings === undefined) return dropped('turned_off');
+    if (await hasLaterNotice(database, scope, mail.id)) return dropped('superseded');
+    // Before the invoice: once a payment has ended, the invoice read after it has the outcome.
+    const charges = await loadInvoiceCharges(database, scope, mail.subjectId);
+    const owed = await findOwed(context, scope, mail.subjectId);
+    if (owed === undefined) return dropped('not_owed');
+    const { invoice, subscription, pageUrl } = owed;
+    if (charges.some(({ status }) => status === 'pending') || isChargedNow(context, subscription)) {
+      return { kind: 'postponed', code: 'payment_in_flight' };
+    }
+    const to = await emailOf(context, scope, subscription.customerId);
+    if (to === undefined) return dropped('no_address');
+    const notice = {
+      ...{ merchantName: settings.merchantName, pageUrl, testMode: scope.testMode },
+      reason: failureReason(invoice),
+      dueCents: amountsLeft(invoice, charges).leftCents,
+      next: afterFailure(subscription, invoice, await findDunning(database, scope)),
+    };
+    return { to, subject: failureNoticeSubject(notice), html: failureNoticeHtml(notice), attachments: [] };
+  },
+};
+
+/** A mail that is not sent any more. */
+export function dropped(code: string): Withheld {
+  return { kind: 'dropped', code };
+}
+
+async function findOwed(
+  { database }: Context,
+  scope: Scope,
+  invoiceId: string,
+): Promise<{ invoice: Invoice; subscription: Subscription; pageUrl: string } | undefined> {
+  const invoice = await findInvoice(database, scope, invoiceId);
+  if (invoice?.subscriptionId == null || invoice.pageUrl === null) return undefined;
+  const subscription = await findSubscription(database, scope, invoice.subscriptionId);
+  if (subscription === undefined || !isPayableOnPage(invoice, subscription)) return undefined;
+  return { invoice, subscription, pageUrl: invoice.pageUrl };
+}
+
+// By the wall clock: what lives on a test clock is charged when the clock is advanced.
+function isChargedNow({ clock }: Context, { testClockId, paymentAt }: Subscription): boolean {
+  return testClockId === null && paymentAt !== null && paymentAt <= clock.now();
+}

@@ -1,0 +1,89 @@
+import type { Scope } from '@eligo/postgres';
+import { cents } from '@eligo/values';
+import type { Context } from '../context.ts';
+import { subscriptionNoticeHtml, subscriptionNoticeSubject } from '../documents/subscription-notice-html.ts';
+import { renew } from '../domain/renewal.ts';
+import type { Subscription } from '../domain/subscription.ts';
+import { atPeriodEnd, goesOn, type UpcomingPeriod } from '../domain/subscription-notice.ts';
+import { findInvoice } from '../store/invoices.ts';
+import type { ClaimedMail } from '../store/mail-queue.ts';
+import { findNoticeSettings } from '../store/notice-settings.ts';
+import { pendingProrations } from '../store/prorations.ts';
+import { findSubscriptionMail, type SubscriptionMail, subscriptionMails } from '../store/subscription-mails.ts';
+import { findSubscription } from '../store/subscriptions.ts';
+import { dropped } from './mail-notice.ts';
+import { absentAsNull, emailOf } from './payer.ts';
+import { eligibilityAt } from './renew-subscription.ts';
+import type { MailKind } from './send-mail.ts';
+
+/**
+ * The mail that tells a customer that a trial ends, that another year begins, or that a subscription ended unpaid. It says what is so when it is sent, and goes to the
+ * address that the customer has then: what has changed since then is mailed no more.
+ */
+export const subscriptionMail: MailKind = {
+  queue: subscriptionMails,
+  async compose(context: Context, scope, { id, subjectId }: ClaimedMail) {
+    const { database } = context;
+    const [settings, mail, subscription] = await Promise.all([
+      findNoticeSettings(database, scope),
+      findSubscriptionMail(database, scope, id),
+      findSubscription(database, scope, subjectId),
+    ]);
+    if (mail === undefined || subscription === undefined) throw new Error(`Mail ${id} has no subscription`);
+    if (settings === undefined) return dropped('turned_off');
+    const { merchantName, reminderDays, manageUrl } = settings;
+    if (mail.kind !== 'ended' && reminderDays === null) return dropped('turned_off');
+    const event = await eventOf(context, scope, subscription, mail);
+    if (event === undefined) return dropped('changed');
+    const to = await emailOf(context, scope, subscription.customerId);
+    if (to === undefined) return dropped('no_address');
+    const notice = { merchantName, manageUrl, testMode: scope.testMode, ...event };
+    return { to, subject: subscriptionNoticeSubject(notice), html: subscriptionNoticeHtml(notice), attachments: [] };
+  },
+};
+
+function eventOf(context: Context, scope: Scope, subscription: Subscription, { kind, about }: SubscriptionMail) {
+  if (kind === 'ended') return endOf(context, scope, subscription);
+  return upcomingPeriod(context, scope, subscription, kind, about);
+}
+
+// The partner may have collected it, or voided the invoice, since then.
+async function endOf({ database }: Context, scope: Scope, { status, latestInvoiceId }: Subscription) {
+  const invoice = status === 'canceled' ? await findInvoice(database, scope, latestInvoiceId ?? '') : undefined;
+  if (invoice?.status !== 'uncollectible') return undefined;
+  return { kind: 'ended' as const, unpaidCents: cents(invoice.totalCents - invoice.amountPaidCents) };
+}
+
+async function upcomingPeriod(
+  context: Context,
+  scope: Scope,
+  subscription: Subscription,
+  kind: UpcomingPeriod['kind'],
+  about: Date,
+): Promise<UpcomingPeriod | undefined> {
+  const { currentPeriodEnd: at, status, testClockId } = subscription;
+  const isNext = at.getTime() === about.getTime() && (status === 'trialing') === (kind === 'trial_end');
+  if (!isNext || !goesOn(subscription)) return undefined;
+  // By the wall clock: what lives on a test clock renews when the clock is advanced.
+  if (testClockId === null && at <= context.clock.now()) return undefined;
+  const [eligibility, pending, last4] = await Promise.all([
+    eligibilityAt(context, scope, subscription, at),
+    pendingProrations(context.database, scope, subscription.id),
+    lastDigits(context, scope, subscription),
+  ]);
+  const { invoice } = renew(subscription, eligibility, pending, at);
+  return { kind, at, outcome: atPeriodEnd(subscription, invoice.totalCents, last4) };
+}
+
+// Of the cards that are charged; null if there is none.
+async function lastDigits(
+  context: Context,
+  scope: Scope,
+  { defaultPaymentMethodId, backupPaymentMethodId }: Subscription,
+): Promise<string[] | null> {
+  const ids = [defaultPaymentMethodId, backupPaymentMethodId].filter((id) => id !== null);
+  const caller = context.callerFor(scope);
+  const cards = await Promise.all(ids.map((id) => absentAsNull(context.checkout.getPaymentMethod({ id }, { caller }))));
+  const last4 = cards.flatMap((card) => (card?.card === undefined ? [] : [card.card.last4]));
+  return last4.length === 0 ? null : last4;
+}

@@ -1,0 +1,43 @@
+import { Failure } from '@eligo/failures';
+import type { Call } from '@eligo/rpc';
+import type { Context } from '../context.ts';
+import { pauseSubscription, resumeSubscription } from '../domain/pause.ts';
+import type { Subscription } from '../domain/subscription.ts';
+import { pendingProrations } from '../store/prorations.ts';
+import { findSubscription } from '../store/subscriptions.ts';
+import { timeOnClock } from '../store/test-clocks.ts';
+import { changeUnderLock, chargeInFlight } from './change-subscription.ts';
+import { isCustomerThere } from './payer.ts';
+import { eligibilityAt } from './renew-subscription.ts';
+import { writeInvoice } from './write-invoice.ts';
+
+/** Pauses an active subscription: it is not billed until it is resumed. While an invoice is being charged or a renewal is due it is 503 `lock_timeout`. */
+export function pause(context: Context, call: Call, id: string): Promise<Subscription> {
+  return changeUnderLock(context, call, id, async (_tx, before, at) => {
+    const after = pauseSubscription(before);
+    if (before.paymentAt !== null || before.currentPeriodEnd <= at) throw chargeInFlight();
+    return after;
+  });
+}
+
+/** Resumes a paused subscription, and charges at once what that costs. A payment that fails is dunned. */
+export async function resume(context: Context, call: Call, id: string, keepsAnchor: boolean): Promise<Subscription> {
+  const { scope } = call;
+  const known = await findSubscription(context.database, scope, id);
+  if (known === undefined) throw new Failure('subscription_not_found');
+  if (known.status !== 'paused') throw new Failure('subscription_not_resumable');
+  const at = await timeOnClock(context.database, scope, context.clock, known.testClockId);
+  const [isThere, eligibility] = await Promise.all([
+    isCustomerThere(context, scope, known.customerId),
+    eligibilityAt(context, scope, known, at),
+  ]);
+  if (!isThere) throw new Failure('subscription_not_resumable');
+  return changeUnderLock(context, call, id, async (tx, before, now) => {
+    // Its items may be others than those whose eligibility was asked.
+    if (before.version !== known.version) throw chargeInFlight();
+    const pending = await pendingProrations(tx, scope, id);
+    const resumed = resumeSubscription(before, eligibility, pending, keepsAnchor, now);
+    if (resumed.invoice !== null) await writeInvoice(context, tx, scope, resumed.invoice, resumed, now);
+    return resumed.subscription;
+  });
+}

@@ -1,0 +1,107 @@
+import { Failure, isFailureCode } from '@eligo/failures';
+import { type Scope, type Tx, withTx } from '@eligo/postgres';
+import type { Call } from '@eligo/rpc';
+import type { Context } from '../context.ts';
+import type { Invoice } from '../domain/invoice.ts';
+import { minimumChargeCents } from '../domain/payment-shares.ts';
+import type { Subscription } from '../domain/subscription.ts';
+import { findPendingCharge } from '../store/invoice-charges.ts';
+import { findInvoice, lockInvoice, saveInvoice } from '../store/invoices.ts';
+import { lockSubscription, saveSubscription } from '../store/subscriptions.ts';
+import { timeOnClock } from '../store/test-clocks.ts';
+import { chargeInFlight } from './change-subscription.ts';
+import { checkNamedCards } from './check-payer.ts';
+import { holdUntil, runDueNow } from './run-due-now.ts';
+import { wakeWhenDue } from './wake-when-due.ts';
+
+/**
+ * Charges an invoice now: on the card that is named, or else on the subscription's. An open one, or one that was given up when its subscription ended. Throws a
+ * decline, and `lock_timeout` while the outcome of a charge is unknown.
+ */
+export async function payInvoice(
+  context: Context,
+  call: Call,
+  id: string,
+  paymentMethodId: string | undefined,
+): Promise<Invoice> {
+  const { scope } = call;
+  const known = await findInvoice(context.database, scope, id);
+  if (known === undefined) throw new Failure('invoice_not_found');
+  refuseUnpayable(known);
+  const { subscriptionId } = known;
+  if (subscriptionId === null) throw new Failure('invoice_not_payable');
+  await checkNamedCards(context, call, known.customerId, [{ id: paymentMethodId, loc: ['invoice', 'payment_method'] }]);
+  const cards = { standard: paymentMethodId, backup: undefined, onPage: false };
+  await withTx(context.database, scope, (tx) => makeDue(context, tx, scope, { id, subscriptionId }, cards));
+  await context.failpoint('invoice.due');
+  await runDueNow(context, scope, subscriptionId);
+  const after = await findInvoice(context.database, scope, id);
+  if (after?.status === 'paid') return after;
+  if (after === undefined || (await findPendingCharge(context.database, scope, id)) !== undefined)
+    throw chargeInFlight();
+  throw refusalOf(after);
+}
+
+function refuseUnpayable({ status, amountPaidCents, totalCents }: Invoice): void {
+  if (status === 'paid') throw new Failure('invoice_already_paid');
+  if (status === 'open') return;
+  // What was paid of one that was given up has been refunded, and no card can be charged for less than the minimum.
+  if (status === 'uncollectible' && amountPaidCents === 0 && totalCents >= minimumChargeCents) return;
+  throw new Failure('invoice_not_payable');
+}
+
+/** The cards that pay an invoice in place of the subscription's. */
+export interface CardsToPayWith {
+  readonly standard: string | undefined;
+  readonly backup: string | undefined;
+  /** Whether the customer typed them on the page of the invoice. */
+  readonly onPage: boolean;
+}
+
+/** Makes an invoice due now and holds its subscription for this process. While a charge is under way it only holds it. */
+export async function makeDue(
+  context: Context,
+  tx: Tx,
+  scope: Scope,
+  of: { readonly id: string; readonly subscriptionId: string },
+  cards: CardsToPayWith,
+): Promise<void> {
+  const subscription = await lockSubscription(tx, scope, of.subscriptionId);
+  const invoice = await lockInvoice(tx, scope, of.id);
+  if (subscription === undefined || invoice === undefined) throw new Error(`Invoice ${of.id} has no subscription`);
+  refuseUnpayable(invoice);
+  if (subscription.latestInvoiceId !== invoice.id || !isPayableIn(subscription, invoice)) {
+    throw new Failure('invoice_not_payable');
+  }
+  // It is asked again what became of a charge that is under way, before there is another one.
+  if ((await findPendingCharge(tx, scope, invoice.id)) !== undefined) return;
+  const at = await timeOnClock(tx, scope, context.clock, subscription.testClockId);
+  await saveInvoice(tx, scope, invoice, {
+    ...invoice,
+    payWithPaymentMethodId: cards.standard ?? null,
+    paysOnPage: cards.onPage,
+    payWithBackupPaymentMethodId: cards.backup ?? null,
+  });
+  const saved = await saveSubscription(tx, scope, subscription, {
+    ...subscription,
+    paymentAt: at,
+    heldUntil: holdUntil(context),
+  });
+  wakeWhenDue(tx, saved, at);
+}
+
+function isPayableIn({ status }: Subscription, invoice: Invoice): boolean {
+  return invoice.status === 'open' || status === 'canceled';
+}
+
+function refusalOf({ status, failureCode, declineCode }: Invoice): Failure {
+  if (status !== 'open' && status !== 'uncollectible') return new Failure('invoice_not_payable');
+  if (failureCode === 'payment_method_required' || failureCode === 'backup_payment_method_required') {
+    const loc = ['body', 'invoice', 'payment_method'];
+    return Failure.invalid(loc, failureCode, `${failureCode}: Give the subscription a card that can pay what remains.`);
+  }
+  if (failureCode === 'health_cards_not_enabled') return new Failure(failureCode);
+  const code = failureCode === 'authentication_required' ? failureCode : 'card_declined';
+  const reason = declineCode ?? (failureCode !== null && !isFailureCode(failureCode) ? failureCode : undefined);
+  return new Failure(code, { declineCode: reason });
+}

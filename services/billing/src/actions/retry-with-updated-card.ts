@@ -1,0 +1,35 @@
+import type { Scope, Tx } from '@eligo/postgres';
+import type { Context } from '../context.ts';
+import { lockInvoice, saveInvoice } from '../store/invoices.ts';
+import { findOwingOn } from '../store/owing-subscriptions.ts';
+import { lockSubscription, saveSubscription } from '../store/subscriptions.ts';
+import { timeOnClock } from '../store/test-clocks.ts';
+import { wakeWhenDue } from './wake-when-due.ts';
+
+// Of one card. The schedule tries any others on its next day.
+const mostSubscriptions = 100;
+
+/** Charges at once what subscriptions owe on a card whose details its bank has updated, also if the card was refused for good before: it may be another one now. */
+export async function retryWithUpdatedCard(
+  { clock }: Pick<Context, 'clock'>,
+  tx: Tx,
+  scope: Scope,
+  paymentMethodId: string,
+): Promise<void> {
+  for (const id of await findOwingOn(tx, scope, paymentMethodId, mostSubscriptions)) {
+    const subscription = await lockSubscription(tx, scope, id);
+    if (subscription === undefined || !owing.has(subscription.status)) continue;
+    const invoice = await lockInvoice(tx, scope, subscription.latestInvoiceId ?? '');
+    if (invoice?.status !== 'open') continue;
+    const at = await timeOnClock(tx, scope, clock, subscription.testClockId);
+    if (invoice.refusedPaymentMethodId === paymentMethodId) {
+      await saveInvoice(tx, scope, invoice, { ...invoice, refusedPaymentMethodId: null });
+    }
+    // One that is due earlier is being charged.
+    const isDue = subscription.paymentAt !== null && subscription.paymentAt <= at;
+    if (isDue) continue;
+    wakeWhenDue(tx, await saveSubscription(tx, scope, subscription, { ...subscription, paymentAt: at }), at);
+  }
+}
+
+const owing: ReadonlySet<string> = new Set(['past_due', 'unpaid']);

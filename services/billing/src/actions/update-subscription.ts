@@ -1,0 +1,70 @@
+import { Failure } from '@eligo/failures';
+import type { Call } from '@eligo/rpc';
+import type { Context } from '../context.ts';
+import type { StoredDiscount } from '../domain/discounts.ts';
+import type { AskedItem } from '../domain/item-match.ts';
+import type { Subscription } from '../domain/subscription.ts';
+import { changeSubscription, paysWithNewCard, type SubscriptionChange } from '../domain/subscription-change.ts';
+import { findSubscription } from '../store/subscriptions.ts';
+import { timeOnClock } from '../store/test-clocks.ts';
+import { applyItems, priceItems } from './change-items.ts';
+import { changeUnderLock, chargeInFlight, refuseWhileCharging } from './change-subscription.ts';
+import { checkNamedCards } from './check-payer.ts';
+import { type GivenDiscount, keepDiscounts, reserveDiscount } from './redeem-discounts.ts';
+import { sellPrices } from './sell-prices.ts';
+
+/** What a partner asks for. */
+export interface SubscriptionUpdate extends Omit<SubscriptionChange, 'discounts'> {
+  readonly discount: GivenDiscount;
+  readonly clearsDiscounts: boolean;
+  /** All items that it is to have. */
+  readonly items?: readonly AskedItem[];
+}
+
+/** Changes a subscription. A new card pays at once what is owed, and a change of items what it costs now, so that the response shows the outcome. */
+export async function updateSubscription(
+  context: Context,
+  call: Call,
+  id: string,
+  { discount, clearsDiscounts, items, ...fields }: SubscriptionUpdate,
+): Promise<Subscription> {
+  const { scope } = call;
+  const known = await findSubscription(context.database, scope, id);
+  if (known === undefined) throw new Failure('subscription_not_found');
+  await checkNamedCards(context, call, known.customerId, [
+    { id: fields.defaultPaymentMethodId, loc: ['subscription', 'default_payment_method'] },
+    { id: fields.backupPaymentMethodId, loc: ['subscription', 'backup_payment_method'] },
+  ]);
+  const at = await timeOnClock(context.database, scope, context.clock, known.testClockId);
+  const isDiscounted = discount.couponId !== null || discount.promoCode !== null;
+  const without = { ...fields, ...(isDiscounted || clearsDiscounts ? { discounts: [] } : {}) };
+  // Refuses what cannot be changed before a redemption is counted.
+  changeSubscription(known, without, at);
+  const given = isDiscounted ? [await newDiscount(context, call, known, discount, at)] : undefined;
+  const change: SubscriptionChange = given === undefined ? without : { ...without, discounts: given };
+  const prorationBehavior = fields.prorationBehavior ?? known.prorationBehavior;
+  const priced = items && (await priceItems(context, call, { ...known, prorationBehavior }, items, at));
+  await context.failpoint('subscription.items_priced');
+  return changeUnderLock(context, call, id, async (tx, before, now) => {
+    const changed = changeSubscription(before, change, now);
+    // Its items may be others than those that were priced.
+    if (priced !== undefined && before.version !== known.version) throw chargeInFlight();
+    const after = priced === undefined ? changed : await applyItems(context, tx, scope, before, changed, priced, now);
+    if (paysWithNewCard(before, change)) await refuseWhileCharging(tx, scope, before);
+    if (given !== undefined) await keepDiscounts(tx, scope, after, true);
+    return after;
+  });
+}
+
+async function newDiscount(
+  context: Context,
+  call: Call,
+  { id, customerId, items }: Subscription,
+  discount: GivenDiscount,
+  at: Date,
+): Promise<StoredDiscount> {
+  const cart = { subscriptionId: id, customerId, items, discount, at };
+  const sold = await sellPrices(context, call, cart);
+  if (sold.discount === undefined) throw new Error('The catalog resolved a cart without its discount');
+  return reserveDiscount(context, call, { subscriptionId: id, customerId, at }, sold.discount);
+}

@@ -1,0 +1,55 @@
+import { Failure } from '@eligo/failures';
+import { withTx } from '@eligo/postgres';
+import type { Call } from '@eligo/rpc';
+import type { Context } from '../context.ts';
+import { itemsUninvoiced } from '../domain/finalized-invoice.ts';
+import type { Invoice } from '../domain/invoice.ts';
+import { invoiceStates } from '../domain/invoice-states.ts';
+import { loadInvoiceLines } from '../store/invoice-lines.ts';
+import { findInvoice, lockInvoice } from '../store/invoices.ts';
+import { lockSubscription, saveSubscription } from '../store/subscriptions.ts';
+import { timeOnClock } from '../store/test-clocks.ts';
+import { appendSubscriptionEvent } from './billing-events.ts';
+import { refuseWhileCharging } from './change-subscription.ts';
+import { expireSubscription, voidInvoiceRow } from './end-subscription.ts';
+import { wakeWhenDue } from './wake-when-due.ts';
+
+/**
+ * Voids an invoice that is open or was given up: nobody owes it any more. What one of two cards has paid of it is refunded. A subscription that owed it is active
+ * again, and one whose first invoice it was has expired. Throws `invoice_not_voidable`, and `lock_timeout` while the outcome of a charge is unknown.
+ */
+export async function voidInvoice(context: Context, call: Call, id: string): Promise<Invoice> {
+  const { scope } = call;
+  const known = await findInvoice(context.database, scope, id);
+  if (known === undefined) throw new Failure('invoice_not_found');
+  const { subscriptionId } = known;
+  if (subscriptionId === null || !invoiceStates.canMove(known.status, 'void'))
+    throw new Failure('invoice_not_voidable');
+  return withTx(context.database, scope, async (tx) => {
+    const before = await lockSubscription(tx, scope, subscriptionId);
+    const invoice = await lockInvoice(tx, scope, id);
+    if (before === undefined || invoice === undefined) throw new Error(`Invoice ${id} has no subscription`);
+    if (!invoiceStates.canMove(invoice.status, 'void')) throw new Failure('invoice_not_voidable');
+    const at = await timeOnClock(tx, scope, context.clock, before.testClockId);
+    const isLatest = before.latestInvoiceId === id;
+    if (isLatest) await refuseWhileCharging(tx, scope, before);
+    if (isLatest && before.status === 'incomplete') {
+      await expireSubscription(tx, scope, before, at);
+      return (await lockInvoice(tx, scope, id)) ?? invoice;
+    }
+    const voided = await voidInvoiceRow(tx, scope, subscriptionId, invoice, at);
+    if (!isLatest || invoice.status !== 'open') return voided;
+    const becomesActive = before.status === 'past_due' || before.status === 'unpaid';
+    const lines = await loadInvoiceLines(tx, scope, id);
+    const saved = await saveSubscription(tx, scope, before, {
+      ...before,
+      items: itemsUninvoiced(before.items, new Set(lines.map(({ subscriptionItemId }) => subscriptionItemId))),
+      paymentAt: null,
+      heldUntil: null,
+      status: becomesActive ? 'active' : before.status,
+    });
+    wakeWhenDue(tx, saved, at);
+    if (becomesActive) await appendSubscriptionEvent(tx, scope, 'updated', saved, at);
+    return voided;
+  });
+}

@@ -1,0 +1,24 @@
+import type { Scope, Tx } from '@eligo/postgres';
+import type { Context } from '../context.ts';
+import type { Invoice, ProratedLines } from '../domain/invoice.ts';
+import { insertInvoiceLines } from '../store/invoice-lines.ts';
+import { insertInvoice } from '../store/invoices.ts';
+import { carryProrations } from '../store/prorations.ts';
+import { appendInvoiceStates } from './billing-events.ts';
+
+/** Writes a new invoice with its page, its lines and the prorations that it carries, and tells of it. The caller holds its subscription's row. */
+export async function writeInvoice(
+  { pages }: Pick<Context, 'pages'>,
+  tx: Tx,
+  scope: Scope,
+  made: Invoice,
+  { lines, credits }: ProratedLines,
+  at: Date,
+): Promise<void> {
+  const invoice = { ...made, pageUrl: pages.urlOfInvoice(scope, made.id) };
+  await appendInvoiceStates(tx, scope, invoice, at);
+  await insertInvoice(tx, scope, invoice);
+  if (lines.length > 0) await insertInvoiceLines(tx, scope, invoice.id, lines);
+  const chargeIds = lines.flatMap(({ prorationId }) => (prorationId === null ? [] : [prorationId]));
+  await carryProrations(tx, scope, invoice.id, { credits, chargeIds });
+}

@@ -1,0 +1,135 @@
+import { type Cents, cents, newId, sumCents, takeDiscounts } from '@eligo/values';
+import { discountingOf, type StoredDiscount } from './discounts.ts';
+import { bucketOf, needsLetter } from './eligible-classes.ts';
+import type { BillingReason, Invoice, InvoiceLine, ProratedLines } from './invoice.ts';
+import { minimumChargeCents } from './payment-shares.ts';
+import type { Subscription, SubscriptionItem } from './subscription.ts';
+
+/** What the catalog says of an item's eligibility as of the beginning of what is invoiced. */
+export interface Eligibility {
+  readonly eligibility: string | null;
+  readonly rule: string;
+  readonly ruleVersion: string;
+  readonly rationale: string;
+  /** The valid letter of medical necessity for a class that needs one. */
+  readonly letterId: string | null;
+}
+
+/** What an invoice is for. */
+export interface InvoiceTerms {
+  readonly reason: BillingReason;
+  readonly periodStart: Date;
+  readonly periodEnd: Date;
+  /** When it is made, on the subscription's clock. */
+  readonly at: Date;
+}
+
+/**
+ * An invoice of these lines less these credits, finalized: open, or paid if it costs nothing, or uncollectible if it costs less than any card can be charged.
+ */
+export function finalizedInvoice(
+  { id, customerId }: Pick<Subscription, 'id' | 'customerId'>,
+  { lines, credits }: ProratedLines,
+  { reason, periodStart, periodEnd, at }: InvoiceTerms,
+): Invoice {
+  const creditCents = sumCents(credits.map(({ amountCents }) => amountCents));
+  const totalCents = cents(sumCents(lines.map((line) => line.totalCents)) - creditCents);
+  const eligibleCredits = credits.filter(({ eligible }) => eligible);
+  const eligibleCreditCents = sumCents(eligibleCredits.map(({ amountCents }) => amountCents));
+  const status = totalCents === 0 ? 'paid' : totalCents < minimumChargeCents ? 'uncollectible' : 'open';
+  return {
+    id: newId('invoice'),
+    subscriptionId: id,
+    customerId,
+    checkoutSessionId: null,
+    billingReason: reason,
+    status,
+    totalCents,
+    eligibleCents: cents(sumCents(lines.map((line) => line.eligibleCents)) - eligibleCreditCents),
+    amountPaidCents: cents(0),
+    paymentIntentId: null,
+    chargeId: null,
+    backupChargeStatus: null,
+    periodStart,
+    periodEnd,
+    finalizedAt: at,
+    paidAt: status === 'paid' ? at : null,
+    pageUrl: null,
+    payWithPaymentMethodId: null,
+    paysOnPage: false,
+    payWithBackupPaymentMethodId: null,
+    attempts: 0,
+    firstFailedAt: null,
+    failureCode: null,
+    declineCode: null,
+    refusedPaymentMethodId: null,
+    metadata: {},
+    createdAt: at,
+    version: 1n,
+  };
+}
+
+/** The lines of a whole period, one for each item, with these discounts taken off. `eligibility` is in the order of the items. */
+export function periodLines(
+  items: readonly SubscriptionItem[],
+  discounts: readonly StoredDiscount[],
+  eligibility: readonly Eligibility[],
+): InvoiceLine[] {
+  const subtotals = items.map((item) => cents(item.unitAmountCents * item.quantity));
+  const nets = netsOf(items, subtotals, discounts);
+  return items.map((item, index) => {
+    const [subtotalCents, netCents, decision] = [subtotals[index], nets[index], eligibility[index]];
+    if (subtotalCents === undefined || netCents === undefined || decision === undefined) {
+      throw new Error('An item of an invoice has no amount or no eligibility decision');
+    }
+    const totalCents = cents(netCents + item.taxCents + item.shippingCents);
+    return {
+      subscriptionItemId: item.id,
+      priceId: item.priceId,
+      productId: item.productId,
+      quantity: item.quantity,
+      unitAmountCents: item.unitAmountCents,
+      subtotalCents,
+      discountCents: cents(subtotalCents - netCents),
+      taxCents: item.taxCents,
+      shippingCents: item.shippingCents,
+      totalCents,
+      eligibleCents: isEligible(decision) ? totalCents : cents(0),
+      ...decision,
+      prorationId: null,
+    };
+  });
+}
+
+/** Whether a health card may pay for what this was decided of. */
+export function isEligible({ eligibility, letterId }: Pick<Eligibility, 'eligibility' | 'letterId'>): boolean {
+  return bucketOf(eligibility) !== undefined || (needsLetter(eligibility) && letterId !== null);
+}
+
+/** The items, with what their present period was invoiced at by these lines. */
+export function itemsInvoicedBy(items: readonly SubscriptionItem[], lines: readonly InvoiceLine[]): SubscriptionItem[] {
+  return items.map((item) => {
+    const line = lines.find(({ subscriptionItemId }) => subscriptionItemId === item.id);
+    if (line === undefined) throw new Error(`Item ${item.id} has no line`);
+    return { ...item, invoicedCents: line.totalCents, invoicedEligible: line.eligibleCents > 0 };
+  });
+}
+
+/** The items of an invoice that nobody pays: their present period was invoiced at nothing, so that no change credits it. */
+export function itemsUninvoiced(
+  items: readonly SubscriptionItem[],
+  itemIds: ReadonlySet<string> = new Set(items.map(({ id }) => id)),
+): SubscriptionItem[] {
+  return items.map((item) =>
+    itemIds.has(item.id) ? { ...item, invoicedCents: cents(0), invoicedEligible: false } : item,
+  );
+}
+
+function netsOf(
+  items: readonly SubscriptionItem[],
+  subtotals: readonly Cents[],
+  discounts: readonly StoredDiscount[],
+): Cents[] {
+  const lines = items.map(({ priceId, productId }) => ({ priceId, productId: productId ?? '' }));
+  return takeDiscounts(lines, subtotals, discounts.map(discountingOf)).nets;
+}

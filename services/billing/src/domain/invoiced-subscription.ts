@@ -1,0 +1,35 @@
+import { finalizedInvoice, type InvoiceTerms, itemsUninvoiced } from './finalized-invoice.ts';
+import type { Invoice, InvoiceLine, ProratedLines } from './invoice.ts';
+import { type Proration, withProrations } from './proration.ts';
+import type { Subscription } from './subscription.ts';
+
+/** A subscription, its new invoice, and what the invoice is made of. */
+export interface InvoicedSubscription extends ProratedLines {
+  readonly subscription: Subscription;
+  readonly invoice: Invoice;
+}
+
+/**
+ * Invoices these lines and what is pending. The new invoice is the subscription's latest one, and what is owed is charged now. The items say what the lines invoice
+ * them at, unless nobody pays it.
+ */
+export function invoiceSubscription(
+  subscription: Subscription,
+  lines: readonly InvoiceLine[],
+  pending: readonly Proration[],
+  terms: InvoiceTerms,
+): InvoicedSubscription {
+  const prorated = withProrations(lines, pending);
+  const invoice = finalizedInvoice(subscription, prorated, terms);
+  const { items } = subscription;
+  return {
+    ...prorated,
+    invoice,
+    subscription: {
+      ...subscription,
+      items: invoice.status === 'uncollectible' ? itemsUninvoiced(items) : items,
+      latestInvoiceId: invoice.id,
+      paymentAt: invoice.status === 'open' ? terms.at : null,
+    },
+  };
+}

@@ -1,0 +1,187 @@
+import { Failure } from '@eligo/failures';
+import { type Cents, centsFromInt64, periodAround, periodEnd, type Rhythm, sumCents } from '@eligo/values';
+import { discountsAt, lastingDiscounts, type StoredDiscount, usedDiscounts } from './discounts.ts';
+import { type Eligibility, itemsInvoicedBy, periodLines } from './finalized-invoice.ts';
+import type { InvoiceLine } from './invoice.ts';
+import { type InvoicedSubscription, invoiceSubscription } from './invoiced-subscription.ts';
+import { type KeptShare, keptOf } from './kept-share.ts';
+import { newItem, refuseTooLarge, type SoldPrice } from './opened-subscription.ts';
+import { minimumChargeCents } from './payment-shares.ts';
+import { chargeOf, creditOf, duePending, type Proration } from './proration.ts';
+import type { Subscription, SubscriptionItem } from './subscription.ts';
+import type { SubscriptionStatus } from './subscription-states.ts';
+
+/** An item that a subscription is to have, priced. */
+export interface PricedItem {
+  /** The item that stays, perhaps with another price or quantity; null for a new one. */
+  readonly item: SubscriptionItem | null;
+  /** Another price than the item has; null if it keeps its own. */
+  readonly price: SoldPrice | null;
+  readonly quantity: number;
+  readonly eligibility: Eligibility;
+}
+
+/** The items that a subscription is to have, and those that it loses. */
+export interface PricedItems {
+  /** What was paid and refunded of the present period. */
+  readonly kept: KeptShare;
+  readonly items: readonly PricedItem[];
+  readonly removed: readonly SubscriptionItem[];
+  /** What the catalog says of the items that it has, in their order. */
+  readonly before: readonly Eligibility[];
+}
+
+/** A subscription with other items, and what that is worth. */
+export interface ChangedItems {
+  readonly subscription: Subscription;
+  readonly prorations: readonly Proration[];
+  /** The lines of a whole period that begins now, at another interval. */
+  readonly lines: readonly InvoiceLine[];
+  /** Whether an invoice is made now. */
+  readonly invoicesNow: boolean;
+}
+
+/** What a change of items is worth, if nothing is said (Stripe's default). */
+export const defaultProration = 'create_prorations';
+
+/**
+ * A subscription with other items from `at` on, by decisions 14.185 to 14.188 and 14.236. `pending` is what no invoice carries yet. Throws `subscription_not_updatable` where its status allows no such change, and a
+ * 422 for a price of another interval beside one that stays, and for a total that no card can pay.
+ */
+export function changeItems(
+  before: Subscription,
+  priced: PricedItems,
+  pending: readonly Proration[],
+  at: Date,
+): ChangedItems {
+  const behavior = before.prorationBehavior ?? defaultProration;
+  const rhythm = rhythmOf(before, priced);
+  const beginsPeriod = rhythm.interval !== before.interval || rhythm.intervalCount !== before.intervalCount;
+  refuseStatus(before, behavior, beginsPeriod);
+  const items = priced.items.map((one) => itemOf(one, at));
+  const eligibility = priced.items.map((one) => one.eligibility);
+  const subscription = { ...before, ...rhythm, items };
+  const discounts = before.discounts as readonly StoredDiscount[];
+  const whole = periodLines(items, lastingDiscounts(discountsAt(discounts, at)), eligibility);
+  refuseTooLarge(sumCents(whole.map(({ totalCents }) => totalCents)));
+  if (before.status === 'trialing' || (behavior === 'none' && !beginsPeriod)) {
+    return { subscription, prorations: [], lines: [], invoicesNow: false };
+  }
+  const rest = { period: periodAround(before.anchor, before, at), at };
+  // Nobody has paid yet for what is charged with a later invoice, so nothing of it was refunded.
+  const unpaid = new Set(pending.flatMap((one) => (one.kind === 'charge' ? [one.subscriptionItemId] : [])));
+  const credit = (item: SubscriptionItem) => {
+    const decision = priced.before[before.items.findIndex(({ id }) => id === item.id)];
+    if (item.invoicedCents === null) throw unknownAmount();
+    if (decision === undefined) throw new Error(`Item ${item.id} has no eligibility decision`);
+    const invoicedCents = unpaid.has(item.id) ? item.invoicedCents : keptOf(item.invoicedCents, priced.kept);
+    return creditOf(before.id, { ...item, invoicedCents }, decision, rest);
+  };
+  if (beginsPeriod) {
+    const lines = periodLines(items, discountsAt(discounts, at), eligibility);
+    const credits = behavior === 'none' ? [] : before.items.flatMap(credit);
+    const begun: Subscription = {
+      ...subscription,
+      anchor: at,
+      items: itemsInvoicedBy(items, lines),
+      currentPeriodStart: at,
+      currentPeriodEnd: periodEnd(at, rhythm, at),
+      discounts: usedDiscounts(discounts, at),
+    };
+    return { subscription: begun, prorations: credits, lines, invoicesNow: true };
+  }
+  const changed = priced.items.map((one) => isChanged(one));
+  const credits = priced.items.flatMap(({ item }, index) => (item !== null && changed[index] ? credit(item) : []));
+  const charges = whole.flatMap((line, index) => {
+    const item = items[index];
+    return item !== undefined && changed[index] ? chargeOf(before.id, item, line, rest) : [];
+  });
+  const invoiced = itemsInvoicedBy(items, whole).map((item, index) => (changed[index] ? item : (items[index] ?? item)));
+  return {
+    subscription: { ...subscription, items: invoiced },
+    prorations: [...credits, ...priced.removed.flatMap(credit), ...charges],
+    lines: [],
+    invoicesNow: behavior === 'always_invoice',
+  };
+}
+
+/**
+ * The invoice of a change, or null if what it comes to stays pending: nothing is left to pay, or less than any card can be charged. A whole period that begins
+ * now always has its invoice.
+ */
+export function invoiceOfChange(
+  changed: ChangedItems,
+  pending: readonly Proration[],
+  at: Date,
+): InvoicedSubscription | null {
+  const { subscription, lines } = changed;
+  if (lines.length === 0 && duePending(pending) < minimumChargeCents) return null;
+  return invoiceSubscription(subscription, lines, pending, {
+    reason: 'subscription_update',
+    periodStart: at,
+    periodEnd: subscription.currentPeriodEnd,
+    at,
+  });
+}
+
+// An unpaid period has no unused time to credit, and a paused one is not billed.
+const unbilled: ReadonlySet<SubscriptionStatus> = new Set(['past_due', 'unpaid', 'paused']);
+
+function refuseStatus({ status }: Subscription, behavior: string, beginsPeriod: boolean): void {
+  if (unbilled.has(status) && (behavior !== 'none' || beginsPeriod)) throw new Failure('subscription_not_updatable');
+}
+
+function unknownAmount(): Failure {
+  return Failure.invalid(
+    field('proration_behavior'),
+    'value_error',
+    'The invoiced amount of each item is unknown for this period. Send none, or wait for the next renewal',
+  );
+}
+
+// Items that stay have the subscription's rhythm. Without any, the new ones may have another one, which they share.
+function rhythmOf(before: Subscription, { items }: PricedItems): Rhythm {
+  const keeps = items.some(({ price }) => price === null);
+  const shared = keeps ? before : (items[0]?.price?.recurring ?? before);
+  for (const [index, { price }] of items.entries()) {
+    if (price === null) continue;
+    const loc = [...field('items'), String(index), 'price'];
+    if (price.recurring === null) {
+      throw Failure.invalid(loc, 'recurring_price_required', 'A subscription requires a recurring price');
+    }
+    if (price.recurring.interval !== shared.interval || price.recurring.intervalCount !== shared.intervalCount) {
+      throw Failure.invalid(loc, 'value_error', 'All items of a subscription must recur at the same interval');
+    }
+  }
+  return { interval: shared.interval, intervalCount: shared.intervalCount };
+}
+
+function isChanged({ item, price, quantity }: PricedItem): boolean {
+  return item === null || price !== null || quantity !== item.quantity;
+}
+
+function itemOf({ item, price, quantity, eligibility }: PricedItem, at: Date): SubscriptionItem {
+  if (item === null) {
+    if (price === null) throw new Error('A new item has no price');
+    return newItem({ ...price, eligibility }, quantity, at);
+  }
+  if (price === null && quantity === item.quantity) return item;
+  const unitAmountCents = price?.unitAmountCents ?? item.unitAmountCents;
+  return {
+    ...item,
+    ...(price === null ? {} : { priceId: price.priceId, productId: price.productId, soldByRule: eligibility.rule }),
+    quantity,
+    unitAmountCents,
+    taxCents: scaled(item.taxCents, unitAmountCents * quantity, item.unitAmountCents * item.quantity),
+    updatedAt: at,
+  };
+}
+
+// Tax as agreed at the sale, in proportion to what is taxed.
+function scaled(taxCents: Cents, subtotal: number, agreed: number): Cents {
+  return agreed === 0 ? taxCents : centsFromInt64((BigInt(taxCents) * BigInt(subtotal)) / BigInt(agreed));
+}
+
+function field(name: string): string[] {
+  return ['body', 'subscription', name];
+}

@@ -1,0 +1,185 @@
+import { type Cents, cents, centsFromInt64, newId, sumCents } from '@eligo/values';
+import { type Eligibility, isEligible } from './finalized-invoice.ts';
+import type { InvoiceLine, ProratedLines, UsedCredit } from './invoice.ts';
+import { minimumChargeCents } from './payment-shares.ts';
+import type { SubscriptionItem } from './subscription.ts';
+
+/** What a change of an item within a period is worth: its unused time as a credit, or the remaining time of the new one as a charge. */
+export interface Proration {
+  readonly id: string;
+  readonly subscriptionId: string;
+  readonly subscriptionItemId: string;
+  readonly kind: 'credit' | 'charge';
+  readonly priceId: string;
+  readonly productId: string | null;
+  readonly quantity: number;
+  /** What the whole period costs. */
+  readonly wholeCents: Cents;
+  readonly subtotalCents: Cents;
+  readonly discountCents: Cents;
+  readonly taxCents: Cents;
+  readonly shippingCents: Cents;
+  readonly amountCents: Cents;
+  /** Whether it belongs to the part that a health card may pay. A credit belongs where its item was invoiced. */
+  readonly eligible: boolean;
+  /** The decision at the time of the change. */
+  readonly decision: Eligibility;
+  readonly periodStart: Date;
+  readonly periodEnd: Date;
+  /** What no invoice carries yet. */
+  readonly leftCents: Cents;
+  readonly createdAt: Date;
+}
+
+/** A period, and the time within it from which something is charged or credited. */
+export interface RestOfPeriod {
+  readonly period: { readonly start: Date; readonly end: Date };
+  readonly at: Date;
+}
+
+/** The credit for the unused time of an item, or nothing if that is worth nothing. Its item was invoiced at a known amount. */
+export function creditOf(
+  subscriptionId: string,
+  item: SubscriptionItem,
+  decision: Eligibility,
+  { period, at }: RestOfPeriod,
+): Proration[] {
+  if (item.invoicedCents === null || item.invoicedEligible === null) {
+    throw new Error(`What item ${item.id} was invoiced at is not known`);
+  }
+  const amountCents = unusedPart(item.invoicedCents, { period, at });
+  if (amountCents === 0) return [];
+  return [
+    {
+      ...identityOf(subscriptionId, item, { period, at }),
+      kind: 'credit',
+      wholeCents: item.invoicedCents,
+      ...{ subtotalCents: amountCents, discountCents: cents(0), taxCents: cents(0), shippingCents: cents(0) },
+      ...{ amountCents, leftCents: amountCents },
+      eligible: item.invoicedEligible,
+      decision,
+    },
+  ];
+}
+
+/** The charge for the remaining time of an item, whose whole period costs this line, or nothing if that costs nothing. */
+export function chargeOf(
+  subscriptionId: string,
+  item: SubscriptionItem,
+  whole: InvoiceLine,
+  { period, at }: RestOfPeriod,
+): Proration[] {
+  const [line] = restOfPeriod([whole], { period, at });
+  if (line === undefined || line.totalCents === 0) return [];
+  const { subtotalCents, discountCents, taxCents, shippingCents, totalCents } = line;
+  const { eligibility, rule, ruleVersion, rationale, letterId } = whole;
+  const decision = { eligibility, rule, ruleVersion, rationale, letterId };
+  return [
+    {
+      ...identityOf(subscriptionId, item, { period, at }),
+      kind: 'charge',
+      wholeCents: whole.totalCents,
+      ...{ subtotalCents, discountCents, taxCents, shippingCents, amountCents: totalCents, leftCents: totalCents },
+      eligible: isEligible(decision),
+      decision,
+    },
+  ];
+}
+
+/**
+ * Adds what is pending to the lines of an invoice: every charge, and credits, oldest first. A credit reduces its own part, the one that a health card may
+ * pay or the other one, at most to zero. What then remains to be paid is nothing or can be charged: a credit is not used to leave less than 50 cents.
+ */
+export function withProrations(lines: readonly InvoiceLine[], pending: readonly Proration[]): ProratedLines {
+  const all = [...lines, ...pending.filter(({ kind }) => kind === 'charge').map(lineOf)];
+  const { eligible, other, remaining } = usableCredits(all, pending);
+  const missing = remaining > 0 && remaining < minimumChargeCents ? minimumChargeCents - remaining : 0;
+  const keptOther = Math.min(missing, other);
+  return {
+    lines: all,
+    credits: [
+      ...takeFrom(creditsOf(pending, true), Math.max(0, eligible - (missing - keptOther))),
+      ...takeFrom(creditsOf(pending, false), other - keptOther),
+    ],
+  };
+}
+
+/** What is to be paid for what is pending alone. */
+export function duePending(pending: readonly Proration[]): Cents {
+  const charges = pending.filter(({ kind }) => kind === 'charge').map(lineOf);
+  return cents(usableCredits(charges, pending).remaining);
+}
+
+function usableCredits(lines: readonly InvoiceLine[], pending: readonly Proration[]) {
+  const totalCents = sumCents(lines.map((line) => line.totalCents));
+  const eligibleCents = sumCents(lines.map((line) => line.eligibleCents));
+  const leftOf = (isEligible: boolean) => sumCents(creditsOf(pending, isEligible).map(({ leftCents }) => leftCents));
+  const eligible = Math.min(eligibleCents, leftOf(true));
+  const other = Math.min(totalCents - eligibleCents, leftOf(false));
+  return { eligible, other, remaining: totalCents - eligible - other };
+}
+
+function creditsOf(pending: readonly Proration[], isEligible: boolean): Proration[] {
+  return pending.filter(({ kind, eligible }) => kind === 'credit' && eligible === isEligible);
+}
+
+/** The lines of the rest of a period. */
+export function restOfPeriod(lines: readonly InvoiceLine[], rest: RestOfPeriod): InvoiceLine[] {
+  const part = (amount: Cents) => unusedPart(amount, rest);
+  return lines.map((line) => {
+    const subtotalCents = part(line.subtotalCents);
+    const discountCents = part(line.discountCents);
+    const taxCents = part(line.taxCents);
+    const shippingCents = part(line.shippingCents);
+    const totalCents = cents(subtotalCents - discountCents + taxCents + shippingCents);
+    return {
+      ...line,
+      ...{ subtotalCents, discountCents, taxCents, shippingCents, totalCents },
+      quantity: 1,
+      unitAmountCents: subtotalCents,
+      eligibleCents: line.eligibleCents > 0 ? totalCents : cents(0),
+    };
+  });
+}
+
+/** What the rest of a period is worth, of an amount for all of it: by the millisecond, rounded down. */
+export function unusedPart(amount: Cents, { period: { start, end }, at }: RestOfPeriod): Cents {
+  const wholeMs = end.getTime() - start.getTime();
+  const restMs = Math.min(Math.max(end.getTime() - at.getTime(), 0), wholeMs);
+  return centsFromInt64((BigInt(amount) * BigInt(restMs)) / BigInt(wholeMs));
+}
+
+function takeFrom(credits: readonly Proration[], amount: number): UsedCredit[] {
+  let missing = amount;
+  return credits.flatMap(({ id, leftCents, eligible }) => {
+    const taken = Math.min(missing, leftCents);
+    missing -= taken;
+    return taken === 0 ? [] : [{ prorationId: id, amountCents: cents(taken), eligible }];
+  });
+}
+
+// Of a part of a period: one of what the part costs.
+function lineOf(charge: Proration): InvoiceLine {
+  const { subscriptionItemId, priceId, productId, subtotalCents, discountCents, taxCents, shippingCents } = charge;
+  return {
+    ...{ subscriptionItemId, priceId, productId, quantity: 1, unitAmountCents: subtotalCents },
+    ...{ subtotalCents, discountCents, taxCents, shippingCents, totalCents: charge.amountCents },
+    eligibleCents: charge.eligible ? charge.amountCents : cents(0),
+    ...charge.decision,
+    prorationId: charge.id,
+  };
+}
+
+function identityOf(subscriptionId: string, item: SubscriptionItem, { period, at }: RestOfPeriod) {
+  return {
+    id: newId('proration'),
+    subscriptionId,
+    subscriptionItemId: item.id,
+    priceId: item.priceId,
+    productId: item.productId,
+    quantity: item.quantity,
+    periodStart: at,
+    periodEnd: period.end,
+    createdAt: at,
+  };
+}

@@ -1,0 +1,47 @@
+import type { Cents } from '@eligo/values';
+import { minimumChargeCents } from './payment-shares.ts';
+import type { Subscription } from './subscription.ts';
+
+/** What a mail about a subscription says. It names nothing that was bought. */
+export type SubscriptionNotice = {
+  readonly merchantName: string;
+  readonly manageUrl: string | null;
+  readonly testMode: boolean;
+} & (UpcomingPeriod | { readonly kind: 'ended'; readonly unpaidCents: Cents });
+
+/** What happens when a trial or a year ends. */
+export interface UpcomingPeriod {
+  readonly kind: 'trial_end' | 'renewal';
+  readonly at: Date;
+  readonly outcome: AtPeriodEnd;
+}
+
+/**
+ * `charge`: the cards with these last digits are charged. `nothing_to_pay`: the period costs nothing that a card can be charged. The others: there is no card; the subscription
+ * ends, is paused, or owes the amount.
+ */
+export type AtPeriodEnd =
+  | { readonly kind: 'charge'; readonly cents: Cents; readonly last4: readonly string[] }
+  | { readonly kind: 'nothing_to_pay' }
+  | { readonly kind: 'ends' | 'pauses' }
+  | { readonly kind: 'no_card'; readonly cents: Cents };
+
+/** What happens to a subscription at the end of its period, if it is charged this on these cards; null: there is no card. */
+export function atPeriodEnd(
+  { status, defaultPaymentMethodId, missingPaymentMethod }: Subscription,
+  totalCents: Cents,
+  last4: readonly string[] | null,
+): AtPeriodEnd {
+  if (status === 'trialing' && defaultPaymentMethodId === null) {
+    if (missingPaymentMethod === 'cancel') return { kind: 'ends' };
+    if (missingPaymentMethod === 'pause') return { kind: 'pauses' };
+  }
+  if (totalCents < minimumChargeCents) return { kind: 'nothing_to_pay' };
+  return last4 === null ? { kind: 'no_card', cents: totalCents } : { kind: 'charge', cents: totalCents, last4 };
+}
+
+/** Whether a subscription goes on after its period. One that ends with it is not announced to go on. */
+export function goesOn({ status, cancelAtPeriodEnd, cancelAt, currentPeriodEnd }: Subscription): boolean {
+  if (status !== 'trialing' && status !== 'active') return false;
+  return !cancelAtPeriodEnd && (cancelAt === null || cancelAt > currentPeriodEnd);
+}

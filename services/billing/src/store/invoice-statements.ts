@@ -1,0 +1,39 @@
+import { type Db, type Scope, scoped } from '@eligo/postgres';
+
+/** What a proration is of: a part of a period of a product. */
+export interface ProratedPart {
+  readonly productId: string | null;
+  readonly periodStart: Date;
+  readonly periodEnd: Date;
+}
+
+/** The number of an invoice; null for one that was made before invoices had numbers. */
+export async function findInvoiceNumber(db: Db, scope: Scope, id: string): Promise<bigint | null> {
+  return (await db.row(selectNumber, scope, [id]))?.number ?? null;
+}
+
+/** What the prorations are of that an invoice carries as lines or credits, by their ids. */
+export async function loadProratedParts(
+  db: Db,
+  scope: Scope,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, ProratedPart>> {
+  if (ids.length === 0) return new Map();
+  const rows = await db.rows(selectParts, scope, [ids]);
+  return new Map(
+    rows.map((row) => [
+      row.id,
+      { productId: row.product_id, periodStart: row.period_start, periodEnd: row.period_end },
+    ]),
+  );
+}
+
+const selectNumber = scoped<{ number: bigint | null }>(
+  'invoices.number',
+  'select number from invoices where account_id = $1 and test_mode = $2 and id = $3',
+);
+const selectParts = scoped<{ id: string; product_id: string | null; period_start: Date; period_end: Date }>(
+  'prorations.parts',
+  `select id, product_id, period_start, period_end from prorations
+   where account_id = $1 and test_mode = $2 and id = any($3::text[])`,
+);

@@ -1,0 +1,39 @@
+import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
+
+/** What an account and mode mails its customers. One without settings mails nothing. */
+export interface NoticeSettings {
+  /** The shop as its customers know it. */
+  readonly merchantName: string;
+  /** How many days before the end of a trial or a year the customer is mailed; null: never. */
+  readonly reminderDays: number | null;
+  /** Where customers change their card or cancel. */
+  readonly manageUrl: string | null;
+}
+
+/** The settings of an account and mode, if it mails its customers. */
+export async function findNoticeSettings(db: Db, scope: Scope): Promise<NoticeSettings | undefined> {
+  const row = await db.row(select, scope);
+  return row && { merchantName: row.merchant_name, reminderDays: row.reminder_days, manageUrl: row.manage_url };
+}
+
+/** Replaces the settings. */
+export async function saveNoticeSettings(tx: Tx, scope: Scope, settings: NoticeSettings): Promise<void> {
+  await tx.execute(upsert, scope, [settings.merchantName, settings.reminderDays, settings.manageUrl]);
+}
+
+/** Turns the mails of an account and mode off: those that wait are dropped when their turn comes. */
+export async function removeNoticeSettings(tx: Tx, scope: Scope): Promise<void> {
+  await tx.execute(remove, scope);
+}
+
+const select = scoped<{ merchant_name: string; reminder_days: number | null; manage_url: string | null }>(
+  'notice_settings.find',
+  'select merchant_name, reminder_days, manage_url from notice_settings where account_id = $1 and test_mode = $2',
+);
+const upsert = scoped(
+  'notice_settings.save',
+  `insert into notice_settings (account_id, test_mode, merchant_name, reminder_days, manage_url) values ($1, $2, $3, $4, $5)
+   on conflict (account_id, test_mode) do update
+     set merchant_name = excluded.merchant_name, reminder_days = excluded.reminder_days, manage_url = excluded.manage_url, updated_at = now()`,
+);
+const remove = scoped('notice_settings.delete', 'delete from notice_settings where account_id = $1 and test_mode = $2');

@@ -1,0 +1,253 @@
+import { openMailer } from '@eligo/mail';
+import { type SmtpServer, startSmtpServer } from '@eligo/mail/test-support';
+import type { Scope } from '@eligo/postgres';
+import { newId } from '@eligo/values';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { payInvoice } from '../src/actions/pay-invoice.ts';
+import { payInvoiceOnPage } from '../src/actions/pay-invoice-on-page.ts';
+import { voidInvoice } from '../src/actions/void-invoice.ts';
+import type { Context } from '../src/context.ts';
+import { runDueSubscriptions } from '../src/jobs/run-due.ts';
+import { mailNotices } from '../src/jobs/send-mails.ts';
+import { findSubscription } from '../src/store/subscriptions.ts';
+import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
+import type { CardBehavior } from './peers.ts';
+
+let on: Fixture;
+let server: SmtpServer;
+let scope: Scope;
+
+beforeAll(async () => {
+  server = await startSmtpServer();
+  on = await openFixture({
+    mailer: openMailer({ smtpUrl: server.url, folder: undefined, from: 'Shop <shop@example.com>' }),
+  });
+});
+afterAll(async () => {
+  on.context.mailer.close();
+  await on.close();
+  await server.close();
+});
+beforeEach(async () => {
+  // What earlier tests sold fails again and again.
+  await on.test.admin('delete from billing.notice_settings');
+  await on.test.admin(
+    "update billing.notice_mails set status = 'dropped', next_try_at = null where status = 'pending'",
+  );
+  scope = someScope();
+  server.mails.length = 0;
+  await turnOn();
+});
+
+const turnOn = () =>
+  on.test.admin('insert into billing.notice_settings (account_id, test_mode, merchant_name) values ($1, true, $2)', [
+    scope.accountId,
+    'Care & <b>Co',
+  ]);
+const charge = async (time: string, context: Context = on.context) => {
+  on.at(`2026-05-${time}`);
+  while (await runDueSubscriptions(context));
+};
+const mail = async (context: Context = on.context) => {
+  const job = mailNotices(context);
+  while ((await job.run(new AbortController().signal)) === true);
+};
+const makeDue = () => on.test.admin("update billing.notice_mails set next_try_at = now() where status = 'pending'");
+const notices = () =>
+  on.test.admin(
+    'select attempt, status, failure_code as code from billing.notice_mails where account_id = $1 order by attempt, id',
+    [scope.accountId],
+  );
+
+/** A subscription whose renewal fails on 1 May. */
+async function failing(behavior: CardBehavior = 'insufficient_funds', email: string | null = 'ann@example.com') {
+  on.at(start);
+  const sold = await sell(on, scope, { card: on.peers.card(true, behavior) });
+  if (email !== null) on.peers.emails.set(sold.customerId, email);
+  const invoiceId = async () =>
+    (await findSubscription(on.database, scope, sold.subscriptionId))?.latestInvoiceId ?? '';
+  return { ...sold, invoiceId };
+}
+
+/** A mail as its reader shows it. */
+function read(index = 0): { to: string | undefined; subject: string | undefined; text: string } {
+  const taken = server.mails[index];
+  const data = taken?.data ?? '';
+  const body = data.slice(data.search(/\r?\n\r?\n/));
+  const text = body
+    .replaceAll(/=\r?\n/g, '')
+    .replaceAll('=3D', '=')
+    .replaceAll(/\s+/g, ' ');
+  return { to: taken?.to, subject: /^Subject: (.*)$/m.exec(data)?.[1]?.trim(), text };
+}
+
+describe('the mail about a failed payment', () => {
+  it.each<[CardBehavior | 'gone', string, string[]]>([
+    [
+      'insufficient_funds',
+      'Your payment to Care & <b>Co failed',
+      ['Your bank declined the payment of $30.00', 'The next try is on May 2, 2026.'],
+    ],
+    [
+      'stolen_card',
+      'Your payment to Care & <b>Co failed',
+      ['Your bank declined the payment', 'will not be charged again', 'by May 8, 2026, your subscription ends.'],
+    ],
+    ['expired_card', 'Your payment to Care & <b>Co failed', ['Your card has expired.', 'by May 8, 2026']],
+    [
+      'authentication_required',
+      'Confirm your payment to Care & <b>Co',
+      ['Your bank asks you to confirm the payment of $30.00', 'To confirm the payment', 'by May 8, 2026'],
+    ],
+    ['gone', 'Your payment to Care & <b>Co failed', ['There is no card to charge', 'The next try is on May 2, 2026.']],
+  ])('of a card with %s says why, what happens next, and where to pay [D14.191]', async (behavior, subject, texts) => {
+    const { card, invoiceId } = await failing(behavior === 'gone' ? 'pays' : behavior);
+    if (behavior === 'gone') on.peers.detach(card);
+    await charge('01');
+    await mail();
+    expect(server.mails).toHaveLength(1);
+    const { to, text, ...shown } = read();
+    expect(to).toBe('ann@example.com');
+    expect(shown.subject).toBe(`[Test] ${subject}`);
+    for (const part of [...texts, `https://pay.example/invoice/${await invoiceId()}`, 'Test mode']) {
+      expect(text).toContain(part);
+    }
+    expect(text).not.toMatch(/<b>|stolen|4242/);
+  });
+
+  it('goes out once for each failure on the schedule, and none when the invoice is given up [D14.191]', async () => {
+    await failing();
+    for (const time of ['01', '02', '04', '06', '08']) {
+      await charge(time);
+      await mail();
+      await mail();
+    }
+    expect(server.mails).toHaveLength(4);
+    expect(read(2).text).toContain('The next try is on May 6, 2026. To pay');
+    expect(read(3).text).toContain('It is the last one: if it fails, your subscription ends.');
+    expect(await notices()).toEqual([1, 2, 3, 4].map((attempt) => ({ attempt, status: 'sent', code: null })));
+  });
+
+  it('goes out when the last try left the subscription unpaid, and sets no date [D14.191]', async () => {
+    await on.test.admin(
+      "insert into billing.dunning_settings (account_id, test_mode, retry_days, ends_with, updated_at) values ($1, true, '{2}', 'unpaid', now())",
+      [scope.accountId],
+    );
+    await failing();
+    await charge('01');
+    await mail();
+    expect(read().text).toContain('if it fails, no further charge is scheduled');
+    await charge('03');
+    await mail();
+    expect(read(1).text).toContain('No further charge is scheduled. The payment stays due.');
+  });
+
+  it.each(['invoice_charge.answered', 'invoice_charge.before_commit', 'invoice_charge.recorded', 'mail.sent'])(
+    'is one Message-ID after a crash at %s [D14.191]',
+    async (name) => {
+      await failing();
+      let crashed = false;
+      const failpoint: Context['failpoint'] = (reached) => {
+        if (crashed || reached !== name) return undefined;
+        crashed = true;
+        throw new Error('killed');
+      };
+      const context = { ...on.context, failpoint };
+      await charge('01', context);
+      await charge('01T00:01:00', context);
+      await mail(context);
+      await makeDue();
+      await mail(context);
+      expect(crashed).toBe(true);
+      expect(server.mails).toHaveLength(name === 'mail.sent' ? 2 : 1);
+      const ids = server.mails.map(({ data }) => /^Message-ID: (\S+)/m.exec(data)?.[1]);
+      expect(new Set(ids).size).toBe(1);
+      expect(await notices()).toEqual([{ attempt: 1, status: 'sent', code: null }]);
+    },
+  );
+
+  it('waits for the mail server, and while a charge is under way [D14.191]', async () => {
+    const { card } = await failing();
+    await charge('01');
+    server.answerNext('451 later');
+    await mail();
+    expect(await notices()).toMatchObject([{ status: 'pending', code: 'EMESSAGE_451' }]);
+    on.peers.failOn(card, 'unknown');
+    await charge('02');
+    await makeDue();
+    await mail();
+    expect(await notices()).toMatchObject([{ attempt: 1, status: 'pending', code: 'payment_in_flight' }]);
+    // It fails again: the mail about that says all that the first one would.
+    await charge('02T00:01:00');
+    await makeDue();
+    await mail();
+    expect(await notices()).toMatchObject([
+      { attempt: 1, status: 'dropped', code: 'superseded' },
+      { attempt: 2, status: 'sent' },
+    ]);
+    expect(server.mails).toHaveLength(1);
+  });
+
+  it('is dropped once there is nothing to say, or nobody to say it to [D14.191]', async () => {
+    const whatHappens: [string, (made: Awaited<ReturnType<typeof failing>>) => Promise<unknown>][] = [
+      ['not_owed', async ({ card }) => [on.peers.behave(card, 'pays'), await charge('02')]],
+      ['not_owed', async ({ invoiceId }) => voidInvoice(on.context, callOf(scope), await invoiceId())],
+      ['no_address', async ({ customerId }) => on.peers.deleteCustomer(customerId)],
+      ['no_address', async ({ customerId }) => on.peers.emails.delete(customerId)],
+      [
+        'turned_off',
+        () => on.test.admin('delete from billing.notice_settings where account_id = $1', [scope.accountId]),
+      ],
+    ];
+    for (const [code, happens] of whatHappens) {
+      scope = someScope();
+      await turnOn();
+      const made = await failing();
+      await charge('01');
+      await happens(made);
+      await mail();
+      expect(await notices()).toEqual([{ attempt: 1, status: 'dropped', code }]);
+    }
+    expect(server.mails).toHaveLength(0);
+  });
+
+  it('is not made for an account that mails none, nor for what the customer or the partner has charged meanwhile [D14.191]', async () => {
+    const { invoiceId } = await failing();
+    await charge('01');
+    const id = await invoiceId();
+    const typed = { processorPaymentMethodId: on.peers.typed('insufficient_funds'), slot: 'other' } as const;
+    await payInvoiceOnPage(on.context, callOf(scope), id, [typed]);
+    await expect(payInvoice(on.context, callOf(scope), id, undefined)).rejects.toMatchObject({ status: 402 });
+    on.at('2026-05-02T12:00:00Z');
+    await payInvoiceOnPage(on.context, callOf(scope), id, [
+      { ...typed, processorPaymentMethodId: on.peers.typed('insufficient_funds') },
+    ]);
+    expect(await notices()).toMatchObject([{ attempt: 1 }]);
+    scope = someScope();
+    await failing();
+    await charge('01');
+    expect(await notices()).toEqual([]);
+  });
+});
+
+it('the database refuses a second notice of an attempt or a day, one of an invoice that is not open, and a change of one that was sent [D14.191]', async () => {
+  const { invoiceId } = await failing();
+  const { invoiceId: paid } = await sell(on, scope);
+  await charge('01');
+  await mail();
+  const insert = (id: string, attempt: number, day: number) =>
+    on.test.admin(
+      `insert into billing.notice_mails (account_id, test_mode, id, invoice_id, attempt, failure_day, status, next_try_at, created_at)
+       values ($1, true, $5, $2, $3::smallint, $4::smallint, 'pending', now(), now())`,
+      [scope.accountId, id, attempt, day, newId('notice_mail')],
+    );
+  const id = await invoiceId();
+  await expect(insert(id, 1, 1)).rejects.toThrow('one_notice_for_each_attempt');
+  await expect(insert(id, 2, 1)).rejects.toThrow('last attempt of an open invoice');
+  await expect(insert(paid, 1, 0)).rejects.toThrow('last attempt of an open invoice');
+  await on.test.admin('update billing.invoices set attempts = 2 where id = $1', [id]);
+  await expect(insert(id, 2, 0)).rejects.toThrow('one_notice_a_day');
+  const change =
+    "update billing.notice_mails set status = 'pending', sent_at = null, next_try_at = now() where account_id = $1";
+  await expect(on.test.admin(change, [scope.accountId])).rejects.toThrow('is sent');
+});

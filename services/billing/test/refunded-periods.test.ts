@@ -1,0 +1,94 @@
+import { Failure } from '@eligo/failures';
+import type { Scope } from '@eligo/postgres';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { type SubscriptionUpdate, updateSubscription } from '../src/actions/update-subscription.ts';
+import type { Context } from '../src/context.ts';
+import { pendingProrations } from '../src/store/prorations.ts';
+import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
+import { callsOn, may } from './subscription-calls.ts';
+
+let on: Fixture;
+let scope: Scope;
+
+beforeAll(async () => {
+  on = await openFixture();
+});
+afterAll(() => on.close());
+beforeEach(() => {
+  on.at(start);
+  scope = someScope();
+});
+
+const { runAt, read } = callsOn(
+  () => on,
+  () => scope,
+);
+const half = '2026-04-16T00:00:00.000Z';
+
+/** 30.00 a month, and a price of 60.00. */
+async function sold() {
+  on.at(start);
+  return { ...(await sell(on, scope)), price: on.peers.price({ unitAmountCents: 6_000 }) };
+}
+
+const changeTo = (
+  id: string,
+  priceId: string,
+  behavior: SubscriptionUpdate['prorationBehavior'],
+  context: Context = on.context,
+) =>
+  updateSubscription(context, callOf(scope), id, {
+    ...{ items: [{ priceId, quantity: 1 }], discount: { couponId: null, promoCode: null }, clearsDiscounts: false },
+    prorationBehavior: behavior,
+  });
+const pendingOf = async (id: string) =>
+  (await pendingProrations(on.database, scope, id)).map(({ kind, leftCents }) =>
+    kind === 'credit' ? -leftCents : leftCents,
+  );
+
+it('credits nothing of a period that was refunded with its session [D14.236]', async () => {
+  const { subscriptionId, sessionId, price } = await sold();
+  on.peers.refunded.set(sessionId, 3_000);
+  on.at(half);
+  await changeTo(subscriptionId, price, 'create_prorations');
+  expect(await pendingOf(subscriptionId)).toEqual([3_000]);
+});
+
+it('credits half of the unused time of a renewal that was half refunded, whatever was refunded of earlier periods [D14.236]', async () => {
+  const { subscriptionId, sessionId, price } = await sold();
+  await runAt(may);
+  const { invoice } = await read(subscriptionId);
+  on.peers.refunded.set(invoice.paymentIntentId ?? '', 1_500);
+  on.peers.refunded.set(sessionId, 3_000);
+  on.at(new Date((invoice.periodStart.getTime() + invoice.periodEnd.getTime()) / 2));
+  await changeTo(subscriptionId, price, 'create_prorations');
+  expect(await pendingOf(subscriptionId)).toEqual([-750, 3_000]);
+});
+
+it('counts the refunds of all invoices of the period [D14.236]', async () => {
+  const { subscriptionId, sessionId, price } = await sold();
+  on.at(half);
+  await changeTo(subscriptionId, price, 'always_invoice');
+  const { invoice } = await read(subscriptionId);
+  expect(invoice.amountPaidCents).toBe(1_500);
+  // 45.00 were paid for the period, and all but 9.00 refunded.
+  on.peers.refunded.set(invoice.paymentIntentId ?? '', 600);
+  on.peers.refunded.set(sessionId, 3_000);
+  await changeTo(subscriptionId, on.peers.price({ unitAmountCents: 9_000 }), 'create_prorations');
+  expect(await pendingOf(subscriptionId)).toEqual([-600, 4_500]);
+});
+
+it('prices no change while checkout does not say what was refunded [D14.236]', async () => {
+  const { subscriptionId, price } = await sold();
+  on.at(half);
+  const { checkout } = on.context;
+  const getSession = async () => {
+    throw new Failure('service_unavailable');
+  };
+  const context = { ...on.context, checkout: { ...checkout, getSession } as unknown as typeof checkout };
+  const refused = { code: 'service_unavailable' };
+  await expect(changeTo(subscriptionId, price, 'create_prorations', context)).rejects.toMatchObject(refused);
+  expect(await pendingOf(subscriptionId)).toEqual([]);
+  // Without a proration nothing needs to be known of it.
+  await changeTo(subscriptionId, price, 'none', context);
+});

@@ -1,0 +1,84 @@
+import { type Scope, withTx } from '@eligo/postgres';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { retryWithUpdatedCard } from '../src/actions/retry-with-updated-card.ts';
+import { advanceTestClock, createTestClock } from '../src/actions/test-clocks.ts';
+import { runDueSubscriptions } from '../src/jobs/run-due.ts';
+import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
+import { callsOn, may } from './subscription-calls.ts';
+
+let on: Fixture;
+let scope: Scope;
+
+beforeAll(async () => {
+  on = await openFixture();
+});
+afterAll(() => on.close());
+beforeEach(() => {
+  on.at(start);
+  scope = someScope();
+});
+
+const { runAt, read, pastDue, unpaid } = callsOn(
+  () => on,
+  () => scope,
+);
+const update = (card: string, of: Scope = scope) =>
+  withTx(on.database, of, (tx) => retryWithUpdatedCard(on.context, tx, of, card));
+const chargedOn = (card: string) => on.peers.taken.filter(({ paymentMethodId }) => paymentMethodId === card).length;
+
+it('charges what a past-due subscription owes at once, also on a card that was refused for good [D14.234]', async () => {
+  const { subscriptionId, card } = await sell(on, scope, { card: on.peers.card(true, 'stolen_card') });
+  await runAt(may);
+  expect((await read(subscriptionId)).invoice.refusedPaymentMethodId).toBe(card);
+  on.peers.behave(card, 'pays');
+  on.at('2026-05-02T12:00:00.000Z');
+  await update(card);
+  await update(card);
+  await runAt('2026-05-02T12:00:01.000Z');
+  expect(await read(subscriptionId)).toMatchObject({
+    subscription: { status: 'active', paymentAt: null },
+    invoice: { status: 'paid', paidAt: new Date('2026-05-02T12:00:01.000Z') },
+  });
+  expect(chargedOn(card)).toBe(1);
+});
+
+it('charges an unpaid subscription, which no schedule tries any more [D14.234]', async () => {
+  const { subscriptionId, card } = await unpaid();
+  on.peers.behave(card, 'pays');
+  await update(card);
+  await runAt('2026-05-02T00:01:00.000Z');
+  expect((await read(subscriptionId)).subscription.status).toBe('active');
+});
+
+it('leaves the schedule as it is where the updated card is declined, too [D14.234]', async () => {
+  const { subscriptionId, card } = await pastDue();
+  on.at('2026-05-01T12:00:00.000Z');
+  await update(card);
+  while (await runDueSubscriptions(on.context));
+  const { subscription, invoice } = await read(subscriptionId);
+  expect(invoice.attempts).toBe(2);
+  expect(subscription).toMatchObject({ status: 'past_due', paymentAt: new Date('2026-05-02T00:00:00.000Z') });
+});
+
+it('charges the other card of a subscription, at the time of its test clock [D14.234]', async () => {
+  const clock = await createTestClock(on.context, callOf(scope), { frozenTime: start, name: null });
+  const backup = on.peers.card(false, 'insufficient_funds');
+  const items = [{}, { eligibility: 'not_eligible' }];
+  const { subscriptionId } = await sell(on, scope, { testClockId: clock.id, backup, items });
+  await advanceTestClock(on.context, callOf(scope), clock.id, new Date('2026-05-01T06:00:00.000Z'));
+  expect((await read(subscriptionId)).subscription.status).toBe('past_due');
+  on.peers.behave(backup, 'pays');
+  await update(backup);
+  expect((await read(subscriptionId)).subscription.paymentAt).toEqual(new Date('2026-05-01T06:00:00.000Z'));
+  await advanceTestClock(on.context, callOf(scope), clock.id, new Date('2026-05-01T06:00:01.000Z'));
+  expect((await read(subscriptionId)).invoice.status).toBe('paid');
+});
+
+it('charges nothing of subscriptions that owe nothing, have ended, or are of another account [D14.234]', async () => {
+  const { subscriptionId, card } = await sell(on, scope);
+  await update(card);
+  expect((await read(subscriptionId)).subscription.paymentAt).toBeNull();
+  const owing = await pastDue();
+  await update(owing.card, someScope());
+  expect((await read(owing.subscriptionId)).subscription.paymentAt).toEqual(new Date('2026-05-02T00:00:00.000Z'));
+});
