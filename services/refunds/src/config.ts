@@ -1,6 +1,6 @@
 import { type ProcessorEnvironment, readProcessorEnvironment } from '@eligo/processor';
 import type { EnvironmentReader } from '@eligo/service';
-import { assertBudgets, type Budgets, defaultBudgets } from './actions/context.ts';
+import { assertBudgets, type Budgets, defaultBudgets } from './budgets.ts';
 
 /** What the refunds service reads from its environment, beside what every service does. */
 export interface RefundsSettings {

@@ -4,16 +4,40 @@ import { openServiceProcessors } from '@eligo/processor';
 import { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import { RefundsService } from '@eligo/proto/refunds/v1/refunds';
 import { currentRequest, implement } from '@eligo/rpc';
-import { declareFailpoints, type ServiceComposition } from '@eligo/service';
-import { type Refunds, refundFailpoints } from './actions/context.ts';
+import { declareFailpoints, operatorMigrations, type ServiceComposition } from '@eligo/service';
+import { openRefundGroups } from './actions/refund-groups.ts';
 import { type RefundsSettings, readRefundsSettings } from './config.ts';
+import { ledger } from './consumers/ledger.ts';
 import { refundCommands } from './consumers/refund-commands.ts';
+import type { Context } from './context.ts';
+import {
+  disputeFailpoints,
+  eventFailpoints,
+  eventListFailpoints,
+  evidenceFailpoints,
+  refundFailpoints,
+} from './failpoints.ts';
 import { carryOutWork } from './jobs/carry-out-work.ts';
+import { deleteStaleEvidence } from './jobs/delete-stale-evidence.ts';
+import { fillProcessors } from './jobs/fill-processor-accounts.ts';
+import { findNewEventLists } from './jobs/find-event-lists.ts';
+import { handleEvents } from './jobs/handle-events.ts';
+import { keepLedger } from './jobs/keep-ledger.ts';
+import { lookAtDisputes } from './jobs/look-at-disputes.ts';
+import { lookAtPayouts } from './jobs/look-at-payouts.ts';
 import { pruneOldKeys } from './jobs/prune-keys.ts';
+import { readEventLists } from './jobs/read-event-lists.ts';
 import { RefundWorker } from './jobs/refund-worker.ts';
 import { sweepRefunds } from './jobs/sweep-refunds.ts';
-import { refundMethods } from './rpc/refunds.ts';
+import { balanceTransactionHandlers } from './rpc/balance-transactions.ts';
+import { disputeHandlers } from './rpc/disputes.ts';
+import { payoutHandlers } from './rpc/payouts.ts';
+import { refundHandlers } from './rpc/refunds.ts';
+import { reportHandlers } from './rpc/reports.ts';
 import { countWorkInDoubt } from './store/due-work.ts';
+import { eventListLagSeconds } from './store/event-lists.ts';
+import { ledgerLagSeconds } from './store/ledger-feeds.ts';
+import { countWaitingEvents } from './store/processor-events.ts';
 
 /** What nobody knows the outcome of for longer than this is an operator's to look at. */
 const inDoubtAfterSeconds = 300;
@@ -23,39 +47,80 @@ export const refundsService: ServiceComposition<RefundsSettings> = {
   name: 'refunds',
   migrations: [
     eventsMigrations,
+    operatorMigrations,
     idempotencyMigrations,
     migrationSource('refunds', new URL('../migrations', import.meta.url)),
   ],
   settings: readRefundsSettings,
-  build(context) {
-    const { database, logger, metrics, failpoint } = context;
+  build(service) {
+    const { database, logger, metrics, failpoint } = service;
     metrics.gauge(
       'refunds_in_doubt',
       'Refunds with an unknown outcome or pending request for over 5 minutes, up to 3,000',
       () => countWorkInDoubt(database, inDoubtAfterSeconds),
     );
-    const processors = openServiceProcessors(context.settings.processors, context, () =>
+    metrics.gauge(
+      'processor_events_waiting',
+      'Events of the processor that have waited for over 5 minutes, up to 1,000',
+      () => countWaitingEvents(database, inDoubtAfterSeconds),
+    );
+    metrics.gauge(
+      'processor_event_list_lag_seconds',
+      'Age of the oldest watermark in the event lists of the processors',
+      () => eventListLagSeconds(database),
+    );
+    const undelivered = metrics.counter(
+      'processor_events_undelivered_total',
+      'Events read from an event list before any delivery, by processor',
+      ['processor'],
+    );
+    metrics.gauge(
+      'ledger_lag_seconds',
+      'Age of the oldest journal entry, balance transaction or balance read that the ledger is waiting for',
+      () => ledgerLagSeconds(database),
+    );
+    const processors = openServiceProcessors(service.settings.processors, service, () =>
       refuseInsideTransaction('a call to the processor'),
     );
     const worker = new RefundWorker({
       database,
-      carryOut: (work) => carryOutWork(refunds, work),
+      carryOut: (work) => carryOutWork(context, work),
       onError: (error, { kind }) => logger.error({ err: error, kind }, 'Refund processing failed; will retry'),
     });
-    const refunds: Refunds = {
-      ...{ database, processors, failpoint, budgets: context.settings.budgets },
-      checkout: context.client(CheckoutService),
+    const { budgets } = service.settings;
+    const context: Context = {
+      ...{ database, processors, logger, failpoint, budgets },
+      groups: openRefundGroups(database, budgets),
+      checkout: service.client(CheckoutService),
       callFor: ({ accountId, testMode }, features) => ({
-        caller: context.callerFor({ accountId, testMode, features }),
+        caller: service.callerFor({ accountId, testMode, features }),
         requestId: currentRequest()?.requestId,
       }),
       wake: (work) => worker.wake(work),
-      alert: (fields, message) => logger.warn(fields, message),
     };
     return {
-      handlers: [implement(RefundsService, refundMethods(refunds))],
-      consumers: [refundCommands(refunds)],
-      jobs: [sweepRefunds(database, worker), pruneOldKeys(database)],
+      handlers: [
+        implement(RefundsService, {
+          ...refundHandlers(context),
+          ...disputeHandlers(context),
+          ...balanceTransactionHandlers(context),
+          ...payoutHandlers(context),
+          ...reportHandlers(context),
+        }),
+      ],
+      consumers: [refundCommands(context), ledger],
+      jobs: [
+        sweepRefunds(context, worker),
+        handleEvents(context),
+        findNewEventLists(context),
+        readEventLists(context, (processor, events) => undelivered.inc({ processor }, events)),
+        lookAtDisputes(context),
+        lookAtPayouts(context),
+        ...keepLedger(context),
+        deleteStaleEvidence(context),
+        fillProcessors(context),
+        pruneOldKeys(context),
+      ],
       async stop() {
         await worker.stop();
         processors.close();
@@ -65,3 +130,7 @@ export const refundsService: ServiceComposition<RefundsSettings> = {
 };
 
 declareFailpoints(refundFailpoints);
+declareFailpoints(eventFailpoints);
+declareFailpoints(eventListFailpoints);
+declareFailpoints(disputeFailpoints);
+declareFailpoints(evidenceFailpoints);

@@ -40,9 +40,9 @@ describe('what to do about an attempt that was not accepted', () => {
 });
 
 describe('pauses', () => {
-  it('while unknown are 1 s, 5 s, 30 s, a minute for a quarter of an hour, then five minutes', () => {
-    expect([0, 1, 2, 3, 17, 18, 500].map(pauseWhileUnknownMs)).toEqual([
-      1_000, 5_000, 30_000, 60_000, 60_000, 300_000, 300_000,
+  it('while unknown are ten seconds for three minutes, a minute for a quarter of an hour, then five minutes [D14.52]', () => {
+    expect([0, 1, 2, 3, 4, 20, 21, 35, 36, 500].map(pauseWhileUnknownMs)).toEqual([
+      1_000, 2_000, 4_000, 8_000, 10_000, 10_000, 60_000, 60_000, 300_000, 300_000,
     ]);
   });
 

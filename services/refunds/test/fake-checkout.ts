@@ -8,6 +8,7 @@ import {
   type ReserveRefundRequest,
 } from '@eligo/proto/checkout/v1/checkout';
 import { type Call, implement, type ServiceHandlers } from '@eligo/rpc';
+import type { ProcessorAccount } from '@eligo/values';
 
 /** A card that paid a session. */
 export interface Card {
@@ -15,6 +16,9 @@ export interface Card {
   readonly paymentMethodId: string;
   readonly chargeId: string;
   readonly processorIntentId: string;
+  readonly processorChargeId: string;
+  /** Absent at a checkout of the release before this one. */
+  readonly processorAccount?: ProcessorAccount;
   readonly captured: bigint;
 }
 
@@ -33,6 +37,15 @@ export type Trouble = 'lost_after' | 'lost_before' | 'late' | 'overtaken' | 'bus
 /** Checkout as refunds sees it: it keeps "refunded <= captured" and reserves once per refund id. */
 export class FakeCheckout {
   readonly reservations = new Map<string, { sessionId: string; parts: Map<string, bigint> }>();
+  /** The accounts and modes that it lists as having a payment, with where the newest one is. */
+  readonly accountsWithPayments: {
+    accountId: string;
+    testMode: boolean;
+    processor?: string;
+    processorAccount?: string;
+  }[] = [];
+  /** What it was told of each dispute last. */
+  readonly disputes = new Map<string, { held: bigint; seq: bigint; told: number }>();
   readonly #sessions = new Map<string, PaidSession>();
   /** What happens while a reservation is in flight. */
   beforeAnswering: (() => Promise<void>) | undefined;
@@ -45,6 +58,11 @@ export class FakeCheckout {
   /** Knows this session from now on. */
   paid(session: PaidSession): void {
     this.#sessions.set(session.id, session);
+  }
+
+  /** Knows this session no more. */
+  forgets(sessionId: string): void {
+    this.#sessions.delete(sessionId);
   }
 
   /** Answers nonsense when a refund of this session is to be reserved: it is reserved on no card. */
@@ -90,8 +108,36 @@ export class FakeCheckout {
           for (const id of paymentIntentIds) reservation.parts.delete(id);
           return this.#session(reservation.sessionId);
         }),
+      recordDispute: ({ disputeId, processorIntentId, heldCents, seq }) =>
+        this.#withTrouble(() => {
+          const charge = this.#charge((card) => card.processorIntentId === processorIntentId);
+          const known = this.disputes.get(disputeId);
+          const isNews = known === undefined || known.seq < seq;
+          const told = (known?.told ?? 0) + 1;
+          this.disputes.set(disputeId, isNews ? { held: heldCents, seq, told } : { ...known, told });
+          return { charge, isBeyondReceived: false };
+        }),
+      getChargeAtProcessor: ({ id }) => this.#charge((card) => card.chargeId === id),
       getSession: ({ id }) => this.#session(id),
+      listAccountsWithPayments: ({ afterAccountId, afterTestMode, limit }) => ({
+        accounts: this.accountsWithPayments
+          .filter(({ accountId: id, testMode }) =>
+            id === afterAccountId ? testMode && !afterTestMode : id > afterAccountId,
+          )
+          .sort((one, other) => (one.accountId < other.accountId ? -1 : 1))
+          .slice(0, limit),
+      }),
     });
+  }
+
+  #charge(isIt: (card: Card) => boolean) {
+    for (const session of this.#sessions.values()) {
+      const card = session.cards.find(isIt);
+      if (card === undefined) continue;
+      const { paymentIntentId, chargeId, processorIntentId, processorChargeId } = card;
+      return { paymentIntentId, chargeId, processorIntentId, processorChargeId, checkoutSessionId: session.id };
+    }
+    throw new Failure('charge_not_found');
   }
 
   #withTrouble<T>(work: () => T): T {
@@ -168,6 +214,8 @@ export class FakeCheckout {
 function allocationOf(card: Card, amountCents: bigint | undefined): RefundAllocation[] {
   if (amountCents === undefined) return [];
   const { paymentIntentId, paymentMethodId, chargeId, processorIntentId } = card;
-  const ids = { paymentIntentId, paymentMethodId, chargeId, processorIntentId };
+  const { processor, account } = card.processorAccount ?? {};
+  const at = processor === undefined || account === undefined ? {} : { processor, processorAccount: account };
+  const ids = { paymentIntentId, paymentMethodId, chargeId, processorIntentId, ...at };
   return [create(RefundAllocationSchema, { ...ids, amountCents, last4: '0072' })];
 }

@@ -1,5 +1,6 @@
 import { type TestDatabase, testDatabase } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { disputeStates } from '../src/domain/dispute-states.ts';
 import { attemptStates, itemStates, refundStates } from '../src/domain/refund-states.ts';
 import { refundsService } from '../src/service.ts';
 
@@ -12,6 +13,7 @@ afterAll(() => place.drop());
 // What a row needs beside its status, so that only its guard has a say on where it moves.
 const rowOf: Record<string, string> = {
   refunds: `(account_id, test_mode, id, instruction, status) values ('facct_1', true, 'fre_1', '', $1)`,
+  disputes: `(account_id, test_mode, id, processor, processor_account, processor_dispute_id, lease_until, status) values ('facct_1', true, 'fdp_1', 'sandbox', 'acct_1', 'du_1', now(), $1)`,
   refund_items: `(account_id, test_mode, refund_id, payment_intent_id, position, payment_method_id, charge_id, processor_intent_id,
     amount_cents, status) values ('facct_1', true, 'fre_1', 'fpi_1', 0, 'fpm_1', 'fch_1', 'pi_1', 1, $1)`,
   refund_attempts: `(account_id, test_mode, id, refund_id, payment_intent_id, processor_intent_id, amount_cents, lease_until, next_check_at,
@@ -45,6 +47,7 @@ describe('the database holds the state tables', () => {
     ['refunds', 'guard_refund', refundStates],
     ['refund_items', 'guard_refund_item', itemStates],
     ['refund_attempts', 'guard_refund_attempt', attemptStates],
+    ['disputes', 'guard_dispute', disputeStates],
   ] as const)('the guard of %s allows exactly the moves of the domain [STATE-1]', async (name, trigger, table) => {
     const states: readonly string[] = table.states;
     const canMove = table.canMove as (from: string, to: string) => boolean;

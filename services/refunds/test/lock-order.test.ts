@@ -1,11 +1,11 @@
 import { scoped, withTx } from '@eligo/postgres';
 import { waitUntil } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Machine, machine, someScope, under } from './machine.ts';
+import { type Fixture, openFixture, someScope, under } from './fixture.ts';
 
-let on: Machine;
+let on: Fixture;
 beforeAll(async () => {
-  on = await machine();
+  on = await openFixture();
 });
 afterAll(() => on.close());
 

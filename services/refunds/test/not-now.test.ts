@@ -1,10 +1,10 @@
 import { waitUntil } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Machine, machine, someScope, untilStatus } from './machine.ts';
+import { type Fixture, openFixture, someScope, untilStatus } from './fixture.ts';
 
-let on: Machine;
+let on: Fixture;
 beforeAll(async () => {
-  on = await machine();
+  on = await openFixture();
 });
 afterAll(() => on.close());
 

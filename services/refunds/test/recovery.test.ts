@@ -3,13 +3,15 @@ import { waitUntil } from '@eligo/testkit';
 import { cents } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { carryOutAttempt } from '../src/actions/carry-out-attempt.ts';
-import { defaultBudgets, type Failpoint, type Refunds, refundFailpoints } from '../src/actions/context.ts';
+import { defaultBudgets } from '../src/budgets.ts';
+import type { Context } from '../src/context.ts';
+import { type Failpoint, refundFailpoints } from '../src/failpoints.ts';
 import type { PaidSession } from './fake-checkout.ts';
-import { books, eventsOf, type Machine, machine, someScope, under, untilStatus } from './machine.ts';
+import { books, eventsOf, type Fixture, openFixture, someScope, under, untilStatus } from './fixture.ts';
 
-let on: Machine;
+let on: Fixture;
 beforeAll(async () => {
-  on = await machine();
+  on = await openFixture();
 });
 afterAll(() => on.close());
 afterEach(() => {
@@ -209,9 +211,9 @@ describe('a processor that has a refund of another amount', () => {
     const other = { kind: 'succeeded', refundId: 're_other', amountCents: cents(599), reference: {}, metadata: {} };
     const refunds = {
       ...{ database: on.service.database, budgets: defaultBudgets, failpoint: () => undefined, wake: () => undefined },
-      processors: { of: () => ({ isDown: () => false, createRefund: async () => other }) },
-      alert: (_fields: object, message: string) => void told.push(message),
-    } as unknown as Refunds;
+      processors: { findAt: () => ({ isDown: () => false, createRefund: async () => other }) },
+      logger: { warn: (_fields: object, message: string) => void told.push(message) },
+    } as unknown as Context;
     await carryOutAttempt(refunds, scope, attempt?.id ?? '');
     expect(told).toEqual(['Processor reports a refund amount that differs from the requested amount']);
     expect(await on.admin(unknownAttempts, [id])).toHaveLength(1);

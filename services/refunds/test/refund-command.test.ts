@@ -3,14 +3,14 @@ import { handleOnce } from '@eligo/events';
 import { type Event, EventSchema } from '@eligo/proto/events/v1/events';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Refunds } from '../src/actions/context.ts';
 import { refundCommands } from '../src/consumers/refund-commands.ts';
+import type { Context } from '../src/context.ts';
 import type { DueWork } from '../src/store/due-work.ts';
-import { type Machine, machine, someScope, untilStatus } from './machine.ts';
+import { type Fixture, openFixture, someScope, untilStatus } from './fixture.ts';
 
-let on: Machine;
+let on: Fixture;
 beforeAll(async () => {
-  on = await machine();
+  on = await openFixture();
 });
 afterAll(() => on.close());
 
@@ -40,7 +40,7 @@ describe("billing's word that money is to be returned", () => {
     const scope = someScope();
     const session = await on.paid(scope, { hsa: 2_000 });
     const woken: DueWork[] = [];
-    const consumer = refundCommands({ wake: (work) => void woken.push(...work) } as Partial<Refunds> as Refunds);
+    const consumer = refundCommands({ wake: (work) => void woken.push(...work) } as Partial<Context> as Context);
     const events = [command(scope, session.id, 'cancel:1'), command(scope, session.id, 'cancel:1')];
     for (const event of [...events, ...events]) {
       await handleOnce(on.service.database, consumer.consumer, event, consumer.handle);
@@ -58,7 +58,7 @@ describe("billing's word that money is to be returned", () => {
   it('waits while the session is busy, and ends when checkout refuses it', async () => {
     const scope = someScope();
     const session = await on.paid(scope, { hsa: 500 });
-    const consumer = refundCommands({ wake: () => undefined } as Partial<Refunds> as Refunds);
+    const consumer = refundCommands({ wake: () => undefined } as Partial<Context> as Context);
     await handleOnce(on.service.database, consumer.consumer, command(scope, session.id, 'cancel:1'), consumer.handle);
     on.checkout.trouble('busy');
     await on.sweep();

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { books, eventsOf, type Machine, machine, someScope, under, untilStatus } from './machine.ts';
+import { books, eventsOf, type Fixture, openFixture, someScope, under, untilStatus } from './fixture.ts';
 
-let on: Machine;
+let on: Fixture;
 beforeAll(async () => {
-  on = await machine();
+  on = await openFixture();
 });
 afterAll(() => on.close());
 

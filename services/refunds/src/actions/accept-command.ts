@@ -3,11 +3,11 @@ import { afterCommit, type Scope, type Tx } from '@eligo/postgres';
 import { RefundInstructionSchema } from '@eligo/proto/checkout/v1/checkout';
 import type { RefundRequested } from '@eligo/proto/events/v1/events';
 import { newId } from '@eligo/values';
+import type { Context } from '../context.ts';
 import { insertRequest } from '../store/requested-refunds.ts';
-import type { Refunds } from './context.ts';
 
 /** Writes down a refund that another service decided, once per operation id; it is carried out after this transaction. */
-export async function acceptCommand(refunds: Refunds, tx: Tx, scope: Scope, command: RefundRequested): Promise<void> {
+export async function acceptCommand(context: Context, tx: Tx, scope: Scope, command: RefundRequested): Promise<void> {
   const { subject, amountCents, operationId } = command;
   if (subject.case === undefined || operationId === '') throw new Error('A refund command has no subject or no id');
   const refundId = newId('refund');
@@ -33,5 +33,5 @@ export async function acceptCommand(refunds: Refunds, tx: Tx, scope: Scope, comm
     // Nobody holds it: whoever comes first carries it out.
     0,
   );
-  if (isNew) afterCommit(tx, () => refunds.wake([{ kind: 'requested', scope, refundId }]));
+  if (isNew) afterCommit(tx, () => context.wake([{ kind: 'requested', scope, refundId }]));
 }

@@ -1,12 +1,11 @@
-import { wakeRelayAfterCommit } from '@eligo/events';
-import { afterCommit, commitBehind, type Scope, withTx } from '@eligo/postgres';
+import { encodeEvent } from '@eligo/events';
+import type { Scope } from '@eligo/postgres';
 import type { RefundAllocation, ReserveRefundResponse } from '@eligo/proto/checkout/v1/checkout';
-import { centsFromInt64, newId, sumCents } from '@eligo/values';
+import { centsFromInt64, newId, type ProcessorAccount, sumCents } from '@eligo/values';
+import type { Context } from '../context.ts';
 import type { Refund, RefundAttempt, RefundItem, RequestedRefund } from '../domain/refund.ts';
 import type { DueWork } from '../store/due-work.ts';
-import { writePending } from '../store/pending-refund.ts';
 import { findRefund } from '../store/refunds.ts';
-import type { Refunds } from './context.ts';
 import { answerOf } from './refund-answer.ts';
 import { refundEvent } from './refund-events.ts';
 
@@ -15,31 +14,26 @@ import { refundEvent } from './refund-events.ts';
  * Whoever comes second finds it done. Answers the refund.
  */
 export async function makePending(
-  refunds: Refunds,
+  context: Context,
   scope: Scope,
   requested: RequestedRefund,
   response: ReserveRefundResponse,
 ): Promise<Refund> {
   const refund = pendingRefund(scope, requested, response);
   const attemptIds = refund.items.map(() => newId('charge_attempt'));
-  const { leaseMs, processorMs, marginMs } = refunds.budgets;
+  const { leaseMs, processorMs, marginMs } = context.budgets;
   // Counted from before the lease began, by a clock that only goes forward.
   const sendBefore = performance.now() + leaseMs - processorMs - marginMs;
-  const wasMade = await withTx(refunds.database, scope, async (tx) => {
-    const written = writePending(tx, scope, {
-      ...{ refund, attemptIds, leaseMs },
-      answer: answerOf(refund, response.session),
-      events: [refundEvent(scope, 'refund.created', refund, refund.createdAt)],
-    });
-    commitBehind(tx);
-    const now = await written;
-    if (now === undefined) return false;
-    wakeRelayAfterCommit(tx);
-    afterCommit(tx, () => refunds.wake(attemptIds.map((id, at) => workOf(scope, refund, id, at, { now, sendBefore }))));
-    return true;
+  const now = await context.groups.pendings.submit(scope, {
+    ...{ refund, attemptIds },
+    answer: answerOf(refund, response.session),
+    events: [encodeEvent(refundEvent(scope, 'refund.created', refund, refund.createdAt))],
   });
-  if (wasMade) return refund;
-  const known = await findRefund(refunds.database, scope, refund.refundId);
+  if (now !== undefined) {
+    context.wake(attemptIds.map((id, at) => workOf(scope, refund, id, at, { now, sendBefore })));
+    return refund;
+  }
+  const known = await findRefund(context.database, scope, refund.refundId);
   if (known === undefined) throw new Error('A refund was reserved after it was refused');
   return known;
 }
@@ -54,9 +48,9 @@ function workOf(
   const { refundId, items } = refund;
   const item = items[position];
   if (item === undefined) throw new Error('An attempt has no refund item');
-  const { paymentIntentId, processorIntentId, amountCents } = item;
+  const { paymentIntentId, processorAccount, processorIntentId, amountCents } = item;
   const attempt: RefundAttempt = {
-    ...{ attemptId, refundId, paymentIntentId, processorIntentId, amountCents },
+    ...{ attemptId, refundId, paymentIntentId, processorAccount, processorIntentId, amountCents },
     ...{ status: 'sending', epoch: 1, sends: 1, checks: 0, firstSentAt: now, processorRefundId: null, now },
   };
   return { kind: 'attempt', scope, attemptId, made: { attempt, refund, sendBefore } };
@@ -93,10 +87,17 @@ function itemOf(allocation: RefundAllocation): RefundItem {
     paymentIntentId: allocation.paymentIntentId,
     paymentMethodId: allocation.paymentMethodId,
     chargeId: allocation.chargeId,
+    processorAccount: processorAccountOf(allocation),
     processorIntentId: allocation.processorIntentId,
     amountCents: centsFromInt64(allocation.amountCents),
     status: 'pending',
     endStatus: null,
     reference: { id: null, type: null, status: null },
   };
+}
+
+/** Where the money of an allocation is; null where checkout has not stored it. */
+export function processorAccountOf({ processor, processorAccount }: RefundAllocation): ProcessorAccount | null {
+  if (processorAccount === undefined || (processor !== 'sandbox' && processor !== 'stripe')) return null;
+  return { processor, account: processorAccount };
 }

@@ -2,13 +2,13 @@ import { Failure } from '@eligo/failures';
 import type { RefundAllocation, RefundInstruction } from '@eligo/proto/checkout/v1/checkout';
 import type { CallOptions } from '@eligo/rpc';
 import { newId } from '@eligo/values';
+import type { Context } from '../context.ts';
 import type { RefundSubject } from '../domain/refund.ts';
-import type { Refunds } from './context.ts';
 import { refusalOfSubject, subjectField } from './reserve-refund.ts';
 
 /** The allocation over the cards that a refund would have; reserves nothing. */
 export async function previewRefund(
-  { checkout }: Refunds,
+  { checkout }: Context,
   subject: RefundSubject,
   instruction: RefundInstruction | undefined,
   call: CallOptions,

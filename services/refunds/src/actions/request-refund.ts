@@ -2,7 +2,6 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { Failure } from '@eligo/failures';
 import {
   claimOrThrow,
-  commitBehind,
   type KeyUse,
   keyInUse,
   linkAttempt,
@@ -12,10 +11,10 @@ import {
 } from '@eligo/postgres';
 import { type Idempotency, type RefundInstruction, RefundInstructionSchema } from '@eligo/proto/checkout/v1/checkout';
 import { newId } from '@eligo/values';
+import type { Context } from '../context.ts';
 import type { RefundSubject, RequestedRefund } from '../domain/refund.ts';
 import { findRefund } from '../store/refunds.ts';
-import { claimRequest, insertRequest, insertRequestUnderKey, refusalOf } from '../store/requested-refunds.ts';
-import type { Refunds } from './context.ts';
+import { claimRequest, insertRequest, refusalOf } from '../store/requested-refunds.ts';
 import { knownCode } from './refund-answer.ts';
 
 /** A refund as a partner asks for it. */
@@ -44,7 +43,8 @@ export type Requested =
  * Writes down that a refund is asked for, under the id that checkout will know it by, before anything else happens. Under a key that is in use
  * or was used for another session refund it is refused (decisions 1.1).
  */
-export async function requestRefund(refunds: Refunds, scope: Scope, request: RefundRequest): Promise<Requested> {
+export async function requestRefund(context: Context, scope: Scope, request: RefundRequest): Promise<Requested> {
+  const { requests } = context.groups;
   const refund: RequestedRefund = {
     refundId: newId('refund'),
     subject: request.subject,
@@ -57,29 +57,14 @@ export async function requestRefund(refunds: Refunds, scope: Scope, request: Ref
     invoiceId: null,
   };
   const use = keyUse(request);
-  if (use === undefined) {
-    await write(refunds, scope, refund);
-    return { kind: 'to_reserve', refund, key: undefined };
-  }
-  if (await write(refunds, scope, refund, use)) return { kind: 'to_reserve', refund, key: { use, epoch: 1 } };
-  return comeBack(refunds, scope, refund, use);
-}
-
-// One statement: under a key, nothing is written unless the key is free.
-function write({ database, budgets }: Refunds, scope: Scope, refund: RequestedRefund, use?: KeyUse): Promise<boolean> {
-  return withTx(database, scope, (tx) => {
-    const written =
-      use === undefined
-        ? insertRequest(tx, scope, refund, budgets.leaseMs)
-        : insertRequestUnderKey(tx, scope, refund, use, budgets.leaseMs);
-    commitBehind(tx);
-    return written;
-  });
+  const isWritten = await requests.submit(scope, { refund, use });
+  if (use === undefined) return { kind: 'to_reserve', refund, key: undefined };
+  return isWritten ? { kind: 'to_reserve', refund, key: { use, epoch: 1 } } : comeBack(context, scope, refund, use);
 }
 
 // The key has been used before: in the order of all that holds both, it is locked before its refund (docs/reliability.md 4.2).
 function comeBack(
-  { database, budgets }: Refunds,
+  { database, budgets }: Context,
   scope: Scope,
   refund: RequestedRefund,
   use: KeyUse,

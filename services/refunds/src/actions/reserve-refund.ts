@@ -3,8 +3,8 @@ import { Failure } from '@eligo/failures';
 import { RefundInstructionSchema, type ReserveRefundResponse } from '@eligo/proto/checkout/v1/checkout';
 import type { CallOptions } from '@eligo/rpc';
 import { isId } from '@eligo/values';
+import type { Context } from '../context.ts';
 import type { RefundSubject, RequestedRefund } from '../domain/refund.ts';
-import type { Refunds } from './context.ts';
 
 /**
  * What checkout says: it is taken out of what remains; it never will be; not at this moment, and nothing was done; or nobody knows, and it is
@@ -18,7 +18,7 @@ export type Reservation =
 
 /** Asks checkout to take a refund out of what remains; asking again with the same id gives what was reserved. */
 export async function reserveRefund(
-  { checkout, budgets }: Refunds,
+  { checkout, budgets }: Context,
   refund: RequestedRefund,
   call: CallOptions,
 ): Promise<Reservation> {
@@ -42,19 +42,19 @@ export async function reserveRefund(
  * more. What was reserved in the meantime is the refund after all.
  */
 export async function closeRefund(
-  refunds: Refunds,
+  context: Context,
   refund: RequestedRefund,
   call: CallOptions,
   failure: Failure,
 ): Promise<Reservation> {
-  const { checkout, budgets } = refunds;
+  const { checkout, budgets } = context;
   try {
     const timeoutMs = timeOf(call, budgets.checkoutMs);
     await checkout.releaseRefund({ refundId: refund.refundId, keepReserved: true }, { ...call, timeoutMs });
   } catch (error) {
     return { kind: 'unknown', error };
   }
-  const again = await reserveRefund(refunds, refund, call);
+  const again = await reserveRefund(context, refund, call);
   return again.kind === 'refused' ? { kind: 'refused', failure } : again;
 }
 

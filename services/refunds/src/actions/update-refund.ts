@@ -1,13 +1,13 @@
 import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
+import type { Context } from '../context.ts';
 import type { Refund } from '../domain/refund.ts';
 import { lockRefund, saveRefund } from '../store/refunds.ts';
-import type { Refunds } from './context.ts';
 import { appendRefundEvent } from './refund-events.ts';
 
 /** Changes a refund's reason and metadata; nothing else of a refund may be changed. */
 export function updateRefund(
-  { database }: Refunds,
+  { database }: Context,
   scope: Scope,
   refundId: string,
   change: { reason?: string | undefined; metadata?: Readonly<Record<string, string>> | undefined },

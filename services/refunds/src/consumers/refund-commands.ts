@@ -1,9 +1,9 @@
 import type { ConsumerDefinition } from '@eligo/events';
 import { acceptCommand } from '../actions/accept-command.ts';
-import type { Refunds } from '../actions/context.ts';
+import type { Context } from '../context.ts';
 
 /** Takes the refunds that billing decides when a subscription is canceled, and checkout when a session's payment came apart. */
-export function refundCommands(refunds: Refunds): ConsumerDefinition {
+export function refundCommands(context: Context): ConsumerDefinition {
   return {
     consumer: 'refund-commands',
     subscriptions: [
@@ -13,7 +13,7 @@ export function refundCommands(refunds: Refunds): ConsumerDefinition {
     async handle(tx, event) {
       if (event.object.case !== 'refundRequested') throw new Error('A refund command has no payload');
       const { accountId, testMode } = event;
-      await acceptCommand(refunds, tx, { accountId, testMode }, event.object.value);
+      await acceptCommand(context, tx, { accountId, testMode }, event.object.value);
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { Cents } from '@eligo/values';
+import type { Cents, ProcessorAccount } from '@eligo/values';
 import type { AttemptStatus, ItemStatus, RefundStatus } from './refund-states.ts';
 
 /** What is to be refunded: a session, or one payment intent. */
@@ -33,6 +33,8 @@ export interface RefundItem {
   readonly paymentIntentId: string;
   readonly paymentMethodId: string;
   readonly chargeId: string;
+  /** Where its money is; null for one of an earlier release: where new money goes. */
+  readonly processorAccount: ProcessorAccount | null;
   readonly processorIntentId: string;
   readonly amountCents: Cents;
   readonly status: ItemStatus;
@@ -66,6 +68,8 @@ export interface RefundAttempt {
   readonly attemptId: string;
   readonly refundId: string;
   readonly paymentIntentId: string;
+  /** That of its card's part. */
+  readonly processorAccount: ProcessorAccount | null;
   readonly processorIntentId: string;
   readonly amountCents: Cents;
   readonly status: AttemptStatus;

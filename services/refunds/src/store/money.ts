@@ -1,6 +1,8 @@
 import { type Scope, scoped, type Tx } from '@eligo/postgres';
+import { wakeJobAfterCommit } from '@eligo/service';
 import { type Cents, newId } from '@eligo/values';
 import { type LedgerKind, ledgerSides } from '../domain/ledger.ts';
+import { postEntriesAfterMs, postEntriesJob } from './journal-entries.ts';
 
 /** What caused a movement: a card's part of a refund. */
 export interface LedgerCause {
@@ -12,6 +14,7 @@ export interface LedgerCause {
 
 /** Books movements, each one row with both its sides; one that is booked already is an error. */
 export async function book(tx: Tx, scope: Scope, causes: readonly LedgerCause[], at: Date): Promise<void> {
+  wakeJobAfterCommit(tx, postEntriesJob, postEntriesAfterMs);
   await tx.execute(insertEntries, scope, [
     causes.map(() => newId('ledger_transaction')),
     causes.map(({ kind }) => ledgerSides[kind].debit),
@@ -24,11 +27,13 @@ export async function book(tx: Tx, scope: Scope, causes: readonly LedgerCause[],
   ]);
 }
 
-/** What a refund does to the balance. */
+/** What a refund or a dispute does to the balance. */
 export interface NewBalanceTransaction {
   readonly balanceTransactionId: string;
-  readonly type: 'refund' | 'refund_failure';
+  readonly type: 'refund' | 'refund_failure' | 'dispute' | 'dispute_reversal';
   readonly amountCents: number;
+  /** What the processor takes for it; negative when it gives a fee back. */
+  readonly feeCents?: number;
   readonly status: 'pending' | 'available';
   readonly sourceId: string;
   readonly checkoutSessionId: string | null;
@@ -41,7 +46,16 @@ export async function insertBalanceTransaction(
   scope: Scope,
   transaction: NewBalanceTransaction,
 ): Promise<void> {
-  const { balanceTransactionId, type, amountCents, status, sourceId, checkoutSessionId, at } = transaction;
+  const {
+    balanceTransactionId,
+    type,
+    amountCents,
+    feeCents = 0,
+    status,
+    sourceId,
+    checkoutSessionId,
+    at,
+  } = transaction;
   await tx.execute(insertTransaction, scope, [
     balanceTransactionId,
     type,
@@ -50,6 +64,7 @@ export async function insertBalanceTransaction(
     sourceId,
     checkoutSessionId,
     at,
+    feeCents,
   ]);
 }
 
@@ -68,8 +83,9 @@ const insertEntries = scoped(
 const insertTransaction = scoped(
   'balance_transactions.insert',
   `insert into refunds.balance_transactions
-     (account_id, test_mode, id, type, amount_cents, status, source_id, checkout_session_id, reporting_category, available_on, created_at)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $4, $9, $9)`,
+     (account_id, test_mode, id, type, amount_cents, status, source_id, checkout_session_id, reporting_category, available_on, created_at,
+      fee_cents)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $4, $9, $9, $10)`,
 );
 const available = scoped(
   'balance_transactions.make_available',

@@ -1,6 +1,6 @@
 import { type Db, leaseFromNow, leaseIsLive, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { wakeJobAfterCommit } from '@eligo/service';
-import { centsFromInt64 } from '@eligo/values';
+import { centsFromInt64, type ProcessorAccountRow, processorAccountOfRow } from '@eligo/values';
 import type { RefundAttempt } from '../domain/refund.ts';
 import type { AttemptStatus } from '../domain/refund-states.ts';
 import { sweepRefundsJob } from './due-work.ts';
@@ -36,6 +36,17 @@ export async function claimAttempt(
   leaseMs: number,
 ): Promise<RefundAttempt | undefined> {
   const row = await tx.row(claim, scope, [attemptId, leaseMs]);
+  return row === undefined ? undefined : fromRow(row);
+}
+
+/** The attempt while this epoch of it is the latest, or undefined. */
+export async function findHeldAttempt(
+  db: Db,
+  scope: Scope,
+  attemptId: string,
+  epoch: number,
+): Promise<RefundAttempt | undefined> {
+  const row = await db.row(selectHeld, scope, [attemptId, epoch]);
   return row === undefined ? undefined : fromRow(row);
 }
 
@@ -101,7 +112,17 @@ export async function liveAttemptsOf(db: Db, scope: Scope, refundId: string): Pr
   return (await db.rows(selectLive, scope, [refundId])).map(fromRow);
 }
 
-interface AttemptRow {
+/** The attempt that this refund of the processor answers, whatever became of it since. */
+export async function findAttemptByProcessorRefund(
+  db: Db,
+  scope: Scope,
+  processorRefundId: string,
+): Promise<RefundAttempt | undefined> {
+  const row = await db.row(selectByProcessorRefund, scope, [processorRefundId]);
+  return row === undefined ? undefined : fromRow(row);
+}
+
+interface AttemptRow extends ProcessorAccountRow {
   id: string;
   refund_id: string;
   payment_intent_id: string;
@@ -124,10 +145,14 @@ const movesFrom: Record<Exclude<AttemptStatus, 'created' | 'sending'>, AttemptSt
   ended: ['accepted'],
 };
 
-const columns =
-  'id, refund_id, payment_intent_id, processor_intent_id, amount_cents, status, epoch, sends, checks, first_sent_at, ' +
-  'processor_refund_id, clock_timestamp() as now';
 const here = 'account_id = $1 and test_mode = $2';
+// Where the money is, is known by the card's part of the refund alone.
+const ofItem = (
+  column: string,
+) => `(select i.${column} from refunds.refund_items i where i.account_id = $1 and i.test_mode = $2
+    and i.refund_id = refund_attempts.refund_id and i.payment_intent_id = refund_attempts.payment_intent_id) as ${column}`;
+const columns = `id, refund_id, payment_intent_id, processor_intent_id, amount_cents, status, epoch, sends, checks, first_sent_at,
+  processor_refund_id, clock_timestamp() as now, ${ofItem('processor')}, ${ofItem('processor_account')}`;
 const one = `${here} and id = $3`;
 
 const insert = scoped(
@@ -142,6 +167,10 @@ const claim = scoped<AttemptRow>(
   `update refunds.refund_attempts set epoch = epoch + 1, lease_until = ${leaseFromNow('$4')}
     where ${one} and status in ('created', 'sending', 'unknown', 'accepted') and not (${leaseIsLive()})
    returning ${columns}`,
+);
+const selectHeld = scoped<AttemptRow>(
+  'refund_attempts.held',
+  `select ${columns} from refunds.refund_attempts where ${one} and epoch = $4`,
 );
 const fence = scoped<AttemptRow>(
   'refund_attempts.fence',
@@ -172,12 +201,17 @@ const selectLive = scoped<AttemptRow>(
   'refund_attempts.live_of_refund',
   `select ${columns} from refunds.refund_attempts where ${here} and refund_id = $3 and status <> 'failed' order by id`,
 );
+const selectByProcessorRefund = scoped<AttemptRow>(
+  'refund_attempts.by_processor_refund',
+  `select ${columns} from refunds.refund_attempts where ${here} and processor_refund_id = $3`,
+);
 
 function fromRow(row: AttemptRow): RefundAttempt {
   return {
     attemptId: row.id,
     refundId: row.refund_id,
     paymentIntentId: row.payment_intent_id,
+    processorAccount: processorAccountOfRow(row),
     processorIntentId: row.processor_intent_id,
     amountCents: centsFromInt64(row.amount_cents),
     status: row.status,

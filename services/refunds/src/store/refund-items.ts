@@ -1,6 +1,6 @@
 import { type Db, leaseFromNow, leaseIsLive, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { wakeJobAfterCommit } from '@eligo/service';
-import { centsFromInt64 } from '@eligo/values';
+import { centsFromInt64, type ProcessorAccountRow, processorAccountOfRow } from '@eligo/values';
 import type { RefundItem, RefundReference } from '../domain/refund.ts';
 import type { ItemStatus } from '../domain/refund-states.ts';
 import { sweepRefundsJob } from './due-work.ts';
@@ -80,7 +80,7 @@ export async function endReleasingItem(
   return tx.row(end, scope, [refundId, paymentIntentId]);
 }
 
-interface ItemRow {
+interface ItemRow extends ProcessorAccountRow {
   refund_id: string;
   payment_intent_id: string;
   payment_method_id: string;
@@ -100,7 +100,7 @@ const one = `${here} and refund_id = $3 and payment_intent_id = $4`;
 const select = scoped<ItemRow>(
   'refund_items.of',
   `select refund_id, payment_intent_id, payment_method_id, charge_id, processor_intent_id, amount_cents, status, end_status,
-          reference_id, reference_type, reference_status
+          reference_id, reference_type, reference_status, processor, processor_account
      from refunds.refund_items where ${here} and refund_id = any($3::text[]) order by refund_id, position`,
 );
 const move = scoped(
@@ -134,6 +134,7 @@ function fromRow(row: ItemRow): RefundItem {
     paymentIntentId: row.payment_intent_id,
     paymentMethodId: row.payment_method_id,
     chargeId: row.charge_id,
+    processorAccount: processorAccountOfRow(row),
     processorIntentId: row.processor_intent_id,
     amountCents: centsFromInt64(row.amount_cents),
     status: row.status,

@@ -2,11 +2,13 @@ import {
   afterKeyLock,
   freshKeyInsert,
   freshKeyValues,
+  joinedBytes,
   type KeyUse,
   keyOfAttemptFinish,
   keyOfAttemptLock,
   leaseFromNow,
   leaseIsLive,
+  maxGroupSize,
   type Scope,
   type StoredAnswer,
   scoped,
@@ -37,6 +39,33 @@ export async function insertRequestUnderKey(
 ): Promise<boolean> {
   const values = [...requestValues(refund, leaseMs), ...freshKeyValues(use, leaseMs, refund.refundId)];
   return (await tx.execute(insertUnderKey, scope, values)) === 1;
+}
+
+/** Stores several requests that no operation asked for, with one statement, each leased to whoever asked. */
+export async function insertRequests(
+  tx: Tx,
+  scope: Scope,
+  refunds: readonly RequestedRefund[],
+  leaseMs: number,
+): Promise<void> {
+  const instructions = joinedBytes(refunds.map(({ instruction }) => instruction));
+  const rows = refunds.map((refund, at) => ({ ...rowOf(refund), instruction_start: instructions.starts[at] }));
+  await tx.execute(insertSeveral, scope, [JSON.stringify(rows), instructions.bytes, leaseMs]);
+}
+
+// Under the names of the columns. The instructions are one binary value and are cut apart there.
+function rowOf({ subject, ...refund }: RequestedRefund) {
+  return {
+    id: refund.refundId,
+    subject_session_id: subject.kind === 'session' ? subject.sessionId : null,
+    subject_payment_intent_id: subject.kind === 'payment_intent' ? subject.paymentIntentId : null,
+    instruction_bytes: refund.instruction.length,
+    features: refund.features,
+    reason: refund.reason,
+    metadata: refund.metadata,
+    subscription_id: refund.subscriptionId,
+    invoice_id: refund.invoiceId,
+  };
 }
 
 function requestValues(refund: RequestedRefund, leaseMs: number): unknown[] {
@@ -132,6 +161,17 @@ const insert = scoped(
   `insert into refunds.refunds (${requestColumns})
    values ($1, $2, $3, 'requested', $4, $5, $6, $7, $8, $9, $10, $11, $12, ${leaseFromNow('$13::bigint')}, ${leaseFromNow('$13::bigint')})
    on conflict (account_id, test_mode, operation_id) where operation_id is not null do nothing`,
+);
+const insertSeveral = scoped(
+  'refunds.request_several',
+  `insert into refunds.refunds (account_id, test_mode, id, status, subject_session_id, subject_payment_intent_id, instruction,
+     features, reason, metadata, subscription_id, invoice_id, lease_until, next_check_at)
+   select $1, $2, r.id, 'requested', r.subject_session_id, r.subject_payment_intent_id,
+     substring($4::bytea from r.instruction_start for r.instruction_bytes), r.features, r.reason, r.metadata, r.subscription_id,
+     r.invoice_id, ${leaseFromNow('$5::bigint')}, ${leaseFromNow('$5::bigint')}
+   from json_to_recordset($3::json) as r (id text, subject_session_id text, subject_payment_intent_id text, instruction_start integer,
+     instruction_bytes integer, features text[], reason text, metadata jsonb, subscription_id text, invoice_id text)
+   limit ${maxGroupSize}`,
 );
 const insertUnderKey = scoped(
   'refunds.request_under_key',

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Scope } from '@eligo/postgres';
-import { openProcessors, type Processors } from '@eligo/processor';
+import { openProcessors, type ProcessorPort, type Processors, type TestBank } from '@eligo/processor';
 import { RefundsService } from '@eligo/proto/refunds/v1/refunds';
 import {
   type CallOptions,
@@ -14,7 +14,7 @@ import {
 import { startSandbox } from '@eligo/sandbox';
 import { buildService, type EventBus, type Service, turnFailpointsOn } from '@eligo/service';
 import { type TestDatabase, testDatabase, testHome, waitUntil } from '@eligo/testkit';
-import { newId } from '@eligo/values';
+import { newId, type ProcessorAccount } from '@eligo/values';
 import { refundsService } from '../src/service.ts';
 import { FakeCheckout, type PaidSession } from './fake-checkout.ts';
 
@@ -22,19 +22,31 @@ import { FakeCheckout, type PaidSession } from './fake-checkout.ts';
 export type Payments = Partial<Record<'hsa' | 'credit' | 'refund_pending' | 'refund_fails', number>>;
 
 /** The refunds service on a database and a sandbox processor of its own, beside a checkout that the test plays. */
-export interface Machine {
+export interface Fixture {
   readonly service: Service;
   readonly checkout: FakeCheckout;
   readonly admin: TestDatabase['admin'];
   readonly refunds: Client<typeof RefundsService>;
   /** A call of the gateway for this account. */
   as(scope: Scope, features?: string[]): CallOptions;
-  /** A session that was paid at the sandbox. */
-  paid(scope: Scope, payments: Payments): Promise<PaidSession>;
+  /** A session that was paid at the sandbox: at the account of new money unless another is named. */
+  paid(scope: Scope, payments: Payments, at?: ProcessorAccount): Promise<PaidSession>;
   /** Arms a fault of the sandbox for one call. */
   fault(fault: { call: string; kind: string; delay_ms?: number }): Promise<void>;
+  /** The processor as an account sees it, and what only its bank can do. */
+  port(scope: Scope): ProcessorPort & { readonly testBank: TestBank };
+  /** The same at an account that new money may not go to. */
+  portAt(scope: Scope, at: ProcessorAccount): ProcessorPort;
+  /** An event about an object of the processor arrives, under an identifier of its own unless one is given. */
+  arrives(scope: Scope, type: string, objectId: string, eventId?: string): Promise<string>;
+  /** Lets every event that waits be due, and handles them. */
+  handleEvents(): Promise<void>;
+  /** Lets every dispute be looked at by its job. */
+  lookAtDisputes(): Promise<void>;
   /** The refunds that the sandbox has of this session's cards. */
   atProcessor(session: PaidSession): Promise<ProcessorRefund[]>;
+  /** The files that the sandbox has. */
+  filesAtProcessor(): Promise<ProcessorFile[]>;
   /** Lets everything that waits be due, sweeps, and waits until what was begun has come to where only time can move it. */
   sweep(): Promise<void>;
   /** Lets everything that waits be due and sweeps once; what the sweep began has ended by then. */
@@ -42,6 +54,13 @@ export interface Machine {
   /** Another process of the service on the same database, as after a crash. */
   restart(): Promise<void>;
   close(): Promise<void>;
+}
+
+/** A file as the sandbox's witness has it. */
+export interface ProcessorFile {
+  readonly id: string;
+  readonly filename: string;
+  readonly sha256: string;
 }
 
 /** A refund as the sandbox's witness has it. */
@@ -52,8 +71,8 @@ export interface ProcessorRefund {
   readonly payment_intent: string;
 }
 
-/** Sets the machine up, on a database of its own unless there is one. */
-export async function machine(options: { place?: TestDatabase } = {}): Promise<Machine> {
+/** Opens the fixture, on a database of its own unless there is one. */
+export async function openFixture(options: { place?: TestDatabase } = {}): Promise<Fixture> {
   const place = options.place ?? (await testDatabase(refundsService));
   const home = testHome('sandbox');
   const secretKey = `sk_test_${randomBytes(16).toString('hex')}`;
@@ -74,7 +93,6 @@ export async function machine(options: { place?: TestDatabase } = {}): Promise<M
         NATS_URL: 'nats://refunds:unused-in-this-test@127.0.0.1:4222',
         ELIGO_SERVICE_KEY: keys.privateKeys.refunds,
         ELIGO_SERVICE_PUBLIC_KEYS: JSON.stringify(keys.publicKeys),
-        ELIGO_KEYRING: `k1:${randomBytes(32).toString('base64')}`,
         ELIGO_SANDBOX_URL: sandbox.url,
         ELIGO_SANDBOX_KEY: secretKey,
         LOG_LEVEL: 'fatal',
@@ -86,19 +104,47 @@ export async function machine(options: { place?: TestDatabase } = {}): Promise<M
     });
   let service = await build();
   const connect = () => client(RefundsService, inProcessTransport(service.server, { encode: true }), gateway);
-  const made: { -readonly [Key in keyof Machine]: Machine[Key] } = {
+  const made: { -readonly [Key in keyof Fixture]: Fixture[Key] } = {
     ...{ service, checkout, admin: place.admin, refunds: connect() },
     as: (scope, features = []) => ({ caller: gateway.callerFor({ ...scope, features }) }),
-    paid: (scope, payments) => pay(processors, checkout, scope, payments),
+    paid: (scope, payments, at) => pay(processors, checkout, scope, payments, at),
     async fault(fault) {
       // What an earlier test armed and nobody ran into must not hit this one.
       await ask(`${sandbox.url}/sandbox/faults`, secretKey, undefined, 'DELETE');
       await ask(`${sandbox.url}/sandbox/faults`, secretKey, { fault: { times: 1, ...fault } });
     },
+    port(scope) {
+      const port = processors.of(scope);
+      if (port.testBank === undefined) throw new Error('the sandbox has no bank');
+      return { ...port, testBank: port.testBank };
+    },
+    portAt: (scope, at) => processors.at(scope, at),
+    async arrives(scope, type, objectId, eventId = `evt_${randomBytes(12).toString('hex')}`) {
+      const createdAtMs = BigInt(Date.now());
+      const event = { processor: 'sandbox', eventId, type, objectId, createdAtMs };
+      await made.refunds.acceptProcessorEvent(event, made.as(scope));
+      return eventId;
+    },
+    async handleEvents() {
+      await place.admin(
+        `update refunds.processor_events set next_check_at = now() - interval '1 second' where status = 'waiting'`,
+      );
+      while ((await service.jobs.runOnce('handle-processor-events')) === true);
+    },
+    async lookAtDisputes() {
+      await place.admin(
+        `update refunds.disputes set next_check_at = now() - interval '1 second', lease_until = now() - interval '1 second'
+          where next_check_at is not null`,
+      );
+      await service.jobs.runOnce('look-at-disputes');
+    },
     async atProcessor({ cards }) {
       const intents = new Set(cards.map(({ processorIntentId }) => processorIntentId));
       const { data } = await ask<{ data: ProcessorRefund[] }>(`${sandbox.url}/sandbox/refunds`, secretKey);
       return data.filter(({ payment_intent }) => intents.has(payment_intent));
+    },
+    async filesAtProcessor() {
+      return (await ask<{ data: ProcessorFile[] }>(`${sandbox.url}/sandbox/files`, secretKey)).data;
     },
     async sweep() {
       await untilQuiet(place, async () => {
@@ -138,7 +184,7 @@ export function under(key: string, body = 'body'): { key: string; requestHash: U
 }
 
 /** Waits until the refund stands at this. */
-export function untilStatus(on: Machine, scope: Scope, refundId: string, status: string) {
+export function untilStatus(on: Fixture, scope: Scope, refundId: string, status: string) {
   return waitUntil(
     async () => {
       const refund = await on.refunds.getRefund({ id: refundId }, on.as(scope));
@@ -149,7 +195,7 @@ export function untilStatus(on: Machine, scope: Scope, refundId: string, status:
 }
 
 /** What the books of an account say, by ledger account. */
-export async function books(on: Machine, scope: Scope): Promise<Record<string, number>> {
+export async function books(on: Fixture, scope: Scope): Promise<Record<string, number>> {
   const rows = await on.admin<{ ledger_account: string; balance: string }>(
     `select side.ledger_account, sum(side.amount_cents)::text as balance from refunds.ledger_entries e
        cross join lateral (values (e.ledger_account, e.amount_cents), (e.credit_account, - e.amount_cents)) side (ledger_account, amount_cents)
@@ -160,7 +206,7 @@ export async function books(on: Machine, scope: Scope): Promise<Record<string, n
 }
 
 /** The types of the events of a refund, in their order. */
-export async function eventsOf(on: Machine, refundId: string): Promise<string[]> {
+export async function eventsOf(on: Fixture, refundId: string): Promise<string[]> {
   const rows = await on.admin<{ type: string }>(
     'select type from refunds.outbox where aggregate_id = $1 order by aggregate_seq',
     [refundId],
@@ -207,8 +253,9 @@ async function pay(
   checkout: FakeCheckout,
   scope: Scope,
   payments: Payments,
+  at: ProcessorAccount | null = null,
 ): Promise<PaidSession> {
-  const port = processors.of(scope);
+  const port = processors.at(scope, at);
   const cards: PaidSession['cards'][number][] = [];
   for (const [card, amountCents] of Object.entries(payments)) {
     const attemptId = newId('charge_attempt');
@@ -233,6 +280,8 @@ async function pay(
       paymentMethodId: newId('payment_method'),
       chargeId: newId('charge'),
       processorIntentId: intent.intentId,
+      processorChargeId: confirmed.chargeId,
+      ...(at === null ? {} : { processorAccount: at }),
       captured: BigInt(amountCents),
     });
   }

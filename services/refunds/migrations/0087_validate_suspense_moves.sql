@@ -1,0 +1,1 @@
+alter table refunds.ledger_transactions validate constraint ledger_transactions_kind_check;

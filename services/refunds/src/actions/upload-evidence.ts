@@ -1,0 +1,142 @@
+import { Failure } from '@eligo/failures';
+import { type Scope, withTx } from '@eligo/postgres';
+import type { FileContent, ProcessorPort } from '@eligo/processor';
+import type { Context } from '../context.ts';
+import { assertEditable } from '../domain/dispute.ts';
+import {
+  assertFilesFit,
+  evidenceFileFields,
+  type GivenFile,
+  invalidFile,
+  mediaTypes,
+} from '../domain/evidence-files.ts';
+import { lockDispute, processorDisputeOf } from '../store/disputes.ts';
+import {
+  beginEvidenceFile,
+  clearContent,
+  type EvidenceFile,
+  type EvidenceFileKey,
+  findEvidenceFile,
+  readWaitingContent,
+  saveUploadedFile,
+  useNextKey,
+  waitingContent,
+} from '../store/evidence-files.ts';
+
+/** The files that one request gives, and the fields that it clears. */
+export interface GivenEvidence {
+  readonly files: readonly GivenFile[];
+  readonly clearedFields: readonly string[];
+}
+
+/**
+ * Begins the uploads of files in a dispute's evidence, and answers for each how many parts of its content are here; undefined where the processor has the
+ * file. Throws `dispute_not_open`, and a 422 that names the field: after the deadline, or for files beyond the processor's limits.
+ */
+export async function beginEvidence(
+  context: Context,
+  scope: Scope,
+  disputeId: string,
+  { files, clearedFields }: GivenEvidence,
+): Promise<(number | undefined)[]> {
+  await portOf(context, scope, disputeId);
+  return withTx(context.database, scope, async (tx) => {
+    const dispute = await lockDispute(tx, scope, disputeId);
+    if (dispute === undefined) throw new Failure('dispute_not_found');
+    assertEditable(dispute, 'evidence');
+    const replaced = new Set([...clearedFields, ...files.map(({ field }) => field)]);
+    let keptBytes = 0;
+    for (const field of evidenceFileFields) {
+      const fileId = dispute.evidence[field];
+      if (fileId === undefined || replaced.has(field)) continue;
+      keptBytes += (await findEvidenceFile(tx, scope, { disputeId, field, fileId }))?.sizeBytes ?? 0;
+    }
+    assertFilesFit(files, keptBytes);
+    const begun: (number | undefined)[] = [];
+    for (const file of files) begun.push(await beginEvidenceFile(tx, scope, disputeId, file));
+    return begun;
+  });
+}
+
+/**
+ * Uploads a file to the processor once its content is here. A file that the processor has is not sent again: after a crash or a lost answer the same key
+ * finds it. Throws a 422 that names the field where the processor refuses the file.
+ */
+export async function uploadEvidence(context: Context, scope: Scope, key: EvidenceFileKey): Promise<void> {
+  const { database } = context;
+  const [port, file, waiting] = await Promise.all([
+    portOf(context, scope, key.disputeId),
+    findEvidenceFile(database, scope, key),
+    waitingContent(database, scope, key),
+  ]);
+  if (file?.processorFileId !== undefined) return;
+  if (file === undefined || waiting.bytes !== file.sizeBytes) throw unavailable();
+  const outcome = await port.uploadEvidence(contentOf(context, scope, key, file, waiting.parts), {
+    ...{ idempotencyKey: file.idempotencyKey, timeoutMs: uploadTimeoutMs },
+  });
+  await context.failpoint('evidence.after_upload');
+  if (outcome.kind === 'stored') {
+    await saveUploadedFile(database, scope, key, outcome.fileId);
+    await context.failpoint('evidence.after_save');
+    return;
+  }
+  if (outcome.kind === 'rejected') {
+    await useNextKey(database, scope, key, file.attempt);
+    if (outcome.status === 400) {
+      await clearContent(database, scope, key);
+      throw invalidFile(key.field, 'evidence_file_refused', 'The processor does not accept this file');
+    }
+    context.logger.warn(
+      { disputeId: key.disputeId, code: outcome.code },
+      'Processor rejects uploads of evidence; check its credentials and account',
+    );
+  }
+  // The processor keeps its error under the key, so the file is not there, or is there and cannot be found: another key stores it.
+  if (outcome.kind === 'unknown' && outcome.replayed) await useNextKey(database, scope, key, file.attempt);
+  throw unavailable();
+}
+
+/** The evidence as the processor takes it: files by its names for them. Throws `service_unavailable` for a file that was not uploaded. */
+export async function evidenceAtProcessor(
+  { database }: Context,
+  scope: Scope,
+  disputeId: string,
+  evidence: Readonly<Record<string, string>>,
+): Promise<Record<string, string>> {
+  const entries = Object.entries(evidence).map(async ([field, value]): Promise<[string, string]> => {
+    if (!evidenceFileFields.includes(field) || value === '') return [field, value];
+    const file = await findEvidenceFile(database, scope, { disputeId, field, fileId: value });
+    if (file?.processorFileId === undefined) throw unavailable();
+    return [field, file.processorFileId];
+  });
+  return Object.fromEntries(await Promise.all(entries));
+}
+
+/** Together with the rest of the request less than the ten seconds for which clients wait. */
+const uploadTimeoutMs = 8_000;
+
+async function portOf(context: Context, scope: Scope, disputeId: string): Promise<ProcessorPort> {
+  const names = await processorDisputeOf(context.database, scope, disputeId);
+  if (names === undefined) throw new Failure('dispute_not_found');
+  const port = context.processors.at(scope, names.processorAccount);
+  if (port.isDown()) throw unavailable();
+  return port;
+}
+
+// The partner's name of the file stays here: it may name a shopper.
+function contentOf(
+  { database }: Context,
+  scope: Scope,
+  key: EvidenceFileKey,
+  { fileId, type, sizeBytes }: EvidenceFile,
+  parts: number,
+): FileContent {
+  return {
+    ...{ name: `${fileId}.${type}`, mediaType: mediaTypes[type] ?? '', sizeBytes },
+    pieces: () => readWaitingContent(database, scope, key, parts),
+  };
+}
+
+function unavailable(): Failure {
+  return new Failure('service_unavailable', { retryAfterSeconds: 1 });
+}

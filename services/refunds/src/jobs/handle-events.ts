@@ -1,0 +1,37 @@
+import { eachAtOnce, type Job } from '@eligo/service';
+import { handleProcessorEvents } from '../actions/handle-processor-events.ts';
+import type { Context } from '../context.ts';
+import {
+  dueEventObjects,
+  type EventPlace,
+  firstPlace,
+  handleEventsJob,
+  nextEventInMs,
+} from '../store/processor-events.ts';
+
+// Accounts take turns: one with many events does not keep the others waiting.
+const pages = { accounts: 20, each: 10 };
+// Each waits for the processor most of its time.
+const atOnce = 8;
+
+/** Handles events of the processor as they fall due, account by account. */
+export function handleEvents(context: Context): Job {
+  let place: EventPlace | undefined;
+  return {
+    name: handleEventsJob,
+    // An event that is stored wakes the job; this finds what another process left.
+    everyMs: 60_000,
+    async run(signal) {
+      const after = place ?? firstPlace;
+      const { objects, last } = await dueEventObjects(context.database, after, pages);
+      place = last;
+      await eachAtOnce(objects, { atOnce, signal }, ({ scope, objectId }) =>
+        handleProcessorEvents(context, scope, objectId).catch((err: unknown) =>
+          context.logger.error({ err, objectId }, 'Failed to handle events of the processor; will retry'),
+        ),
+      );
+      const isMore = objects.length > 0 || after !== firstPlace;
+      return isMore || { dueInMs: await nextEventInMs(context.database) };
+    },
+  };
+}

@@ -1,0 +1,251 @@
+import { hash, randomBytes } from 'node:crypto';
+import type { Scope } from '@eligo/postgres';
+import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
+import { newId } from '@eligo/values';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { evidenceFailpoints } from '../src/failpoints.ts';
+import { eventsOf, type Fixture, openFixture, someScope } from './fixture.ts';
+
+let on: Fixture;
+beforeAll(async () => {
+  on = await openFixture();
+});
+afterAll(() => on.close());
+afterEach(() => {
+  turnFailpointsOff();
+  turnFailpointsOn();
+});
+
+async function disputed() {
+  const scope = someScope();
+  const session = await on.paid(scope, { hsa: 2_000 });
+  const chargeId = session.cards[0]?.chargeId ?? '';
+  const { disputeId } = await on.refunds.createTestDispute({ chargeId }, on.as(scope));
+  return { scope, disputeId };
+}
+
+interface Given {
+  readonly field: string;
+  readonly fileId: string;
+  readonly content: Buffer;
+}
+
+const pdf = (size: number) => Buffer.concat([Buffer.from('%PDF-1.4'), randomBytes(size - 8)]);
+const newFile = (field: string, content = pdf(100)): Given => ({ field, fileId: newId('file'), content });
+const described = ({ field, fileId, content }: Given) => ({ field, fileId, type: 'pdf', sizeBytes: content.length });
+const begin = (scope: Scope, disputeId: string, files: readonly Given[], clearedFields: string[] = []) =>
+  on.refunds.beginEvidence({ disputeId, files: files.map(described), clearedFields }, on.as(scope));
+
+// As the gateway hands a file over: what is there already is not sent again.
+async function give(scope: Scope, disputeId: string, file: Given): Promise<void> {
+  const { files } = await begin(scope, disputeId, [file]);
+  const [{ isUploaded = false, parts = 0 } = {}] = files;
+  if (isUploaded) return;
+  const { field, fileId, content } = file;
+  const mebibyte = 1_048_576;
+  for (let part = parts; part * mebibyte < content.length; part++) {
+    const bytes = content.subarray(part * mebibyte, (part + 1) * mebibyte);
+    await on.refunds.addEvidencePart({ disputeId, field, fileId, part, bytes }, on.as(scope));
+  }
+  await on.refunds.uploadEvidence({ disputeId, field, fileId }, on.as(scope));
+}
+
+const update = (scope: Scope, id: string, evidence: Record<string, string>, submit = false) =>
+  on.refunds.updateDispute({ id, evidence, submit }, on.as(scope));
+const copiesOf = async ({ content }: Given) =>
+  (await on.filesAtProcessor()).filter(({ sha256 }) => sha256 === hash('sha256', content));
+const waiting = (id: string) => on.admin('select part from refunds.evidence_parts where dispute_id = $1', [id]);
+const refusedAt = (field: string, type: string) => ({
+  violations: [expect.objectContaining({ loc: ['body', 'dispute', 'evidence', field], type })],
+});
+
+describe('a file of evidence', () => {
+  it('is uploaded byte for byte, shown by our identifier, replaced and cleared, and leaves no content here [D14.253]', async () => {
+    const { scope, disputeId } = await disputed();
+    const receipt = newFile('receipt', pdf(2_500_000));
+    const terms = newFile('refund_policy');
+    for (const file of [receipt, terms]) await give(scope, disputeId, file);
+    expect(await waiting(disputeId)).toEqual([]);
+    const evidence = { receipt: receipt.fileId, refund_policy: terms.fileId, product_description: 'A thermometer' };
+    expect(await update(scope, disputeId, evidence)).toMatchObject({ evidence, hasEvidence: true });
+    expect(await copiesOf(receipt)).toMatchObject([{ filename: `${receipt.fileId}.pdf` }]);
+    const other = newFile('receipt');
+    await give(scope, disputeId, other);
+    const changed = { receipt: other.fileId, refund_policy: '' };
+    expect((await update(scope, disputeId, changed, true)).evidence).toEqual({
+      ...{ receipt: other.fileId, product_description: 'A thermometer' },
+    });
+    await on.lookAtDisputes();
+    const read = await on.refunds.getDispute({ id: disputeId }, on.as(scope));
+    expect(read).toMatchObject({ status: 'under_review', evidence: { receipt: other.fileId } });
+    expect(await eventsOf(on, disputeId)).toHaveLength(4);
+  });
+
+  it('of another processor account, or given on the processor’s own pages, is left out [D14.253]', async () => {
+    const { scope, disputeId } = await disputed();
+    const file = newFile('receipt');
+    const elsewhere = await on.port(scope).uploadEvidence(
+      {
+        name: 'elsewhere.pdf',
+        mediaType: 'application/pdf',
+        sizeBytes: 100,
+        pieces: async function* () {
+          yield file.content;
+        },
+      },
+      { idempotencyKey: newId('request') },
+    );
+    const [names] = await on.admin<{ name: string }>(
+      'select processor_dispute_id as name from refunds.disputes where id = $1',
+      [disputeId],
+    );
+    if (elsewhere.kind !== 'stored' || names === undefined) throw new Error('not stored');
+    const change = { evidence: { receipt: elsewhere.fileId }, submit: false };
+    await on.port(scope).updateDispute(names.name, change, { idempotencyKey: newId('request') });
+    await on.lookAtDisputes();
+    const read = await on.refunds.getDispute({ id: disputeId }, on.as(scope));
+    expect(read).toMatchObject({ evidence: {}, hasEvidence: true });
+    expect(
+      await on.port(someScope()).updateDispute(names.name, change, { idempotencyKey: newId('request') }),
+    ).toMatchObject({
+      kind: 'rejected',
+    });
+  });
+
+  it.each([
+    [
+      'beyond 4.5 MB together',
+      [newFile('receipt', pdf(2_500_000)), newFile('refund_policy', pdf(2_000_001))],
+      'refund_policy',
+      'evidence_files_too_large',
+    ],
+    ['in a field for texts', [newFile('customer_name')], 'customer_name', 'invalid_value'],
+  ])('%s is a 422 that names its field, and nothing is stored [D14.254]', async (_what, files, field, type) => {
+    const { scope, disputeId } = await disputed();
+    await expect(begin(scope, disputeId, files)).rejects.toMatchObject(refusedAt(field, type));
+    expect(await on.admin('select 1 from refunds.evidence_files where dispute_id = $1', [disputeId])).toEqual([]);
+  });
+
+  it('counts with the files that the dispute keeps, and not with those that it replaces or clears [D14.254]', async () => {
+    const { scope, disputeId } = await disputed();
+    const large = newFile('receipt', pdf(4_000_000));
+    await give(scope, disputeId, large);
+    await update(scope, disputeId, { receipt: large.fileId });
+    const more = newFile('refund_policy', pdf(600_000));
+    await expect(begin(scope, disputeId, [more])).rejects.toMatchObject(
+      refusedAt('refund_policy', 'evidence_files_too_large'),
+    );
+    expect((await begin(scope, disputeId, [more], ['receipt'])).files).toMatchObject([{ isUploaded: false, parts: 0 }]);
+    expect((await begin(scope, disputeId, [more, newFile('receipt')])).files).toHaveLength(2);
+  });
+
+  it('is taken by a dispute that needs a response alone, before its deadline, for at most 100 files [D14.253] [D14.254]', async () => {
+    const { scope, disputeId } = await disputed();
+    const file = newFile('receipt');
+    await on.admin(`update refunds.disputes set due_by = now() - interval '1 minute' where id = $1`, [disputeId]);
+    const late = { violations: [{ loc: ['body', 'dispute', 'evidence'], type: 'evidence_past_due' }] };
+    await expect(begin(scope, disputeId, [file])).rejects.toMatchObject(late);
+    await on.admin(`update refunds.disputes set due_by = now() + interval '1 day' where id = $1`, [disputeId]);
+    await expect(begin(someScope(), disputeId, [file])).rejects.toMatchObject({ code: 'dispute_not_found' });
+    await on.admin(
+      `insert into refunds.evidence_files (account_id, test_mode, dispute_id, field, file_id, type, size_bytes, upload_key)
+       select $1, true, $2, 'receipt', 'ffile_' || n, 'pdf', 1, 'k' from generate_series(1, 100) n`,
+      [scope.accountId, disputeId],
+    );
+    await expect(begin(scope, disputeId, [file])).rejects.toMatchObject(
+      refusedAt('receipt', 'too_many_evidence_files'),
+    );
+    await on.refunds.closeDispute({ id: disputeId }, on.as(scope));
+    await expect(begin(scope, disputeId, [file])).rejects.toMatchObject({ code: 'dispute_not_open' });
+  });
+
+  it('that the processor refuses is a 422 that names its field, and its content is deleted [D14.254]', async () => {
+    const { scope, disputeId } = await disputed();
+    const text = newFile('receipt', Buffer.from('a text that says it is a PDF'));
+    await expect(give(scope, disputeId, text)).rejects.toMatchObject(refusedAt('receipt', 'evidence_file_refused'));
+    expect(await waiting(disputeId)).toEqual([]);
+    await expect(update(scope, disputeId, { receipt: text.fileId })).rejects.toMatchObject({
+      code: 'service_unavailable',
+    });
+  });
+});
+
+describe('an upload', () => {
+  it.each(evidenceFailpoints)('that a crash ends at %s stores the file once [D14.253]', async (name) => {
+    const { scope, disputeId } = await disputed();
+    const file = newFile('receipt', pdf(1_200_000));
+    armFailpoint(name, { action: 'error' });
+    await expect(give(scope, disputeId, file)).rejects.toThrow();
+    turnFailpointsOff();
+    await on.restart();
+    await give(scope, disputeId, file);
+    expect((await update(scope, disputeId, { receipt: file.fileId })).evidence).toEqual({ receipt: file.fileId });
+    expect(await copiesOf(file)).toHaveLength(1);
+    expect(await waiting(disputeId)).toEqual([]);
+  });
+
+  it.each([
+    ['drop_before', 1, 1],
+    ['drop_after', 1, 1],
+    ['in_progress', 1, 1],
+    ['rate_limited', 1, 1],
+    // The processor keeps its 500 under the key, also where it stored the file: only another key tells the file's name.
+    ['error_before', 2, 1],
+    ['error_after', 2, 2],
+  ])(
+    'that ends with %s is 503, and repeated %i times it is done, with %i copies at the processor [D14.253]',
+    async (kind, repeats, copies) => {
+      const { scope, disputeId } = await disputed();
+      const file = newFile('receipt');
+      await on.fault({ call: 'files.create', kind });
+      for (let turn = 0; turn < repeats; turn++) {
+        await expect(give(scope, disputeId, file)).rejects.toMatchObject({ code: 'service_unavailable' });
+      }
+      await give(scope, disputeId, file);
+      expect(await copiesOf(file)).toHaveLength(copies);
+      expect((await update(scope, disputeId, { receipt: file.fileId })).evidence).toEqual({ receipt: file.fileId });
+    },
+  );
+
+  it('goes on with the part after the last one that arrived, and needs all of them [D14.253]', async () => {
+    const { scope, disputeId } = await disputed();
+    const file = newFile('receipt', pdf(1_048_576 + 10));
+    const { field, fileId, content } = file;
+    await begin(scope, disputeId, [file]);
+    const part = { disputeId, field, fileId, part: 0, bytes: content.subarray(0, 1_048_576) };
+    for (const _ of [1, 2]) await on.refunds.addEvidencePart(part, on.as(scope));
+    await expect(on.refunds.uploadEvidence({ disputeId, field, fileId }, on.as(scope))).rejects.toMatchObject({
+      code: 'service_unavailable',
+    });
+    expect((await begin(scope, disputeId, [file])).files).toMatchObject([{ isUploaded: false, parts: 1 }]);
+    await give(scope, disputeId, file);
+    expect(await copiesOf(file)).toHaveLength(1);
+  });
+
+  it('that was given up loses its content after an hour, and can begin anew [D14.253]', async () => {
+    const { scope, disputeId } = await disputed();
+    const file = newFile('receipt');
+    await begin(scope, disputeId, [file]);
+    const { field, fileId, content } = file;
+    await on.refunds.addEvidencePart({ disputeId, field, fileId, part: 0, bytes: content }, on.as(scope));
+    await on.service.jobs.runOnce('delete-stale-evidence');
+    expect(await waiting(disputeId)).toHaveLength(1);
+    await on.admin(`update refunds.evidence_files set content_until = now() where dispute_id = $1`, [disputeId]);
+    await on.service.jobs.runOnce('delete-stale-evidence');
+    expect(await waiting(disputeId)).toEqual([]);
+    await give(scope, disputeId, file);
+    expect(await copiesOf(file)).toHaveLength(1);
+  });
+
+  it('is recorded once, and its content waits only until then, whatever the code does [D14.253]', async () => {
+    const { scope, disputeId } = await disputed();
+    const file = newFile('receipt');
+    await give(scope, disputeId, file);
+    const values = [disputeId];
+    await expect(
+      on.admin(`update refunds.evidence_files set processor_file_id = 'other' where dispute_id = $1`, values),
+    ).rejects.toThrow('is at the processor');
+    const part = `insert into refunds.evidence_parts select account_id, test_mode, dispute_id, field, file_id, 0, 'x' from refunds.evidence_files where dispute_id = $1`;
+    await expect(on.admin(part, values)).rejects.toThrow('takes no content');
+  });
+});
