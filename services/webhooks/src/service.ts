@@ -2,31 +2,44 @@ import { eventsMigrations } from '@eligo/events';
 import { migrationSource } from '@eligo/postgres';
 import { WebhooksService } from '@eligo/proto/webhooks/v1/webhooks';
 import { implement } from '@eligo/rpc';
-import { declareFailpoints, type ServiceComposition } from '@eligo/service';
+import { declareFailpoints, operatorMigrations, type ServiceComposition } from '@eligo/service';
+import { ForeignKeyring, keyringCheck } from './actions/check-keyring.ts';
 import { keyOpener, secretBox } from './actions/secret-box.ts';
 import { readWebhooksSettings, type WebhooksSettings } from './config.ts';
 import { publicEvents } from './consumers/public-events.ts';
 import type { Context } from './context.ts';
+import { nameLookUp } from './jobs/delivery/look-up-name.ts';
+import { nameResolver } from './jobs/delivery/name-resolver.ts';
 import { openPoster } from './jobs/delivery/post.ts';
-import { systemResolver } from './jobs/delivery/resolve.ts';
 import { DeliveryWorker } from './jobs/delivery/worker.ts';
 import { exhaustDeliveries } from './jobs/exhaust-deliveries.ts';
-import { purgeEvents } from './jobs/purge-events.ts';
-import { endpointMethods } from './rpc/endpoints.ts';
-import { eventMethods } from './rpc/events.ts';
+import { purgeOldEvents } from './jobs/purge-events.ts';
+import { sweepDeliveries } from './jobs/sweep-deliveries.ts';
+import { endpointHandlers } from './rpc/endpoints.ts';
+import { eventHandlers } from './rpc/events.ts';
 
 /** The webhooks service: events as partners see them, their endpoints, and the sending. */
 export const webhooksService: ServiceComposition<WebhooksSettings> = {
   name: 'webhooks',
-  migrations: [eventsMigrations, migrationSource('webhooks', new URL('../migrations', import.meta.url))],
+  migrations: [
+    eventsMigrations,
+    operatorMigrations,
+    migrationSource('webhooks', new URL('../migrations', import.meta.url)),
+  ],
   settings: readWebhooksSettings,
-  build({ settings: { rules }, database, clock, keyring, logger, metrics, failpoint, traced, wake }) {
+  async build({ settings: { rules, keyring }, database, clock, logger, metrics, failpoint, traced, wake }) {
+    const checkKeyring = keyringCheck(database, keyring);
+    await checkKeyring().catch((error: unknown) => {
+      if (error instanceof ForeignKeyring) throw error;
+      // The database is away, or has not been migrated: readiness asks again.
+      logger.warn({ err: error }, 'Failed to compare the keyring with the database; not ready until it is compared');
+    });
     const secrets = secretBox(keyring);
     const attempts = metrics.counter('webhook_attempts_total', 'Webhook delivery attempts by outcome', ['outcome']);
     const durations = metrics.histogram('webhook_attempt_seconds', 'Duration of webhook delivery attempts', [
       'outcome',
     ]);
-    const poster = openPoster({ rules, resolver: systemResolver() });
+    const poster = openPoster({ rules, resolver: nameResolver({ lookUp: nameLookUp() }) });
     const worker = new DeliveryWorker({
       database,
       poster,
@@ -42,16 +55,12 @@ export const webhooksService: ServiceComposition<WebhooksSettings> = {
         durations.observe({ outcome }, durationMs / 1_000);
       },
     });
-    const webhooks: Context = { database, clock, rules, secrets, sender: worker };
+    const context: Context = { database, clock, rules, secrets, sender: worker };
     return {
-      handlers: [implement(WebhooksService, { ...endpointMethods(webhooks), ...eventMethods(webhooks) })],
-      consumers: [publicEvents(webhooks)],
-      jobs: [
-        // The sender is handed new deliveries, and knows its retries; this finds what a process that died, or was never woken, has left.
-        { name: 'deliver', everyMs: 10_000, run: () => worker.sweep() },
-        exhaustDeliveries(database),
-        { name: 'purge-events', everyMs: 3_600_000, run: (signal) => purgeEvents(database, clock, signal) },
-      ],
+      handlers: [implement(WebhooksService, { ...endpointHandlers(context), ...eventHandlers(context) })],
+      consumers: [publicEvents(context)],
+      jobs: [sweepDeliveries(worker), exhaustDeliveries(context), purgeOldEvents(context)],
+      ready: { keyring: checkKeyring },
       async stop() {
         await worker.stop();
         poster.close();

@@ -4,12 +4,12 @@ import { type TestDatabase, type TestNats, testDatabase, testNats, waitUntil } f
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { publicEvents } from '../src/consumers/public-events.ts';
-import { type Machine, machine, type Receiver, receiver, refundEvent, someScope } from './machine.ts';
+import { type Fixture, openFixture, type Receiver, receiver, refundEvent, someScope } from './fixture.ts';
 
 const logger = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
 let nats: TestNats;
-let on: Machine;
+let on: Fixture;
 let producer: TestDatabase;
 let refunds: Database;
 let shop: Receiver;
@@ -19,7 +19,7 @@ const connections: EventConnection[] = [];
 beforeAll(async () => {
   [nats, on, producer, shop] = await Promise.all([
     testNats(),
-    machine(),
+    openFixture(),
     testDatabase({ name: 'refunds', migrations: [eventsMigrations] }),
     receiver(),
   ]);

@@ -4,13 +4,23 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { claimDeliveries } from '../src/actions/claim-deliveries.ts';
 import { rollSecret } from '../src/actions/roll-secret.ts';
 import { testEndpoint } from '../src/actions/test-endpoint.ts';
-import { asleep, type Machine, machine, type Receiver, receiver, refundEvent, rowsOf, someScope } from './machine.ts';
+import { listEventsOfRecords } from '../src/store/events-of-records.ts';
+import {
+  asleep,
+  type Fixture,
+  openFixture,
+  type Receiver,
+  receiver,
+  refundEvent,
+  rowsOf,
+  someScope,
+} from './fixture.ts';
 
-let on: Machine;
+let on: Fixture;
 let shop: Receiver;
 
 beforeAll(async () => {
-  on = await machine();
+  on = await openFixture();
 });
 afterAll(() => on.close());
 beforeEach(async () => {
@@ -241,6 +251,39 @@ describe('a disabled endpoint', () => {
   });
 });
 
+describe('the events of a record', () => {
+  it('come newest first, each with what became of its deliveries, and no others [D14.141]', async () => {
+    const scope = someScope();
+    await on.endpoint(scope, shop.url, ['refund.created']);
+    const [told, untold, other] = [refundEvent(scope), refundEvent(scope, 'refund.updated'), refundEvent(scope)];
+    untold.aggregateId = told.aggregateId;
+    shop.answerWith((_request, response) => {
+      response.statusCode = 500;
+      response.end();
+    });
+    for (const event of [told, untold, other]) await on.consume(event);
+    await on.worker.idle();
+    const { events, hasMore } = await listEventsOfRecords(on.database, scope, [told.aggregateId, 'fre_none']);
+    expect(hasMore).toBe(false);
+    expect(events).toMatchObject([
+      { eventId: untold.eventId, eventType: 'refund.updated', deliveries: [] },
+      { eventId: told.eventId, deliveries: [{ status: 'pending', attempts: 1, lastResponseStatus: 500 }] },
+    ]);
+    const stranger = await listEventsOfRecords(on.database, someScope(), [told.aggregateId]);
+    expect(stranger).toEqual({ events: [], hasMore: false });
+  });
+
+  it('are shown with five deliveries each, and say that there are more [D14.141]', async () => {
+    const scope = someScope();
+    for (let endpoint = 0; endpoint < 6; endpoint++) await on.endpoint(scope, shop.url, ['refund.created']);
+    const event = refundEvent(scope);
+    await on.consume(event);
+    await on.worker.idle();
+    const { events, hasMore } = await listEventsOfRecords(on.database, scope, [event.aggregateId]);
+    expect([events[0]?.deliveries.length, hasMore]).toEqual([5, true]);
+  });
+});
+
 describe('webhook.test', () => {
   it('is sent to its endpoint alone, whatever that wants, and can be verified', async () => {
     const scope = someScope();
@@ -258,6 +301,6 @@ describe('webhook.test', () => {
   });
 });
 
-describe('the machine', () => {
+describe('a webhooks service', () => {
   it('reported no error of its own', () => expect(on.errors).toEqual([]));
 });

@@ -11,11 +11,11 @@ import {
   rpcServer,
 } from '@eligo/rpc';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { endpointMethods } from '../src/rpc/endpoints.ts';
-import { eventMethods } from '../src/rpc/events.ts';
-import { type Machine, machine, type Receiver, receiver, refundEvent, someScope } from './machine.ts';
+import { endpointHandlers } from '../src/rpc/endpoints.ts';
+import { eventHandlers } from '../src/rpc/events.ts';
+import { type Fixture, openFixture, type Receiver, receiver, refundEvent, someScope } from './fixture.ts';
 
-let on: Machine;
+let on: Fixture;
 let shop: Receiver;
 let gateway: Identity;
 let webhooks: Client<typeof WebhooksService>;
@@ -23,13 +23,13 @@ let refunds: Identity;
 let asRefunds: Client<typeof WebhooksService>;
 
 beforeAll(async () => {
-  on = await machine();
+  on = await openFixture();
   shop = await receiver();
   const keys = generateComponentKeys(['gateway', 'webhooks', 'refunds']);
   const identityOf = (name: string) =>
     openIdentity({ name, privateKey: keys.privateKeys[name] ?? '', publicKeys: keys.publicKeys });
   gateway = identityOf('gateway');
-  const handlers = implement(WebhooksService, { ...endpointMethods(on.webhooks), ...eventMethods(on.webhooks) });
+  const handlers = implement(WebhooksService, { ...endpointHandlers(on.webhooks), ...eventHandlers(on.webhooks) });
   const transport = inProcessTransport(rpcServer({ handlers: [handlers], identity: identityOf('webhooks') }), {
     encode: true,
   });

@@ -4,17 +4,17 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { DeliveryInHand } from '../src/domain/delivery.ts';
 import { Lanes } from '../src/jobs/delivery/lanes.ts';
 import type { LaneRequest } from '../src/store/lanes.ts';
-import { type Machine, machine, type Receiver, receiver, refundEvent, someScope } from './machine.ts';
+import { type Fixture, openFixture, type Receiver, receiver, refundEvent, someScope } from './fixture.ts';
 
 const limits = { perEndpointUnderWay: 4, underWay: 16, perEndpoint: 8, total: 64, atOnce: 32 };
 
 describe('an account whose endpoints never answer', () => {
-  let on: Machine;
+  let on: Fixture;
   let silent: Receiver;
   let prompt: Receiver;
 
   beforeAll(async () => {
-    on = await machine({ limits }, 20_000);
+    on = await openFixture({ limits }, 20_000);
   });
   beforeEach(async () => {
     silent = await receiver();

@@ -11,6 +11,7 @@ import {
 } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { beforeAll, expect, test } from 'vitest';
+import { keyringCheck } from '../src/actions/check-keyring.ts';
 import { claimDeliveries } from '../src/actions/claim-deliveries.ts';
 import { createEndpoint } from '../src/actions/create-endpoint.ts';
 import { deleteEndpoint } from '../src/actions/delete-endpoint.ts';
@@ -26,11 +27,12 @@ import { webhooksService } from '../src/service.ts';
 import { findDelivery, listDeliveries } from '../src/store/deliveries.ts';
 import { findEndpoint, holdDisabled, listEndpoints } from '../src/store/endpoints.ts';
 import { findOldEvents, listEvents, purgeEvents } from '../src/store/events.ts';
+import { listEventsOfRecords } from '../src/store/events-of-records.ts';
 import { releaseLanes, renewLanes } from '../src/store/lanes.ts';
 import { readSecrets, replaceSealed } from '../src/store/secrets.ts';
 import { endpointsToExhaust, endpointsToRecover, endpointsToSend } from '../src/store/waiting-endpoints.ts';
+import { asleep, refundEvent } from './fixture.ts';
 import { liveEndpoint, seedWebhooks } from './growth-seed.ts';
-import { asleep, refundEvent } from './machine.ts';
 
 let read: { small: Readings; large: Readings };
 beforeAll(async () => {
@@ -43,7 +45,7 @@ test('every statement of the store is run on the large account', () => {
   expect(missing).toEqual(['secrets.count']);
 });
 
-test('no statement reads more in an account of 100,000 of each record than in one of 1,000', () => {
+test('no statement reads more in a large account than in a small one', () => {
   expect(growths(read.small, read.large)).toEqual([]);
 });
 
@@ -52,6 +54,7 @@ const scope = { accountId: seededAccount, testMode: true };
 async function run(place: TestDatabase): Promise<void> {
   // Beside other tests, a statement that says how it ran takes longer than the service's own bound expects.
   const database = place.open('webhooks', { statementTimeoutMs: 30_000 });
+  await keyringCheck(database, openKeyring(`k:${Buffer.alloc(32).toString('base64')}`))();
   await runEndpoints(database);
   await runLists(database);
   await runFinders(database, place);
@@ -83,9 +86,11 @@ async function runEndpoints(database: Context['database']): Promise<void> {
     await releaseLanes(tx, scope, [webhookId], claimant);
   });
   await retryEvent(webhooks, scope, event.eventId);
-  for (const id of [webhookId, liveEndpoint]) {
-    for (const gone of [false, true]) await sendAndRecord(database, id, gone);
-  }
+  await listEventsOfRecords(database, scope, [event.aggregateId, seededId('fre', 1)]);
+  // A failure would disable this one, which has failed for long, and that would give up the first thousand of what waits for it.
+  const claimant = { owner: 'one', at: new Date(), leaseMs: 1_000 };
+  await claimDeliveries(database, scope, [{ webhookId: liveEndpoint, inHand: [], room: 1 }], claimant);
+  for (const gone of [false, true]) await sendAndRecord(database, webhookId, gone);
   await deleteEndpoint(webhooks, scope, webhookId);
   await withTx(database, scope, (tx) => holdDisabled(tx, scope, webhookId));
   await withTx(database, scope, (tx) => purgeEvents(tx, scope, [event.eventId, seededId('fevt', 1)]));

@@ -1,11 +1,11 @@
 import { scoped } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { asleep, inScope, type Machine, machine, refundEvent, rowsOf, someScope } from './machine.ts';
+import { asleep, type Fixture, inScope, openFixture, refundEvent, rowsOf, someScope } from './fixture.ts';
 
-let on: Machine;
+let on: Fixture;
 beforeAll(async () => {
-  on = await machine();
+  on = await openFixture();
   on.webhooks.sender = asleep;
 });
 afterAll(() => on.close());

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Sender } from '../src/context.ts';
 import { renewLanes } from '../src/store/lanes.ts';
-import { asleep, inScope, type Machine, machine, refundEvent, rowsOf, someScope } from './machine.ts';
+import { asleep, type Fixture, inScope, openFixture, refundEvent, rowsOf, someScope } from './fixture.ts';
 
-let on: Machine;
+let on: Fixture;
 beforeAll(async () => {
-  on = await machine();
+  on = await openFixture();
 });
 afterAll(() => on.close());
 

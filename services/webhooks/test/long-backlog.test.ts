@@ -6,13 +6,13 @@ import { updateEndpoint } from '../src/actions/update-endpoint.ts';
 import { exhaustDeliveries } from '../src/jobs/exhaust-deliveries.ts';
 import { purgeEvents } from '../src/jobs/purge-events.ts';
 import { purgeEvents as purgeSome } from '../src/store/events.ts';
-import { inScope, type Machine, machine, type Receiver, receiver, rowsOf, someScope } from './machine.ts';
+import { type Fixture, inScope, openFixture, type Receiver, receiver, rowsOf, someScope } from './fixture.ts';
 
-let on: Machine;
+let on: Fixture;
 let shop: Receiver;
 
 beforeAll(async () => {
-  on = await machine();
+  on = await openFixture();
 });
 afterAll(() => on.close());
 beforeEach(async () => {
@@ -39,7 +39,7 @@ describe('a backlog that is longer than one statement may change', () => {
     );
 
   const exhausted = async () => {
-    const { run } = exhaustDeliveries(on.database);
+    const { run } = exhaustDeliveries(on);
     while (await run(new AbortController().signal));
   };
 
@@ -69,7 +69,7 @@ describe('a backlog that is longer than one statement may change', () => {
   });
 });
 
-describe('the machine', () => {
+describe('a webhooks service', () => {
   it('reported no error of its own', () => expect(on.errors).toEqual([]));
 });
 
@@ -102,6 +102,6 @@ test('an old event with more deliveries than one statement may delete is forgott
   };
   expect(await inScope(on, scope, (tx) => purgeSome(tx, scope, ['fevt_old']))).toBe(true);
   expect(await left()).toEqual({ events: 1, deliveries: 500, attempts: 500 });
-  await purgeEvents(on.database, on.clock);
+  await purgeEvents(on);
   expect(await left()).toEqual({ events: 0, deliveries: 0, attempts: 0 });
 });

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { retryEvent } from '../src/actions/retry-event.ts';
 import { updateEndpoint } from '../src/actions/update-endpoint.ts';
-import { type Machine, machine, type Receiver, receiver, refundEvent, someScope } from './machine.ts';
+import { type Fixture, openFixture, type Receiver, receiver, refundEvent, someScope } from './fixture.ts';
 
 // In its long form (`npm run outages`) each case has the size that its promise names.
 const isLong = process.env.ELIGO_TEST_LONG === 'on';
@@ -10,11 +10,11 @@ const sizes = isLong
   : { duringThreeDays: 150, duringTenDays: 20, healthyEndpoints: 8, fanOutEvents: 60 };
 const patience = isLong ? 900_000 : 30_000;
 
-let on: Machine;
+let on: Fixture;
 let shop: Receiver;
 
 beforeAll(async () => {
-  on = await machine();
+  on = await openFixture();
 });
 afterAll(() => on.close());
 beforeEach(async () => {

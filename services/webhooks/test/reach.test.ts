@@ -5,7 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { waitUntil } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openPoster, type Poster } from '../src/jobs/delivery/post.ts';
-import { systemResolver } from '../src/jobs/delivery/resolve.ts';
+
+const asker = { accountId: 'facct_1', webhookId: 'fwh_1' };
 
 // A listener on this machine: any byte that reaches it is a way in.
 let canary: TcpServer;
@@ -86,7 +87,7 @@ describe('a webhook cannot reach inside', () => {
     const poster = posterWith({ ...resolved, 'ip6-localhost': ['::1'] });
     for (const scheme of ['https', 'http']) {
       const url = `${scheme}://${host}:${port}/`;
-      const outcome = await poster.post({ url, headers: {}, body: Buffer.from('{}') });
+      const outcome = await poster.post({ asker, url, headers: {}, body: Buffer.from('{}') });
       expect(outcome.kind).toBe('refused_target');
     }
     poster.close();
@@ -101,7 +102,7 @@ describe('a webhook cannot reach inside', () => {
       resolver: async () => answers[asked++] ?? [],
       timeoutMs: 300,
     });
-    const request = { url: `https://rebinding.example.com:${port}/`, headers: {}, body: Buffer.from('{}') };
+    const request = { asker, url: `https://rebinding.example.com:${port}/`, headers: {}, body: Buffer.from('{}') };
     expect((await poster.post(request)).kind).toBe('no_answer');
     expect(asked).toBe(1);
     expect((await poster.post(request)).kind).toBe('refused_target');
@@ -111,7 +112,12 @@ describe('a webhook cannot reach inside', () => {
 
   it('takes back what was allowed when the rules have become stricter', async () => {
     const poster = posterWith({});
-    const outcome = await poster.post({ url: `http://127.0.0.1:${port}/`, headers: {}, body: Buffer.from('{}') });
+    const outcome = await poster.post({
+      asker,
+      url: `http://127.0.0.1:${port}/`,
+      headers: {},
+      body: Buffer.from('{}'),
+    });
     expect(outcome.kind).toBe('refused_target');
     poster.close();
     expect(canaryBytes).toBe(0);
@@ -139,7 +145,12 @@ describe('an attempt', () => {
 
   const post = async (options: { timeoutMs?: number } = {}) => {
     const poster = openPoster({ rules, resolver, ...options });
-    const outcome = await poster.post({ url: base, headers: { 'webhook-id': 'fevt_1' }, body: Buffer.from('{"a":1}') });
+    const outcome = await poster.post({
+      asker,
+      url: base,
+      headers: { 'webhook-id': 'fevt_1' },
+      body: Buffer.from('{"a":1}'),
+    });
     poster.close();
     return outcome;
   };
@@ -199,6 +210,32 @@ describe('an attempt', () => {
     expect(sent).toBeLessThan(16 * 1024 * 1024);
   });
 
+  it('ends after eight interim responses of a receiver that floods them [D14.134]', async () => {
+    let bytes = 0;
+    answer = (request) => {
+      const flood = Buffer.from('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(2_000));
+      const more = () => {
+        while (!request.socket.destroyed) {
+          bytes += flood.length;
+          if (!request.socket.write(flood)) break;
+        }
+      };
+      request.socket.on('drain', more).on('error', () => undefined);
+      more();
+    };
+    const reason = 'the connection failed (too many interim responses)';
+    expect(await post({ timeoutMs: 5_000 })).toEqual({ kind: 'no_answer', reason });
+    expect(bytes).toBeLessThan(16 * 1024 * 1024);
+  });
+
+  it('waits for the response behind a few interim ones', async () => {
+    answer = (_request, response) => {
+      for (let i = 0; i < 8; i++) response.writeProcessing();
+      response.end('done');
+    };
+    expect(await post()).toMatchObject({ kind: 'answered', status: 200 });
+  });
+
   it('takes an answer that was cut short for none', async () => {
     answer = (request, response) => {
       response.writeHead(200, { 'content-length': '100' });
@@ -221,7 +258,7 @@ describe('an attempt', () => {
 
   it('reports a refused connection, and nothing that the receiver sent', async () => {
     const poster = openPoster({ rules, resolver });
-    expect(await poster.post({ url: 'http://127.0.0.1:1/', headers: {}, body: Buffer.from('{}') })).toEqual({
+    expect(await poster.post({ asker, url: 'http://127.0.0.1:1/', headers: {}, body: Buffer.from('{}') })).toEqual({
       kind: 'no_answer',
       reason: 'the connection failed (ECONNREFUSED)',
     });
@@ -237,7 +274,7 @@ describe('an attempt', () => {
     await once(stubborn, 'listening');
     const poster = openPoster({ rules, resolver, idleMs: 100 });
     const url = `http://127.0.0.1:${(stubborn.address() as AddressInfo).port}`;
-    expect(await poster.post({ url, headers: {}, body: Buffer.from('{}') })).toMatchObject({ status: 200 });
+    expect(await poster.post({ asker, url, headers: {}, body: Buffer.from('{}') })).toMatchObject({ status: 200 });
     expect(closed).toBe(0);
     await waitUntil(() => closed === 1, { what: 'the end of the idle connection', withinMs: 3_000 });
     poster.close();
@@ -247,7 +284,7 @@ describe('an attempt', () => {
   it('sends again at once on a fresh connection when an idle one had been closed', async () => {
     let bodies = 0;
     const poster = openPoster({ rules, resolver });
-    const request = { url: base, headers: {}, body: Buffer.from('{}') };
+    const request = { asker, url: base, headers: {}, body: Buffer.from('{}') };
     answer = async (incoming, response) => {
       await incoming.toArray();
       bodies += 1;
@@ -258,33 +295,5 @@ describe('an attempt', () => {
     for (let i = 0; i < 5; i++) expect(await poster.post(request)).toMatchObject({ kind: 'answered', status: 200 });
     expect(bodies).toBeGreaterThanOrEqual(5);
     poster.close();
-  });
-});
-
-describe('the addresses of a name', () => {
-  it('are asked for once while the answer is on its way, however long that takes, and for a second after it', async () => {
-    let [asked, now] = [0, 0];
-    let answer = (): void => undefined;
-    const resolve = systemResolver({
-      now: () => now,
-      look: () => {
-        asked += 1;
-        return new Promise((done) => {
-          answer = () => done(['203.0.114.1']);
-        });
-      },
-    });
-    const first = resolve('slow.example.com');
-    now += 20_000;
-    const second = resolve('slow.example.com');
-    expect(asked).toBe(1);
-    answer();
-    expect([await first, await second]).toEqual([['203.0.114.1'], ['203.0.114.1']]);
-    now += 999;
-    await resolve('slow.example.com');
-    expect(asked).toBe(1);
-    now += 2;
-    void resolve('slow.example.com');
-    expect(asked).toBe(2);
   });
 });

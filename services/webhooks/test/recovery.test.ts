@@ -9,21 +9,21 @@ import { purgeEvents } from '../src/jobs/purge-events.ts';
 import { releaseLanes, renewLanes } from '../src/store/lanes.ts';
 import {
   asleep,
+  type Fixture,
   inScope,
-  type Machine,
-  machine,
+  openFixture,
   type Receiver,
   receiver,
   refundEvent,
   rowsOf,
   someScope,
-} from './machine.ts';
+} from './fixture.ts';
 
-let on: Machine;
+let on: Fixture;
 let shop: Receiver;
 
 beforeAll(async () => {
-  on = await machine();
+  on = await openFixture();
 });
 afterAll(() => on.close());
 beforeEach(async () => {
@@ -313,7 +313,7 @@ describe('asking for an event again', () => {
     await expect(retryEvent(on.webhooks, someScope(), event.eventId)).rejects.toMatchObject({
       code: 'event_not_found',
     });
-    while (await purgeEvents(on.database, on.clock));
+    while (await purgeEvents(on));
     for (const table of ['events', 'deliveries', 'attempts']) expect(await rowsOf(on, table, scope)).toEqual([]);
   });
 
@@ -325,9 +325,9 @@ describe('asking for an event again', () => {
        select $1, true, 'fevt_' || n, 'refund.created', '', '', '', ${long}, ${long} from generate_series(1, 101) n`,
       [scope.accountId],
     );
-    expect(await purgeEvents(on.database, on.clock)).toBe(true);
+    expect(await purgeEvents(on)).toBe(true);
     expect(await rowsOf(on, 'events', scope)).toHaveLength(1);
-    expect(await purgeEvents(on.database, on.clock)).toBe(false);
+    expect(await purgeEvents(on)).toBe(false);
     expect(await rowsOf(on, 'events', scope)).toEqual([]);
   });
 

@@ -63,6 +63,18 @@ describe('resolved addresses', () => {
     expect(() => checkAddresses(['93.184.215.14', '10.0.0.1'], publicRules)).toThrow(TargetRefused);
   });
 
+  it('refuses the metadata address of a cloud, which is public, and networks that the operator denies [D14.134]', () => {
+    const denied = { ...publicRules, denied: ['198.18.0.0/15', '93.184.0.0/16', '2606:4700::/32'] };
+    for (const rules of [publicRules, loopbackRules]) {
+      expect(() => checkAddresses(['168.63.129.16'], rules)).toThrow(TargetRefused);
+      expect(() => parseTarget('https://168.63.129.16/', rules)).toThrow(TargetRefused);
+    }
+    for (const address of ['93.184.215.14', '2606:4700::1111', '::ffff:93.184.215.14']) {
+      expect(() => checkAddresses([address], denied)).toThrow(TargetRefused);
+    }
+    expect(() => checkAddresses(['93.185.215.14', '2606:4701::1'], denied)).not.toThrow();
+  });
+
   it('refuses a name without an address', () => {
     expect(() => checkAddresses([], publicRules)).toThrow(TargetRefused);
   });

@@ -1,11 +1,11 @@
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { WaitingWalk } from '../src/jobs/delivery/waiting-walk.ts';
-import { type Machine, machine } from './machine.ts';
+import { type Fixture, openFixture } from './fixture.ts';
 
-let on: Machine;
+let on: Fixture;
 beforeAll(async () => {
-  on = await machine();
+  on = await openFixture();
 });
 afterAll(() => on.close());
 beforeEach(() => on.admin('truncate webhooks.endpoints, webhooks.events cascade'));

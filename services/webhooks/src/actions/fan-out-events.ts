@@ -4,7 +4,7 @@ import type { Event } from '@eligo/proto/events/v1/events';
 import { newId } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { type DeliveryInHand, inlineBodyBytes } from '../domain/delivery.ts';
-import type { StoredEvent } from '../domain/stored-event.ts';
+import type { NewEvent, StoredEvent } from '../domain/stored-event.ts';
 import { insertEvents } from '../store/events.ts';
 import { insertDeliveries, lockSubscribers, type PlannedDelivery, type Subscriber } from '../store/subscribers.ts';
 
@@ -13,11 +13,11 @@ import { insertDeliveries, lockSubscribers, type PlannedDelivery, type Subscribe
  * transaction that marks them as consumed. Where nothing older waits for an endpoint, its deliveries are handed to the sender when this commits:
  * they cost no claim. What is not public is left alone.
  */
-export async function fanOutEvents(webhooks: Context, tx: Tx, scope: Scope, events: readonly Event[]): Promise<void> {
-  const at = webhooks.clock.now();
+export async function fanOutEvents(context: Context, tx: Tx, scope: Scope, events: readonly Event[]): Promise<void> {
+  const at = context.clock.now();
   const kept = events.flatMap((event) => keptForm(event, scope, at));
   if (kept.length === 0) return;
-  const { sender } = webhooks;
+  const { sender } = context;
   const claimant = { owner: sender.owner, at, leaseMs: sender.leaseMs };
   const types = [...new Set(kept.map(({ eventType }) => eventType))];
   const [subscribers, keptNow] = await Promise.all([
@@ -37,13 +37,14 @@ export async function fanOutEvents(webhooks: Context, tx: Tx, scope: Scope, even
   });
 }
 
-function keptForm(event: Event, scope: Scope, createdAt: Date): StoredEvent[] {
+function keptForm(event: Event, scope: Scope, createdAt: Date): NewEvent[] {
   const rendered = renderEvent(event);
   if (rendered === undefined) return [];
   return [
     {
       eventId: event.eventId,
       eventType: event.type,
+      recordId: event.aggregateId,
       body: Buffer.from(JSON.stringify(rendered)),
       requestId: event.requestId,
       traceparent: event.traceparent,

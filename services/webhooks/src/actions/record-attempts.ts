@@ -60,7 +60,8 @@ async function updateHealth(
   for (const [webhookId, health] of known) {
     const own = failing.get(webhookId) ?? [];
     const unreachable = own.filter((result) => result.unreachable).length;
-    const after = healthAfter(health, unreachable, now);
+    const lastStartedAt = new Date(Math.max(...own.map(({ startedAt }) => startedAt.getTime())));
+    const after = healthAfter(health, { unreachable, lastStartedAt }, now);
     changed.set(webhookId, after);
     await saveHealth(tx, scope, webhookId, after);
     if (own.some(({ gone }) => gone)) await disableEndpoint(tx, scope, webhookId, 'the receiver returned 410', now);

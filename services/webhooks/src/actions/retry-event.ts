@@ -4,25 +4,27 @@ import { newId } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { eventRetentionMs, type StoredEvent } from '../domain/stored-event.ts';
 import { planDeliveries, restartDeliveries } from '../store/deliveries.ts';
-import { subscribedEndpointIds } from '../store/endpoints.ts';
+import { letRetryThrough, subscribedEndpointIds } from '../store/endpoints.ts';
 import { findEvent } from '../store/events.ts';
 
 /**
  * Sends an event again, under the id that it always had, to every enabled endpoint that wants its type now: those that never got it, those
- * that were given up, and those that did get it, since who asks may have lost it since. For as long as events are kept (decisions 8).
+ * that were given up, and those that did get it, since who asks may have lost it since. For as long as events are kept (decisions 8). It goes
+ * before what waits, and an endpoint that has been failing is tried at once.
  */
-export function retryEvent(webhooks: Context, scope: Scope, eventId: string): Promise<StoredEvent> {
-  return withTx(webhooks.database, scope, async (tx) => {
-    const now = webhooks.clock.now();
+export function retryEvent(context: Context, scope: Scope, eventId: string): Promise<StoredEvent> {
+  return withTx(context.database, scope, async (tx) => {
+    const now = context.clock.now();
     const event = await findEvent(tx, scope, eventId);
     if (event === undefined || now.getTime() - event.createdAt.getTime() > eventRetentionMs) {
       throw new Failure('event_not_found');
     }
     const webhookIds = await subscribedEndpointIds(tx, scope, event.eventType);
     const planned = webhookIds.map((webhookId) => ({ deliveryId: newId('delivery'), webhookId }));
+    await letRetryThrough(tx, scope, webhookIds, now);
     await restartDeliveries(tx, scope, eventId, webhookIds, now);
     await planDeliveries(tx, scope, event, planned, now);
-    afterCommit(tx, () => webhooks.sender.wake(scope, webhookIds));
+    afterCommit(tx, () => context.sender.wake(scope, webhookIds));
     return event;
   });
 }

@@ -6,19 +6,19 @@ import { EventSchema } from '@eligo/proto/events/v1/events';
 import { newId } from '@eligo/values';
 import type { Context } from '../context.ts';
 import type { Delivery } from '../domain/delivery.ts';
-import type { StoredEvent } from '../domain/stored-event.ts';
+import type { NewEvent } from '../domain/stored-event.ts';
 import { endpointMessage } from '../messages/records.ts';
 import { findDelivery, planDeliveries } from '../store/deliveries.ts';
 import { lockEndpoint } from '../store/endpoints.ts';
 import { insertEvents } from '../store/events.ts';
 
 /** Sends a `webhook.test` event to one endpoint, whatever types it wants, through the machine that sends every other. */
-export function testEndpoint(webhooks: Context, scope: Scope, webhookId: string, requestId: string): Promise<Delivery> {
-  return withTx(webhooks.database, scope, async (tx) => {
+export function testEndpoint(context: Context, scope: Scope, webhookId: string, requestId: string): Promise<Delivery> {
+  return withTx(context.database, scope, async (tx) => {
     const endpoint = await lockEndpoint(tx, scope, webhookId);
     if (endpoint === undefined) throw new Failure('webhook_not_found');
     if (endpoint.status !== 'enabled') throw new Failure('conflict', { detail: 'The endpoint is disabled.' });
-    const now = webhooks.clock.now();
+    const now = context.clock.now();
     const event = create(EventSchema, {
       eventId: newId('event'),
       type: 'webhook.test',
@@ -29,9 +29,10 @@ export function testEndpoint(webhooks: Context, scope: Scope, webhookId: string,
       object: { case: 'webhook', value: endpointMessage(endpoint) },
     });
     const deliveryId = newId('delivery');
-    const stored: StoredEvent = {
+    const stored: NewEvent = {
       eventId: event.eventId,
       eventType: event.type,
+      recordId: webhookId,
       body: Buffer.from(JSON.stringify(renderEvent(event))),
       requestId,
       traceparent: '',
@@ -44,7 +45,7 @@ export function testEndpoint(webhooks: Context, scope: Scope, webhookId: string,
     await planDeliveries(tx, scope, { eventId, eventType }, [{ deliveryId, webhookId }], now);
     const delivery = await findDelivery(tx, scope, webhookId, deliveryId);
     if (delivery === undefined) throw new Error('A planned delivery is missing');
-    afterCommit(tx, () => webhooks.sender.wake(scope, [webhookId]));
+    afterCommit(tx, () => context.sender.wake(scope, [webhookId]));
     return delivery;
   });
 }

@@ -4,12 +4,12 @@ import { fanOutEvents } from '../actions/fan-out-events.ts';
 import type { Context } from '../context.ts';
 
 /** Takes every service's public events, those of this one included, and plans their delivery. */
-export function publicEvents(webhooks: Context): ConsumerDefinition {
+export function publicEvents(context: Context): ConsumerDefinition {
   const fanOut: HandleEvents = async (tx, events) => {
     const [first] = events;
     if (first === undefined) return;
     const { accountId, testMode } = first;
-    await fanOutEvents(webhooks, tx, { accountId, testMode }, events);
+    await fanOutEvents(context, tx, { accountId, testMode }, events);
   };
   return {
     consumer: 'public-events',

@@ -8,6 +8,13 @@ export interface TargetRules {
   readonly reach: TargetReach;
   /** The ports that a public target may have; ignored when loopback is allowed. */
   readonly ports: readonly number[];
+  /** Networks that no target may be in, whatever its reach (`10.0.0.0/8`). */
+  readonly denied?: readonly string[];
+}
+
+/** Whether a text is a network that `denied` may hold. */
+export function isNetwork(text: string): boolean {
+  return ipaddr.isValidCIDR(text);
 }
 
 /** Why a target is refused: text that may be shown to the account. */
@@ -46,7 +53,7 @@ export function parseTarget(text: string, rules: TargetRules): URL {
 export function checkAddresses(addresses: readonly string[], rules: TargetRules): void {
   if (addresses.length === 0) throw new TargetRefused('the host has no address');
   for (const address of addresses) {
-    if (!isAllowedAddress(address, rules.reach)) throw new TargetRefused('the host is not public');
+    if (!isAllowedAddress(address, rules)) throw new TargetRefused('the host is not public');
   }
 }
 
@@ -64,13 +71,22 @@ export function portOf(url: URL): number {
 
 // `unicast` is what is left when every special range is taken out: loopback, private, link-local, carrier-grade NAT, mapped, NAT64, 6to4,
 // Teredo, benchmarking, documentation, multicast, reserved. A zone (`fe80::1%eth0`) never belongs to a public address.
-function isAllowedAddress(address: string, reach: TargetReach): boolean {
+function isAllowedAddress(address: string, { reach, denied = [] }: TargetRules): boolean {
   if (address.includes('%') || !ipaddr.isValid(address)) return false;
   const parsed = ipaddr.process(address);
+  if ([...alwaysDenied, ...denied].some((network) => isWithin(parsed, network))) return false;
   const range = parsed.range();
   if (range === 'loopback') return reach === 'loopback';
   if (range !== 'unicast') return false;
   return parsed.kind() === 'ipv4' || isGlobalUnicast(parsed as ipaddr.IPv6);
+}
+
+// A public address that answers inside each machine of a large cloud with its metadata and keys.
+const alwaysDenied = ['168.63.129.16/32'];
+
+function isWithin(address: ipaddr.IPv4 | ipaddr.IPv6, network: string): boolean {
+  const [first, bits] = ipaddr.parseCIDR(network);
+  return first.kind() === address.kind() && address.match(first, bits);
 }
 
 // What the registry has handed out for the public IPv6 internet; everything else that is not yet special is unassigned. Inside it, IPv4

@@ -1,11 +1,12 @@
-import { type Database, withTx } from '@eligo/postgres';
+import { withTx } from '@eligo/postgres';
 import type { Job } from '@eligo/service';
+import type { Context } from '../context.ts';
 import { exhaustDeliveries as exhaust } from '../store/deliveries.ts';
 import { holdDisabled } from '../store/endpoints.ts';
 import { type EndpointPlace, endpointsToExhaust } from '../store/waiting-endpoints.ts';
 
 /** Gives up what was still to be sent to endpoints that are disabled or deleted: a page of the waiting endpoints in each run, and a part of each one's deliveries. */
-export function exhaustDeliveries(database: Database): Job {
+export function exhaustDeliveries({ database }: Pick<Context, 'database'>): Job {
   let after: EndpointPlace | undefined;
   let isLeft = false;
   return {

@@ -1,11 +1,20 @@
-import { type Database, withTx } from '@eligo/postgres';
-import type { Clock } from '@eligo/values';
+import { withTx } from '@eligo/postgres';
+import type { Job } from '@eligo/service';
+import type { Context } from '../context.ts';
 import { eventRetentionMs } from '../domain/stored-event.ts';
 import { findOldEvents, purgeEvents as purge } from '../store/events.ts';
 import { scopeKey } from './delivery/lanes.ts';
 
+/** Purges old events, hour by hour. */
+export function purgeOldEvents(context: Context): Job {
+  return { name: 'purge-events', everyMs: 3_600_000, run: (signal) => purgeEvents(context, signal) };
+}
+
 /** Forgets events older than 30 days with their deliveries, some at a time. True when there may be more. */
-export async function purgeEvents(database: Database, clock: Clock, signal?: AbortSignal): Promise<boolean> {
+export async function purgeEvents(
+  { database, clock }: Pick<Context, 'database' | 'clock'>,
+  signal?: AbortSignal,
+): Promise<boolean> {
   const before = new Date(clock.now().getTime() - eventRetentionMs);
   const old = await findOldEvents(database, before, mostAtOnce);
   for (const own of Map.groupBy(old, ({ scope }) => scopeKey(scope)).values()) {

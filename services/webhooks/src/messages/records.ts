@@ -4,12 +4,14 @@ import {
   DeliverySchema,
   type Endpoint as EndpointMessage,
   EndpointSchema,
+  type EventOfRecord as EventOfRecordMessage,
+  EventOfRecordSchema,
   type PublicEvent,
   PublicEventSchema,
 } from '@eligo/proto/webhooks/v1/webhooks';
 import type { Delivery } from '../domain/delivery.ts';
 import type { Endpoint } from '../domain/endpoint.ts';
-import type { StoredEvent } from '../domain/stored-event.ts';
+import type { EventOfRecord, StoredEvent } from '../domain/stored-event.ts';
 
 /** An endpoint as other services see it; the secret only in the answers that make one. */
 export function endpointMessage(endpoint: Endpoint, signingSecret?: string): EndpointMessage {
@@ -53,5 +55,15 @@ export function eventMessage(event: StoredEvent): PublicEvent {
     eventDtMs: BigInt(event.occurredAt.getTime()),
     testMode: event.testMode,
     createdAtMs: BigInt(event.createdAt.getTime()),
+  });
+}
+
+/** An event and its deliveries as other services see them. */
+export function eventOfRecordMessage(event: EventOfRecord): EventOfRecordMessage {
+  return create(EventOfRecordSchema, {
+    eventId: event.eventId,
+    eventType: event.eventType,
+    eventDtMs: BigInt(event.occurredAt.getTime()),
+    deliveries: event.deliveries.map(deliveryMessage),
   });
 }

@@ -13,11 +13,11 @@ import { listDeliveries } from '../store/deliveries.ts';
 import { findEndpoint, listEndpoints } from '../store/endpoints.ts';
 
 /** Endpoints and what was sent to them. */
-export function endpointMethods(webhooks: Context): Implementation<typeof WebhooksService> {
-  const { database } = webhooks;
+export function endpointHandlers(context: Context): Implementation<typeof WebhooksService> {
+  const { database } = context;
   return {
     async createEndpoint({ url, events }, { scope }) {
-      const { endpoint, signingSecret } = await createEndpoint(webhooks, scope, { url, events });
+      const { endpoint, signingSecret } = await createEndpoint(context, scope, { url, events });
       return endpointMessage(endpoint, signingSecret);
     },
     async getEndpoint({ id }, { scope }) {
@@ -30,17 +30,17 @@ export function endpointMethods(webhooks: Context): Implementation<typeof Webhoo
       return { webhooks: endpoints.map((endpoint) => endpointMessage(endpoint)), hasMore };
     },
     async updateEndpoint({ id, url, events }, { scope }) {
-      return endpointMessage(await updateEndpoint(webhooks, scope, id, { url, events: events?.values }));
+      return endpointMessage(await updateEndpoint(context, scope, id, { url, events: events?.values }));
     },
     async deleteEndpoint({ id }, { scope }) {
-      return { ...endpointMessage(await deleteEndpoint(webhooks, scope, id)), deleted: true };
+      return { ...endpointMessage(await deleteEndpoint(context, scope, id)), deleted: true };
     },
     async rollEndpointSecret({ id }, { scope }) {
-      const { endpoint, signingSecret } = await rollSecret(webhooks, scope, id);
+      const { endpoint, signingSecret } = await rollSecret(context, scope, id);
       return endpointMessage(endpoint, signingSecret);
     },
     async testEndpoint({ id }, { scope, requestId }) {
-      return deliveryMessage(await testEndpoint(webhooks, scope, id, requestId));
+      return deliveryMessage(await testEndpoint(context, scope, id, requestId));
     },
     async listDeliveries({ webhookId, page }, { scope }) {
       if ((await findEndpoint(database, scope, webhookId)) === undefined) throw new Failure('webhook_not_found');

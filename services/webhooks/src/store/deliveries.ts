@@ -15,7 +15,10 @@ export async function planDeliveries(
   await tx.execute(insert, scope, [ids, endpoints, event.eventId, event.eventType, at]);
 }
 
-/** Begins a new round for those of an event's deliveries that go to these endpoints, whatever became of the round before. */
+/**
+ * Begins a new round for those of an event's deliveries that go to these endpoints, whatever became of the round before, and puts it before what
+ * waits for them: an endpoint that has been failing gets one probe, which is then the delivery that was asked for.
+ */
 export async function restartDeliveries(
   tx: Tx,
   scope: Scope,
@@ -79,7 +82,7 @@ export async function listDeliveries(
     },
     page,
   );
-  return { deliveries: rows.map(fromRow), hasMore };
+  return { deliveries: rows.map(deliveryOfRow), hasMore };
 }
 
 /** The delivery, or undefined. */
@@ -90,10 +93,11 @@ export async function findDelivery(
   deliveryId: string,
 ): Promise<Delivery | undefined> {
   const row = await db.row(select, scope, [webhookId, deliveryId]);
-  return row === undefined ? undefined : fromRow(row);
+  return row === undefined ? undefined : deliveryOfRow(row);
 }
 
-interface DeliveryRow {
+/** A row of `deliveryColumns`. */
+export interface DeliveryRow {
   id: string;
   endpoint_id: string;
   event_id: string;
@@ -108,7 +112,8 @@ interface DeliveryRow {
   test_mode: boolean;
 }
 
-const deliveryColumns = [
+/** The columns of a delivery, for every statement that reads whole ones. */
+export const deliveryColumns = [
   'id',
   'endpoint_id',
   'event_id',
@@ -140,7 +145,10 @@ const insert = scoped(
 const restart = scoped(
   'deliveries.restart',
   `update webhooks.deliveries d
-      set status = 'pending', attempts = 0, next_attempt_at = $5
+      set status = 'pending', attempts = 0, next_attempt_at = least($5, (
+            select p.next_attempt_at - interval '1 millisecond' from webhooks.deliveries p
+             where ${here('p')} and p.endpoint_id = d.endpoint_id and p.next_attempt_at is not null
+             order by p.next_attempt_at limit 1))
     where ${here('d')} and d.event_id = $3 and d.endpoint_id = any($4::text[])`,
 );
 const exhaust = scoped(
@@ -182,7 +190,7 @@ const record = scoped(
       ))`,
 );
 
-function fromRow(row: DeliveryRow): Delivery {
+export function deliveryOfRow(row: DeliveryRow): Delivery {
   return {
     deliveryId: row.id,
     webhookId: row.endpoint_id,

@@ -84,14 +84,26 @@ export async function lockHealth(
   return new Map(
     rows.map((row) => [
       row.id,
-      { failuresInRow: row.failures_in_row, failingSince: row.failing_since, openUntil: row.open_until },
+      {
+        failuresInRow: row.failures_in_row,
+        failingSince: row.failing_since,
+        unreachableSince: row.unreachable_since,
+        openUntil: row.open_until,
+        retryAskedAt: row.retry_asked_at,
+      },
     ]),
   );
 }
 
 /** Stores what is now known about how the endpoint answers. */
 export async function saveHealth(tx: Tx, scope: Scope, webhookId: string, health: EndpointHealth): Promise<void> {
-  await tx.execute(setHealth, scope, [webhookId, health.failuresInRow, health.failingSince, health.openUntil]);
+  const { failuresInRow, failingSince, unreachableSince, openUntil } = health;
+  await tx.execute(setHealth, scope, [webhookId, failuresInRow, failingSince, openUntil, unreachableSince]);
+}
+
+/** Lets each of these endpoints be sent to at once, though it has been failing. */
+export async function letRetryThrough(tx: Tx, scope: Scope, webhookIds: readonly string[], at: Date): Promise<void> {
+  await tx.execute(askForRetry, scope, [webhookIds, at]);
 }
 
 interface EndpointRow {
@@ -154,16 +166,26 @@ const selectHealth = scoped<{
   id: string;
   failures_in_row: number;
   failing_since: Date | null;
+  unreachable_since: Date | null;
   open_until: Date | null;
+  retry_asked_at: Date | null;
 }>(
   'endpoints.health',
-  `select id, failures_in_row, failing_since, open_until from webhooks.endpoints
+  `select id, failures_in_row, failing_since, unreachable_since, open_until, retry_asked_at from webhooks.endpoints
     where ${here} and id = any($3::text[]) and deleted_at is null and status = 'enabled' order by id for no key update`,
 );
 const setHealth = scoped(
   'endpoints.set_health',
-  `update webhooks.endpoints set failures_in_row = $4, failing_since = $5, open_until = $6
+  `update webhooks.endpoints set failures_in_row = $4, failing_since = $5, open_until = $6, unreachable_since = $7
     where ${live} and status = 'enabled'`,
+);
+// Locked in the order in which recorders lock them.
+const askForRetry = scoped(
+  'endpoints.ask_for_retry',
+  `update webhooks.endpoints e set open_until = null, retry_asked_at = $4
+     from (select id from webhooks.endpoints
+            where ${here} and id = any($3::text[]) and failures_in_row > 0 order by id for no key update) failing
+    where e.account_id = $1 and e.test_mode = $2 and e.id = failing.id`,
 );
 
 function endpointOf(row: EndpointRow | undefined): Endpoint | undefined {

@@ -1,24 +1,20 @@
-import { type Db, type Page, readPage, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
-import type { StoredEvent } from '../domain/stored-event.ts';
+import { type Db, joinedBytes, type Page, readPage, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
+import type { NewEvent, StoredEvent } from '../domain/stored-event.ts';
 
 /** Keeps events, and gives the ids of those that were not kept already. */
-export async function insertEvents(tx: Tx, scope: Scope, events: readonly StoredEvent[]): Promise<Set<string>> {
-  const bounds: [start: number, bytes: number][] = [];
-  let start = 1;
-  for (const { body } of events) {
-    bounds.push([start, body.length]);
-    start += body.length;
-  }
+export async function insertEvents(tx: Tx, scope: Scope, events: readonly NewEvent[]): Promise<Set<string>> {
+  const bodies = joinedBytes(events.map(({ body }) => body));
   const kept = await tx.rows(insert, scope, [
     events.map(({ eventId }) => eventId),
     events.map(({ eventType }) => eventType),
-    bounds.map(([at]) => at),
-    bounds.map(([, bytes]) => bytes),
+    bodies.starts,
+    bodies.lengths,
     events.map(({ requestId }) => requestId),
     events.map(({ traceparent }) => traceparent),
     events.map(({ occurredAt }) => occurredAt),
     events.map(({ createdAt }) => createdAt),
-    Buffer.concat(events.map(({ body }) => body)),
+    bodies.bytes,
+    events.map(({ recordId }) => recordId),
   ]);
   return new Set(kept.map(({ id }) => id));
 }
@@ -95,11 +91,12 @@ const columns = [
 const insert = scoped<{ id: string }>(
   'events.insert',
   `insert into webhooks.events
-     (account_id, test_mode, id, event_type, body, request_id, traceparent, occurred_at, created_at)
-   select $1, $2, e.id, e.event_type, substring($11::bytea from e.start for e.bytes), e.request_id, e.traceparent, e.occurred_at, e.created_at
+     (account_id, test_mode, id, event_type, body, request_id, traceparent, occurred_at, created_at, record_id)
+   select $1, $2, e.id, e.event_type, substring($11::bytea from e.start for e.bytes), e.request_id, e.traceparent, e.occurred_at, e.created_at,
+          e.record_id
      from unnest((select $3::text[]), (select $4::text[]), (select $5::integer[]), (select $6::integer[]), (select $7::text[]),
-                 (select $8::text[]), (select $9::timestamptz[]), (select $10::timestamptz[]))
-       as e (id, event_type, start, bytes, request_id, traceparent, occurred_at, created_at)
+                 (select $8::text[]), (select $9::timestamptz[]), (select $10::timestamptz[]), (select $12::text[]))
+       as e (id, event_type, start, bytes, request_id, traceparent, occurred_at, created_at, record_id)
    on conflict do nothing returning id`,
 );
 const select = scoped<EventRow>(

@@ -3,10 +3,12 @@ import * as https from 'node:https';
 import { isIPv6, type LookupFunction } from 'node:net';
 import type { Outcome } from '../../domain/attempt.ts';
 import { hostOf, parseTarget, portOf, TargetRefused, type TargetRules } from '../../domain/target.ts';
-import { type Resolver, resolveTarget } from './resolve.ts';
+import { NameNotResolved } from './look-up-name.ts';
+import { type Asker, type Resolver, resolveTarget } from './resolve.ts';
 
 /** One signed request to a receiver. */
 export interface WebhookRequest {
+  readonly asker: Asker;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
@@ -54,6 +56,8 @@ const totalTimeoutMs = 15_000;
 // More than an attempt lasts. Receivers that close nothing would have the sender's connections pile up.
 const longestIdleMs = 30_000;
 const mostAnswerBytes = 64 * 1024;
+// Servers send one or two (100, 103); every further one costs the process a parse.
+const mostInterimAnswers = 8;
 
 async function attempt(request: WebhookRequest, options: PosterOptions, agents: Agents): Promise<Outcome> {
   const timeoutMs = options.timeoutMs ?? totalTimeoutMs;
@@ -61,7 +65,7 @@ async function attempt(request: WebhookRequest, options: PosterOptions, agents: 
   try {
     // The rules may have become stricter since the endpoint was made.
     const url = parseTarget(request.url, options.rules);
-    const addresses = await deadline.before(resolveTarget(url, options.rules, options.resolver));
+    const addresses = await deadline.before(resolveTarget(url, options.rules, options.resolver, request.asker));
     const send = () => exchange(url, addresses, request, agents, deadline);
     return await send().catch((error: unknown) => {
       // The receiver closed an idle connection while it was being used again: what it did not read is sent once more.
@@ -70,6 +74,7 @@ async function attempt(request: WebhookRequest, options: PosterOptions, agents: 
     });
   } catch (error) {
     if (error instanceof TargetRefused) return { kind: 'refused_target', reason: error.message };
+    if (error instanceof NameNotResolved) return { kind: 'no_answer', reason: error.message };
     if (deadline.isOver) return { kind: 'no_answer', reason: `no response within ${timeoutMs} ms` };
     return { kind: 'no_answer', reason: reasonOf(error) };
   } finally {
@@ -136,6 +141,12 @@ function exchange(
       const stale = outgoing.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
       reject(stale ? new StaleConnection('stale connection', { cause: error }) : error);
     });
+    let interim = 0;
+    // An interim response has up to 16 kB of headers, and a chunk of the connection thousands of short ones.
+    outgoing.on('information', () => {
+      interim += 1;
+      if (interim > mostInterimAnswers) outgoing.destroy(tooManyInterim);
+    });
     let isAnswered = false;
     // Whatever is neither an answer nor an error ends here, such as a change of protocol.
     outgoing.on('close', () => {
@@ -164,6 +175,7 @@ function exchange(
   });
 }
 
+const tooManyInterim = Object.assign(new Error('too many interim responses'), { code: 'too many interim responses' });
 const cutShort = new Error('the response was cut short');
 
 // The connection asks for the name's addresses here and nowhere else; an address literal asks for none and was checked as it stands.

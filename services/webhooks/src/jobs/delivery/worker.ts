@@ -298,6 +298,7 @@ export class DeliveryWorker implements Sender {
     const traceparent = currentRequest()?.traceparent ?? delivery.traceparent;
     const timestampSeconds = Math.floor(at.getTime() / 1000);
     return this.#options.poster.post({
+      asker: { accountId: scope.accountId, webhookId: delivery.webhookId },
       url,
       body,
       headers: {
@@ -348,7 +349,8 @@ export class DeliveryWorker implements Sender {
     for (const [webhookId, { failuresInRow, openUntil }] of failing) {
       if (failuresInRow < breakerThreshold) continue;
       this.#lanes.dropWaiting(scope, webhookId);
-      if (openUntil !== null) onDue?.(Math.max(0, openUntil.getTime() - clock.now().getTime()));
+      if (openUntil === null) this.#lanes.wake(scope, webhookId);
+      else onDue?.(Math.max(0, openUntil.getTime() - clock.now().getTime()));
     }
   }
 }

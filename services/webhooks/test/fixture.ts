@@ -14,11 +14,12 @@ import { fanOutEvents } from '../src/actions/fan-out-events.ts';
 import { keyOpener, secretBox } from '../src/actions/secret-box.ts';
 import type { Context, Sender } from '../src/context.ts';
 import { openPoster } from '../src/jobs/delivery/post.ts';
+import type { Resolver } from '../src/jobs/delivery/resolve.ts';
 import { DeliveryWorker, type DeliveryWorkerOptions } from '../src/jobs/delivery/worker.ts';
 import { webhooksService } from '../src/service.ts';
 
 /** The service's parts on a database of their own, with a clock that the test moves. */
-export interface Machine {
+export interface Fixture {
   readonly database: Database;
   readonly admin: TestDatabase['admin'];
   readonly webhooks: { -readonly [Key in keyof Context]: Context[Key] };
@@ -34,8 +35,12 @@ export interface Machine {
   close(): Promise<void>;
 }
 
-/** Sets the machine up; `options` are the worker's. */
-export async function machine(options: Partial<DeliveryWorkerOptions> = {}, timeoutMs = 2_000): Promise<Machine> {
+/** Opens the fixture; `options` are the worker's. */
+export async function openFixture(
+  options: Partial<DeliveryWorkerOptions> = {},
+  timeoutMs = 2_000,
+  resolver: Resolver = async () => ['127.0.0.1'],
+): Promise<Fixture> {
   const place = await testDatabase(webhooksService);
   const database = place.open('webhooks', { max: 8 });
   const rules = { reach: 'loopback', ports: [443] } as const;
@@ -54,7 +59,7 @@ export async function machine(options: Partial<DeliveryWorkerOptions> = {}, time
   const posters: { close(): void }[] = [];
   const workers: DeliveryWorker[] = [];
   const anotherWorker = (more: Partial<DeliveryWorkerOptions> = {}) => {
-    const poster = openPoster({ rules, resolver: async () => ['127.0.0.1'], timeoutMs });
+    const poster = openPoster({ rules, resolver, timeoutMs });
     posters.push(poster);
     const worker = new DeliveryWorker({
       ...{ database, poster, clock, openKey: keyOpener(secrets), onError: (error) => errors.push(error) },
@@ -65,7 +70,7 @@ export async function machine(options: Partial<DeliveryWorkerOptions> = {}, time
     return worker;
   };
   const worker = anotherWorker();
-  const webhooks: Machine['webhooks'] = {
+  const webhooks: Fixture['webhooks'] = {
     ...{ database, clock, rules, secrets },
     sender: worker,
   };
@@ -173,7 +178,7 @@ export async function receiver(): Promise<Receiver> {
 }
 
 /** The rows of a table of this account, as the superuser sees them. */
-export function rowsOf(from: Machine, table: string, scope: Scope): Promise<Record<string, unknown>[]> {
+export function rowsOf(from: Fixture, table: string, scope: Scope): Promise<Record<string, unknown>[]> {
   return from.admin(`select * from webhooks.${table} where account_id = $1 and test_mode = $2`, [
     scope.accountId,
     scope.testMode,
@@ -181,6 +186,6 @@ export function rowsOf(from: Machine, table: string, scope: Scope): Promise<Reco
 }
 
 /** Runs something in a transaction of this account. */
-export function inScope<T>(from: Machine, scope: Scope, run: Parameters<typeof withTx<T>>[2]): Promise<T> {
+export function inScope<T>(from: Fixture, scope: Scope, run: Parameters<typeof withTx<T>>[2]): Promise<T> {
   return withTx(from.database, scope, run);
 }

@@ -1,0 +1,91 @@
+import { waitUntil } from '@eligo/testkit';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { retryEvent } from '../src/actions/retry-event.ts';
+import { type Fixture, openFixture, type Receiver, receiver, refundEvent, rowsOf, someScope } from './fixture.ts';
+
+let on: Fixture;
+let shop: Receiver;
+
+beforeAll(async () => {
+  on = await openFixture();
+});
+afterAll(() => on.close());
+beforeEach(async () => {
+  shop = await receiver();
+});
+afterEach(async () => {
+  on.clock.reset();
+  await shop.close();
+});
+
+const eventIds = () => shop.received.map(({ headers }) => String(headers['webhook-id']));
+const refuse = () => shop.answerWith((_request, response) => void response.writeHead(503).end());
+const accept = () => shop.answerWith((_request, response) => void response.end());
+
+it('tries a receiver that fails sixteen deliveries at once again after a second [D14.133]', async () => {
+  const scope = someScope();
+  await on.endpoint(scope, shop.url);
+  refuse();
+  const events = Array.from({ length: 16 }, () => refundEvent(scope));
+  await Promise.all(events.map((event) => on.consume(event)));
+  await on.worker.idle();
+  const [endpoint] = await rowsOf(on, 'endpoints', scope);
+  const openUntil = endpoint?.open_until as Date;
+  expect(openUntil.getTime() - on.clock.now().getTime()).toBeLessThanOrEqual(1_000);
+
+  accept();
+  const waiting = refundEvent(scope);
+  await on.consume(waiting);
+  on.clock.advance(1_000);
+  await on.worker.sweep();
+  await waitUntil(() => eventIds().includes(waiting.eventId));
+  await on.worker.idle();
+  expect(await rowsOf(on, 'endpoints', scope)).toMatchObject([{ failures_in_row: 0, open_until: null }]);
+});
+
+it('sends a retry that the account asks for at once, before what waits, though the breaker is open [D14.133]', async () => {
+  const scope = someScope();
+  await on.endpoint(scope, shop.url);
+  refuse();
+  const events = Array.from({ length: 16 }, () => refundEvent(scope));
+  for (const event of events) await on.consume(event);
+  await on.worker.idle();
+  await on.admin(`update webhooks.endpoints set open_until = now() + interval '5 minutes' where account_id = $1`, [
+    scope.accountId,
+  ]);
+  on.clock.advance(10_000);
+  shop.received.length = 0;
+  await on.worker.sweep();
+  await on.worker.idle();
+  expect(shop.received).toEqual([]);
+
+  const asked = events[9]?.eventId ?? '';
+  await retryEvent(on.webhooks, scope, asked);
+  await on.worker.idle();
+  expect(eventIds()).toEqual([asked]);
+  expect(on.errors).toEqual([]);
+});
+
+it('sends a retry that is asked for while a probe is on its way as soon as that probe has failed [D14.133]', async () => {
+  const scope = someScope();
+  await on.endpoint(scope, shop.url);
+  refuse();
+  const events = Array.from({ length: 5 }, () => refundEvent(scope));
+  for (const event of events) await on.consume(event);
+  await on.worker.idle();
+  on.clock.advance(60_000);
+  shop.received.length = 0;
+  let fail = (): void => undefined;
+  shop.answerWith((_request, response) => {
+    fail = () => void response.writeHead(503).end();
+    if (shop.received.length > 1) fail();
+  });
+  await on.worker.sweep();
+  await waitUntil(() => shop.received.length === 1);
+  const asked = events.map(({ eventId }) => eventId).find((id) => id !== eventIds()[0]) ?? '';
+  await retryEvent(on.webhooks, scope, asked);
+  fail();
+  await waitUntil(() => shop.received.length >= 2);
+  await on.worker.idle();
+  expect(eventIds().slice(1)).toEqual([asked]);
+});
