@@ -1,14 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Json, JsonObject, Route } from '@eligo/contract';
 import { Failure } from '@eligo/failures';
 import type { CallOptions } from '@eligo/rpc';
+import { isId } from '@eligo/values';
 import type { ActiveKey } from './accounts/key-cache.ts';
 import type { GatewaySettings } from './config.ts';
-import { StreamedAnswer } from './http/api-request.ts';
+import { FileAnswer, StreamedAnswer } from './http/api-request.ts';
 import type { Authenticator } from './http/authenticate.ts';
 import { authorize } from './http/authorize.ts';
 import type { PathTable } from './http/path-table.ts';
 import type { RateLimiter } from './http/rate-limiter.ts';
 import { type HeaderList, writeJson } from './http/write-answer.ts';
+import { writeFileAnswer } from './http/write-file-answer.ts';
 import { writeStream } from './http/write-stream.ts';
 import type { Mounted } from './mount.ts';
 
@@ -22,6 +25,20 @@ export interface Exchange {
   readonly headers: HeaderList;
   /** The route's id, once it is known. */
   routeId: string;
+  /** Whose request it is, once its key or its page's token says so. */
+  of?: RequestOwner;
+  /** The record that the path names, or that the request created. */
+  recordId?: string | undefined;
+  /** The code of the refusal. */
+  code?: string;
+}
+
+/** The account of a request, as its log line names it. */
+export interface RequestOwner {
+  readonly accountId: string;
+  readonly testMode: boolean;
+  /** None on the checkout page. */
+  readonly keyId?: string;
 }
 
 /** What answers the requests under /v1. */
@@ -45,6 +62,7 @@ export function api(parts: ApiParts): (exchange: Exchange, path: string, queryTe
     const { request, response } = exchange;
     const found = authenticator.authenticate(request);
     const key = found instanceof Promise ? await found : found;
+    exchange.of = key;
     limit(limiter, key, settings.rateLimit, exchange.headers);
 
     const match = table.find(request.method ?? '', path);
@@ -55,6 +73,7 @@ export function api(parts: ApiParts): (exchange: Exchange, path: string, queryTe
     }
     const { target, params } = match;
     exchange.routeId = target.route.id;
+    exchange.recordId = namedRecord(target.route, params[0]);
     exchange.headers.push(...target.headers);
     authorize(key, target.route, settings.deprecatedEndpoints);
 
@@ -62,8 +81,33 @@ export function api(parts: ApiParts): (exchange: Exchange, path: string, queryTe
     const incoming = { request, key, path, queryText, params, call };
     const answer = await traced(target.route.id, exchange.traceparent, () => target.answer(incoming));
     if (answer instanceof StreamedAnswer) await writeStream(response, answer, exchange.requestId, exchange.headers);
-    else writeJson(response, 200, JSON.stringify(answer), exchange.requestId, exchange.headers);
+    else if (answer instanceof FileAnswer)
+      await writeFileAnswer(response, answer, exchange.requestId, exchange.headers);
+    else {
+      exchange.recordId ??= recordIdOf(answer);
+      writeJson(response, 200, JSON.stringify(answer), exchange.requestId, exchange.headers);
+    }
   };
+}
+
+// What is no identifier may be anything, so it is not logged.
+function namedRecord({ params }: Route, named: string | undefined): string | undefined {
+  const [kind] = Object.values(params);
+  return kind !== undefined && named !== undefined && isId(kind, named) ? named : undefined;
+}
+
+// A response with one record has it under its name, and the record's id under `<name>_id`.
+function recordIdOf(answer: JsonObject): string | undefined {
+  for (const name in answer) {
+    const record = answer[name];
+    const id = isRecord(record) ? record[`${name}_id`] : undefined;
+    return typeof id === 'string' ? id : undefined;
+  }
+  return undefined;
+}
+
+function isRecord(value: Json | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function limit(

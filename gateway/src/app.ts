@@ -3,10 +3,11 @@ import { Failure } from '@eligo/failures';
 import { newId } from '@eligo/values';
 import Koa, { type Context, type Next } from 'koa';
 import type { Exchange } from './api.ts';
-import { isShopperPath } from './checkout-page/checkout-page.ts';
+import type { PublicRouter } from './http/public-router.ts';
 import { toFailure } from './http/to-failure.ts';
 import { traceparentOf } from './http/traceparent.ts';
 import { writeFailure } from './http/write-answer.ts';
+import { openapiPath } from './pages.ts';
 
 /** Called with each completed request. */
 export interface Observer {
@@ -17,11 +18,8 @@ export interface Observer {
 /** What the application is made of. */
 export interface AppParts {
   readonly api: (exchange: Exchange, path: string, queryText: string) => Promise<void>;
-  /** What is public and outside the route table: the description, health. */
-  readonly pages: (context: Context, next: Next) => Promise<unknown>;
-  readonly isPage: (path: string) => boolean;
-  /** What shoppers' browsers ask for: the checkout page of a session. */
-  readonly checkoutPage: (exchange: Exchange, path: string) => Promise<void>;
+  /** Everything that takes no API key: pages, health, the processors' events. */
+  readonly publicRoutes: PublicRouter;
   readonly observer: Observer;
 }
 
@@ -37,12 +35,12 @@ export function createApp(parts: AppParts): Koa {
     parts.observer.unexpected(error, exchange);
   });
   app.use((context, next) => answer(context, next, parts));
-  app.use(parts.pages);
+  app.use(parts.publicRoutes);
   return app;
 }
 
 async function answer(context: Context, next: Next, parts: AppParts): Promise<void> {
-  const { api, isPage, checkoutPage, observer } = parts;
+  const { api, observer } = parts;
   const { req: request, res: response } = context;
   const startedAt = performance.now();
   const url = originForm(request.url ?? '/');
@@ -61,11 +59,11 @@ async function answer(context: Context, next: Next, parts: AppParts): Promise<vo
   context.respond = false;
   try {
     if (!namesItsHost(request)) throw new Failure('bad_request');
-    if (isPage(path)) await next();
-    else if (path.startsWith('/v1/')) await api(exchange, path, mark < 0 ? '' : url.slice(mark + 1));
-    else if (isShopperPath(path)) await checkoutPage(exchange, path);
-    // Outside /v1 there is nothing to protect, so nothing to ask a key for.
-    else throw new Failure('not_found');
+    if (path.startsWith('/v1/') && path !== openapiPath) await api(exchange, path, mark < 0 ? '' : url.slice(mark + 1));
+    else {
+      context.newRouterPath = path;
+      await next();
+    }
   } catch (error) {
     refuse(error, exchange, response, observer);
   }
@@ -89,6 +87,7 @@ function originForm(target: string): string {
 
 function refuse(error: unknown, exchange: Exchange, response: ServerResponse, observer: Observer): void {
   const failure = toFailure(error);
+  exchange.code = failure.code;
   if (failure.code === 'internal') observer.unexpected(error, exchange);
   writeFailure(response, failure, exchange.requestId, exchange.headers);
 }

@@ -1,22 +1,33 @@
 import { allRoutes, openapi } from '@eligo/contract';
-import type { ServiceContext } from '@eligo/service';
+import type { BuiltService, Readiness, ServiceContext } from '@eligo/service';
 import { KeyCache } from './accounts/key-cache.ts';
+import { tellStatementsJob } from './accounts/tell-statements.ts';
 import { Answers } from './answers.ts';
 import { api } from './api.ts';
 import { createApp } from './app.ts';
-import { checkoutPage } from './checkout-page/checkout-page.ts';
+import { checkoutPageRoutes } from './checkout-page/checkout-page.ts';
+import { invoicePageCalls } from './checkout-page/invoice-page-calls.ts';
 import { pageCalls } from './checkout-page/page-calls.ts';
 import { openPageFiles } from './checkout-page/page-files.ts';
 import { PageLimits } from './checkout-page/page-limits.ts';
 import type { GatewaySettings } from './config.ts';
+import type { ContentStores } from './files/content-stores.ts';
+import { fileStores } from './files/file-stores.ts';
+import { Transfers } from './files/transfers.ts';
 import { Authenticator } from './http/authenticate.ts';
+import { BodyBudget } from './http/body-budget.ts';
+import { DearRequests } from './http/dear-requests.ts';
 import { FailedAuthentications } from './http/failed-authentications.ts';
+import { publicRouter } from './http/public-router.ts';
 import { RateLimiter } from './http/rate-limiter.ts';
 import { mount } from './mount.ts';
 import { openObserver } from './observer.ts';
-import { openPages } from './pages.ts';
+import { pageRoutes } from './pages.ts';
 import { openPeers } from './peers.ts';
-import { peerChecks, readiness } from './readiness.ts';
+import { eventSources } from './processor-events/event-sources.ts';
+import { processorEventRoute } from './processor-events/processor-events.ts';
+import { peerChecks, sharedReadiness } from './readiness.ts';
+import { readInvoiceDocument } from './reports/read-invoice-document.ts';
 import { allBindings } from './routes/index.ts';
 import { createHttpServer, type HttpServer } from './server.ts';
 
@@ -25,19 +36,64 @@ export interface GatewayParts {
   readonly port: number;
   readonly http: HttpServer;
   readonly keys: KeyCache;
+  readonly stores: ContentStores;
+  /** What the gateway needs beside its database, and what it is degraded without. */
+  readonly checks: Pick<BuiltService, 'ready' | 'wanted'>;
+  /** Has the public port say how ready the component is; until then it is not. */
+  tellReadiness(ready: () => Promise<Readiness>): void;
+  /** Has the public port say that the gateway is not ready, and serve on. */
+  leave(): void;
 }
 
 /** Puts the gateway together from what every component is given. */
 export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayParts {
   const { database, settings, metrics, logger } = context;
   const peers = openPeers((service) => context.client(service));
-  const keys = new KeyCache(database, (init) => context.callerFor(init));
-  const table = mount(allRoutes, allBindings(peers, new Answers(peers)), peers);
-  const pages = openPages({
+  const keys = new KeyCache(
+    database,
+    (init) => context.callerFor(init),
+    () => context.wake(tellStatementsJob),
+  );
+  const stores = fileStores(context);
+  const files = {
+    ...{ database, stores, scanner: settings.fileScanner },
+    ...{ transfers: new Transfers(), assertRoom: context.assertRoom },
+  };
+  const bodies = new BodyBudget();
+  const readInvoice = readInvoiceDocument({ peers, database });
+  const table = mount(allRoutes, allBindings(peers, new Answers(peers), files, readInvoice), peers, {
+    bodies,
+    dear: new DearRequests(),
+  });
+  const { needed, wanted } = peerChecks(peers, (init) => context.callerFor(init));
+  let readiness = () => Promise.resolve(notServing);
+  const pages = pageRoutes({
     openapi: () => JSON.stringify(openapi()),
-    ready: readiness({ postgres: () => database.ping(), ...peerChecks(peers, (init) => context.callerFor(init)) }),
+    ready: () => readiness(),
   });
   const failed = new FailedAuthentications(settings.failedAuthentications);
+  const shopper = checkoutPageRoutes({
+    tokens: settings.pageTokens,
+    linkTokens: settings.linkTokens,
+    invoiceTokens: settings.invoiceTokens,
+    readInvoice,
+    peers,
+    calls: pageCalls({ peers, database, sandboxUrl: settings.sandboxPublicUrl }),
+    invoiceCalls: invoicePageCalls({ peers, database, sandboxUrl: settings.sandboxPublicUrl }),
+    files: openPageFiles(),
+    limits: new PageLimits(settings.trustedProxies),
+    bodies,
+    ...{ database, sandboxUrl: settings.sandboxPublicUrl, callerFor: (init) => context.callerFor(init) },
+  });
+  const events = processorEventRoute({
+    sources: eventSources(settings.events, database, async (processorAccount) => {
+      const asked = { processor: 'stripe', processorAccount };
+      return (await peers.refunds.findAccountsAtProcessor(asked, { timeoutMs: formerAccountMs })).accounts;
+    }),
+    bodies: new BodyBudget({ totalBytes: processorEventBytes }),
+    ...{ peers, failed, proxies: settings.trustedProxies, metrics, logger },
+    callerFor: (init) => context.callerFor(init),
+  });
   const app = createApp({
     api: api({
       authenticator: new Authenticator(keys, failed, settings.trustedProxies),
@@ -46,18 +102,31 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
       settings,
       traced: context.traced,
     }),
-    checkoutPage: checkoutPage({
-      tokens: settings.pageTokens,
-      linkTokens: settings.linkTokens,
-      peers,
-      calls: pageCalls({ peers, database, sandboxUrl: settings.sandboxPublicUrl }),
-      files: openPageFiles(),
-      limits: new PageLimits(settings.trustedProxies),
-      ...{ database, sandboxUrl: settings.sandboxPublicUrl, callerFor: (init) => context.callerFor(init) },
-    }),
-    pages: pages.middleware,
-    isPage: pages.isPage,
+    publicRoutes: publicRouter([...pages, ...shopper, events]),
     observer: openObserver(metrics, logger),
   });
-  return { port: settings.port, http: createHttpServer(app.callback(), settings.maxConnections), keys };
+  return {
+    port: settings.port,
+    http: createHttpServer(app.callback(), {
+      total: settings.maxConnections,
+      perNetwork: settings.maxConnectionsPerAddress,
+      isProxy: (address) => settings.trustedProxies.isTrusted(address),
+    }),
+    keys,
+    stores,
+    checks: { ready: needed, wanted },
+    tellReadiness(ready) {
+      readiness = sharedReadiness(ready);
+    },
+    leave() {
+      readiness = () => Promise.resolve(notServing);
+    },
+  };
 }
+
+// The processor waits for ten seconds or so, and storing the event takes its part.
+const formerAccountMs = 2_000;
+// Events of processors have a few kilobytes.
+const processorEventBytes = 8 * 1024 * 1024;
+
+const notServing: Readiness = { ready: false, status: 'unavailable', checks: { stopping: 'failed' } };

@@ -3,8 +3,4 @@ import { openGateway } from './open-gateway.ts';
 
 const logger = createLogger({ service: 'gateway', level: process.env.LOG_LEVEL });
 
-await runProcess(logger, async (onFatal) => {
-  const gateway = await openGateway({ environment: process.env, logger, onFatal });
-  logger.info({ url: gateway.url }, 'Gateway is listening');
-  return gateway;
-});
+await runProcess(logger, (onFatal) => openGateway({ environment: process.env, logger, onFatal }));

@@ -6,6 +6,8 @@ import { type IdKind, isId } from '@eligo/values';
 import type { ActiveKey } from './accounts/key-cache.ts';
 import type { Binding, Handler } from './bind.ts';
 import type { Answer } from './http/api-request.ts';
+import type { BodyBudget, BodyRoom } from './http/body-budget.ts';
+import type { DearRequests } from './http/dear-requests.ts';
 import { idempotencyOf } from './http/idempotency.ts';
 import { type Intake, intakeOf } from './http/intake.ts';
 import { parseQuery } from './http/parse-query.ts';
@@ -23,6 +25,12 @@ export interface Mounted {
   answer(incoming: Incoming): Promise<Answer>;
 }
 
+/** What bounds the memory and the work that bodies cause. */
+export interface BodyBounds {
+  readonly bodies: BodyBudget;
+  readonly dear: DearRequests;
+}
+
 /** A request for a mounted route, after its key was found and allowed. */
 export interface Incoming {
   readonly request: IncomingMessage;
@@ -34,7 +42,12 @@ export interface Incoming {
 }
 
 /** Binds every route of the contract to its path. Throws when one has no handler, or a handler no route. */
-export function mount(routes: readonly Route[], bindings: readonly Binding[], peers: Peers): PathTable<Mounted> {
+export function mount(
+  routes: readonly Route[],
+  bindings: readonly Binding[],
+  peers: Peers,
+  { bodies, dear }: BodyBounds,
+): PathTable<Mounted> {
   const handlers = new Map(bindings.map(({ route, handle }) => [route, handle]));
   if (handlers.size !== bindings.length) throw new Error('A route is bound twice');
   const presence = presenceOf(bindings, peers);
@@ -43,13 +56,18 @@ export function mount(routes: readonly Route[], bindings: readonly Binding[], pe
     const handle = handlers.get(route);
     if (handle === undefined) throw new Error(`Route ${route.id} has no handler`);
     handlers.delete(route);
-    table.add(route.method, route.path, mounted(route, handle, presence));
+    table.add(route.method, route.path, mounted(route, handle, presence, { bodies, dear }));
   }
   if (handlers.size > 0) throw new Error('A handler is bound to a route that the contract does not declare');
   return table;
 }
 
-function mounted(route: Route, handle: Handler<unknown, unknown>, presence: Presence): Mounted {
+function mounted(
+  route: Route,
+  handle: Handler<unknown, unknown>,
+  presence: Presence,
+  { bodies, dear }: BodyBounds,
+): Mounted {
   const intake = intakeOf(route);
   const [kind] = Object.values(route.params);
   if (kind !== undefined && !presence.canAsk(kind))
@@ -67,17 +85,23 @@ function mounted(route: Route, handle: Handler<unknown, unknown>, presence: Pres
       const { key, call, request } = incoming;
       // A plain read by id, which is most of all traffic, has nothing else to look at.
       if (!takesBody && incoming.queryText === '' && route.query === undefined) {
-        return handle({ key, call, id, headers: request.headers, ...nothingGiven });
+        return handle({ key, call, id, headers: request.headers, request, ...nothingGiven });
       }
-      const taken = await takeIn(route, intake, kind, id, incoming, presence);
+      const room = bodies.room(key.caller.accountId, () => request.destroy());
+      let leave: (() => void) | undefined;
       try {
-        return await handle({ key, call, id, headers: request.headers, ...taken });
+        const taken = await takeIn(route, intake, kind, id, incoming, presence, room);
+        leave = await dear.enter(key.caller, room.bytes());
+        return await handle({ key, call, id, headers: request.headers, request, ...taken });
       } catch (error) {
         // Returned before the record is read, but after a 404 for the path.
         if (kind !== undefined && error instanceof Failure && error.code === 'processor_not_configured') {
-          await presence.assertPresent(kind, id, { key, call, headers: request.headers });
+          await presence.assertPresent(kind, id, { key, call, headers: request.headers, request });
         }
         throw error;
+      } finally {
+        leave?.();
+        room.release();
       }
     },
   };
@@ -97,20 +121,26 @@ async function takeIn(
   id: string,
   { request, key, path, queryText, call }: Incoming,
   presence: Presence,
+  room: BodyRoom,
 ) {
   try {
     const idempotency = idempotencyOf(route, request);
-    const sent = route.method === 'GET' ? undefined : await readBody(request);
+    // The body of an upload is read by its handler, as it arrives.
+    const sent = route.method === 'GET' || isUpload(route) ? undefined : await readBody(request, room);
     const asked = parseQuery(queryText);
     const { query, body, expand } = intake(asked, sent);
     const hashed = idempotency?.({ method: route.method, path, query: asked, body: sent });
     return { query, body, expand, idempotency: hashed };
   } catch (error) {
     if (kind !== undefined && !route.bodyFirst && error instanceof Failure) {
-      await presence.assertPresent(kind, id, { key, call, headers: request.headers });
+      await presence.assertPresent(kind, id, { key, call, headers: request.headers, request });
     }
     throw error;
   }
+}
+
+function isUpload({ body }: Route): boolean {
+  return body?.file !== undefined;
 }
 
 function checkedId(kind: IdKind, text: string): string {

@@ -1,7 +1,10 @@
 import type { Logger, Metrics } from '@eligo/service';
 import type { Observer } from './app.ts';
 
-/** Counts every request by route and status, and logs unexpected errors. Never logs request contents. */
+/** They ask every few seconds. */
+const probes = new Set(['pages.healthz', 'pages.readyz']);
+
+/** Counts and logs every request, and logs unexpected errors. Never logs request contents. */
 export function openObserver(metrics: Metrics, logger: Logger): Observer {
   const requests = metrics.histogram('http_request_seconds', 'HTTP requests by route and status', ['route', 'status']);
   const unexpected = metrics.counter(
@@ -21,10 +24,19 @@ export function openObserver(metrics: Metrics, logger: Logger): Observer {
     return line;
   };
   return {
-    answered({ routeId, requestId }, status, durationMs) {
+    answered(exchange, status, durationMs) {
+      const { routeId, requestId, of, code, recordId } = exchange;
       lineOf(routeId, status).observe(durationMs / 1_000);
-      if (logger.isLevelEnabled('debug'))
-        logger.debug({ requestId, route: routeId, status, durationMs }, 'Request completed');
+      const level = probes.has(routeId) && status === 200 ? 'debug' : 'info';
+      if (!logger.isLevelEnabled(level)) return;
+      logger[level](
+        {
+          requestId,
+          ...(of === undefined ? {} : { accountId: of.accountId, testMode: of.testMode, keyId: of.keyId }),
+          ...{ route: routeId, status, code, durationMs: Math.round(durationMs * 10) / 10, recordId },
+        },
+        'Request completed',
+      );
     },
     unexpected(error, { routeId, requestId }) {
       unexpected.inc({ route: routeId });

@@ -27,17 +27,22 @@ export async function openGateway(parts: Omit<ServiceParts, 'grpc'>): Promise<Ga
   const made = built.parts;
   if (made === undefined) throw new Error('The gateway was not built');
   try {
-    const { adminPort } = await service.start();
-    await made.keys.listen();
     const host = gatewayHost(parts.environment);
-    const port = await made.http.listen(made.port, host);
+    let url = '';
+    const { adminPort } = await service.start(async () => {
+      made.tellReadiness(() => service.ready());
+      await made.keys.listen();
+      url = gatewayUrl(host, await made.http.listen(made.port, host));
+      return { url };
+    });
     return {
       service,
-      url: gatewayUrl(host, port),
+      url,
       adminPort,
       ready: () => service.ready(),
       async stop() {
-        service.leave();
+        made.leave();
+        await service.leave();
         await made.http.close(inFlightWaitMs);
         await service.stop();
       },

@@ -1,28 +1,51 @@
 import type { CallerContext } from '@eligo/proto/caller/v1/caller';
 import type { CallerInit } from '@eligo/rpc';
-import { checkReadiness, type Readiness, type ReadinessChecks } from '@eligo/service';
+import type { Readiness, ReadinessChecks } from '@eligo/service';
 import { newId } from '@eligo/values';
 import type { Peers } from './peers.ts';
 
-/** The page is public, so it checks the peers at most once a second, however many clients ask. */
+/** The page is public, so it checks at most once a second, however many clients ask. */
 const freshMs = 1_000;
 
-/** Whether everything that the gateway needs answers. */
-export function readiness(checks: ReadinessChecks): () => Promise<Readiness> {
+/** What the public page says: the gateway's own readiness, as on its admin port, at most a second old. */
+export function sharedReadiness(check: () => Promise<Readiness>): () => Promise<Readiness> {
   let asked: Promise<Readiness> | undefined;
   let askedAtMs = Number.NEGATIVE_INFINITY;
   return () => {
     const nowMs = performance.now();
     if (asked === undefined || nowMs - askedAtMs > freshMs) {
-      asked = checkReadiness(checks);
+      asked = check();
       askedAtMs = nowMs;
     }
     return asked;
   };
 }
 
-/** One read of each peer, for an account that does not exist: it finds nothing and shows that the whole way there works. */
-export function peerChecks(peers: Peers, sign: (init: CallerInit) => CallerContext): ReadinessChecks {
+/**
+ * The services behind the gateway. Without one of them the gateway still serves the routes of the others, so it is degraded: were it not ready, load
+ * balancers would take every gateway away. It cannot serve when none responds.
+ */
+export function peerChecks(
+  peers: Peers,
+  sign: (init: CallerInit) => CallerContext,
+): { needed: ReadinessChecks; wanted: ReadinessChecks } {
+  const wanted = readsOf(peers, sign);
+  // A round of checks asks both lists at the same time: the calls are made once.
+  const started = new Map<string, Promise<void>>();
+  const once = (name: string, read: () => Promise<void>) => {
+    const running = started.get(name) ?? read().finally(() => started.delete(name));
+    started.set(name, running);
+    return running;
+  };
+  const shared = Object.entries(wanted).map(([name, read]) => [name, () => once(name, read)] as const);
+  return {
+    needed: { services: () => Promise.any(shared.map(([, read]) => read())) },
+    wanted: Object.fromEntries(shared),
+  };
+}
+
+// One read of each peer, for an account that does not exist: it finds nothing and shows that the whole way there works.
+function readsOf(peers: Peers, sign: (init: CallerInit) => CallerContext): ReadinessChecks {
   const nobody = { accountId: newId('account'), testMode: true };
   const page = { limit: 1n };
   const call = () => ({ caller: sign(nobody), timeoutMs: 1_000 });

@@ -3,6 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Failure, failureAnswer } from '@eligo/failures';
 import { newId } from '@eligo/values';
+import { type ConnectionLimits, limitConnections } from './http/connection-limits.ts';
 import { jsonHeaders } from './http/write-answer.ts';
 
 /** The header block that is accepted at most (decisions 10). */
@@ -26,7 +27,7 @@ export interface HttpServer {
   close(waitMs: number): Promise<void>;
 }
 
-export function createHttpServer(listener: RequestListener, maxConnections: number): HttpServer {
+export function createHttpServer(listener: RequestListener, connections: ConnectionLimits): HttpServer {
   const server = createServer(
     {
       maxHeaderSize: maxHeaderBytes,
@@ -39,7 +40,7 @@ export function createHttpServer(listener: RequestListener, maxConnections: numb
     },
     listener,
   );
-  server.maxConnections = maxConnections;
+  limitConnections(server, connections);
   server.timeout = silenceTimeoutMs;
   // A request for a continuation is answered by reading the body; any other expectation is treated the same way.
   server.on('checkExpectation', listener);

@@ -1,7 +1,10 @@
 import { eventsMigrations } from '@eligo/events';
 import { migrationSource } from '@eligo/postgres';
-import type { ServiceComposition } from '@eligo/service';
+import { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
+import { operatorMigrations, type ServiceComposition } from '@eligo/service';
+import { tellStatements } from './accounts/tell-statements.ts';
 import { type GatewaySettings, readGatewaySettings } from './config.ts';
+import { deleteExpiredFiles } from './files/delete-expired-files.ts';
 import { buildGateway, type GatewayParts } from './gateway-parts.ts';
 
 /** The gateway as a component; `openGateway` also opens its public port. */
@@ -11,12 +14,21 @@ export const gatewayService: ServiceComposition<GatewaySettings> = gatewayCompos
 export function gatewayComposition(built: (parts: GatewayParts) => void): ServiceComposition<GatewaySettings> {
   return {
     name: 'gateway',
-    migrations: [eventsMigrations, migrationSource('gateway', new URL('../migrations', import.meta.url))],
+    migrations: [
+      eventsMigrations,
+      operatorMigrations,
+      migrationSource('gateway', new URL('../migrations', import.meta.url)),
+    ],
     settings: readGatewaySettings,
     build(context) {
       const parts = buildGateway(context);
       built(parts);
-      return { handlers: [], stop: () => parts.keys.stop() };
+      const { database, logger } = context;
+      const jobs = [
+        deleteExpiredFiles({ database, stores: parts.stores, logger }),
+        tellStatements(database, context.client(CheckoutService), (init) => context.callerFor(init)),
+      ];
+      return { ...parts.checks, handlers: [], jobs, stop: () => parts.keys.stop() };
     },
   };
 }

@@ -1,4 +1,5 @@
 import { fieldNamesOf, type JsonObject, type Route } from '@eligo/contract';
+import { z } from 'zod';
 import { exampleBody } from './example-bodies.ts';
 import type { ProbeTarget } from './probe-target.ts';
 
@@ -38,7 +39,7 @@ const manyLevels = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
 const manyFaults = Object.fromEntries(Array.from({ length: 19_000 }, (_, at) => [`k${at}`, at]));
 
 function queryCases(route: Route): CorpusCase[] {
-  const isList = route.query !== undefined;
+  const isList = route.query instanceof z.ZodObject && 'limit' in route.query.shape;
   return [
     ...badLimits.map((limit) => ({ what: `limit=${limit}`, refused: isList, path: `?limit=${limit}` })),
     ...[-1, 10_001, '1e2'].map((offset) => ({ what: `offset=${offset}`, refused: isList, path: `?offset=${offset}` })),

@@ -3,18 +3,21 @@ import type { JsonObject, Route } from '@eligo/contract';
 /** The records that example bodies refer to. */
 export interface ExampleReferences {
   readonly price: string;
+  readonly recurring_price: string;
   readonly product: string;
   readonly coupon: string;
   readonly customer: string;
   readonly payment_method: string;
   readonly payment_intent: string;
+  readonly charge: string;
 }
 
 /**
- * A body that a route accepts, its references taken from `refs`. Throws for a route without one, so that no route is left out of a probe unseen.
+ * The JSON that a route accepts, its references taken from `refs`; undefined where it takes none. Throws for a route without an example, so that no
+ * route is left out of a probe unseen.
  */
 export function exampleBody(route: Route, refs: ExampleReferences): JsonObject | undefined {
-  if (route.body === undefined) return undefined;
+  if (route.body === undefined || route.body.file !== undefined) return undefined;
   const make = examples[route.id];
   if (make === undefined) throw new Error(`${route.id} has no example body`);
   const inside = make(refs);
@@ -49,11 +52,23 @@ const examples: Readonly<Record<string, (refs: ExampleReferences) => JsonObject>
   }),
   'checkout_sessions.update': () => ({ metadata: { changed: 'yes' } }),
   'checkout_sessions.confirm': ({ payment_method }) => ({ payment_method, capture_method: 'automatic' }),
+  'checkout_sessions.capture': () => ({ amount: 1, final_capture: true }),
+  'checkout_sessions.preview_capture': () => ({ amount: 1 }),
+  'payment_intents.capture': () => ({ amount_to_capture: 1 }),
   'checkout_sessions.refund': () => ({ amount: 1 }),
   'checkout_sessions.preview_refund': () => ({ amount: 1 }),
   'refunds.create': ({ payment_intent }) => ({ payment_intent_id: payment_intent, amount: 1 }),
   'refunds.update': () => ({ reason: 'duplicate' }),
+  'subscriptions.create': ({ customer, recurring_price }) => ({
+    customer,
+    items: [{ price: recurring_price, quantity: 1 }],
+  }),
+  'disputes.update': () => ({ evidence: { product_description: 'A thermometer' } }),
+  'test_helpers.create_dispute': ({ charge }) => ({ charge, amount: 1 }),
+  'subscriptions.update': () => ({ metadata: { changed: 'yes' } }),
+  'subscriptions.resume': () => ({ billing_cycle_anchor: 'unchanged' }),
   'subscriptions.cancel': () => ({ cancel_at_period_end: true }),
+  'invoices.pay': ({ payment_method }) => ({ payment_method }),
   'webhooks.create': () => ({ url: 'https://shop.example/hooks', events: ['*'] }),
   'webhooks.update': () => ({ events: ['refund.created'] }),
   'test_helpers.create_payment_method': ({ customer }) => ({ customer, card: 'hsa' }),

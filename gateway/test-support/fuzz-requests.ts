@@ -6,6 +6,7 @@ import { type CorpusCase, corpusOf } from './corpus.ts';
 import { exampleBody } from './example-bodies.ts';
 import type { ProbeTarget } from './probe-target.ts';
 import { pathOf } from './send.ts';
+import { arbitraryForm, exampleContent } from './upload.ts';
 
 /** A random request to a route. */
 export interface FuzzRequest {
@@ -16,7 +17,7 @@ export interface FuzzRequest {
 }
 
 /**
- * As many random requests as asked for, evenly over all routes. Equal seeds give equal requests, but for the identifiers of the records that
+ * As many requests as asked for, evenly over all routes: for each a plain one that the route accepts, then random ones. Equal seeds give equal requests, but for the identifiers of the records that
  * the target names. What ends a record comes last, so that the others meet it alive.
  */
 export function fuzzRequests(
@@ -29,8 +30,8 @@ export function fuzzRequests(
     if (share === 0) return [];
     // Mixed, because fast-check's own generator gives neighbouring seeds neighbouring first values.
     const mixed = Math.imul(seed + at * 0x61c88647, 0x9e3779b1);
-    const samples = fc.sample(requestOf(route, target, ids), { numRuns: share, seed: mixed });
-    return samples.map((sample, turn) => ({
+    const random = fc.sample(requestOf(route, target, ids), { numRuns: share - 1, seed: mixed });
+    return [plainRequest(route, target), ...random].map((sample, turn) => ({
       turn: turn + (endsRecord(route) ? requests : 0),
       made: { ...sample, route },
     }));
@@ -50,7 +51,11 @@ function requestOf(
   target: ProbeTarget,
   ids: readonly string[],
 ): fc.Arbitrary<Omit<FuzzRequest, 'route'>> {
-  const made = fc.record({ path: pathFor(route, target, ids), body: bodyFor(route, target, ids) });
+  const path = pathFor(route, target, ids);
+  const made =
+    route.body?.file === undefined
+      ? fc.record({ path, body: bodyFor(route, target, ids) })
+      : fc.tuple(path, arbitraryForm()).map(([to, content]) => ({ path: to, ...content }));
   const own = pathOf(route, (route.seed && target.own[route.seed]) || '');
   const known = fc
     // Megabytes cost more than all else here; the corpus is also sent as a whole, by probeBadInput.
@@ -59,8 +64,17 @@ function requestOf(
   return fc.oneof({ arbitrary: made, weight: 9 }, { arbitrary: known, weight: 1 });
 }
 
-function pathFor(route: Route, { own, more }: ProbeTarget, ids: readonly string[]): fc.Arbitrary<string> {
-  const mine = (route.seed && [own[route.seed] ?? '', ...(more?.[route.seed] ?? [])]) || [''];
+function plainRequest(route: Route, target: ProbeTarget): Omit<FuzzRequest, 'route'> {
+  return { path: pathOf(route, recordsOf(route, target)[0] ?? ''), ...exampleContent(route, target.references) };
+}
+
+function recordsOf(route: Route, { own, more, ready }: ProbeTarget): readonly string[] {
+  if (route.seed === undefined) return [''];
+  return [...(ready?.[route.id] ?? []), own[route.seed] ?? '', ...(more?.[route.seed] ?? [])];
+}
+
+function pathFor(route: Route, target: ProbeTarget, ids: readonly string[]): fc.Arbitrary<string> {
+  const mine = recordsOf(route, target);
   const id = fc.oneof({ arbitrary: fc.constantFrom(...mine), weight: 12 }, fc.constantFrom(...ids, ...trickyTexts));
   const shape: Readonly<Record<string, z.ZodType>> = route.query instanceof z.ZodObject ? route.query.shape : {};
   const known = Object.entries(shape).map(([name, schema]) => fc.tuple(fc.constant(name), queryValue(schema, ids)));

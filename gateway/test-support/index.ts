@@ -6,3 +6,4 @@ export { type FuzzOptions, type FuzzReport, probeFuzz } from './probe-fuzz.ts';
 export { probeMetadata } from './probe-metadata.ts';
 export type { ProbeReport, ProbeTarget } from './probe-target.ts';
 export { type SeededRecords, seedRecords } from './seed-records.ts';
+export { exampleContent } from './upload.ts';

@@ -1,8 +1,8 @@
 import { allRoutes, notFoundCodeOf, type Route } from '@eligo/contract';
 import { newId } from '@eligo/values';
-import { exampleBody } from './example-bodies.ts';
 import { Findings, type ProbeReport, type ProbeTarget } from './probe-target.ts';
 import { pathOf, type Reply, send } from './send.ts';
+import { exampleContent } from './upload.ts';
 
 /** Every route refuses a request without a key, and with keys that cannot be or do not exist, by one and the same 401. */
 export async function probeAuthentication(target: ProbeTarget): Promise<ProbeReport> {
@@ -81,14 +81,14 @@ async function ask(
   route: Route,
   { key, id }: { key: string | undefined; id?: string },
 ): Promise<Reply> {
-  const body = exampleBody(route, target.references);
+  const { body, headers } = exampleContent(route, target.references);
   const named = id ?? (route.seed === undefined ? '' : newId(route.seed));
   return send(target.url, {
     method: route.method,
     path: pathOf(route, named),
     key,
-    body: body === undefined ? undefined : JSON.stringify(body),
-    headers: route.idempotency === 'ignored' ? {} : { 'idempotency-key': crypto.randomUUID() },
+    body,
+    headers: route.idempotency === 'ignored' ? headers : { ...headers, 'idempotency-key': crypto.randomUUID() },
   });
 }
 

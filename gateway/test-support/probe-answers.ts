@@ -1,7 +1,7 @@
 import { allRoutes, type Route } from '@eligo/contract';
-import { exampleBody } from './example-bodies.ts';
 import { Findings, type ProbeReport, type ProbeTarget } from './probe-target.ts';
 import { pathOf, send } from './send.ts';
+import { exampleContent } from './upload.ts';
 
 /**
  * Every success parses with its route's answer schema, strictly, with and without everything expanded; what a real stack refuses for the state
@@ -16,19 +16,23 @@ export async function probeAnswers(
   for (const route of routes) {
     const everything = [...route.expansion.keys()].join(',');
     for (const query of everything === '' ? [''] : ['', `?expand=${everything}`]) {
-      const body = exampleBody(route, target.references);
+      const { body, headers } = exampleContent(route, target.references);
       const reply = await send(target.url, {
         method: route.method,
         path: pathOf(route, (route.seed && target.own[route.seed]) || '') + query,
         key: target.testKey,
-        body: body === undefined ? undefined : JSON.stringify(body),
-        headers: route.idempotency === 'ignored' ? {} : { 'idempotency-key': crypto.randomUUID() },
+        body,
+        headers: route.idempotency === 'ignored' ? headers : { ...headers, 'idempotency-key': crypto.randomUUID() },
       });
       findings.sent();
       const told = `${route.id}${query}: ${reply.status} ${reply.text.slice(0, 300)}`;
       if (mustSucceed(route)) findings.expect(reply.status === 200, told);
       findings.expect(reply.status < 500, told);
       if (reply.status !== 200) continue;
+      if (route.download !== undefined) {
+        findings.expect(route.download.includes(reply.headers['content-type'] ?? ''), `${told} (another type)`);
+        continue;
+      }
       const parsed = route.response.safeParse(reply.json);
       findings.expect(parsed.success, `${route.id}${query}: ${parsed.error?.message.slice(0, 500)}`);
     }

@@ -5,12 +5,14 @@ import { isRefusal, pathOf, type Reply, send } from './send.ts';
 
 /**
  * What gives a server that trusts its input a 5xx, on every route (the corpus): each is refused by a 4xx of the contract's shape, or is harmless
- * where the route has no use for it. Nothing is ever a 5xx, and no answer takes more than 5 s.
+ * where the route has no use for it. Nothing is ever a 5xx, and no answer takes more than 5 s. With `every: N`, each N-th request of the corpus is sent.
  */
-export async function probeBadInput(target: ProbeTarget): Promise<ProbeReport> {
+export async function probeBadInput(target: ProbeTarget, { every = 1 } = {}): Promise<ProbeReport> {
   const findings = new Findings();
+  let position = 0;
   for (const route of allRoutes) {
     for (const { what, refused, ...sent } of corpusOf(route, target)) {
+      if (position++ % every !== 0) continue;
       const startedAt = performance.now();
       const reply = await send(target.url, {
         method: route.method,
@@ -25,7 +27,8 @@ export async function probeBadInput(target: ProbeTarget): Promise<ProbeReport> {
       if (refused) findings.expect(reply.status >= 400, `${told} (not refused)`);
       if (reply.status >= 400)
         findings.expect(isRefusal(reply.status, reply.json), `${told} (not the contract's shape)`);
-      findings.expect(isJson(reply), `${told} (no JSON or no request id)`);
+      const isContent = route.download !== undefined && reply.status === 200;
+      findings.expect(isContent || isJson(reply), `${told} (no JSON or no request id)`);
     }
   }
   await probeMethods(target, findings);

@@ -7,7 +7,7 @@ export interface ProbeTarget {
   /** Keys without a rate limit. */
   readonly testKey: string;
   readonly liveKey: string;
-  /** A test key whose only scope is `files_read`, which no probed route asks for. */
+  /** A test key whose only scope is `charges_write`, which no route asks for. */
   readonly scopelessKey: string;
   /** A test key of another account. */
   readonly foreignKey: string;
@@ -16,6 +16,8 @@ export interface ProbeTarget {
   readonly references: ExampleReferences;
   /** Further records of a kind, for requests that end what they name. */
   readonly more?: Readonly<Partial<Record<IdKind, readonly string[]>>>;
+  /** Records in the state that a route asks for, by the route's id. */
+  readonly ready?: Readonly<Record<string, readonly string[]>>;
 }
 
 /** What a probe found. */

@@ -2,6 +2,7 @@ import type { JsonObject } from '@eligo/contract';
 import type { IdKind } from '@eligo/values';
 import type { ExampleReferences } from './example-bodies.ts';
 import { send } from './send.ts';
+import { exampleForm } from './upload.ts';
 
 /** Records of every kind that a path can name, made by public calls under one test key. */
 export interface SeededRecords {
@@ -74,23 +75,33 @@ export async function seedRecords(
     payment_method: paymentMethod,
     second_payment_method: 'credit',
   });
+  const contested = await api.make('checkout_session', `/v1/checkout/sessions/${await session({})}/confirm`, {
+    payment_method: paymentMethod,
+  });
+  const charge = text((contested.payment_intent as JsonObject).latest_charge);
+  const dispute = await api.make('dispute', '/v1/test_helpers/disputes', { charge, amount: 100 });
+  const payout = await api.make('payout', '/v1/test_helpers/payouts');
   const event = await api.first('events', '/v1/events');
   const receipt = receipts ? text((await api.first('receipts', '/v1/receipts')).receipt_id) : undefined;
 
   const paymentIntent = text(intent.payment_intent_id);
   return {
     own: {
+      balance_transaction: text((dispute.balance_transactions as readonly unknown[])[0]),
       capture: text((captured.captures as readonly unknown[])[0]),
       charge: text(intent.latest_charge),
       checkout_session: open,
       coupon,
       customer,
+      dispute: text(dispute.dispute_id),
       event: text(event.event_id),
+      file: await api.upload(),
       invoice: text(subscribed.invoice),
       letter: text(letter.letter_id),
       payment_intent: paymentIntent,
       payment_link: paymentLink,
       payment_method: paymentMethod,
+      payout: text(payout.payout_id),
       price,
       product,
       product_component: text(component.component_id),
@@ -103,7 +114,16 @@ export async function seedRecords(
       test_clock: testClock,
       webhook_endpoint: webhook,
     },
-    references: { price, product, coupon, customer, payment_method: paymentMethod, payment_intent: paymentIntent },
+    references: {
+      price,
+      recurring_price: monthly,
+      product,
+      coupon,
+      customer,
+      payment_method: paymentMethod,
+      payment_intent: paymentIntent,
+      charge: text(intent.latest_charge),
+    },
   };
 }
 
@@ -127,10 +147,16 @@ function clientOf(url: string, key: string) {
     if (reply.status !== 200) throw new Error(`${method} ${path}: ${reply.status} ${reply.text}`);
     return reply.json as JsonObject;
   };
-  const make = async (envelope: string, path: string, fields: JsonObject) =>
-    (await ask('POST', path, { [envelope]: fields }))[envelope] as JsonObject;
+  const make = async (envelope: string, path: string, fields?: JsonObject) =>
+    (await ask('POST', path, fields === undefined ? {} : { [envelope]: fields }))[envelope] as JsonObject;
   return {
     make,
+    /** Uploads a small file. */
+    async upload(): Promise<string> {
+      const reply = await send(url, { method: 'POST', path: '/v1/files', key, ...exampleForm('file') });
+      if (reply.status !== 200) throw new Error(`POST /v1/files: ${reply.status} ${reply.text}`);
+      return text(((reply.json as JsonObject).file as JsonObject).file_id);
+    },
     /** Makes a record whose identifier is called as its envelope is. */
     id: async (envelope: string, path: string, fields: JsonObject) =>
       text((await make(envelope, path, fields))[`${envelope}_id`]),

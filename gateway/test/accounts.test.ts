@@ -1,8 +1,12 @@
+import { create } from '@bufbuild/protobuf';
 import { Failure } from '@eligo/failures';
 import type { Database } from '@eligo/postgres';
+import { CallerContextSchema } from '@eligo/proto/caller/v1/caller';
+import { RecordHealthCardStatementResponseSchema } from '@eligo/proto/checkout/v1/checkout';
 import { type TestDatabase, testDatabase } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isKey, keyHash, newKey } from '../src/accounts/key-format.ts';
+import { tellStatements } from '../src/accounts/tell-statements.ts';
 import {
   createAccount,
   createKey,
@@ -56,10 +60,12 @@ describe('accounts', () => {
     expect(await databases.admin('select type from gateway.outbox')).toEqual([]);
   });
 
-  test('sets how its checkout pages look, refuses what no page can show, and clears it again [D14.84]', async () => {
+  test('sets how its checkout pages look, refuses what no page can show, and clears it again [D14.84, D14.110]', async () => {
     const { account_id: id } = await createAccount(database, { name: 'A shop' });
+    const key = 'pk_live_0123456789abcdef';
     const look = { displayName: ' Sun Pharmacy ', logoUrl: 'https://cdn.example/l.svg', accentColor: '#FFCC00' };
     const set = { display_name: 'Sun Pharmacy', logo_url: 'https://cdn.example/l.svg', accent_color: '#ffcc00' };
+    expect(await updateAccount(database, id, { publishableKey: key })).toMatchObject({ publishable_key: key });
     expect(await updateAccount(database, id, look)).toMatchObject(set);
     expect(await updateAccount(database, id, { name: 'Another name' })).toMatchObject(set);
     for (const wrong of [
@@ -69,19 +75,31 @@ describe('accounts', () => {
       { logoUrl: 'https://user@cdn.example/' },
       { accentColor: 'red' },
       { accentColor: '#ffcc00;' },
+      { shippingCountries: [] },
+      { shippingCountries: ['US', 'USA'] },
+      { shippingCountries: ['QQ'] },
+      { publishableKey: 'pk_test_0123456789abcdef' },
+      { publishableKey: 'sk_live_0123456789abcdef' },
+      { publishableKey: 'pk_live_0123456789 abcdef' },
     ])
       await expect(updateAccount(database, id, wrong)).rejects.toMatchObject({ code: 'validation_error' });
     for (const [column, value] of [
       ['logo_url', 'http://cdn.example'],
       ['accent_color', 'red'],
+      ['shipping_countries', 'us'],
       ['display_name', ''],
+      ['publishable_key', 'pk_test_0123456789abcdef'],
     ])
       await expect(
         databases.admin(`update gateway.accounts set ${column} = $2 where account_id = $1`, [id, value]),
       ).rejects.toThrow('violates check constraint');
-    const none = { displayName: null, logoUrl: null, accentColor: null };
+    expect(await updateAccount(database, id, { shippingCountries: ['us', 'CA', 'US'] })).toMatchObject({
+      shipping_countries: 'US,CA',
+    });
+    const none = { shippingCountries: null, displayName: null, logoUrl: null, accentColor: null, publishableKey: null };
     expect(await updateAccount(database, id, none)).toMatchObject({
-      ...{ display_name: null, logo_url: null, accent_color: null },
+      shipping_countries: null,
+      ...{ display_name: null, logo_url: null, accent_color: null, publishable_key: null },
     });
   });
 
@@ -117,6 +135,63 @@ describe('accounts', () => {
     await expect(
       put("substantiation = 'iias', substantiation_set_by = null, substantiation_set_at = null"),
     ).rejects.toMatchObject({ constraint: 'accounts_substantiation_is_someones_word' });
+  });
+
+  test('tells checkout of each change until it is recorded, the last one last, whoever makes it [D14.233]', async () => {
+    const { account_id: id } = await createAccount(database, { name: 'A shop' });
+    const told: (string | undefined)[] = [];
+    const others: (string | undefined)[] = [];
+    let meanwhile: () => Promise<unknown> = async () => undefined;
+    const checkout: Parameters<typeof tellStatements>[1] = {
+      async recordHealthCardStatement({ substantiation }, { caller } = {}) {
+        if (caller?.accountId === id) {
+          expect(caller.testMode).toBe(false);
+          await meanwhile();
+          told.push(substantiation);
+        } else others.push(caller?.accountId);
+        return create(RecordHealthCardStatementResponseSchema);
+      },
+    };
+    const job = tellStatements(database, checkout, ({ accountId, testMode }) =>
+      create(CallerContextSchema, { accountId, testMode }),
+    );
+    const run = async () => {
+      while (await job.run(new AbortController().signal));
+      return told.splice(0);
+    };
+    const say = (substantiation: 'iias' | null) =>
+      updateAccount(database, id, { substantiation: { substantiation, setBy: 'Ada' } });
+    expect(await run()).toEqual(['']);
+    await say('iias');
+    meanwhile = () => Promise.reject(new Error('checkout is away'));
+    await expect(run()).rejects.toThrow('checkout is away');
+    // One that fails does not hold up those behind it.
+    const { account_id: behind } = await createAccount(database, { name: 'Another shop' });
+    expect(others).not.toContain(behind);
+    await expect(run()).rejects.toThrow('checkout is away');
+    expect(others).toContain(behind);
+    // A change while the call is under way stays in the queue.
+    meanwhile = () => say(null);
+    expect(await run()).toEqual(['iias']);
+    meanwhile = async () => undefined;
+    expect(await run()).toEqual(['']);
+    await updateAccount(database, id, { name: 'Renamed' });
+    expect(await run()).toEqual([]);
+    await databases.admin("update gateway.accounts set substantiation = 'medical_mcc' where account_id = $1", [id]);
+    expect(await run()).toEqual(['medical_mcc']);
+  });
+
+  test('the operator sets the letter fee, which stays through other changes; the tables refuse another [D14.179]', async () => {
+    const { account_id: id, ...made } = await createAccount(database, { name: 'A shop' });
+    expect(made).toMatchObject({ letter_fee_cents: 0 });
+    await updateAccount(database, id, { letterFeeCents: 1_500 });
+    expect(await updateAccount(database, id, { name: 'Renamed' })).toMatchObject({ letter_fee_cents: 1_500 });
+    for (const letterFeeCents of [-1, 1.5, 100_000]) {
+      await expect(updateAccount(database, id, { letterFeeCents })).rejects.toMatchObject({ code: 'validation_error' });
+    }
+    const put = databases.admin('update gateway.accounts set letter_fee_cents = -1 where account_id = $1', [id]);
+    await expect(put).rejects.toMatchObject({ constraint: 'accounts_letter_fee' });
+    expect(await updateAccount(database, id, { letterFeeCents: 0 })).toMatchObject({ letter_fee_cents: 0 });
   });
 
   test.each([

@@ -20,6 +20,45 @@ afterAll(() => stack?.stop());
 const methods = () => stack.peers.seen.map(({ method }) => method);
 const lastRequest = () => stack.peers.seen.at(-1)?.request as Record<string, unknown>;
 
+describe('the timeline of a session', () => {
+  const timeline = (api = stack.api) =>
+    api.get(`/v1/checkout/sessions/${stack.peers.samples.checkout_session.checkoutSessionId}/timeline`);
+  const typesOf = (body: Record<string, unknown>) => (body.timeline as { type: string }[]).map(({ type }) => type);
+
+  test('is one read of each service, newest first, and asks for the events of the records that it names [D14.141]', async () => {
+    const { samples } = stack.peers;
+    const { status, body } = await timeline();
+    expect(status).toBe(200);
+    expect(typesOf(body).sort()).toEqual(['event.created', 'letter.denied', 'refund.created', 'webhook.succeeded']);
+    expect(methods().sort()).toEqual(['getSessionTimeline', 'listEventsOfRecords', 'listRefunds']);
+    expect(lastRequest().recordIds).toEqual([
+      samples.checkout_session.checkoutSessionId,
+      samples.letter.letterId,
+      samples.refund.refundId,
+    ]);
+  });
+
+  test('shows a key only the kinds of records that it may read [AUTH-5, D14.141]', async () => {
+    const denied = { type: 'session.canceled', recordId: stack.peers.samples.checkout_session.checkoutSessionId };
+    const { letter } = stack.peers.samples;
+    stack.peers.answer('getSessionTimeline', () => ({
+      entries: [
+        { atMs: 2n, ...denied, code: 'letter_denied' },
+        { atMs: 1n, type: 'letter.denied', recordId: letter.letterId },
+      ],
+    }));
+    const api = await stack.newApi({ scopes: ['checkout_sessions_read'] });
+    const { body } = await timeline(api);
+    expect(body.timeline).toMatchObject([{ type: 'session.canceled', code: null }]);
+    expect(methods()).toEqual(['getSessionTimeline']);
+    const reader = await stack.newApi({ scopes: ['checkout_sessions_read', 'letters_read'] });
+    expect((await timeline(reader)).body.timeline).toMatchObject([
+      { code: 'letter_denied' },
+      { type: 'letter.denied' },
+    ]);
+  });
+});
+
 describe('expansion', () => {
   test('makes one batch call per record type, whatever the number of rows [GEN-8, D3.7]', async () => {
     const { subscription, invoice } = stack.peers.samples;
@@ -59,6 +98,35 @@ describe('expansion', () => {
       invoice: session.invoiceId,
     });
   });
+
+  test.each([
+    ['charges', 'charge', 'balance_transaction'],
+    ['refunds', 'refund', 'balance_transaction'],
+    ['disputes', 'dispute', 'balance_transactions'],
+    ['payouts', 'payout', 'balance_transaction'],
+  ] as const)(
+    'shows the balance transaction in the place of its identifier in %s [VER-5]',
+    async (path, kind, field) => {
+      const { samples } = stack.peers;
+      const { balanceTransactionId: id } = samples.balance_transaction;
+      const { charge, refund, dispute, payout } = samples;
+      const [record, method] = {
+        charge: [charge.chargeId, 'getCharge'],
+        refund: [refund.refundId, 'getRefund'],
+        dispute: [dispute.disputeId, 'getDispute'],
+        payout: [payout.payoutId, 'getPayout'],
+      }[kind] as [string, string];
+      stack.peers.answer(method, () => ({ ...samples[kind], balanceTransactionId: id, balanceTransactionIds: [id] }));
+      const { body } = await stack.api.get(`/v1/${path}/${record}?expand=balance_transaction`);
+      const shown = (body[kind] as Record<string, unknown>)[field];
+      expect(Array.isArray(shown) ? shown[0] : shown).toMatchObject({
+        balance_transaction_id: id,
+        fee: 85,
+        net: 1_814,
+      });
+      expect(methods()).toEqual([method, 'batchGetBalanceTransactions']);
+    },
+  );
 
   test('shows the identifier of what is not found [GEN-10]', async () => {
     stack.peers.answer('batchGetCustomers', () => ({ customers: [] }));

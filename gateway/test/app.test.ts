@@ -18,12 +18,10 @@ test('a client that resets its connection while it is answered is nothing unexpe
       client().resetAndDestroy();
       await once(request.socket, 'close').catch(() => undefined);
     },
-    pages: (_context, next) => next(),
-    isPage: () => false,
-    checkoutPage: async () => undefined,
+    publicRoutes: (_context, next) => next(),
     observer: { answered: () => answered.resolve(), unexpected: (error) => unexpected.push(error) },
   });
-  http = createHttpServer(app.callback(), 10);
+  http = createHttpServer(app.callback(), { total: 10, perNetwork: 10, isProxy: () => false });
   const socket = connect(await http.listen(0, '127.0.0.1'), '127.0.0.1');
   socket.write('GET /v1/prices HTTP/1.1\r\nHost: a\r\n\r\n');
   await answered.promise;

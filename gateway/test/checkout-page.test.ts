@@ -19,7 +19,13 @@ beforeAll(async () => {
 beforeEach(async () => {
   ({ url } = await stack.another());
   const { checkout_session: session, line_item: line } = stack.peers.samples;
-  const open = { ...session, status: 'open', mode: 'payment', shippingAddressCollection: false };
+  const open = {
+    ...session,
+    status: 'open',
+    mode: 'payment',
+    shippingAddressCollection: false,
+    allowPromotionCodes: false,
+  };
   const { customText: _text, nextAction: _action, shippingDetails: _address, ...plain } = open;
   sample = {
     ...{ session: plain, lineItems: [line], dueNowCents: 1_000n, healthCardCents: 400n },
@@ -35,6 +41,18 @@ const sessionId = () => stack.peers.samples.checkout_session.checkoutSessionId;
 const token = (id = sessionId(), testMode = true) => tokens.tokenOf({ accountId: stack.accountId, testMode, id });
 const pay = (body: unknown, at = token()) =>
   fetch(`${url}/pay/${at}/pay`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+const answerLetter = (body: unknown, at = token()) =>
+  fetch(`${url}/pay/${at}/letter`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+const changeCode = (body: unknown, at = token()) =>
+  fetch(`${url}/pay/${at}/promo-code`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
@@ -67,6 +85,32 @@ describe('the checkout page', () => {
     await updateAccount(stack.database, stack.accountId, { logoUrl: null });
   });
 
+  test('shows Stripe’s fields in live mode alone, and names Stripe’s origins on no other page [D14.110]', async () => {
+    await updateAccount(stack.database, stack.accountId, { publishableKey: 'pk_live_0123456789abcdef' });
+    const policyOf = async (path: string) =>
+      (await fetch(`${url}/pay/${path}`)).headers.get('content-security-policy') ?? '';
+    const live = token(sessionId(), false);
+    expect(await policyOf(live)).toBe(
+      "default-src 'none'; script-src 'self' https://js.stripe.com https://*.js.stripe.com; style-src 'self'; " +
+        "connect-src 'self' https://api.stripe.com; img-src 'self'; " +
+        "frame-src https://js.stripe.com https://*.js.stripe.com https://hooks.stripe.com; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    );
+    for (const path of [token(), 'x']) expect(await policyOf(path)).not.toContain('stripe.com');
+    const fieldsOf = async (path: string) =>
+      ((await (await fetch(`${url}/pay/${path}/session`)).json()) as { card_fields: unknown }).card_fields;
+    expect(await fieldsOf(token())).toMatchObject({ kind: 'sandbox' });
+    const { processor: _none, ...unconfigured } = sample as { processor?: string; session: object };
+    sample = { ...sample, session: { ...sample.session, testMode: false } };
+    expect(await fieldsOf(live)).toEqual({
+      ...{ kind: 'stripe', publishable_key: 'pk_live_0123456789abcdef', account: 'acct_0123456789abcdef' },
+      keeps_card: true,
+    });
+    sample = { ...unconfigured, session: sample.session };
+    expect(await fieldsOf(live)).toBeNull();
+    await updateAccount(stack.database, stack.accountId, { publishableKey: null });
+    expect(await policyOf(live)).not.toContain('stripe.com');
+  });
+
   test('opens one session, in its account and mode, without a key [D14.80]', async () => {
     const reply = await fetch(`${url}/pay/${token()}/session`);
     expect(reply.status).toBe(200);
@@ -75,6 +119,7 @@ describe('the checkout page', () => {
       due_now: 1_000,
       health_card_amount: 400,
       other_card_amount: 600,
+      first_renewal: null,
       shop: { name: 'A shop' },
       card_fields: {
         url: 'https://cards.example/fields/card?account=acct_0123456789abcdef',
@@ -86,12 +131,24 @@ describe('the checkout page', () => {
     expect(call?.caller).toMatchObject({ features: [] });
   });
 
+  test('shows what each card pays at the first renewal after a trial [D14.180]', async () => {
+    sample = {
+      ...sample,
+      ...{ dueNowCents: 0n, healthCardCents: 0n, renewalCents: 1_000n, renewalHealthCardCents: 400n },
+    };
+    expect(await (await fetch(`${url}/pay/${token()}/session`)).json()).toMatchObject({
+      ...{ due_now: 0, health_card_amount: 0, other_card_amount: 0 },
+      first_renewal: { health_card_amount: 400, other_card_amount: 600 },
+    });
+  });
+
   test.each(['', 'x', 'assets'])('what is no token (%j) opens nothing and asks no service [D14.80]', async (text) => {
     const document = await fetch(`${url}/pay/${text}`);
     expect(document.status).toBe(404);
     const reply = await fetch(`${url}/pay/${text}/session`);
     expect(reply.status).toBe(404);
-    expect(await reply.json()).toMatchObject({ code: text === 'assets' ? 'not_found' : 'checkout_session_not_found' });
+    const noPage = text === '' || text === 'assets';
+    expect(await reply.json()).toMatchObject({ code: noPage ? 'not_found' : 'checkout_session_not_found' });
     const other = openPageTokens('k'.repeat(32)).tokenOf({
       accountId: stack.accountId,
       testMode: true,
@@ -121,6 +178,69 @@ describe('the checkout page', () => {
     });
   });
 
+  test('asks checkout what came of an authentication, and shows the one that a bank waits for [D14.112]', async () => {
+    const send = (body: unknown) =>
+      fetch(`${url}/pay/${token()}/authenticate`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+    sample = { ...sample, ...{ clientSecret: 'pi_1_secret_2' } };
+    expect(await (await send({})).json()).toMatchObject({
+      authentication: { kind: 'sandbox', url: 'https://cards.example/fields/challenge#pi_1_secret_2' },
+    });
+    expect((await send({ give_up: true })).status).toBe(200);
+    expect(callsOf('resumeAuthentication').map(({ request }) => request)).toMatchObject([
+      { id: sessionId(), giveUp: false },
+      { id: sessionId(), giveUp: true },
+    ]);
+    expect((await send({ succeeded: true })).status).toBe(422);
+    expect((await fetch(`${url}/pay/${token()}/authenticate`)).status).toBe(405);
+  });
+
+  test('seals the answers to a letter’s questions at checkout, and takes no others [D14.113]', async () => {
+    const answers = { condition: 'Back pain', reason: 'It relieves the pain', consent: true };
+    stack.peers.answer('submitLetterAnswers', () => ({}));
+    expect((await answerLetter(answers)).status).toBe(200);
+    const [{ request } = { request: undefined }] = callsOf('submitLetterAnswers');
+    expect(request).toMatchObject({ checkoutSessionId: sessionId(), answers: JSON.stringify(answers) });
+    for (const wrong of [
+      { ...answers, consent: false },
+      { ...answers, condition: ' ' },
+      { ...answers, reason: 'x'.repeat(2_001) },
+      { ...answers, provider: '4242 4242 4242 4242' },
+      { ...answers, approved: true },
+    ]) {
+      const reply = await answerLetter(wrong, token(newId('checkout_session')));
+      expect(reply.status).toBe(422);
+      expect(await reply.text()).not.toContain('Back pain');
+    }
+    expect(callsOf('submitLetterAnswers')).toHaveLength(1);
+  });
+
+  test('enters a promo code and removes it, and pays only amounts that were shown [D14.165, D14.167]', async () => {
+    stack.peers.answer('changePromoCode', () => sample.session);
+    sample = {
+      ...sample,
+      ...{ splitVersion: 'fsplit_1.fdi_2', takesPromoCode: true, promoCode: 'TEN', promoCodeCents: 100n },
+    };
+    expect(await (await changeCode({ code: ' ten ' })).json()).toMatchObject({
+      split_version: 'fsplit_1.fdi_2',
+      promo_code: { can_change: true, entered: { code: 'TEN', amount: 100 } },
+    });
+    expect((await changeCode({ code: null })).status).toBe(200);
+    const asked = callsOf('changePromoCode').map(({ request }) => request.code);
+    expect(asked).toEqual(['ten', undefined]);
+    for (const wrong of [{}, { code: '' }, { code: 'x'.repeat(501) }, { code: '4242 4242 4242 4242' }]) {
+      expect((await changeCode(wrong, token(newId('checkout_session')))).status).toBe(422);
+    }
+    sample = { ...sample, session: { ...sample.session, allowPromotionCodes: true } };
+    const unseen = await pay({ cards: [card('other')] });
+    expect(await unseen.json()).toMatchObject({ detail: [{ loc: ['body', 'shown_split'] }] });
+    expect((await pay({ cards: [card('other')], shown_split: 'fsplit_1.fdi_2' })).status).toBe(200);
+    expect(callsOf('completeSession').map(({ request }) => request.shownSplit)).toEqual(['fsplit_1.fdi_2']);
+  });
+
   test.each([
     ['no card', { cards: [] }],
     ['no list of cards', {}],
@@ -129,6 +249,7 @@ describe('the checkout page', () => {
     ['a test card’s name', { cards: [{ payment_method: 'hsa', slot: 'health' }] }],
     ['two cards in one slot', { cards: [card('other'), card('other')] }],
     ['three cards', { cards: [card('other'), card('health'), card('other')] }],
+    ['a token of a card', { cards: [{ payment_method: 'ctoken_', slot: 'other' }] }],
     ['a card number', { cards: [{ payment_method: '4242424242424242', slot: 'other' }] }],
     ['an unknown field', { cards: [card('other')], amount: 1 }],
   ])('refuses %s before anything is asked of checkout but the session [D14.82]', async (_what, body) => {
@@ -138,7 +259,7 @@ describe('the checkout page', () => {
     expect(callsOf('completeSession')).toEqual([]);
   });
 
-  test('needs the address and the terms where the session asks for them [D14.82]', async () => {
+  test('needs the address, in a country of the shop, and the terms where the session asks for them [D14.82, D14.174]', async () => {
     stack.peers.answer('getPage', () => ({
       session: {
         ...sample.session,
@@ -152,6 +273,25 @@ describe('the checkout page', () => {
     const { detail } = (await refused.json()) as { detail: { loc: string[] }[] };
     expect(detail.map(({ loc }) => loc[1])).toEqual(['shipping_details', 'terms_accepted']);
     const address = { line1: '1 Main St', city: 'Springfield', state: 'IL', postal_code: '62701', country: 'US' };
+    const locsOf = async (shipping_details: object, at = token(newId('checkout_session'))) =>
+      (
+        (await (await pay({ cards: [card('other')], shipping_details, terms_accepted: true }, at)).json()) as {
+          detail?: { loc: string[] }[];
+        }
+      ).detail?.map(({ loc }) => loc.join('.'));
+    const abroad = { ...address, state: '', postal_code: '', country: 'HK' };
+    expect(await locsOf(abroad)).toEqual(['body.shipping_details.country']);
+    expect(await locsOf({ ...address, state: ' ', postal_code: '' })).toEqual([
+      'body.shipping_details.state',
+      'body.shipping_details.postal_code',
+    ]);
+    await updateAccount(stack.database, stack.accountId, { shippingCountries: ['US', 'HK'] });
+    expect(await locsOf(abroad, token())).toBeUndefined();
+    expect(callsOf('completeSession').at(-1)?.request).toMatchObject({
+      shippingDetails: { line1: '1 Main St', city: 'Springfield', country: 'HK' },
+    });
+    await updateAccount(stack.database, stack.accountId, { shippingCountries: null });
+    stack.peers.seen.length = 0;
     const paid = await pay({ cards: [card('other')], shipping_details: address, terms_accepted: true });
     expect(paid.status).toBe(200);
     const [{ request } = { request: undefined }] = callsOf('completeSession');
@@ -176,12 +316,84 @@ describe('the checkout page', () => {
     expect(await reply.json()).toMatchObject({ code: 'lock_timeout' });
   });
 
-  test('limits payments of a session, and what an address may ask for', async () => {
+  test('limits payments of a session, answers to its letter, promo codes, and what an address may ask for [D14.168, D14.171]', async () => {
     const payments = await Promise.all([1, 2, 3, 4, 5, 6].map(() => pay({ cards: [] })));
     expect(payments.map(({ status }) => status).sort()).toEqual([422, 422, 422, 422, 429, 429]);
-    const guesses = await Promise.all(Array.from({ length: 120 }, () => fetch(`${url}/pay/guess/session`)));
+    // Fewer than an address may send: the session's own limit refuses them, and counts no payment.
+    const letters = await Promise.all([1, 2, 3, 4, 5, 6].map(() => answerLetter({})));
+    expect(letters.map(({ status }) => status).sort()).toEqual([422, 422, 422, 422, 429, 429]);
+    expect((await answerLetter({}, token(newId('checkout_session')))).status).toBe(422);
+    const codes = await Promise.all([1, 2, 3, 4, 5, 6].map(() => changeCode({})));
+    expect(codes.map(({ status }) => status).sort()).toEqual([422, 422, 422, 422, 429, 429]);
+    const guesses = await Promise.all(Array.from({ length: 300 }, () => fetch(`${url}/pay/guess/session`)));
     const refused = guesses.filter(({ status }) => status === 429);
     expect(refused.length).toBeGreaterThan(0);
     expect(refused[0]?.headers.get('retry-after')).toMatch(/^\d+$/);
+  });
+});
+
+describe('the payment page of an invoice', () => {
+  const invoiceTokens = openPageTokens(testPageKey, 'invoice');
+  const at = (action = '', tokensOfKind = invoiceTokens) => {
+    const id = stack.peers.samples.invoice.invoiceId;
+    return `${url}/invoice/${tokensOfKind.tokenOf({ accountId: stack.accountId, testMode: true, id })}${action}`;
+  };
+  const post = (action: string, body: object) =>
+    fetch(at(action), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  beforeEach(() => {
+    const page = {
+      ...{ invoice: stack.peers.samples.invoice, lines: [], dueCents: 1_500n, healthCardCents: 1_000n, payable: true },
+      ...{ failureCode: 'card_declined', declineCode: 'expired_card', processor: 'sandbox' },
+      ...{ processorAccount: 'acct_0123456789abcdef', paymentInFlight: true, clientSecret: 'pi_1_secret_2' },
+    };
+    for (const method of ['getInvoicePage', 'payInvoiceOnPage', 'resumeInvoicePayment']) {
+      stack.peers.answer(method, () => page);
+    }
+  });
+
+  test('shows what is due and why the payment failed, under the policy of the checkout page [D14.230]', async () => {
+    const document = await fetch(at());
+    expect(document.status).toBe(200);
+    expect(document.headers.get('content-security-policy')).toContain(
+      "frame-src https://cards.example; base-uri 'none'",
+    );
+    expect(await (await fetch(at('/session'))).json()).toMatchObject({
+      ...{ state: 'open', due_now: 1_500, health_card_amount: 1_000, other_card_amount: 500 },
+      next_action: { payment_failed: { decline_code: 'expired_card', error_code: 'card_declined' } },
+      authentication: { url: 'https://cards.example/fields/challenge#pi_1_secret_2' },
+    });
+  });
+
+  test('has the documents of its invoice, which load nothing and are never cached, for its own token alone [D14.193]', async () => {
+    const html = await fetch(at('/document.html'));
+    expect(html.headers.get('content-security-policy')).toContain("default-src 'none'; style-src 'unsafe-inline'");
+    expect(await html.text()).toContain('Invoice from A shop');
+    const pdf = await fetch(at('/document.pdf'));
+    expect([pdf.status, pdf.headers.get('content-type')]).toEqual([200, 'application/pdf']);
+    for (const { headers } of [html, pdf]) expect(headers.get('cache-control')).toBe('no-store');
+    expect(callsOf('getInvoiceStatement')[0]?.call?.scope).toEqual({ accountId: stack.accountId, testMode: true });
+    for (const document of ['/document.html', '/document.pdf']) {
+      expect((await fetch(at(document, tokens))).status).toBe(404);
+    }
+  });
+
+  test('takes cards and authentications for its invoice, with what the account may charge, and nothing else [D14.230, D14.231]', async () => {
+    expect((await post('/pay', { cards: [] })).status).toBe(422);
+    expect((await post('/pay', { cards: [card('health')] })).status).toBe(200);
+    expect((await post('/authenticate', { give_up: true })).status).toBe(200);
+    const [paid, resumed] = [...callsOf('payInvoiceOnPage'), ...callsOf('resumeInvoicePayment')];
+    expect(paid?.request).toMatchObject({
+      cards: [{ processorPaymentMethodId: 'pm_health0123456789', slot: 'health' }],
+    });
+    expect(paid?.call?.scope).toEqual({ accountId: stack.accountId, testMode: true });
+    expect(resumed?.request).toMatchObject({ giveUp: true });
+    for (const action of ['/cancel', '/letter']) expect((await post(action, {})).status).toBe(404);
+    const foreign = await fetch(at('/session', tokens));
+    expect(foreign.status).toBe(404);
+    expect(await foreign.json()).toMatchObject({ code: 'invoice_not_found' });
   });
 });

@@ -57,6 +57,8 @@ export function fakePeers(accountId: string, identityOf: (name: string) => Ident
 
   function handlerOf(method: DescMethod) {
     const answer = (request: Message, call: Call) => {
+      // A job of the gateway calls it, at any time.
+      if (method.localName === 'recordHealthCardStatement') return {};
       const asked = request as SeenCall['request'];
       seen.push({ method: method.localName, request: asked, call });
       const override = overrides.get(method.localName);
@@ -86,10 +88,12 @@ export function fakePeers(accountId: string, identityOf: (name: string) => Ident
 /** The identifiers of the samples, by the kind of record that a path names. */
 export function idsOf(samples: SampleMessages) {
   return {
+    balance_transaction: samples.balance_transaction.balanceTransactionId,
     charge: samples.charge.chargeId,
     checkout_session: samples.checkout_session.checkoutSessionId,
     coupon: samples.coupon.couponId,
     customer: samples.customer.customerId,
+    dispute: samples.dispute.disputeId,
     event: samples.event.eventId,
     invoice: samples.invoice.invoiceId,
     capture: samples.capture.captureId,
@@ -97,6 +101,7 @@ export function idsOf(samples: SampleMessages) {
     payment_intent: samples.payment_intent.paymentIntentId,
     payment_link: samples.payment_link.paymentLinkId,
     payment_method: samples.payment_method.paymentMethodId,
+    payout: samples.payout.payoutId,
     price: samples.price.priceId,
     product: samples.product.productId,
     product_component: samples.product_component.componentId,
@@ -126,7 +131,10 @@ function assertKnown(samples: SampleMessages, accountId: string, request: SeenCa
 function answerOf(samples: SampleMessages, method: DescMethod, request: SeenCall['request']): unknown {
   const { checkout_session: session, payment_intent: paymentIntent, refund } = samples;
   const answers: Record<string, unknown> = {
+    AcceptProcessorEventResponse: {},
     Acknowledgement: {},
+    BalanceTransaction: samples.balance_transaction,
+    BalanceTransactionList: { balanceTransactions: [samples.balance_transaction] },
     Charge: samples.charge,
     ChargeList: { charges: [samples.charge] },
     CheckoutSession: session,
@@ -139,15 +147,20 @@ function answerOf(samples: SampleMessages, method: DescMethod, request: SeenCall
     CustomerList: { customers: [samples.customer] },
     Delivery: samples.delivery,
     DeliveryList: { deliveries: [samples.delivery] },
+    Dispute: samples.dispute,
+    DisputeList: { disputes: [samples.dispute] },
     Endpoint: samples.webhook,
     EndpointList: { webhooks: [samples.webhook] },
     EvaluateEligibilityResponse: { items: (request.items as unknown[] | undefined)?.map(() => evaluated) ?? [] },
     Invoice: samples.invoice,
+    InvoiceStatement: { invoice: samples.invoice, checkoutSessionId: session.checkoutSessionId },
     InvoiceList: { invoices: [samples.invoice] },
     Capture: samples.capture,
     CaptureList: { captures: [samples.capture] },
     Letter: samples.letter,
     LetterList: { letters: [samples.letter] },
+    SessionTimeline: { entries: [timelineEntryOf(samples)] },
+    EventsOfRecords: { events: [eventOfRecordOf(samples)] },
     LineItemList: { lineItems: [samples.line_item] },
     PaymentIntent: paymentIntent,
     PaymentIntentList: { paymentIntents: [paymentIntent] },
@@ -155,6 +168,9 @@ function answerOf(samples: SampleMessages, method: DescMethod, request: SeenCall
     PaymentLinkList: { paymentLinks: [samples.payment_link] },
     PaymentMethod: samples.payment_method,
     PaymentMethodList: { paymentMethods: [samples.payment_method] },
+    Payout: samples.payout,
+    PayoutList: { payouts: [samples.payout] },
+    PreviewCaptureResponse: { allocations: [allocationOf(samples)] },
     PreviewRefundResponse: { allocations: [allocationOf(samples)] },
     Price: samples.price,
     PriceList: { prices: [samples.price] },
@@ -167,8 +183,8 @@ function answerOf(samples: SampleMessages, method: DescMethod, request: SeenCall
     Receipt: samples.receipt,
     ReceiptDocument: { html: '<p>Thank you</p>', pdf: new Uint8Array([37, 80, 68, 70]) },
     ReceiptList: { receipts: [samples.receipt] },
+    ReconciliationItem: reconciliationOf(samples),
     Refund: refund,
-
     RefundList: { refunds: [refund] },
     ResendReceiptsResponse: { receiptIds: [samples.receipt.receiptId] },
     RefundSessionResponse: { session, refund },
@@ -177,6 +193,7 @@ function answerOf(samples: SampleMessages, method: DescMethod, request: SeenCall
       { item: { case: 'end', value: { hasMore: false } } },
     ],
     SetupIntent: samples.setup_intent,
+    Substantiation: substantiationOf(samples),
     SetupIntentList: { setupIntents: [samples.setup_intent] },
     ShippingRate: samples.shipping_rate,
     ShippingRateList: { shippingRates: [samples.shipping_rate] },
@@ -189,10 +206,51 @@ function answerOf(samples: SampleMessages, method: DescMethod, request: SeenCall
   return answer;
 }
 
+function timelineEntryOf({ letter, checkout_session: session }: SampleMessages) {
+  const { letterId: recordId, createdAtMs: atMs } = letter;
+  return { atMs, type: 'letter.denied', recordId, status: 'denied', amountCents: session.amountTotalCents };
+}
+
+function eventOfRecordOf({ delivery, letter }: SampleMessages) {
+  const { eventId, eventType } = delivery;
+  return { eventId, eventType, eventDtMs: letter.createdAtMs, deliveries: [delivery] };
+}
+
 const evaluated = {
   decision: { hsaFsaEligibility: 'auto_substantiation', rule: 'product', rationale: 'set on the product' },
   amountEligibleCents: 1999n,
 };
+
+function substantiationOf(samples: SampleMessages) {
+  const { checkout_session: session, line_item: line, letter, charge, payment_method: paymentMethod, refund } = samples;
+  const movement = { paymentIntentId: charge.paymentIntentId, amountCents: 100n, atMs: charge.createdAtMs };
+  const captures = [samples.capture.captureId, charge.chargeId].map((sourceId) => ({ ...movement, sourceId }));
+  const refunds = [{ ...movement, sourceId: refund.refundId }];
+  return {
+    ...{ session, decidedAtMs: charge.createdAtMs, foodPolicyVersion: '3', hasMoreRefunds: false },
+    lines: [{ line, letter, captures, refunds, amountCapturedCents: 200n }, { line }],
+    payments: [{ leg: 'health', charge, paymentMethod }],
+  };
+}
+
+function reconciliationOf({ balance_transaction: transaction, payout }: SampleMessages) {
+  const place = { processor: 'sandbox', processorAccount: 'acct_1' };
+  const amounts = { amountCents: 100n, feeCents: 3n, netCents: 97n };
+  const { balanceTransactionId } = transaction;
+  const named = { ...place, ...amounts, balanceTransactionId, processorTransactionId: 'txn_1', createdAtMs: 1n };
+  const activity = { ...place, ...amounts, transactions: 1n };
+  const changes = { openingCents: 0n, changeCents: 97n, closingCents: 97n };
+  return [
+    { case: 'day', value: { date: '2026-01-01', openingCents: 0n, closingCents: 0n } },
+    { case: 'day', value: { date: '2026-01-02', ...changes } },
+    { case: 'account', value: { ...place, ledgerAccount: 'processor_balance', ...changes } },
+    { case: 'activity', value: { ...activity, cause: 'balance', type: 'charge', reportingCategory: 'charge' } },
+    { case: 'activity', value: { ...activity, cause: 'journal', type: 'capture' } },
+    { case: 'payout', value: { ...named, type: 'payout', payoutId: payout.payoutId, payoutStatus: 'paid' } },
+    { case: 'suspense', value: { ...named, type: '=1+"1', suspenseCents: 97n } },
+    { case: 'suspense', value: { ...named, type: 'stripe_fee', suspenseCents: 97n } },
+  ].map((item) => ({ item }));
+}
 
 function allocationOf({ payment_method, payment_intent }: SampleMessages) {
   return {

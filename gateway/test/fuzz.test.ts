@@ -4,15 +4,24 @@ import { fuzzRequests } from '../test-support/fuzz-requests.ts';
 import { type ProbeTarget, probeFuzz } from '../test-support/index.ts';
 import { idsOf } from './fake-peers.ts';
 import { openTestGateway, type TestGateway } from './open-test-gateway.ts';
+import { uploadSmallFile } from './upload-file.ts';
 
 let stack: TestGateway;
 let target: ProbeTarget;
 
 beforeAll(async () => {
   stack = await openTestGateway();
-  const own = idsOf(stack.peers.samples);
+  const own = { ...idsOf(stack.peers.samples), file: await uploadSmallFile(stack) };
   const key = stack.api.key;
-  target = { url: stack.url, testKey: key, liveKey: key, scopelessKey: key, foreignKey: key, own, references: own };
+  target = {
+    url: stack.url,
+    testKey: key,
+    liveKey: key,
+    scopelessKey: key,
+    foreignKey: key,
+    own,
+    references: { ...own, recurring_price: own.price },
+  };
 });
 
 afterAll(() => stack?.stop());

@@ -18,6 +18,8 @@ let database: Database;
 let cache: KeyCache;
 /** Runs when a key that was found is signed: after it was read, before it is kept. */
 let onSign: () => void;
+/** Runs when a substantiation may have changed. */
+let onStatement: () => void;
 
 beforeAll(async () => {
   databases = await testDatabase(gatewayService);
@@ -26,10 +28,12 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   onSign = () => undefined;
-  cache = new KeyCache(database, (init) => {
+  onStatement = () => undefined;
+  const sign = (init: { accountId: string }) => {
     onSign();
     return { ...noCaller, accountId: init.accountId };
-  });
+  };
+  cache = new KeyCache(database, sign, () => onStatement());
   await cache.listen();
 });
 
@@ -71,6 +75,17 @@ describe('a change', () => {
     await vi.waitFor(() => expect(get(changed.apiKey)).toBeUndefined(), { interval: 5, timeout: 3_000 });
     expect(get(other.apiKey)).toBe(kept);
     expect((await find(changed.apiKey))?.features).toEqual(['food_eligibility']);
+  });
+
+  test('of a substantiation, and a new account, is noticed, so that checkout is told of its statement at once [D14.233]', async () => {
+    const made = Promise.withResolvers<void>();
+    onStatement = made.resolve;
+    const { account_id: id } = await createAccount(database, { name: 'A shop' });
+    await made.promise;
+    const changed = Promise.withResolvers<void>();
+    onStatement = changed.resolve;
+    await updateAccount(database, id, { substantiation: { substantiation: 'iias', setBy: 'Ada' } });
+    await changed.promise;
   });
 
   test('of who belongs to an organization counts for its other members too', async () => {

@@ -25,7 +25,8 @@ afterAll(() => stack?.stop());
 const methods = () => stack.peers.seen.map(({ method }) => method);
 
 describe('a page', () => {
-  const lists = allRoutes.filter(({ query }) => query !== undefined);
+  // Other queries ask for a form of the answer, and know no cursor that they could refuse.
+  const lists = allRoutes.filter(({ query }) => query?.safeParse({ starting_after: 'no id' }).success === false);
   const kinds = Object.keys(idPrefixes) as IdKind[];
 
   test.each(lists.map((route) => [route.id, route] as const))(

@@ -16,7 +16,6 @@ test.each(['loud', ''])(
       ...(level === '' ? [] : ['LOG_LEVEL']),
       'ELIGO_SERVICE_KEY',
       'ELIGO_SERVICE_PUBLIC_KEYS',
-      'ELIGO_KEYRING',
       'ELIGO_PAGE_KEY',
       'ELIGO_TRUSTED_PROXIES',
     ]);

@@ -15,7 +15,7 @@ export interface TestGateway {
   readonly databases: TestDatabase;
   readonly accountId: string;
   /** A client with a test key that has no rate limit. */
-  readonly api: Api;
+  readonly api: Api & { keyId: string };
   /** What the gateway has logged. */
   readonly log: string[];
   /** A new key of the account and a client for it. */
@@ -47,7 +47,6 @@ export async function openTestGateway(environment: Record<string, string> = {}):
     NATS_URL: 'nats://127.0.0.1:1',
     ELIGO_PAGE_KEY: testPageKey,
     ELIGO_SANDBOX_PUBLIC_URL: 'https://cards.example',
-    ELIGO_KEYRING: `k1:${randomBytes(32).toString('base64')}`,
     ELIGO_SERVICE_KEY: keys.privateKeys.gateway,
     ELIGO_SERVICE_PUBLIC_KEYS: JSON.stringify(keys.publicKeys),
   };

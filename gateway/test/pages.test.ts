@@ -19,22 +19,50 @@ describe('the public pages', () => {
     expect(await (await page('/healthz')).json()).toEqual({ status: 'ok' });
     expect(await (await page('/readyz')).json()).toEqual({
       status: 'ok',
-      checks: { postgres: 'ok', catalog: 'ok', checkout: 'ok', billing: 'ok', refunds: 'ok', webhooks: 'ok' },
+      checks: {
+        postgres: 'ok',
+        migrations: 'ok',
+        services: 'ok',
+        catalog: 'ok',
+        checkout: 'ok',
+        billing: 'ok',
+        refunds: 'ok',
+        webhooks: 'ok',
+        nats: 'ok',
+      },
     });
     const wrong = await fetch(`${stack.url}/healthz`, { method: 'POST' });
     expect(wrong.status).toBe(405);
     expect(wrong.headers.get('allow')).toBe('GET, HEAD');
   });
 
-  test('say when a peer is gone [D10.6]', async () => {
-    const gateway = await stack.another();
-    stack.peers.answer('listInvoices', () => {
-      throw new ConnectError('gone', Code.Unavailable);
-    });
-    const reply = await fetch(`${gateway.url}/readyz`);
-    expect(reply.status).toBe(503);
-    expect(await reply.json()).toMatchObject({ status: 'unavailable', checks: { billing: 'failed', catalog: 'ok' } });
-  });
+  const reads = ['listShippingRates', 'listCharges', 'listInvoices', 'listRefunds', 'listEndpoints'];
+
+  test.each([
+    { gone: ['listInvoices'], status: 200, checks: { services: 'ok', billing: 'failed', catalog: 'ok' } },
+    { gone: reads.slice(1), status: 200, checks: { services: 'ok', billing: 'failed', catalog: 'ok' } },
+    { gone: reads, status: 503, checks: { services: 'failed', billing: 'failed', catalog: 'failed' } },
+  ])(
+    'say on both ports what is gone: degraded without $gone.length services, unavailable without any [D14.135, D14.210]',
+    async (told) => {
+      const gateway = await stack.another();
+      for (const method of told.gone) {
+        stack.peers.answer(method, () => {
+          throw new ConnectError('gone', Code.Unavailable);
+        });
+      }
+      const replies = await Promise.all(
+        [gateway.url, `http://127.0.0.1:${gateway.adminPort}`].map(async (base) => {
+          const reply = await fetch(`${base}/readyz`);
+          const { status, checks } = (await reply.json()) as Record<string, unknown>;
+          return { code: reply.status, status, checks };
+        }),
+      );
+      const status = told.status === 200 ? 'degraded' : 'unavailable';
+      expect(replies[0]).toMatchObject({ code: told.status, status, checks: told.checks });
+      expect(replies[1]).toEqual(replies[0]);
+    },
+  );
 
   test('what is not there is a 404 in the contract’s shape, without a key outside /v1', async () => {
     const reply = await fetch(`${stack.url}/`);

@@ -11,6 +11,7 @@ import {
 } from '../test-support/index.ts';
 import { idsOf } from './fake-peers.ts';
 import { openTestGateway, type TestGateway } from './open-test-gateway.ts';
+import { uploadSmallFile } from './upload-file.ts';
 
 let stack: TestGateway;
 let target: ProbeTarget;
@@ -18,17 +19,18 @@ let target: ProbeTarget;
 beforeAll(async () => {
   // The probes fail to authenticate faster than anybody should.
   stack = await openTestGateway({ ELIGO_RATE_LIMIT_FAILED_AUTH: '100000' });
-  const own = idsOf(stack.peers.samples);
+  const file = await uploadSmallFile(stack);
+  const own = { ...idsOf(stack.peers.samples), file };
   const stranger = await createAccount(stack.database, { name: 'A stranger' });
   const strange = { accountId: stranger.account_id, testMode: true, rateLimit: 0 };
   target = {
     url: stack.url,
     testKey: stack.api.key,
     liveKey: (await stack.newApi({ testMode: false })).key,
-    scopelessKey: (await stack.newApi({ scopes: ['files_read'] })).key,
+    scopelessKey: (await stack.newApi({ scopes: ['charges_write'] })).key,
     foreignKey: (await createKey(stack.database, strange)).api_key,
     own,
-    references: own,
+    references: { ...own, recurring_price: own.price },
   };
 });
 

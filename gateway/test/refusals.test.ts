@@ -315,20 +315,27 @@ describe('what the peers say', () => {
   });
 });
 
-describe('the deprecated endpoint', () => {
-  const body = () => ({ refund: { payment_intent_id: stack.peers.samples.payment_intent.paymentIntentId } });
+describe('a deprecated endpoint', () => {
+  const intent = () => stack.peers.samples.payment_intent.paymentIntentId;
+  const endpoints: [name: string, path: () => string, body: () => object, successor: string][] = [
+    ['refund', () => '/v1/refunds', () => ({ refund: { payment_intent_id: intent() } }), 'refund'],
+    ['capture', () => `/v1/payment_intents/${intent()}/capture`, () => ({}), 'capture'],
+  ];
 
-  test('says that it is, until when, and what replaces it [VER-3, D10.5]', async () => {
-    const answer = await stack.api.post('/v1/refunds', body());
-    expect(answer.status).toBe(200);
-    expect(answer.headers.get('deprecation')).toMatch(/^@\d+$/);
-    expect(answer.headers.get('sunset')).toBe('Tue, 30 Jun 2026 23:59:59 GMT');
-    expect(answer.headers.get('link')).toContain('rel="successor-version"');
-  });
+  test.each(endpoints)(
+    '%s says that it is, until when, and what replaces it [VER-2, VER-3, API-7, D10.5]',
+    async (_, path, body) => {
+      const answer = await stack.api.post(path(), body());
+      expect(answer.status).toBe(200);
+      expect(answer.headers.get('deprecation')).toMatch(/^@\d+$/);
+      expect(answer.headers.get('sunset')).toBe('Tue, 30 Jun 2026 23:59:59 GMT');
+      expect(answer.headers.get('link')).toContain('rel="successor-version"');
+    },
+  );
 
-  test('can be turned off, and is then gone [D10.5]', async () => {
+  test.each(endpoints)('%s can be turned off, and is then gone [D10.5]', async (_, path, body, successor) => {
     const gateway = await stack.another({ ELIGO_DEPRECATED_ENDPOINTS: 'off' });
-    const reply = await fetch(`${gateway.url}/v1/refunds`, {
+    const reply = await fetch(`${gateway.url}${path()}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${stack.api.key}`, 'content-type': 'application/json' },
       body: JSON.stringify(body()),
@@ -336,7 +343,7 @@ describe('the deprecated endpoint', () => {
     expect(reply.status).toBe(410);
     expect(await reply.json()).toMatchObject({ code: 'endpoint_removed' });
     expect(reply.headers.get('sunset')).toBe('Tue, 30 Jun 2026 23:59:59 GMT');
-    expect(reply.headers.get('link')).toBe('</v1/checkout/sessions/{id}/refund>; rel="successor-version"');
+    expect(reply.headers.get('link')).toBe(`</v1/checkout/sessions/{id}/${successor}>; rel="successor-version"`);
   });
 });
 

@@ -13,7 +13,13 @@ export interface Account {
   readonly display_name: string | null;
   readonly logo_url: string | null;
   readonly accent_color: string | null;
+  /** Where its shoppers may have their orders sent: country codes with commas between them; null: the United States alone. */
+  readonly shipping_countries: string | null;
+  /** With it, live checkout pages show the card fields of Stripe. */
+  readonly publishable_key: string | null;
+  /** What it takes for the review of a letter of medical necessity. */
+  readonly letter_fee_cents: number;
 }
 
 export const accountColumns = `account_id, name, organization_id, features, substantiation, substantiation_set_by, substantiation_set_at,
-  display_name, logo_url, accent_color`;
+  display_name, logo_url, accent_color, shipping_countries, publishable_key, letter_fee_cents`;

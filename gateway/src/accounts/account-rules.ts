@@ -24,9 +24,34 @@ export function checkLogoUrl(text: string): string {
   return url.href;
 }
 
+/** The key of live card fields. A test key would show fields that make no live cards, and a secret key must never reach a browser. */
+export function checkPublishableKey(text: string): string {
+  if (/^pk_live_[0-9A-Za-z_]{10,240}$/.test(text)) return text;
+  const why = text.startsWith('pk_test_')
+    ? 'This is a test key; live checkout pages need one that begins with pk_live_'
+    : 'Must be a publishable key of Stripe, which begins with pk_live_';
+  throw Failure.invalid(['publishable_key'], 'invalid_value', why);
+}
+
+/** Cents that a session takes for the review of its letters; the table has the same bound. */
+export function checkLetterFee(feeCents: number): number {
+  if (!Number.isInteger(feeCents) || feeCents < 0 || feeCents > 99_999)
+    throw Failure.invalid(['letter_fee'], 'invalid_value', 'Must be whole cents, 0 to 99999');
+  return feeCents;
+}
+
 /** A color as six hexadecimal digits, in lower case. */
 export function checkColor(text: string): string {
   if (!/^#[0-9a-f]{6}$/i.test(text))
     throw Failure.invalid(['accent_color'], 'invalid_value', 'Must be a color such as #0a7d5c');
   return text.toLowerCase();
+}
+
+/** Countries that exist, each once, as the table keeps them: at most as many as it takes. */
+export function checkCountries(codes: readonly string[]): string {
+  const names = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' });
+  const known = [...new Set(codes.map((code) => code.trim().toUpperCase()))];
+  const areCountries = known.every((code) => /^[A-Z]{2}$/.test(code) && names.of(code) !== undefined);
+  if (areCountries && known.length > 0 && known.length <= 250) return known.join(',');
+  throw Failure.invalid(['shipping_countries'], 'invalid_value', 'Must be country codes of two letters, such as US,CA');
 }

@@ -1,5 +1,5 @@
 /** What can be turned on for an account (decisions 2). */
-export const accountFeatures = ['food_eligibility', 'refund_payment_methods', 'receipts'] as const;
+export const accountFeatures = ['food_eligibility', 'refund_payment_methods', 'receipts', 'partial_approvals'] as const;
 
 export type AccountFeature = (typeof accountFeatures)[number];
 

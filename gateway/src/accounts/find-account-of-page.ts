@@ -3,7 +3,7 @@ import type { CallerInit } from '@eligo/rpc';
 
 /** What a page without a key needs to know of its account. */
 export interface AccountOfPage {
-  readonly caller: Pick<CallerInit, 'features' | 'substantiation'>;
+  readonly caller: Pick<CallerInit, 'features' | 'substantiation' | 'letterFeeCents'>;
   /** What receipts call the merchant; undefined where the shop sends none. */
   readonly receiptMerchantName: string | undefined;
 }
@@ -12,14 +12,14 @@ export interface AccountOfPage {
 export async function findAccountOfPage(database: Database, accountId: string): Promise<AccountOfPage | undefined> {
   const row = await database.row(find, null, [accountId]);
   if (row === undefined) return undefined;
-  const { features, substantiation, name } = row;
+  const { features, substantiation, letter_fee_cents: letterFeeCents, name } = row;
   return {
-    caller: { features, substantiation },
+    caller: { features, substantiation, letterFeeCents },
     receiptMerchantName: features.includes('receipts') ? name : undefined,
   };
 }
 
-const find = unscoped<{ features: string[]; substantiation: string | null; name: string }>(
+const find = unscoped<{ features: string[]; substantiation: string | null; letter_fee_cents: number; name: string }>(
   'accounts.find_of_page',
-  `select features, substantiation, coalesce(display_name, name) as name from accounts where account_id = $1`,
+  `select features, substantiation, letter_fee_cents, coalesce(display_name, name) as name from accounts where account_id = $1`,
 );

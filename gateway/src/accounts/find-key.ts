@@ -14,6 +14,7 @@ export interface FoundKey {
   /** What receipts call the merchant. */
   readonly accountName: string;
   readonly substantiation: string | null;
+  readonly letterFeeCents: number;
   readonly siblingAccountIds: readonly string[];
 }
 
@@ -31,6 +32,7 @@ export async function findKey(database: Database, hash: Buffer): Promise<FoundKe
     features: row.features,
     accountName: row.account_name,
     substantiation: row.substantiation,
+    letterFeeCents: row.letter_fee_cents,
     siblingAccountIds: row.siblings,
   };
 }
@@ -45,6 +47,7 @@ interface Row {
   features: string[];
   account_name: string;
   substantiation: string | null;
+  letter_fee_cents: number;
   siblings: string[];
 }
 
@@ -54,7 +57,7 @@ const mostSiblings = 100;
 const find = unscoped<Row>(
   'keys.find',
   `select k.key_id, k.account_id, k.test_mode, k.scopes, k.rate_limit, k.expires_at, a.features, a.name as account_name,
-     a.substantiation,
+     a.substantiation, a.letter_fee_cents,
      array(select s.account_id from accounts s
            where s.organization_id = a.organization_id and s.account_id <> a.account_id
            order by s.account_id limit ${mostSiblings}) as siblings

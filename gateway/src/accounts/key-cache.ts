@@ -19,11 +19,13 @@ const freshMs = 3_500;
 const keysKept = 10_000;
 const reconnectMs = 1_000;
 const channel = 'eligo_gateway_keys';
+const statementsChannel = 'eligo_gateway_statements';
 
 /** The live keys that were seen lately. Kept by their hash, so that no key stands in memory for longer than its request. */
 export class KeyCache {
   readonly #database: Database;
   readonly #sign: (init: CallerInit) => CallerContext;
+  readonly #onStatement: () => void;
   readonly #keys = new Map<string, ActiveKey>();
   readonly #asked = new Map<string, Promise<ActiveKey | undefined>>();
   #generation = 0;
@@ -31,9 +33,15 @@ export class KeyCache {
   #stopped = false;
   #retry: NodeJS.Timeout | undefined;
 
-  constructor(database: Database, sign: (init: CallerInit) => CallerContext) {
+  /** `onStatement` is called when the substantiation of an account may have changed. */
+  constructor(
+    database: Database,
+    sign: (init: CallerInit) => CallerContext,
+    onStatement: () => void = () => undefined,
+  ) {
     this.#database = database;
     this.#sign = sign;
+    this.#onStatement = onStatement;
   }
 
   /** The key if it is known and fresh, at once. */
@@ -62,13 +70,15 @@ export class KeyCache {
   /** Forgets a key or an account's keys whenever they change anywhere. Never rejects: without it freshness alone bounds the delay. */
   async listen(): Promise<void> {
     try {
-      const session = await openSession(this.#database, 'eligo gateway keys', (_channel, id) => this.forget(id));
+      const session = await openSession(this.#database, 'eligo gateway keys', (of, id) => this.#notice(of, id));
       this.#session = session;
       // Whatever ends it, a refused LISTEN too, is followed by another.
       void session.closed.then(() => this.#listenAgain());
       await session.query(`listen ${channel}`);
+      await session.query(`listen ${statementsChannel}`);
       // LISTEN misses changes from before it started.
       this.forget('');
+      this.#onStatement();
     } catch (error) {
       this.#database.report(error, 'LISTEN for key changes failed');
       if (this.#session === undefined) this.#listenAgain();
@@ -85,6 +95,11 @@ export class KeyCache {
     for (const [hash, { keyId, accountId }] of this.#keys) {
       if (!isNamed || keyId === id || accountId === id) this.#keys.delete(hash);
     }
+  }
+
+  #notice(of: string, id: string): void {
+    if (of === statementsChannel) this.#onStatement();
+    else this.forget(id);
   }
 
   async stop(): Promise<void> {
@@ -145,5 +160,6 @@ function callerOf(key: FoundKey): CallerInit {
     keyId,
     scopes: key.scopes ?? [],
     substantiation: key.substantiation,
+    letterFeeCents: key.letterFeeCents,
   };
 }

@@ -27,7 +27,7 @@ export function isKey(text: string): boolean {
   return text.slice(-checkLength) === checkOf(text.slice(0, -checkLength));
 }
 
-/** The form in which a key is kept and looked up. */
+/** The form in which a key, or an operator's credential, is kept and looked up. */
 export function keyHash(key: string): Buffer {
   return createHash('sha256').update(key).digest();
 }

@@ -1,7 +1,15 @@
 import { Failure } from '@eligo/failures';
 import { type Database, unscoped, withTx } from '@eligo/postgres';
 import { type Account, accountColumns } from './account-row.ts';
-import { checkColor, checkFeatures, checkLogoUrl, checkName } from './account-rules.ts';
+import {
+  checkColor,
+  checkCountries,
+  checkFeatures,
+  checkLetterFee,
+  checkLogoUrl,
+  checkName,
+  checkPublishableKey,
+} from './account-rules.ts';
 import { assertOrganization, refuseFullOrganization } from './organizations.ts';
 import type { SubstantiationStatement } from './substantiation.ts';
 
@@ -17,6 +25,12 @@ export interface AccountChange {
   readonly displayName?: string | null | undefined;
   readonly logoUrl?: string | null | undefined;
   readonly accentColor?: string | null | undefined;
+  /** The key of its card fields in live mode; null takes them away. */
+  readonly publishableKey?: string | null | undefined;
+  /** Where its shoppers may have their orders sent; null: the United States alone. */
+  readonly shippingCountries?: readonly string[] | null | undefined;
+  /** What sessions that need a letter take for its review; 0: nothing. */
+  readonly letterFeeCents?: number | undefined;
 }
 
 /**
@@ -39,7 +53,9 @@ export async function updateAccount(database: Database, accountId: string, chang
     const values = [
       ...[accountId, name, organization, features],
       ...[said !== undefined, said?.substantiation ?? null, said && checkName(said.setBy)],
-      ...[look.displayName, look.logoUrl, look.accentColor],
+      ...[look.displayName, look.logoUrl, look.accentColor, look.publishableKey],
+      checkLetterFee(change.letterFeeCents ?? found.letter_fee_cents),
+      look.shippingCountries,
     ];
     const row = await tx.row(update, null, values).catch(refuseFullOrganization);
     if (row === undefined) throw new Error('Updating a locked account changed no row');
@@ -52,11 +68,14 @@ export function listAccounts(database: Database): Promise<Account[]> {
   return database.rows(list, null);
 }
 
-function lookOf(found: Account, { displayName, logoUrl, accentColor }: AccountChange) {
+function lookOf(found: Account, change: AccountChange) {
+  const { displayName, logoUrl, accentColor, publishableKey: key, shippingCountries: countries } = change;
   return {
     displayName: displayName === undefined ? found.display_name : displayName && checkName(displayName),
     logoUrl: logoUrl === undefined ? found.logo_url : logoUrl && checkLogoUrl(logoUrl),
     accentColor: accentColor === undefined ? found.accent_color : accentColor && checkColor(accentColor),
+    shippingCountries: countries === undefined ? found.shipping_countries : countries && checkCountries(countries),
+    publishableKey: key === undefined ? found.publishable_key : key && checkPublishableKey(key),
   };
 }
 
@@ -71,7 +90,8 @@ const update = unscoped<Account>(
      substantiation = case when $5::boolean then $6 else substantiation end,
      substantiation_set_by = case when $5 then $7 else substantiation_set_by end,
      substantiation_set_at = case when $5 then clock_timestamp() else substantiation_set_at end,
-     display_name = $8, logo_url = $9, accent_color = $10,
+     display_name = $8, logo_url = $9, accent_color = $10, publishable_key = $11, letter_fee_cents = $12,
+     shipping_countries = $13,
      updated_at = clock_timestamp()
    where account_id = $1 returning ${accountColumns}`,
 );

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { PageShop, PageView } from '@eligo/contract';
 import { Failure } from '@eligo/failures';
 import type { Database } from '@eligo/postgres';
@@ -6,29 +7,31 @@ import type { PageSubject, PageTokens, ServiceContext } from '@eligo/service';
 import { findAccountOfPage } from '../accounts/find-account-of-page.ts';
 import { findShop } from '../accounts/find-shop.ts';
 import type { Exchange } from '../api.ts';
+import type { BodyBudget } from '../http/body-budget.ts';
+import { type PublicRoute, readMethods } from '../http/public-router.ts';
 import { readBody } from '../http/read-body.ts';
 import { writeJson } from '../http/write-answer.ts';
 import type { Peers } from '../peers.ts';
-import type { PageCalls } from './page-calls.ts';
+import type { ReadInvoiceDocument } from '../reports/read-invoice-document.ts';
+import { openedRecord } from './opened-record.ts';
+import type { PageCalls, SessionPageCalls } from './page-calls.ts';
 import type { PageFiles } from './page-files.ts';
 import type { PageLimits } from './page-limits.ts';
-import { linkPrefix, visitLink } from './visit-link.ts';
+import { visitLink } from './visit-link.ts';
 import { writeAsset, writeDocument } from './write-file.ts';
-
-const pagePrefix = '/pay/';
-
-/** Whether the path belongs to a checkout page or a payment link, which take no API key. */
-export function isShopperPath(path: string): boolean {
-  return path.startsWith(pagePrefix) || path.startsWith(linkPrefix);
-}
+import { writeInvoiceDocument } from './write-invoice-document.ts';
 
 export interface CheckoutPageParts {
   readonly tokens: PageTokens;
   readonly linkTokens: PageTokens;
+  readonly invoiceTokens: PageTokens;
+  readonly readInvoice: ReadInvoiceDocument;
   readonly peers: Peers;
-  readonly calls: PageCalls;
+  readonly calls: SessionPageCalls;
+  readonly invoiceCalls: PageCalls;
   readonly files: PageFiles;
   readonly limits: PageLimits;
+  readonly bodies: BodyBudget;
   readonly database: Database;
   readonly sandboxUrl: string | undefined;
   readonly callerFor: ServiceContext['callerFor'];
@@ -38,62 +41,173 @@ export interface CheckoutPageParts {
 const mostBodyBytes = 16_384;
 
 /**
- * Answers the requests of checkout pages: `/pay/{token}` is the document, `/pay/{token}/session`, `/pay` and `/cancel` are its calls, and
- * `/pay/assets/…` its scripts and styles. `/buy/{token}` is a payment link. A token stands in place of a key, for one record; what is no token
- * opens nothing.
+ * The requests of checkout pages: `/pay/{token}` is the document, the paths below it are its calls, and `/pay/assets/…` its scripts and
+ * styles. The payment page of an invoice has the same below `/invoice/`, and its documents. `/buy/{token}` is a payment link. A token stands in place of a key,
+ * for one record; an invalid token opens nothing.
  */
-export function checkoutPage(parts: CheckoutPageParts): (exchange: Exchange, path: string) => Promise<void> {
-  const { tokens, limits } = parts;
-  return async (exchange, path) => {
-    const isLink = path.startsWith(linkPrefix);
-    const [first = '', second, ...more] = path.slice((isLink ? linkPrefix : pagePrefix).length).split('/');
-    limits.takeFromAddress(exchange.request, 'request');
-    if (first === 'assets' && second !== undefined && more.length === 0) return serveAsset(parts, exchange, second);
-    if (isLink) return serveLink(parts, exchange, second === undefined ? first : '');
-    const subject = tokens.subjectOf(first);
-    if (second === undefined) return serveDocument(parts, exchange, subject);
-    if (subject === undefined || more.length > 0) throw new Failure('checkout_session_not_found');
-    limits.takeFromSession(subject.id, 'request');
-    const answer = await answerCall(parts, exchange, subject, second);
-    writeJson(exchange.response, 200, JSON.stringify(answer), exchange.requestId, exchange.headers);
+export function checkoutPageRoutes(parts: CheckoutPageParts): PublicRoute[] {
+  const { tokens, invoiceTokens, calls, invoiceCalls } = parts;
+  return [
+    // Only a GET: each visit opens a session.
+    route(parts, 'page.link', '/buy/{:token}', ['GET'], (exchange, { token = '' }) =>
+      serveLink(parts, exchange, token),
+    ),
+    ...routesOf(parts, {
+      ...{ id: 'page', path: '/pay', tokens, calls, missing: 'checkout_session_not_found' },
+      actions: [...paymentActions, ...sessionActions],
+    }),
+    ...routesOf(parts, {
+      ...{ id: 'invoice_page', path: '/invoice', tokens: invoiceTokens, calls: invoiceCalls },
+      ...{ missing: 'invoice_not_found', actions: paymentActions },
+    }),
+    ...(['html', 'pdf'] as const).map((format) =>
+      route(
+        parts,
+        `invoice_page.${format}`,
+        `/invoice/:token/document.${format}`,
+        readMethods,
+        (exchange, { token = '' }) => serveInvoice(parts, exchange, token, format),
+      ),
+    ),
+  ];
+}
+
+/** The page of one kind of record. */
+interface PageOf<Calls> {
+  readonly id: string;
+  readonly path: string;
+  readonly tokens: PageTokens;
+  readonly calls: Calls;
+  readonly actions: readonly PageAction<Calls>[];
+  /** What a call is answered whose token opens nothing. */
+  readonly missing: 'checkout_session_not_found' | 'invoice_not_found';
+}
+
+function routesOf<Calls>(parts: CheckoutPageParts, page: PageOf<Calls>): PublicRoute[] {
+  const { id, path, tokens, calls, actions, missing } = page;
+  return [
+    route(parts, `${id}.asset`, `${path}/assets/:name`, readMethods, (exchange, { name = '' }) =>
+      serveAsset(parts, exchange, name),
+    ),
+    route(parts, `${id}.document`, `${path}/{:token}`, readMethods, (exchange, { token = '' }) =>
+      serveDocument(parts, exchange, openedRecord(tokens, token, exchange)),
+    ),
+    ...actions.map((action) =>
+      route(parts, `${id}.${action.name}`, `${path}/:token/${action.name}`, action.methods, async (exchange, given) => {
+        const subject = openedRecord(tokens, given.token ?? '', exchange);
+        if (subject === undefined) throw new Failure(missing);
+        const answer = await answerCall(parts, exchange, subject, calls, action);
+        writeJson(exchange.response, 200, JSON.stringify(answer), exchange.requestId, exchange.headers);
+      }),
+    ),
+  ];
+}
+
+function route(
+  { limits }: CheckoutPageParts,
+  id: string,
+  path: string,
+  methods: PublicRoute['methods'],
+  serve: PublicRoute['serve'],
+): PublicRoute {
+  return {
+    ...{ id, path, methods },
+    serve(exchange, params) {
+      limits.takeFromAddress(exchange.request, 'request');
+      return serve(exchange, params);
+    },
   };
 }
 
+/** A call of the page's script. */
+interface PageAction<Calls> {
+  readonly name: string;
+  readonly methods: PublicRoute['methods'];
+  /** The limit that it counts towards beside that of all requests. */
+  readonly limit: 'payment' | 'answers' | 'promoCode' | undefined;
+  answer(calls: Calls, subject: PageSubject, body: unknown, call: CallOptions): Promise<PageView>;
+}
+
+const paymentActions: readonly PageAction<PageCalls>[] = [
+  {
+    ...{ name: 'session', methods: readMethods, limit: undefined },
+    answer: (calls, subject, _body, call) => calls.view(subject, call),
+  },
+  {
+    ...{ name: 'pay', methods: ['POST'], limit: 'payment' },
+    answer: (calls, subject, body, call) => calls.pay(subject, body, call),
+  },
+  {
+    ...{ name: 'authenticate', methods: ['POST'], limit: 'payment' },
+    answer: (calls, subject, body, call) => calls.authenticate(subject, body, call),
+  },
+];
+
+const sessionActions: readonly PageAction<SessionPageCalls>[] = [
+  {
+    ...{ name: 'letter', methods: ['POST'], limit: 'answers' },
+    answer: (calls, subject, body, call) => calls.answerLetter(subject, body, call),
+  },
+  {
+    ...{ name: 'promo-code', methods: ['POST'], limit: 'promoCode' },
+    answer: (calls, subject, body, call) => calls.changePromoCode(subject, body, call),
+  },
+  {
+    ...{ name: 'cancel', methods: ['POST'], limit: undefined },
+    answer: (calls, subject, _body, call) => calls.cancel(subject, call),
+  },
+];
+
 async function serveLink(parts: CheckoutPageParts, exchange: Exchange, token: string): Promise<void> {
-  allow(exchange, ['GET'], 'page.link');
   const status = await visitLink({ ...parts, tokens: parts.linkTokens }, exchange, token);
   // The document of a page without a session says so in the visitor's language.
   if (status !== undefined) await writePage(parts, exchange, status, undefined);
 }
 
-async function answerCall(
-  { calls, limits, callerFor, database }: CheckoutPageParts,
+async function serveInvoice(
+  { invoiceTokens, limits, callerFor, readInvoice }: CheckoutPageParts,
   exchange: Exchange,
+  token: string,
+  format: 'html' | 'pdf',
+): Promise<void> {
+  const subject = openedRecord(invoiceTokens, token, exchange);
+  if (subject === undefined) throw new Failure('invoice_not_found');
+  const { accountId, testMode, id } = subject;
+  limits.takeFromSession(id, 'request');
+  const { requestId, traceparent } = exchange;
+  const caller = callerFor({ accountId, testMode, scopes: ['invoices_read'] });
+  const document = await readInvoice(accountId, id, { caller, requestId, traceparent });
+  await writeInvoiceDocument(exchange, id, document, format);
+}
+
+async function answerCall<Calls>(
+  { limits, bodies, callerFor, database }: CheckoutPageParts,
+  { request, requestId, traceparent }: Exchange,
   subject: PageSubject,
-  action: string,
+  calls: Calls,
+  { name, methods, limit, answer }: PageAction<Calls>,
 ): Promise<PageView> {
-  const { request, requestId, traceparent } = exchange;
   const { accountId, testMode } = subject;
+  limits.takeFromSession(subject.id, 'request');
   // What a payment depends on: which cards the account may charge in live mode.
-  const account = action === 'pay' ? await findAccountOfPage(database, accountId) : undefined;
+  const account = name === 'pay' ? await findAccountOfPage(database, accountId) : undefined;
   const scopes = ['checkout_sessions_read', 'checkout_sessions_write'];
   const caller = callerFor({ accountId, testMode, ...account?.caller, scopes });
-  const call: CallOptions = { caller, requestId, traceparent };
-  switch (action) {
-    case 'session':
-      allow(exchange, ['GET', 'HEAD'], 'page.session');
-      return calls.view(subject, call);
-    case 'pay':
-      allow(exchange, ['POST'], 'page.pay');
-      limits.takeFromAddress(request, 'payment');
-      limits.takeFromSession(subject.id, 'payment');
-      return calls.pay(subject, await readBody(request, mostBodyBytes), call);
-    case 'cancel':
-      allow(exchange, ['POST'], 'page.cancel');
-      await readBody(request, mostBodyBytes);
-      return calls.cancel(subject, call);
-    default:
-      throw new Failure('not_found');
+  if (limit !== undefined) {
+    limits.takeFromAddress(request, limit);
+    limits.takeFromSession(subject.id, limit);
+  }
+  const body = methods.includes('POST') ? await readPageBody(request, bodies, accountId) : undefined;
+  return answer(calls, subject, body, { caller, requestId, traceparent });
+}
+
+// A page's body is small and parsed at once: nothing of its bytes is kept.
+async function readPageBody(request: IncomingMessage, bodies: BodyBudget, accountId: string): Promise<unknown> {
+  const room = bodies.room(accountId, () => request.destroy());
+  try {
+    return await readBody(request, room, mostBodyBytes);
+  } finally {
+    room.release();
   }
 }
 
@@ -103,9 +217,9 @@ async function serveDocument(
   exchange: Exchange,
   subject: PageSubject | undefined,
 ): Promise<void> {
-  allow(exchange, ['GET', 'HEAD'], 'page.document');
   const shop = subject && (await findShop(parts.database, subject.accountId));
-  await writePage(parts, exchange, shop === undefined ? 404 : 200, shop);
+  const isLive = subject?.testMode === false;
+  await writePage(parts, exchange, shop === undefined ? 404 : 200, shop, isLive);
 }
 
 async function writePage(
@@ -113,24 +227,19 @@ async function writePage(
   exchange: Exchange,
   status: number,
   shop: PageShop | undefined,
+  isLive = false,
 ): Promise<void> {
+  const showsStripe = isLive && shop?.publishableKey != null;
   const origins = {
-    frame: sandboxUrl === undefined ? undefined : new URL(sandboxUrl).origin,
+    frame: sandboxUrl === undefined || showsStripe ? undefined : new URL(sandboxUrl).origin,
     logo: shop?.logoUrl == null ? undefined : new URL(shop.logoUrl).origin,
+    stripe: showsStripe,
   };
   writeDocument(exchange.response, status, await files.document(), exchange.requestId, origins);
 }
 
 async function serveAsset({ files }: CheckoutPageParts, exchange: Exchange, name: string): Promise<void> {
-  allow(exchange, ['GET', 'HEAD'], 'page.asset');
   const file = await files.asset(name);
   if (file === undefined) throw new Failure('not_found');
   writeAsset(exchange.response, file, exchange.requestId);
-}
-
-function allow(exchange: Exchange, methods: readonly string[], routeId: string): void {
-  exchange.routeId = routeId;
-  if (methods.includes(exchange.request.method ?? '')) return;
-  exchange.headers.push('Allow', methods.join(', '));
-  throw new Failure('method_not_allowed');
 }

@@ -1,4 +1,16 @@
-import { type PagePayment, type PageView, pagePaymentSchema, renderPage, screen, violationsOf } from '@eligo/contract';
+import {
+  type PagePayment,
+  type PageSchema,
+  type PageView,
+  pageAuthenticationSchema,
+  pageLetterSchema,
+  pagePaymentSchema,
+  pagePromoCodeSchema,
+  renderPage,
+  screen,
+  shippingCountriesOf,
+  violationsOf,
+} from '@eligo/contract';
 import { Failure, type Violation } from '@eligo/failures';
 import type { Database } from '@eligo/postgres';
 import type { CheckoutPage } from '@eligo/proto/checkout/v1/checkout';
@@ -9,14 +21,28 @@ import { awaitSubscription } from '../await-subscription.ts';
 import { moneyCall } from '../http/call-budget.ts';
 import type { Peers } from '../peers.ts';
 
-/** What the page of a session can ask of the gateway. Each answers with the page as it then is. */
+/** What the page of a session or an invoice can ask of the gateway. Each answers with the page as it then is. */
 export interface PageCalls {
   view(subject: PageSubject, call: CallOptions): Promise<PageView>;
   pay(subject: PageSubject, sent: unknown, call: CallOptions): Promise<PageView>;
+  /** Finds out what came of an authentication. */
+  authenticate(subject: PageSubject, sent: unknown, call: CallOptions): Promise<PageView>;
+}
+
+/** What the page of a session can ask beside. */
+export interface SessionPageCalls extends PageCalls {
+  /** Enters the promo code that the shopper typed, or removes it. */
+  changePromoCode(subject: PageSubject, sent: unknown, call: CallOptions): Promise<PageView>;
+  /** Gives the reviewer of the session's letters what the shopper answers. */
+  answerLetter(subject: PageSubject, sent: unknown, call: CallOptions): Promise<PageView>;
   cancel(subject: PageSubject, call: CallOptions): Promise<PageView>;
 }
 
-export function pageCalls(parts: { peers: Peers; database: Database; sandboxUrl: string | undefined }): PageCalls {
+export function pageCalls(parts: {
+  peers: Peers;
+  database: Database;
+  sandboxUrl: string | undefined;
+}): SessionPageCalls {
   const { peers, database, sandboxUrl } = parts;
   const { checkout } = peers;
 
@@ -30,10 +56,32 @@ export function pageCalls(parts: { peers: Peers; database: Database; sandboxUrl:
     view,
     async pay(subject, sent, call) {
       const startedAt = performance.now();
-      const payment = readPayment(sent);
-      requireWhatIsAsked(payment, await checkout.getPage({ id: subject.id }, call));
+      const payment = readBodyAs(pagePaymentSchema, sent);
+      const [page, shop] = await Promise.all([
+        checkout.getPage({ id: subject.id }, call),
+        findShop(database, subject.accountId),
+      ]);
+      if (shop === undefined) throw new Failure('checkout_session_not_found');
+      requireWhatIsAsked(payment, page, shippingCountriesOf(page, shop));
       const session = await checkout.completeSession(completionOf(subject.id, payment), moneyCall(call));
       await awaitSubscription(peers, session, call, performance.now() - startedAt);
+      return view(subject, call);
+    },
+    async authenticate(subject, sent, call) {
+      const startedAt = performance.now();
+      const { give_up: giveUp = false } = readBodyAs(pageAuthenticationSchema, sent);
+      const session = await checkout.resumeAuthentication({ id: subject.id, giveUp }, moneyCall(call));
+      await awaitSubscription(peers, session, call, performance.now() - startedAt);
+      return view(subject, call);
+    },
+    async changePromoCode(subject, sent, call) {
+      const { code } = readBodyAs(pagePromoCodeSchema, sent);
+      await checkout.changePromoCode({ id: subject.id, ...(code === null ? {} : { code }) }, call);
+      return view(subject, call);
+    },
+    async answerLetter(subject, sent, call) {
+      const answers = readBodyAs(pageLetterSchema, sent);
+      await checkout.submitLetterAnswers({ checkoutSessionId: subject.id, answers: JSON.stringify(answers) }, call);
       return view(subject, call);
     },
     async cancel(subject, call) {
@@ -43,29 +91,45 @@ export function pageCalls(parts: { peers: Peers; database: Database; sandboxUrl:
   };
 }
 
-function readPayment(sent: unknown): PagePayment {
+/** A checked body of a page. */
+export function readBodyAs<Body>(schema: PageSchema<Body>, sent: unknown): Body {
   const screened = screen(sent, 'body');
   if (screened !== undefined) throw Failure.violations([screened]);
-  const read = pagePaymentSchema.safeParse(sent);
+  const read = schema.safeParse(sent);
   if (!read.success) throw Failure.violations(violationsOf(read.error, 'body', [], sent));
   return read.data;
 }
 
 // The page asks for these; a request that is made by hand gets no further without them.
-function requireWhatIsAsked(payment: PagePayment, { session, dueNowCents }: CheckoutPage): void {
-  const missing: Violation[] = [];
-  const need = (field: string) => missing.push({ loc: ['body', field], msg: 'Field required', type: 'missing' });
+function requireWhatIsAsked(
+  payment: PagePayment,
+  { session, dueNowCents }: CheckoutPage,
+  countries: readonly string[],
+): void {
+  const violations: Violation[] = [];
+  const need = (...path: string[]) =>
+    violations.push({ loc: ['body', ...path], msg: 'Field required', type: 'missing' });
   // A card is set up for what comes later where nothing is due at once.
   if (payment.cards.length === 0 && (dueNowCents > 0n || session?.mode !== 'payment')) need('cards');
   const isAddressKnown = payment.shipping_details !== undefined || session?.shippingDetails !== undefined;
   if (session?.shippingAddressCollection && !isAddressKnown) need('shipping_details');
+  const address = payment.shipping_details;
+  if (address !== undefined && !countries.includes(address.country)) {
+    const msg = 'The shop does not ship to this country';
+    violations.push({ loc: ['body', 'shipping_details', 'country'], msg, type: 'not_allowed' });
+  }
+  for (const field of ['state', 'postal_code'] as const) {
+    if (address?.country === 'US' && address[field] === '') need('shipping_details', field);
+  }
   if (session?.customText?.termsOfServiceCheckboxRequired && payment.terms_accepted !== true) need('terms_accepted');
+  // Its amounts can change in another tab.
+  if (session?.allowPromotionCodes && payment.shown_split === undefined) need('shown_split');
   // Of a session that has ended, checkout says so.
-  if (missing.length > 0 && session?.status === 'open') throw Failure.violations(missing);
+  if (violations.length > 0 && session?.status === 'open') throw Failure.violations(violations);
 }
 
 // The health card goes first: it is the one that a subscription renews with.
-function completionOf(id: string, { cards, shipping_details: address }: PagePayment) {
+function completionOf(id: string, { cards, shipping_details: address, shown_split: shownSplit }: PagePayment) {
   const [first, second] = cards.toSorted((one, other) => one.slot.localeCompare(other.slot));
   return {
     id,
@@ -75,6 +139,7 @@ function completionOf(id: string, { cards, shipping_details: address }: PagePaym
       ? {}
       : { secondPaymentMethod: second.payment_method, secondPaymentMethodSlot: second.slot }),
     ...(address === undefined ? {} : { shippingDetails: addressMessage(address) }),
+    ...(shownSplit === undefined ? {} : { shownSplit }),
   };
 }
 
@@ -86,5 +151,10 @@ function addressMessage({
   postal_code,
   country,
 }: NonNullable<PagePayment['shipping_details']>) {
-  return { line1, city, state, postalCode: postal_code, country, ...(line2 ? { line2 } : {}) };
+  return {
+    ...{ line1, city, country },
+    ...(state ? { state } : {}),
+    ...(postal_code ? { postalCode: postal_code } : {}),
+    ...(line2 ? { line2 } : {}),
+  };
 }

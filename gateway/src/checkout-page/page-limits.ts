@@ -8,6 +8,20 @@ import type { TrustedProxies } from '../http/trusted-proxies.ts';
 const perSecond = { address: 25, session: 5 };
 /** Payments: enough for a shopper who corrects a card, too few to try out stolen ones. */
 const paymentsPerSecond = { address: 3, session: 1 };
+/** Answers to a letter's questions: each may be sealed and stored, and a session takes one. Enough for a shopper who sends them from two tabs. */
+const answersPerSecond = { address: 3, session: 1 };
+/** Promo codes, entered and removed: enough for a shopper who mistypes one, too few to guess one. A session takes twenty in all. */
+const promoCodesPerSecond = { address: 2, session: 1 };
+
+const limits = {
+  request: perSecond,
+  payment: paymentsPerSecond,
+  answers: answersPerSecond,
+  promoCode: promoCodesPerSecond,
+};
+
+/** What a browser asks for. */
+type PageRequest = keyof typeof limits;
 
 /** Limits what browsers without a key may ask for. */
 export class PageLimits {
@@ -19,15 +33,14 @@ export class PageLimits {
   }
 
   /** Throws `rate_limited` where the address makes too many requests. Tokens that are no tokens count, too. */
-  takeFromAddress({ socket, headers }: IncomingMessage, kind: 'request' | 'payment'): void {
+  takeFromAddress({ socket, headers }: IncomingMessage, kind: PageRequest): void {
     const client = this.#proxies.clientOf(socket.remoteAddress ?? 'unknown', headers['x-forwarded-for']?.toString());
-    const limit = kind === 'payment' ? paymentsPerSecond.address : perSecond.address;
-    this.#take(`${kind} address ${clientNetwork(client)}`, limit);
+    this.#take(`${kind} address ${clientNetwork(client)}`, limits[kind].address);
   }
 
   /** The same for the page of a session, from wherever. */
-  takeFromSession(sessionId: string, kind: 'request' | 'payment'): void {
-    this.#take(`${kind} ${sessionId}`, kind === 'payment' ? paymentsPerSecond.session : perSecond.session);
+  takeFromSession(sessionId: string, kind: PageRequest): void {
+    this.#take(`${kind} ${sessionId}`, limits[kind].session);
   }
 
   #take(name: string, limit: number): void {

@@ -5,10 +5,8 @@ import { findAccountOfPage } from '../accounts/find-account-of-page.ts';
 import type { Exchange } from '../api.ts';
 import { moneyCall } from '../http/call-budget.ts';
 import type { Peers } from '../peers.ts';
+import { openedRecord } from './opened-record.ts';
 import type { PageLimits } from './page-limits.ts';
-
-/** The path of a payment link begins with it. */
-export const linkPrefix = '/buy/';
 
 export interface LinkParts {
   readonly tokens: PageTokens;
@@ -26,7 +24,7 @@ export async function visitLink(parts: LinkParts, exchange: Exchange, token: str
   const { tokens, limits } = parts;
   // Each visit writes a session: an address has as many visits as payments.
   limits.takeFromAddress(exchange.request, 'payment');
-  const subject = tokens.subjectOf(token);
+  const subject = openedRecord(tokens, token, exchange);
   if (subject === undefined) return 404;
   const url = await openSession(parts, exchange, subject);
   if (typeof url === 'number') return url;

@@ -2,21 +2,39 @@ import type { ServerResponse } from 'node:http';
 import type { HeaderList } from '../http/write-answer.ts';
 import type { PageFile } from './page-files.ts';
 
+/** What a page may load beside its own files. */
+export interface PageOrigins {
+  /** Of the sandbox's card fields. */
+  readonly frame: string | undefined;
+  readonly logo: string | undefined;
+  /** Whether it shows Stripe's card fields. */
+  readonly stripe: boolean;
+}
+
+const noOrigins = { script: '', connect: '' };
+// What Stripe documents for Stripe.js, without the maps of its address fields, which the page does not use.
+const stripeOrigins = {
+  script: ' https://js.stripe.com https://*.js.stripe.com',
+  connect: ' https://api.stripe.com',
+  frame: 'https://js.stripe.com https://*.js.stripe.com https://hooks.stripe.com',
+};
+
 /** Writes the document of a page: never cached, with the origins that this page may load from. */
 export function writeDocument(
   response: ServerResponse,
   status: number,
   file: PageFile,
   requestId: string,
-  origins: { readonly frame: string | undefined; readonly logo: string | undefined },
+  origins: PageOrigins,
 ): void {
+  const { script, connect, frame } = origins.stripe ? stripeOrigins : { ...noOrigins, frame: origins.frame ?? '' };
   const policy = [
     "default-src 'none'",
-    "script-src 'self'",
+    `script-src 'self'${script}`,
     "style-src 'self'",
-    "connect-src 'self'",
+    `connect-src 'self'${connect}`,
     `img-src 'self'${origins.logo === undefined ? '' : ` ${origins.logo}`}`,
-    ...(origins.frame === undefined ? [] : [`frame-src ${origins.frame}`]),
+    ...(frame === '' ? [] : [`frame-src ${frame}`]),
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",

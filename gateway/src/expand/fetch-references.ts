@@ -10,6 +10,15 @@ export async function fetchReferences(
   call: CallOptions,
 ): Promise<ReadonlyMap<string, JsonObject>> {
   switch (kind) {
+    case 'balance_transaction': {
+      const { balanceTransactions } = await peers.refunds.batchGetBalanceTransactions({ ids }, call);
+      const { render } = records.balance_transaction;
+      return new Map(balanceTransactions.map((one) => [one.balanceTransactionId, render(one)]));
+    }
+    case 'capture': {
+      const { captures } = await peers.checkout.batchGetCaptures({ ids }, call);
+      return new Map(captures.map((capture) => [capture.captureId, records.capture.render(capture)]));
+    }
     case 'customer': {
       const { customers } = await peers.checkout.batchGetCustomers({ ids }, call);
       return new Map(customers.map((customer) => [customer.customerId, records.customer.render(customer)]));

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { JsonObject } from '@eligo/contract';
 import type { CallOptions } from '@eligo/rpc';
 import type { ActiveKey } from '../accounts/key-cache.ts';
@@ -13,19 +13,38 @@ export interface ApiRequest<Query, Body> {
   readonly query: Query;
   readonly body: Body;
   readonly headers: IncomingHttpHeaders;
+  /** The request itself, whose body only the upload of a file reads by itself. */
+  readonly request: IncomingMessage;
   /** What to expand, by canonical keys. */
   readonly expand: ReadonlySet<string>;
   /** The request's own retry key, where the route takes one. */
   readonly idempotency: { readonly key: string; readonly requestHash: Uint8Array } | undefined;
 }
 
-/** An answer of unknown length: the text of one JSON object in pieces. */
+/** An answer of unknown length in pieces: the text of one JSON object, or a file of another type. */
 export class StreamedAnswer {
   readonly pieces: AsyncIterable<string>;
+  readonly file: { readonly type: string; readonly filename: string } | undefined;
 
-  constructor(pieces: AsyncIterable<string>) {
+  constructor(pieces: AsyncIterable<string>, file?: StreamedAnswer['file']) {
     this.pieces = pieces;
+    this.file = file;
   }
 }
 
-export type Answer = JsonObject | StreamedAnswer;
+/** The content of a file, in pieces. */
+export class FileAnswer {
+  readonly type: string;
+  readonly filename: string;
+  readonly sizeBytes: number;
+  readonly pieces: AsyncGenerator<Buffer>;
+
+  constructor(file: Pick<FileAnswer, 'type' | 'filename' | 'sizeBytes' | 'pieces'>) {
+    this.type = file.type;
+    this.filename = file.filename;
+    this.sizeBytes = file.sizeBytes;
+    this.pieces = file.pieces;
+  }
+}
+
+export type Answer = JsonObject | StreamedAnswer | FileAnswer;

@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { ActiveKey, KeyCache } from '../accounts/key-cache.ts';
 import { isKey } from '../accounts/key-format.ts';
-import { clientNetwork } from './client-network.ts';
 import type { FailedAuthentications } from './failed-authentications.ts';
+import { networkOf } from './network-of.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
 
 /** Finds the key of a request. The refusal is the same for a key that is missing, malformed, unknown, revoked or expired (decisions 2). */
@@ -31,17 +31,11 @@ export class Authenticator {
     const find = () => this.#keys.find(apiKey, digest);
     // One that was live when it was last looked up is no guess.
     if (this.#keys.isKnown(digest)) return (await find()) ?? this.#refuse(request);
-    return this.#failed.lookUp(this.#networkOf(request), find);
+    return this.#failed.lookUp(networkOf(request, this.#proxies), find);
   }
 
   async #refuse(request: IncomingMessage): Promise<never> {
-    throw this.#failed.refuse(this.#networkOf(request));
-  }
-
-  #networkOf({ socket, headers }: IncomingMessage): string {
-    // Several headers of this name are one list, in their order.
-    const forwardedFor = headers['x-forwarded-for']?.toString();
-    return clientNetwork(this.#proxies.clientOf(socket.remoteAddress ?? 'unknown', forwardedFor));
+    throw this.#failed.refuse(networkOf(request, this.#proxies));
   }
 }
 

@@ -23,7 +23,8 @@ export type Intake = (query: Query, body: unknown) => Taken;
 
 /** Compiles the intake of a route. */
 export function intakeOf(route: Route): Intake {
-  const readBody = route.body === undefined ? undefined : bodyReader(route.body);
+  const { body: declared } = route;
+  const readBody = declared === undefined || declared.file !== undefined ? undefined : bodyReader(declared);
   return (asked, sent) => {
     const violations: Violation[] = [];
     const refused = screen(asked, 'query') ?? screen(sent, 'body');

@@ -1,22 +1,27 @@
 import type { IncomingMessage } from 'node:http';
 import { limits } from '@eligo/contract';
 import { Failure } from '@eligo/failures';
+import type { BodyRoom } from './body-budget.ts';
 
 /**
  * The JSON of a request, or undefined when it has no body. Refuses what is not JSON in UTF-8 (415), not valid (400) or too large (413), the
- * last before it is read.
+ * last before it is read. The bytes stay in the room until that is released.
  */
-export async function readBody(request: IncomingMessage, mostBytes: number = limits.bodyBytes): Promise<unknown> {
+export async function readBody(
+  request: IncomingMessage,
+  room: BodyRoom,
+  mostBytes: number = limits.bodyBytes,
+): Promise<unknown> {
   const { headers } = request;
   const length = headers['content-length'];
   if ((length === undefined || length === '0') && headers['transfer-encoding'] === undefined) return undefined;
   if (length !== undefined && Number(length) > mostBytes) throw new Failure('payload_too_large');
-  const bytes = await readBytes(request, mostBytes);
+  const bytes = await readBytes(request, room, mostBytes);
   if (bytes.length === 0) return undefined;
   assertJsonType(headers['content-type']);
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw new Failure('unsupported_media_type');
-  return parse(bytes);
+  return parseJson(bytes);
 }
 
 /** Whether what is left of a request body is known to be small enough to be read off rather than cut off. */
@@ -24,7 +29,8 @@ export function isSmall(request: IncomingMessage): boolean {
   return Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY) <= limits.bodyBytes;
 }
 
-async function readBytes(request: IncomingMessage, mostBytes: number): Promise<Buffer> {
+/** The raw bytes of a body. Refuses one that is too large (413), without reading more of it. */
+export async function readBytes(request: IncomingMessage, room: BodyRoom, mostBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   try {
@@ -32,12 +38,14 @@ async function readBytes(request: IncomingMessage, mostBytes: number): Promise<B
     for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       size += chunk.length;
       if (size > mostBytes) throw new Failure('payload_too_large');
+      room.take(chunk.length);
       chunks.push(chunk);
     }
   } catch (error) {
     // A body that breaks off or is not what its headers say is the client's affair.
     throw error instanceof Failure ? error : new Failure('invalid_json', { cause: error });
   }
+  room.arrived();
   return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
 }
 
@@ -54,7 +62,8 @@ function assertJsonType(type: string | undefined): void {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-function parse(bytes: Buffer): unknown {
+/** The JSON that these bytes are; refuses others (400). */
+export function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(utf8.decode(bytes));
   } catch (error) {

@@ -23,7 +23,7 @@ export class TrustedProxies {
     if (this.#isEmpty || forwardedFor === undefined) return peer;
     let client = peer;
     for (const hop of forwardedFor.split(',').reverse()) {
-      if (!this.#isTrusted(client)) break;
+      if (!this.isTrusted(client)) break;
       const named = addressOf(hop.trim());
       // A proxy that cannot say who called it (`unknown`, RFC 7239) answers for it itself.
       if (named === undefined) break;
@@ -32,7 +32,8 @@ export class TrustedProxies {
     return client;
   }
 
-  #isTrusted(address: string): boolean {
+  /** Whether the address is one of theirs. */
+  isTrusted(address: string): boolean {
     const family = familyOf(address);
     return family !== undefined && this.#networks.check(address, family);
   }

@@ -32,9 +32,40 @@ export function jsonHeaders(requestId: string, length: number): HeaderList {
   ];
 }
 
-/** The headers of a JSON answer that is streamed. */
-export function streamHeaders(requestId: string): HeaderList {
-  return ['Content-Type', 'application/json; charset=utf-8', 'Request-Id', requestId, ...securityHeaders];
+/** The headers of an answer that is streamed: JSON, or a file, which browsers save. */
+export function streamHeaders(
+  requestId: string,
+  file?: { readonly type: string; readonly filename: string },
+): HeaderList {
+  const type = file?.type ?? 'application/json; charset=utf-8';
+  const disposition = file && ['Content-Disposition', `attachment; filename="${asciiOf(file.filename)}"`];
+  return ['Content-Type', type, ...(disposition ?? []), 'Request-Id', requestId, ...securityHeaders];
+}
+
+/** The headers of a file, which browsers save and never show: what partners upload is nothing that this origin vouches for. */
+export function fileHeaders(
+  requestId: string,
+  file: { readonly type: string; readonly filename: string; readonly sizeBytes: number },
+): HeaderList {
+  const disposition = `attachment; filename="${asciiOf(file.filename)}"; filename*=UTF-8''${encodeName(file.filename)}`;
+  return [
+    ...['Content-Type', file.type, 'Content-Length', String(file.sizeBytes), 'Content-Disposition', disposition],
+    ...['Request-Id', requestId, 'Cross-Origin-Resource-Policy', 'same-origin'],
+    ...securityHeaders,
+  ];
+}
+
+// For clients that do not know `filename*` (RFC 6266).
+function asciiOf(filename: string): string {
+  return filename.replace(/[^\x20-\x7e]|["\\%]/g, '_');
+}
+
+// RFC 8187; a lone surrogate has no encoding.
+function encodeName(filename: string): string {
+  return encodeURIComponent(filename.toWellFormed()).replace(
+    /['()*]/g,
+    (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
 }
 
 /** Writes a whole JSON answer. */

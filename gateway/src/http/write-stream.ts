@@ -8,7 +8,7 @@ import { type HeaderList, streamHeaders, writeJson } from './write-answer.ts';
  */
 export async function writeStream(
   response: ServerResponse,
-  { pieces }: StreamedAnswer,
+  { pieces, file }: StreamedAnswer,
   requestId: string,
   extra: HeaderList,
 ): Promise<void> {
@@ -16,11 +16,11 @@ export async function writeStream(
   const first = await iterator.next();
   if (first.done === true) throw new Error('A streamed response was empty');
   let next = await iterator.next();
-  if (next.done === true) {
+  if (next.done === true && file === undefined) {
     writeJson(response, 200, first.value, requestId, extra);
     return;
   }
-  const headers = streamHeaders(requestId);
+  const headers = streamHeaders(requestId, file);
   headers.push(...extra);
   response.writeHead(200, headers);
   try {
@@ -44,7 +44,8 @@ export async function writeStream(
   }
 }
 
-function drained(response: ServerResponse): Promise<void> {
+/** Waits until the client has read, or is gone. */
+export function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const settle = () => {
       response.off('drain', settle);

@@ -5,12 +5,18 @@ import { type Binding, bind } from '../bind.ts';
 import { moneyCall } from '../http/call-budget.ts';
 import { cents, pageOf } from '../messages.ts';
 import type { Peers } from '../peers.ts';
+import { newSubscriptionOf, subscriptionChangeOf } from './subscription-messages.ts';
 
 /** Subscriptions and invoices. */
 export function billingBindings(peers: Peers, answers: Answers): Binding[] {
   const { billing } = peers;
   const { subscriptions, invoices } = routes;
   return [
+    bind(subscriptions.create, async (request) => {
+      const { idempotency } = request;
+      const message = { ...newSubscriptionOf(request.body), ...given({ idempotency }) };
+      return answers.one(request, 'subscription', await billing.createSubscription(message, moneyCall(request.call)));
+    }),
     bind(subscriptions.list, async (request) => {
       const { query, call } = request;
       const filters = given({ customerId: query.customer, status: query.status });
@@ -20,6 +26,17 @@ export function billingBindings(peers: Peers, answers: Answers): Binding[] {
     bind(subscriptions.get, async (request) =>
       answers.one(request, 'subscription', await billing.getSubscription({ id: request.id }, request.call)),
     ),
+    bind(subscriptions.update, async (request) => {
+      const message = { id: request.id, ...subscriptionChangeOf(request.body) };
+      return answers.one(request, 'subscription', await billing.updateSubscription(message, moneyCall(request.call)));
+    }),
+    bind(subscriptions.pause, async (request) =>
+      answers.one(request, 'subscription', await billing.pauseSubscription({ id: request.id }, request.call)),
+    ),
+    bind(subscriptions.resume, async (request) => {
+      const message = { id: request.id, keepsAnchor: request.body.billing_cycle_anchor === 'unchanged' };
+      return answers.one(request, 'subscription', await billing.resumeSubscription(message, moneyCall(request.call)));
+    }),
     bind(subscriptions.cancel, async (request) => {
       const { cancel_at_period_end = false, refund, refund_amount } = request.body;
       const message = {
@@ -36,6 +53,13 @@ export function billingBindings(peers: Peers, answers: Answers): Binding[] {
     }),
     bind(invoices.get, async (request) =>
       answers.one(request, 'invoice', await billing.getInvoice({ id: request.id }, request.call)),
+    ),
+    bind(invoices.pay, async (request) => {
+      const message = { id: request.id, ...given({ paymentMethodId: request.body.payment_method }) };
+      return answers.one(request, 'invoice', await billing.payInvoice(message, moneyCall(request.call)));
+    }),
+    bind(invoices.void, async (request) =>
+      answers.one(request, 'invoice', await billing.voidInvoice({ id: request.id }, request.call)),
     ),
     bind(invoices.listForConsumer, async (request) => {
       const { query, call } = request;

@@ -1,12 +1,11 @@
 import { type ExpandableKind, expansionOf, type JsonObject, records, routes } from '@eligo/contract';
-import { Failure } from '@eligo/failures';
 import type { ConfirmSessionResponse } from '@eligo/proto/checkout/v1/checkout';
 import { given } from '@eligo/values';
 import type { Answers } from '../answers.ts';
 import { type Binding, bind } from '../bind.ts';
 import { StreamedAnswer } from '../http/api-request.ts';
 import { moneyCall } from '../http/call-budget.ts';
-import { toFailure } from '../http/to-failure.ts';
+import { inFlightUnderKey } from '../http/in-flight-under-key.ts';
 import { metadataOf, pageOf } from '../messages.ts';
 import type { Peers } from '../peers.ts';
 import { sessionCreationOf, storefrontDetailsOf } from './session-creation.ts';
@@ -55,11 +54,8 @@ export function checkoutSessionBindings(peers: Peers, answers: Answers): Binding
         expand: [...expand],
         ...given({ paymentMethodId: payment_method, captureMethod: capture_method, idempotency }),
       };
-      try {
-        return confirmed(await checkout.confirmSession(message, moneyCall(request.call)), expand);
-      } catch (error) {
-        throw asInFlight(error);
-      }
+      const answer = checkout.confirmSession(message, moneyCall(request.call));
+      return confirmed(await inFlightUnderKey(request, answer), expand);
     }),
     bind(cancel, async (request) =>
       answers.one(
@@ -97,11 +93,4 @@ function confirmed(answer: ConfirmSessionResponse, asked: ReadonlySet<string>): 
     found.set('payment_intent', new Map([[paymentIntent.paymentIntentId, intent]]));
   }
   return { checkout_session: records.checkout_session.render(session, expansionOf(asked, found)) };
-}
-
-// What was not done in time is finished by checkout; the same request gets its answer (decisions 7).
-function asInFlight(error: unknown): unknown {
-  const failure = toFailure(error);
-  if (failure.code !== 'deadline_exceeded') return error;
-  return new Failure('idempotency_key_in_use', { retryAfterSeconds: 1, cause: error });
 }

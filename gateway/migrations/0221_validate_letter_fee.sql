@@ -1,0 +1,1 @@
+alter table gateway.accounts validate constraint accounts_letter_fee;

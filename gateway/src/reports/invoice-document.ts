@@ -1,0 +1,163 @@
+import type { InvoiceStatement } from '@eligo/proto/billing/v1/billing';
+import type { PaymentMethod } from '@eligo/proto/checkout/v1/checkout';
+import type { Refund } from '@eligo/proto/refunds/v1/refunds';
+import { dateInWords, dollars, eligibilityInWords } from '@eligo/values';
+import type { SoldByASession } from './invoice-of-session.ts';
+import { productName } from './product-name.ts';
+
+/** The documents of an invoice, before they are laid out: each row is a text and an amount in cents. */
+export interface InvoiceDocument {
+  readonly title: string;
+  readonly testMode: boolean;
+  readonly createdAt: Date;
+  readonly facts: readonly (readonly [name: string, value: string])[];
+  readonly items: readonly { readonly name: string; readonly notes: readonly string[]; readonly cents: number }[];
+  readonly amounts: readonly Row[];
+  readonly payments: readonly Row[];
+  readonly refunds: readonly Row[];
+  /** Older refunds than those that are listed. */
+  readonly hasMoreRefunds: boolean;
+}
+
+type Row = readonly [name: string, cents: number];
+
+/** What the other components know of an invoice. */
+export interface InvoiceFacts {
+  readonly statement: InvoiceStatement;
+  readonly merchantName: string;
+  readonly customerName: string | null;
+  /** By product. */
+  readonly names: ReadonlyMap<string, string>;
+  readonly cards: ReadonlyMap<string, PaymentMethod>;
+  /** Of the intents of its payments. */
+  readonly refunds: readonly Refund[];
+  readonly hasMoreRefunds: boolean;
+  /** The session that sold the subscription, for an invoice that was paid with it. */
+  readonly session: SoldByASession | undefined;
+}
+
+/** What the documents of an invoice say. The same facts give the same document. */
+export function invoiceDocument(facts: InvoiceFacts): InvoiceDocument {
+  const { statement, merchantName, customerName, session, cards } = facts;
+  const { invoice } = statement;
+  if (invoice === undefined) throw new Error('The statement has no invoice');
+  const payments = session?.payments ?? statement.payments;
+  const amountDue = invoice.status === 'void' || invoice.status === 'uncollectible' ? 0n : invoice.amountDueCents;
+  const rows: [string, string | null][] = [
+    ['Merchant', merchantName],
+    ['Billed to', customerName],
+    ['Invoice', invoice.invoiceId],
+    ['Number', statement.number === undefined ? null : String(statement.number)],
+    ['Status', statusInWords[invoice.status] ?? invoice.status],
+    ['Date', dateOf(invoice.createdAtMs)],
+    ['Period', `${dateOf(invoice.periodStartMs)} to ${dateOf(invoice.periodEndMs)}`],
+    ['Paid', invoice.paidAtMs === undefined ? null : dateOf(invoice.paidAtMs)],
+    ['Subscription', invoice.subscriptionId ?? null],
+  ];
+  const ofPayments = new Set(payments.map(({ paymentIntentId }) => paymentIntentId));
+  return {
+    title: `Invoice from ${merchantName}`,
+    testMode: invoice.testMode,
+    createdAt: new Date(Number(invoice.createdAtMs)),
+    facts: rows.flatMap(([name, value]) => (value === null ? [] : [[name, value] as const])),
+    items: session?.items ?? itemsOf(facts),
+    amounts: [
+      ...(session?.amounts ?? amountsOf(statement)),
+      ['Total', Number(invoice.totalCents)],
+      ['Of it HSA/FSA eligible', session?.eligibleCents ?? eligibleCentsOf(statement)],
+      ['Paid', Number(invoice.amountPaidCents)],
+      ['Due', Number(amountDue)],
+    ],
+    payments: payments.map((payment) => [
+      `${dateOf(payment.atMs)}: ${cardInWords(payment.leg, cards.get(payment.paymentMethodId ?? ''))}`,
+      Number(payment.amountCents),
+    ]),
+    refunds: facts.refunds.flatMap((refund) => refundRows(refund, ofPayments, facts)),
+    hasMoreRefunds: facts.hasMoreRefunds,
+  };
+}
+
+function itemsOf({ statement, names }: InvoiceFacts): InvoiceDocument['items'] {
+  const lines = statement.lines.map((line) => ({
+    name: `${line.quantity} × ${productName(names, line.productId)}`,
+    notes: [
+      eligibilityInWords(line.eligibleCents > 0n ? (line.eligibility ?? null) : null),
+      ...partOf('For', line),
+      ...shareOf('Price', line.subtotalCents),
+      ...shareOf('Discounts', -line.discountCents),
+      ...shareOf('Shipping', line.shippingCents),
+      ...shareOf('Tax', line.taxCents),
+    ],
+    cents: Number(line.totalCents),
+  }));
+  const credits = statement.credits.map((credit) => ({
+    name: `Credit: ${productName(names, credit.productId)}`,
+    notes: [
+      eligibilityInWords(credit.eligible ? (credit.eligibility ?? null) : null),
+      ...partOf('For unused time', credit),
+    ],
+    cents: -Number(credit.amountCents),
+  }));
+  return [...lines, ...credits];
+}
+
+function partOf(
+  what: string,
+  { periodStartMs, periodEndMs }: Pick<InvoiceStatement['credits'][number], 'periodStartMs' | 'periodEndMs'>,
+): string[] {
+  if (periodStartMs === undefined || periodEndMs === undefined) return [];
+  return [`${what}, ${dateOf(periodStartMs)} to ${dateOf(periodEndMs)}`];
+}
+
+function shareOf(name: string, cents: bigint): string[] {
+  return cents === 0n ? [] : [`${name} ${dollars(Number(cents))}`];
+}
+
+function amountsOf({ lines, credits }: InvoiceStatement): Row[] {
+  const sum = (of: (line: InvoiceStatement['lines'][number]) => bigint) =>
+    Number(lines.reduce((total, line) => total + of(line), 0n));
+  const rows: Row[] = [
+    ['Items', sum((line) => line.subtotalCents)],
+    ['Discounts', -sum((line) => line.discountCents)],
+    ['Shipping', sum((line) => line.shippingCents)],
+    ['Tax', sum((line) => line.taxCents)],
+    ['Credits', -Number(credits.reduce((total, credit) => total + credit.amountCents, 0n))],
+  ];
+  return rows.filter(([, cents]) => cents !== 0);
+}
+
+function eligibleCentsOf({ lines, credits }: InvoiceStatement): number {
+  const charged = lines.reduce((total, line) => total + line.eligibleCents, 0n);
+  return Number(credits.reduce((total, credit) => total - (credit.eligible ? credit.amountCents : 0n), charged));
+}
+
+// What went back to the cards of this invoice: a refund of a session can be of other cards, too.
+function refundRows(refund: Refund, intents: ReadonlySet<string | undefined>, { cards }: InvoiceFacts): Row[] {
+  if (refund.status !== 'succeeded' && refund.status !== 'pending') return [];
+  const note = refund.status === 'pending' ? ', pending' : '';
+  return refund.items
+    .filter(({ paymentIntentId }) => intents.has(paymentIntentId))
+    .map(({ paymentMethodId, amountRefundedCents }) => [
+      `${dateOf(refund.createdAtMs)}: to ${cardInWords('other', cards.get(paymentMethodId))}${note} (${refund.refundId})`,
+      Number(amountRefundedCents),
+    ]);
+}
+
+function cardInWords(leg: string, method: PaymentMethod | undefined): string {
+  const card = method?.card;
+  const kind = leg === 'health' || card?.hsaFsa === true ? 'HSA/FSA card' : 'card';
+  if (card === undefined) return kind;
+  return `${kind}, ${card.brand.charAt(0).toUpperCase()}${card.brand.slice(1)} ending in ${card.last4}`;
+}
+
+function dateOf(timeMs: bigint): string {
+  return dateInWords(new Date(Number(timeMs)));
+}
+
+const statusInWords: Readonly<Record<string, string>> = {
+  draft: 'Draft',
+  open: 'Open',
+  paid: 'Paid',
+  void: 'Void',
+  uncollectible: 'Not collected',
+};

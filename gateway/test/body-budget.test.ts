@@ -1,0 +1,83 @@
+import { request, type Server } from 'node:http';
+import { waitUntil } from '@eligo/testkit';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { BodyBudget } from '../src/http/body-budget.ts';
+import { readBody } from '../src/http/read-body.ts';
+import { toFailure } from '../src/http/to-failure.ts';
+import { writeFailure, writeJson } from '../src/http/write-answer.ts';
+import { createHttpServer, type HttpServer } from '../src/server.ts';
+
+const kilobyte = 1_024;
+const nothing = () => undefined;
+
+describe('the memory of request bodies', () => {
+  test('is shared so that the account with the most leaves as much free [D14.136]', () => {
+    const budget = new BodyBudget({ totalBytes: 100 });
+    const one = budget.room('facct_1', nothing);
+    one.take(50);
+    expect(() => one.take(1)).toThrow('rate_limited');
+    const two = budget.room('facct_2', nothing);
+    two.take(25);
+    expect(() => budget.room('facct_3', nothing).take(26)).toThrow('service_unavailable');
+    one.release();
+    expect(budget.takenBytes).toBe(25);
+    budget.room('facct_1', nothing).take(37);
+  });
+});
+
+describe('a server whose clients stall', () => {
+  let http: HttpServer;
+  let port = 0;
+  const budget = new BodyBudget({ totalBytes: 512 * kilobyte, leastBytesPerSecond: 4_096, graceMs: 1_000 });
+
+  beforeAll(async () => {
+    http = createHttpServer(
+      async (incoming, response) => {
+        const accountId = String(incoming.headers['x-account']);
+        const room = budget.room(accountId, () => incoming.destroy());
+        try {
+          await readBody(incoming, room);
+          writeJson(response, 200, '{}', 'req_1');
+        } catch (error) {
+          writeFailure(response, toFailure(error), 'req_1');
+        } finally {
+          room.release();
+        }
+      },
+      { total: 1_000, perNetwork: 1_000, isProxy: () => false },
+    );
+    port = await http.listen(0, '127.0.0.1');
+  });
+  afterAll(() => http.close(0));
+
+  test('takes no more than its budget, serves other accounts, and cuts the stalled ones off [D14.136]', async () => {
+    const stalled = Array.from({ length: 60 }, () => upload('facct_bad', 64 * kilobyte, 16 * kilobyte));
+    await waitUntil(() => stalled.some(({ status }) => status === 429), { what: 'a refusal' });
+    expect(budget.takenBytes).toBeLessThanOrEqual(256 * kilobyte);
+    const good = upload('facct_good', 64 * kilobyte, 64 * kilobyte);
+    await waitUntil(() => good.status !== 0);
+    expect(good.status).toBe(200);
+    await waitUntil(() => stalled.every(({ status }) => status !== 0), { what: 'the end of all', withinMs: 15_000 });
+    expect(new Set(stalled.map(({ status }) => status))).toEqual(new Set([429, -1]));
+    await waitUntil(() => budget.takenBytes === 0);
+    expect((http.server as Server).listening).toBe(true);
+  });
+
+  // Sends a part of what it announces; -1 stands for a connection that was cut.
+  function upload(account: string, announced: number, sent: number): { status: number } {
+    const end = { status: 0 };
+    const headers = { 'content-type': 'application/json', 'content-length': announced, 'x-account': account };
+    const outgoing = request({ port, host: '127.0.0.1', method: 'POST', headers, agent: false }, (response) => {
+      end.status = response.statusCode ?? 0;
+      response.resume();
+      outgoing.destroy();
+    });
+    outgoing.on('error', () => {
+      if (end.status === 0) end.status = -1;
+    });
+    const text = `"${'x'.repeat(announced - 2)}"`;
+    outgoing.write(text.slice(0, sent));
+    if (sent === announced) outgoing.end();
+    return end;
+  }
+});

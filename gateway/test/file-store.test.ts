@@ -1,0 +1,182 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readdirSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { EnvironmentReader } from '@eligo/service';
+import { testHome } from '@eligo/testkit';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readGatewaySettings } from '../src/config.ts';
+import { s3Content } from '../src/files/s3-content.ts';
+import type { Gateway } from '../src/index.ts';
+import { form } from '../test-support/upload.ts';
+import { openTestGateway, type TestGateway } from './open-test-gateway.ts';
+
+// A server of the S3 protocol from npm, which has no types. It verifies signatures.
+const S3rver = createRequire(import.meta.url)('@20minutes/s3rver') as new (
+  options: object,
+) => {
+  run(): Promise<AddressInfo>;
+  close(): Promise<void>;
+};
+
+let stack: TestGateway;
+let gateway: Gateway;
+let store: InstanceType<typeof S3rver>;
+let port: number;
+const home = testHome('objects');
+const environmentOf = (atPort: number, secret = 'S3RVER') => ({
+  ELIGO_FILES_S3_URL: `http://127.0.0.1:${atPort}/eligo-files`,
+  ELIGO_FILES_S3_ACCESS_KEY_ID: 'S3RVER',
+  ELIGO_FILES_S3_SECRET_ACCESS_KEY: secret,
+});
+
+beforeAll(async () => {
+  const options = { address: '127.0.0.1', port: 0, silent: true, directory: home.root };
+  store = new S3rver({ ...options, configureBuckets: [{ name: 'eligo-files' }] });
+  ({ port } = await store.run());
+  stack = await openTestGateway();
+  gateway = await stack.another(environmentOf(port));
+});
+
+afterAll(async () => {
+  await stack?.stop();
+  await store?.close();
+  home.remove();
+});
+
+const rows = (sql: string, values: unknown[] = []) => stack.databases.admin<Record<string, unknown>>(sql, values);
+const objects = () => readdirSync(home.root, { recursive: true }).filter((name) => String(name).endsWith('_object'));
+const objectsOf = (id: string) => objects().filter((name) => String(name).includes(id));
+
+async function upload(content: Uint8Array, url = gateway.url) {
+  const { body, headers } = form([
+    { name: 'purpose', content: 'dispute_evidence' },
+    { name: 'file', filename: 'receipt.pdf', content },
+  ]);
+  const answer = await fetch(`${url}/v1/files`, {
+    ...{ method: 'POST', body, headers: { authorization: `Bearer ${stack.api.key}`, ...headers } },
+  });
+  const { file } = (await answer.json()) as { file?: { file_id: string } };
+  return { status: answer.status, id: file?.file_id ?? '' };
+}
+
+const download = (id: string, url = gateway.url) =>
+  fetch(`${url}/v1/files/${id}/content`, { headers: { authorization: `Bearer ${stack.api.key}` } });
+const pdf = (size: number) => Buffer.concat([Buffer.from('%PDF-1.4'), randomBytes(size - 8)]);
+const expire = (id: string) =>
+  rows(`do $do$ begin set local session_replication_role = replica;
+    update gateway.files set created_at = now() - interval '2 days', expires_at = now() - interval '1 day' where id = '${id}'; end $do$`);
+const deleteExpired = (of = gateway) => of.service.jobs.runOnce('delete_expired_files');
+
+describe('a file in an object store', () => {
+  test('is read as it was, has nothing in Postgres, and is deleted when it expires [D14.255]', async () => {
+    const content = pdf(2_500_000);
+    const { status, id } = await upload(content);
+    expect(status).toBe(200);
+    expect(objectsOf(id)).toHaveLength(3);
+    expect(await rows('select 1 from gateway.file_parts where file_id = $1', [id])).toEqual([]);
+    expect(Buffer.from(await (await download(id)).arrayBuffer()).equals(content)).toBe(true);
+    const [{ bytes } = {}] = await rows('select bytes from gateway.file_usage where account_id = $1', [
+      stack.accountId,
+    ]);
+    expect(Number(bytes)).toBe(2_500_000);
+    await expire(id);
+    await deleteExpired();
+    expect(objectsOf(id)).toEqual([]);
+    expect(await rows('select 1 from gateway.files where id = $1', [id])).toEqual([]);
+    expect((await download(id)).status).toBe(404);
+  });
+
+  test('that an upload left behind is deleted, whether the upload failed or the process stopped [D14.255]', async () => {
+    const before = objects();
+    // 10 MB and a byte: refused after ten parts.
+    expect((await upload(pdf(10_000_001))).status).toBe(413);
+    expect(objects()).toEqual(before);
+    // A part that was given up may arrive after that: its row has the job delete it.
+    const [{ id: failed } = {}] = await rows(`select id from gateway.files where state = 'receiving'`);
+    expect(failed).toEqual(expect.stringMatching(/^ffile_/));
+    // A process that stops between its first part and its end leaves these.
+    const scope = { accountId: stack.accountId, testMode: true };
+    const id = `ffile_${randomBytes(12).toString('hex')}`;
+    await rows(
+      `insert into gateway.files (account_id, test_mode, id, expires_at, store) values ($1, true, $2, now() + interval '1 hour', 's3')`,
+      [stack.accountId, id],
+    );
+    const content = s3Content({
+      ...{ url: `http://127.0.0.1:${port}/eligo-files`, region: 'us-east-1' },
+      ...{ accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' },
+    });
+    for (const part of [0, 1]) await content.add(scope, id, part, Buffer.from('left'));
+    expect(objectsOf(id)).toHaveLength(2);
+    await deleteExpired();
+    expect(objectsOf(id)).toHaveLength(2);
+    await expire(id);
+    await deleteExpired();
+    expect(objectsOf(id)).toEqual([]);
+    expect(await rows('select 1 from gateway.files where id = $1', [id])).toEqual([]);
+  });
+
+  test('stays where it is when the setting changes, and takes no parts in Postgres [D14.255]', async () => {
+    const content = pdf(100);
+    const inPostgres = await upload(content, stack.url);
+    const inStore = await upload(content);
+    for (const { id } of [inPostgres, inStore]) expect((await download(id)).status).toBe(200);
+    expect((await download(inPostgres.id, stack.url)).status).toBe(200);
+    // Without the setting a file in the store is unavailable, not gone, and it does not keep the others.
+    expect((await download(inStore.id, stack.url)).status).toBe(503);
+    for (const { id } of [inPostgres, inStore]) await expire(id);
+    await deleteExpired(stack.gateway);
+    expect(await rows('select id from gateway.files where id in ($1, $2)', [inPostgres.id, inStore.id])).toEqual([
+      { id: inStore.id },
+    ]);
+    expect(objectsOf(inStore.id)).toHaveLength(1);
+    const part = `insert into gateway.file_parts (account_id, test_mode, file_id, part, bytes) values ($1, true, $2, 0, 'x')`;
+    await expect(rows(part, [stack.accountId, inStore.id])).rejects.toThrow('takes no more parts');
+    await deleteExpired();
+    expect(objectsOf(inStore.id)).toEqual([]);
+  });
+
+  test('is refused with 503 while the store does not take it, and leaves nothing [D14.255]', async () => {
+    const away = createServer();
+    away.listen(0, '127.0.0.1');
+    await once(away, 'listening');
+    const { port: closed } = away.address() as AddressInfo;
+    away.close();
+    const before = objects();
+    for (const environment of [environmentOf(closed), environmentOf(port, 'another secret'.repeat(3))]) {
+      const refused = await stack.another(environment);
+      expect((await upload(pdf(100), refused.url)).status).toBe(503);
+    }
+    expect(objects()).toEqual(before);
+    const kept = await upload(pdf(100));
+    rmSync(join(home.root, 'eligo-files', stack.accountId), { recursive: true });
+    // What someone else deleted ends the download, and is gone for the job, too.
+    expect((await download(kept.id)).status).toBe(404);
+    await expire(kept.id);
+    await deleteExpired();
+    expect(await rows('select 1 from gateway.files where id = $1', [kept.id])).toEqual([]);
+  });
+});
+
+test('the bucket and its key are configured together [D14.255]', () => {
+  const problemsOf = (environment: Record<string, string>) => {
+    const env = new EnvironmentReader({ ELIGO_ENV: 'test', ELIGO_PAGE_KEY: 'x'.repeat(40), ...environment });
+    readGatewaySettings(env);
+    try {
+      env.assertSound();
+    } catch (error) {
+      return String(error);
+    }
+    return '';
+  };
+  const whole = environmentOf(9_000);
+  expect(problemsOf(whole)).toBe('');
+  const { ELIGO_FILES_S3_URL: _, ...keyAlone } = whole;
+  expect(problemsOf(keyAlone)).toContain('ELIGO_FILES_S3_URL');
+  expect(problemsOf({ ELIGO_FILES_S3_URL: whole.ELIGO_FILES_S3_URL })).toContain('ELIGO_FILES_S3_ACCESS_KEY_ID');
+  for (const url of ['ftp://x/y', 'http://a:b@x/y', 'https://x/y?z', 'nowhere']) {
+    expect(problemsOf({ ...whole, ELIGO_FILES_S3_URL: url })).toContain('must be the URL of a bucket');
+  }
+});

@@ -1,0 +1,137 @@
+import type { RenderedSubstantiation } from '@eligo/contract';
+import { textOfPdf } from '@eligo/pdf/test-support';
+import { dollars } from '@eligo/values';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { substantiationPdf } from '../src/reports/substantiation-pdf.ts';
+import { openTestGateway, type TestGateway } from './open-test-gateway.ts';
+
+let stack: TestGateway;
+beforeAll(async () => {
+  stack = await openTestGateway();
+});
+beforeEach(() => {
+  stack.peers.seen.length = 0;
+});
+afterAll(() => stack?.stop());
+
+const path = '/v1/reports/reconciliation';
+const asked = () => {
+  const request = stack.peers.seen[0]?.request;
+  return [request?.from, request?.to];
+};
+
+describe('the reconciliation report', () => {
+  test('is one JSON object with a list for each part of a day, also of a day without any [D14.163]', async () => {
+    const { status, body, text } = await stack.api.get(`${path}?from=2026-01-01&to=2026-01-02`);
+    expect(status, text).toBe(200);
+    expect(body.reconciliation).toMatchObject({
+      ...{ from: '2026-01-01', to: '2026-01-02', currency: 'usd', test_mode: true },
+      days: [
+        { date: '2026-01-01', accounts: [], movements: [], entries: [], payouts: [], suspense: [] },
+        {
+          ...{ date: '2026-01-02', opening_balance: 0, closing_balance: 97 },
+          accounts: [{ account: 'processor_balance', opening: 0, change: 97, closing: 97 }],
+          movements: [{ type: 'charge', count: 1, gross: 100, fee: 3, net: 97 }],
+          entries: [{ type: 'capture', count: 1, gross: 100 }],
+          payouts: [{ status: 'paid', payout: stack.peers.samples.payout.payoutId }],
+          suspense: [{ amount_in_suspense: 97 }, { type: 'stripe_fee' }],
+        },
+      ],
+    });
+  });
+
+  test('is a file of rows as CSV, in which no text is a formula [D14.163]', async () => {
+    const reply = await stack.api.get(`${path}?from=2026-01-01&to=2026-01-02&format=csv`);
+    expect(reply.headers.get('content-type')).toBe('text/csv; charset=utf-8');
+    expect(reply.headers.get('content-disposition')).toBe(
+      'attachment; filename="reconciliation-2026-01-01-2026-01-02.csv"',
+    );
+    const [head, ...rows] = reply.text.trimEnd().split('\r\n');
+    const count = head?.split(',').length;
+    expect(rows.map((row) => row.split(',').slice(0, 2).join(' '))).toEqual([
+      ...['2026-01-01 balance', '2026-01-02 balance', '2026-01-02 account', '2026-01-02 movements'],
+      ...['2026-01-02 entries', '2026-01-02 payout', '2026-01-02 suspense', '2026-01-02 suspense'],
+    ]);
+    for (const row of rows) expect(row.split(',')).toHaveLength(count ?? 0);
+    expect(reply.text).toContain(`,"'=1+""1",`);
+  });
+
+  test('is of the days that are given, of one if only one is, and of yesterday without any [D14.163]', async () => {
+    const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
+    for (const [query, days] of [
+      ['?from=2026-01-01&to=2026-12-31', ['2026-01-01', '2026-12-31']],
+      ['?from=2024-02-29', ['2024-02-29', '2024-02-29']],
+      ['?to=2024-02-29', ['2024-02-29', '2024-02-29']],
+      ['', [yesterday, yesterday]],
+    ] as const) {
+      stack.peers.seen.length = 0;
+      expect((await stack.api.get(path + query)).status).toBe(200);
+      expect(asked()).toEqual(days);
+    }
+  });
+
+  test.each([
+    ['?from=2026-02-30', ['query', 'from']],
+    ['?from=yesterday', ['query', 'from']],
+    ['?from=2026-01-02&to=2026-01-01', ['query', 'to']],
+    ['?from=2026-01-01&to=2027-01-02', ['query', 'to']],
+    ['?format=pdf', ['query', 'format']],
+  ])('refuses %s and names the field [D14.163]', async (query, loc) => {
+    const { status, body } = await stack.api.get(path + query);
+    expect(status).toBe(422);
+    expect(body.detail).toMatchObject([{ loc }]);
+    expect(stack.peers.seen).toEqual([]);
+  });
+});
+
+describe('the proof of eligibility', () => {
+  const proofPath = () =>
+    `/v1/checkout/sessions/${stack.peers.samples.checkout_session.checkoutSessionId}/substantiation`;
+
+  test('is a PDF with each fact of the JSON if it is asked for [D14.128]', async () => {
+    const { body } = await stack.api.get(proofPath());
+    const reply = await fetch(`${stack.url}${proofPath()}?format=pdf`, {
+      headers: { authorization: `Bearer ${stack.api.key}` },
+    });
+    expect(reply.headers.get('content-type')).toBe('application/pdf');
+    const id = stack.peers.samples.checkout_session.checkoutSessionId;
+    expect(reply.headers.get('content-disposition')).toContain(`attachment; filename="substantiation-${id}.pdf"`);
+    const pdf = Buffer.from(await reply.arrayBuffer());
+    expect(Number(reply.headers.get('content-length'))).toBe(pdf.length);
+    // A line that is broken is still one text.
+    const text = textOfPdf(pdf).replaceAll(/\s/g, '');
+    const facts = [...factsOf(body.substantiation)];
+    expect(facts.length).toBeGreaterThan(60);
+    for (const fact of facts) expect(text).toContain(fact.replaceAll(/\s/g, ''));
+    expect((await stack.api.get(`${proofPath()}?format=csv`)).body.detail).toMatchObject([
+      { loc: ['query', 'format'] },
+    ]);
+  });
+
+  test('leaves the process to other requests after each refund, also if all are of one line [D14.128]', async () => {
+    const { substantiation: proof } = (await stack.api.get(proofPath())).body as {
+      substantiation: RenderedSubstantiation;
+    };
+    const [line] = proof.line_items;
+    const [refund] = line?.refunds ?? [];
+    if (line === undefined || refund === undefined) throw new Error('The sample has no refund');
+    const refunds = Array.from({ length: 200 }, () => refund);
+    let turns = 0;
+    let next = setImmediate(function count() {
+      turns += 1;
+      next = setImmediate(count);
+    });
+    await substantiationPdf({ ...proof, line_items: [{ ...line, refunds }] });
+    clearImmediate(next);
+    expect(turns).toBeGreaterThan(200);
+  });
+});
+
+/** What the PDF shows of the JSON: amounts in dollars, and each other value as it is. */
+function* factsOf(value: unknown, name = ''): Generator<string> {
+  if (Array.isArray(value)) for (const one of value) yield* factsOf(one, name);
+  else if (typeof value === 'object' && value !== null)
+    for (const [key, one] of Object.entries(value)) yield* factsOf(one, key);
+  else if (typeof value === 'number') yield name === 'quantity' ? `${value} x` : dollars(value);
+  else if (typeof value === 'string' && !['price', 'line_item_id', 'leg'].includes(name)) yield value;
+}

@@ -1,0 +1,45 @@
+import { newId } from '@eligo/values';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openTestGateway, type TestGateway } from './open-test-gateway.ts';
+
+let stack: TestGateway;
+beforeAll(async () => {
+  stack = await openTestGateway();
+});
+afterAll(() => stack?.stop());
+
+test('each request is one line of the log that names who asked for what, and how it ended, and nothing of its contents [D14.220]', async () => {
+  const { api, accountId } = stack;
+  const priceId = stack.peers.samples.price.priceId;
+  const lineOf = (answer: { headers: Headers }) =>
+    stack.log.map((line) => JSON.parse(line)).filter((line) => line.requestId === answer.headers.get('request-id'));
+  const read = await api.get(`/v1/prices/${priceId}`);
+  const common = { level: 'info', service: 'gateway', accountId, testMode: true, keyId: api.keyId };
+  const msg = 'Request completed';
+  expect(lineOf(read)).toEqual([
+    {
+      ...{ ...common, msg, route: 'prices.get', status: 200, recordId: priceId },
+      ...{
+        time: expect.any(String),
+        pid: process.pid,
+        requestId: expect.any(String),
+        durationMs: expect.any(Number),
+      },
+    },
+  ]);
+  const made = await api.post('/v1/coupons', { coupon: { amount_off: 500, name: 'Ten Dollars Off' } });
+  expect(lineOf(made)).toEqual([
+    expect.objectContaining({ ...common, msg, recordId: expect.stringMatching(/^fcoup/) }),
+  ]);
+  const refused = await api.get(`/v1/prices/${newId('price')}`);
+  expect(lineOf(refused)).toEqual([
+    expect.objectContaining({ ...common, msg, status: 404, code: 'price_not_found', route: 'prices.get' }),
+  ]);
+  const unknown = await api.get('/v1/prices/ada@example.com');
+  expect(lineOf(unknown)).toEqual([expect.not.objectContaining({ recordId: expect.anything() })]);
+  const keyless = await fetch(`${stack.url}/v1/prices`);
+  expect(lineOf(keyless)).toEqual([expect.objectContaining({ msg, status: 401, code: 'unauthorized' })]);
+  // Probes ask every few seconds.
+  expect(lineOf(await fetch(`${stack.url}/healthz`))).toEqual([expect.objectContaining({ level: 'debug' })]);
+  expect(stack.log.join('')).not.toMatch(/Ten Dollars|ada@example/);
+});
