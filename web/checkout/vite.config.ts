@@ -1,6 +1,6 @@
 import { defineConfig } from 'vite';
 
-// Two documents: the page, which the gateway serves, and the card fields, which the sandbox serves on an origin of its own.
+// Three documents: the page, which the gateway serves, and the card fields and the bank, which the sandbox serves on an origin of its own.
 export default defineConfig({
   root: import.meta.dirname,
   // Beside the document, whatever path a proxy puts before it.
@@ -14,6 +14,8 @@ export default defineConfig({
     // Nothing inside the documents: their Content-Security-Policy runs and shows only what comes from a file.
     assetsInlineLimit: 0,
     reportCompressedSize: false,
-    rollupOptions: { input: [`${import.meta.dirname}/index.html`, `${import.meta.dirname}/fields.html`] },
+    rollupOptions: {
+      input: ['index.html', 'fields.html', 'challenge.html'].map((name) => `${import.meta.dirname}/${name}`),
+    },
   },
 });

@@ -8,14 +8,11 @@ import {
   groupExpiry,
   groupNumber,
 } from './card-form.ts';
-import type { FromFields, Refusal, ToFields } from './protocol.ts';
+import { isFromPage, language, query, say, tellHeight } from './parent-page.ts';
+import type { Refusal, ToFields } from './protocol.ts';
 import { fieldStrings } from './strings.ts';
 
-const query = new URLSearchParams(location.search);
 const account = query.get('account') ?? '';
-// The server lets only the page of this origin show the frame.
-const parentOrigin = query.get('parent') ?? '';
-const language = query.get('lang') === 'es' ? 'es' : 'en';
 const strings = fieldStrings[language];
 /** For trying Eligo out: the sandbox's own cards are no secret. */
 const testCard = query.get('slot') === 'health' ? '4000 0512 3000 0072' : '4242 4242 4242 4242';
@@ -47,14 +44,13 @@ form.addEventListener('keydown', (event) => {
   if (event.key === 'Enter') say({ from: 'card-fields', kind: 'submit' });
 });
 addEventListener('message', (event: MessageEvent<ToFields>) => {
-  if (event.source !== parent || event.origin !== parentOrigin || event.data?.to !== 'card-fields') return;
+  if (!isFromPage(event) || event.data?.to !== 'card-fields') return;
   const message = event.data;
   if (message.kind === 'focus') inputs.number.focus();
   else if (message.kind === 'busy') for (const field of order) inputs[field].readOnly = message.busy;
   else void tokenize(message.request);
 });
-new ResizeObserver(tellHeight).observe(document.body);
-tellHeight();
+tellHeight('card-fields');
 say({ from: 'card-fields', kind: 'ready' });
 
 async function tokenize(request: number): Promise<void> {
@@ -146,12 +142,4 @@ function showFault(field: Field): boolean {
   const place = document.getElementById(`${field}-fault`);
   if (place !== null) place.textContent = fault === undefined ? '' : strings[fault];
   return fault === undefined;
-}
-
-function tellHeight(): void {
-  say({ from: 'card-fields', kind: 'height', height: Math.ceil(document.body.getBoundingClientRect().height) });
-}
-
-function say(message: FromFields): void {
-  parent.postMessage(message, parentOrigin);
 }

@@ -19,3 +19,8 @@ export type FromFields =
 
 /** Why no payment method was made. The frame shows what is wrong with a field by itself. */
 export type Refusal = 'incomplete' | 'declined' | 'unreachable';
+
+/** From the frame of the sandbox's bank. It does not say how the shopper answered: the page asks the server. */
+export type FromBank =
+  | { readonly from: 'bank'; readonly kind: 'height'; readonly height: number }
+  | { readonly from: 'bank'; readonly kind: 'answered' };

@@ -37,3 +37,20 @@ export const fieldStrings: Readonly<Record<'en' | 'es', FieldStrings>> = {
     testCard: 'Tarjeta de prueba:',
   },
 };
+
+export const bankStrings = {
+  en: {
+    title: 'Your bank',
+    question: 'Sandbox Bank: is this payment yours?',
+    success: 'Yes, it is mine',
+    failure: 'No, refuse it',
+    unreachable: 'Your answer could not be sent. Check your connection and try again.',
+  },
+  es: {
+    title: 'Tu banco',
+    question: 'Sandbox Bank: ¿es tuyo este pago?',
+    success: 'Sí, es mío',
+    failure: 'No, rechazar',
+    unreachable: 'No se pudo enviar tu respuesta. Revisa tu conexión e inténtalo de nuevo.',
+  },
+} as const;

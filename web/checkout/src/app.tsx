@@ -1,11 +1,15 @@
 import type { PageView } from '@eligo/contract';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { Authentication } from './authentication.tsx';
 import { CancelOrder } from './cancel-order.tsx';
 import { Cart } from './cart.tsx';
+import { LetterForm } from './letter-form.tsx';
 import { Notice } from './notice.tsx';
 import { Missing, Outcome } from './outcome.tsx';
+import { isInvoicePage } from './page-api.ts';
 import { PayForm } from './pay-form.tsx';
-import { strings as allStrings, type Language, preferredLanguage } from './strings.ts';
+import { PromoCode } from './promo-code.tsx';
+import { strings as allStrings, type Language, preferredLanguage, type Strings } from './strings.ts';
 import { showShopColors } from './theme.ts';
 import { useCheckout } from './use-checkout.ts';
 
@@ -16,10 +20,11 @@ const longAfterMs = 4_000;
 
 export function App() {
   const [language, setLanguage] = useState<Language>(preferredLanguage);
-  const strings = allStrings[language];
+  const strings = stringsOf(language);
   const checkout = useCheckout();
   const { view, phase } = checkout;
   const isLong = useAfter(phase === 'idle' ? undefined : longAfterMs);
+  const working = isLong ? strings.stillWorking : strings.working;
   const isOpen = view?.state === 'open';
   const leaving = checkout.hasPaid && view?.state === 'complete' && view.success_url !== null;
 
@@ -47,29 +52,55 @@ export function App() {
       <main>
         <div class="status" role="status" aria-live="polite">
           {checkout.isOffline && <p>{strings.offline}</p>}
-          {isOpen && phase !== 'idle' && <p>{isLong ? strings.stillWorking : strings.working}</p>}
+          {isOpen && phase !== 'idle' && <p>{phase === 'pricing' ? strings.pricing : working}</p>}
           {view === undefined && !checkout.isMissing && !checkout.isOffline && <p>{strings.loading}</p>}
         </div>
         {checkout.isMissing && <Missing strings={strings} />}
         {view !== undefined && !isOpen && <Outcome {...{ view, leaving, strings }} />}
+        {view?.state === 'letter_pending' && view.asks_letter_questions && (
+          <LetterForm
+            strings={strings}
+            busy={phase !== 'idle'}
+            hasFailed={checkout.problem !== undefined}
+            onAnswer={checkout.answerLetter}
+          />
+        )}
         {view !== undefined && isOpen && (
           <>
             <h1 class="only-read">{strings.title(view.shop.name)}</h1>
             <div class="columns">
-              <Cart {...{ view, language, strings }} />
+              <Cart {...{ view, language, strings }}>
+                <PromoCode
+                  {...{ view, language, strings, busy: phase !== 'idle' }}
+                  onChange={checkout.changePromoCode}
+                />
+              </Cart>
               <div class="paying">
                 <Notice key={checkout.tries} {...{ view, language, strings, phase, problem: checkout.problem }} />
-                <PayForm
-                  {...{ view, language, strings, busy: phase !== 'idle', tries: checkout.tries, onPay: checkout.pay }}
-                />
-                <CancelOrder
-                  strings={strings}
-                  busy={phase !== 'idle'}
-                  onCancel={async () => {
-                    canceled.current = true;
-                    await checkout.cancel();
-                  }}
-                />
+                {view.authentication === null ? (
+                  <>
+                    <PayForm
+                      {...{ view, language, strings, busy: phase !== 'idle', tries: checkout.tries }}
+                      onPay={checkout.pay}
+                    />
+                    {!isInvoicePage && (
+                      <CancelOrder
+                        strings={strings}
+                        busy={phase !== 'idle'}
+                        onCancel={async () => {
+                          canceled.current = true;
+                          await checkout.cancel();
+                        }}
+                      />
+                    )}
+                  </>
+                ) : (
+                  <Authentication
+                    {...{ authentication: view.authentication, language, strings, busy: phase !== 'idle' }}
+                    isSaved={view.due_now === 0}
+                    onDone={(giveUp) => void checkout.authenticate(giveUp)}
+                  />
+                )}
               </div>
             </div>
           </>
@@ -77,6 +108,12 @@ export function App() {
       </main>
     </>
   );
+}
+
+// The page of an invoice says some things in other words.
+function stringsOf(language: Language): Strings {
+  const strings = allStrings[language];
+  return isInvoicePage ? { ...strings, ...strings.ofInvoice } : strings;
 }
 
 function Header(given: { view: PageView | undefined; language: Language; onLanguage: (language: Language) => void }) {

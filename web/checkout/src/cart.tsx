@@ -1,14 +1,24 @@
 import type { PageView } from '@eligo/contract';
+import type { ComponentChildren } from 'preact';
 import { day, money } from './format.ts';
 import type { Language, Strings } from './strings.ts';
 
 /** The cart line by line, what a health card can pay for and why, and the totals. */
-export function Cart({ view, language, strings }: { view: PageView; language: Language; strings: Strings }) {
+export function Cart(given: {
+  readonly view: PageView;
+  readonly language: Language;
+  readonly strings: Strings;
+  /** What stands below the totals. */
+  readonly children?: ComponentChildren;
+}) {
+  const { view, language, strings } = given;
   if (view.lines.length === 0) return null;
   const { totals } = view;
+  const { entered } = view.promo_code;
   const amount = (cents: number) => money(language, cents);
   const rows: [string, number][] = [
-    [strings.discount, -totals.discount],
+    [strings.discount, (entered?.amount ?? 0) - totals.discount],
+    [strings.promoEntered(entered?.code ?? ''), -(entered?.amount ?? 0)],
     [view.shipping_name === null ? strings.shipping : `${strings.shipping} (${view.shipping_name})`, totals.shipping],
     [strings.tax, totals.tax],
     [strings.fees, totals.fees],
@@ -60,6 +70,7 @@ export function Cart({ view, language, strings }: { view: PageView; language: La
           </div>
         )}
       </dl>
+      {given.children}
       {view.trial_end === null ? (
         <HealthPart view={view} language={language} strings={strings} />
       ) : (

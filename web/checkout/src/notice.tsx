@@ -15,7 +15,9 @@ export function Notice(given: {
   const { view, language, strings, phase, problem } = given;
   const place = useRef<HTMLDivElement>(null);
   const said = problem === undefined ? saidOf(view, language, strings) : problemOf(problem, strings);
-  const isShown = said !== undefined && phase === 'idle';
+  // What came of an earlier try is past while the bank asks. A request that failed is not.
+  const isPast = problem === undefined && view.authentication !== null;
+  const isShown = said !== undefined && phase === 'idle' && !isPast;
   useEffect(() => {
     if (isShown) place.current?.focus();
   }, [isShown]);
@@ -44,13 +46,23 @@ function saidOf(view: PageView, language: Language, strings: Strings): Said | un
   switch (action?.type) {
     case 'provide_second_payment_method': {
       const { eligible_amount: held, ineligible_amount: rest } = action.provide_second_payment_method;
-      const text = strings.secondCard(
+      if (view.first_renewal === null && rest !== null && rest > view.other_card_amount) {
+        const asked = (held ?? 0) + rest - view.other_card_amount;
+        const short = strings.shortCard(money(language, held ?? 0), money(language, asked), money(language, rest));
+        return { title: strings.secondCardTitle, text: short, isBad: false };
+      }
+      const say = view.first_renewal === null ? strings.secondCard : strings.secondCardForTrial;
+      const text = say(
         money(language, held ?? view.health_card_amount),
         money(language, rest ?? view.other_card_amount),
       );
       return { title: strings.secondCardTitle, text, isBad: false };
     }
     case 'provide_alternative_payment_method':
+      if (view.letter_denied) {
+        const say = view.health_card_amount > 0 ? strings.letterDeniedForSome : strings.letterDenied;
+        return { title: strings.letterDeniedTitle, text: say, isBad: true };
+      }
       return { title: strings.otherCardTitle, text: strings.otherCardNeeded, isBad: true };
     case 'payment_failed': {
       const { decline_code: decline, error_code: error } = action.payment_failed;

@@ -2,9 +2,12 @@ import type { PageView } from '@eligo/contract';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Strings } from './strings.ts';
 
-/** The end of a session: what became of it and the way back. The heading takes the focus, so that a screen reader begins there. */
+/**
+ * The end of a session: what became of it and the way back. The heading takes the focus, so that a screen reader begins there. While the page asks the
+ * questions of a letter, their heading takes it.
+ */
 export function Outcome({ view, leaving, strings }: { view: PageView; leaving: boolean; strings: Strings }) {
-  const heading = useFocus();
+  const heading = useFocus(!view.asks_letter_questions);
   const { title, text, isGood } = outcomeOf(view, strings);
   const back = isGood ? (view.success_url ?? view.cancel_url) : (view.cancel_url ?? view.success_url);
   const after = isGood ? view.custom_text?.after_submit.message : null;
@@ -37,7 +40,7 @@ export function Outcome({ view, leaving, strings }: { view: PageView; leaving: b
 
 /** A session that nobody has: there is no shop to go back to. */
 export function Missing({ strings }: { strings: Strings }) {
-  const heading = useFocus();
+  const heading = useFocus(true);
   return (
     <section class="outcome">
       <h1 ref={heading} tabIndex={-1}>
@@ -48,16 +51,22 @@ export function Missing({ strings }: { strings: Strings }) {
   );
 }
 
-function useFocus() {
+function useFocus(takesFocus: boolean) {
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => heading.current?.focus(), []);
+  useEffect(() => {
+    if (takesFocus) heading.current?.focus();
+  }, [takesFocus]);
   return heading;
 }
 
 function outcomeOf(view: PageView, strings: Strings): { title: string; text: string | null; isGood: boolean } {
   switch (view.state) {
     case 'letter_pending':
-      return { title: strings.letterTitle, text: strings.letter, isGood: true };
+      return {
+        title: strings.letterTitle,
+        text: view.asks_letter_questions ? strings.letterAsks : strings.letter,
+        isGood: true,
+      };
     case 'expired':
       return { title: strings.expiredTitle, text: strings.expired, isGood: false };
     case 'canceled':

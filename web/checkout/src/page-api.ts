@@ -1,4 +1,4 @@
-import type { PagePayment, PageView } from '@eligo/contract';
+import type { PageLetter, PagePayment, PageView } from '@eligo/contract';
 
 /** A refusal of the gateway, or `unreachable` where its answer did not arrive. */
 export class PageError extends Error {
@@ -13,6 +13,8 @@ export class PageError extends Error {
 /** Longer than the gateway takes for a payment (9 s). */
 const timeoutMs = 15_000;
 const page = location.pathname.replace(/\/+$/, '');
+/** Whether this is the payment page of an invoice, and not that of a session. */
+export const isInvoicePage = /\/invoice\/[^/]+$/.test(page);
 
 export function readPage(): Promise<PageView> {
   return ask('session');
@@ -20,6 +22,20 @@ export function readPage(): Promise<PageView> {
 
 export function pay(payment: PagePayment): Promise<PageView> {
   return ask('pay', payment);
+}
+
+/** Asks what came of an authentication; with `giveUp` it is ended if the bank still waits. */
+export function authenticate(giveUp: boolean): Promise<PageView> {
+  return ask('authenticate', giveUp ? { give_up: true } : {});
+}
+
+/** Enters a promo code; null removes the one that was entered. */
+export function changePromoCode(code: string | null): Promise<PageView> {
+  return ask('promo-code', { code });
+}
+
+export function answerLetter(answers: PageLetter): Promise<PageView> {
+  return ask('letter', answers);
 }
 
 export function cancel(): Promise<PageView> {

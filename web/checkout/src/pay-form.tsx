@@ -3,7 +3,9 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type Address, type AddressField, AddressFields, addressOf, missingIn } from './address-fields.tsx';
 import { type CardFields, CardFrame } from './card-frame.tsx';
 import { money } from './format.ts';
+import { isInvoicePage } from './page-api.ts';
 import type { Language, Strings } from './strings.ts';
+import { StripeCard } from './stripe-fields.tsx';
 import { amountOf, type Slot, slotsOf, type Way, waysToPay } from './ways-to-pay.ts';
 
 /** The form: which cards, an address and the terms where they are asked for. `onPay` gets what the gateway takes. */
@@ -48,12 +50,14 @@ export function PayForm(given: {
     working.current = true;
     setTokenizing(true);
     try {
-      const given = await tokenizeAll(way, cards.current);
+      const given = await tokenizeAll(view, way, cards.current);
       if (given === undefined) return;
       await onPay({
         cards: given,
         ...(view.collects_address ? { shipping_details: trimmed(address) } : {}),
         ...(needsTerms ? { terms_accepted: true } : {}),
+        // What stood on the button when it was pressed.
+        ...(view.split_version === null ? {} : { shown_split: view.split_version }),
       });
     } finally {
       working.current = false;
@@ -72,7 +76,8 @@ export function PayForm(given: {
     >
       {view.collects_address && (
         <AddressFields
-          {...{ address, missing, strings, disabled: isBusy, onChange: setAddress }}
+          {...{ address, missing, language, strings, disabled: isBusy, onChange: setAddress }}
+          countries={view.shipping_countries}
           message={text?.shipping_address.message ?? null}
         />
       )}
@@ -132,6 +137,8 @@ export function PayForm(given: {
         </div>
       )}
       {text?.submit.message && <p class="quiet">{text.submit.message}</p>}
+      {isInvoicePage && <p class="quiet">{strings.keepsCard}</p>}
+      {view.letter_required && view.due_now > 0 && <p class="quiet">{strings.keepsCardForReview}</p>}
       <button class="pay" type="submit" aria-disabled={isBusy || (view.card_fields === null && way !== 'none')}>
         {isBusy && <span class="spinner" aria-hidden="true" />}
         {buttonText(view, way, language, strings)}
@@ -168,28 +175,46 @@ function Card(given: {
         {label}
         {amount > 0 && <span class="quiet">{strings.pays(money(language, amount))}</span>}
       </h3>
-      <CardFrame
-        fields={view.card_fields}
-        {...{ slot, label, language, strings, onFields }}
-        onSubmit={given.onSubmit}
-      />
-      {way === 'both' && slot === 'other' && <p class="quiet">{strings.addLater}</p>}
+      {view.card_fields.kind === 'sandbox' ? (
+        <CardFrame
+          fields={view.card_fields}
+          {...{ slot, label, language, strings, onFields }}
+          onSubmit={given.onSubmit}
+        />
+      ) : (
+        <StripeCard
+          fields={view.card_fields}
+          amountCents={amount}
+          accentColor={view.shop.accent_color}
+          {...{ language, strings, onFields }}
+        />
+      )}
+      {mayBeLeft(view, way, slot) && <p class="quiet">{strings.addLater}</p>}
     </section>
   );
 }
 
 // Undefined where a card is not complete: its fields say what is missing. All are asked, so that both show it.
-async function tokenizeAll(way: Way, cards: ReadonlyMap<Slot, CardFields>): Promise<PagePayment['cards'] | undefined> {
+async function tokenizeAll(
+  view: PageView,
+  way: Way,
+  cards: ReadonlyMap<Slot, CardFields>,
+): Promise<PagePayment['cards'] | undefined> {
   const given: PagePayment['cards'] = [];
   for (const slot of slotsOf(way)) {
     const card = cards.get(slot);
     if (card === undefined) return undefined;
-    if (way === 'both' && slot === 'other' && card.isEmpty()) continue;
+    if (mayBeLeft(view, way, slot) && card.isEmpty()) continue;
     const answer = await card.tokenize();
     if ('refused' in answer) return undefined;
     given.push({ payment_method: answer.id, slot });
   }
   return given;
+}
+
+// A session holds the health card and asks for the second one then. An invoice is paid whole, and a set-up has no next step.
+function mayBeLeft({ mode }: PageView, way: Way, slot: Slot): boolean {
+  return way === 'both' && slot === 'other' && mode !== 'setup' && !isInvoicePage;
 }
 
 function trimmed(address: Address): Address {
@@ -215,7 +240,7 @@ function wayDetail(way: Way, view: PageView, language: Language, strings: String
 }
 
 function buttonText(view: PageView, way: Way, language: Language, strings: Strings): string {
-  if (view.mode === 'setup') return strings.save;
+  if (view.mode === 'setup') return way === 'both' ? strings.saveBoth : strings.save;
   if (view.due_now === 0) return view.mode === 'subscription' ? strings.startTrial : strings.finish;
   const amount = money(language, amountOf(view, way === 'both' ? 'other' : way, 'other'));
   return view.manual_capture || view.letter_required ? strings.hold(amount) : strings.pay(amount);

@@ -1,14 +1,14 @@
-import type { PagePayment, PageView } from '@eligo/contract';
+import type { PageLetter, PagePayment, PageView } from '@eligo/contract';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { cancel, PageError, pay, readPage } from './page-api.ts';
+import { answerLetter, authenticate, cancel, changePromoCode, PageError, pay, readPage } from './page-api.ts';
 
 /** The session as the page knows it, and what goes on with it. */
 export interface Checkout {
   readonly view: PageView | undefined;
   readonly isMissing: boolean;
   readonly isOffline: boolean;
-  /** `waiting`: the outcome of a payment is still to come, from this page, another tab, or before a reload. */
-  readonly phase: 'idle' | 'paying' | 'waiting';
+  /** `waiting`: the outcome of a payment is still to come, from this page, another tab, or before a reload. `pricing`: a promo code is on its way. */
+  readonly phase: 'idle' | 'paying' | 'waiting' | 'pricing';
   /** What came of the last try, if not a payment: a code of a refusal. */
   readonly problem: string | undefined;
   /** Counts payments that had an outcome, so that the card fields begin anew. */
@@ -16,12 +16,21 @@ export interface Checkout {
   /** This page paid: the shopper is sent back to the shop. */
   readonly hasPaid: boolean;
   pay(payment: PagePayment): Promise<void>;
+  /** The bank's window or frame is done, or the shopper wants another card. */
+  authenticate(giveUp: boolean): Promise<void>;
+  answerLetter(answers: PageLetter): Promise<void>;
+  /** Enters a promo code, or removes it with null; answers the code of the refusal. */
+  changePromoCode(code: string | null): Promise<string | undefined>;
   cancel(): Promise<void>;
 }
 
 const pollEveryMs = 1_000;
 /** A request whose answer was lost may still arrive: so many looks that find nothing say that it did not. */
 const looksAfterLoss = 4;
+/** A page that shows the bank's question looks whether it was answered in another tab, or its time is over. */
+const lookWhileAskedMs = 5_000;
+/** A shopper who waits for a letter is there while the page asks; a denial then goes on with another card. */
+const lookForLetterMs = 10_000;
 /** A payment has its outcome or is given up within minutes; a page that is left open asks no longer than this. */
 const mostLooks = 900;
 
@@ -46,11 +55,11 @@ export function useCheckout(): Checkout {
         setOffline(false);
         setView(found);
         quiet = found.payment_in_flight ? 0 : quiet + 1;
-        if (found.state !== 'open' || quiet >= looks) return found;
+        if (found.state !== 'open' || quiet >= looks || found.authentication !== null) return found;
         if (found.payment_in_flight) setPhase('waiting');
       } catch (error) {
         if (!(error instanceof PageError)) throw error;
-        if (error.code === 'checkout_session_not_found') {
+        if (error.code === 'checkout_session_not_found' || error.code === 'invoice_not_found') {
           setMissing(true);
           return undefined;
         }
@@ -72,21 +81,25 @@ export function useCheckout(): Checkout {
     }
   }, [look]);
 
+  const refreshVisible = useCallback(() => {
+    if (document.visibilityState === 'visible') void refresh();
+  }, [refresh]);
+
   useEffect(() => {
     void refresh();
     // Another tab, the back button or a sleep may have made this page old.
-    const again = () => {
-      if (document.visibilityState === 'visible') void refresh();
-    };
-    addEventListener('pageshow', again);
-    addEventListener('online', again);
-    document.addEventListener('visibilitychange', again);
+    addEventListener('pageshow', refreshVisible);
+    addEventListener('online', refreshVisible);
+    document.addEventListener('visibilitychange', refreshVisible);
     return () => {
-      removeEventListener('pageshow', again);
-      removeEventListener('online', again);
-      document.removeEventListener('visibilitychange', again);
+      removeEventListener('pageshow', refreshVisible);
+      removeEventListener('online', refreshVisible);
+      document.removeEventListener('visibilitychange', refreshVisible);
     };
-  }, [refresh]);
+  }, [refresh, refreshVisible]);
+
+  useEvery(lookWhileAskedMs, refresh, phase === 'idle' && view?.authentication != null);
+  useEvery(lookForLetterMs, refreshVisible, phase === 'idle' && view?.state === 'letter_pending');
 
   const act = useCallback(
     async (step: () => Promise<PageView>) => {
@@ -95,10 +108,12 @@ export function useCheckout(): Checkout {
       setProblem(undefined);
       setPhase('paying');
       try {
-        const done = await step().catch(async (error: unknown) => {
+        const answer = await step().catch(async (error: unknown) => {
           if (!(error instanceof PageError)) throw error;
           return recover(error, before, look, setPhase, setProblem);
         });
+        if (answer === undefined) return;
+        const done = isUndecidedView(answer) ? await waitForOutcome(look, setPhase) : answer;
         if (done === undefined) return;
         setView(done);
         // An outcome asks for other cards; a request that did not arrive leaves what was typed.
@@ -112,11 +127,66 @@ export function useCheckout(): Checkout {
     [look],
   );
 
+  const price = useCallback(
+    async (code: string | null): Promise<string | undefined> => {
+      // Something else is under way, which may be a payment.
+      if (active.current) return 'busy';
+      active.current = true;
+      setProblem(undefined);
+      setPhase('pricing');
+      try {
+        setView(await changePromoCode(code));
+        return undefined;
+      } catch (error) {
+        if (!(error instanceof PageError)) throw error;
+        // What was refused, or lost on its way back, may have happened in another tab or in this one.
+        const found = await look(1);
+        const isDone = code === null ? found?.promo_code.entered === null : isEntered(code, found);
+        return isDone ? undefined : error.code;
+      } finally {
+        active.current = false;
+        setPhase('idle');
+      }
+    },
+    [look],
+  );
+
   return {
     ...{ view, isMissing, isOffline, phase, problem, tries, hasPaid },
     pay: useCallback((payment) => act(() => pay(payment)), [act]),
+    authenticate: useCallback((giveUp) => act(() => authenticate(giveUp)), [act]),
+    answerLetter: useCallback((answers) => act(() => answerLetter(answers)), [act]),
+    changePromoCode: price,
     cancel: useCallback(() => act(cancel), [act]),
   };
+}
+
+// Codes are the same in any case; the shop's own writing of it is shown.
+function isEntered(code: string, view: PageView | undefined): boolean {
+  return view?.promo_code.entered?.code.toLowerCase() === code.toLowerCase();
+}
+
+// Repeats the work while it is on.
+function useEvery(ms: number, work: () => unknown, isOn: boolean): void {
+  useEffect(() => {
+    if (!isOn) return;
+    const timer = setInterval(work, ms);
+    return () => clearInterval(timer);
+  }, [ms, work, isOn]);
+}
+
+// The outcome is still to come, and nothing is asked of the shopper meanwhile.
+function isUndecidedView({ state, payment_in_flight: inFlight, authentication }: PageView): boolean {
+  return state === 'open' && inFlight && authentication === null;
+}
+
+// A processor that is slow to answer: the response comes before the outcome, and the form must not be shown again meanwhile.
+function waitForOutcome(
+  look: (looks: number) => Promise<PageView | undefined>,
+  setPhase: (phase: Checkout['phase']) => void,
+): Promise<PageView | undefined> {
+  setPhase('waiting');
+  return look(1);
 }
 
 // What was refused because another request pays, or whose answer was lost, has an outcome that the session knows.
@@ -130,6 +200,11 @@ async function recover(
   const isUndecided = undecided.has(error.code);
   if (isUndecided) setPhase('waiting');
   const found = await look(isUndecided ? looksAfterLoss : 1);
+  // The answers to a letter's questions did not arrive.
+  if (before?.asks_letter_questions && found?.asks_letter_questions) {
+    setProblem(error.code);
+    return undefined;
+  }
   // What an earlier try came to says nothing of this one.
   const hasOutcome = JSON.stringify(found?.next_action) !== JSON.stringify(before?.next_action);
   if (found?.state === 'open' && !(isUndecided && hasOutcome)) {

@@ -7,12 +7,17 @@ export type Way = 'both' | 'health' | 'other' | 'none';
 /** The ways in which this session can be paid as it stands; the first is offered first. */
 export function waysToPay(view: PageView): readonly Way[] {
   if (view.next_action?.type === 'provide_second_payment_method') return ['other'];
-  if (view.next_action?.type === 'provide_alternative_payment_method') return ['other'];
-  // A card is saved for later.
-  if (view.mode === 'setup') return ['health', 'other'];
-  if (view.due_now === 0) return view.mode === 'subscription' ? ['health', 'other'] : ['none'];
-  if (view.health_card_amount === 0) return ['other'];
-  return view.other_card_amount === 0 ? ['health', 'other'] : ['both', 'other'];
+  // After a denied letter a health card still pays what is eligible.
+  if (view.next_action?.type === 'provide_alternative_payment_method' && !view.letter_denied) return ['other'];
+  // One card is saved for later, or one of each kind.
+  if (view.mode === 'setup') return ['health', 'other', 'both'];
+  // What a trial saves cards for is its first renewal.
+  const due = view.first_renewal ?? view;
+  if (view.due_now === 0 && due.health_card_amount + due.other_card_amount === 0) {
+    return view.mode === 'subscription' ? ['health', 'other'] : ['none'];
+  }
+  if (due.health_card_amount === 0) return ['other'];
+  return due.other_card_amount === 0 ? ['health', 'other'] : ['both', 'other'];
 }
 
 export function slotsOf(way: Way): readonly Slot[] {
@@ -20,8 +25,9 @@ export function slotsOf(way: Way): readonly Slot[] {
   return way === 'both' ? ['health', 'other'] : [way];
 }
 
-/** What a card of this slot pays. */
+/** What a card of this slot pays now. */
 export function amountOf(view: PageView, way: Way, slot: Slot): number {
+  if (view.due_now === 0) return 0;
   const held = view.next_action?.type === 'provide_second_payment_method' ? view.next_action : undefined;
   if (held !== undefined) return held.provide_second_payment_method.ineligible_amount ?? view.other_card_amount;
   if (way !== 'both') return view.due_now;

@@ -1,0 +1,144 @@
+import type { StripeFields as Fields } from '@eligo/contract';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Refusal } from '../fields/protocol.ts';
+import type { CardFields } from './card-frame.tsx';
+import type { Language, Strings } from './strings.ts';
+import { loadStripe, type PaymentElement, type Stripe, type StripeElements, type StripeError } from './stripe-js.ts';
+
+/**
+ * Stripe's Payment Element for one card. What is typed stays with Stripe, and the page gets the identifier of a confirmation token, with which the server
+ * confirms. There is no intent yet: the element only knows the amount.
+ */
+export function StripeCard(given: {
+  readonly fields: Fields;
+  /** What the card pays at once; 0 sets it up. */
+  readonly amountCents: number;
+  readonly accentColor: string | null;
+  readonly language: Language;
+  readonly strings: Strings;
+  readonly onFields: (fields: CardFields, isThere: boolean) => void;
+}) {
+  const { fields, amountCents, accentColor, language, strings, onFields } = given;
+  const place = useRef<HTMLDivElement>(null);
+  const elements = useRef<StripeElements | undefined>(undefined);
+  const [state, setState] = useState<'loading' | 'ready' | 'failed'>('loading');
+  const [refused, setRefused] = useState<Refusal | undefined>(undefined);
+  const { publishable_key: key, account, keeps_card: keepsCard } = fields;
+  const setsUp = amountCents === 0;
+
+  // Another language or amount of zero makes other fields; another amount of these does not.
+  useEffect(() => {
+    let isGone = false;
+    let element: PaymentElement | undefined;
+    let own: CardFields | undefined;
+    setState('loading');
+    const show = (stripe: Stripe) => {
+      if (isGone || place.current === null) return;
+      const group = stripe.elements(optionsOf({ amountCents, keepsCard, accentColor, language }));
+      elements.current = group;
+      element = group.create('payment', {
+        layout: 'tabs',
+        wallets: { applePay: 'never', googlePay: 'never', link: 'never' },
+      });
+      own = cardFieldsOf(stripe, group, element, setRefused);
+      element.on('ready', () => setState('ready'));
+      element.on('loaderror', () => setState('failed'));
+      element.mount(place.current);
+      onFields(own, true);
+    };
+    loadStripe(key, account).then(show, () => {
+      if (!isGone) setState('failed');
+    });
+    return () => {
+      isGone = true;
+      if (own !== undefined) onFields(own, false);
+      elements.current = undefined;
+      element?.destroy();
+    };
+  }, [key, account, keepsCard, setsUp, accentColor, language, onFields]);
+
+  useEffect(() => {
+    if (amountCents > 0) elements.current?.update({ amount: amountCents });
+  }, [amountCents]);
+
+  return (
+    <div>
+      {state === 'loading' && <p class="quiet">{strings.fieldsLoading}</p>}
+      {state === 'failed' && (
+        <p class="fault" role="alert">
+          {strings.fieldsFailed}
+        </p>
+      )}
+      <div ref={place} />
+      {(refused === 'declined' || refused === 'unreachable') && (
+        <p class="fault" role="alert">
+          {refused === 'declined' ? strings.cardRefused : strings.cardNotSent}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function optionsOf(given: {
+  amountCents: number;
+  keepsCard: boolean;
+  accentColor: string | null;
+  language: Language;
+}): object {
+  const { amountCents, keepsCard, accentColor, language } = given;
+  const isDark = matchMedia('(prefers-color-scheme: dark)').matches;
+  return {
+    ...(amountCents === 0 ? { mode: 'setup' } : { mode: 'payment', amount: amountCents }),
+    currency: 'usd',
+    paymentMethodTypes: ['card'],
+    // As the server creates the intent: a token that says otherwise is refused.
+    ...(keepsCard ? { setupFutureUsage: 'off_session' } : {}),
+    locale: language,
+    appearance: {
+      theme: isDark ? 'night' : 'stripe',
+      ...(accentColor === null ? {} : { variables: { colorPrimary: accentColor } }),
+    },
+  };
+}
+
+function cardFieldsOf(
+  stripe: Stripe,
+  elements: StripeElements,
+  element: PaymentElement,
+  onRefused: (reason: Refusal | undefined) => void,
+): CardFields {
+  let empty = true;
+  let made: string | undefined;
+  element.on('change', (change) => {
+    ({ empty } = change);
+    made = undefined;
+    onRefused(undefined);
+  });
+  const refuse = (error: StripeError | undefined) => {
+    const refused = reasonOf(error);
+    onRefused(refused);
+    return { refused };
+  };
+  return {
+    isEmpty: () => empty,
+    setBusy: (busy) => element.update({ readOnly: busy }),
+    async tokenize() {
+      if (made !== undefined) return { id: made };
+      onRefused(undefined);
+      // Shows what is missing in the fields.
+      const { error } = await elements.submit();
+      if (error !== undefined) return refuse(error);
+      // Where a bank's page leads back to.
+      const params = { return_url: location.href };
+      const answer = await stripe.createConfirmationToken({ elements, params });
+      if (answer.confirmationToken === undefined) return refuse(answer.error);
+      made = answer.confirmationToken.id;
+      return { id: made };
+    },
+  };
+}
+
+function reasonOf(error: StripeError | undefined): Refusal {
+  if (error?.type === 'validation_error') return 'incomplete';
+  return error?.type === 'card_error' ? 'declined' : 'unreachable';
+}

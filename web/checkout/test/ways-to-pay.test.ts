@@ -1,0 +1,45 @@
+import type { PageView } from '@eligo/contract';
+import { describe, expect, it } from 'vitest';
+import { amountOf, waysToPay } from '../src/ways-to-pay.ts';
+
+type Amounts = Pick<
+  PageView,
+  'mode' | 'due_now' | 'health_card_amount' | 'other_card_amount' | 'first_renewal' | 'next_action'
+>;
+// Only what decides is given.
+const view = (amounts: Partial<Amounts>) =>
+  ({
+    mode: 'payment',
+    due_now: 0,
+    health_card_amount: 0,
+    other_card_amount: 0,
+    first_renewal: null,
+    next_action: null,
+    ...amounts,
+  }) as PageView;
+const due = (health: number, other: number) => ({
+  ...{ due_now: health + other, health_card_amount: health, other_card_amount: other },
+});
+const trial = (health: number, other: number) =>
+  view({ mode: 'subscription', first_renewal: { health_card_amount: health, other_card_amount: other } });
+
+describe('the ways to pay', () => {
+  it.each([
+    ['a mixed cart', view(due(400, 600)), ['both', 'other']],
+    ['an eligible cart', view(due(400, 0)), ['health', 'other']],
+    ['an ineligible cart', view(due(0, 600)), ['other']],
+    ['a set-up', view({ mode: 'setup' }), ['health', 'other', 'both']],
+    ['a cart that costs nothing', view({}), ['none']],
+    ['a trial of a mixed cart', trial(400, 600), ['both', 'other']],
+    ['a trial of an eligible cart', trial(400, 0), ['health', 'other']],
+    ['a trial of an ineligible cart', trial(0, 600), ['other']],
+    ['a trial that never renews', trial(0, 0), ['health', 'other']],
+  ] as const)('of %s', (_name, given, ways) => {
+    expect(waysToPay(given)).toEqual(ways);
+  });
+
+  it('name no amount where nothing is charged now: the card is only saved [D14.180]', () => {
+    expect([amountOf(trial(400, 600), 'both', 'health'), amountOf(trial(400, 600), 'both', 'other')]).toEqual([0, 0]);
+    expect(amountOf(view(due(400, 600)), 'both', 'other')).toBe(600);
+  });
+});
