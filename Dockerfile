@@ -2,7 +2,9 @@
 # One target per part: docker build --target catalog . — and so on for checkout, billing, refunds, webhooks, gateway,
 # sandbox, migrate and cli. docker-compose.yml builds them all.
 
-FROM node:24.21.0-bookworm-slim AS base
+# The base of every image: an exact tag. --build-arg NODE_IMAGE=node:24.21.0-bookworm-slim@sha256:… pins it by digest, or names a mirror.
+ARG NODE_IMAGE=node:24.21.0-bookworm-slim
+FROM ${NODE_IMAGE} AS base
 WORKDIR /eligo
 
 # What package-lock.json names, before any code: this layer changes only with the dependencies.
@@ -12,6 +14,9 @@ COPY proto/package.json proto/
 COPY packages/contract/package.json packages/contract/
 COPY packages/events/package.json packages/events/
 COPY packages/failures/package.json packages/failures/
+COPY packages/ledger/package.json packages/ledger/
+COPY packages/mail/package.json packages/mail/
+COPY packages/pdf/package.json packages/pdf/
 COPY packages/ports/package.json packages/ports/
 COPY packages/postgres/package.json packages/postgres/
 COPY packages/processes/package.json packages/processes/
@@ -33,15 +38,15 @@ COPY cli/package.json cli/
 COPY e2e/package.json e2e/
 COPY bench/package.json bench/
 
-# The code of proto/, generated with its development tools, which stay behind.
-FROM manifests AS generated
-RUN npm ci --workspace=proto
+# The development tools of proto/ and of the checkout page, which stay behind.
+FROM manifests AS tools
+RUN npm ci --workspace=proto --workspace=web/checkout
+
+FROM tools AS generated
 COPY proto/ proto/
 RUN cd proto && PATH="../node_modules/.bin:$PATH" buf generate
 
-# The checkout page, built with its development tools, which stay behind.
-FROM manifests AS page
-RUN npm ci --workspace=web/checkout
+FROM tools AS page
 COPY web/checkout/ web/checkout/
 RUN cd web/checkout && node node_modules/vite/bin/vite.js build
 

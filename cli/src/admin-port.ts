@@ -1,16 +1,20 @@
-import { secretsOf } from '@eligo/stack';
+import { randomUUID } from 'node:crypto';
+import { signLogin } from '@eligo/rpc';
 import { UsageError } from './command.ts';
-import { runningStack } from './connect.ts';
+import { operatorKey } from './operator-key.ts';
 import type { Json } from './public-api.ts';
+import { machineUser } from './recorded-command.ts';
+import { runningStack } from './running-stack.ts';
 
 const timeoutMs = 35_000;
 
 /**
- * Calls a method of checkout on its admin port with the operator's token: ELIGO_CHECKOUT_ADMIN and ELIGO_OPERATOR_TOKEN, or the running stack's. The body
- * may have a credential in it, so no error repeats it.
+ * Calls a method of checkout on its admin port, at ELIGO_CHECKOUT_ADMIN or in the running stack, by the login in ELIGO_OPERATOR_TOKEN. Without one the
+ * machine's user calls, by a login for this method alone. The body may have a credential in it, so no error repeats it.
  */
 export async function callCheckout(method: string, body: Json): Promise<Json> {
-  const { url, token } = checkoutAdmin();
+  const url = process.env.ELIGO_CHECKOUT_ADMIN || runningCheckoutAdmin();
+  const token = process.env.ELIGO_OPERATOR_TOKEN || loginOfUser(`checkout.${method}`);
   const request = fetch(new URL(`/eligo.checkout.v1.CheckoutService/${method}`, url), {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
@@ -25,13 +29,17 @@ export async function callCheckout(method: string, body: Json): Promise<Json> {
   throw new UsageError(messageOf(text) ?? `${method} returned ${answer.status}`);
 }
 
-function checkoutAdmin(): { url: string; token: string } {
-  const { ELIGO_CHECKOUT_ADMIN: url, ELIGO_OPERATOR_TOKEN: token } = process.env;
-  if (url && token) return { url, token };
-  const { home, file } = runningStack();
+function loginOfUser(method: string): string {
+  const operator = { name: machineUser() };
+  const login = { operator, loginId: randomUUID(), allows: [method], expiresAtMs: Date.now() + timeoutMs };
+  return signLogin(login, operatorKey());
+}
+
+function runningCheckoutAdmin(): string {
+  const { file } = runningStack();
   const admin = file.processes.find(({ name }) => name === 'checkout')?.admin;
   if (!admin) throw new Error('The running stack has no admin address of checkout');
-  return { url: admin, token: secretsOf(home).operatorToken };
+  return admin;
 }
 
 function messageOf(text: string): string | undefined {

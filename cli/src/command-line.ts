@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { Failure } from '@eligo/failures';
 import { type Command, type Given, type Outcome, UsageError } from './command.ts';
 import { commands } from './commands.ts';
+import { runRecorded } from './recorded-command.ts';
 
 /** Where a command's words go. */
 export interface Streams {
@@ -22,8 +23,8 @@ export async function runCommandLine(args: string[], streams: Streams): Promise<
   const asJson = args.includes('--json');
   const rest = words.slice(command.name.split(' ').length);
   try {
-    const given = read(command, rest, asJson ? () => undefined : streams.out);
-    const outcome = await command.run(given);
+    const given = read(command, rest, asJson, streams);
+    const outcome = await runRecorded(command, given, () => command.run(given));
     print(outcome, asJson, streams);
     return outcome.failed ? 1 : 0;
   } catch (error) {
@@ -62,7 +63,7 @@ function findCommand(args: string[]): Command | undefined {
   return commands.find((command) => command.name === args.slice(0, command.name.split(' ').length).join(' '));
 }
 
-function read(command: Command, args: string[], say: (text: string) => void): Given {
+function read(command: Command, args: string[], asJson: boolean, { out }: Streams): Given {
   let parsed: ReturnType<typeof parseArgs>;
   try {
     parsed = parseArgs({ args, options: command.options, allowPositionals: true, strict: true });
@@ -90,7 +91,8 @@ function read(command: Command, args: string[], say: (text: string) => void): Gi
     list: (name) => [values[name] ?? []].flat().filter((value) => typeof value === 'string'),
     flag: (name) => values[name] === true,
     words: positionals,
-    say,
+    asJson,
+    say: asJson ? () => undefined : out,
   };
 }
 

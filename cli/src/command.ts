@@ -15,6 +15,8 @@ export interface Given {
   needed(name: string): string;
   list(name: string): string[];
   flag(name: string): boolean;
+  /** Whether to print JSON; then `say` prints nothing. */
+  readonly asJson: boolean;
   /** Words after the command's name, one per name of `words`. */
   readonly words: readonly string[];
   /** Tells of progress while the command runs; kept out of the JSON. */
@@ -28,6 +30,8 @@ export interface Command {
   /** What stands after the name in the usage text. */
   readonly usage: string;
   readonly summary: string;
+  /** Set if it changes nothing in a database itself. Every other command leaves a row in the audit log of each schema that it opens. */
+  readonly readsOnly?: boolean;
   readonly options: ParseArgsOptionsConfig;
   /** The words that must follow the name, in order: `KEY_ID`. */
   readonly words?: readonly string[];

@@ -1,41 +1,9 @@
 import { type Database, openDatabase } from '@eligo/postgres';
-import {
-  type ComponentName,
-  databaseUrls,
-  defaultHomePath,
-  type Home,
-  homeAt,
-  readStackFile,
-  type StackFile,
-  secretsOf,
-} from '@eligo/stack';
+import { type ComponentName, databaseUrls, secretsOf } from '@eligo/stack';
 import { apiClient, type PublicApi } from './public-api.ts';
+import { recordCommandIn } from './recorded-command.ts';
+import { runningStack } from './running-stack.ts';
 import { requireUnbound } from './unbound-role.ts';
-
-/** The stack that runs in ELIGO_HOME, as its stack.json has it. */
-export function runningStack(): { home: Home; file: StackFile } {
-  const home = homeAt(defaultHomePath());
-  const file = readStackFile(home);
-  if (!file) {
-    throw new Error(
-      `No stack has been started in ${home.root}. Run npm start there first, or set the variables of a stack elsewhere.`,
-    );
-  }
-  if (!file.processes.some(({ pid }) => isAlive(pid))) {
-    throw new Error(`The stack of ${home.root} is not running. Start it with npm start.`);
-  }
-  return { home, file };
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    // Somebody else's process is one, too.
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
-  }
-}
 
 /** Where the gateway's database is: GATEWAY_DATABASE_URL, or the running stack's. */
 export function gatewayDatabaseUrl(): string {
@@ -94,6 +62,7 @@ async function withDatabase<Value>(
 ): Promise<Value> {
   const database = openDatabase({ url, applicationName: 'eligo command line', schema, max: 1, onError });
   try {
+    await recordCommandIn(schema, database);
     return await work(database);
   } finally {
     await database.close();

@@ -1,2 +1,4 @@
 export { runCommandLine, type Streams } from './command-line.ts';
 export { checkBooks, type Fault, type ProcessorList } from './ledger/check-books.ts';
+export { checkLedger } from './ledger/check-ledger.ts';
+export { moveFromSuspense } from './ledger/move-from-suspense.ts';

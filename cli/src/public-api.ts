@@ -6,31 +6,51 @@ export interface PublicApi {
   readonly url: string;
   /** The answer's body; throws with the interface's own words when the request is refused. */
   send(method: string, path: string, body?: object, headers?: Readonly<Record<string, string>>): Promise<Json>;
+  /** The lines of an answer that is text, as they come. */
+  lines(path: string): AsyncIterable<string>;
 }
 
 const timeoutMs = 35_000;
 
 /** A client for one key. */
 export function apiClient(url: string, key: string): PublicApi {
+  async function accepted(
+    method: string,
+    path: string,
+    body?: object,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Response> {
+    const request = fetch(new URL(path, url), {
+      method,
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(body ? { 'content-type': 'application/json' } : {}),
+        ...headers,
+      },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    const answer = await request.catch((cause: unknown) => {
+      throw new Error(`${url} does not respond.`, { cause });
+    });
+    if (!answer.ok) throw new Error(`${method} ${path} returned ${answer.status}: ${await answer.text()}`);
+    return answer;
+  }
+
   return {
     url,
-    async send(method, path, body, headers = {}) {
-      const request = fetch(new URL(path, url), {
-        method,
-        headers: {
-          authorization: `Bearer ${key}`,
-          ...(body ? { 'content-type': 'application/json' } : {}),
-          ...headers,
-        },
-        ...(body ? { body: JSON.stringify(body) } : {}),
-        signal: AbortSignal.timeout(timeoutMs),
-      });
-      const answer = await request.catch((cause: unknown) => {
-        throw new Error(`${url} does not respond.`, { cause });
-      });
-      const text = await answer.text();
-      if (!answer.ok) throw new Error(`${method} ${path} returned ${answer.status}: ${text}`);
-      return JSON.parse(text) as Json;
+    async send(method, path, body, headers) {
+      return (await (await accepted(method, path, body, headers)).json()) as Json;
+    },
+    async *lines(path) {
+      const { body } = await accepted('GET', path);
+      let rest = '';
+      for await (const text of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+        const lines = (rest + text).split(/\r?\n/);
+        rest = lines.pop() ?? '';
+        yield* lines;
+      }
+      if (rest !== '') yield rest;
     },
   };
 }

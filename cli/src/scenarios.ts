@@ -38,6 +38,8 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   'refund.created': refundSession,
   'refund.updated': refundSession,
   'charge.refunded': refundSession,
+  'charge.dispute.created': disputeCharge,
+  'charge.dispute.funds_withdrawn': disputeCharge,
   'customer.subscription.created': subscribe,
   'invoice.created': subscribe,
   'invoice.paid': subscribe,
@@ -64,6 +66,15 @@ async function declineSession(api: PublicApi): Promise<Record<string, string>> {
     throw error;
   }
   throw new Error('The test card that always declines was not declined');
+}
+
+async function disputeCharge(api: PublicApi): Promise<Record<string, string>> {
+  const made = await completeSession(api);
+  const path = `/v1/checkout/sessions/${made.session}?expand=payment_intent`;
+  const charge = /fch_[0-9a-z]{26}/.exec(JSON.stringify(await api.send('GET', path)))?.[0];
+  if (charge === undefined) throw new Error('The confirmed session has no charge');
+  const answer = await api.send('POST', '/v1/test_helpers/disputes', { dispute: { charge } });
+  return { ...made, charge, dispute: field(answer, 'dispute', 'dispute_id') };
 }
 
 async function refundSession(api: PublicApi): Promise<Record<string, string>> {

@@ -1,5 +1,5 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { userInfo } from 'node:os';
+import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { type Constellation, startConstellation } from '@eligo/testkit';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
@@ -114,6 +114,16 @@ it('causes an event by what it follows from, and delivers it again when asked', 
   });
 });
 
+it('writes new secrets to a file for its owner alone, and never over another [D14.138]', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'eligo-init-')), '.env');
+  await json('secrets', 'init', '--file', file);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  const text = readFileSync(file, 'utf8');
+  expect(text).toMatch(/^ELIGO_KEYRING='k1:[^']{44}'$/m);
+  expect(await eligo('secrets', 'init', '--file', file)).toMatchObject({ code: 2 });
+  expect(readFileSync(file, 'utf8')).toBe(text);
+});
+
 it('prints secrets that are new each time', async () => {
   const [one, other] = [await json('secrets', 'generate'), await json('secrets', 'generate')];
   expect(Object.keys(one)).toEqual(Object.keys(other));
@@ -204,6 +214,52 @@ it('says how an account substantiates, and keeps who said so [D14.72]', async ()
   ]) {
     expect((await eligo('accounts', 'update', String(account), ...options)).code).toBe(2);
   }
+});
+
+it('sets what an account takes for the review of letters [D14.179]', async () => {
+  const { account } = await json('accounts', 'create', '--name', 'Shop');
+  const update = (...options: string[]) => json('accounts', 'update', String(account), ...options);
+  expect((await update('--letter-fee', '1500')).account).toMatchObject({ letter_fee_cents: 1_500 });
+  expect((await update('--letter-fee', '0')).account).toMatchObject({ letter_fee_cents: 0 });
+  expect((await eligo('accounts', 'update', String(account), '--letter-fee', '15.00')).code).toBe(2);
+});
+
+it('sets what an account mails its customers, in both modes or in one [D14.192]', async () => {
+  const { account } = await json('accounts', 'create', '--name', 'Shop');
+  const update = (...options: string[]) => eligo('accounts', 'update', String(account), ...options);
+  const set = async (...options: string[]) =>
+    (await json('accounts', 'update', String(account), ...options)).notices as unknown;
+  const care = { merchantName: 'Care & Co', reminderDays: 7, manageUrl: 'https://care.example/account' };
+  const all = ['--notice-name', 'Care & Co', '--notice-reminder-days', '7', '--notice-url', care.manageUrl];
+  expect(await set(...all)).toEqual(['test', 'live'].map((mode) => ({ mode, notices: care })));
+  expect(await set('--notice-reminder-days', 'none', '--notice-mode', 'live')).toEqual([
+    { mode: 'live', notices: { ...care, reminderDays: null } },
+  ]);
+  expect(await set('--notice-name', 'none', '--notice-mode', 'test')).toEqual([{ mode: 'test', notices: null }]);
+  expect((await update('--notice-reminder-days', '7', '--notice-mode', 'test')).code).toBe(1);
+  expect((await update('--notice-url', 'http://care.example', '--notice-mode', 'live')).code).toBe(1);
+  for (const options of [
+    ['--notice-mode', 'live'],
+    ['--notice-name', 'A', '--notice-mode', 'both'],
+    ['--notice-reminder-days', 'soon'],
+  ]) {
+    expect((await update(...options)).code).toBe(2);
+  }
+});
+
+it('sets within how many minutes renewals are charged, in both modes [D14.235]', async () => {
+  const { account } = await json('accounts', 'create', '--name', 'Shop');
+  const update = (minutes: string) => eligo('accounts', 'update', String(account), '--renewal-spread', minutes);
+  const stored = () =>
+    constellation.database.admin('select spread_minutes from billing.renewal_settings where account_id = $1', [
+      account,
+    ]);
+  expect((await update('30')).code).toBe(0);
+  expect((await update('45')).code).toBe(0);
+  expect(await stored()).toEqual([{ spread_minutes: 45 }, { spread_minutes: 45 }]);
+  expect((await update('0')).code).toBe(0);
+  expect(await stored()).toEqual([]);
+  for (const minutes of ['61', 'some', '-1']) expect((await update(minutes)).code).toBe(2);
 });
 
 it('imports the list of issuer ranges, and says which line is wrong [D14.71]', async () => {

@@ -195,3 +195,116 @@ describe('sealed secrets', () => {
     await admin('delete from webhooks.endpoint_secrets');
   });
 });
+
+describe('reports reconciliation', () => {
+  const days = ['--from', '2026-01-01', '--to', '2026-01-02'];
+
+  it('prints the days as CSV line by line, and with --json as JSON [D14.163]', async () => {
+    const { code, out } = await eligo('reports', 'reconciliation', ...days);
+    expect({ code, head: out[0] }).toEqual({ code: 0, head: expect.stringMatching(/^date,row,/) });
+    expect(out.slice(1).map((row) => row.split(',').slice(0, 2))).toEqual([
+      ['2026-01-01', 'balance'],
+      ['2026-01-02', 'balance'],
+    ]);
+    const { answer } = await json('reports', 'reconciliation', ...days);
+    expect(answer).toMatchObject({ reconciliation: { days: [{ date: '2026-01-01' }, { date: '2026-01-02' }] } });
+  });
+
+  it('says what is wrong with the days, with exit code 1', async () => {
+    for (const form of [[], ['--json']]) {
+      const wrong = await eligo('reports', 'reconciliation', '--from', '2026-02-30', ...form);
+      expect(wrong).toMatchObject({ code: 1, err: [expect.stringMatching(/returned 422: .*"from"/)] });
+    }
+  });
+});
+
+describe('operators', () => {
+  const api = async (method: string, token: string, account = constellation.account) => {
+    const url = new URL(`/eligo.catalog.v1.CatalogService/${method}`, constellation.adminOf('catalog'));
+    const headers = { authorization: `Bearer ${token}`, 'eligo-account': account, 'content-type': 'application/json' };
+    const response = await fetch(url, { method: 'POST', headers, body: '{"page":{"limit":1}}' });
+    return { status: response.status, requestId: response.headers.get('request-id') };
+  };
+  const audit = async (...args: string[]) =>
+    (await json('audit', 'list', ...args)).answer.actions as Record<string, unknown>[];
+
+  it('log in by a personal credential; each action on an admin port is a row of the audit log [D14.196, D14.197]', async () => {
+    const { operator_id, credential } = (await json('operators', 'add', '--name', 'Ada Lovelace')).answer;
+    vi.stubEnv('ELIGO_OPERATOR_CREDENTIAL', String(credential));
+    const { code, answer: login } = await json('operator', 'login');
+    expect({ code, allows: login.allows, name: login.name }).toEqual({
+      code: 0,
+      allows: ['reads'],
+      name: 'Ada Lovelace',
+    });
+    const listed = await api('ListPrices', String(login.token));
+    expect(listed.status).toBe(200);
+    expect((await api('CreatePrice', String(login.token))).status).toBe(403);
+    expect(await audit('--operator', 'Ada Lovelace')).toMatchObject([
+      { service: 'catalog', operator_id, action: 'catalog.CreatePrice', refused: true },
+      {
+        refused: false,
+        ...{ service: 'catalog', operator_id, action: 'catalog.ListPrices', account_id: constellation.account },
+        ...{ mode: 'test', request_id: listed.requestId },
+      },
+      { service: 'gateway', operator_id, action: 'operator login' },
+    ]);
+
+    expect((await eligo('operators', 'revoke', String(operator_id))).code).toBe(0);
+    expect(await eligo('operator', 'login')).toMatchObject({ code: 2, err: [expect.stringContaining('revoked')] });
+    const { operators } = (await json('operators', 'list')).answer;
+    expect(operators).toMatchObject([{ operator_id, name: 'Ada Lovelace', revoked_at: expect.any(String) }]);
+    expect(JSON.stringify(operators)).not.toContain(String(credential));
+    vi.stubEnv('ELIGO_OPERATOR_CREDENTIAL', '');
+  });
+
+  it('leave a row in each schema that they migrate [D14.197]', async () => {
+    expect((await eligo('migrate')).code).toBe(0);
+    const rows = await audit('--limit', '6');
+    const services = ['billing', 'catalog', 'checkout', 'gateway', 'refunds', 'webhooks'];
+    expect(rows.map(({ service, action }) => `${service} ${action}`).toSorted()).toEqual(
+      services.map((service) => `${service} migrate`),
+    );
+  });
+
+  it('leave a row for each command that changes something, in the name of their login if they have one [D14.197]', async () => {
+    const { credential } = (await json('operators', 'add', '--name', 'Grace Hopper')).answer;
+    const account = constellation.account;
+    const create = ['keys', 'create', '--account', account, '--mode', 'test'] as const;
+    const asUser = (await json(...create)).answer;
+    vi.stubEnv('ELIGO_OPERATOR_CREDENTIAL', String(credential));
+    const { token } = (await json('operator', 'login', '--allow', 'keys revoke', '--for', '5m')).answer;
+    vi.stubEnv('ELIGO_OPERATOR_TOKEN', String(token));
+    try {
+      expect(await eligo(...create)).toMatchObject({
+        code: 2,
+        err: [expect.stringContaining('Your login does not allow this command; log in with --allow "keys create"')],
+      });
+      await json('keys', 'list', '--account', account);
+      await json('keys', 'revoke', String(asUser.key_id));
+      vi.stubEnv('ELIGO_OPERATOR_TOKEN', `${String(token).slice(0, -4)}AAAA`);
+      expect(await eligo(...create)).toMatchObject({ code: 2, err: [expect.stringContaining('has expired')] });
+    } finally {
+      vi.stubEnv('ELIGO_OPERATOR_TOKEN', '');
+      vi.stubEnv('ELIGO_OPERATOR_CREDENTIAL', '');
+    }
+    const rows = await audit('--service', 'gateway', '--limit', '5');
+    expect(rows.map(({ action, refused }) => `${action}${refused ? ' refused' : ''}`)).toEqual([
+      ...['keys revoke', 'keys create refused', 'operator login', 'keys create', 'operators add'],
+    ]);
+    expect(rows[0]).toMatchObject({ operator_name: 'Grace Hopper', subject_id: asUser.key_id });
+    expect(rows[3]).toMatchObject({
+      ...{ operator_id: null, operator_name: expect.stringMatching(/^user ./) },
+      ...{ account_id: account, mode: 'test' },
+    });
+    for (const secret of [credential, token, asUser.key]) expect(JSON.stringify(rows)).not.toContain(String(secret));
+  });
+
+  it.each([
+    [['operator', 'login'], 'Set ELIGO_OPERATOR_CREDENTIAL'],
+    [['audit', 'list', '--limit', '0'], '--limit must be 1 to 1000'],
+    [['operators', 'revoke', 'foper_none'], 'There is no such operator'],
+  ])('are told what is wrong: %s', async (args, message) => {
+    expect(await eligo(...args)).toMatchObject({ code: 2, err: [expect.stringContaining(message)] });
+  });
+});

@@ -13,9 +13,11 @@ export function composeVariables(secrets: Secrets): Record<string, string> {
   });
   return {
     ELIGO_KEYRING: secrets.keyring,
-    ELIGO_OPERATOR_TOKEN: secrets.operatorToken,
+    ELIGO_OPERATOR_KEY: secrets.operatorKey,
+    ELIGO_OPERATOR_PUBLIC_KEY: secrets.operatorPublicKey,
     ELIGO_SERVICE_PUBLIC_KEYS: JSON.stringify(secrets.publicKeys),
     ELIGO_SANDBOX_KEY: secrets.sandboxKey,
+    ELIGO_SANDBOX_EVENTS_SECRET: secrets.sandboxEventsSecret,
     ELIGO_PAGE_KEY: secrets.pageKey,
     POSTGRES_PASSWORD: secrets.postgresPassword,
     ADMIN_NATS_PASSWORD: secrets.natsPasswords.admin,

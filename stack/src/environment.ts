@@ -1,4 +1,5 @@
 import { gatewayHost } from '@eligo/gateway/address';
+import { isGivenTo } from './component-variables.ts';
 import type { ComponentName } from './components.ts';
 import type { Secrets } from './secrets.ts';
 
@@ -21,32 +22,26 @@ export interface SharedPlace {
   readonly processor: { readonly url: string; readonly key: string };
   /** The gateway's address, where shoppers open checkout pages unless ELIGO_PUBLIC_URL says otherwise. */
   readonly publicUrl: string;
+  /** The folder of all state, on the disk that is watched. */
+  readonly home: string;
   /** Keeps mails while no mail server is configured. */
   readonly mailFolder: string;
   /** How each service is reached over gRPC; empty in one process. */
   readonly peers: Readonly<Record<string, string>>;
 }
 
-/** These say where the process that starts the stack itself is; they would mislead its components. */
-const notInherited = new Set([
-  'PORT',
-  'HOST',
-  'GRPC_PORT',
-  'ADMIN_PORT',
-  'DATABASE_URL',
-  'NATS_URL',
-  'ELIGO_HOME',
-  'ELIGO_PARENTS',
-]);
+/** A component without a port of its own must not take the one of the process that starts the stack. */
+const notInherited = new Set(['PORT', 'GRPC_PORT']);
 
 /**
  * The variables of one component: those of the process that starts the stack (log level, traces, limits, processors, failpoints),
- * then the component's own. Each gets its own key, database role and NATS user, and nobody else's.
+ * then the component's own. Each gets its own key, database role and NATS user, the secrets that it uses, and no others.
  */
 export function componentVariables(inherited: Variables, place: ComponentPlace, shared: SharedPlace): Variables {
-  const kept = Object.entries(inherited).filter(([name]) => !notInherited.has(name) && !name.endsWith('_DATABASE_URL'));
+  const { secrets, processor } = shared;
+  const kept = Object.entries(inherited).filter(([name]) => !notInherited.has(name));
   const peers = Object.entries(shared.peers).map(([name, url]) => [`${name.toUpperCase()}_URL`, url]);
-  return {
+  const all: Variables = {
     ELIGO_WEBHOOK_TARGETS: 'loopback',
     ...Object.fromEntries(kept),
     HOST: place.name === 'gateway' ? gatewayHost(inherited) : '127.0.0.1',
@@ -54,19 +49,21 @@ export function componentVariables(inherited: Variables, place: ComponentPlace, 
     ...(place.port === undefined ? {} : { [place.name === 'gateway' ? 'PORT' : 'GRPC_PORT']: String(place.port) }),
     [`${place.name.toUpperCase()}_DATABASE_URL`]: place.databaseUrl,
     NATS_URL: place.natsUrl,
-    ELIGO_KEYRING: shared.secrets.keyring,
-    ELIGO_SERVICE_KEY: shared.secrets.privateKeys[place.name],
-    ELIGO_SERVICE_PUBLIC_KEYS: JSON.stringify(shared.secrets.publicKeys),
-    ELIGO_OPERATOR_TOKEN: shared.secrets.operatorToken,
-    ELIGO_SANDBOX_URL: shared.processor.url,
-    ELIGO_SANDBOX_KEY: shared.processor.key,
+    ELIGO_KEYRING: secrets.keyring,
+    ELIGO_SERVICE_KEY: secrets.privateKeys[place.name],
+    ELIGO_SERVICE_PUBLIC_KEYS: JSON.stringify(secrets.publicKeys),
+    ELIGO_OPERATOR_PUBLIC_KEY: secrets.operatorPublicKey,
+    ELIGO_SANDBOX_URL: processor.url,
+    ELIGO_SANDBOX_KEY: processor.key,
+    ELIGO_SANDBOX_EVENTS_SECRET: secrets.sandboxEventsSecret,
     ELIGO_PUBLIC_URL: inherited.ELIGO_PUBLIC_URL || shared.publicUrl,
-    // Checkout makes the URLs of checkout pages, the gateway serves them.
-    ...(place.name === 'checkout' || place.name === 'gateway' ? { ELIGO_PAGE_KEY: shared.secrets.pageKey } : {}),
-    ...(place.name === 'billing' ? { ELIGO_MAIL_FOLDER: mailFolder(inherited, shared) } : {}),
-    ELIGO_SANDBOX_PUBLIC_URL: inherited.ELIGO_SANDBOX_PUBLIC_URL || shared.processor.url,
+    ELIGO_PAGE_KEY: secrets.pageKey,
+    ELIGO_DISK_FOLDER: inherited.ELIGO_DISK_FOLDER || shared.home,
+    ELIGO_MAIL_FOLDER: mailFolder(inherited, shared),
+    ELIGO_SANDBOX_PUBLIC_URL: inherited.ELIGO_SANDBOX_PUBLIC_URL || processor.url,
     ...Object.fromEntries(peers),
   };
+  return Object.fromEntries(Object.entries(all).filter(([name]) => isGivenTo(place.name, name)));
 }
 
 // In production a mail that only a folder gets would be lost without a word: there mails wait for a server.

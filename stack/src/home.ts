@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -67,11 +67,7 @@ export function readJsonFile(path: string): unknown {
   return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : undefined;
 }
 
-const largestLogBytes = 32 * 1024 * 1024;
-
-/** The path of a log below the home; a large one is moved aside first, and only the last is kept. */
+/** The path of a log below the home. */
 export function logFile(home: Home, name: string): string {
-  const path = join(home.logs, `${name}.log`);
-  if (existsSync(path) && statSync(path).size > largestLogBytes) renameSync(path, `${path}.1`);
-  return path;
+  return join(home.logs, `${name}.log`);
 }

@@ -1,3 +1,5 @@
+export { type BackupNote, backUp } from './backup/back-up.ts';
+export { restore } from './backup/restore.ts';
 export { type Child, type ChildOptions, lastLogLines, startChild } from './children/child.ts';
 export { recoverOrphans } from './children/record.ts';
 export { type Supervised, supervise } from './children/supervise.ts';
@@ -17,7 +19,8 @@ export { removeHome } from './postgres/remove.ts';
 export { type PostgresServer, startPostgres } from './postgres/server.ts';
 export { privateAptOptions, runPackageTool } from './private-apt.ts';
 export { Processes, type StackProcess } from './processes.ts';
-export { type SandboxProcess, startSandboxProcess } from './sandbox.ts';
+export type { Replicas } from './replicas.ts';
+export { type SandboxProcess, sandboxEventsUrl, startSandboxProcess } from './sandbox.ts';
 export { generateSecrets, type Secrets, secretsOf } from './secrets.ts';
 export type { DemoAccount } from './seed.ts';
 export { type Stack, type StackOptions, startStack } from './stack.ts';

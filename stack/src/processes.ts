@@ -8,8 +8,12 @@ export interface StackProcess {
   readonly admin: string | null;
 }
 
+/** Parts that stop side by side: the gateways before the services, and both before all else. */
+export type Stage = 'gateways' | 'services';
+
 interface Part {
   readonly name: string;
+  readonly stage?: Stage | undefined;
   readonly admin: string | null;
   readonly pid: () => number;
   readonly stop: () => Promise<void>;
@@ -25,9 +29,10 @@ export class Processes {
   #stopping: Promise<void> | undefined;
 
   /** A process of its own. */
-  add(process: Supervised, admin: string | null): void {
+  add(process: Supervised, admin: string | null, stage?: Stage): void {
     this.#parts.push({
       name: process.name,
+      stage,
       admin,
       pid: () => process.current().pid,
       stop: () => process.stop(graceMs),
@@ -72,13 +77,12 @@ export class Processes {
 
   async #stopAll(): Promise<void> {
     const troubles: unknown[] = [];
-    for (const part of this.#parts.toReversed()) {
-      try {
-        await part.stop();
-      } catch (error) {
-        troubles.push(error);
-      }
+    const stop = (part: Part) => part.stop().catch((error: unknown) => troubles.push(error));
+    // Each takes its time to drain.
+    for (const stage of ['gateways', 'services'] as const) {
+      await Promise.all(this.#parts.filter((part) => part.stage === stage).map(stop));
     }
+    for (const part of this.#parts.toReversed()) if (part.stage === undefined) await stop(part);
     if (troubles.length > 0) throw new AggregateError(troubles, 'Some processes did not stop cleanly');
   }
 }

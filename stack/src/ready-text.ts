@@ -13,6 +13,7 @@ export function readyText(stack: Stack, options: { split: boolean; live: Variabl
     `  account    ${demo.account}`,
     `  test key   ${demo.testApiKey}`,
     `  live key   ${demo.liveApiKey}`,
+    ...(stack.urls.length > 1 ? [`  gateways   ${stack.urls.join(', ')}`] : []),
     `  processor  ${stack.processor.url} (the sandbox; ${liveProcessor(options.live)})`,
     `  state      ${stack.home.root} (logs in logs/, addresses and keys in stack.json)`,
     '',

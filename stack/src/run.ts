@@ -3,9 +3,11 @@ import { parseArgs } from 'node:util';
 import { gatewayHost } from '@eligo/gateway/address';
 import { isFree } from '@eligo/ports';
 import { watchParents } from '@eligo/processes/parents';
+import { defaultAdminPort } from './admin-ports.ts';
 import { defaultHomePath } from './home.ts';
 import { Processes } from './processes.ts';
 import { readyText } from './ready-text.ts';
+import { type Replicas, readReplicas } from './replicas.ts';
 import { type Stack, startStack } from './stack.ts';
 
 /** A terminal's Ctrl-C reaches this process by itself and through those above it: what comes within this is one. */
@@ -13,8 +15,10 @@ const sameKeystrokeMs = 400;
 
 /** Runs a stack as this process's only work, until a signal, or the end of what started it, stops it. */
 export async function runStack(args: string[]): Promise<void> {
-  const { values } = parseArgs({ args, options: { split: { type: 'boolean', default: false } } });
-  const port = readPort(process.env.PORT);
+  const values = readArguments(args);
+  const port = readPort('PORT', 8_080);
+  // 0: free ones.
+  const adminPort = process.env.ADMIN_PORT === '0' ? undefined : readPort('ADMIN_PORT', defaultAdminPort);
   const host = gatewayHost(process.env);
   if (!(await isFree(port, host)))
     return fail(`Port ${port} is in use; choose another, for example PORT=8081 npm start`);
@@ -37,7 +41,9 @@ export async function runStack(args: string[]): Promise<void> {
     stack = await startStack({
       home: defaultHomePath(),
       port,
+      ...(adminPort === undefined ? {} : { adminPort }),
       split: values.split,
+      replicas: values.replicas,
       environment: process.env,
       signal: giveUp.signal,
       processes,
@@ -62,6 +68,23 @@ export async function runStack(args: string[]): Promise<void> {
     say(readyText(stack, { split: values.split, live: process.env }));
   }
   stopping.exitWhenStopped();
+}
+
+function readArguments(args: string[]): { split: boolean; replicas: Replicas } {
+  try {
+    const { values } = parseArgs({
+      args,
+      options: {
+        split: { type: 'boolean', default: false },
+        replicas: { type: 'string', multiple: true, default: [] },
+      },
+    });
+    const replicas = readReplicas(values.replicas);
+    if (values.replicas.length > 0 && !values.split) return fail('--replicas needs --split');
+    return { split: values.split, replicas };
+  } catch (error) {
+    return fail(error instanceof Error ? error.message : String(error));
+  }
 }
 
 function onStop(ways: { inOrder: () => Promise<void>; atOnce: () => void }) {
@@ -98,10 +121,10 @@ function onStop(ways: { inOrder: () => Promise<void>; atOnce: () => void }) {
   };
 }
 
-function readPort(text: string | undefined): number {
-  const port = Number(text || 8080);
+function readPort(variable: string, unset: number): number {
+  const port = Number(process.env[variable] || unset);
   if (Number.isInteger(port) && port > 0 && port < 65_536) return port;
-  return fail('PORT must be a number from 1 to 65535');
+  return fail(`${variable} must be a number from 1 to 65535`);
 }
 
 function say(text: string): void {

@@ -7,13 +7,17 @@ import { type Home, readJsonFile, writePrivateFile } from './home.ts';
 export interface Secrets extends ComponentKeys {
   /** `id:base64key,…`: the first seals, all open. */
   readonly keyring: string;
-  /** Opens the admin ports' calls. */
-  readonly operatorToken: string;
+  /** Signs the logins of operators; no component has it. */
+  readonly operatorKey: string;
+  /** Verifies them, in every component. */
+  readonly operatorPublicKey: string;
   readonly postgresPassword: string;
   readonly databasePasswords: Readonly<Record<ComponentName | 'owner', string>>;
   readonly natsPasswords: Readonly<Record<ComponentName | 'admin', string>>;
   /** The sandbox processor's secret key. */
   readonly sandboxKey: string;
+  /** Signs the events that the sandbox sends to the gateway. */
+  readonly sandboxEventsSecret: string;
   /** Signs the URLs of checkout pages; checkout and the gateway alone have it. */
   readonly pageKey: string;
 }
@@ -33,14 +37,17 @@ export function secretsOf(home: Home): Secrets {
 export function generateSecrets(): Secrets {
   // A letter first: a NATS server reads what stands for a variable as configuration, and `12e9…` as a number that ends wrongly.
   const password = () => `p${randomBytes(24).toString('hex')}`;
+  const operator = generateComponentKeys(['operator']);
   return {
     ...generateComponentKeys(componentNames),
     keyring: `k1:${randomBytes(32).toString('base64')}`,
-    operatorToken: randomBytes(32).toString('hex'),
+    operatorKey: operator.privateKeys.operator ?? '',
+    operatorPublicKey: operator.publicKeys.operator ?? '',
     postgresPassword: password(),
     databasePasswords: { ...perComponent(password), owner: password() },
     natsPasswords: { ...perComponent(password), admin: password() },
     sandboxKey: `sk_test_${password()}`,
+    sandboxEventsSecret: `whsec_${password()}`,
     pageKey: randomBytes(32).toString('base64'),
   };
 }

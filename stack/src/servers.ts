@@ -9,7 +9,7 @@ import { databaseUrls, ensureDatabase, socketUrl } from './postgres/database.ts'
 import { startPostgres } from './postgres/server.ts';
 import type { Preparation } from './preparation.ts';
 import type { Processes } from './processes.ts';
-import { startSandboxProcess } from './sandbox.ts';
+import { sandboxEventsUrl, startSandboxProcess } from './sandbox.ts';
 import type { Secrets } from './secrets.ts';
 
 /** What the components stand on: embedded, or what the environment names instead. */
@@ -31,6 +31,8 @@ interface Context {
   readonly home: Home;
   readonly secrets: Secrets;
   readonly environment: Variables;
+  /** The gateway's address, where the sandbox sends its events. */
+  readonly gatewayUrl: string;
   readonly processes: Processes;
   readonly onNews: (text: string) => void;
   readonly onTrouble: (text: string) => void;
@@ -103,6 +105,7 @@ async function openNats({ home, secrets, environment, processes, onNews }: Conte
   if (given) return { nats: given, natsUrlOf: () => given };
   const server = await startNats(home, {
     configuration: (place) => natsConfiguration(place, (name) => secrets.natsPasswords[name]),
+    watchUrl: (place) => `nats://admin:${secrets.natsPasswords.admin}@${place.host}:${place.port}`,
     onNews,
     ...hooks,
   });
@@ -112,10 +115,11 @@ async function openNats({ home, secrets, environment, processes, onNews }: Conte
   return { nats: urlOf('admin'), natsUrlOf: urlOf };
 }
 
-async function openProcessor({ home, secrets, environment, processes }: Context, hooks: Hooks) {
+async function openProcessor({ home, secrets, environment, gatewayUrl, processes }: Context, hooks: Hooks) {
   const { ELIGO_SANDBOX_URL: url, ELIGO_SANDBOX_KEY: key } = environment;
   if (url && key) return { url, key };
-  const sandbox = await startSandboxProcess(home, { key: secrets.sandboxKey, ...hooks });
+  const events = { url: sandboxEventsUrl(gatewayUrl), secret: secrets.sandboxEventsSecret };
+  const sandbox = await startSandboxProcess(home, { key: secrets.sandboxKey, events, ...hooks });
   processes.add(sandbox.process, sandbox.url);
   return { url: sandbox.url, key: sandbox.key };
 }

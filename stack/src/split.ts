@@ -2,25 +2,30 @@ import { join } from 'node:path';
 import { gatewayHost, gatewayUrl } from '@eligo/gateway/address';
 import { type Child, lastLogLines, startChild } from './children/child.ts';
 import { type Supervised, supervise } from './children/supervise.ts';
-import { type ComponentName, componentNames } from './components.ts';
 import type { Variables } from './environment.ts';
 import { becameHealthy } from './health.ts';
 import { type Home, logFile, repositoryRoot } from './home.ts';
 import { nodeChildArguments } from './node-child.ts';
+import type { Replica } from './replicas.ts';
 
-/** Starts each component in a process of its own, all at once, and starts again whichever dies. */
+/** One process and its variables. */
+export interface PlacedReplica extends Replica {
+  readonly variables: Variables;
+}
+
+/** Starts each component, and each of its replicas, in a process of its own, all at once, and starts again whichever dies. */
 export async function startSplit(options: {
   home: Home;
-  variables: Readonly<Record<ComponentName, Variables>>;
+  replicas: readonly PlacedReplica[];
   onTrouble: (text: string) => void;
   onRestarted: (child: Child) => void;
   longestRestartDelayMs?: number | undefined;
   /** Hears of each process as soon as it has to be stopped. */
-  onStarted: (name: ComponentName, process: Supervised) => void;
+  onStarted: (replica: PlacedReplica, process: Supervised) => void;
 }): Promise<void> {
-  const started = componentNames.map(async (name) => {
-    const supervised = await supervise(startOnceArmed(options.home, name, options.variables[name]), options);
-    options.onStarted(name, supervised);
+  const started = options.replicas.map(async (replica) => {
+    const supervised = await supervise(startOnceArmed(options.home, replica), options);
+    options.onStarted(replica, supervised);
   });
   // All are waited for, so that after a failure nothing is still on its way up.
   await Promise.allSettled(started);
@@ -28,18 +33,18 @@ export async function startSplit(options: {
 }
 
 // A failpoint armed by the environment would kill each successor as well.
-function startOnceArmed(home: Home, name: ComponentName, variables: Variables): () => Promise<Child> {
+function startOnceArmed(home: Home, replica: PlacedReplica): () => Promise<Child> {
   let isFirst = true;
   return async () => {
-    const { ELIGO_FAILPOINT, ...unarmed } = variables;
-    const environment = isFirst ? variables : unarmed;
+    const { ELIGO_FAILPOINT, ...unarmed } = replica.variables;
+    const variables = isFirst ? replica.variables : unarmed;
     isFirst = false;
-    return await startComponent(home, name, environment);
+    return await startReplica(home, { ...replica, variables });
   };
 }
 
-async function startComponent(home: Home, name: ComponentName, variables: Variables): Promise<Child> {
-  const folder = name === 'gateway' ? 'gateway' : join('services', name);
+async function startReplica(home: Home, { component, name, variables }: PlacedReplica): Promise<Child> {
+  const folder = component === 'gateway' ? 'gateway' : join('services', component);
   const logPath = logFile(home, name);
   const child = await startChild({
     name,
@@ -53,7 +58,7 @@ async function startComponent(home: Home, name: ComponentName, variables: Variab
   const lastWords = () => lastLogLines(logPath);
   await becameHealthy(child, `http://127.0.0.1:${variables.ADMIN_PORT}/readyz`, lastWords);
   // The gateway opens its public port last.
-  if (name !== 'gateway') return child;
+  if (component !== 'gateway') return child;
   const url = gatewayUrl(gatewayHost(variables), variables.PORT ?? '');
   await becameHealthy(child, `${url}/healthz`, lastWords);
   return child;

@@ -5,6 +5,8 @@ import type { DemoAccount } from './seed.ts';
 /** `stack.json`: how tools reach what runs. The file is its owner's alone, since keys and passwords stand in it. */
 export interface StackFile {
   readonly gateway: string;
+  /** All its replicas, that one first. */
+  readonly gateways: readonly string[];
   readonly processor: string;
   readonly processor_key: string;
   readonly postgres: string;
@@ -22,6 +24,7 @@ export function writeStackFile(
   home: Home,
   stack: {
     readonly url: string;
+    readonly urls: readonly string[];
     readonly processor: { readonly url: string; readonly key: string };
     readonly postgres: string;
     readonly installation: string;
@@ -32,6 +35,7 @@ export function writeStackFile(
 ): void {
   const file: StackFile = {
     gateway: stack.url,
+    gateways: stack.urls,
     processor: stack.processor.url,
     processor_key: stack.processor.key,
     postgres: stack.postgres,

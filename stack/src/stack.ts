@@ -1,18 +1,20 @@
-import { createWriteStream } from 'node:fs';
 import { gatewayHost, gatewayUrl } from '@eligo/gateway/address';
 import { freePorts } from '@eligo/ports';
 import { tryLock } from '@eligo/processes/lock';
+import { adminPorts } from './admin-ports.ts';
 import { recoverOrphans } from './children/record.ts';
-import { type ComponentName, componentNames, perComponent } from './components.ts';
+import { type ComponentName, perComponent } from './components.ts';
 import { componentVariables, type Variables } from './environment.ts';
 import { type Home, logFile, makeHome } from './home.ts';
+import { openLogFile } from './log-file.ts';
 import type { Preparation } from './preparation.ts';
 import { startPreparer } from './prepare-apart.ts';
 import { Processes, type StackProcess } from './processes.ts';
+import { allReplicas, type Replica, type Replicas, replicasOf } from './replicas.ts';
 import { type Secrets, secretsOf } from './secrets.ts';
 import type { DemoAccount } from './seed.ts';
 import { type Servers, startServers } from './servers.ts';
-import { startSplit } from './split.ts';
+import { type PlacedReplica, startSplit } from './split.ts';
 import { writeStackFile } from './stack-file.ts';
 
 /** How to start a stack. */
@@ -21,8 +23,12 @@ export interface StackOptions {
   readonly home: string;
   /** The gateway's port. */
   readonly port: number;
+  /** The first of the components' admin ports; free ones unless it is given. */
+  readonly adminPort?: number;
   /** Each component in a process of its own, over gRPC. */
   readonly split?: boolean;
+  /** In processes of their own: how many of each component. */
+  readonly replicas?: Replicas;
   /** In one process: encode and decode every message on its way, as between processes. */
   readonly encode?: boolean;
   /** DATABASE_URL, NATS_URL, … replace embedded parts; the rest goes to the components. */
@@ -45,6 +51,8 @@ export interface Stack {
   readonly home: Home;
   /** The gateway's address. */
   readonly url: string;
+  /** The addresses of all its replicas, that one first. */
+  readonly urls: readonly string[];
   readonly processor: { readonly url: string; readonly key: string };
   /** Postgres as the superuser (or the role in DATABASE_URL), and each component's own role. */
   readonly postgres: string;
@@ -88,7 +96,8 @@ async function bringUp(home: Home, options: StackOptions, processes: Processes):
   if (left.length > 0) options.onNews?.(`stopped processes left by an earlier run: ${left.join(', ')}`);
   const secrets = secretsOf(home);
   const { longestRestartDelayMs, onNews = () => undefined } = options;
-  const context = { home, secrets, environment, processes, onNews, onTrouble, longestRestartDelayMs };
+  const url = gatewayUrl(gatewayHost(environment), options.port);
+  const context = { home, secrets, environment, gatewayUrl: url, processes, onNews, onTrouble, longestRestartDelayMs };
 
   // Loading the components' code takes as long as starting the servers: both at once.
   const [servers, prepare] = await Promise.all([startServers(context), loadPreparation(options, processes)]);
@@ -100,10 +109,14 @@ async function bringUp(home: Home, options: StackOptions, processes: Processes):
   });
   signal.throwIfAborted();
 
-  const variables = await assignPlaces(home, servers, secrets, environment, options);
+  const replicas = await assignPlaces(home, servers, secrets, environment, options);
+  const urls = replicas.flatMap(({ component, variables }) =>
+    component === 'gateway' ? [gatewayUrl(gatewayHost(environment), variables.PORT ?? '')] : [],
+  );
   const stackFile = () => writeStackFile(home, { ...parts, processes: processes.list() });
   const parts = {
-    url: gatewayUrl(gatewayHost(environment), options.port),
+    url,
+    urls,
     processor: servers.processor,
     postgres: servers.postgres,
     installation: servers.installation,
@@ -114,16 +127,18 @@ async function bringUp(home: Home, options: StackOptions, processes: Processes):
   if (options.split) {
     await startSplit({
       home,
-      variables,
+      replicas,
       onTrouble,
       onRestarted: stackFile,
       longestRestartDelayMs: options.longestRestartDelayMs,
-      onStarted: (name, process) => processes.add(process, adminUrl(variables[name])),
+      onStarted: ({ component, variables }, process) =>
+        processes.add(process, adminUrl(variables), component === 'gateway' ? 'gateways' : 'services'),
     });
   } else {
-    const log = createWriteStream(logFile(home, 'eligo'), { flags: 'a', mode: 0o600 });
-    processes.addWork(() => new Promise((done) => log.end(done)));
+    const log = openLogFile(logFile(home, 'eligo'));
+    processes.addWork(async () => log.close());
     const { startAllInOne } = await import('./all-in-one.ts');
+    const variables = perComponent((name) => variablesOf(replicas, name));
     await startAllInOne({
       variables,
       destination: log,
@@ -168,31 +183,51 @@ async function assignPlaces(
   secrets: Secrets,
   environment: Variables,
   options: StackOptions,
-): Promise<Record<ComponentName, Variables>> {
-  const ports = await freePorts(componentNames.length * 2);
-  const adminPorts = perComponent((name) => ports[componentNames.indexOf(name)] ?? 0);
-  const grpcPorts = perComponent((name) => ports[componentNames.length + componentNames.indexOf(name)] ?? 0);
-  const peers = options.split ? perComponent((name) => `http://127.0.0.1:${grpcPorts[name]}`) : {};
-  const portOf = (name: ComponentName) => (options.split ? grpcPorts[name] : undefined);
-  return perComponent((name) =>
-    componentVariables(
+): Promise<PlacedReplica[]> {
+  const counts = options.split ? (options.replicas ?? {}) : {};
+  const all = allReplicas(counts);
+  const tellTaken = (name: string, port: number) =>
+    options.onNews?.(`admin port ${port} of ${name} is in use; it takes a free one, which stack.json names`);
+  const fixed = options.adminPort ? await adminPorts(options.adminPort, counts, tellTaken) : new Map<string, number>();
+  const ports = await freePorts(all.length * 2);
+  const portsOf = new Map(
+    all.map(({ name }, at) => [name, { admin: fixed.get(name) ?? ports[2 * at] ?? 0, own: ports[2 * at + 1] ?? 0 }]),
+  );
+  const peers = options.split ? perComponent((name) => peerUrls(replicasOf(name, counts))) : {};
+  // The first gateway has the port that was asked for; a service in one process has none.
+  const portOf = ({ component, name }: Replica) => {
+    if (name === 'gateway') return options.port;
+    return component === 'gateway' || options.split ? portsOf.get(name)?.own : undefined;
+  };
+  return all.map((replica) => ({
+    ...replica,
+    variables: componentVariables(
       environment,
       {
-        name,
-        databaseUrl: servers.databases[name],
-        natsUrl: servers.natsUrlOf(name),
-        adminPort: adminPorts[name],
-        port: name === 'gateway' ? options.port : portOf(name),
+        name: replica.component,
+        databaseUrl: servers.databases[replica.component],
+        natsUrl: servers.natsUrlOf(replica.component),
+        adminPort: portsOf.get(replica.name)?.admin ?? 0,
+        port: portOf(replica),
       },
       {
         secrets,
         processor: servers.processor,
         peers,
         publicUrl: gatewayUrl(gatewayHost(environment), options.port),
+        home: home.root,
         mailFolder: home.mail,
       },
     ),
-  );
+  }));
+
+  function peerUrls(replicas: readonly Replica[]): string {
+    return replicas.map(({ name }) => `http://127.0.0.1:${portsOf.get(name)?.own}`).join(',');
+  }
+}
+
+function variablesOf(replicas: readonly PlacedReplica[], component: ComponentName): Variables {
+  return replicas.find(({ name }) => name === component)?.variables ?? {};
 }
 
 function adminUrl(variables: Variables): string {

@@ -11,9 +11,10 @@ import { expect, it } from 'vitest';
 import { componentNames } from '../src/components.ts';
 import { composeVariables } from '../src/compose-variables.ts';
 import { repositoryRoot } from '../src/home.ts';
+import { isOld } from '../src/nats/old-server.ts';
 import { postgresSettings } from '../src/postgres/server.ts';
 import { generateSecrets } from '../src/secrets.ts';
-import { environmentOf, readCompose, requiredVariables } from './support/compose.ts';
+import { environmentOf, interpolate, readCompose, requiredVariables } from './support/compose.ts';
 import { lastOf, parseDockerfile } from './support/dockerfile.ts';
 
 const compose = readCompose();
@@ -27,15 +28,21 @@ function serviceNamed(name: string) {
   return service;
 }
 
-it('has Postgres, NATS, the sandbox, the five services, the gateway, one set-up before them, and the command-line tool', () => {
-  expect(Object.keys(compose.services).sort()).toEqual(
-    [...componentNames, 'cli', 'migrate', 'nats', 'postgres', 'sandbox'].sort(),
-  );
+it('has Postgres, NATS, the sandbox, the five services, the gateway, and one set-up before them', () => {
+  const started = Object.entries(compose.services).flatMap(([name, { profiles }]) => (profiles ? [] : [name]));
+  expect(started.sort()).toEqual([...componentNames, 'migrate', 'nats', 'postgres', 'sandbox'].sort());
 });
 
-it('starts the command-line tool only when it is called', () => {
-  expect(serviceNamed('cli').profiles).toEqual(['cli']);
-  expect(Object.entries(compose.services).filter(([, service]) => service.profiles)).toHaveLength(1);
+it('starts the command-line tool, and what observes, only when asked', () => {
+  const profiles = Object.entries(compose.services).flatMap(([name, { profiles }]) =>
+    profiles ? [[name, profiles]] : [],
+  );
+  expect(Object.fromEntries(profiles)).toEqual({
+    cli: ['cli'],
+    prometheus: ['observe'],
+    jaeger: ['observe'],
+    grafana: ['observe'],
+  });
 });
 
 it('passes on what live money needs, to both who move it', () => {
@@ -72,6 +79,62 @@ it.each(Object.entries(compose.services))('limits what %s may use, and knows whe
   else expect(service.healthcheck?.test[0]).toBe('CMD');
 });
 
+it.each(Object.entries(compose.services))('hardens %s and bounds its logs', (_name, service) => {
+  expect(service).toMatchObject({
+    read_only: true,
+    cap_drop: ['ALL'],
+    security_opt: ['no-new-privileges:true'],
+    logging: { driver: 'json-file', options: { 'max-size': expect.any(String), 'max-file': expect.any(String) } },
+  });
+});
+
+it.each(built)('names the image of %s by this release, and by others that are asked for', (name, { image = '' }) => {
+  const { version } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8')) as { version: string };
+  expect(interpolate(image, {})).toBe(`eligo/${name}:${version}`);
+  expect(interpolate(image, { ELIGO_IMAGES: 'registry.example/eligo', ELIGO_TAG: '2' })).toBe(
+    `registry.example/eligo/${name}:2`,
+  );
+});
+
+it('builds all images on one exact version of Node, which a build argument pins by its digest', () => {
+  const text = readFileSync(join(repositoryRoot, 'Dockerfile'), 'utf8');
+  const bases = (given = {}) => {
+    const stages = parseDockerfile(text, given);
+    const names = stages.map(({ name }) => name);
+    return [...new Set(stages.map(({ from }) => from).filter((from) => !names.includes(from)))];
+  };
+  const pinned = { NODE_IMAGE: 'mirror.example/node@sha256:0' };
+  expect(bases()).toEqual([expect.stringMatching(/^node:\d+\.\d+\.\d+-[a-z-]+$/)]);
+  expect(bases(pinned)).toEqual([pinned.NODE_IMAGE]);
+  for (const [, { build }] of built) {
+    expect(interpolate(build?.args?.NODE_IMAGE ?? '', {})).toBe(bases()[0]);
+    expect(interpolate(build?.args?.NODE_IMAGE ?? '', pinned)).toBe(pinned.NODE_IMAGE);
+  }
+});
+
+it('runs exact versions of what it does not build, and a NATS that is not old', () => {
+  const others = Object.values(compose.services).filter(({ build }) => !build);
+  expect(others).toHaveLength(5);
+  for (const { image = '' } of others) expect(interpolate(image, {})).toMatch(/^[a-z/]+:v?\d+\.\d+/);
+  expect(interpolate(serviceNamed('postgres').image ?? '', {})).toMatch(/^postgres:18\.\d+-/);
+  const nats = interpolate(serviceNamed('nats').image ?? '', {});
+  expect(nats).toMatch(/^nats:\d+\.\d+\.\d+-/);
+  expect(isOld(nats)).toBe(false);
+});
+
+it('passes the replicas of streams, the drain delay and the place of certificates to every component', () => {
+  const given = {
+    ELIGO_STREAM_REPLICAS: '3',
+    ELIGO_DRAIN_DELAY_MS: '5000',
+    ELIGO_TLS_FOLDER: '/run/tls',
+    ELIGO_NATS_TLS_FOLDER: '/run/nats',
+    ELIGO_ADMIN_HOSTS: 'admin.example',
+  };
+  for (const name of componentNames) {
+    expect(environmentOf(serviceNamed(name), { ...secrets, ...given })).toMatchObject(given);
+  }
+});
+
 it('waits for others by a state that they can have', () => {
   for (const service of Object.values(compose.services)) {
     for (const [name, { condition }] of Object.entries(service.depends_on ?? {})) {
@@ -88,7 +151,7 @@ it('lets services find each other: every address is a service and a port that it
     for (const [variable, value] of addresses.filter(([variable]) => !forBrowsers.has(variable))) {
       const { hostname, port } = new URL(value);
       expect(Object.keys(compose.services), `${name}: ${variable}`).toContain(hostname);
-      expect(port, `${name}: ${variable}`).toBe(portOf(hostname));
+      expect(portsOf(hostname), `${name}: ${variable}`).toContain(port);
     }
   }
 });
@@ -96,10 +159,10 @@ it('lets services find each other: every address is a service and a port that it
 /** Addresses that shoppers' browsers open, from outside. */
 const forBrowsers = new Set(['ELIGO_PUBLIC_URL', 'ELIGO_SANDBOX_PUBLIC_URL']);
 
-function portOf(name: string): string | undefined {
+function portsOf(name: string): (string | undefined)[] {
   const known: Record<string, string> = { postgres: '5432', nats: '4222' };
-  const environment = environmentOf(serviceNamed(name), secrets);
-  return known[name] ?? environment.GRPC_PORT ?? environment.PORT;
+  const { GRPC_PORT, PORT, ADMIN_PORT } = environmentOf(serviceNamed(name), secrets);
+  return [known[name] ?? GRPC_PORT ?? PORT, ADMIN_PORT];
 }
 
 it.each(built.filter(([name]) => name !== 'migrate' && name !== 'cli'))(
@@ -112,7 +175,7 @@ it.each(built.filter(([name]) => name !== 'migrate' && name !== 'cli'))(
 );
 
 it('publishes nothing but what browsers open, the gateway and the sandbox’s card fields, and that on the machine’s own address', () => {
-  const published = Object.entries(compose.services).filter(([, service]) => service.ports);
+  const published = Object.entries(compose.services).filter(([, service]) => service.ports && !service.profiles);
   expect(published.map(([name]) => name)).toEqual(['sandbox', 'gateway']);
   expect(serviceNamed('gateway').ports).toEqual([expect.stringMatching(/^127\.0\.0\.1:\$\{PORT:-8080\}:8080$/)]);
   expect(serviceNamed('sandbox').ports).toEqual([
@@ -178,6 +241,49 @@ async function buildAndLeave<Settings>(composition: ServiceComposition<Settings>
   });
   await service.stop();
 }
+
+it('gives each secret to those that use it, and to no other [D14.195]', () => {
+  const holders = (variable: string) =>
+    Object.entries(compose.services)
+      .filter(([, { environment = {} }]) => Object.values(environment).some((text) => text.includes(`{${variable}:`)))
+      .map(([name]) => name)
+      .sort();
+  const expected: Record<string, readonly string[]> = {
+    ELIGO_KEYRING: ['checkout', 'cli', 'webhooks'],
+    ELIGO_OPERATOR_KEY: ['cli'],
+    ELIGO_OPERATOR_PUBLIC_KEY: [...componentNames].sort(),
+    ELIGO_SERVICE_PUBLIC_KEYS: [...componentNames].sort(),
+    ELIGO_SANDBOX_KEY: ['checkout', 'cli', 'refunds', 'sandbox'],
+    ELIGO_SANDBOX_EVENTS_SECRET: ['gateway', 'sandbox'],
+    ELIGO_PAGE_KEY: ['billing', 'checkout', 'gateway'],
+    STRIPE_SECRET_KEY: ['checkout', 'refunds'],
+    ELIGO_STRIPE_EVENTS_SECRET: ['gateway'],
+    ELIGO_SMTP_URL: ['billing'],
+    ELIGO_FILES_S3_SECRET_ACCESS_KEY: ['gateway'],
+    POSTGRES_PASSWORD: ['cli', 'migrate', 'postgres'],
+    ADMIN_NATS_PASSWORD: ['nats'],
+    OWNER_DATABASE_PASSWORD: ['migrate'],
+  };
+  for (const name of componentNames) {
+    expected[`${name.toUpperCase()}_SERVICE_KEY`] = [name];
+    expected[`${name.toUpperCase()}_DATABASE_PASSWORD`] = [name, 'migrate'].sort();
+    expected[`${name.toUpperCase()}_NATS_PASSWORD`] = [name, 'nats'].sort();
+  }
+  expect(Object.keys(secrets).filter((name) => expected[name] === undefined)).toEqual([]);
+  expect(Object.fromEntries(Object.keys(expected).map((name) => [name, holders(name)]))).toEqual(expected);
+});
+
+it('copies the package.json of every workspace before it installs', () => {
+  const lock = JSON.parse(readFileSync(join(repositoryRoot, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { link?: boolean; resolved?: string }>;
+  };
+  const workspaces = Object.values(lock.packages).flatMap(({ link, resolved }) => (link && resolved ? [resolved] : []));
+  const manifests = stages.find(({ name }) => name === 'manifests');
+  const copied = manifests?.steps.flatMap(({ instruction, rest }) => (instruction === 'COPY' ? [rest.split(' ')] : []));
+  expect(copied?.map(([source]) => source).sort()).toEqual(
+    ['package.json', ...workspaces.map((folder) => `${folder}/package.json`)].sort(),
+  );
+});
 
 it('runs the Node that the project pins', () => {
   const { optionalDependencies } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8')) as {

@@ -97,6 +97,7 @@ function variablesOf(name: (typeof componentNames)[number], databaseUrl: string)
       processor: { url: 'http://127.0.0.1:1', key: secrets.sandboxKey },
       publicUrl: 'http://127.0.0.1:1',
       mailFolder: '/tmp/mail',
+      home: '/home',
       peers: {},
     },
   );

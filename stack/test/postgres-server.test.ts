@@ -1,13 +1,28 @@
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { processIdentity } from '@eligo/processes/processes';
 import { waitUntil } from '@eligo/testkit';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type Home, makeHome } from '../src/home.ts';
 import { socketUrl } from '../src/postgres/database.ts';
+import { choosePlace, clusterIn } from '../src/postgres/place.ts';
 import { removeHome } from '../src/postgres/remove.ts';
 import { type PostgresServer, startPostgres } from '../src/postgres/server.ts';
+import { postgresUser } from '../src/postgres/user.ts';
 
 // Clusters are made and recovered here: work for the disk, which other tests use as well.
 vi.setConfig({ testTimeout: 120_000 });
@@ -44,14 +59,37 @@ async function ask(url: string, text: string): Promise<unknown> {
   }
 }
 
-it('needs the password, keeps fsync on, and keeps its data from one start to the next', async () => {
+// A process of Postgres's user that has ended under a parent that never looks: a shell reaps, so the child ends
+// only when `sleep` has taken the shell's place.
+async function newZombie(): Promise<{ pid: number; end: () => void }> {
+  const parent = spawn('sh', ['-c', 'exec 3<&0; sh -c "read -r line" <&3 & echo $!; exec sleep 60'], {
+    ...postgresUser(),
+    cwd: '/',
+  });
+  const [line] = (await once(parent.stdout, 'data')) as [Buffer];
+  const pid = Number(String(line));
+  await waitUntil(() => readFileSync(`/proc/${parent.pid}/comm`, 'utf8') === 'sleep\n', { what: 'the sleep' });
+  parent.stdin.end();
+  await waitUntil(() => existsSync(`/proc/${pid}`) && processIdentity(pid) === undefined, { what: 'a zombie' });
+  return { pid, end: () => parent.kill('SIGKILL') };
+}
+
+it('needs the password, keeps fsync on, and keeps its data from one start to the next, also beside the zombie of a killed server [D14.226]', async () => {
   const { url, process } = await start();
   await expect(ask(url.replace('a password', 'another'), 'select 1')).rejects.toThrow('password authentication failed');
   await expect(ask(url, `select current_setting('fsync') as value`)).resolves.toBe('on');
   await expect(ask(url, `select lower('ÄÖÜ') as value`)).resolves.toBe('äöü');
   await ask(url, 'create table kept as select 7 as value');
   await process.stop(5_000);
+  // A killed server that nothing has reaped: its lock names a pid that is still taken.
+  const zombie = await newZombie();
+  const cluster = clusterIn((await choosePlace(home, postgresUser())).data);
+  const lock = join(cluster, 'postmaster.pid');
+  writeFileSync(lock, `${zombie.pid}\n`);
+  const { uid, gid } = statSync(cluster);
+  chownSync(lock, uid, gid);
   const again = await start();
+  zombie.end();
   await expect(ask(again.url, 'select value from kept')).resolves.toBe(7);
 });
 

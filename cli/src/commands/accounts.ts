@@ -1,4 +1,5 @@
 import { userInfo } from 'node:os';
+import { changeRenewalSpread } from '@eligo/billing';
 import {
   type Account,
   type AccountChange,
@@ -11,7 +12,8 @@ import {
   updateAccount,
 } from '@eligo/gateway/accounts';
 import { type Command, UsageError } from '../command.ts';
-import { withAccounts } from '../connect.ts';
+import { withAccounts, withComponent } from '../connect.ts';
+import { noticeLine, noticeOptions, updateNotices } from './notices.ts';
 
 /** Accounts and organizations. */
 export const accountCommands: readonly Command[] = [
@@ -50,9 +52,9 @@ export const accountCommands: readonly Command[] = [
   {
     name: 'accounts update',
     usage:
-      'ACCOUNT [--name NAME] [--feature F]… [--no-feature F]… [--organization forg_…|none] [--substantiation medical_mcc|ninety_percent|iias|none [--by WHO]] [--display-name NAME] [--logo-url URL] [--accent-color COLOR]',
+      'ACCOUNT [--name NAME] [--feature F]… [--no-feature F]… [--organization forg_…|none] [--substantiation medical_mcc|ninety_percent|iias|none [--by WHO]] [--display-name NAME] [--logo-url URL] [--accent-color COLOR] [--ship-to US,CA,…] [--publishable-key pk_live_…] [--letter-fee CENTS] [--notice-name NAME|none] [--notice-reminder-days DAYS|none] [--notice-url URL|none] [--notice-mode test|live] [--renewal-spread MINUTES]',
     summary:
-      'Updates an account. The change takes effect within seconds. Without a substantiation it cannot charge HSA and FSA cards in live mode. Its checkout pages show display name, logo and accent color (#0a7d5c); none clears one.',
+      'Updates an account. The change takes effect within seconds. Without a substantiation it cannot charge HSA and FSA cards in live mode. Its checkout pages show display name, logo and accent color (#0a7d5c), and in live mode the card fields of Stripe by its publishable key. Where they ask for an address, it is in one of the countries of --ship-to, the United States if none are given; none clears one. Sessions that need a letter of medical necessity take its letter fee, 0 to 99999 cents. With a --notice-name, its customers are mailed failed renewals; with --notice-reminder-days also ends of trials and annual renewals, so many days ahead. These mails link --notice-url. Its renewals are charged within --renewal-spread minutes, 0 to 60.',
     words: ['ACCOUNT'],
     options: {
       name: { type: 'string' },
@@ -64,6 +66,11 @@ export const accountCommands: readonly Command[] = [
       'display-name': { type: 'string' },
       'logo-url': { type: 'string' },
       'accent-color': { type: 'string' },
+      'ship-to': { type: 'string' },
+      'publishable-key': { type: 'string' },
+      'letter-fee': { type: 'string' },
+      ...noticeOptions,
+      'renewal-spread': { type: 'string' },
     },
     async run(given) {
       const organization = given.text('organization');
@@ -78,15 +85,25 @@ export const accountCommands: readonly Command[] = [
           displayName: orNone('display-name'),
           logoUrl: orNone('logo-url'),
           accentColor: orNone('accent-color'),
+          shippingCountries: given.text('ship-to') === 'none' ? null : given.text('ship-to')?.split(','),
+          publishableKey: orNone('publishable-key'),
+          letterFeeCents: letterFeeOf(given.text('letter-fee')),
         }),
       );
-      return { json: { account }, lines: [lineOf(account)] };
+      const spreadMinutes = spreadOf(given.text('renewal-spread'));
+      if (spreadMinutes !== undefined) await spreadRenewals(account.account_id, spreadMinutes);
+      const notices = await updateNotices(given, account.account_id);
+      return {
+        json: { account, ...(notices.length > 0 ? { notices } : {}) },
+        lines: [lineOf(account), ...notices.map(noticeLine)],
+      };
     },
   },
   {
     name: 'accounts list',
     usage: '',
     summary: 'Lists all accounts, oldest first.',
+    readsOnly: true,
     options: {},
     async run() {
       const accounts = await withAccounts((database) => listAccounts(database));
@@ -120,6 +137,24 @@ function statementOf(text: string | undefined, by: string | undefined): AccountC
     throw new UsageError(`--substantiation must be ${substantiations.join(', ')} or none`);
   }
   return { substantiation: text === 'none' ? null : text, setBy: by ?? userInfo().username };
+}
+
+function letterFeeOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^\d{1,5}$/.test(text)) throw new UsageError('--letter-fee must be whole cents, 0 to 99999');
+  return Number(text);
+}
+
+function spreadOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^\d{1,2}$/.test(text) || Number(text) > 60) throw new UsageError('--renewal-spread must be 0 to 60 minutes');
+  return Number(text);
+}
+
+async function spreadRenewals(accountId: string, minutes: number): Promise<void> {
+  await withComponent('billing', async (database) => {
+    for (const testMode of [true, false]) await changeRenewalSpread(database, { accountId, testMode }, minutes);
+  });
 }
 
 function lineOf(account: Account): string {

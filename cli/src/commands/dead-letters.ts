@@ -14,6 +14,7 @@ export const deadLetterCommands: readonly Command[] = [
     usage: '[--service SERVICE] [--consumer CONSUMER] [--limit 100]',
     summary:
       'Lists dead-lettered events (events that a consumer failed to handle twenty times), oldest first, per service.',
+    readsOnly: true,
     options: { ...place, limit: { type: 'string', default: '100' } },
     async run(given) {
       const letters = await find(given, countOf(given.needed('limit')));
@@ -28,6 +29,7 @@ export const deadLetterCommands: readonly Command[] = [
     usage: 'EVENT_ID [--service SERVICE] [--consumer CONSUMER]',
     summary:
       'Shows a dead-lettered event: consumer, error, deliveries and the record it concerns. Never prints the event’s payload.',
+    readsOnly: true,
     words: ['EVENT_ID'],
     options: place,
     async run(given) {

@@ -17,6 +17,7 @@ export const eventCommands: readonly Command[] = [
     usage: '[--from SERVICE] [--service SERVICE] [--hours 24]',
     summary:
       'Finds committed events that a consumer has neither handled nor dead-lettered, for example after a restore. Exits with 1 if any are missing. Uses DATABASE_URL, or the running stack.',
+    readsOnly: true,
     options: range,
     async run(given) {
       const missing = await findMissing(given);
@@ -59,6 +60,7 @@ export const eventCommands: readonly Command[] = [
     usage: '[--service SERVICE]',
     summary:
       'Lists stream repairs: when a relay detected lost events, how it detected them, how many events it has republished, and the progress.',
+    readsOnly: true,
     options: { service: { type: 'string' } },
     async run(given) {
       const found = await Promise.all(

@@ -34,6 +34,7 @@ export const keyCommands: readonly Command[] = [
     name: 'keys list',
     usage: '--account ACCOUNT',
     summary: 'Lists an account’s keys, including revoked ones, oldest first.',
+    readsOnly: true,
     options: { account: { type: 'string' } },
     async run(given) {
       const keys = await withAccounts((database) => listKeys(database, given.needed('account')));

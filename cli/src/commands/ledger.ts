@@ -1,7 +1,12 @@
 import { openDatabase } from '@eligo/postgres';
-import type { Command, Outcome } from '../command.ts';
-import { runningStack } from '../connect.ts';
+import { isId } from '@eligo/values';
+import { type Command, type Given, type Outcome, UsageError } from '../command.ts';
+import { withEverything } from '../connect.ts';
 import { checkBooks, type Fault, type ProcessorList } from '../ledger/check-books.ts';
+import { checkLedger } from '../ledger/check-ledger.ts';
+import { accountsBesideSuspense, moveFromSuspense } from '../ledger/move-from-suspense.ts';
+import { operatorName } from '../recorded-command.ts';
+import { runningStack } from '../running-stack.ts';
 
 /** The books. */
 export const ledgerCommands: readonly Command[] = [
@@ -9,11 +14,51 @@ export const ledgerCommands: readonly Command[] = [
     name: 'ledger check',
     usage: '',
     summary:
-      'Compares records, ledgers, events and the sandbox’s list to the cent. Uses DATABASE_URL, ELIGO_SANDBOX_URL and ELIGO_SANDBOX_KEY, or the running stack.',
+      'Compares records, journals, the ledger, events, the processors’ listed movements and the sandbox’s list to the cent. Uses DATABASE_URL, ELIGO_SANDBOX_URL and ELIGO_SANDBOX_KEY, or the running stack.',
+    readsOnly: true,
     options: {},
     run: async () => outcomeOf(await lookTwice()),
   },
+  {
+    name: 'ledger move',
+    usage: 'MOVEMENT --account ACCOUNT --mode live|test --to LEDGER_ACCOUNT --amount CENTS --reason TEXT',
+    summary:
+      'Moves an amount of a movement out of suspense to another account of the ledger, by a transaction of its own that names the reason. Changes nothing that is posted. Uses DATABASE_URL, or the running stack.',
+    options: {
+      ...{ account: { type: 'string' }, mode: { type: 'string' }, to: { type: 'string' } },
+      ...{ amount: { type: 'string' }, reason: { type: 'string' } },
+    },
+    words: ['MOVEMENT'],
+    run: move,
+  },
 ];
+
+async function move(given: Given): Promise<Outcome> {
+  const [movementId = ''] = given.words;
+  const accountId = given.needed('account');
+  const mode = given.needed('mode');
+  const toAccount = given.needed('to');
+  const amount = given.needed('amount');
+  const reason = given.needed('reason').trim();
+  if (!isId('account', accountId)) throw new UsageError('--account must be the identifier of an account: facct_…');
+  if (mode !== 'live' && mode !== 'test') throw new UsageError('--mode must be live or test');
+  if (!accountsBesideSuspense.some((name) => name === toAccount)) {
+    throw new UsageError(`--to must be one of ${accountsBesideSuspense.join(', ')}`);
+  }
+  if (!/^[1-9]\d{0,11}$/.test(amount)) throw new UsageError('--amount must be cents, more than 0');
+  if (reason === '' || reason.length > 500) throw new UsageError('--reason must say why, in at most 500 characters');
+  const scope = { accountId, testMode: mode === 'test' };
+  const asked = { movementId, toAccount, amountCents: Number(amount), reason, movedBy: operatorName() };
+  const { transactionId, leftCents } = await withEverything('refunds', (database) =>
+    moveFromSuspense(database, scope, asked),
+  );
+  return {
+    json: { ledger_transaction_id: transactionId, left_in_suspense: leftCents },
+    lines: [
+      `${amount} cents of ${movementId} moved to ${toAccount} by ${transactionId}; ${leftCents} left in suspense`,
+    ],
+  };
+}
 
 /** The longest call to the processor is over by then, and what it did is recorded. */
 const betweenLooksMs = 8_000;
@@ -27,7 +72,10 @@ async function lookTwice(): Promise<{ faults: Fault[]; compared: boolean }> {
     max: 1,
     statementTimeoutMs: 120_000,
   });
-  const look = async () => checkBooks(database, processor && (await listOf(processor)));
+  const look = async () => {
+    const books = await checkBooks(database, processor && (await listOf(processor)));
+    return [...books, ...(await checkLedger(database))];
+  };
   try {
     const first = await look();
     if (first.length === 0) return { faults: first, compared: processor !== undefined };

@@ -25,6 +25,7 @@ export const letterCommands: readonly Command[] = [
     name: 'reviewers list',
     usage: '',
     summary: 'Lists the reviewers, newest first.',
+    readsOnly: true,
     options: {},
     async run() {
       const reviewers = await withComponent('checkout', listReviewers);

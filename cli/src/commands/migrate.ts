@@ -1,3 +1,4 @@
+import { openDatabase, unscoped } from '@eligo/postgres';
 import {
   type ComponentName,
   componentNames,
@@ -7,7 +8,8 @@ import {
   secretsOf,
 } from '@eligo/stack';
 import { type Command, UsageError } from '../command.ts';
-import { runningStack } from '../connect.ts';
+import { recordCommandIn } from '../recorded-command.ts';
+import { runningStack } from '../running-stack.ts';
 
 /** The database's roles, schemas and migrations. */
 export const migrateCommands: readonly Command[] = [
@@ -21,12 +23,19 @@ export const migrateCommands: readonly Command[] = [
       const service = given.text('service');
       const only = service === undefined ? componentNames : [componentNamed(service)];
       const { migrations } = await loadCompositions();
+      const reached = target();
+      const before = await recordWhereKept(reached.adminUrl, only);
       const { applied } = await prepareDatabase({
-        ...target(),
+        ...reached,
         newPasswords: given.flag('new-passwords'),
         migrations,
         only,
       });
+      // A schema that had no audit log before has one now.
+      await recordWhereKept(
+        reached.adminUrl,
+        only.filter((name) => !before.includes(name)),
+      );
       const lines = only.map(
         (name) => `${name}: ${applied[name]?.length ? applied[name].join(', ') : 'nothing to do'}`,
       );
@@ -34,6 +43,25 @@ export const migrateCommands: readonly Command[] = [
     },
   },
 ];
+
+// Records the command in each of these schemas that has an audit log. Returns their names.
+async function recordWhereKept(url: string, schemas: readonly ComponentName[]): Promise<ComponentName[]> {
+  const kept: ComponentName[] = [];
+  for (const schema of schemas) {
+    const database = openDatabase({ url, schema, applicationName: 'eligo migrate' });
+    try {
+      const [row] = await database.rows(auditLog, null, [`${schema}.operator_actions`]);
+      if (row?.name == null) continue;
+      await recordCommandIn(schema, database);
+      kept.push(schema);
+    } finally {
+      await database.close();
+    }
+  }
+  return kept;
+}
+
+const auditLog = unscoped<{ name: string | null }>('cli_audit_log', 'select to_regclass($1)::text as name');
 
 function target() {
   const adminUrl = process.env.DATABASE_URL;

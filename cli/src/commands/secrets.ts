@@ -1,10 +1,13 @@
+import { writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { resealAnswers } from '@eligo/checkout';
 import { type Keyring, openKeyring } from '@eligo/service';
 import { composeVariables, generateSecrets, secretsOf } from '@eligo/stack';
 import { resealSecrets } from '@eligo/webhooks';
-import type { Command } from '../command.ts';
-import { runningStack, withEverything } from '../connect.ts';
+import { type Command, UsageError } from '../command.ts';
+import { withEverything } from '../connect.ts';
 import { progressBar } from '../progress-bar.ts';
+import { runningStack } from '../running-stack.ts';
 
 /** Secrets for an installation. */
 export const secretCommands: readonly Command[] = [
@@ -20,6 +23,25 @@ export const secretCommands: readonly Command[] = [
         json: variables,
         lines: Object.entries(variables).map(([name, value]) => `${name}='${value}'`),
       };
+    },
+  },
+  {
+    name: 'secrets init',
+    usage: '[--file .env]',
+    summary:
+      'Writes new secrets to the .env file that docker-compose.yml reads, readable by its owner alone. Refuses to replace a file: values sealed under a lost keyring cannot be opened.',
+    options: { file: { type: 'string' } },
+    async run({ text }) {
+      const path = resolve(text('file') ?? '.env');
+      const variables = composeVariables(generateSecrets());
+      const lines = Object.entries(variables).map(([name, value]) => `${name}='${value}'\n`);
+      try {
+        writeFileSync(path, lines.join(''), { mode: 0o600, flag: 'wx' });
+      } catch (error) {
+        if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+        throw new UsageError(`${path} exists; its secrets are in use. Choose another file, or move it away`);
+      }
+      return { json: { file: path, variables: Object.keys(variables) }, lines: [`Wrote ${path}. Keep it safe.`] };
     },
   },
   {

@@ -75,7 +75,18 @@ with processor_charges as (
   union all
   select 'wrong', 'more_was_received_than_one_payment', s.account_id, s.test_mode, s.id, format('%s of %s', s.amount_received_cents, s.amount_total_cents)
   from checkout.sessions s
-  where s.status = 'complete' and s.amount_received_cents not in (0, s.amount_eligible_cents, s.amount_total_cents)
+  where s.status = 'complete' and s.capture_method = 'automatic'
+    and s.amount_received_cents not in (0, s.amount_eligible_cents, s.amount_total_cents)
+  union all
+  -- A shop that captures by itself has received what its captures took.
+  select case when bool_or(k.status = 'pending') then 'unsettled' else 'wrong' end, 'session_received_differs_from_its_captures',
+    s.account_id, s.test_mode, s.id,
+    format('session %s, captures %s', s.amount_received_cents, coalesce(sum(k.amount_cents) filter (where k.status = 'succeeded'), 0))
+  from checkout.sessions s
+  left join checkout.captures k on (k.account_id, k.test_mode, k.session_id) = (s.account_id, s.test_mode, s.id)
+  where s.capture_method = 'manual' and s.status in ('paid', 'complete')
+  group by s.account_id, s.test_mode, s.id
+  having s.amount_received_cents <> coalesce(sum(k.amount_cents) filter (where k.status = 'succeeded'), 0)
   union all
   -- One whose payment came apart is canceled or has expired, and what it received goes back by a command.
   select case when exists (select from checkout.outbox o where o.aggregate_id = s.id and o.type = 'command.refund') then 'unsettled' else 'wrong' end,
@@ -126,6 +137,11 @@ with processor_charges as (
   join checkout.charge_attempts a on (a.account_id, a.test_mode, a.id) = (k.account_id, k.test_mode, k.attempt_id)
   where k.state = 'finished' and a.status in ('created', 'sending', 'unknown')
   union all
+  select 'wrong', 'capture_contradicts_its_answer', k.account_id, k.test_mode, k.attempt_id, format('key %s, capture %s', k.state, c.status)
+  from checkout.idempotency_keys k
+  join checkout.captures c on (c.account_id, c.test_mode, c.id) = (k.account_id, k.test_mode, k.attempt_id)
+  where (k.state = 'finished') <> (c.status <> 'pending')
+  union all
   select 'wrong', 'lock_outlives_its_attempt', l.account_id, l.test_mode, l.id, l.attempt_id
   from checkout.payment_locks l
   left join checkout.charge_attempts a on (a.account_id, a.test_mode, a.id) = (l.account_id, l.test_mode, l.attempt_id)
@@ -153,7 +169,10 @@ with processor_charges as (
   from checkout.charge_attempts a where a.status in ('created', 'sending', 'unknown')
   union all
   select 'unsettled', 'hold_to_' || o.kind, o.account_id, o.test_mode, o.id, o.payment_intent_id
-  from checkout.intent_operations o where o.status = 'pending'
+  from checkout.intent_operations o where o.status in ('waiting', 'pending')
+  union all
+  select 'unsettled', 'capture_pending', c.account_id, c.test_mode, c.id, c.session_id
+  from checkout.captures c where c.status = 'pending'
   union all
   select 'unsettled', 'plan_' || p.state, p.account_id, p.test_mode, p.id, p.session_id
   from checkout.payment_plans p where p.state in ('running', 'releasing')

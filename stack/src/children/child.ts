@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { boundLog } from '../log-file.ts';
 import { recordProcess, type StopSignals, usualSignals } from './record.ts';
 
 /** What to start and how. */
@@ -66,6 +67,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   if (pid === undefined) throw new Error(`${options.name} has no pid`);
   const forget = recordProcess(options.runFolder, options.name, pid, signals);
   void ended.then(forget);
+  void ended.then(boundLog(options.logPath));
   // The channel is for news from the child; it must not keep this process from ending.
   child.channel?.unref();
   const kill = (signal: NodeJS.Signals) => {

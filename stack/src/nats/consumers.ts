@@ -5,9 +5,9 @@ import { type ComponentName, serviceNames } from '../components.ts';
  * against what the components themselves declare.
  */
 export const busConsumers: Readonly<Partial<Record<ComponentName, Readonly<Record<string, readonly string[]>>>>> = {
-  billing: { checkout: ['subscription-start', 'issue-receipts'] },
+  billing: { checkout: ['subscription-start', 'issue-receipts', 'card-updates'] },
   checkout: { billing: ['renewals'] },
-  refunds: { billing: ['refund-commands'], checkout: ['refund-commands'] },
+  refunds: { billing: ['refund-commands'], checkout: ['refund-commands', 'ledger'] },
   webhooks: Object.fromEntries(serviceNames.map((from) => [from, ['public-events']])),
 };
 
@@ -18,7 +18,9 @@ export const busConsumers: Readonly<Partial<Record<ComponentName, Readonly<Recor
 export const busConsumerTypes: Readonly<Record<string, readonly string[] | 'public'>> = {
   'billing subscription-start': ['command.subscription.start'],
   'billing issue-receipts': ['command.receipt.issue'],
+  'billing card-updates': ['command.card.updated'],
   'checkout renewals': ['customer.subscription.updated', 'customer.subscription.deleted'],
   'refunds refund-commands': ['command.refund'],
+  'refunds ledger': ['command.journal'],
   'webhooks public-events': 'public',
 };

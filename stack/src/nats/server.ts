@@ -7,6 +7,8 @@ import { type Child, lastLogLines, startChild } from '../children/child.ts';
 import { type Supervised, supervise } from '../children/supervise.ts';
 import { type Home, logFile, writePrivateFile } from '../home.ts';
 import { findNatsServer } from './find-server.ts';
+import { tellIfOld } from './old-server.ts';
+import { watchNats } from './watch-nats.ts';
 
 /** The embedded server: where it listens, and the process. */
 export interface NatsServer {
@@ -36,9 +38,13 @@ export async function startNats(
     onRestarted?: (child: Child) => void;
     longestRestartDelayMs?: number | undefined;
     port?: number;
+    /** The URL of a user without limits, as which the server is watched. */
+    watchUrl?: (place: NatsPlace) => string;
+    watchEveryMs?: number;
   },
 ): Promise<NatsServer> {
   const command = await findNatsServer(home.bin, options.onNews);
+  tellIfOld(command, options.onNews);
   const host = '127.0.0.1';
   const port = options.port ?? (await freePort(host));
   const storeDir = join(home.nats, 'jetstream');
@@ -64,7 +70,23 @@ export async function startNats(
     onRestarted: options.onRestarted ?? (() => undefined),
     longestRestartDelayMs: options.longestRestartDelayMs,
   });
-  return { host, port, process: supervised };
+  const { watchUrl, watchEveryMs, onTrouble } = options;
+  if (watchUrl === undefined) return { host, port, process: supervised };
+  const endWatch = watchNats({
+    streamsFolder: join(storeDir, 'jetstream'),
+    url: watchUrl({ host, port, storeDir }),
+    restart: () => supervised.kill('SIGTERM'),
+    onTrouble,
+    ...(watchEveryMs === undefined ? {} : { everyMs: watchEveryMs }),
+  });
+  const watchedProcess = {
+    ...supervised,
+    async stop(graceMs: number) {
+      await endWatch();
+      await supervised.stop(graceMs);
+    },
+  };
+  return { host, port, process: watchedProcess };
 }
 
 // The server speaks first: its INFO says that it serves, once JetStream has read its files.

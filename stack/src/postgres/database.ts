@@ -1,3 +1,4 @@
+import { connectionTo } from '@eligo/postgres/connection';
 import { roleNames, roleUrl } from '@eligo/postgres/roles';
 import pg from 'pg';
 import { type ComponentName, perComponent } from '../components.ts';
@@ -10,7 +11,7 @@ export interface DatabaseUrls {
 
 /** Makes the database itself when the server does not have it yet; returns the admin's URL of it. */
 export async function ensureDatabase(adminUrl: string, name: string): Promise<string> {
-  const client = new pg.Client({ connectionString: adminUrl, application_name: 'eligo set-up' });
+  const client = new pg.Client({ ...connectionTo(adminUrl), application_name: 'eligo set-up' });
   await client.connect();
   try {
     const known = await client.query('select 1 from pg_database where datname = $1', [name]);

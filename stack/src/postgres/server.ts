@@ -66,6 +66,7 @@ export async function startPostgres(
   const socketFolder = socketFolderIn(place.data, port);
   const start = async () => {
     await stopLeftServer(data);
+    removeLockOfZombie(data);
     removeLeftSockets(place.data);
     const child = await startChild({
       name: 'postgres',
@@ -160,6 +161,15 @@ async function stopLeftServer(data: string): Promise<void> {
   const pid = serverPid(data);
   const identity = pid === undefined ? undefined : processIdentity(pid);
   if (pid !== undefined && identity !== undefined) await stopProcess(pid, identity, postgresSignals, 10_000);
+}
+
+// A server that was killed and that nothing has reaped still has its pid, and Postgres would take its lock file for that of a running one.
+function removeLockOfZombie(data: string): void {
+  const path = join(data, 'postmaster.pid');
+  if (!existsSync(path)) return;
+  const pid = Number(readFileSync(path, 'utf8').split('\n')[0]);
+  // A process that is there and has no identity has ended.
+  if (existsSync(`/proc/${pid}`) && processIdentity(pid) === undefined) rmSync(path);
 }
 
 // A server that was killed leaves its socket, and the next one has another port.

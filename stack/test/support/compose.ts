@@ -6,13 +6,21 @@ import { repositoryRoot } from '../../src/home.ts';
 /** A service of the compose file, as far as the tests look. */
 export interface ComposeService {
   readonly image?: string;
-  readonly build?: { readonly context: string; readonly target: string };
+  readonly build?: {
+    readonly context: string;
+    readonly target: string;
+    readonly args?: Readonly<Record<string, string>>;
+  };
   readonly command?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
   readonly healthcheck?: { readonly test: readonly string[] };
   readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
   readonly deploy?: { readonly resources: { readonly limits: Readonly<Record<string, string | number>> } };
   readonly ports?: readonly string[];
+  readonly logging?: { readonly driver: string; readonly options: Readonly<Record<string, string>> };
+  readonly read_only?: boolean;
+  readonly cap_drop?: readonly string[];
+  readonly security_opt?: readonly string[];
   readonly volumes?: readonly string[];
   readonly networks?: readonly string[];
   readonly restart?: string;
@@ -35,7 +43,7 @@ export function readCompose(): ComposeFile {
 
 /** The variables that the file refuses to be without. */
 export function requiredVariables(): string[] {
-  return [...new Set([...composeText.matchAll(/\$\{([A-Z_]+):\?[^}]*\}/g)].map(([, name]) => name ?? ''))].sort();
+  return [...new Set([...composeText.matchAll(/\$\{([A-Z0-9_]+):\?[^}]*\}/g)].map(([, name]) => name ?? ''))].sort();
 }
 
 /** A service's environment with `${NAME}`, `${NAME:-default}` and `${NAME:?}` filled in, as compose does it. */
@@ -48,9 +56,10 @@ export function environmentOf(
   );
 }
 
-function interpolate(text: string, variables: Readonly<Record<string, string>>): string {
+/** A text of the file with its variables filled in. */
+export function interpolate(text: string, variables: Readonly<Record<string, string>>): string {
   return String(text).replaceAll(
-    /\$\{([A-Z_]+)(?::([-?])([^}]*))?\}/g,
+    /\$\{([A-Z0-9_]+)(?::([-?])([^}]*))?\}/g,
     (_whole, name: string, how: string, rest: string) => {
       const value = variables[name];
       if (value) return value;

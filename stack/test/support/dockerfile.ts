@@ -15,16 +15,20 @@ export interface Stage {
   readonly steps: readonly Step[];
 }
 
-/** Parses what Eligo's Dockerfile uses of the language: stages, steps, continued lines, comments. */
-export function parseDockerfile(text: string): Stage[] {
+/** Parses what Eligo's Dockerfile uses of the language: arguments before the first stage, stages, steps, continued lines, comments. */
+export function parseDockerfile(text: string, given: Readonly<Record<string, string>> = {}): Stage[] {
   const lines = text.replaceAll(/\\\n/g, ' ').split('\n');
   const stages: { name: string; from: string; steps: Step[] }[] = [];
+  const values = new Map<string, string>();
   for (const line of lines) {
     if (line.trim() === '' || line.startsWith('#')) continue;
     const [, instruction = '', rest = ''] = /^(\S+)\s+(.*)$/.exec(line.trim()) ?? [];
-    if (instruction === 'FROM') {
+    if (instruction === 'ARG' && stages.length === 0) {
+      const [, name = '', unset = ''] = /^(\w+)=(\S+)$/.exec(rest) ?? [];
+      values.set(name, given[name] ?? unset);
+    } else if (instruction === 'FROM') {
       const [, from = '', name = ''] = /^(\S+)\s+AS\s+(\S+)$/.exec(rest) ?? [];
-      stages.push({ name, from, steps: [] });
+      stages.push({ name, from: from.replace(/^\$\{(\w+)\}$/, (_all, one) => values.get(one) ?? ''), steps: [] });
     } else {
       stages.at(-1)?.steps.push({ instruction, rest });
     }

@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto';
+import { addOperator, findOperator, listOperators, revokeOperator } from '@eligo/gateway/accounts';
+import { longestLoginMs, newRequestId, signLogin } from '@eligo/rpc';
+import { listOperatorActions, type OperatorActionRow, recordOperatorAction } from '@eligo/service';
+import { isId } from '@eligo/values';
+import { type Command, type Given, UsageError } from '../command.ts';
+import { componentsNamed } from '../components.ts';
+import { withAccounts, withComponent } from '../connect.ts';
+import { durationMs } from '../duration.ts';
+import { operatorKey } from '../operator-key.ts';
+
+/** Who operates the installation, and what they did. */
+export const operatorCommands: readonly Command[] = [
+  {
+    name: 'operators add',
+    usage: '--name NAME',
+    summary: 'Registers an operator. Prints the personal credential once; only its hash is stored.',
+    options: { name: { type: 'string' } },
+    async run(given) {
+      const { operatorId, name, credential } = await withAccounts((database) =>
+        addOperator(database, { name: given.needed('name') }),
+      );
+      return {
+        json: { operator_id: operatorId, credential },
+        lines: [`${operatorId}  ${name}`, `credential  ${credential}`, 'The credential is not shown again.'],
+      };
+    },
+  },
+  {
+    name: 'operators list',
+    usage: '',
+    summary: 'Lists the operators, newest first.',
+    readsOnly: true,
+    options: {},
+    async run() {
+      const operators = await withAccounts(listOperators);
+      return {
+        json: {
+          operators: operators.map(({ created_at, revoked_at, ...rest }) => ({
+            ...rest,
+            ...{ created_at: created_at.toISOString(), revoked_at: revoked_at?.toISOString() ?? null },
+          })),
+        },
+        lines: operators.map(
+          ({ operator_id, name, revoked_at }) => `${operator_id}  ${name}${revoked_at ? '  revoked' : ''}`,
+        ),
+      };
+    },
+  },
+  {
+    name: 'operators revoke',
+    usage: 'OPERATOR_ID',
+    summary: 'Ends an operator’s credential at once. A login that it has made ends by itself, within 12 hours.',
+    options: {},
+    words: ['OPERATOR_ID'],
+    async run({ words: [id = ''] }) {
+      const isRevoked = await withAccounts((database) => revokeOperator(database, id));
+      if (!isRevoked) throw new UsageError('There is no such operator with a credential');
+      return { json: { operator_id: id, revoked: true }, lines: [`${id} revoked`] };
+    },
+  },
+  {
+    name: 'operator login',
+    usage: '[--allow reads|COMPONENT.METHOD|COMMAND]… [--for 1h]',
+    summary:
+      'Logs in the operator whose credential is in ELIGO_OPERATOR_CREDENTIAL. Prints a signed login for admin ports and this tool, which allows reads, or what --allow names, for at most 12 hours.',
+    // It writes its own row, in the operator's name.
+    readsOnly: true,
+    options: { allow: { type: 'string', multiple: true }, for: { type: 'string', default: '1h' } },
+    run: logIn,
+  },
+  {
+    name: 'audit list',
+    usage: '[--service SERVICE] [--account ACCOUNT] [--operator NAME] [--limit 100]',
+    summary: 'Lists what operators did, newest first: by admin ports and by this tool.',
+    readsOnly: true,
+    options: {
+      service: { type: 'string' },
+      account: { type: 'string' },
+      operator: { type: 'string' },
+      limit: { type: 'string', default: '100' },
+    },
+    run: listAudit,
+  },
+];
+
+async function logIn(given: Given) {
+  // Not an option: other users of the machine see those.
+  const credential = process.env.ELIGO_OPERATOR_CREDENTIAL;
+  if (!credential) throw new UsageError('Set ELIGO_OPERATOR_CREDENTIAL to your personal credential');
+  const lifeMs = durationMs(given.needed('for'));
+  if (lifeMs > longestLoginMs) throw new UsageError('--for must be at most 12h');
+  const allows = given.list('allow').length === 0 ? ['reads'] : given.list('allow');
+  const operator = await withAccounts(async (database) => {
+    const found = await findOperator(database, credential);
+    if (found === undefined) throw new UsageError('No operator has this credential, or it was revoked');
+    const login = { operator: found, loginId: randomUUID(), allows, expiresAtMs: Date.now() + lifeMs };
+    const token = signLogin(login, operatorKey());
+    await recordOperatorAction(database, {
+      ...{ operator: found, loginId: login.loginId, action: 'operator login', scope: undefined, subjectId: found.id },
+      requestId: newRequestId(),
+    });
+    return { ...found, token, expiresAt: new Date(login.expiresAtMs).toISOString() };
+  });
+  const { token, expiresAt } = operator;
+  return {
+    json: { operator_id: operator.id, name: operator.name, allows, expires_at: expiresAt, token },
+    lines: [`export ELIGO_OPERATOR_TOKEN=${token}`, `# allows ${allows.join(', ')}; until ${expiresAt}`],
+  };
+}
+
+async function listAudit(given: Given) {
+  const most = Number(given.needed('limit'));
+  if (!Number.isInteger(most) || most < 1 || most > 1_000) throw new UsageError('--limit must be 1 to 1000');
+  const accountId = given.text('account');
+  if (accountId !== undefined && !isId('account', accountId)) throw new UsageError('--account must be an account’s id');
+  const filter = { accountId, operatorName: given.text('operator'), most };
+  const actions: ReturnType<typeof actionOf>[] = [];
+  for (const service of componentsNamed('service', given.text('service'))) {
+    const rows = await withComponent(service, (database) => listOperatorActions(database, filter));
+    actions.push(...rows.map((row) => actionOf(service, row)));
+  }
+  actions.sort((a, b) => b.at.localeCompare(a.at));
+  const shown = actions.slice(0, most);
+  return { json: { actions: shown }, lines: shown.map(lineOf) };
+}
+
+function actionOf(service: string, { at, test_mode, ...row }: OperatorActionRow) {
+  const mode = test_mode === null ? null : test_mode ? 'test' : 'live';
+  return { at: at.toISOString(), service, mode, ...row };
+}
+
+function lineOf(row: ReturnType<typeof actionOf>): string {
+  const { at, service, operator_name, action, account_id, mode, subject_id, request_id, refused } = row;
+  return [at, service, operator_name, refused && 'refused', action, account_id, mode, subject_id, request_id]
+    .filter(Boolean)
+    .join('  ');
+}

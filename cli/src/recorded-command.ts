@@ -1,0 +1,72 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { userInfo } from 'node:os';
+import type { Database } from '@eligo/postgres';
+import { type Login, loginVerifier, newRequestId, publicKeyOf } from '@eligo/rpc';
+import { recordOperatorAction } from '@eligo/service';
+import { idKindOf, isId } from '@eligo/values';
+import { type Command, type Given, UsageError } from './command.ts';
+import { operatorKey } from './operator-key.ts';
+
+interface RunningCommand {
+  readonly command: Command;
+  readonly given: Given;
+  readonly requestId: string;
+  /** The schemas that have its row by now. */
+  readonly recordedIn: Set<string>;
+}
+
+const running = new AsyncLocalStorage<RunningCommand>();
+
+/** Runs a command so that each schema in which it changes something has a row of it first. */
+export function runRecorded<Value>(command: Command, given: Given, work: () => Promise<Value>): Promise<Value> {
+  return running.run({ command, given, requestId: newRequestId(), recordedIn: new Set() }, work);
+}
+
+/**
+ * Keeps the running command in the audit log of a schema, once, before it changes anything there: the operator or the machine's user, the command, and the
+ * identifiers that it was given. Other options may have names or secrets in them. Throws when it cannot be recorded.
+ */
+export async function recordCommandIn(schema: string, database: Database): Promise<void> {
+  const current = running.getStore();
+  if (current === undefined || current.command.readsOnly || current.recordedIn.has(schema)) return;
+  const { command, given, requestId } = current;
+  const login = currentLogin();
+  const refused = login !== undefined && !login.allows.includes(command.name);
+  const accountId = [given.text('account'), ...given.words].find((text) => text && isId('account', text));
+  const mode = given.text('mode');
+  await recordOperatorAction(database, {
+    operator: login?.operator ?? { name: machineUser() },
+    loginId: login?.loginId,
+    action: command.name,
+    scope:
+      accountId === undefined ? undefined : { accountId, testMode: mode === undefined ? undefined : mode === 'test' },
+    subjectId: [...given.words, given.text('event')].find((text) => text && idKindOf(text) !== undefined),
+    requestId,
+    refused,
+  });
+  if (refused) throw new UsageError(`Your login does not allow this command; log in with --allow "${command.name}"`);
+  current.recordedIn.add(schema);
+}
+
+/** Who runs the command: the operator of its login, or the machine's user. */
+export function operatorName(): string {
+  return currentLogin()?.operator.name ?? machineUser();
+}
+
+/** Who acts without a login: the user of the machine, who has the database's password anyway. */
+export function machineUser(): string {
+  try {
+    return `user ${userInfo().username}`;
+  } catch {
+    // A container's user need not have a name.
+    return `user ${process.getuid?.() ?? 'unknown'}`;
+  }
+}
+
+function currentLogin(): Login | undefined {
+  const token = process.env.ELIGO_OPERATOR_TOKEN;
+  if (!token) return undefined;
+  const login = loginVerifier(publicKeyOf(operatorKey())).verify(token);
+  if (login !== undefined) return login;
+  throw new UsageError('ELIGO_OPERATOR_TOKEN has expired, or another installation signed it; run operator login again');
+}
