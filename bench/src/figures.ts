@@ -30,6 +30,7 @@ export const figures = {
   'create-session': { ...ratio, against: 'limit', goals: { 'all-in-one': 0.5, split: 0.3 } },
   confirm: { ...ratio, against: 'limit', goals: { 'all-in-one': 0.5, split: 0.35 } },
   refund: { ...ratio, against: 'limit', goals: { 'all-in-one': 0.5, split: 0.35 } },
+  capture: { ...ratio, against: 'confirm', goals: { 'all-in-one': 0.7, split: 0.7 } },
   'create-session-floor': { ...ratio, against: 'floor', goals: { 'all-in-one': 0.4, split: 0.25 } },
   'confirm-floor': { ...ratio, against: 'floor', goals: { 'all-in-one': 0.25, split: 0.18 } },
   'confirm-floor-calls': { ...ratio, against: 'floor with calls', goals: { 'all-in-one': 0.25, split: 0.18 } },

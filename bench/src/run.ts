@@ -7,6 +7,7 @@ import { writeOperations } from './costs/write-operations.ts';
 import { type Operation, type Row, rowOf, type Topology, topologiesOf } from './figures.ts';
 import { newHome } from './homes.ts';
 import { againstFloor } from './operations/against-floor.ts';
+import { capture } from './operations/capture.ts';
 import { confirm } from './operations/confirm.ts';
 import { createSession } from './operations/create-session.ts';
 import { type Idle, measureIdle } from './operations/idle.ts';
@@ -43,6 +44,7 @@ const measures = {
   'create-session': createSession,
   confirm,
   refund,
+  capture,
   'create-session-floor': againstFloor('create-session', 'bare'),
   'confirm-floor': againstFloor('confirm', 'bare'),
   'confirm-floor-calls': againstFloor('confirm', 'calls'),

@@ -7,7 +7,6 @@ const kinds: Operation[] = [
   'read-price',
   'list-prices',
   'confirm',
-  'confirm-floor-calls',
   'webhook',
   'keep-up',
   'start',
@@ -22,8 +21,8 @@ it('measures an operation of each kind, with counts too small to mean anything',
   const measurable = kinds.filter((operation) => operation !== 'memory' || process.platform === 'linux');
   expect(rows.map((row) => row.operation)).toEqual(measurable);
   for (const { operation, ratio } of rows) {
-    // An idle stack may send nothing in a second.
-    if (operation === 'idle-statements') expect(ratio).toBeLessThan(100);
+    // A second: an idle stack waits for commits, and does not ask for work. In so short a time one job of each service may run.
+    if (operation === 'idle-statements') expect(ratio).toBeLessThan(5);
     else expect(ratio, operation).toBeGreaterThan(0);
   }
 }, 300_000);

@@ -9,7 +9,11 @@ const main = fileURLToPath(new URL('../../cli/src/main.ts', import.meta.url));
 /** Runs the command-line tool as an operator does, in a process of its own, and answers the object that `--json` prints. */
 export async function runCli(eligo: Constellation, args: readonly string[]): Promise<Json> {
   const { stdout } = await promisify(execFile)(process.execPath, [main, ...args, '--json'], {
-    env: { ...process.env, GATEWAY_DATABASE_URL: eligo.database.urlOf('gateway') },
+    env: {
+      ...process.env,
+      GATEWAY_DATABASE_URL: eligo.database.urlOf('gateway'),
+      DATABASE_URL: eligo.database.adminUrl,
+    },
   });
   return JSON.parse(stdout) as Json;
 }

@@ -1,6 +1,6 @@
-import { type Api, type Constellation, startConstellation, type Topology, waitUntil } from '@eligo/testkit';
+import { type Api, type Constellation, waitUntil } from '@eligo/testkit';
 import { newId } from '@eligo/values';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type Json, record, text } from '../src/records.ts';
 import { runCli } from '../src/run-cli.ts';
 import { confirm, make, newCard, newCustomer, newSession, openShop, type Shop } from '../src/shop.ts';
@@ -9,8 +9,8 @@ import { confirm, make, newCard, newCustomer, newSession, openShop, type Shop } 
  * Every row of the interface's confirm table, each reached by public calls, the command-line tool and the sandbox's faults, never by writing to
  * the database.
  */
-export function describeConfirmTable(topology: Topology): void {
-  describe(`the confirm table, ${topology}`, () => {
+export function describeConfirmTable(started: () => Constellation): void {
+  describe('the confirm table', () => {
     let eligo: Constellation;
     let api: Api;
     let shop: Shop;
@@ -18,13 +18,12 @@ export function describeConfirmTable(topology: Topology): void {
     let card: string;
 
     beforeAll(async () => {
-      eligo = await startConstellation({ topology });
+      eligo = started();
       api = eligo.api();
       shop = await openShop(api);
       customer = await newCustomer(api);
       card = await newCard(api, customer, 'hsa');
-    }, 120_000);
-    afterAll(() => eligo?.stop(), 60_000);
+    });
 
     const idOf = async (session: Promise<Json> | Json) => text(await session, 'checkout_session_id');
     const refused = (status: number, code: string) => ({ status, body: { code, detail: expect.any(String) } });

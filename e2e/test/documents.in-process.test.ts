@@ -10,6 +10,7 @@ import { repositoryRoot } from '@eligo/stack';
 import { type Constellation, startConstellation, waitUntil } from '@eligo/testkit';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { observedExpressions, unknownIn } from '../src/observed-metrics.ts';
 import { type Json, record, text } from '../src/records.ts';
 import { confirm, make, newCard, newCustomer, newSession, openShop } from '../src/shop.ts';
 
@@ -58,10 +59,11 @@ it('the tour of the README, pasted, prints what it says, and the samples of docs
     shell.stdin.write(`${blocks.slice(0, last).join('\n')}\n`);
     const promised = /`genuine` and:\n\n((?: {4}\S.*\n)+)/.exec(page('README.md'))?.[1]?.trim().split(/\s+/) ?? [];
     await waitUntil(() => ended || received().length >= promised.length, { withinMs: 40_000, what: 'the webhooks' });
+    const toured = received();
     shell.stdin.end(`${[...blocksOf('docs/integrating.md', 'sh'), ...blocks.slice(last)].join('\n')}\n`);
     await waitUntil(() => ended, { withinMs: 30_000, what: 'the end of the samples' });
     expect({ code: shell.exitCode, err }).toEqual({ code: 0, err: '' });
-    expect(received()).toEqual(promised.sort());
+    expect(toured).toEqual(promised.sort());
   } finally {
     if (shell.pid !== undefined) killGroup(shell.pid);
   }
@@ -75,6 +77,10 @@ it('the tour of the README, pasted, prints what it says, and the samples of docs
   expect(out).toMatch(/^canceled$/m);
   expect(out).toMatch(/^Blood pressure monitor$/m);
   expect(out).toContain("rationale: 'Set on the product by the partner.'");
+  // A subscription that renews three times, is declined, dunned, mended and canceled on a test clock.
+  expect(out.replace(/^(genuine|FORGED) .*\n/gm, '')).toMatch(
+    /^ready\n4\nactive\nready\npast_due\nactive\nactive\nready\ncanceled\npaid$/m,
+  );
   expect(out).toMatch(/^2030-01-31T00:00:00.000Z\n2030-02-28T00:00:00.000Z$/m);
   expect(out).toMatch(/deleted: true/);
 });
@@ -94,7 +100,9 @@ it('each test card is answered as the table of docs/integrating.md has it', asyn
     [...names.matchAll(/`(\w+)`/g)].map(([, name = '']) => ({ name, status: Number(status), rest })),
   );
   expect(cards.map(({ name }) => name).sort()).toEqual(
-    'authentication_required credit debit declined expired_card fsa hsa insufficient_funds'.split(' '),
+    'authentication_required credit debit declined dispute expired_card fsa hsa insufficient_funds refund_fails refund_pending'.split(
+      ' ',
+    ),
   );
   const api = eligo.api();
   const shop = await openShop(api);
@@ -196,58 +204,30 @@ it('the check of docs/webhooks.md takes what the reference library signs, and no
   expect(isGenuine(secretOf(1), headers(signed(1, old), old), '{"a":1}')).toBe(false);
 });
 
-it('the statements of docs/data-map.md erase a person from the records that stay', async () => {
-  const api = eligo.api();
-  const shop = await openShop(api);
-  const secret = `Zelda${randomUUID().slice(0, 8)}`;
-  const address = { line1: secret, city: 'Austin', state: 'TX', postal_code: '78701', country: 'US' };
-  const email = `${secret}@example.com`;
-  const customer = await newCustomer(api, {
-    ...{ email, first_name: secret, last_name: secret, phone: secret, employer: secret },
-    shipping: address,
-    metadata: { note: secret },
-  });
-  const card = await newCard(api, customer, 'hsa');
-  const session = await newSession(api, shop, {
-    customer,
-    customer_email: email,
-    defaults: { email, first_name: secret, last_name: secret, phone: '+15551234567' },
-    shipping_details: address,
-    metadata: { note: secret },
-  });
-  expect((await confirm(api, text(session, 'checkout_session_id'), card)).status).toBe(200);
-  await api.ok('DELETE', `/v1/customers/${customer}`);
-  const holding = async () => {
-    const tables = ['customers', 'sessions', 'payment_methods', 'session_lines', 'payment_intents', 'charges'];
-    const counts = tables.map(async (table) => {
-      const [row] = await eligo.database.admin<{ n: number }>(
-        `select count(*)::int as n from checkout.${table} r where r::text like '%' || $1 || '%'`,
-        [secret],
-      );
-      return [table, row?.n];
-    });
-    return Object.fromEntries(await Promise.all(counts));
-  };
-  expect(await holding()).toMatchObject({ customers: 1, sessions: 1 });
-  const [statements = ''] = blocksOf('docs/data-map.md', 'sql');
-  expect(statements).toMatch(/^begin;.*commit;\n$/s);
-  for (const statement of statements
-    .replaceAll('fcus_…', customer)
-    .split(';')
-    .map((part) => part.trim())) {
-    if (!['', 'begin', 'commit'].includes(statement)) await eligo.database.admin(statement);
-  }
-  expect(Object.values(await holding())).toEqual([0, 0, 0, 0, 0, 0]);
-  expect((await api.get(`/v1/checkout/sessions/${session.checkout_session_id}`)).status).toBe(200);
+/** Components have it with ELIGO_TLS_FOLDER alone. */
+const ofTls = 'eligo_certificate_expires_seconds';
+
+async function metricsPages(): Promise<string[]> {
+  const admins = new Set(eligo.processes().flatMap(({ name, admin }) => (admin && name !== 'sandbox' ? [admin] : [])));
+  return Promise.all([...admins].map(async (admin) => (await fetch(new URL('/metrics', admin))).text()));
+}
+
+it('the dashboards and alert rules use metrics that components have, with labels that they have [D14.215]', async () => {
+  const pages = [...(await metricsPages()), `# TYPE ${ofTls} gauge`].join('\n');
+  const expressions = observedExpressions(join(repositoryRoot, 'deploy', 'observe'));
+  expect(expressions.length).toBeGreaterThan(70);
+  expect(expressions.flatMap((expression) => unknownIn(expression, pages))).toEqual([]);
+  expect(unknownIn('max by (service) (eligo_dead) > 0', pages)).toEqual(['eligo_dead']);
+  expect(unknownIn('max by (processor) (eligo_nothing{a="b"}) > 0', pages)).toEqual(['eligo_nothing']);
+  expect(unknownIn('min by (service) (eligo_ready{servce="gateway"}) == 0', pages)).toEqual(['eligo_ready{servce}']);
 });
 
 it('docs/operations.md names every metric of its own that a component has, and no other', async () => {
-  const admins = new Set(eligo.processes().flatMap(({ name, admin }) => (admin && name !== 'sandbox' ? [admin] : [])));
-  const texts = await Promise.all([...admins].map(async (admin) => (await fetch(new URL('/metrics', admin))).text()));
+  const texts = await metricsPages();
   const made = new Set(texts.flatMap((text) => [...text.matchAll(/^# TYPE (eligo_\w+)/gm)].map(([, name]) => name)));
   const named = page('docs/operations.md').matchAll(/\beligo_[a-z_]+(?:\|[a-z_]+)*/g);
   const told = new Set([...named].flatMap(([names]) => spelledOut(names)));
-  expect([...told].filter((name) => !made.has(name))).toEqual([]);
+  expect([...told].filter((name) => !made.has(name) && name !== ofTls)).toEqual([]);
   // What Prometheus's own client counts of a process is known to whoever uses it.
   const own = [...made].filter((name) => !/^eligo_(?:nodejs|process)_/.test(name ?? ''));
   expect(own.filter((name) => !told.has(name ?? ''))).toEqual([]);

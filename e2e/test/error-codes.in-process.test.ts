@@ -2,6 +2,7 @@ import { type FailureCode, failureTable } from '@eligo/failures';
 import { type Api, type ApiAnswer, type Constellation, startConstellation } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { booksAgree } from '../src/books.ts';
 import { type Json, record, records, text } from '../src/records.ts';
 import { runCli } from '../src/run-cli.ts';
 import { confirm, make, newCard, newCustomer, newSession, openShop, type Shop } from '../src/shop.ts';
@@ -114,9 +115,12 @@ describe('error codes, each as the answer to a public request', () => {
       ['setup_intent_not_found', 'setup_intents', 'setup_intent'],
       ['charge_not_found', 'charges', 'charge'],
       ['capture_not_found', 'captures', 'capture'],
+      ['payout_not_found', 'payouts', 'payout'],
+      ['balance_transaction_not_found', 'balance_transactions', 'balance_transaction'],
       ['checkout_session_not_found', 'checkout/sessions', 'checkout_session'],
       ['letter_not_found', 'letters', 'letter'],
       ['refund_not_found', 'refunds', 'refund'],
+      ['dispute_not_found', 'disputes', 'dispute'],
       ['subscription_not_found', 'subscriptions', 'subscription'],
       ['invoice_not_found', 'invoices', 'invoice'],
       ['webhook_not_found', 'webhooks', 'webhook_endpoint'],
@@ -207,6 +211,58 @@ describe('error codes, each as the answer to a public request', () => {
     });
   });
 
+  describe('captures', () => {
+    const heldSession = async (cardName: string) => {
+      const id = await idOf(newSession(api, shop, { customer, capture_method: 'manual' }));
+      const path = `/v1/test_helpers/checkout/sessions/${id}/complete`;
+      await make(api, path, 'checkout_session', { payment_method: cardName });
+      return id;
+    };
+    const capture = (id: string, fields: Json) =>
+      api.post(`/v1/checkout/sessions/${id}/capture`, { checkout_session: fields });
+
+    it('409 checkout_session_not_capturable, 400 once it is captured [SESS-6, D14.100]', async () => {
+      const open = await idOf(newSession(api, shop, { customer, capture_method: 'manual' }));
+      expect(await capture(open, {})).toMatchObject(coded(409, 'checkout_session_not_capturable'));
+      const id = await heldSession('credit');
+      const captured = await capture(id, {});
+      expect(record(captured.body, 'checkout_session')).toMatchObject({ status: 'complete' });
+      expect(await capture(id, {})).toMatchObject(coded(400, 'checkout_session_already_processed'));
+    });
+
+    it('422 capture_amount_exceeds_authorized, capture_amount_invalid and multiple_captures_not_supported [D14.102]', async () => {
+      const id = await heldSession('single_capture');
+      expect(await capture(id, { amount: 10_000_000 })).toMatchObject(coded(422, 'capture_amount_exceeds_authorized'));
+      expect(await capture(id, { amount: 0 })).toMatchObject(coded(422, 'capture_amount_invalid'));
+      expect(await capture(id, { amount: 100 })).toMatchObject(coded(422, 'multiple_captures_not_supported'));
+    });
+  });
+
+  it('leaves books that agree after captures in parts, and shows the captures of a session [SESS-6, GEN-10, D6.6]', async () => {
+    const id = await idOf(newSession(api, shop, { customer, capture_method: 'manual' }));
+    const path = `/v1/checkout/sessions/${id}`;
+    const cards = { payment_method: card, second_payment_method: 'credit' };
+    await make(api, `/v1/test_helpers/checkout/sessions/${id}/complete`, 'checkout_session', cards);
+    const key = { idempotencyKey: newId('request') };
+    const first = await api.post(`${path}/capture`, { checkout_session: { amount: 1_000 } }, key);
+    expect(record(first.body, 'checkout_session')).toMatchObject({ status: 'paid', amount_received: 1_000 });
+    expect((await api.post(`${path}/capture`, { checkout_session: { amount: 1_000 } }, key)).text).toBe(first.text);
+    const reused = await api.post(`${path}/capture`, { checkout_session: { amount: 1_001 } }, key);
+    expect(reused).toMatchObject(coded(409, 'idempotency_key_reused'));
+    const line_items = [{ price: shop.otherPriceId, amount_to_capture: 2_000 }];
+    const preview = await api.post(`${path}/capture_allocation`, { checkout_session: { line_items } });
+    expect(records(preview.body, 'allocations')).toMatchObject([{ last4: '4242', amount: 2_000 }]);
+    const last = { line_items, final_capture: true, capture_metadata: { parcel: '2' } };
+    await make(api, `${path}/capture?expand=captures`, 'checkout_session', last);
+    const session = record((await api.get(`${path}?expand=captures`)).body, 'checkout_session');
+    expect(session).toMatchObject({ status: 'complete', amount_received: 3_000 });
+    expect(session.captures).toMatchObject([
+      { amount_captured: 1_000, final_capture: false },
+      { amount_captured: 2_000, final_capture: true, metadata: { parcel: '2' }, items: [{ price: shop.otherPriceId }] },
+    ]);
+    await booksAgree(eligo);
+  });
+
   describe('refunds', () => {
     it('422 checkout_session_not_captured [SREF-2]', async () => {
       const id = await idOf(newSession(api, shop, { customer }));
@@ -240,6 +296,87 @@ describe('error codes, each as the answer to a public request', () => {
       expect((await settle('fail')).status).toBe(200);
       expect(await settle('succeed')).toMatchObject(coded(409, 'refund_not_pending'));
     });
+
+    it('422 file_not_found for a file that is not there; one that is there becomes evidence [D14.253, D14.254, FILE-2]', async () => {
+      const { intent } = await paidSession();
+      const made = await make(api, '/v1/test_helpers/disputes', 'dispute', { charge: text(intent, 'latest_charge') });
+      const dispute = `/v1/disputes/${text(made, 'dispute_id')}`;
+      const give = (evidence: Json, at = dispute) => api.post(at, { dispute: { evidence } });
+      const upload = async (size: number) => {
+        const form = new FormData();
+        form.append('purpose', 'dispute_evidence');
+        form.append('file', new Blob(['%PDF-1.4', new Uint8Array(size - 8)], { type: 'application/pdf' }), 'Ada.pdf');
+        const headers = { authorization: `Bearer ${api.key}` };
+        const answer = await fetch(`${api.url}/v1/files`, { method: 'POST', headers, body: form });
+        return text(record((await answer.json()) as Json, 'file'), 'file_id');
+      };
+      const missing = newId('file');
+      const other = listed('file_not_found', 'dispute', 'evidence', 'receipt');
+      for (const receipt of [missing, 'facct_1']) expect(await give({ receipt })).toMatchObject(other);
+      const nowhere = `/v1/disputes/${newId('dispute')}`;
+      expect(await give({ receipt: missing }, nowhere)).toMatchObject(coded(404, 'dispute_not_found'));
+      const receipt = await upload(1_500_000);
+      const evidence = { receipt, product_description: 'A thermometer' };
+      expect((await give(evidence)).body).toMatchObject({
+        dispute: { evidence, evidence_details: { has_evidence: true } },
+      });
+      const tooLarge = listed('evidence_files_too_large', 'dispute', 'evidence', 'refund_policy');
+      expect(await give({ refund_policy: await upload(3_000_001) })).toMatchObject(tooLarge);
+      const submitted = await api.post(dispute, { dispute: { evidence: { receipt: '' }, submit: true } });
+      expect(submitted.body).toMatchObject({ dispute: { status: 'under_review' } });
+      expect(record(submitted.body, 'dispute').evidence).toEqual({ product_description: 'A thermometer' });
+      expect(await give({ receipt })).toMatchObject(coded(409, 'dispute_not_open'));
+    });
+
+    it('409 dispute_not_open; a session shows what its disputes hold, and refunds nothing of it [D14.124] [SESS-4]', async () => {
+      const { id, intent } = await paidSession();
+      const charge = text(intent, 'latest_charge');
+      const made = await make(api, '/v1/test_helpers/disputes', 'dispute', { charge });
+      const dispute = `/v1/disputes/${text(made, 'dispute_id')}`;
+      const session = record((await api.get(`/v1/checkout/sessions/${id}`)).body, 'checkout_session');
+      expect(session).toMatchObject({ amount_disputed: made.amount, disputes: [made.dispute_id] });
+      expect((await api.get(`/v1/charges/${charge}`)).body).toMatchObject({ charge: { disputed: true } });
+      const [listed] = records(
+        (await api.get('/v1/checkout/sessions?disputed=true&limit=1')).body,
+        'checkout_sessions',
+      );
+      expect(listed).toMatchObject({ checkout_session_id: id });
+      expect(await refund(id, { amount: 100 })).toMatchObject(coded(422, 'refund_amount_exceeds_remaining'));
+      expect((await api.post(`${dispute}/close`)).body).toMatchObject({ dispute: { status: 'lost' } });
+      const late = { dispute: { evidence: { product_description: 'A thermometer' } } };
+      expect(await api.post(dispute, late)).toMatchObject(coded(409, 'dispute_not_open'));
+    });
+  });
+
+  it('409 for what the status of a subscription or an invoice does not allow [SUB-10, SUB-11, SUB-12, INV-5, INV-6]', async () => {
+    const recurring = { product: shop.eligibleProductId, unit_amount: 1_500, recurring: { interval: 'month' } };
+    const items = [{ price: text(await make(api, '/v1/prices', 'price', recurring), 'price_id'), quantity: 1 }];
+    const sell = (default_payment_method: string) =>
+      make(api, '/v1/subscriptions', 'subscription', { customer, items, default_payment_method });
+    const sold = await sell(card);
+    const path = `/v1/subscriptions/${text(sold, 'subscription_id')}`;
+    const invoice = `/v1/invoices/${text(sold, 'latest_invoice')}`;
+    expect(await api.post(`${path}/resume`)).toMatchObject(coded(409, 'subscription_not_resumable'));
+    expect(await api.post(`${invoice}/pay`)).toMatchObject(coded(409, 'invoice_already_paid'));
+    expect(await api.post(`${invoice}/void`)).toMatchObject(coded(409, 'invoice_not_voidable'));
+    expect(await api.post(`${path}/pause`)).toMatchObject({
+      status: 200,
+      body: { subscription: { status: 'paused' } },
+    });
+    expect(await api.post(`${path}/pause`)).toMatchObject(coded(409, 'subscription_not_pausable'));
+    const resumed = await api.post(`${path}/resume`, { subscription: { billing_cycle_anchor: 'unchanged' } });
+    expect(resumed).toMatchObject({ status: 200, body: { subscription: { status: 'active' } } });
+    await api.ok('DELETE', path);
+    const change = { subscription: { metadata: { late: 'yes' } } };
+    expect(await api.patch(path, change)).toMatchObject(coded(409, 'subscription_not_updatable'));
+    const declined = await newCard(api, customer, 'insufficient_funds', { off_session: true });
+    const open = `/v1/invoices/${text(await sell(declined), 'latest_invoice')}`;
+    expect(await api.post(`${open}/pay`)).toMatchObject({
+      status: 402,
+      body: { code: 'card_declined', decline_code: 'insufficient_funds' },
+    });
+    expect(await api.post(`${open}/void`)).toMatchObject({ status: 200, body: { invoice: { status: 'void' } } });
+    expect(await api.post(`${open}/pay`)).toMatchObject(coded(409, 'invoice_not_payable'));
   });
 
   it('422 webhook_url_not_allowed', async () => {

@@ -1,16 +1,16 @@
 import type { Topology } from '@eligo/testkit';
 import { afterAll } from 'vitest';
-import { openStage, type Stage } from '../src/crashes/stage.ts';
+import { openRunningShop, type RunningShop } from '../src/crashes/running-shop.ts';
 
 /**
- * Stages for many crashes, each of which has one to itself. Most of a crash is waiting, for leases and for a process to come up, so several share the
- * machine. After a crash that did not converge its stage is closed: what is wrong stays wrong in its books.
+ * Running shops for many crashes, each of which has one to itself. Most of a crash is waiting, for leases and for a process to come up, so several share the
+ * machine. After a crash that did not converge its shop is closed: what is wrong stays wrong in its books.
  */
-export function sharedStages(
+export function sharedRunningShops(
   topology: Topology,
   count: number,
-): (use: (stage: Stage) => Promise<void>) => Promise<void> {
-  const free: Place[] = Array.from({ length: count }, () => ({ stage: undefined }));
+): (use: (running: RunningShop) => Promise<void>) => Promise<void> {
+  const free: Place[] = Array.from({ length: count }, () => ({ running: undefined }));
   const waiting: ((place: Place) => void)[] = [];
   afterAll(async () => {
     await Promise.all(free.map(close));
@@ -18,8 +18,8 @@ export function sharedStages(
   return async (use) => {
     const place = free.pop() ?? (await new Promise<Place>((resolve) => waiting.push(resolve)));
     try {
-      place.stage ??= openStage(topology);
-      await use(await place.stage);
+      place.running ??= openRunningShop(topology);
+      await use(await place.running);
     } catch (error) {
       await close(place);
       throw error;
@@ -32,11 +32,11 @@ export function sharedStages(
 }
 
 interface Place {
-  stage: Promise<Stage> | undefined;
+  running: Promise<RunningShop> | undefined;
 }
 
 async function close(place: Place): Promise<void> {
-  const opened = place.stage;
-  place.stage = undefined;
+  const opened = place.running;
+  place.running = undefined;
   await (await opened)?.eligo.stop();
 }

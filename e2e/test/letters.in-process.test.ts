@@ -2,6 +2,7 @@ import { type Api, type Constellation, startConstellation, waitUntil } from '@el
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { booksAgree } from '../src/books.ts';
 import { type Json, record, records, text } from '../src/records.ts';
+import { runCli } from '../src/run-cli.ts';
 import { make, newCustomer } from '../src/shop.ts';
 
 describe('a letter of medical necessity, by public requests', () => {
@@ -90,6 +91,16 @@ describe('a letter of medical necessity, by public requests', () => {
     expect((await eventOf(letter, 'consultation.denied')).object).toEqual(
       await api.ok('GET', `/v1/letters/${text(letter, 'letter_id')}`),
     );
+    const { timeline } = await api.ok('GET', `/v1/checkout/sessions/${session}/timeline`);
+    const told = (timeline as Json[]).map(({ type, code, event_type }) => [type, code ?? event_type]);
+    expect(told).toEqual(
+      expect.arrayContaining([
+        ['session.canceled', 'letter_denied'],
+        ['letter.denied', null],
+        ['event.created', 'consultation.denied'],
+        ['payment.authorized', null],
+      ]),
+    );
     await booksAgree(eligo);
   });
 
@@ -117,6 +128,46 @@ describe('a letter of medical necessity, by public requests', () => {
       const answer = await decide(letter, verb, eligo.api(eligo.liveApiKey));
       expect(answer).toMatchObject({ status: 403, body: { code: 'test_mode_required' } });
     }
+  });
+
+  // The last one: it changes what the account's sessions take.
+  it('takes the fee that the operator sets, and refunds it where an ordinary card pays for everything [D14.179]', async () => {
+    await runCli(eligo, ['accounts', 'update', eligo.account, '--letter-fee', '1500']);
+    const sell = () =>
+      make(api, '/v1/checkout/sessions', 'checkout_session', {
+        ...{ line_items: [{ price, quantity: 1 }], success_url: 'https://shop.example/done' },
+      });
+    const made = await waitUntil(
+      async () => {
+        const session = await sell();
+        return session.amount_total === 21_400 && session;
+      },
+      { withinMs: 10_000, what: 'the letter fee in a new session' },
+    );
+    expect(made).toMatchObject({
+      platform_fees: { letter_fee: { amount: 1_500, status: 'pending', type: 'lmn_consultation' } },
+      fees: [{ fee_type: 'lmn_consultation', amount: 1_500, applied: true }],
+    });
+    const id = text(made, 'checkout_session_id');
+    const paying = { payment_method: 'credit' };
+    await make(api, `/v1/test_helpers/checkout/sessions/${id}/complete`, 'checkout_session', paying);
+    const session = await waitUntil(
+      async () => {
+        const now = await sessionOf(id);
+        return now.amount_refunded === 1_500 && now;
+      },
+      { withinMs: 20_000, what: 'the refund of the fee' },
+    );
+    expect(session).toMatchObject({ status: 'complete', platform_fees: { letter_fee: { status: 'refunded' } } });
+    const [refundId] = session.refunds as string[];
+    await waitUntil(
+      async () => record(await api.ok('GET', `/v1/refunds/${refundId}`), 'refund').status === 'succeeded',
+      { withinMs: 20_000, what: 'the refund' },
+    );
+    expect(await api.ok('GET', `/v1/refunds/${refundId}`)).toMatchObject({
+      refund: { amount: 1_500, reason: 'letter_not_needed' },
+    });
+    await booksAgree(eligo);
   });
 });
 

@@ -1,10 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Api, type Constellation, startConstellation, waitUntil } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { booksAgree } from '../src/books.ts';
 import { type Json, record, text } from '../src/records.ts';
 import { runCli } from '../src/run-cli.ts';
 import { confirm, make, newCard, newCustomer, newSession, openShop, type Shop } from '../src/shop.ts';
+import { invoiceDocumentTests } from './invoice-documents.ts';
+import { updatedCardTests } from './updated-cards.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 });
 
@@ -18,6 +22,9 @@ beforeAll(async () => {
   shop = await openShop(api);
 });
 afterAll(() => eligo?.stop());
+
+updatedCardTests(() => ({ eligo, api, shop }));
+invoiceDocumentTests(() => ({ eligo, api, shop }));
 
 /** The receipt of a session, once it was mailed. */
 async function receiptOf(session: string): Promise<Json> {
@@ -116,3 +123,92 @@ it('a shop without the feature sends no mail to its shoppers [D14.86]', async ()
   await confirm(plain, session, card);
   expect(await plain.ok('GET', '/v1/receipts')).toEqual({ receipts: [], has_more: false });
 });
+
+describe('a person who is erased by the operator', () => {
+  it('is named by no row that stays, and by no document; books, decisions and evidence stay [D14.143]', async () => {
+    const secret = `Zelda${randomUUID().slice(0, 8)}`;
+    const email = `${secret.toLowerCase()}@example.com`;
+    const address = { line1: secret, city: 'Austin', state: 'TX', postal_code: '78701', country: 'US' };
+    const customer = await newCustomer(api, {
+      ...{ email, first_name: secret, last_name: secret, phone: secret, employer: secret },
+      ...{ shipping: address, metadata: { note: secret } },
+    });
+    const card = await newCard(api, customer, 'hsa');
+    const { price_id: price } = await make(api, '/v1/prices', 'price', {
+      product_data: { name: 'Massage gun', hsa_fsa_eligibility: 'letter_of_medical_necessity' },
+      unit_amount: 19_900,
+    });
+    const session = text(
+      await make(api, '/v1/checkout/sessions', 'checkout_session', {
+        ...{ customer, customer_email: email, line_items: [{ price, quantity: 1 }] },
+        defaults: { email, first_name: secret, last_name: secret, phone: '+15551234567' },
+        ...{ shipping_details: address, metadata: { note: secret }, success_url: 'https://shop.example/done' },
+      }),
+      'checkout_session_id',
+    );
+    await api.ok('POST', `/v1/test_helpers/checkout/sessions/${session}/complete`, {
+      body: { checkout_session: { payment_method: card, letter: 'My back hurts' } },
+    });
+    const { letters } = (await api.ok('GET', `/v1/letters?checkout_session=${session}`)) as { letters: Json[] };
+    const letter = text(letters[0] as Json, 'letter_id');
+    await api.ok('POST', `/v1/test_helpers/letters/${letter}/approve`);
+    const receipt = await receiptOf(session);
+    expect(await htmlOf(receipt)).toContain(secret);
+    expect(await tablesWith(secret)).toEqual(['billing.receipts', 'checkout.customers', 'checkout.sessions']);
+
+    const account = text(await rowOf('select account_id from checkout.sessions where id = $1', session), 'account_id');
+    const erase = () =>
+      runCli(eligo, ['customers', 'erase', customer, '--account', account, '--mode', 'test', '--by', 'R-1']);
+    const counts = { customer_id: customer, sessions: 1, payment_methods: 1 };
+    expect(await erase()).toEqual({ ...counts, receipts: 1, letter_answers: 1 });
+    expect(await tablesWith(secret)).toEqual([]);
+    expect(await htmlOf(receipt)).not.toContain(secret);
+    expect(await htmlOf(receipt)).toContain('Massage gun');
+    expect(await api.ok('GET', `/v1/letters/${letter}`)).toMatchObject({ letter: { status: 'approved', customer } });
+    expect(await api.ok('GET', `/v1/checkout/sessions/${session}`)).toMatchObject({
+      checkout_session: {
+        amount_received: 19_900,
+        customer,
+        customer_email: null,
+        metadata: {},
+        shipping_details: null,
+      },
+    });
+    expect((await api.get(`/v1/customers/${customer}`)).status).toBe(404);
+    expect(await erase()).toEqual({ ...counts, receipts: 0, letter_answers: 0 });
+    expect(
+      await rowOf(
+        'select count(*)::int as runs, count(finished_at)::int as finished from checkout.erasures where customer_id = $1',
+        customer,
+      ),
+    ).toEqual({ runs: 2, finished: 2 });
+    await expect(
+      eligo.database.admin("update billing.receipts set email = 'a@b.example' where checkout_session_id = $1", [
+        session,
+      ]),
+    ).rejects.toMatchObject({ constraint: 'documents_never_change' });
+    await booksAgree(eligo);
+  });
+});
+
+async function rowOf(sql: string, value: string): Promise<Json> {
+  const [row] = await eligo.database.admin<Json>(sql, [value]);
+  return row ?? expect.fail('no row');
+}
+
+// Copies in events and stored responses expire (docs/data-map.md).
+async function tablesWith(secret: string): Promise<string[]> {
+  const tables = await eligo.database.admin<{ name: string }>(
+    `select c.oid::regclass::text as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where c.relkind in ('r', 'p') and n.nspname in ('billing', 'catalog', 'checkout', 'gateway', 'refunds', 'webhooks')
+        and c.relname not in ('outbox', 'idempotency_keys') and (n.nspname, c.relname) <> ('webhooks', 'events')`,
+  );
+  const found: string[] = [];
+  for (const { name } of tables) {
+    const rows = await eligo.database.admin(`select 1 from ${name} r where r::text ilike '%' || $1 || '%' limit 1`, [
+      secret,
+    ]);
+    if (rows.length > 0) found.push(name);
+  }
+  return found.sort();
+}

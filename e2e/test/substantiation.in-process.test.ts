@@ -23,7 +23,7 @@ describe('HSA and FSA cards in live mode', () => {
   afterAll(() => eligo?.stop(), 60_000);
 
   // The page makes live cards. Here one is made at the processor and written as it is stored.
-  async function liveCard(): Promise<string> {
+  async function liveCard(formerAccount: string | null = null): Promise<string> {
     const { url, key } = eligo.processor;
     const processors = openProcessors({
       ELIGO_SANDBOX_URL: url,
@@ -37,9 +37,10 @@ describe('HSA and FSA cards in live mode', () => {
     const id = newId('payment_method');
     await eligo.database.admin(
       `insert into checkout.payment_methods (account_id, test_mode, id, customer_id, processor_payment_method_id, off_session, brand, country,
-         exp_month, exp_year, funding, last4, hsa_fsa, created_at)
-       values ($1, false, $2, $3, $4, true, 'visa', 'US', 12, 2040, 'debit', '0072', true, now())`,
-      [eligo.account, id, customer, made.paymentMethodId],
+         exp_month, exp_year, funding, last4, hsa_fsa, created_at, processor, processor_account)
+       values ($1, false, $2, $3, $4, true, 'visa', 'US', 12, 2040, 'debit', '0072', true, now(),
+         case when $5::text is not null then 'stripe'::checkout.processor end, $5)`,
+      [eligo.account, id, customer, made.paymentMethodId, formerAccount],
     );
     return id;
   }
@@ -47,7 +48,16 @@ describe('HSA and FSA cards in live mode', () => {
   const setTo = (...options: string[]) =>
     runCli(eligo, ['accounts', 'update', eligo.account, '--substantiation', ...options]);
 
-  it('are charged for the demo account, refused by 422 once it has no substantiation, and charged under the same key after [ERR-8, STATE-2, D14.72]', async () => {
+  // What checkout charges renewals by.
+  const toldToCheckout = async () => {
+    const [row] = await eligo.database.admin<{ substantiation: string | null }>(
+      'select substantiation from checkout.health_card_statements where account_id = $1',
+      [eligo.account],
+    );
+    return row;
+  };
+
+  it('are charged for the demo account, refused by 422 once it has no substantiation, and charged under the same key after; checkout is told [ERR-8, STATE-2, D14.72, D14.233]', async () => {
     const first = text(await newSession(live, shop, { customer }), 'checkout_session_id');
     expect((await confirm(live, first, card)).status).toBe(200);
     await setTo('none');
@@ -62,7 +72,19 @@ describe('HSA and FSA cards in live mode', () => {
       detail: expect.stringContaining('Ask the operator'),
     });
     expect((await confirm(live, session, card, { key: 'mine' })).status).toBe(422);
+    await waitUntil(async () => (await toldToCheckout())?.substantiation === null);
     await setTo('ninety_percent', '--by', 'Ada');
+    await waitUntil(async () => (await toldToCheckout())?.substantiation === 'ninety_percent');
     await waitUntil(async () => (await confirm(live, session, card, { key: 'mine' })).status === 200);
+  });
+
+  it('that were saved at a former processor account are refused by 422, and nothing is begun [ERR-8, STATE-2, D14.106]', async () => {
+    const former = await liveCard('acct_former');
+    const session = text(await newSession(live, shop, { customer }), 'checkout_session_id');
+    expect(await confirm(live, session, former)).toMatchObject({
+      ...{ status: 422, body: { code: 'payment_method_from_another_processor' } },
+    });
+    const { body } = await live.get(`/v1/checkout/sessions/${session}`);
+    expect(body).toMatchObject({ checkout_session: { status: 'open', payment_intents: [] } });
   });
 });

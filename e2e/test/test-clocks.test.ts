@@ -121,6 +121,93 @@ describe('a customer on a test clock', () => {
     expect((await invoices()).at(-1)).toMatchObject({ status: 'uncollectible', amount_paid: 0 });
   });
 
+  it('has a trial of a mixed cart that keeps two cards: the first renewal takes the eligible part from the health card and the remainder from the other [D14.180]', async () => {
+    const clock = await clockAt('2027-01-31T00:00:00Z');
+    const customer = await newCustomer(api, { test_clock: clock });
+    const [card, other] = [await newCard(api, customer, 'hsa'), await newCard(api, customer, 'credit')];
+    const towels = await make(api, '/v1/products', 'product', { name: 'Towels', hsa_fsa_eligibility: 'not_eligible' });
+    const lines = await Promise.all(
+      [
+        { product: shop.eligibleProductId, unit_amount: 1_900 },
+        { product: text(towels, 'product_id'), unit_amount: 700 },
+      ].map((price) => make(api, '/v1/prices', 'price', { ...price, recurring: { interval: 'month' } })),
+    );
+    const session = await newSession(api, shop, {
+      ...{ mode: 'subscription', customer, subscription_data: { trial_period_days: 14 } },
+      line_items: lines.map((price) => ({ price: text(price, 'price_id'), quantity: 1 })),
+    });
+    const path = `/v1/test_helpers/checkout/sessions/${text(session, 'checkout_session_id')}/complete`;
+    const complete = async (cards: Json) =>
+      record(await api.ok('POST', path, { body: { checkout_session: cards } }), 'checkout_session');
+    expect(await complete({ payment_method: card })).toMatchObject({
+      status: 'open',
+      next_action: { type: 'provide_second_payment_method' },
+    });
+    const id = text(await complete({ payment_method: card, second_payment_method: other }), 'subscription');
+    const read = async () => record((await api.get(`/v1/subscriptions/${id}`)).body, 'subscription');
+    expect(await read()).toMatchObject({ status: 'trialing', default_payment_method: card });
+    await advance(clock, '2027-02-14T00:00:00Z');
+    expect(await read()).toMatchObject({ status: 'active' });
+    const [invoice] = records((await api.get(`/v1/invoices?customer=${customer}`)).body, 'invoices');
+    expect(invoice).toMatchObject({ status: 'paid', amount_due: 0, backup_charge_status: 'succeeded' });
+    const charges = records(await eligo.sandbox('GET', '/sandbox/charges?limit=1000'), 'data');
+    const paid = charges.filter(({ metadata }) => (metadata as Json).invoice === invoice?.invoice_id);
+    expect(paid).toHaveLength(2);
+    const total = paid.reduce((sum, { amount }) => sum + Number(amount), 0);
+    expect(total).toBe(invoice?.amount_paid);
+  });
+
+  it('has subscriptions that the API creates, on stored cards, with a coupon and other items, and that expire unpaid [SUB-9, SUB-10, D14.115, D14.185]', async () => {
+    const clock = await clockAt('2027-01-31T00:00:00Z');
+    const customer = await newCustomer(api, { test_clock: clock });
+    const [card, other] = [await newCard(api, customer, 'hsa'), await newCard(api, customer, 'credit')];
+    const monthly = await make(api, '/v1/prices', 'price', {
+      product: shop.eligibleProductId,
+      unit_amount: 2_000,
+      recurring: { interval: 'month' },
+    });
+    const coupon = text(
+      await make(api, '/v1/coupons', 'coupon', { percent_off: 25, max_redemptions: 1, duration: 'once' }),
+      'coupon_id',
+    );
+    const fields = {
+      ...{ customer, items: [{ price: text(monthly, 'price_id'), quantity: 2 }], coupon },
+      ...{ default_payment_method: card, backup_payment_method: other },
+    };
+    const made = await make(api, '/v1/subscriptions?expand=latest_invoice', 'subscription', fields);
+    expect(made).toMatchObject({
+      status: 'active',
+      latest_invoice: { status: 'paid', total: 3_000, amount_paid: 3_000 },
+    });
+    expect(await api.post('/v1/subscriptions', { subscription: fields })).toMatchObject({
+      status: 422,
+      body: { detail: [{ loc: ['body', 'subscription', 'coupon'], type: 'coupon_not_applicable' }] },
+    });
+    // A third piece at the beginning of the period: what two were paid at is credited, and three are charged.
+    const change = { items: [{ ...fields.items[0], quantity: 3 }], proration_behavior: 'always_invoice' };
+    const path = `/v1/subscriptions/${text(made, 'subscription_id')}?expand=latest_invoice`;
+    for (const _ of [1, 2]) {
+      expect(record(await api.ok('PATCH', path, { body: { subscription: change } }), 'subscription')).toMatchObject({
+        ...{ status: 'active', items: [{ quantity: 3 }], proration_behavior: 'always_invoice' },
+        latest_invoice: { status: 'paid', total: 3_000, period_end: '2027-02-28T00:00:00.000Z' },
+      });
+    }
+    const declined = await newCard(api, customer, 'insufficient_funds');
+    const unpaid = { ...fields, coupon: null, default_payment_method: declined };
+    const { subscription_id: id } = await make(api, '/v1/subscriptions', 'subscription', unpaid);
+    const read = async () =>
+      record((await api.get(`/v1/subscriptions/${id}?expand=latest_invoice`)).body, 'subscription');
+    expect(await read()).toMatchObject({ status: 'incomplete', latest_invoice: { status: 'open' } });
+    await advance(clock, '2027-02-28T00:00:00Z');
+    expect(await read()).toMatchObject({
+      status: 'incomplete_expired',
+      latest_invoice: { status: 'void', amount_due: 0 },
+    });
+    expect(records((await api.get(`/v1/invoices?customer=${customer}`)).body, 'invoices')[0]).toMatchObject({
+      ...{ subscription: made.subscription_id, status: 'paid', total: 6_000 },
+    });
+  });
+
   it('goes forward only [RUN-5]', async () => {
     const clock = await clockAt('2027-01-01T00:00:00Z');
     expect(await advance(clock, '2026-12-31T23:59:59Z')).toMatchObject({

@@ -1,8 +1,16 @@
 import { join } from 'node:path';
 import { freePort } from '@eligo/ports';
-import { loadCompositions, repositoryRoot, type StackProcess, startStack, type Variables } from '@eligo/stack';
+import {
+  loadCompositions,
+  type Replicas,
+  repositoryRoot,
+  type StackProcess,
+  startStack,
+  type Variables,
+} from '@eligo/stack';
 import { type Api, apiClient } from './api.ts';
 import { startOwnProcess } from './own-process.ts';
+import { restartPart } from './restart-part.ts';
 import type { Running } from './running.ts';
 import { type TestDatabase, testDatabase } from './test-database.ts';
 import { type TestHome, testHome } from './test-home.ts';
@@ -20,6 +28,8 @@ export interface ConstellationOptions {
   readonly topology: Topology;
   /** Variables for all components. */
   readonly environment?: Variables;
+  /** How many processes of each component, when each is in a process of its own. */
+  readonly replicas?: Replicas;
 }
 
 /** What happens at a failpoint, after how many passes. */
@@ -31,8 +41,9 @@ export interface Arming {
 /** The whole of Eligo, for a test. */
 export interface Constellation {
   readonly topology: Topology;
-  /** The gateway's address. */
+  /** The gateway's address, and those of all its replicas. */
   readonly url: string;
+  readonly urls: readonly string[];
   readonly account: string;
   readonly testApiKey: string;
   readonly liveApiKey: string;
@@ -40,7 +51,8 @@ export interface Constellation {
   readonly processor: { readonly url: string; readonly key: string };
   readonly database: TestDatabase;
   readonly nats: string;
-  readonly operatorToken: string;
+  /** Signs the logins of operators. */
+  readonly operatorKey: string;
   readonly home: TestHome;
   /** The public interface with a key, the demo account's test key by default. */
   api(key?: string): Api;
@@ -55,6 +67,8 @@ export interface Constellation {
   releaseFailpoint(component: string, name: string): Promise<void>;
   /** Sends SIGKILL to a part that is a process of its own; alone in its process, the all-in-one is killed as a whole. */
   kill(name: string): void;
+  /** Stops a part that is a process of its own as an orchestrator does; its supervisor starts it again. */
+  restart(name: string): Promise<void>;
   /** Resolves when everything is up again after a kill, by a failpoint or by `kill`. */
   recovered(): Promise<void>;
   stop(): Promise<void>;
@@ -82,8 +96,8 @@ export async function startConstellation(options: ConstellationOptions): Promise
     const running =
       options.topology === 'all-in-one'
         ? await startOwnProcess({ home, port, environment, secrets })
-        : await startHere(home, port, options.topology, environment);
-    return constellationOf(options.topology, running, { home, database, operatorToken: secrets.operatorToken });
+        : await startHere(home, port, environment, options);
+    return constellationOf(options.topology, running, { home, database, operatorKey: secrets.operatorKey });
   } catch (error) {
     await database.drop();
     home.remove();
@@ -91,11 +105,17 @@ export async function startConstellation(options: ConstellationOptions): Promise
   }
 }
 
-async function startHere(home: TestHome, port: number, topology: Topology, environment: Variables): Promise<Running> {
+async function startHere(
+  home: TestHome,
+  port: number,
+  environment: Variables,
+  { topology, replicas = {} }: ConstellationOptions,
+): Promise<Running> {
   const stack = await startStack({
     home: home.root,
     port,
     split: topology === 'split',
+    replicas,
     encode: true,
     longestRestartDelayMs: 400,
     environment,
@@ -111,9 +131,10 @@ async function startHere(home: TestHome, port: number, topology: Topology, envir
       doomed.set(name, pidOf(name));
       stack.kill(name);
     },
+    restart: (name) => restartPart(stack, name),
     async recovered() {
       const isUp = async ({ name, pid, admin }: StackProcess) =>
-        doomed.get(name) !== pid && (admin === null || (await isReady(admin)));
+        doomed.get(name) !== pid && (admin === null || (await isReady(name, admin)));
       await waitUntil(async () => (await Promise.all(stack.processes().map(isUp))).every(Boolean), {
         withinMs: 60_000,
         what: 'that everything is up again',
@@ -130,17 +151,15 @@ async function startHere(home: TestHome, port: number, topology: Topology, envir
 
 const oneReadOfEach = ['/v1/shipping_rates', '/v1/charges', '/v1/invoices', '/v1/refunds', '/v1/webhooks'];
 
-async function isReady(admin: string): Promise<boolean> {
-  const ready = await fetch(new URL('/readyz', admin));
-  if (ready.status !== 404) return ready.ok;
-  // The sandbox is ready when it listens.
-  return (await fetch(new URL('/healthz', admin))).ok;
+// The sandbox is ready when it listens; all else that it answers needs its key.
+async function isReady(name: string, admin: string): Promise<boolean> {
+  return (await fetch(new URL(name === 'sandbox' ? '/healthz' : '/readyz', admin))).ok;
 }
 
 function constellationOf(
   topology: Topology,
   running: Running,
-  own: { home: TestHome; database: TestDatabase; operatorToken: string },
+  own: { home: TestHome; database: TestDatabase; operatorKey: string },
 ): Constellation {
   const adminOf = (name: string) => {
     const admin = running.processes().find((part) => part.name === name)?.admin;
@@ -157,6 +176,7 @@ function constellationOf(
     ...running.demo,
     topology,
     url: running.url,
+    urls: running.urls,
     processor: running.processor,
     nats: running.nats,
     api: (key = running.demo.testApiKey) => apiClient(running.url, key),
@@ -172,6 +192,7 @@ function constellationOf(
     },
     releaseFailpoint: (component, name) => failpoint('DELETE', component, name),
     kill: (name) => running.kill(name),
+    restart: (name) => running.restart(name),
     recovered: () => running.recovered(),
     async stop() {
       await running.stop();

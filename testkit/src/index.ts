@@ -8,8 +8,9 @@ export {
 } from './constellation.ts';
 export { fillTables } from './fill-tables.ts';
 export { probeStatements } from './probe-statements.ts';
+export { restartPart } from './restart-part.ts';
 export { seededAccount, seededEvents, seededId, seededKeys, seededRows } from './seeded.ts';
-export { readInSmallAndLarge } from './small-and-large.ts';
+export { accountSizes, readInSmallAndLarge } from './small-and-large.ts';
 export { growths, type Readings, statementsNotRun } from './statement-growth.ts';
 export { readStatements } from './statement-readings.ts';
 export { type Schema, type TestDatabase, testDatabase, testPasswords, testPostgresUrl } from './test-database.ts';

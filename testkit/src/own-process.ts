@@ -8,6 +8,7 @@ import {
   readStackFile,
   repositoryRoot,
   type Secrets,
+  sandboxEventsUrl,
   startChild,
   startNats,
   startSandboxProcess,
@@ -35,7 +36,12 @@ export async function startOwnProcess(options: {
   const tell = (text: string) => process.stderr.write(`constellation: ${text}\n`);
   const [nats, sandbox] = await Promise.all([
     startNats(home, { configuration: openNatsConfiguration, onNews: tell, onTrouble: tell }),
-    startSandboxProcess(home, { key: options.secrets.sandboxKey, onTrouble: tell, onRestarted: () => undefined }),
+    startSandboxProcess(home, {
+      key: options.secrets.sandboxKey,
+      events: { url: sandboxEventsUrl(`http://127.0.0.1:${port}`), secret: options.secrets.sandboxEventsSecret },
+      onTrouble: tell,
+      onRestarted: () => undefined,
+    }),
   ]);
   const natsUrl = `nats://${nats.host}:${nats.port}`;
   const { ELIGO_FAILPOINT: _armed, ...unarmed } = options.environment;
@@ -59,12 +65,16 @@ export async function startOwnProcess(options: {
   const first = file();
   return {
     url: first.gateway,
+    urls: first.gateways,
     demo: { account: first.account, testApiKey: first.test_api_key, liveApiKey: first.live_api_key },
     processor: { url: sandbox.url, key: sandbox.key },
     nats: natsUrl,
     processes: () => [...file().processes, { name: 'sandbox', pid: sandbox.process.current().pid, admin: sandbox.url }],
     doom: () => undefined,
     kill: (name) => (name === 'sandbox' ? sandbox.process.kill('SIGKILL') : child.kill('SIGKILL')),
+    restart: async (name) => {
+      throw new Error(`${name} is in one process with all others`);
+    },
     async recovered() {
       await child.ended;
       child = await start(unarmed);

@@ -34,9 +34,16 @@ export interface GrowthRecords extends SeededRecords {
 export const notMeasured: Readonly<Record<string, string>> = {
   'payment_methods.detach': 'ends a card, which only the processor can make anew',
   'payment_methods.attach': 'needs a card without a customer, which only the processor can make',
+  'checkout_sessions.capture': 'needs a session whose cards are held; the row capture measures it',
+  'checkout_sessions.preview_capture': 'needs a session whose cards are held',
+  'payment_intents.capture': 'needs a card that is held',
   'subscriptions.cancel': 'ends a subscription, whose making is measured with it',
   'test_helpers.approve_letter': 'speaks to the sandbox',
   'test_helpers.deny_letter': 'speaks to the sandbox',
+  'test_helpers.create_dispute': 'speaks to the sandbox',
+  'test_helpers.create_payout': 'speaks to the sandbox',
+  'disputes.update': 'speaks to the sandbox',
+  'disputes.close': 'speaks to the sandbox',
   'test_helpers.fail_refund': 'speaks to the sandbox',
   'test_helpers.succeed_refund': 'speaks to the sandbox',
   'receipts.list': 'the account has no receipts, which cost each sale',
@@ -45,6 +52,7 @@ export const notMeasured: Readonly<Record<string, string>> = {
   'subscriptions.resend_receipts': 'the account has no receipts',
   'test_clocks.advance': 'does what the subscriptions of the clock make due',
   'test_clocks.delete': 'ends what belongs to the clock',
+  'files.create': 'an account has a bounded number of files',
   'webhooks.create': 'an account has a bounded number of endpoints',
   'webhooks.update': 'an account has a bounded number of endpoints',
   'webhooks.delete': 'an account has a bounded number of endpoints',
@@ -70,6 +78,8 @@ const madeBy: Readonly<Record<string, string>> = {
 /** Parameters of a page. `limit` and `offset` cost what they ask for; `ending_before` is `starting_after` from the other end. */
 const pagination = new Set(['limit', 'offset', 'ending_before']);
 
+const today = () => new Date().toISOString().slice(0, 10);
+
 /** A value of each filter, made of the records of a copy; behind a route's id where the name alone does not say it. */
 const filterValues: Readonly<Record<string, (own: Own) => string>> = {
   active: () => 'true',
@@ -90,6 +100,14 @@ const filterValues: Readonly<Record<string, (own: Own) => string>> = {
   mode: () => 'payment',
   disputed: () => 'true',
   selling_plan: () => 'none',
+  charge: (own) => own('charge'),
+  payout: (own) => own('payout'),
+  source: (own) => own('charge'),
+  'balance_transactions.list type': () => 'charge',
+  'checkout_sessions.get_substantiation format': () => 'pdf',
+  'reports.reconciliation format': () => 'csv',
+  'reports.reconciliation from': today,
+  'reports.reconciliation to': today,
   payment_intent: (own) => own('payment_intent'),
   checkout_session: (own) => own('checkout_session'),
   created_gt: () => '2026-01-01T00:00:00Z',
@@ -125,9 +143,12 @@ const cursorKinds: Readonly<Record<string, IdKind>> = {
   'charges.list': 'charge',
   'letters.list': 'letter',
   'refunds.list': 'refund',
+  'disputes.list': 'dispute',
   'subscriptions.list': 'subscription',
   'invoices.list': 'invoice',
   'captures.list': 'capture',
+  'balance_transactions.list': 'balance_transaction',
+  'payouts.list': 'payout',
   'payment_links.list': 'payment_link',
   'consumer_invoices.list': 'invoice',
   'events.list': 'event',

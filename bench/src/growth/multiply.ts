@@ -10,6 +10,7 @@ const notMultiplied = new Set([
   'accounts',
   'api_keys',
   'organizations',
+  'file_usage',
 ]);
 
 interface Column {
@@ -117,6 +118,6 @@ async function tablesOf(client: pg.PoolClient): Promise<Table[]> {
 const select = `
   select n.nspname as schema, c.relname as table, a.attname as name, format_type(a.atttypid, null) as type
   from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace
-  where n.nspname in ('catalog', 'checkout', 'billing', 'refunds', 'webhooks')
+  where n.nspname in ('gateway', 'catalog', 'checkout', 'billing', 'refunds', 'webhooks')
     and c.relkind = 'r' and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
   order by 1, 2, a.attnum`;

@@ -35,5 +35,7 @@ export async function growthRecords(
 const nothingDue = [
   `update checkout.sessions set expires_at = now() + interval '20 years' where status = 'open'`,
   `update webhooks.deliveries set status = 'succeeded', next_attempt_at = null, delivered_at = now()`,
+  `update refunds.disputes set next_check_at = null`,
+  `update refunds.payouts set status = 'paid', is_noted = true, next_look_at = null`,
   `update refunds.refund_attempts set status = 'ended' where status = 'accepted'`,
 ];

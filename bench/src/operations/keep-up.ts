@@ -15,7 +15,7 @@ export async function keepUp(bench: Bench): Promise<Compared> {
   await receiver.ask('take', null);
   const url = `http://127.0.0.1:${await receiver.ask('open', null)}/hook`;
   const place = await placeOf(bench);
-  const sessions = await openSessions(place, Math.ceil((sizes.perRound * roundsInOne) / sizes.connections));
+  const sessions = await openSessions(place, Math.ceil((sizes.perRound * sizes.keepUpRounds) / sizes.connections));
   const endpoint = await make(api, '/v1/webhooks', 'webhook', { url, events: ['*'] });
   try {
     const { rows } = await postgres.query<{ now: Date }>('select clock_timestamp() as now');
@@ -28,9 +28,6 @@ export async function keepUp(bench: Bench): Promise<Compared> {
     await api.ok('DELETE', `/v1/webhooks/${text(endpoint, 'webhook_id')}`);
   }
 }
-
-/** A round takes two seconds; this is to last a minute. */
-const roundsInOne = 30;
 
 async function latenciesMs({ receiver, postgres }: Bench, since: Date): Promise<number[]> {
   // The time of its transaction's beginning, on the same clock: the commit and the answer count as well.

@@ -31,6 +31,39 @@ export async function openSessions(place: Place, perConnection: number): Promise
   return shop.shoppers.map((_, index) => ids.slice(index * perConnection, (index + 1) * perConnection));
 }
 
+/** As `openSessions`, each of them held on an ordinary card of its own, to be captured. */
+export async function heldSessions(place: Place, perConnection: number): Promise<string[][]> {
+  const { load, port, apiKey, shop } = place;
+  const texts = shop.shoppers.map((shopper) => {
+    const body = sessionBody(shop, shopper);
+    const held = { checkout_session: { ...body.checkout_session, capture_method: 'manual' } };
+    const request = requestText('POST', '/v1/checkout/sessions', apiKey, { body: held });
+    return Array.from({ length: perConnection }, () => request);
+  });
+  const bodies = await load.ask('bodies', { port, connections: texts.length, requests: { kind: 'each', texts } });
+  const ids = bodies.map((body) => idOf(JSON.parse(body)));
+  const sessions = shop.shoppers.map((_, index) => ids.slice(index * perConnection, (index + 1) * perConnection));
+  const body = { checkout_session: { payment_method: 'credit' } };
+  await loadEach(
+    place,
+    sessions.map((some) =>
+      some.map((id) => requestText('POST', `/v1/test_helpers/checkout/sessions/${id}/complete`, apiKey, { body })),
+    ),
+  );
+  return sessions;
+}
+
+/** Captures each session whole. */
+export function captureSessions(place: Place, sessions: readonly (readonly string[])[]): Promise<LoadResult> {
+  const body = { checkout_session: {} };
+  const texts = sessions.map((ids) =>
+    ids.map((id) =>
+      requestText('POST', `/v1/checkout/sessions/${id}/capture`, place.apiKey, { body, idempotencyKey: randomUUID() }),
+    ),
+  );
+  return loadEach(place, texts);
+}
+
 /** Confirms each session with its shopper's card. */
 export function confirmSessions(place: Place, sessions: readonly (readonly string[])[]): Promise<LoadResult> {
   const texts = sessions.map((ids, index) => {

@@ -30,7 +30,7 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
   });
   request.on('end', () => {
     const path = (request.url ?? '').split('?')[0] ?? '';
-    const found = answerTo(request.method ?? '', path.split('/').slice(2), new URLSearchParams(text));
+    const found = answerTo(request.method ?? '', path.split('/').slice(2), new URLSearchParams(text), text);
     const body = JSON.stringify(found ?? { error: { type: 'invalid_request_error', message: `no ${path}` } });
     response.writeHead(found === undefined ? 404 : 200, {
       'Content-Type': 'application/json',
@@ -40,7 +40,12 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
   });
 }
 
-function answerTo(method: string, [kind, id, action]: string[], fields: URLSearchParams): Answer | undefined {
+function answerTo(
+  method: string,
+  [kind, id, action]: string[],
+  fields: URLSearchParams,
+  text: string,
+): Answer | undefined {
   const isPost = method === 'POST';
   if (kind === 'customers') return isPost ? { id: stubId('cus'), object: 'customer' } : { object: 'list', data: [] };
   if (kind === 'payment_methods' && isPost) return paymentMethod(id ?? stubId('pm'), fields);
@@ -48,6 +53,8 @@ function answerTo(method: string, [kind, id, action]: string[], fields: URLSearc
   if (kind === 'payment_intents' && id !== undefined) return isPost ? actOnIntent(id, action, fields) : intents.get(id);
   if (kind === 'setup_intents' && isPost) return setup(id, action, fields);
   if (kind === 'refunds' && isPost) return refund(fields);
+  if (kind === 'balance_transactions' && id === undefined) return { object: 'list', data: [], has_more: false };
+  if (kind === 'disputes') return isPost ? openDispute(text) : disputes.get(id ?? '');
   return undefined;
 }
 
@@ -95,8 +102,11 @@ function actOnIntent(id: string, action: string | undefined, fields: URLSearchPa
   }
   intents.delete(id);
   switch (action) {
-    case 'confirm':
-      return { ...intent, status: 'succeeded', amount_received: intent.amount, latest_charge: stubId('ch') };
+    case 'confirm': {
+      const latest_charge = stubId('ch');
+      noteCharge(latest_charge, id);
+      return { ...intent, status: 'succeeded', amount_received: intent.amount, latest_charge };
+    }
     case 'capture': {
       const amount_received = Number(fields.get('amount_to_capture') ?? intent.amount);
       return { ...intent, status: 'succeeded', amount_capturable: 0, amount_received };
@@ -139,6 +149,34 @@ function refund(fields: URLSearchParams): Answer {
     ...{ payment_intent: fields.get('payment_intent'), status: 'succeeded', balance_transaction: stubId('txn') },
     metadata: metadataOf(fields),
   };
+}
+
+/** The intents of the latest charges, which alone are disputed here. */
+const intentOfCharge = new Map<string, string>();
+const mostCharges = 1_000;
+
+function noteCharge(charge: string, intent: string): void {
+  intentOfCharge.set(charge, intent);
+  const [oldest] = intentOfCharge.keys();
+  if (intentOfCharge.size > mostCharges && oldest !== undefined) intentOfCharge.delete(oldest);
+}
+
+const disputes = new Map<string, Answer>();
+
+// The sandbox's own call, in JSON.
+function openDispute(text: string): Answer | undefined {
+  const { dispute } = JSON.parse(text) as { dispute: { charge: string; amount?: number } };
+  const intent = intentOfCharge.get(dispute.charge);
+  if (intent === undefined) return undefined;
+  const id = stubId('du');
+  const opened = {
+    ...{ id, object: 'dispute', amount: dispute.amount ?? 100, currency: 'usd', charge: dispute.charge },
+    ...{ payment_intent: intent, status: 'needs_response', reason: 'fraudulent', evidence: {}, metadata: {} },
+    ...{ balance_transactions: [], created: Math.floor(Date.now() / 1_000) },
+    evidence_details: { due_by: 4_102_444_800, has_evidence: false, past_due: false, submission_count: 0 },
+  };
+  disputes.set(id, opened);
+  return opened;
 }
 
 function metadataOf(fields: URLSearchParams): Record<string, string> {

@@ -25,6 +25,8 @@ export const numbers = {
   credit: '4242 4242 4242 4242',
   declined: '4000 0000 0000 0002',
   insufficient: '4000 0512 3000 0098',
+  short: '4000 0512 3000 0106',
+  authentication: '4000 0025 0000 3155',
 } as const;
 
 export const phone: BrowserContextOptions = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
@@ -37,8 +39,10 @@ export async function openCheckoutTab(
   browser: Browser,
   url: string,
   options: BrowserContextOptions = phone,
+  prepare?: (context: BrowserContext) => Promise<unknown>,
 ): Promise<CheckoutTab> {
   const context = await browser.newContext({ locale: 'en-US', ...options });
+  await prepare?.(context);
   return openTabIn(context, url);
 }
 
@@ -63,7 +67,13 @@ export async function openTabIn(context: BrowserContext, url: string): Promise<C
       await card(slot).locator('#expiry').fill('12 / 39');
       await card(slot).locator('#cvc').fill('123');
     },
-    pay: () => page.locator('button.pay').click(),
+    async pay() {
+      const button = page.locator('button.pay');
+      await button.scrollIntoViewIfNeeded();
+      // Until the next frame is drawn, Chromium sends a click to whichever frame of another origin was there before the scroll.
+      await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
+      await button.click();
+    },
     async says(text) {
       try {
         await page.getByText(text).first().waitFor();

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ApiAnswer } from '@eligo/testkit';
+import { type Cart, newCart, type RunningShop } from '../crashes/running-shop.ts';
 import { newShopper, type Shopper } from '../crashes/shopper.ts';
-import { type Cart, newCart, type Stage } from '../crashes/stage.ts';
 import type { Random } from './random.ts';
 
 /** How a client behaves. 15 % never ask a second time: whoever retries everything never sees that nobody else finishes it. */
@@ -21,11 +21,11 @@ export interface Client {
 }
 
 /** Fills one cart. */
-export async function newClient(stage: Stage, random: Random): Promise<Client> {
-  const manner = mannerOf(random.next());
+export async function newClient(running: RunningShop, random: Random, only?: Manner): Promise<Client> {
+  const manner = only ?? mannerOf(random.next());
   const card = random.next() < 0.12 ? 'declined' : 'hsa';
-  const cart = await newCart(stage, card);
-  const shopper = newShopper(stage);
+  const cart = await newCart(running, card);
+  const shopper = newShopper(running);
   const keys = [randomUUID(), randomUUID()] as const;
   const answers: ApiAnswer[] = [];
   return {

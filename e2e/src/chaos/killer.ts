@@ -54,7 +54,7 @@ async function answers(eligo: Constellation, name: string): Promise<boolean> {
   const admin = eligo.processes().find((part) => part.name === name)?.admin;
   if (!admin) return true;
   try {
-    return (await fetch(new URL(name === 'sandbox' ? '/sandbox/faults' : '/readyz', admin))).ok;
+    return (await fetch(new URL(name === 'sandbox' ? '/healthz' : '/readyz', admin))).ok;
   } catch (error) {
     // Nobody listens there at this moment.
     if (error instanceof TypeError) return false;

@@ -1,10 +1,10 @@
 import { type Constellation, waitUntil } from '@eligo/testkit';
 import { booksAgree } from '../books.ts';
 import { chargesOf } from '../crashes/charges-of.ts';
+import type { RunningShop } from '../crashes/running-shop.ts';
 import { newShopper } from '../crashes/shopper.ts';
-import type { Stage } from '../crashes/stage.ts';
 import { record } from '../records.ts';
-import { type Client, newClient } from './clients.ts';
+import { type Client, type Manner, newClient } from './clients.ts';
 import { effectsMatch, subscribe } from './effects.ts';
 import { newKiller } from './killer.ts';
 import { type Random, randomOf } from './random.ts';
@@ -13,6 +13,8 @@ export interface ChaosSettings {
   readonly seed: number;
   readonly sessions: number;
   readonly kills: number;
+  /** How every client behaves; each in its own manner by default. */
+  readonly manner?: Manner;
 }
 
 /** What happened. */
@@ -21,9 +23,11 @@ export interface ChaosReport {
   readonly sessions: number;
   readonly paid: number;
   readonly kills: Readonly<Record<string, number>>;
-  /** Under fire, until the last client was done; and after, until the books agreed. */
+  /** Under fire, until the last client was done; and after, until everything was paid, announced and compared. */
   readonly underFireMs: number;
   readonly untilQuietMs: number;
+  /** From the last fault until every charge and every event was settled, while no client asked again. */
+  readonly settledMs: number;
 }
 
 /** Of all confirmations at the processor, about one in seven goes wrong on its way there or back. */
@@ -41,19 +45,22 @@ const processorFaults = [
  * never ask again. When all is quiet again: no session is charged twice, no charge is lost, nothing is unsettled, no key has two answers, and every
  * change has its event. Throws with what does not hold.
  */
-export async function runChaos(stage: Stage, settings: ChaosSettings): Promise<ChaosReport> {
-  const { eligo } = stage;
+export async function runChaos(running: RunningShop, settings: ChaosSettings): Promise<ChaosReport> {
+  const { eligo } = running;
   const random = randomOf(settings.seed);
   const receiver = await subscribe(eligo);
-  const clients = await fillCarts(stage, random, settings.sessions);
+  const clients = await fillCarts(running, random, settings);
   const startedAt = performance.now();
   const kills = await underFire(eligo, random, clients, settings.kills);
   const quietFrom = performance.now();
   await eligo.sandbox('DELETE', '/sandbox/faults');
   await eligo.recovered();
-  await payWhatWasLeft(stage, clients);
+  // Nobody asks for anything now: what the kills have left is settled without help.
   await booksAgree(eligo, 120_000);
-  const paid = await holdAgainstAnswers(stage, clients);
+  const settledMs = performance.now() - quietFrom;
+  await payWhatWasLeft(running, clients);
+  await booksAgree(eligo, 120_000);
+  const paid = await holdAgainstAnswers(running, clients);
   await effectsMatch(eligo, receiver, paid);
   await booksAgree(eligo);
   await receiver.close();
@@ -64,13 +71,18 @@ export async function runChaos(stage: Stage, settings: ChaosSettings): Promise<C
     kills,
     underFireMs: Math.round(quietFrom - startedAt),
     untilQuietMs: Math.round(performance.now() - quietFrom),
+    settledMs: Math.round(settledMs),
   };
 }
 
-async function fillCarts(stage: Stage, random: Random, count: number): Promise<Client[]> {
+async function fillCarts(
+  running: RunningShop,
+  random: Random,
+  { sessions: count, manner }: ChaosSettings,
+): Promise<Client[]> {
   const clients: Client[] = [];
   const fill = async () => {
-    while (clients.length < count) clients.push(await newClient(stage, random));
+    while (clients.length < count) clients.push(await newClient(running, random, manner));
   };
   await Promise.all(Array.from({ length: 8 }, fill));
   return clients.slice(0, count);
@@ -128,10 +140,10 @@ async function armFaults(eligo: Constellation): Promise<void> {
 }
 
 // Where a silent client's charge had not set out, the cart is still there to be paid: by somebody else, with another key.
-async function payWhatWasLeft(stage: Stage, clients: readonly Client[]): Promise<void> {
-  const shopper = newShopper(stage);
+async function payWhatWasLeft(running: RunningShop, clients: readonly Client[]): Promise<void> {
+  const shopper = newShopper(running);
   for (const { cart, card, manner } of clients) {
-    if (manner !== 'silent' || card === 'declined' || (await isComplete(stage, cart.sessionId))) continue;
+    if (manner !== 'silent' || card === 'declined' || (await isComplete(running, cart.sessionId))) continue;
     const answer = await shopper.insist(cart, shopper.newKey());
     // 400: the sweeper had finished it meanwhile.
     if (answer.status !== 200 && answer.status !== 400) throw new Error(`answered ${answer.status} ${answer.text}`);
@@ -139,7 +151,7 @@ async function payWhatWasLeft(stage: Stage, clients: readonly Client[]): Promise
 }
 
 // A moment after a restart the gateway may still be told that checkout is away.
-async function isComplete({ api }: Stage, sessionId: string): Promise<boolean> {
+async function isComplete({ api }: RunningShop, sessionId: string): Promise<boolean> {
   const read = async () => {
     const answer = await api.get(`/v1/checkout/sessions/${sessionId}`);
     return answer.status === 200 && record(answer.body, 'checkout_session');
@@ -149,12 +161,12 @@ async function isComplete({ api }: Stage, sessionId: string): Promise<boolean> {
 }
 
 // What each client was told is what happened, and is told again to whoever asks once more with the same key.
-async function holdAgainstAnswers(stage: Stage, clients: readonly Client[]): Promise<Set<string>> {
+async function holdAgainstAnswers(running: RunningShop, clients: readonly Client[]): Promise<Set<string>> {
   const paid = new Set<string>();
   for (const { cart, card, answers, again } of clients) {
     await again();
-    const taken = (await chargesOf(stage, cart.sessionId)).map((charge) => charge.amount_captured);
-    const complete = await isComplete(stage, cart.sessionId);
+    const taken = (await chargesOf(running, cart.sessionId)).map((charge) => charge.amount_captured);
+    const complete = await isComplete(running, cart.sessionId);
     const wanted = card === 'declined' ? [] : [cart.eligibleCents];
     if (taken.join() !== wanted.join() || complete !== (card !== 'declined')) {
       throw new Error(`session ${cart.sessionId}: charged ${taken.join(' + ') || 'nothing'}, complete: ${complete}`);

@@ -68,3 +68,25 @@ export const confirmCrashes: readonly ConfirmCrash[] = [
   { name: 'declined, not recorded', failpoint: 'charge.before_settle', card: 'declined', sent: true },
   { name: 'declined, not answered', failpoint: 'charge.settled', card: 'declined', sent: true },
 ];
+
+/** What differs in split is who sees the crash: these show it in the short run. */
+export const shortSplitFailpoints: ReadonlySet<string> = new Set([
+  'confirm.claimed',
+  'charge.fence_passed',
+  'charge.processor_answered',
+  'sweep.attempt_claimed',
+]);
+
+const shortFailpoints: ReadonlySet<string> = new Set([
+  'confirm.before_claim_commit',
+  'charge.intent_created',
+  'charge.before_settle_commit',
+  'charge.settled',
+  'confirm.key_released',
+]);
+
+/** What the short run of `npm test` tries of them in one process: one on each side of the claim, the intent, the settlement and the answer. */
+export const shortConfirmCrashes = confirmCrashes.filter(
+  ({ failpoint }, index) =>
+    shortFailpoints.has(failpoint) && confirmCrashes.findIndex((crash) => crash.failpoint === failpoint) === index,
+);

@@ -1,5 +1,5 @@
 import { waitUntil } from '@eligo/testkit';
-import type { Stage } from './stage.ts';
+import type { RunningShop } from './running-shop.ts';
 
 /** A step that is held in the middle. */
 export interface Held {
@@ -9,7 +9,7 @@ export interface Held {
 }
 
 /** Has checkout hold the next step that comes to a failpoint, as a process does that is stopped or very slow. */
-export async function holdAt({ eligo }: Stage, failpoint: string): Promise<Held> {
+export async function holdAt({ eligo }: RunningShop, failpoint: string): Promise<Held> {
   await eligo.armFailpoint('checkout', failpoint, { action: 'pause' });
   return {
     async reached() {

@@ -39,4 +39,4 @@ export const pageCrashes: readonly PageCrash[] = [
 ];
 
 /** What the short run of `npm test` tries of them. */
-export const shortPageCrashes = pageCrashes.slice(0, 6);
+export const shortPageCrashes = pageCrashes.slice(1, 4);

@@ -24,4 +24,4 @@ export const refundCrashes: readonly RefundCrash[] = [
 ];
 
 /** What the short run of `npm test` tries of them. */
-export const shortRefundCrashes = refundCrashes.slice(0, 5);
+export const shortRefundCrashes = refundCrashes.slice(1, 5);

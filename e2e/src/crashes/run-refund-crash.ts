@@ -6,7 +6,7 @@ import { confirm } from '../shop.ts';
 import { chargesOf } from './charges-of.ts';
 import type { RefundCrash } from './refund-crashes.ts';
 import { type Retry, recovered } from './run-confirm-crash.ts';
-import { type Cart, newCart, type Stage } from './stage.ts';
+import { type Cart, newCart, type RunningShop } from './running-shop.ts';
 
 const refundCents = 1_000;
 
@@ -14,35 +14,35 @@ const refundCents = 1_000;
  * Gives part of a paid session back, has the process die there, and holds what becomes of it against the model: the refund that was asked for is
  * made once, whoever asks again; another key asks for another one. What the bank returns counts as never refunded.
  */
-export async function runRefundCrash(stage: Stage, crash: RefundCrash, retry: Retry): Promise<void> {
-  const { eligo } = stage;
+export async function runRefundCrash(running: RunningShop, crash: RefundCrash, retry: Retry): Promise<void> {
+  const { eligo } = running;
   await eligo.sandbox('DELETE', '/sandbox/faults');
-  const cart = await newCart(stage);
-  const paid = await confirm(stage.api, cart.sessionId, cart.card);
+  const cart = await newCart(running);
+  const paid = await confirm(running.api, cart.sessionId, cart.card);
   if (paid.status !== 200) throw new Error(`the session was not paid: ${paid.status} ${paid.text}`);
   const key = randomUUID();
-  if (crash.returned) await dieWhileReturned(stage, crash, cart, key);
+  if (crash.returned) await dieWhileReturned(running, crash, cart, key);
   else {
     if (crash.fault) await eligo.sandbox('POST', '/sandbox/faults', { fault: crash.fault });
     await eligo.armFailpoint('refunds', crash.failpoint, { action: 'kill' });
-    await Promise.all([ask(stage, cart, key), recovered(stage, crash.failpoint)]);
+    await Promise.all([ask(running, cart, key), recovered(running, crash.failpoint)]);
   }
-  if (retry === 'same key') await insist(stage, cart, key);
-  if (retry === 'another key') await insist(stage, cart, randomUUID());
+  if (retry === 'same key') await insist(running, cart, key);
+  if (retry === 'another key') await insist(running, cart, randomUUID());
   await booksAgree(eligo);
 
   const made = crash.returned ? 0 : 1;
-  await expectRefunded(stage, cart, refundCents * (made + (retry === 'another key' ? 1 : 0)));
+  await expectRefunded(running, cart, refundCents * (made + (retry === 'another key' ? 1 : 0)));
   // The key stands for its one refund, also for whoever comes back late.
-  const late = [await insist(stage, cart, key), await insist(stage, cart, key)].map(({ text }) => text);
+  const late = [await insist(running, cart, key), await insist(running, cart, key)].map(({ text }) => text);
   if (late[0] !== late[1]) throw new Error(`the key has two answers: ${late.join(' and ')}`);
   await booksAgree(eligo);
-  await expectRefunded(stage, cart, refundCents * (made + (retry === 'another key' ? 1 : 0)));
+  await expectRefunded(running, cart, refundCents * (made + (retry === 'another key' ? 1 : 0)));
 }
 
-async function dieWhileReturned(stage: Stage, crash: RefundCrash, cart: Cart, key: string): Promise<void> {
-  const { api, eligo } = stage;
-  const answer = await insist(stage, cart, key);
+async function dieWhileReturned(running: RunningShop, crash: RefundCrash, cart: Cart, key: string): Promise<void> {
+  const { api, eligo } = running;
+  const answer = await insist(running, cart, key);
   const [refundId] = record(answer.body, 'checkout_session').refunds as string[];
   await waitUntil(async () => record(await api.ok('GET', `/v1/refunds/${refundId}`), 'refund').status === 'succeeded', {
     withinMs: 20_000,
@@ -50,11 +50,11 @@ async function dieWhileReturned(stage: Stage, crash: RefundCrash, cart: Cart, ke
   });
   await eligo.armFailpoint('refunds', crash.failpoint, { action: 'kill' });
   const returned = Promise.allSettled([api.post(`/v1/test_helpers/refunds/${refundId}/fail`)]);
-  await Promise.all([returned, recovered(stage, crash.failpoint)]);
+  await Promise.all([returned, recovered(running, crash.failpoint)]);
 }
 
 // The answer, or undefined when the connection broke.
-async function ask({ api }: Stage, cart: Cart, key: string): Promise<ApiAnswer | undefined> {
+async function ask({ api }: RunningShop, cart: Cart, key: string): Promise<ApiAnswer | undefined> {
   const body: Json = { checkout_session: { amount: refundCents } };
   try {
     return await api.post(`/v1/checkout/sessions/${cart.sessionId}/refund`, body, { idempotencyKey: key });
@@ -64,10 +64,10 @@ async function ask({ api }: Stage, cart: Cart, key: string): Promise<ApiAnswer |
   }
 }
 
-async function insist(stage: Stage, cart: Cart, key: string): Promise<ApiAnswer> {
+async function insist(running: RunningShop, cart: Cart, key: string): Promise<ApiAnswer> {
   const answer = await waitUntil(
     async () => {
-      const given = await ask(stage, cart, key);
+      const given = await ask(running, cart, key);
       return given !== undefined && given.status !== 503 && given;
     },
     { withinMs: 40_000, everyMs: 200, what: 'an answer to the refund' },
@@ -76,10 +76,10 @@ async function insist(stage: Stage, cart: Cart, key: string): Promise<ApiAnswer>
   return answer;
 }
 
-async function expectRefunded(stage: Stage, cart: Cart, cents: number): Promise<void> {
-  const session = record(await stage.api.ok('GET', `/v1/checkout/sessions/${cart.sessionId}`), 'checkout_session');
-  const [charge] = await chargesOf(stage, cart.sessionId);
-  const given = records(await stage.eligo.sandbox('GET', '/sandbox/refunds'), 'data')
+async function expectRefunded(running: RunningShop, cart: Cart, cents: number): Promise<void> {
+  const session = record(await running.api.ok('GET', `/v1/checkout/sessions/${cart.sessionId}`), 'checkout_session');
+  const [charge] = await chargesOf(running, cart.sessionId);
+  const given = records(await running.eligo.sandbox('GET', '/sandbox/refunds'), 'data')
     .filter((refund) => refund.charge === charge?.id && refund.status === 'succeeded')
     .reduce((sum, refund) => sum + Number(refund.amount), 0);
   if (given !== cents || session.amount_refunded !== cents) {

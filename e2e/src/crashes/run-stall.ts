@@ -1,8 +1,8 @@
 import { booksAgree } from '../books.ts';
 import { holdAt } from './hold-at.ts';
 import { expectCharges, expectComplete } from './run-confirm-crash.ts';
+import { newCart, type RunningShop } from './running-shop.ts';
 import { newShopper } from './shopper.ts';
-import { newCart, type Stage } from './stage.ts';
 
 /** Where a step can be held past its lease while another takes over; it then wakes up and goes on with what is no longer its own. */
 export const stalls = [
@@ -17,12 +17,12 @@ export const stalls = [
  * Holds a confirm until its lease is over and the same key, asked again, has been answered by another's work, and only then lets it go on. The
  * fence must turn it back, or what it does must change nothing.
  */
-export async function runStall(stage: Stage, failpoint: string): Promise<void> {
-  await stage.eligo.sandbox('DELETE', '/sandbox/faults');
-  const cart = await newCart(stage);
-  const shopper = newShopper(stage);
+export async function runStall(running: RunningShop, failpoint: string): Promise<void> {
+  await running.eligo.sandbox('DELETE', '/sandbox/faults');
+  const cart = await newCart(running);
+  const shopper = newShopper(running);
   const key = shopper.newKey();
-  const held = await holdAt(stage, failpoint);
+  const held = await holdAt(running, failpoint);
   const stalled = shopper.ask(cart, key);
   await held.reached();
   const answer = await shopper.insist(cart, key);
@@ -30,7 +30,7 @@ export async function runStall(stage: Stage, failpoint: string): Promise<void> {
   await held.letGo();
   await stalled;
   await shopper.insist(cart, key);
-  await booksAgree(stage.eligo);
-  await expectCharges(stage, cart, 1);
-  await expectComplete(stage, cart);
+  await booksAgree(running.eligo);
+  await expectCharges(running, cart, 1);
+  await expectComplete(running, cart);
 }

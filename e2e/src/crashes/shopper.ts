@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ApiAnswer } from '@eligo/testkit';
 import { waitUntil } from '@eligo/testkit';
 import { confirm } from '../shop.ts';
-import type { Cart, Stage } from './stage.ts';
+import type { Cart, RunningShop } from './running-shop.ts';
 
 /** Whoever confirms, and remembers what each key was answered: a key has one answer, whatever happens in between. */
 export interface Shopper {
@@ -21,12 +21,12 @@ const patienceMs = 90_000;
 /** 503 says "ask again"; every other answer is the key's for good. */
 const finalStatuses = new Set([200, 400, 402, 409]);
 
-export function newShopper(stage: Stage): Shopper {
+export function newShopper(running: RunningShop): Shopper {
   const answers = new Map<string, string>();
   const ask = async (cart: Cart, key: string) => {
     let answer: ApiAnswer;
     try {
-      answer = await confirm(stage.api, cart.sessionId, cart.card, { key });
+      answer = await confirm(running.api, cart.sessionId, cart.card, { key });
     } catch (error) {
       // fetch says so, and nothing more, of a connection that broke.
       if (error instanceof TypeError) return undefined;

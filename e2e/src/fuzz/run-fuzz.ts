@@ -5,6 +5,7 @@ import { text } from '../records.ts';
 import { runCli } from '../run-cli.ts';
 import { make } from '../shop.ts';
 import { type Memory, measureMemory } from './memory.ts';
+import { makeReadyRecords } from './ready-records.ts';
 
 /** What a run sent, what came back, and what it left in memory. */
 export interface FuzzRun {
@@ -65,8 +66,10 @@ async function newTarget(eligo: Constellation): Promise<ProbeTarget> {
   );
   const seeded = await seedRecords(eligo.url, testKey, { receipts: true });
   const unused = { liveKey: '', scopelessKey: '', foreignKey: '' };
-  const more = { checkout_session: await newSessions(eligo.api(testKey), seeded.references) };
-  return { url: eligo.url, testKey, ...unused, ...seeded, more };
+  const api = eligo.api(testKey);
+  const more = { checkout_session: await newSessions(api, seeded.references) };
+  const ready = await makeReadyRecords(api, seeded.references);
+  return { url: eligo.url, testKey, ...unused, ...seeded, more, ready };
 }
 
 // A session is confirmed, refunded or ended once, so that one alone would refuse nearly everything.

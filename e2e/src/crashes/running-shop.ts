@@ -3,7 +3,7 @@ import { text } from '../records.ts';
 import { newCard, newCustomer, newSession, openShop, type Shop } from '../shop.ts';
 
 /** A running Eligo on which one crash after the other is tried. */
-export interface Stage {
+export interface RunningShop {
   readonly eligo: Constellation;
   readonly api: Api;
   readonly shop: Shop;
@@ -32,11 +32,11 @@ export const shortBudgets = {
   ELIGO_REFUND_LEASE_MS: '2000',
 };
 
-/** Opens a stage: a constellation with a shop in it. */
-export async function openStage(
+/** Starts Eligo and opens a shop in it. */
+export async function openRunningShop(
   topology: Topology,
   environment: Readonly<Record<string, string>> = shortBudgets,
-): Promise<Stage> {
+): Promise<RunningShop> {
   const eligo = await startConstellation({ topology, environment });
   try {
     const api = eligo.api();
@@ -48,7 +48,7 @@ export async function openStage(
 }
 
 /** Fills a cart for a new customer with a card by its name. */
-export async function newCart({ api, shop }: Stage, card = 'hsa'): Promise<Cart> {
+export async function newCart({ api, shop }: RunningShop, card = 'hsa'): Promise<Cart> {
   const customer = await newCustomer(api);
   const [cardId, session] = await Promise.all([newCard(api, customer, card), newSession(api, shop, { customer })]);
   const details = session.total_details as { amount_iias: number };

@@ -1,3 +1,0 @@
-import { describeConfirmTable } from './confirm-table.ts';
-
-describeConfirmTable('split');

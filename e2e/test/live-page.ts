@@ -1,0 +1,155 @@
+import { type Constellation, waitUntil } from '@eligo/testkit';
+import type { Browser, BrowserContextOptions } from 'playwright-core';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type CheckoutTab, desktop, numbers, openCheckoutTab, phone } from '../src/browser/checkout-tab.ts';
+import { answerForStripe, type StripeCalls } from '../src/browser/stripe-at-the-network.ts';
+import { type Json, record, text } from '../src/records.ts';
+import { runCli } from '../src/run-cli.ts';
+import { make, newCustomer, openShop, type Shop } from '../src/shop.ts';
+
+const key = 'pk_live_0123456789abcdefABCDEF';
+
+/** The checkout page in live mode, with Stripe's card fields; Stripe.js is replaced at the network, and the processor is the sandbox. */
+export function livePageTests(stack: () => { eligo: Constellation; browser: Browser; shopUrl: string }): void {
+  let shop: Shop;
+  const live = () => stack().eligo.api(stack().eligo.liveApiKey);
+  const update = (publishableKey: string) =>
+    runCli(stack().eligo, ['accounts', 'update', stack().eligo.account, '--publishable-key', publishableKey]);
+
+  async function newSession(fields: Json = {}): Promise<{ id: string; url: string }> {
+    const session = await make(live(), '/v1/checkout/sessions', 'checkout_session', {
+      line_items: [
+        { price: shop.eligiblePriceId, quantity: 1 },
+        { price: shop.otherPriceId, quantity: 2 },
+      ],
+      success_url: `${stack().shopUrl}/done`,
+      ...fields,
+    });
+    return { id: text(session, 'checkout_session_id'), url: text(session, 'redirect_url') };
+  }
+  const stateOf = async (id: string) =>
+    record((await live().get(`/v1/checkout/sessions/${id}`)).body, 'checkout_session');
+  async function open(url: string, options: BrowserContextOptions = phone): Promise<CheckoutTab> {
+    return openCheckoutTab(stack().browser, url, options, (context) => answerForStripe(context, stack().eligo));
+  }
+  async function type(tab: CheckoutTab, slot: 'health' | 'other', number: string): Promise<void> {
+    const changes = () => tab.page.evaluate<number>("stripeCalls.filter(([name]) => name === 'change').length");
+    await tab.card(slot).getByLabel('Card number').waitFor();
+    const before = await changes();
+    await tab.card(slot).getByLabel('Card number').fill(number);
+    // The frame tells the page that something was typed.
+    await waitUntil(async () => (await changes()) > before);
+  }
+
+  describe('the live checkout page', () => {
+    beforeAll(async () => {
+      shop = await openShop(live());
+      await update(key);
+    });
+
+    it('takes two cards through Stripe’s Payment Element and charges each for its part [D14.110]', async () => {
+      const { id, url } = await newSession();
+      const tab = await open(url);
+      await type(tab, 'health', numbers.hsa);
+      await type(tab, 'other', numbers.credit);
+      await tab.inspect('live-two-cards-phone');
+      const calls = (await tab.page.evaluate('stripeCalls')) as StripeCalls;
+      expect(calls.find(([name]) => name === 'Stripe')).toEqual(['Stripe', key, { stripeAccount: expect.any(String) }]);
+      const shown = calls.flatMap(([name, options]) => (name === 'elements' ? [options] : []));
+      expect(shown).toEqual([
+        expect.objectContaining({ mode: 'payment', amount: 4_999, currency: 'usd', paymentMethodTypes: ['card'] }),
+        expect.objectContaining({ mode: 'payment', amount: 5_000, currency: 'usd', paymentMethodTypes: ['card'] }),
+      ]);
+      const sent: string[] = [];
+      tab.page.on('request', (request) => {
+        if (request.url().startsWith(stack().eligo.url)) sent.push(request.postData() ?? '');
+      });
+      await tab.pay();
+      await tab.says('your payment is complete');
+      await tab.inspect('live-complete-phone');
+      expect(sent.join(' ')).toMatch(/ctoken_\w+.*ctoken_\w+/);
+      expect(sent.join(' ').replaceAll(/\D/g, '')).not.toContain(numbers.hsa.replaceAll(' ', ''));
+      expect(await stateOf(id)).toMatchObject({ status: 'complete', amount_received: 9_999, test_mode: false });
+      const intents = (await live().get(`/v1/payment_intents?checkout_session=${id}`)).body.payment_intents as Json[];
+      expect(intents.map(({ amount_received: amount }) => amount).toSorted()).toEqual([4_999, 5_000]);
+      await tab.close();
+    });
+
+    it('says what is missing, that a card was declined, and takes another, in Spanish on a phone [D14.110]', async () => {
+      const { id, url } = await newSession({ line_items: [{ price: shop.eligiblePriceId, quantity: 1 }] });
+      const tab = await open(url, { ...phone, locale: 'es-MX', colorScheme: 'dark' });
+      await tab.card('health').getByLabel('Card number').waitFor();
+      const paying = tab.page.waitForRequest('**/pay');
+      await tab.pay();
+      await type(tab, 'health', numbers.insufficient);
+      await tab.pay();
+      expect((await paying).postData()).toContain('ctoken_');
+      await tab.says('no tiene fondos');
+      await tab.inspect('live-declined-spanish-phone');
+      await type(tab, 'health', numbers.hsa);
+      await tab.pay();
+      await tab.says('tu pago está completo');
+      expect(await stateOf(id)).toMatchObject({ status: 'complete', amount_received: 4_999 });
+      await tab.close();
+    });
+
+    it('authenticates in Stripe’s window, and asks for another card where the shopper fails [D14.112]', async () => {
+      const { id, url } = await newSession({ line_items: [{ price: shop.eligiblePriceId, quantity: 1 }] });
+      const tab = await open(url, desktop);
+      const bank = tab.page.frameLocator('iframe[title="Stripe 3D Secure frame"]');
+      await type(tab, 'health', numbers.authentication);
+      await tab.pay();
+      await tab.says('Confirm with your bank');
+      await bank.getByText('Fail').click();
+      await tab.says('could not confirm that this payment is yours');
+      await type(tab, 'health', numbers.authentication);
+      await tab.pay();
+      await bank.getByText('Complete').waitFor();
+      await tab.inspect('live-bank-desktop');
+      expect(await stateOf(id)).toMatchObject({ status: 'open', amount_received: 0 });
+      await bank.getByText('Complete').click();
+      await tab.says('your payment is complete');
+      expect(await stateOf(id)).toMatchObject({ status: 'complete', amount_received: 4_999 });
+      await tab.close();
+    });
+
+    it('saves a card in setup mode for charges without the shopper [D14.111]', async () => {
+      const customer = await newCustomer(live());
+      const { id, url } = await newSession({ mode: 'setup', customer, line_items: [] });
+      const tab = await open(url);
+      await type(tab, 'health', numbers.hsa);
+      const calls = (await tab.page.evaluate('stripeCalls')) as StripeCalls;
+      expect(calls).toContainEqual([
+        'elements',
+        expect.objectContaining({ mode: 'setup', setupFutureUsage: 'off_session' }),
+      ]);
+      await tab.pay();
+      await tab.says('Your card is saved');
+      expect(await stateOf(id)).toMatchObject({ status: 'complete' });
+      const { body } = await live().get(`/v1/customers/${customer}/payment_methods`);
+      expect(body.payment_methods).toMatchObject([{ customer, off_session: true, card: { last4: '0072' } }]);
+      await tab.close();
+    });
+
+    it('says that the fields do not load, and without a processor that the shop takes no cards [D14.110]', async () => {
+      const { url } = await newSession();
+      const tab = await openCheckoutTab(stack().browser, url, phone, (context) =>
+        context.route('https://js.stripe.com/**', (route) => route.abort()),
+      );
+      await tab.says('The card fields could not be loaded');
+      await tab.inspect('live-fields-phone');
+      await tab.page.route('**/session', async (route) => {
+        const response = await route.fetch();
+        await route.fulfill({ response, json: { ...(await response.json()), card_fields: null } });
+      });
+      await tab.page.reload();
+      await tab.says('Card payments are not set up for this shop');
+      await tab.inspect('live-phone');
+      await tab.close();
+    });
+
+    it('refuses a key of test mode for live fields [D14.110]', async () => {
+      await expect(update('pk_test_0123456789abcdefABCDEF')).rejects.toThrow('This is a test key');
+    });
+  });
+}

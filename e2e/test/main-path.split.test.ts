@@ -1,3 +1,0 @@
-import { describeMainPath } from './main-path.ts';
-
-describeMainPath('split');

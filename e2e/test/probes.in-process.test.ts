@@ -1,3 +1,0 @@
-import { describeProbes } from './probes.ts';
-
-describeProbes('in-process');

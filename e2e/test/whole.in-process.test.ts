@@ -1,0 +1,22 @@
+import { type Constellation, startConstellation } from '@eligo/testkit';
+import { afterAll, beforeAll, describe } from 'vitest';
+import { isLongRun } from '../src/crashes/plan.ts';
+import { describeClockJumps } from './clock-jumps.ts';
+import { describeConfirmTable } from './confirm-table.ts';
+import { describeMainPath } from './main-path.ts';
+import { describeProbes } from './probes.ts';
+
+describe('all of Eligo in one process', () => {
+  let eligo: Constellation;
+  beforeAll(async () => {
+    const environment = { ELIGO_RATE_LIMIT_FAILED_AUTH: '100000' };
+    eligo = await startConstellation({ topology: 'in-process', environment });
+  }, 120_000);
+  afterAll(() => eligo?.stop(), 60_000);
+
+  describeMainPath(() => eligo);
+  describeConfirmTable(() => eligo);
+  describeClockJumps(() => eligo);
+  // The gateway's own tests send it all of them.
+  describeProbes(() => eligo, isLongRun ? 1 : 10);
+});
