@@ -110,6 +110,13 @@ export default {
       to: { pathNot: ['^packages/values/'], dependencyTypesNot: ['core'] },
     },
     {
+      name: 'ledger-is-pure',
+      comment: 'The rules of the ledger decide by values alone.',
+      severity: 'error',
+      from: { path: '^packages/ledger/', pathNot: tests },
+      to: { pathNot: ['^packages/(ledger|values)/'] },
+    },
+    {
       name: 'failures-depend-on-little',
       comment: 'Failures cross every layer, so they may drag none of them along.',
       severity: 'error',

@@ -13,6 +13,8 @@ const projects = {
   processes: 'packages/processes',
   processor: 'packages/processor',
   mail: 'packages/mail',
+  pdf: 'packages/pdf',
+  ledger: 'packages/ledger',
   service: 'packages/service',
   gateway: 'gateway',
   catalog: 'services/catalog',
@@ -40,11 +42,19 @@ const pure = new Set([
   'processes',
   'processor',
   'mail',
+  'pdf',
+  'ledger',
   'scripts',
   'sandbox',
   'bench',
   'web-checkout',
 ]);
+
+/**
+ * Each file of these has a process of its own: they start whole systems, measure memory, or change the environment. The files of the other
+ * projects share their worker's modules, so that each worker loads them once and not once per file.
+ */
+const isolated = new Set(['processes', 'stack', 'testkit', 'cli', 'bench', 'scripts', 'web-checkout']);
 
 const globalSetup = join(import.meta.dirname, 'testkit/src/global-setup.ts');
 
@@ -63,6 +73,7 @@ export default defineConfig({
         name,
         root,
         include: ['src/**/*.test.ts', 'test/**/*.test.ts', '*.test.ts', 'checks/*.test.ts'],
+        isolate: isolated.has(name),
         globalSetup: pure.has(name) ? [] : [globalSetup],
       },
     })),

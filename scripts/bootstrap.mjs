@@ -22,7 +22,13 @@ const commands = {
   chaos: 'e2e/src/commands/chaos.ts',
   outages: 'e2e/src/commands/outages.ts',
   repair: 'e2e/src/commands/repair.ts',
+  attack: 'e2e/src/commands/attack.ts',
+  neighbors: 'e2e/src/commands/neighbors.ts',
+  rolling: 'e2e/src/commands/rolling.ts',
+  growth: 'e2e/src/commands/growth.ts',
   fuzz: 'e2e/src/commands/fuzz.ts',
+  'money-model': 'e2e/src/commands/money-model.ts',
+  'billing-model': 'e2e/src/commands/billing-model.ts',
   'seeded-bugs': 'e2e/src/commands/seeded-bugs.ts',
 };
 

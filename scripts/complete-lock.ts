@@ -1,7 +1,9 @@
 // npm run lock:complete: adds to package-lock.json what a registry without other platforms' packages made npm leave out.
-// An entry needs no more than its version and its platform: no file of it is fetched on any other.
+// An entry needs no more than its version and its platform: no file of it is fetched on any other. With `-- --hashes` it also asks the registry for the
+// hashes of the packages whose entries have none, one after the other, and adds those that it tells.
+import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { type Gap, gapsOf, type LockEntry, lockPath, readLock } from './checks/lock-file.ts';
+import { type Gap, gapsOf, type LockEntry, lockPath, readLock, unhashedOf } from './checks/lock-file.ts';
 
 const systems: Readonly<Record<string, string>> = {
   android: 'android',
@@ -30,6 +32,7 @@ const lock = readLock();
 for (const gap of gapsOf(lock)) {
   lock.packages[`node_modules/${gap.name}`] = entryFor(gap, lock.packages[gap.by]?.dev === true);
 }
+if (process.argv.includes('--hashes')) addHashes();
 const inOrder = Object.entries(lock.packages).sort(([one], [other]) => one.localeCompare(other, 'en'));
 lock.packages = Object.fromEntries(inOrder);
 writeFileSync(lockPath, `${JSON.stringify(lock, undefined, 2)}\n`);
@@ -55,4 +58,17 @@ function entryFor({ name, version }: Gap, dev: boolean): LockEntry {
     optional: true,
     os: [system],
   };
+}
+
+function addHashes(): void {
+  const unhashed = unhashedOf(lock);
+  const told = unhashed.filter(({ path, entry }) => {
+    const id = `${path.split('node_modules/').at(-1)}@${entry.version}`;
+    const answer = spawnSync('npm', ['view', id, 'dist.integrity'], { encoding: 'utf8', timeout: 30_000 });
+    const integrity = answer.status === 0 ? answer.stdout.trim() : '';
+    if (!/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity)) return false;
+    entry.integrity = integrity;
+    return true;
+  });
+  console.log(`The registry told the hashes of ${told.length} of ${unhashed.length} packages`);
 }

@@ -4,13 +4,23 @@ import { root } from '../turbo.ts';
 
 /** What package-lock.json says of one package, as far as it matters here. */
 export interface LockEntry {
+  name?: string;
   version?: string;
+  /** Where it lies: the folder of a workspace. Packages of the registry name no place, so that any registry can serve them. */
+  resolved?: string;
+  link?: boolean;
+  inBundle?: boolean;
+  integrity?: string;
+  license?: string;
   dev?: boolean;
   optional?: boolean;
   os?: string[];
   cpu?: string[];
   libc?: string[];
+  dependencies?: Record<string, string>;
   optionalDependencies?: Record<string, string>;
+  peerDependencies?: Record<string, string>;
+  peerDependenciesMeta?: Record<string, { optional?: boolean }>;
 }
 
 /** The lock file. */
@@ -41,4 +51,34 @@ export function gapsOf(lock: LockFile): Gap[] {
       .filter(([name]) => !lock.packages[`node_modules/${name}`] && !lock.packages[join(path, 'node_modules', name)])
       .map(([name, version]) => ({ by: path, name, version })),
   );
+}
+
+/** A package of the registry whose entry has no hash of its archive. */
+export interface Unhashed {
+  readonly path: string;
+  readonly entry: LockEntry;
+}
+
+/** The entries without a hash. Workspaces have no archive, and a bundled package is part of the archive of another. */
+export function unhashedOf(lock: LockFile): Unhashed[] {
+  return Object.entries(lock.packages)
+    .filter(([path, entry]) => path.includes('node_modules/') && !entry.link && !entry.inBundle && !entry.integrity)
+    .map(([path, entry]) => ({ path, entry }));
+}
+
+/**
+ * Whether a machine that Eligo runs on (Linux with glibc, x64 or arm64) ever installs the package. A registry without other platforms' packages cannot
+ * tell their hashes; npm fetches such a package only on its own platform, and checks no hash of what it does not fetch.
+ */
+export function isInstalledHere({ optional, os, cpu, libc }: LockEntry): boolean {
+  const fits = (names: string[] | undefined, here: string[]) =>
+    names === undefined || here.some((one) => names.includes(one));
+  return optional !== true || (fits(os, ['linux']) && fits(cpu, ['x64', 'arm64']) && fits(libc, ['glibc']));
+}
+
+/** The entries that name a host: they could be installed from that registry alone. */
+export function boundToAHost(lock: LockFile): string[] {
+  return Object.entries(lock.packages)
+    .filter(([, { resolved }]) => resolved !== undefined && /^[a-z+]+:/.test(resolved))
+    .map(([path]) => path);
 }

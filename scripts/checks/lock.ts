@@ -1,7 +1,14 @@
-// Whether `npm ci` will take package-lock.json, also from a registry that has every platform's packages.
-import { gapsOf, readLock } from './lock-file.ts';
+// Whether `npm ci` accepts package-lock.json, also from a registry that has every platform's packages, and checks the archive of each package by a hash.
+import { boundToAHost, gapsOf, isInstalledHere, readLock, unhashedOf } from './lock-file.ts';
 
-const gaps = gapsOf(readLock());
-for (const { by, name } of gaps) console.error(`package-lock.json lacks ${name}, which ${by} requires`);
-console.log(gaps.length === 0 ? 'The lock file is complete' : 'run npm run lock:complete to add the missing packages');
-process.exitCode = gaps.length === 0 ? 0 : 1;
+const lock = readLock();
+const findings = [
+  ...gapsOf(lock).map(({ by, name }) => `lacks ${name}, which ${by} requires; run npm run lock:complete`),
+  ...unhashedOf(lock)
+    .filter(({ entry }) => isInstalledHere(entry))
+    .map(({ path }) => `has no integrity for ${path}; run npm run lock:complete -- --hashes`),
+  ...boundToAHost(lock).map((path) => `binds ${path} to a host; .npmrc has npm leave hosts out`),
+];
+for (const finding of findings) console.error(`package-lock.json ${finding}`);
+if (findings.length === 0) console.log('The lock file is complete');
+process.exitCode = findings.length === 0 ? 0 : 1;

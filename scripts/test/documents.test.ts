@@ -35,6 +35,22 @@ it.each(documents)('%s leads to what is there: files, headings, paths', (documen
   expect(paths.filter((path) => globSync(path, { cwd: root }).length === 0)).toEqual([]);
 });
 
+it('docs/data-map.md says of each column that may name a shopper whether it is erased, and names none that is not there [D14.143]', () => {
+  // Of the shop and of the operator: nothing of shoppers is in these.
+  const schemas = ['billing', 'checkout', 'refunds', 'webhooks'];
+  const there = schemas.flatMap((schema) => columnsOf(schema));
+  const erasing = read('docs/data-map.md').split('\n## Erasing a person\n')[1] ?? '';
+  const named = [...erasing.matchAll(/^\| (.*?) \| (.*?) \|/gm)].flatMap(([, tables = '', columns = '']) =>
+    [...tables.matchAll(/`(\w+\.\w+)`/g)].flatMap(([, table]) =>
+      [...columns.matchAll(/`(\w+)`/g)].map(([, column]) => `${table}.${column}`),
+    ),
+  );
+  const isPersonal =
+    /[._](?:name|email|phone|employer|address|shipping|details|sealed|html|pdf|content|evidence|metadata|license|description|body|payload)$/;
+  expect(there.filter((column) => isPersonal.test(column) && !named.includes(column))).toEqual([]);
+  expect(named.filter((column) => !there.includes(column) && !column.endsWith('.defaults'))).toEqual([]);
+});
+
 it('ARCHITECTURE.md names no constraint, index or trigger that the schemas lack', () => {
   const invariants = read('ARCHITECTURE.md').split('\n## Seven invariants\n')[1]?.split('\n## ')[0] ?? '';
   const named = [...invariants.matchAll(/`([a-z]+(?:_[a-z]+)+)`/g)].map(([, name = '']) => name);
@@ -45,7 +61,7 @@ it('ARCHITECTURE.md names no constraint, index or trigger that the schemas lack'
 
 it('docs/configuration.md names every variable that the code reads, and no other', () => {
   const page = read('docs/configuration.md');
-  const variable = /\b(?:ELIGO|STRIPE|OTEL|DATABASE|NATS|OWNER|GRPC|ADMIN|LOG)_[A-Z_]*[A-Z]\b/g;
+  const variable = /\b(?:ELIGO|STRIPE|OTEL|DATABASE|NATS|OWNER|GRPC|ADMIN|LOG)_[A-Z0-9_]*[A-Z0-9]\b/g;
   // What one process of Eligo tells another, and the names of streams and SQL.
   const inside =
     /^(?:ELIGO_PARENTS|ELIGO_BENCH_STATEMENTS|ELIGO_CHECKOUT|NATS_PASSWORD|ADMIN_NATS_PASSWORD|DATABASE_PASSWORD)$/;
@@ -67,7 +83,7 @@ it('CONTRIBUTING.md names every npm command, and documents name only those that 
     return Object.keys(own).map((script) => `${name} ${script}`);
   });
   const called = documents.flatMap((document) =>
-    [...read(document).matchAll(/npm run (?:-s )?(?:-w (\S+) )?([a-z][a-z:-]*)(?: -w ([@\w/-]+))?/g)].map(
+    [...read(document).matchAll(/npm run (?:-s )?(?:-w (\S+) )?([a-z][a-z0-9:-]*)(?: -w ([@\w/-]+))?/g)].map(
       ([, before, name = '', after]) => ({ document, name, workspace: before ?? after }),
     ),
   );
@@ -100,4 +116,11 @@ function commandOf(script: string): string {
   return script === 'start' || script === 'test'
     ? `npm ${script}`
     : `npm run ${script === 'eligo' ? '-s eligo' : script}`;
+}
+
+function columnsOf(schema: string): string[] {
+  const tables = [...read(`docs/schema/${schema}.sql`).matchAll(/^create table (\w+) \(\n([\s\S]*?)^\);/gm)];
+  return tables.flatMap(([, table, body = '']) =>
+    [...body.matchAll(/^ {2}"?(\w+)"? (?:text|jsonb|bytea)/gm)].map(([, column]) => `${schema}.${table}.${column}`),
+  );
 }
