@@ -4,6 +4,28 @@ grant create, usage on schema billing to eligo_finder;
 
 grant usage on schema billing to eligo_billing;
 
+create table catalog_tasks (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  discount_id text collate "C" not null,
+  subscription_id text collate "C" not null,
+  kind text collate "C" not null,
+  due_at timestamp(3) with time zone not null,
+  tries integer default 0 not null,
+  created_at timestamp(3) with time zone default now() not null,
+  constraint catalog_tasks_pkey PRIMARY KEY (account_id, test_mode, discount_id, kind),
+  constraint catalog_tasks_kind_check CHECK ((kind = ANY (ARRAY['finalize'::text, 'release'::text, 'release_unless_written'::text])))
+);
+alter table catalog_tasks enable row level security;
+alter table catalog_tasks force row level security;
+create policy account_scope on catalog_tasks for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+create policy finder_reads on catalog_tasks for select to eligo_finder
+  using (true);
+CREATE INDEX catalog_tasks_due ON billing.catalog_tasks USING btree (due_at);
+grant delete, insert, select, update on catalog_tasks to eligo_billing;
+grant select on catalog_tasks to eligo_finder;
+
 create table dead_letters (
   consumer text collate "C" not null,
   event_id text collate "C" not null,
@@ -37,6 +59,38 @@ create policy account_scope on dunning_settings for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 grant insert, select, update on dunning_settings to eligo_billing;
 
+create table idempotency_keys (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  endpoint text collate "C" not null,
+  key text collate "C" not null,
+  request_hash bytea not null,
+  state text default 'in_progress'::text not null,
+  attempt_id text collate "C",
+  epoch integer default 1 not null,
+  lease_until timestamp(3) with time zone not null,
+  status integer,
+  body bytea,
+  created_at timestamp(3) with time zone default now() not null,
+  finished_at timestamp(3) with time zone,
+  constraint idempotency_keys_pkey PRIMARY KEY (account_id, test_mode, endpoint, key)
+);
+alter table idempotency_keys enable row level security;
+alter table idempotency_keys force row level security;
+create policy finder_prunes on idempotency_keys for delete to eligo_finder
+  using (((state = 'finished'::text) AND (created_at < (now() - '30 days'::interval))));
+create policy finder_prunes_released on idempotency_keys for delete to eligo_finder
+  using (((state = 'in_progress'::text) AND (attempt_id IS NULL) AND (lease_until < now()) AND (created_at < (now() - '30 days'::interval))));
+create policy finder_sees on idempotency_keys for select to eligo_finder
+  using (true);
+create policy scope on idempotency_keys for all to eligo_billing
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX idempotency_keys_attempt ON billing.idempotency_keys USING btree (account_id, test_mode, attempt_id) WHERE (attempt_id IS NOT NULL);
+CREATE INDEX idempotency_keys_created ON billing.idempotency_keys USING btree (created_at);
+CREATE TRIGGER guard_idempotency_key BEFORE INSERT OR UPDATE ON billing.idempotency_keys FOR EACH ROW EXECUTE FUNCTION guard_idempotency_key();
+grant delete, insert, select, update on idempotency_keys to eligo_billing;
+grant delete, select on idempotency_keys to eligo_finder;
+
 create table inbox (
   consumer text collate "C" not null,
   event_id text collate "C" not null,
@@ -64,6 +118,7 @@ create table invoice_charges (
   decline_code text collate "C",
   created_at timestamp(3) with time zone default now() not null,
   settled_at timestamp(3) with time zone,
+  on_page boolean default false not null,
   constraint invoice_charges_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint invoice_charges_account_id_test_mode_invoice_id_fkey FOREIGN KEY (account_id, test_mode, invoice_id) REFERENCES invoices(account_id, test_mode, id),
   constraint invoice_charges_amount_cents_check CHECK ((amount_cents >= 1)),
@@ -80,6 +135,27 @@ CREATE UNIQUE INDEX invoice_charges_one_of_a_leg ON billing.invoice_charges USIN
 CREATE UNIQUE INDEX invoice_charges_one_pending ON billing.invoice_charges USING btree (account_id, test_mode, invoice_id) WHERE (status = 'pending'::text);
 CREATE TRIGGER guard_invoice_charge BEFORE INSERT OR UPDATE ON billing.invoice_charges FOR EACH ROW EXECUTE FUNCTION guard_invoice_charge();
 grant insert, select, update on invoice_charges to eligo_billing;
+
+create table invoice_credits (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  invoice_id text collate "C" not null,
+  proration_id text collate "C" not null,
+  amount_cents bigint not null,
+  eligible boolean not null,
+  constraint invoice_credits_pkey PRIMARY KEY (account_id, test_mode, invoice_id, proration_id),
+  constraint invoice_credits_account_id_test_mode_invoice_id_fkey FOREIGN KEY (account_id, test_mode, invoice_id) REFERENCES invoices(account_id, test_mode, id),
+  constraint invoice_credits_account_id_test_mode_proration_id_fkey FOREIGN KEY (account_id, test_mode, proration_id) REFERENCES prorations(account_id, test_mode, id),
+  constraint invoice_credits_amount_cents_check CHECK ((amount_cents >= 1))
+);
+alter table invoice_credits enable row level security;
+alter table invoice_credits force row level security;
+create policy account_scope on invoice_credits for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX invoice_credits_by_proration ON billing.invoice_credits USING btree (account_id, test_mode, proration_id);
+CREATE CONSTRAINT TRIGGER check_carried_proration AFTER INSERT ON billing.invoice_credits DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_carried_proration();
+CREATE CONSTRAINT TRIGGER check_invoice_credits AFTER INSERT ON billing.invoice_credits DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_invoice_lines();
+grant insert, select on invoice_credits to eligo_billing;
 
 create table invoice_lines (
   account_id text collate "C" not null,
@@ -101,8 +177,11 @@ create table invoice_lines (
   rule text collate "C" not null,
   rule_version text collate "C" not null,
   rationale text not null,
+  letter_id text collate "C",
+  proration_id text collate "C",
   constraint invoice_lines_pkey PRIMARY KEY (account_id, test_mode, invoice_id, "position"),
   constraint invoice_lines_account_id_test_mode_invoice_id_fkey FOREIGN KEY (account_id, test_mode, invoice_id) REFERENCES invoices(account_id, test_mode, id),
+  constraint eligible_by_its_letter CHECK (((eligibility IS DISTINCT FROM 'letter_of_medical_necessity'::text) OR (eligible_cents = 0) OR (letter_id IS NOT NULL))),
   constraint invoice_lines_discount_cents_check CHECK ((discount_cents >= 0)),
   constraint invoice_lines_eligible_cents_check CHECK ((eligible_cents >= 0)),
   constraint invoice_lines_position_check CHECK (("position" >= 0)),
@@ -120,6 +199,8 @@ alter table invoice_lines enable row level security;
 alter table invoice_lines force row level security;
 create policy account_scope on invoice_lines for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE UNIQUE INDEX invoice_lines_one_of_a_proration ON billing.invoice_lines USING btree (account_id, test_mode, proration_id) WHERE (proration_id IS NOT NULL);
+CREATE CONSTRAINT TRIGGER check_carried_proration AFTER INSERT ON billing.invoice_lines DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.proration_id IS NOT NULL)) EXECUTE FUNCTION check_carried_proration();
 CREATE CONSTRAINT TRIGGER check_invoice_lines AFTER INSERT ON billing.invoice_lines DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_invoice_lines();
 grant insert, select on invoice_lines to eligo_billing;
 
@@ -164,9 +245,16 @@ create table invoices (
   failure_code text collate "C",
   decline_code text collate "C",
   refused_payment_method_id text collate "C",
+  billing_reason text collate "C",
+  pay_with_payment_method_id text collate "C",
+  page_url text,
+  pays_on_page boolean default false not null,
+  pay_with_backup_payment_method_id text collate "C",
   constraint invoices_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint invoices_account_id_test_mode_subscription_id_fkey FOREIGN KEY (account_id, test_mode, subscription_id) REFERENCES subscriptions(account_id, test_mode, id) DEFERRABLE INITIALLY DEFERRED,
   constraint backup_charge_statuses CHECK ((backup_charge_status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'failed'::text]))) NOT VALID,
+  constraint backup_of_a_page_payment CHECK ((pays_on_page OR (pay_with_backup_payment_method_id IS NULL))),
+  constraint billing_reasons CHECK ((billing_reason = ANY (ARRAY['subscription_create'::text, 'subscription_cycle'::text, 'subscription_update'::text]))) NOT VALID,
   constraint eligible_within_total CHECK (((eligible_cents >= 0) AND (eligible_cents <= total_cents))) NOT VALID,
   constraint failures_are_dated CHECK (((attempts >= 0) AND ((attempts > 0) = (first_failed_at IS NOT NULL)))) NOT VALID,
   constraint invoice_period_has_a_length CHECK ((period_end > period_start)),
@@ -174,6 +262,7 @@ create table invoices (
   constraint invoices_collection_method_check CHECK ((collection_method = 'charge_automatically'::text)),
   constraint invoices_status_check CHECK ((status = ANY (ARRAY['draft'::text, 'open'::text, 'paid'::text, 'void'::text, 'uncollectible'::text]))),
   constraint invoices_total_cents_check CHECK ((total_cents >= 0)),
+  constraint page_payment_names_a_card CHECK (((NOT pays_on_page) OR (pay_with_payment_method_id IS NOT NULL))),
   constraint paid_is_paid_in_full CHECK ((((status = 'paid'::text) = (paid_at IS NOT NULL)) AND ((status <> 'paid'::text) OR (amount_paid_cents = total_cents)))),
   constraint paid_within_total CHECK ((amount_paid_cents <= total_cents))
 );
@@ -184,8 +273,9 @@ create policy account_scope on invoices for all to public
 CREATE INDEX invoices_by_customer ON billing.invoices USING btree (account_id, test_mode, customer_id, id);
 CREATE UNIQUE INDEX invoices_by_number ON billing.invoices USING btree (account_id, test_mode, number) WHERE (number IS NOT NULL);
 CREATE INDEX invoices_by_subscription ON billing.invoices USING btree (account_id, test_mode, subscription_id, id);
-CREATE UNIQUE INDEX invoices_once_per_period ON billing.invoices USING btree (account_id, test_mode, subscription_id, period_start) WHERE (subscription_id IS NOT NULL);
+CREATE UNIQUE INDEX invoices_one_of_a_period ON billing.invoices USING btree (account_id, test_mode, subscription_id, period_start) WHERE ((subscription_id IS NOT NULL) AND (billing_reason IS DISTINCT FROM 'subscription_update'::text));
 CREATE UNIQUE INDEX invoices_one_open ON billing.invoices USING btree (account_id, test_mode, subscription_id) WHERE ((subscription_id IS NOT NULL) AND (status = ANY (ARRAY['draft'::text, 'open'::text])));
+CREATE CONSTRAINT TRIGGER check_credits_of_void_invoice AFTER UPDATE ON billing.invoices DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.status = 'void'::text) AND (old.status <> 'void'::text))) EXECUTE FUNCTION check_credits_of_void_invoice();
 CREATE TRIGGER guard_invoice BEFORE UPDATE ON billing.invoices FOR EACH ROW EXECUTE FUNCTION guard_invoice();
 grant insert, select, update on invoices to eligo_billing;
 
@@ -196,6 +286,88 @@ create table migrations (
   constraint migrations_pkey PRIMARY KEY (id)
 );
 grant select on migrations to eligo_billing;
+
+create table notice_mails (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  invoice_id text collate "C" not null,
+  attempt smallint not null,
+  failure_day smallint not null,
+  status text collate "C" not null,
+  tries integer default 0 not null,
+  epoch integer default 0 not null,
+  lease_until timestamp with time zone,
+  next_try_at timestamp with time zone,
+  failure_code text,
+  sent_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone not null,
+  constraint notice_mails_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint one_notice_a_day UNIQUE (account_id, test_mode, invoice_id, failure_day),
+  constraint one_notice_for_each_attempt UNIQUE (account_id, test_mode, invoice_id, attempt),
+  constraint notice_mails_account_id_test_mode_invoice_id_fkey FOREIGN KEY (account_id, test_mode, invoice_id) REFERENCES invoices(account_id, test_mode, id),
+  constraint notice_mails_attempt_check CHECK ((attempt >= 1)),
+  constraint notice_mails_failure_day_check CHECK ((failure_day >= 0)),
+  constraint notice_mails_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sent'::text, 'failed'::text, 'dropped'::text]))),
+  constraint notice_mails_tries_check CHECK ((tries >= 0)),
+  constraint pending_has_a_next_try CHECK (((status = 'pending'::text) = (next_try_at IS NOT NULL))),
+  constraint sent_has_a_time CHECK (((status = 'sent'::text) = (sent_at IS NOT NULL)))
+);
+alter table notice_mails enable row level security;
+alter table notice_mails force row level security;
+create policy account_scope on notice_mails for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+create policy finder_reads on notice_mails for select to eligo_finder
+  using (true);
+CREATE INDEX notice_mails_due ON billing.notice_mails USING btree (next_try_at) WHERE (status = 'pending'::text);
+CREATE INDEX notice_mails_due_of_account ON billing.notice_mails USING btree (account_id, test_mode, next_try_at) WHERE (status = 'pending'::text);
+CREATE TRIGGER guard_notice_mail BEFORE INSERT OR UPDATE ON billing.notice_mails FOR EACH ROW EXECUTE FUNCTION guard_notice_mail();
+grant insert, select on notice_mails to eligo_billing;
+grant select on notice_mails to eligo_finder;
+grant update (status), update (tries), update (epoch), update (lease_until), update (next_try_at), update (failure_code), update (sent_at) on notice_mails to eligo_billing;
+
+create table notice_settings (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  merchant_name text not null,
+  updated_at timestamp(3) with time zone default now() not null,
+  reminder_days smallint,
+  manage_url text,
+  constraint notice_settings_pkey PRIMARY KEY (account_id, test_mode),
+  constraint notice_settings_manage_url_check CHECK (((length(manage_url) <= 500) AND (manage_url ~ '^https://[^[:space:][:cntrl:]]+$'::text))),
+  constraint notice_settings_merchant_name_check CHECK ((((length(merchant_name) >= 1) AND (length(merchant_name) <= 200)) AND (merchant_name !~ '[[:cntrl:]]'::text))),
+  constraint notice_settings_reminder_days_check CHECK (((reminder_days >= 1) AND (reminder_days <= 60)))
+);
+alter table notice_settings enable row level security;
+alter table notice_settings force row level security;
+create policy account_scope on notice_settings for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant delete, insert, select, update on notice_settings to eligo_billing;
+
+create table operator_actions (
+  number bigint not null,
+  at timestamp(3) with time zone default clock_timestamp() not null,
+  operator_id text collate "C",
+  operator_name text not null,
+  login_id text collate "C",
+  action text collate "C" not null,
+  account_id text collate "C",
+  test_mode boolean,
+  subject_id text collate "C",
+  request_id text collate "C" not null,
+  refused boolean default false not null,
+  constraint operator_actions_pkey PRIMARY KEY (number),
+  constraint logged_in_by_name CHECK (((operator_id IS NULL) = (login_id IS NULL))),
+  constraint operator_actions_action_check CHECK (((length(action) >= 1) AND (length(action) <= 200))),
+  constraint operator_actions_operator_name_check CHECK (((length(operator_name) >= 1) AND (length(operator_name) <= 200))),
+  constraint operator_actions_request_id_check CHECK (((length(request_id) >= 1) AND (length(request_id) <= 128)))
+);
+CREATE INDEX operator_actions_by_account ON billing.operator_actions USING btree (account_id, number) WHERE (account_id IS NOT NULL);
+CREATE INDEX operator_actions_by_operator ON billing.operator_actions USING btree (operator_name, number);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON billing.operator_actions FOR EACH ROW EXECUTE FUNCTION refuse_changed_history();
+CREATE TRIGGER append_only_whole BEFORE TRUNCATE ON billing.operator_actions FOR EACH STATEMENT EXECUTE FUNCTION refuse_changed_history();
+grant insert (operator_id), insert (operator_name), insert (login_id), insert (action), insert (account_id), insert (test_mode), insert (subject_id), insert (request_id), insert (refused) on operator_actions to eligo_billing;
+grant select on operator_actions to eligo_billing;
 
 create table outbox (
   event_id text collate "C" not null,
@@ -281,6 +453,58 @@ create table outbox_stream (
 );
 grant delete, insert, select, update on outbox_stream to eligo_billing;
 
+create table prorations (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  subscription_id text collate "C" not null,
+  subscription_item_id text collate "C" not null,
+  kind text collate "C" not null,
+  price_id text collate "C" not null,
+  product_id text collate "C",
+  quantity bigint not null,
+  whole_cents bigint not null,
+  subtotal_cents bigint not null,
+  discount_cents bigint not null,
+  tax_cents bigint not null,
+  shipping_cents bigint not null,
+  amount_cents bigint not null,
+  eligible boolean not null,
+  eligibility text collate "C",
+  rule text collate "C" not null,
+  rule_version text collate "C" not null,
+  rationale text not null,
+  letter_id text collate "C",
+  period_start timestamp(3) with time zone not null,
+  period_end timestamp(3) with time zone not null,
+  left_cents bigint not null,
+  created_at timestamp(3) with time zone not null,
+  constraint prorations_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint prorations_account_id_test_mode_subscription_id_fkey FOREIGN KEY (account_id, test_mode, subscription_id) REFERENCES subscriptions(account_id, test_mode, id),
+  constraint charge_eligible_by_its_letter CHECK (((kind = 'credit'::text) OR (NOT eligible) OR (eligibility IS DISTINCT FROM 'letter_of_medical_necessity'::text) OR (letter_id IS NOT NULL))),
+  constraint charge_is_whole CHECK (((kind = 'credit'::text) OR ((left_cents = 0) OR (left_cents = amount_cents)))),
+  constraint left_within_amount CHECK (((left_cents >= 0) AND (left_cents <= amount_cents))),
+  constraint proration_has_a_length CHECK ((period_end > period_start)),
+  constraint proration_total CHECK ((amount_cents = (((subtotal_cents - discount_cents) + tax_cents) + shipping_cents))),
+  constraint proration_within_period CHECK ((amount_cents <= whole_cents)),
+  constraint prorations_amount_cents_check CHECK ((amount_cents >= 1)),
+  constraint prorations_discount_cents_check CHECK ((discount_cents >= 0)),
+  constraint prorations_kind_check CHECK ((kind = ANY (ARRAY['credit'::text, 'charge'::text]))),
+  constraint prorations_quantity_check CHECK ((quantity >= 1)),
+  constraint prorations_shipping_cents_check CHECK ((shipping_cents >= 0)),
+  constraint prorations_subtotal_cents_check CHECK ((subtotal_cents >= 0)),
+  constraint prorations_tax_cents_check CHECK ((tax_cents >= 0)),
+  constraint prorations_whole_cents_check CHECK ((whole_cents >= 1))
+);
+alter table prorations enable row level security;
+alter table prorations force row level security;
+create policy account_scope on prorations for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX prorations_pending ON billing.prorations USING btree (account_id, test_mode, subscription_id, id) WHERE (left_cents > 0);
+CREATE CONSTRAINT TRIGGER check_changed_proration AFTER INSERT OR UPDATE ON billing.prorations DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_changed_proration();
+CREATE TRIGGER guard_proration BEFORE UPDATE ON billing.prorations FOR EACH ROW EXECUTE FUNCTION guard_proration();
+grant insert, select, update on prorations to eligo_billing;
+
 create table receipt_mails (
   account_id text collate "C" not null,
   test_mode boolean not null,
@@ -313,6 +537,7 @@ CREATE UNIQUE INDEX one_mail_for_each_cause ON billing.receipt_mails USING btree
 CREATE UNIQUE INDEX one_pending_mail_for_each_receipt ON billing.receipt_mails USING btree (account_id, test_mode, receipt_id) WHERE (status = 'pending'::text);
 CREATE INDEX receipt_mails_by_receipt ON billing.receipt_mails USING btree (account_id, test_mode, receipt_id, id);
 CREATE INDEX receipt_mails_due ON billing.receipt_mails USING btree (next_try_at) WHERE (status = 'pending'::text);
+CREATE INDEX receipt_mails_due_of_account ON billing.receipt_mails USING btree (account_id, test_mode, next_try_at) WHERE (status = 'pending'::text);
 CREATE TRIGGER guard_receipt_mail BEFORE UPDATE ON billing.receipt_mails FOR EACH ROW EXECUTE FUNCTION guard_receipt_mail();
 grant insert, select on receipt_mails to eligo_billing;
 grant select on receipt_mails to eligo_finder;
@@ -345,6 +570,20 @@ CREATE TRIGGER guard_receipt BEFORE UPDATE ON billing.receipts FOR EACH ROW EXEC
 grant insert, select on receipts to eligo_billing;
 grant update (html), update (pdf) on receipts to eligo_billing;
 
+create table renewal_settings (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  spread_minutes smallint not null,
+  updated_at timestamp(3) with time zone default now() not null,
+  constraint renewal_settings_pkey PRIMARY KEY (account_id, test_mode),
+  constraint renewal_settings_spread_minutes_check CHECK (((spread_minutes >= 1) AND (spread_minutes <= 60)))
+);
+alter table renewal_settings enable row level security;
+alter table renewal_settings force row level security;
+create policy account_scope on renewal_settings for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant delete, insert, select, update on renewal_settings to eligo_billing;
+
 create table subscription_items (
   account_id text collate "C" not null,
   test_mode boolean not null,
@@ -360,10 +599,13 @@ create table subscription_items (
   sold_by_rule text collate "C",
   tax_cents bigint default 0 not null,
   shipping_cents bigint default 0 not null,
+  invoiced_cents bigint,
+  invoiced_eligible boolean,
   constraint subscription_items_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint subscription_items_account_id_test_mode_subscription_id_pos_key UNIQUE (account_id, test_mode, subscription_id, "position"),
   constraint subscription_items_account_id_test_mode_subscription_id_fkey FOREIGN KEY (account_id, test_mode, subscription_id) REFERENCES subscriptions(account_id, test_mode, id),
   constraint agreed_amounts CHECK (((tax_cents >= 0) AND (shipping_cents >= 0))) NOT VALID,
+  constraint invoiced_is_whole CHECK ((((invoiced_cents IS NULL) = (invoiced_eligible IS NULL)) AND (invoiced_cents >= 0))) NOT VALID,
   constraint subscription_items_position_check CHECK (("position" >= 0)),
   constraint subscription_items_quantity_check CHECK ((quantity >= 1)),
   constraint subscription_items_unit_amount_cents_check CHECK ((unit_amount_cents >= 0))
@@ -372,7 +614,44 @@ alter table subscription_items enable row level security;
 alter table subscription_items force row level security;
 create policy account_scope on subscription_items for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
-grant insert, select, update on subscription_items to eligo_billing;
+grant delete, insert, select, update on subscription_items to eligo_billing;
+
+create table subscription_mails (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  subscription_id text collate "C" not null,
+  kind text collate "C" not null,
+  about timestamp(3) with time zone not null,
+  status text collate "C" not null,
+  tries integer default 0 not null,
+  epoch integer default 0 not null,
+  lease_until timestamp with time zone,
+  next_try_at timestamp with time zone,
+  failure_code text,
+  sent_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone not null,
+  constraint subscription_mails_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint one_mail_of_a_kind_and_time UNIQUE (account_id, test_mode, subscription_id, kind, about),
+  constraint subscription_mails_account_id_test_mode_subscription_id_fkey FOREIGN KEY (account_id, test_mode, subscription_id) REFERENCES subscriptions(account_id, test_mode, id),
+  constraint pending_has_a_next_try CHECK (((status = 'pending'::text) = (next_try_at IS NOT NULL))),
+  constraint sent_has_a_time CHECK (((status = 'sent'::text) = (sent_at IS NOT NULL))),
+  constraint subscription_mails_kind_check CHECK ((kind = ANY (ARRAY['trial_end'::text, 'renewal'::text, 'ended'::text]))),
+  constraint subscription_mails_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sent'::text, 'failed'::text, 'dropped'::text]))),
+  constraint subscription_mails_tries_check CHECK ((tries >= 0))
+);
+alter table subscription_mails enable row level security;
+alter table subscription_mails force row level security;
+create policy account_scope on subscription_mails for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+create policy finder_reads on subscription_mails for select to eligo_finder
+  using (true);
+CREATE INDEX subscription_mails_due ON billing.subscription_mails USING btree (next_try_at) WHERE (status = 'pending'::text);
+CREATE INDEX subscription_mails_due_of_account ON billing.subscription_mails USING btree (account_id, test_mode, next_try_at) WHERE (status = 'pending'::text);
+CREATE TRIGGER guard_subscription_mail BEFORE INSERT OR UPDATE ON billing.subscription_mails FOR EACH ROW EXECUTE FUNCTION guard_subscription_mail();
+grant insert, select on subscription_mails to eligo_billing;
+grant select on subscription_mails to eligo_finder;
+grant update (status), update (tries), update (epoch), update (lease_until), update (next_try_at), update (failure_code), update (sent_at) on subscription_mails to eligo_billing;
 
 create table subscriptions (
   account_id text collate "C" not null,
@@ -406,9 +685,12 @@ create table subscriptions (
   held_until timestamp(3) with time zone,
   due_at timestamp(3) with time zone,
   work_at timestamp(3) with time zone,
+  expires_at timestamp(3) with time zone,
+  remind_at timestamp(3) with time zone,
   constraint subscriptions_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint subscriptions_account_id_test_mode_test_clock_id_fkey FOREIGN KEY (account_id, test_mode, test_clock_id) REFERENCES test_clocks(account_id, test_mode, id),
   constraint canceled_is_dated CHECK (((status = 'canceled'::text) = (canceled_at IS NOT NULL))),
+  constraint expires_while_incomplete CHECK (((status = 'incomplete'::text) = (expires_at IS NOT NULL))) NOT VALID,
   constraint notice_of_a_trial CHECK (((notice_at IS NULL) OR (status = 'trialing'::text))) NOT VALID,
   constraint past_due_is_charged CHECK (((status <> 'past_due'::text) OR (payment_at IS NOT NULL))) NOT VALID,
   constraint period_has_a_length CHECK ((current_period_end > current_period_start)),
@@ -442,6 +724,8 @@ CASE
 END)) WHERE ((status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'paused'::text, 'unpaid'::text])) AND ((cancel_at IS NOT NULL) OR cancel_at_period_end) AND (test_clock_id IS NULL));
 CREATE INDEX subscriptions_of_account_by_work_time ON billing.subscriptions USING btree (account_id, test_mode, work_at) WHERE (work_at IS NOT NULL);
 CREATE INDEX subscriptions_of_clock_by_due_time ON billing.subscriptions USING btree (account_id, test_mode, test_clock_id, due_at) WHERE ((test_clock_id IS NOT NULL) AND (due_at IS NOT NULL));
+CREATE INDEX subscriptions_owing_by_backup ON billing.subscriptions USING btree (account_id, test_mode, backup_payment_method_id, id) WHERE (status = ANY (ARRAY['past_due'::text, 'unpaid'::text]));
+CREATE INDEX subscriptions_owing_by_default ON billing.subscriptions USING btree (account_id, test_mode, default_payment_method_id, id) WHERE (status = ANY (ARRAY['past_due'::text, 'unpaid'::text]));
 CREATE TRIGGER guard_subscription BEFORE UPDATE ON billing.subscriptions FOR EACH ROW EXECUTE FUNCTION guard_subscription();
 CREATE TRIGGER set_due BEFORE INSERT OR UPDATE ON billing.subscriptions FOR EACH ROW EXECUTE FUNCTION set_due();
 grant insert, select, update on subscriptions to eligo_billing;
@@ -483,6 +767,43 @@ $function$;
 alter function advancing_test_clocks(most integer) owner to eligo_finder;
 grant execute on function advancing_test_clocks(most integer) to eligo_billing;
 
+CREATE OR REPLACE FUNCTION billing.check_carried_proration()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+begin
+  perform check_proration(new.account_id, new.test_mode, new.proration_id);
+  return null;
+end $function$;
+alter function check_carried_proration() owner to eligo_owner;
+grant execute on function check_carried_proration() to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.check_changed_proration()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+begin
+  perform check_proration(new.account_id, new.test_mode, new.id);
+  return null;
+end $function$;
+alter function check_changed_proration() owner to eligo_owner;
+grant execute on function check_changed_proration() to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.check_credits_of_void_invoice()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+begin
+  perform check_proration(c.account_id, c.test_mode, c.proration_id) from invoice_credits c
+   where c.account_id = new.account_id and c.test_mode = new.test_mode and c.invoice_id = new.id;
+  return null;
+end $function$;
+alter function check_credits_of_void_invoice() owner to eligo_owner;
+grant execute on function check_credits_of_void_invoice() to eligo_billing;
+
 CREATE OR REPLACE FUNCTION billing.check_invoice_lines()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -491,19 +812,55 @@ AS $function$
 declare
   line_total numeric;
   line_eligible numeric;
+  credit_total numeric;
+  credit_eligible numeric;
   invoice record;
 begin
-  select sum(total_cents), sum(eligible_cents) into line_total, line_eligible from invoice_lines
+  select coalesce(sum(total_cents), 0), coalesce(sum(eligible_cents), 0) into line_total, line_eligible from invoice_lines
+   where account_id = new.account_id and test_mode = new.test_mode and invoice_id = new.invoice_id;
+  select coalesce(sum(amount_cents), 0), coalesce(sum(amount_cents) filter (where eligible), 0) into credit_total, credit_eligible from invoice_credits
    where account_id = new.account_id and test_mode = new.test_mode and invoice_id = new.invoice_id;
   select total_cents, eligible_cents into invoice from invoices
    where account_id = new.account_id and test_mode = new.test_mode and id = new.invoice_id;
-  if invoice.total_cents <> line_total or invoice.eligible_cents <> line_eligible then
+  if invoice.total_cents <> line_total - credit_total or invoice.eligible_cents <> line_eligible - credit_eligible then
     raise exception 'the lines of an invoice sum to it' using errcode = 'check_violation', constraint = 'invoice_is_the_sum_of_its_lines';
   end if;
   return null;
 end $function$;
 alter function check_invoice_lines() owner to eligo_owner;
 grant execute on function check_invoice_lines() to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.check_proration(account text, mode boolean, proration text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+declare
+  known record;
+  carried numeric;
+begin
+  select kind, subscription_id, eligible, amount_cents, left_cents into known from prorations p
+   where p.account_id = account and p.test_mode = mode and p.id = proration;
+  if not found then
+    raise exception 'a line is of a proration' using errcode = 'check_violation', constraint = 'proration_is_carried_once';
+  end if;
+  if known.kind = 'credit' then
+    select coalesce(sum(c.amount_cents), 0) into carried from invoice_credits c
+      join invoices i on i.account_id = c.account_id and i.test_mode = c.test_mode and i.id = c.invoice_id
+     where c.account_id = account and c.test_mode = mode and c.proration_id = proration and c.eligible = known.eligible
+       and i.subscription_id = known.subscription_id and i.status <> 'void';
+  else
+    select coalesce(sum(l.total_cents), 0) into carried from invoice_lines l
+      join invoices i on i.account_id = l.account_id and i.test_mode = l.test_mode and i.id = l.invoice_id
+     where l.account_id = account and l.test_mode = mode and l.proration_id = proration and (l.eligible_cents > 0) = known.eligible
+       and i.subscription_id = known.subscription_id;
+  end if;
+  if carried <> known.amount_cents - known.left_cents then
+    raise exception 'invoices carry a proration once' using errcode = 'check_violation', constraint = 'proration_is_carried_once';
+  end if;
+end $function$;
+alter function check_proration(account text, mode boolean, proration text) owner to eligo_owner;
+grant execute on function check_proration(account text, mode boolean, proration text) to eligo_billing;
 
 CREATE OR REPLACE FUNCTION billing.claim_due_of_each_account(at timestamp with time zone, until timestamp with time zone, accounts integer, each integer, after_account text, after_mode boolean)
  RETURNS TABLE(account_id text, test_mode boolean, id text)
@@ -656,6 +1013,30 @@ $function$;
 alter function due_cancellations(at timestamp with time zone, most integer) owner to eligo_finder;
 grant execute on function due_cancellations(at timestamp with time zone, most integer) to eligo_billing;
 
+CREATE OR REPLACE FUNCTION billing.due_catalog_tasks(most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, discount_id text, subscription_id text, kind text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+  select t.account_id, t.test_mode, t.discount_id, t.subscription_id, t.kind from catalog_tasks t
+   where t.due_at <= now() order by t.due_at limit most
+$function$;
+alter function due_catalog_tasks(most integer) owner to eligo_finder;
+grant execute on function due_catalog_tasks(most integer) to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.due_notice_mails(most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, id text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+  select m.account_id, m.test_mode, m.id from notice_mails m
+   where m.status = 'pending' and m.next_try_at <= now() order by m.next_try_at limit most
+$function$;
+alter function due_notice_mails(most integer) owner to eligo_finder;
+grant execute on function due_notice_mails(most integer) to eligo_billing;
+
 CREATE OR REPLACE FUNCTION billing.due_receipt_mails(most integer)
  RETURNS TABLE(account_id text, test_mode boolean, id text)
  LANGUAGE sql
@@ -703,6 +1084,28 @@ AS $function$
   $function$;
 alter function follow_published_mark() owner to eligo_owner;
 grant execute on function follow_published_mark() to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.guard_idempotency_key()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  broken text := case
+    when not (octet_length(new.key) between 1 and 255) then 'idempotency_keys_key_check'
+    when not (octet_length(new.request_hash) = 32) then 'idempotency_keys_request_hash_check'
+    when not (new.state in ('in_progress', 'finished')) then 'idempotency_keys_state_check'
+    when not (new.status between 200 and 599) then 'idempotency_keys_status_check'
+    when not ((new.state = 'finished') = (new.status is not null) and (new.state = 'finished') = (new.body is not null))
+      then 'finished_has_answer'
+  end;
+begin
+  if broken is not null then
+    raise exception 'an idempotency key violates %', broken using errcode = 'check_violation', constraint = broken;
+  end if;
+  return new;
+end $function$;
+alter function guard_idempotency_key() owner to eligo_owner;
+grant execute on function guard_idempotency_key() to eligo_billing;
 
 CREATE OR REPLACE FUNCTION billing.guard_invoice()
  RETURNS trigger
@@ -765,6 +1168,28 @@ end $function$;
 alter function guard_invoice_charge() owner to eligo_owner;
 grant execute on function guard_invoice_charge() to eligo_billing;
 
+CREATE OR REPLACE FUNCTION billing.guard_notice_mail()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+begin
+  if tg_op = 'UPDATE' then
+    if old.status <> 'pending' then
+      raise exception 'mail % is %', old.id, old.status using errcode = 'check_violation', constraint = 'mails_end_once';
+    end if;
+    return new;
+  end if;
+  if not exists (select 1 from invoices where account_id = new.account_id and test_mode = new.test_mode and id = new.invoice_id
+                   and status = 'open' and attempts = new.attempt) then
+    raise exception 'a notice is of the last attempt of an open invoice'
+      using errcode = 'check_violation', constraint = 'notice_of_an_open_invoice';
+  end if;
+  return new;
+end $function$;
+alter function guard_notice_mail() owner to eligo_owner;
+grant execute on function guard_notice_mail() to eligo_billing;
+
 CREATE OR REPLACE FUNCTION billing.guard_places()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -783,11 +1208,28 @@ AS $function$
 alter function guard_places() owner to eligo_owner;
 grant execute on function guard_places() to eligo_billing;
 
+CREATE OR REPLACE FUNCTION billing.guard_proration()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if to_jsonb(new) - 'left_cents' is distinct from to_jsonb(old) - 'left_cents' then
+    raise exception 'a proration is final' using errcode = 'check_violation', constraint = 'proration_is_final';
+  end if;
+  return new;
+end $function$;
+alter function guard_proration() owner to eligo_owner;
+grant execute on function guard_proration() to eligo_billing;
+
 CREATE OR REPLACE FUNCTION billing.guard_receipt()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
 begin
+  if new.email = 'erased@invalid' and old.email <> new.email and new.html is null
+     and new.content = jsonb_set(old.content, '{shopperName}', 'null') then
+    return new;
+  end if;
   if old.html is not null then
     raise exception 'the documents of receipt % exist', old.id using errcode = 'check_violation', constraint = 'documents_never_change';
   end if;
@@ -830,6 +1272,28 @@ end $function$;
 alter function guard_subscription() owner to eligo_owner;
 grant execute on function guard_subscription() to eligo_billing;
 
+CREATE OR REPLACE FUNCTION billing.guard_subscription_mail()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+begin
+  if tg_op = 'UPDATE' then
+    if old.status <> 'pending' then
+      raise exception 'mail % is %', old.id, old.status using errcode = 'check_violation', constraint = 'mails_end_once';
+    end if;
+    return new;
+  end if;
+  if not exists (select 1 from subscriptions s where s.account_id = new.account_id and s.test_mode = new.test_mode and s.id = new.subscription_id
+      and case new.kind when 'ended' then s.status = 'canceled' and s.canceled_at = new.about
+            else s.status = case new.kind when 'trial_end' then 'trialing' else 'active' end and s.current_period_end = new.about end) then
+    raise exception 'a mail is about what its subscription is' using errcode = 'check_violation', constraint = 'mail_of_what_is';
+  end if;
+  return new;
+end $function$;
+alter function guard_subscription_mail() owner to eligo_owner;
+grant execute on function guard_subscription_mail() to eligo_billing;
+
 CREATE OR REPLACE FUNCTION billing.guard_test_clock()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -859,6 +1323,17 @@ $function$;
 alter function next_cancellation(after timestamp with time zone) owner to eligo_finder;
 grant execute on function next_cancellation(after timestamp with time zone) to eligo_billing;
 
+CREATE OR REPLACE FUNCTION billing.next_catalog_task()
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+  select t.due_at from catalog_tasks t order by t.due_at limit 1
+$function$;
+alter function next_catalog_task() owner to eligo_finder;
+grant execute on function next_catalog_task() to eligo_billing;
+
 CREATE OR REPLACE FUNCTION billing.next_due_subscription(after timestamp with time zone)
  RETURNS timestamp with time zone
  LANGUAGE sql
@@ -870,6 +1345,17 @@ $function$;
 alter function next_due_subscription(after timestamp with time zone) owner to eligo_finder;
 grant execute on function next_due_subscription(after timestamp with time zone) to eligo_billing;
 
+CREATE OR REPLACE FUNCTION billing.next_notice_mail()
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+  select m.next_try_at from notice_mails m where m.status = 'pending' order by m.next_try_at limit 1
+$function$;
+alter function next_notice_mail() owner to eligo_finder;
+grant execute on function next_notice_mail() to eligo_billing;
+
 CREATE OR REPLACE FUNCTION billing.next_receipt_mail()
  RETURNS timestamp with time zone
  LANGUAGE sql
@@ -880,6 +1366,40 @@ AS $function$
 $function$;
 alter function next_receipt_mail() owner to eligo_finder;
 grant execute on function next_receipt_mail() to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.next_subscription_mail()
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+  select m.next_try_at from subscription_mails m where m.status = 'pending' order by m.next_try_at limit 1
+$function$;
+alter function next_subscription_mail() owner to eligo_finder;
+grant execute on function next_subscription_mail() to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.notice_mail_turns(after_account text, after_mode boolean, most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, is_due boolean)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+  with recursive turns as (
+    (select m.account_id, m.test_mode, 1 as turn from notice_mails m
+      where m.status = 'pending' and (m.account_id, m.test_mode) > (after_account collate "C", after_mode)
+      order by m.account_id, m.test_mode limit 1)
+    union all
+    select n.account_id, n.test_mode, t.turn + 1 from turns t cross join lateral (
+      select m.account_id, m.test_mode from notice_mails m
+       where m.status = 'pending' and (m.account_id, m.test_mode) > (t.account_id, t.test_mode)
+       order by m.account_id, m.test_mode limit 1) n
+     where t.turn < most
+  )
+  select t.account_id, t.test_mode, exists (select from notice_mails m
+    where m.account_id = t.account_id and m.test_mode = t.test_mode and m.status = 'pending' and m.next_try_at <= now()) from turns t
+$function$;
+alter function notice_mail_turns(after_account text, after_mode boolean, most integer) owner to eligo_finder;
+grant execute on function notice_mail_turns(after_account text, after_mode boolean, most integer) to eligo_billing;
 
 CREATE OR REPLACE FUNCTION billing.prune_events(outbox_days integer, inbox_days integer, batch integer)
  RETURNS bigint
@@ -936,6 +1456,28 @@ AS $function$
 alter function prune_events(outbox_days integer, inbox_days integer, batch integer) owner to eligo_finder;
 grant execute on function prune_events(outbox_days integer, inbox_days integer, batch integer) to eligo_billing;
 
+CREATE OR REPLACE FUNCTION billing.prune_idempotency_keys(batch integer)
+ RETURNS bigint
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'billing', 'pg_temp'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+AS $function$
+    with old as (
+      select account_id, test_mode, endpoint, key from idempotency_keys
+      where (state = 'finished' or (attempt_id is null and lease_until < now())) and created_at < now() - interval '30 days'
+      order by created_at limit batch
+    ), gone as (
+      delete from idempotency_keys k using old
+      where (k.account_id, k.test_mode, k.endpoint, k.key) = (old.account_id, old.test_mode, old.endpoint, old.key)
+      returning 1
+    )
+    select count(*) from gone
+  $function$;
+alter function prune_idempotency_keys(batch integer) owner to eligo_finder;
+grant execute on function prune_idempotency_keys(batch integer) to eligo_billing;
+
 CREATE OR REPLACE FUNCTION billing.queue_event()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -948,21 +1490,91 @@ AS $function$
 alter function queue_event() owner to eligo_owner;
 grant execute on function queue_event() to eligo_billing;
 
-CREATE OR REPLACE FUNCTION billing.set_due()
+CREATE OR REPLACE FUNCTION billing.receipt_mail_turns(after_account text, after_mode boolean, most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, is_due boolean)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+  with recursive turns as (
+    (select m.account_id, m.test_mode, 1 as turn from receipt_mails m
+      where m.status = 'pending' and (m.account_id, m.test_mode) > (after_account collate "C", after_mode)
+      order by m.account_id, m.test_mode limit 1)
+    union all
+    select n.account_id, n.test_mode, t.turn + 1 from turns t cross join lateral (
+      select m.account_id, m.test_mode from receipt_mails m
+       where m.status = 'pending' and (m.account_id, m.test_mode) > (t.account_id, t.test_mode)
+       order by m.account_id, m.test_mode limit 1) n
+     where t.turn < most
+  )
+  select t.account_id, t.test_mode, exists (select from receipt_mails m
+    where m.account_id = t.account_id and m.test_mode = t.test_mode and m.status = 'pending' and m.next_try_at <= now()) from turns t
+$function$;
+alter function receipt_mail_turns(after_account text, after_mode boolean, most integer) owner to eligo_finder;
+grant execute on function receipt_mail_turns(after_account text, after_mode boolean, most integer) to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.refuse_changed_history()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
 begin
-  new.due_at := case when new.status in ('incomplete', 'trialing', 'active', 'past_due', 'unpaid', 'paused') then least(
-    new.cancel_at,
-    case when new.cancel_at_period_end then new.current_period_end end,
-    case when new.status in ('trialing', 'active') and new.payment_at is null then new.current_period_end end,
-    new.payment_at, new.notice_at) end;
+  raise exception 'the audit log of operators is append-only'
+    using errcode = 'check_violation', constraint = 'operator_actions_append_only';
+end $function$;
+alter function refuse_changed_history() owner to eligo_owner;
+grant execute on function refuse_changed_history() to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.set_due()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  days integer;
+begin
+  if not (new.status = 'trialing' or new.interval = 'year' or (new.interval = 'month' and new.interval_count >= 12)
+      or (new.interval = 'week' and new.interval_count >= 52) or (new.interval = 'day' and new.interval_count >= 365))
+      -- A trial that is ended now is not announced by an event either.
+      or (tg_op = 'UPDATE' and new.status = 'trialing' and new.notice_at is null and new.current_period_end <> old.current_period_end) then
+    new.remind_at := null;
+  elsif tg_op = 'INSERT' or new.current_period_end <> old.current_period_end then
+    select reminder_days into days from billing.notice_settings where account_id = new.account_id and test_mode = new.test_mode;
+    new.remind_at := greatest(new.current_period_start, new.current_period_end - coalesce(days, 7) * interval '24 hours');
+  end if;
+  new.due_at := case
+    when new.status in ('incomplete', 'trialing', 'active', 'past_due', 'unpaid', 'paused') then least(
+      new.cancel_at,
+      case when new.cancel_at_period_end then new.current_period_end end,
+      case when new.status in ('trialing', 'active') and new.payment_at is null then least(new.current_period_end, new.remind_at) end,
+      new.payment_at, new.notice_at, new.expires_at)
+    when new.status = 'canceled' then new.payment_at end;
   new.work_at := case when new.test_clock_id is null and new.due_at is not null then greatest(new.due_at, new.held_until) end;
   return new;
 end $function$;
 alter function set_due() owner to eligo_owner;
 grant execute on function set_due() to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.subscription_mail_turns(after_account text, after_mode boolean, most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, is_due boolean)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+  with recursive turns as (
+    (select m.account_id, m.test_mode, 1 as turn from subscription_mails m
+      where m.status = 'pending' and (m.account_id, m.test_mode) > (after_account collate "C", after_mode)
+      order by m.account_id, m.test_mode limit 1)
+    union all
+    select n.account_id, n.test_mode, t.turn + 1 from turns t cross join lateral (
+      select m.account_id, m.test_mode from subscription_mails m
+       where m.status = 'pending' and (m.account_id, m.test_mode) > (t.account_id, t.test_mode)
+       order by m.account_id, m.test_mode limit 1) n
+     where t.turn < most
+  )
+  select t.account_id, t.test_mode, exists (select from subscription_mails m
+    where m.account_id = t.account_id and m.test_mode = t.test_mode and m.status = 'pending' and m.next_try_at <= now()) from turns t
+$function$;
+alter function subscription_mail_turns(after_account text, after_mode boolean, most integer) owner to eligo_finder;
+grant execute on function subscription_mail_turns(after_account text, after_mode boolean, most integer) to eligo_billing;
 
 alter default privileges in schema billing grant delete, insert, select, update on tables to eligo_billing;
 

@@ -198,6 +198,31 @@ create table migrations (
 );
 grant select on migrations to eligo_catalog;
 
+create table operator_actions (
+  number bigint not null,
+  at timestamp(3) with time zone default clock_timestamp() not null,
+  operator_id text collate "C",
+  operator_name text not null,
+  login_id text collate "C",
+  action text collate "C" not null,
+  account_id text collate "C",
+  test_mode boolean,
+  subject_id text collate "C",
+  request_id text collate "C" not null,
+  refused boolean default false not null,
+  constraint operator_actions_pkey PRIMARY KEY (number),
+  constraint logged_in_by_name CHECK (((operator_id IS NULL) = (login_id IS NULL))),
+  constraint operator_actions_action_check CHECK (((length(action) >= 1) AND (length(action) <= 200))),
+  constraint operator_actions_operator_name_check CHECK (((length(operator_name) >= 1) AND (length(operator_name) <= 200))),
+  constraint operator_actions_request_id_check CHECK (((length(request_id) >= 1) AND (length(request_id) <= 128)))
+);
+CREATE INDEX operator_actions_by_account ON catalog.operator_actions USING btree (account_id, number) WHERE (account_id IS NOT NULL);
+CREATE INDEX operator_actions_by_operator ON catalog.operator_actions USING btree (operator_name, number);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON catalog.operator_actions FOR EACH ROW EXECUTE FUNCTION refuse_changed_history();
+CREATE TRIGGER append_only_whole BEFORE TRUNCATE ON catalog.operator_actions FOR EACH STATEMENT EXECUTE FUNCTION refuse_changed_history();
+grant insert (operator_id), insert (operator_name), insert (login_id), insert (action), insert (account_id), insert (test_mode), insert (subject_id), insert (request_id), insert (refused) on operator_actions to eligo_catalog;
+grant select on operator_actions to eligo_catalog;
+
 create table outbox (
   event_id text collate "C" not null,
   aggregate_id text collate "C" not null,
@@ -857,6 +882,17 @@ begin
 end $function$;
 alter function refuse_change() owner to eligo_owner;
 grant execute on function refuse_change() to eligo_catalog;
+
+CREATE OR REPLACE FUNCTION catalog.refuse_changed_history()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'the audit log of operators is append-only'
+    using errcode = 'check_violation', constraint = 'operator_actions_append_only';
+end $function$;
+alter function refuse_changed_history() owner to eligo_owner;
+grant execute on function refuse_changed_history() to eligo_catalog;
 
 CREATE OR REPLACE FUNCTION catalog.refuse_redemption_move()
  RETURNS trigger

@@ -6,6 +6,27 @@ grant usage on schema checkout to eligo_checkout;
 
 create type card_kind as enum ('health', 'other', 'unknown');
 
+create type hold_end as enum ('lapsed', 'lost', 'not_renewed');
+
+create type processor as enum ('sandbox', 'stripe');
+
+create type three_d_secure as enum ('automatic', 'any', 'challenge');
+
+create table authentications (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  session_id text collate "C" not null,
+  attempt_id text collate "C" not null,
+  requested_at timestamp(3) with time zone not null,
+  constraint authentications_pkey PRIMARY KEY (account_id, test_mode, session_id, attempt_id),
+  constraint authentications_account_id_test_mode_attempt_id_fkey FOREIGN KEY (account_id, test_mode, attempt_id) REFERENCES charge_attempts(account_id, test_mode, id)
+);
+alter table authentications enable row level security;
+alter table authentications force row level security;
+create policy own_rows on authentications for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant insert, select on authentications to eligo_checkout;
+
 create table capture_lines (
   account_id text collate "C" not null,
   test_mode boolean not null,
@@ -13,7 +34,7 @@ create table capture_lines (
   line_id text collate "C" not null,
   payment_intent_id text collate "C" not null,
   amount_cents bigint not null,
-  constraint capture_lines_pkey PRIMARY KEY (account_id, test_mode, capture_id, line_id),
+  constraint capture_lines_pkey PRIMARY KEY (account_id, test_mode, capture_id, line_id, payment_intent_id),
   constraint capture_lines_account_id_test_mode_capture_id_fkey FOREIGN KEY (account_id, test_mode, capture_id) REFERENCES captures(account_id, test_mode, id)
 );
 alter table capture_lines enable row level security;
@@ -110,6 +131,11 @@ create table charge_attempts (
   confirm_until timestamp with time zone default (now() + '00:03:00'::interval) not null,
   operation_id text collate "C",
   card_kind card_kind,
+  processor processor,
+  processor_account text collate "C",
+  three_d_secure three_d_secure,
+  accepts_part boolean default false not null,
+  asked_cents bigint,
   constraint charge_attempts_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint charge_attempts_account_id_test_mode_payment_intent_id_fkey FOREIGN KEY (account_id, test_mode, payment_intent_id) REFERENCES payment_intents(account_id, test_mode, id)
 );
@@ -124,8 +150,13 @@ CREATE UNIQUE INDEX charge_attempts_by_processor_intent ON checkout.charge_attem
 CREATE UNIQUE INDEX charge_attempts_one_live ON checkout.charge_attempts USING btree (account_id, test_mode, purpose, subject_id, leg) WHERE (status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text, 'succeeded'::text]));
 CREATE UNIQUE INDEX charge_attempts_one_per_eligibility_record ON checkout.charge_attempts USING btree (account_id, test_mode, eligibility_record_id) WHERE ((status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text, 'succeeded'::text])) AND (eligibility_record_id IS NOT NULL));
 CREATE INDEX charge_attempts_to_sweep ON checkout.charge_attempts USING btree (status, next_check_at) WHERE ((status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text])) AND ((status <> 'created'::text) OR (driver <> 'invoice'::text)));
+CREATE INDEX charge_attempts_without_processor ON checkout.charge_attempts USING btree (account_id, test_mode, id) WHERE (processor IS NULL);
+CREATE TRIGGER guard_approved_part BEFORE UPDATE OF accepts_part, amount_cents, asked_cents ON checkout.charge_attempts FOR EACH ROW EXECUTE FUNCTION guard_approved_part();
+CREATE TRIGGER guard_attempt_account BEFORE INSERT OR UPDATE OF processor, processor_account ON checkout.charge_attempts FOR EACH ROW EXECUTE FUNCTION guard_attempt_account();
 CREATE TRIGGER guard_charge_attempt BEFORE INSERT OR UPDATE ON checkout.charge_attempts FOR EACH ROW EXECUTE FUNCTION guard_charge_attempt();
+CREATE TRIGGER guard_health_card_charge BEFORE INSERT ON checkout.charge_attempts FOR EACH ROW WHEN (((new.purpose = 'invoice'::text) AND (new.leg = 'health'::text) AND (NOT new.test_mode) AND (new.card_kind IS DISTINCT FROM 'other'::card_kind))) EXECUTE FUNCTION guard_health_card_charge();
 CREATE TRIGGER guard_ineligible_charge BEFORE INSERT ON checkout.charge_attempts FOR EACH ROW WHEN ((new.leg = 'other'::text)) EXECUTE FUNCTION guard_ineligible_charge();
+CREATE TRIGGER refuse_new_part BEFORE INSERT ON checkout.charge_attempts FOR EACH ROW WHEN ((new.accepts_part OR (new.asked_cents IS NOT NULL))) EXECUTE FUNCTION refuse_new_part();
 grant delete, insert, select, update on charge_attempts to eligo_checkout;
 grant select on charge_attempts to eligo_finder;
 
@@ -174,15 +205,22 @@ create table customers (
   deleted_at timestamp(3) with time zone,
   processor_customer_id text collate "C",
   version bigint default 1 not null,
+  processor processor,
+  processor_account text collate "C",
   constraint customers_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint customers_account_id_test_mode_test_clock_id_fkey FOREIGN KEY (account_id, test_mode, test_clock_id) REFERENCES test_clocks(account_id, test_mode, id)
 );
 alter table customers enable row level security;
 alter table customers force row level security;
+create policy finder_reads on customers for select to eligo_finder
+  using (true);
 create policy own_rows on customers for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE INDEX customers_by_email ON checkout.customers USING btree (account_id, test_mode, email, id) WHERE (deleted_at IS NULL);
+CREATE INDEX customers_without_processor ON checkout.customers USING btree (account_id, test_mode, id) WHERE ((processor IS NULL) AND (processor_customer_id IS NOT NULL));
+CREATE TRIGGER guard_processor_account BEFORE INSERT OR UPDATE OF processor, processor_account ON checkout.customers FOR EACH ROW EXECUTE FUNCTION guard_processor_account();
 grant delete, insert, select, update on customers to eligo_checkout;
+grant select on customers to eligo_finder;
 
 create table dead_letters (
   consumer text collate "C" not null,
@@ -200,6 +238,30 @@ create table dead_letters (
 );
 CREATE INDEX dead_letters_redrive ON checkout.dead_letters USING btree (consumer, redrive_at) WHERE (redrive_at IS NOT NULL);
 grant delete, insert, select, update on dead_letters to eligo_checkout;
+
+create table disputes (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  payment_intent_id text collate "C" not null,
+  charge_id text collate "C" not null,
+  session_id text collate "C",
+  amount_cents bigint not null,
+  held_cents bigint not null,
+  seq bigint not null,
+  constraint disputes_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint disputes_account_id_test_mode_payment_intent_id_fkey FOREIGN KEY (account_id, test_mode, payment_intent_id) REFERENCES payment_intents(account_id, test_mode, id),
+  constraint disputes_amount_cents_check CHECK ((amount_cents >= 0)),
+  constraint disputes_check CHECK (((held_cents >= 0) AND (held_cents <= amount_cents))),
+  constraint disputes_seq_check CHECK ((seq > 0))
+);
+alter table disputes enable row level security;
+alter table disputes force row level security;
+create policy own_rows on disputes for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX disputes_by_intent ON checkout.disputes USING btree (account_id, test_mode, payment_intent_id);
+CREATE INDEX disputes_by_session ON checkout.disputes USING btree (account_id, test_mode, session_id) WHERE (session_id IS NOT NULL);
+grant insert, select, update on disputes to eligo_checkout;
 
 create table eligibility_records (
   account_id text collate "C" not null,
@@ -222,8 +284,45 @@ alter table eligibility_records force row level security;
 create policy own_rows on eligibility_records for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE TRIGGER check_written_with_session AFTER INSERT ON checkout.eligibility_records REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION check_written_with_session();
+CREATE TRIGGER guard_eligibility_record BEFORE UPDATE OF eligible_cents ON checkout.eligibility_records FOR EACH ROW WHEN ((old.eligible_cents IS DISTINCT FROM new.eligible_cents)) EXECUTE FUNCTION guard_eligibility_record();
 CREATE TRIGGER refuse_delete BEFORE DELETE ON checkout.eligibility_records FOR EACH ROW EXECUTE FUNCTION refuse_delete();
 grant delete, insert, select, update on eligibility_records to eligo_checkout;
+
+create table erasures (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  customer_id text collate "C" not null,
+  number bigint not null,
+  requested_by text not null,
+  started_at timestamp(3) with time zone default now() not null,
+  finished_at timestamp(3) with time zone,
+  constraint erasures_pkey PRIMARY KEY (account_id, test_mode, customer_id, number),
+  constraint erasures_account_id_test_mode_customer_id_fkey FOREIGN KEY (account_id, test_mode, customer_id) REFERENCES customers(account_id, test_mode, id),
+  constraint erasures_requested_by_check CHECK ((requested_by <> ''::text))
+);
+alter table erasures enable row level security;
+alter table erasures force row level security;
+create policy own_rows on erasures for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant select on erasures to eligo_checkout;
+
+create table health_card_statements (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  substantiation text,
+  version bigint not null,
+  recorded_at timestamp(3) with time zone default clock_timestamp() not null,
+  constraint health_card_statements_pkey PRIMARY KEY (account_id, test_mode),
+  constraint health_card_statements_of_live_mode CHECK ((NOT test_mode)),
+  constraint health_card_statements_substantiation_check CHECK ((substantiation <> ''::text)),
+  constraint health_card_statements_version_check CHECK ((version > 0))
+);
+alter table health_card_statements enable row level security;
+alter table health_card_statements force row level security;
+create policy own_rows on health_card_statements for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE TRIGGER guard_health_card_statement BEFORE UPDATE ON checkout.health_card_statements FOR EACH ROW EXECUTE FUNCTION guard_health_card_statement();
+grant insert, select, update on health_card_statements to eligo_checkout;
 
 create table idempotency_keys (
   account_id text collate "C" not null,
@@ -305,6 +404,7 @@ CREATE UNIQUE INDEX intent_operations_one_end ON checkout.intent_operations USIN
 CREATE UNIQUE INDEX intent_operations_one_pending ON checkout.intent_operations USING btree (account_id, test_mode, payment_intent_id) WHERE (status = 'pending'::text);
 CREATE INDEX intent_operations_unsettled ON checkout.intent_operations USING btree (next_check_at) WHERE (status = 'pending'::text);
 CREATE TRIGGER guard_capture_has_letters BEFORE INSERT ON checkout.intent_operations FOR EACH ROW WHEN ((new.kind = 'capture'::text)) EXECUTE FUNCTION guard_capture_has_letters();
+CREATE TRIGGER guard_captured_hold BEFORE INSERT ON checkout.intent_operations FOR EACH ROW WHEN ((new.kind = 'capture'::text)) EXECUTE FUNCTION guard_captured_hold();
 CREATE TRIGGER guard_ended BEFORE UPDATE OF status ON checkout.intent_operations FOR EACH ROW WHEN (((old.status = ANY (ARRAY['done'::text, 'failed'::text])) AND (new.status <> old.status))) EXECUTE FUNCTION guard_ended();
 CREATE TRIGGER guard_intent_operation BEFORE INSERT ON checkout.intent_operations FOR EACH ROW EXECUTE FUNCTION guard_intent_operation();
 grant delete, insert, select, update on intent_operations to eligo_checkout;
@@ -330,6 +430,7 @@ create table ledger_entries (
   payment_intent_id text collate "C" not null,
   source_id text collate "C" not null,
   created_at timestamp(3) with time zone not null,
+  tell_at timestamp(3) with time zone default clock_timestamp(),
   constraint ledger_entries_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint ledger_entries_amount_cents_check CHECK ((amount_cents > 0)),
   constraint ledger_entries_check CHECK ((credit_account <> debit_account)),
@@ -337,10 +438,16 @@ create table ledger_entries (
 );
 alter table ledger_entries enable row level security;
 alter table ledger_entries force row level security;
+create policy finder on ledger_entries for select to eligo_finder
+  using (true);
 create policy own_rows on ledger_entries for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE UNIQUE INDEX ledger_entries_once ON checkout.ledger_entries USING btree (account_id, test_mode, source_id, payment_intent_id, kind);
+CREATE INDEX ledger_entries_to_tell ON checkout.ledger_entries USING btree (tell_at) WHERE ((tell_at IS NOT NULL) AND (kind = 'capture'::text));
+CREATE INDEX ledger_entries_to_tell_of_account ON checkout.ledger_entries USING btree (account_id, test_mode, tell_at) WHERE ((tell_at IS NOT NULL) AND (kind = 'capture'::text));
 grant insert, select on ledger_entries to eligo_checkout;
+grant select on ledger_entries to eligo_finder;
+grant update (tell_at) on ledger_entries to eligo_checkout;
 
 create table letter_answers (
   account_id text collate "C" not null,
@@ -393,6 +500,7 @@ create table letters (
   reviewer_name text,
   reviewer_license text,
   reviewer_state text,
+  end_announced_at timestamp(3) with time zone,
   constraint letters_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint letters_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id),
   constraint letters_decided_once_ended CHECK (((status = 'in_review'::text) = (decided_at IS NULL))),
@@ -412,10 +520,36 @@ CREATE INDEX letters_due ON checkout.letters USING btree (review_until) WHERE ((
 CREATE INDEX letters_due_by_clock ON checkout.letters USING btree (account_id, test_mode, test_clock_id, review_until) WHERE ((status = 'in_review'::text) AND (test_clock_id IS NOT NULL));
 CREATE UNIQUE INDEX letters_one_per_product ON checkout.letters USING btree (account_id, test_mode, session_id, product_id);
 CREATE INDEX letters_queue ON checkout.letters USING btree (test_mode, review_until, id) WHERE (status = 'in_review'::text);
+CREATE INDEX letters_to_announce ON checkout.letters USING btree (valid_until) WHERE ((status = 'approved'::text) AND (end_announced_at IS NULL) AND (customer_id IS NOT NULL) AND (test_clock_id IS NULL));
+CREATE INDEX letters_to_announce_by_clock ON checkout.letters USING btree (account_id, test_mode, test_clock_id, valid_until) WHERE ((status = 'approved'::text) AND (end_announced_at IS NULL) AND (customer_id IS NOT NULL) AND (test_clock_id IS NOT NULL));
 CREATE INDEX letters_valid ON checkout.letters USING btree (account_id, test_mode, customer_id, product_id, valid_until) WHERE (status = 'approved'::text);
 CREATE TRIGGER guard_letter BEFORE UPDATE ON checkout.letters FOR EACH ROW EXECUTE FUNCTION guard_letter();
 grant insert, select, update on letters to eligo_checkout;
 grant select on letters to eligo_finder;
+
+create table line_tenders (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  session_id text collate "C" not null,
+  line_id text collate "C" not null,
+  payment_intent_id text collate "C" not null,
+  amount_cents bigint not null,
+  captured_cents bigint default 0 not null,
+  refunded_cents bigint default 0 not null,
+  constraint line_tenders_pkey PRIMARY KEY (account_id, test_mode, session_id, line_id, payment_intent_id),
+  constraint line_tenders_account_id_test_mode_line_id_fkey FOREIGN KEY (account_id, test_mode, line_id) REFERENCES session_lines(account_id, test_mode, id),
+  constraint line_tenders_account_id_test_mode_payment_intent_id_fkey FOREIGN KEY (account_id, test_mode, payment_intent_id) REFERENCES payment_intents(account_id, test_mode, id),
+  constraint tender_within_its_amount CHECK (((amount_cents > 0) AND ((captured_cents >= 0) AND (captured_cents <= amount_cents)) AND ((refunded_cents >= 0) AND (refunded_cents <= captured_cents))))
+);
+alter table line_tenders enable row level security;
+alter table line_tenders force row level security;
+create policy own_rows on line_tenders for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE CONSTRAINT TRIGGER check_line_tender AFTER INSERT OR UPDATE ON checkout.line_tenders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_line_tender();
+CREATE TRIGGER guard_line_tender BEFORE INSERT ON checkout.line_tenders FOR EACH ROW EXECUTE FUNCTION guard_line_tender();
+CREATE TRIGGER guard_tender_card BEFORE UPDATE OF payment_intent_id ON checkout.line_tenders FOR EACH ROW WHEN ((new.payment_intent_id <> old.payment_intent_id)) EXECUTE FUNCTION guard_tender_card();
+grant insert, select on line_tenders to eligo_checkout;
+grant update (payment_intent_id), update (captured_cents), update (refunded_cents) on line_tenders to eligo_checkout;
 
 create table migrations (
   id text collate "C" not null,
@@ -424,6 +558,31 @@ create table migrations (
   constraint migrations_pkey PRIMARY KEY (id)
 );
 grant select on migrations to eligo_checkout;
+
+create table operator_actions (
+  number bigint not null,
+  at timestamp(3) with time zone default clock_timestamp() not null,
+  operator_id text collate "C",
+  operator_name text not null,
+  login_id text collate "C",
+  action text collate "C" not null,
+  account_id text collate "C",
+  test_mode boolean,
+  subject_id text collate "C",
+  request_id text collate "C" not null,
+  refused boolean default false not null,
+  constraint operator_actions_pkey PRIMARY KEY (number),
+  constraint logged_in_by_name CHECK (((operator_id IS NULL) = (login_id IS NULL))),
+  constraint operator_actions_action_check CHECK (((length(action) >= 1) AND (length(action) <= 200))),
+  constraint operator_actions_operator_name_check CHECK (((length(operator_name) >= 1) AND (length(operator_name) <= 200))),
+  constraint operator_actions_request_id_check CHECK (((length(request_id) >= 1) AND (length(request_id) <= 128)))
+);
+CREATE INDEX operator_actions_by_account ON checkout.operator_actions USING btree (account_id, number) WHERE (account_id IS NOT NULL);
+CREATE INDEX operator_actions_by_operator ON checkout.operator_actions USING btree (operator_name, number);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON checkout.operator_actions FOR EACH ROW EXECUTE FUNCTION refuse_changed_history();
+CREATE TRIGGER append_only_whole BEFORE TRUNCATE ON checkout.operator_actions FOR EACH STATEMENT EXECUTE FUNCTION refuse_changed_history();
+grant insert (operator_id), insert (operator_name), insert (login_id), insert (action), insert (account_id), insert (test_mode), insert (subject_id), insert (request_id), insert (refused) on operator_actions to eligo_checkout;
+grant select on operator_actions to eligo_checkout;
 
 create table outbox (
   event_id text collate "C" not null,
@@ -513,11 +672,13 @@ create table page_cards (
   account_id text collate "C" not null,
   test_mode boolean not null,
   processor_payment_method_id text collate "C" not null,
-  session_id text collate "C" not null,
+  session_id text collate "C",
   payment_method_id text collate "C" not null,
+  invoice_id text collate "C",
   constraint page_cards_pkey PRIMARY KEY (account_id, test_mode, processor_payment_method_id),
   constraint page_cards_account_id_test_mode_payment_method_id_fkey FOREIGN KEY (account_id, test_mode, payment_method_id) REFERENCES payment_methods(account_id, test_mode, id) DEFERRABLE INITIALLY DEFERRED,
   constraint page_cards_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id),
+  constraint page_card_of_one_page CHECK ((num_nonnulls(session_id, invoice_id) = 1)),
   constraint page_cards_processor_payment_method_id_check CHECK (((length(processor_payment_method_id) >= 4) AND (length(processor_payment_method_id) <= 255)))
 );
 alter table page_cards enable row level security;
@@ -525,6 +686,20 @@ alter table page_cards force row level security;
 create policy own_rows on page_cards for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 grant insert, select on page_cards to eligo_checkout;
+
+create table page_visits (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  session_id text collate "C" not null,
+  seen_at timestamp(3) with time zone not null,
+  constraint page_visits_pkey PRIMARY KEY (account_id, test_mode, session_id),
+  constraint page_visits_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id)
+);
+alter table page_visits enable row level security;
+alter table page_visits force row level security;
+create policy own_rows on page_visits for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant insert, select, update on page_visits to eligo_checkout;
 
 create table payment_intents (
   account_id text collate "C" not null,
@@ -546,16 +721,37 @@ create table payment_intents (
   latest_charge_id text collate "C",
   metadata jsonb default '{}'::jsonb not null,
   created_at timestamp(3) with time zone not null,
+  processor processor,
+  processor_account text collate "C",
+  amount_disputed_cents bigint default 0 not null,
+  capture_before timestamp(3) with time zone,
+  hold_check_at timestamp(3) with time zone default '1970-01-01 00:00:00+00'::timestamp with time zone not null,
+  hold_end hold_end,
+  renews text collate "C",
+  renewals smallint default 0 not null,
+  keeps_card boolean default false not null,
+  captured_elsewhere_cents bigint,
   constraint payment_intents_pkey PRIMARY KEY (account_id, test_mode, id)
 );
 alter table payment_intents enable row level security;
 alter table payment_intents force row level security;
+create policy finder_reads on payment_intents for select to eligo_finder
+  using (true);
 create policy own_rows on payment_intents for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE INDEX payment_intents_by_customer ON checkout.payment_intents USING btree (account_id, test_mode, customer_id, id DESC) WHERE (customer_id IS NOT NULL);
 CREATE INDEX payment_intents_by_session ON checkout.payment_intents USING btree (account_id, test_mode, session_id, id DESC) WHERE (session_id IS NOT NULL);
+CREATE INDEX payment_intents_captured_elsewhere ON checkout.payment_intents USING btree (hold_check_at) WHERE ((status = 'requires_capture'::text) AND (captured_elsewhere_cents IS NOT NULL));
+CREATE INDEX payment_intents_held ON checkout.payment_intents USING btree (account_id, test_mode, hold_check_at) WHERE (status = 'requires_capture'::text);
+CREATE INDEX payment_intents_hold_due ON checkout.payment_intents USING btree (hold_check_at) WHERE (status = 'requires_capture'::text);
+CREATE INDEX payment_intents_without_processor ON checkout.payment_intents USING btree (account_id, test_mode, id) WHERE (processor IS NULL);
+CREATE TRIGGER guard_intent_amount BEFORE UPDATE OF amount_cents ON checkout.payment_intents FOR EACH ROW WHEN ((new.amount_cents <> old.amount_cents)) EXECUTE FUNCTION guard_intent_amount();
 CREATE TRIGGER guard_payment_intent BEFORE INSERT OR UPDATE ON checkout.payment_intents FOR EACH ROW EXECUTE FUNCTION guard_payment_intent();
+CREATE TRIGGER guard_processor_account BEFORE INSERT OR UPDATE OF processor, processor_account ON checkout.payment_intents FOR EACH ROW EXECUTE FUNCTION guard_processor_account();
+CREATE TRIGGER refuse_capture_before BEFORE UPDATE OF capture_before ON checkout.payment_intents FOR EACH ROW WHEN (((new.capture_before IS NOT NULL) AND (new.capture_method <> 'manual'::text))) EXECUTE FUNCTION refuse_capture_before();
+CREATE TRIGGER refuse_disputed_refund BEFORE UPDATE ON checkout.payment_intents FOR EACH ROW WHEN (((new.amount_refunded_cents > old.amount_refunded_cents) AND ((new.amount_refunded_cents + new.amount_disputed_cents) > new.amount_received_cents))) EXECUTE FUNCTION refuse_disputed_refund();
 grant delete, insert, select, update on payment_intents to eligo_checkout;
+grant select on payment_intents to eligo_finder;
 
 create table payment_links (
   account_id text collate "C" not null,
@@ -617,6 +813,8 @@ create table payment_methods (
   detached_at timestamp(3) with time zone,
   version bigint default 1 not null,
   hsa_fsa_source text,
+  processor processor,
+  processor_account text collate "C",
   constraint payment_methods_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint payment_methods_account_id_test_mode_processor_payment_meth_key UNIQUE (account_id, test_mode, processor_payment_method_id),
   constraint payment_methods_account_id_test_mode_customer_id_fkey FOREIGN KEY (account_id, test_mode, customer_id) REFERENCES customers(account_id, test_mode, id),
@@ -629,10 +827,15 @@ create table payment_methods (
 );
 alter table payment_methods enable row level security;
 alter table payment_methods force row level security;
+create policy finder_reads on payment_methods for select to eligo_finder
+  using (true);
 create policy own_rows on payment_methods for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE INDEX payment_methods_by_customer ON checkout.payment_methods USING btree (account_id, test_mode, customer_id, id) WHERE (customer_id IS NOT NULL);
+CREATE INDEX payment_methods_without_processor ON checkout.payment_methods USING btree (account_id, test_mode, id) WHERE (processor IS NULL);
+CREATE TRIGGER guard_processor_account BEFORE INSERT OR UPDATE OF processor, processor_account ON checkout.payment_methods FOR EACH ROW EXECUTE FUNCTION guard_processor_account();
 grant delete, insert, select, update on payment_methods to eligo_checkout;
+grant select on payment_methods to eligo_finder;
 
 create table payment_plans (
   account_id text collate "C" not null,
@@ -655,6 +858,8 @@ create table payment_plans (
   created_at timestamp with time zone default now() not null,
   tries integer default 0 not null,
   confirm_until timestamp with time zone default (now() + '00:03:00'::interval) not null,
+  accepts_part boolean default false not null,
+  asked_cents bigint,
   constraint payment_plans_pkey PRIMARY KEY (account_id, test_mode, session_id, id),
   constraint payment_plans_health_cents_check CHECK ((health_cents >= 0)),
   constraint payment_plans_health_has_card CHECK (((health_cents = 0) OR (health_payment_method_id IS NOT NULL))),
@@ -673,6 +878,45 @@ CREATE INDEX payment_plans_unsettled ON checkout.payment_plans USING btree (next
 CREATE TRIGGER guard_ended BEFORE UPDATE OF state ON checkout.payment_plans FOR EACH ROW WHEN (((old.state = ANY (ARRAY['done'::text, 'failed'::text])) AND (new.state <> old.state))) EXECUTE FUNCTION guard_ended();
 grant delete, insert, select, update on payment_plans to eligo_checkout;
 grant select on payment_plans to eligo_finder;
+
+create table processor_events (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  processor text collate "C" not null,
+  id text collate "C" not null,
+  type text collate "C" not null,
+  object_id text collate "C" not null,
+  created_at timestamp(3) with time zone not null,
+  received_at timestamp(3) with time zone default clock_timestamp() not null,
+  constraint processor_events_pkey PRIMARY KEY (account_id, test_mode, processor, id)
+);
+alter table processor_events enable row level security;
+alter table processor_events force row level security;
+create policy finder_prunes on processor_events for delete to eligo_finder
+  using ((received_at < (now() - '45 days'::interval)));
+create policy finder_reads on processor_events for select to eligo_finder
+  using (true);
+create policy own_rows on processor_events for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX processor_events_received ON checkout.processor_events USING btree (received_at);
+grant delete, select on processor_events to eligo_finder;
+grant insert, select on processor_events to eligo_checkout;
+
+create table promo_code_tries (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  session_id text collate "C" not null,
+  tries smallint not null,
+  constraint promo_code_tries_pkey PRIMARY KEY (account_id, test_mode, session_id),
+  constraint promo_code_tries_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id),
+  constraint promo_code_tries_tries_check CHECK (((tries >= 1) AND (tries <= 20)))
+);
+alter table promo_code_tries enable row level security;
+alter table promo_code_tries force row level security;
+create policy own_rows on promo_code_tries for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE TRIGGER refuse_fewer_tries BEFORE UPDATE ON checkout.promo_code_tries FOR EACH ROW EXECUTE FUNCTION refuse_fewer_tries();
+grant insert, select, update on promo_code_tries to eligo_checkout;
 
 create table refund_claims (
   account_id text collate "C" not null,
@@ -696,7 +940,7 @@ create table refund_reservation_lines (
   line_id text collate "C" not null,
   payment_intent_id text collate "C" not null,
   amount_cents bigint not null,
-  constraint refund_reservation_lines_pkey PRIMARY KEY (account_id, test_mode, refund_id, line_id),
+  constraint refund_reservation_lines_pkey PRIMARY KEY (account_id, test_mode, refund_id, line_id, payment_intent_id),
   constraint refund_reservation_lines_account_id_test_mode_refund_id_fkey FOREIGN KEY (account_id, test_mode, refund_id) REFERENCES refund_reservations(account_id, test_mode, refund_id),
   constraint refund_reservation_lines_amount_cents_check CHECK ((amount_cents > 0))
 );
@@ -789,6 +1033,7 @@ create table session_discounts (
   promo_code_id text collate "C",
   coupon jsonb not null,
   amount_cents bigint not null,
+  entered_code text,
   constraint session_discounts_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint session_discounts_account_id_test_mode_session_id_position_key UNIQUE (account_id, test_mode, session_id, "position"),
   constraint session_discounts_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id),
@@ -800,7 +1045,8 @@ alter table session_discounts force row level security;
 create policy own_rows on session_discounts for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE TRIGGER check_written_with_session AFTER INSERT ON checkout.session_discounts REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION check_written_with_session();
-CREATE TRIGGER refuse_delete BEFORE DELETE ON checkout.session_discounts FOR EACH ROW EXECUTE FUNCTION refuse_delete();
+CREATE TRIGGER guard_discount BEFORE UPDATE ON checkout.session_discounts FOR EACH ROW EXECUTE FUNCTION guard_discount();
+CREATE TRIGGER refuse_delete BEFORE DELETE ON checkout.session_discounts FOR EACH ROW EXECUTE FUNCTION guard_discount();
 grant delete, insert, select, update on session_discounts to eligo_checkout;
 
 create table session_existing_letters (
@@ -910,6 +1156,35 @@ CREATE TRIGGER guard_session_line BEFORE INSERT OR UPDATE ON checkout.session_li
 CREATE TRIGGER refuse_delete BEFORE DELETE ON checkout.session_lines FOR EACH ROW EXECUTE FUNCTION refuse_delete();
 grant delete, insert, select, update on session_lines to eligo_checkout;
 
+create table session_repricings (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  session_id text collate "C" not null,
+  number smallint not null,
+  cause text collate "C" not null,
+  discount_id text collate "C" not null,
+  promo_code_id text collate "C" not null,
+  discount_cents bigint not null,
+  total_cents bigint not null,
+  eligible_cents bigint not null,
+  created_at timestamp(3) with time zone not null,
+  constraint session_repricings_pkey PRIMARY KEY (account_id, test_mode, session_id, number),
+  constraint session_repricings_account_id_test_mode_discount_id_cause_key UNIQUE (account_id, test_mode, discount_id, cause),
+  constraint session_repricings_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id),
+  constraint session_repricings_cause_check CHECK ((cause = ANY (ARRAY['promo_code_entered'::text, 'promo_code_removed'::text]))),
+  constraint session_repricings_check CHECK (((eligible_cents >= 0) AND (eligible_cents <= total_cents))),
+  constraint session_repricings_discount_cents_check CHECK ((discount_cents >= 0)),
+  constraint session_repricings_number_check CHECK (((number >= 1) AND (number <= 40))),
+  constraint session_repricings_total_cents_check CHECK ((total_cents >= 0))
+);
+alter table session_repricings enable row level security;
+alter table session_repricings force row level security;
+create policy own_rows on session_repricings for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE CONSTRAINT TRIGGER check_repricing AFTER INSERT ON checkout.session_repricings DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_repricing();
+CREATE TRIGGER refuse_change BEFORE DELETE OR UPDATE ON checkout.session_repricings FOR EACH ROW EXECUTE FUNCTION refuse_repricing_change();
+grant insert, select on session_repricings to eligo_checkout;
+
 create table session_selling_plans (
   account_id text collate "C" not null,
   test_mode boolean not null,
@@ -923,6 +1198,54 @@ alter table session_selling_plans force row level security;
 create policy own_rows on session_selling_plans for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 grant delete, insert, select, update on session_selling_plans to eligo_checkout;
+
+create table session_split_lines (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  session_id text collate "C" not null,
+  version smallint not null,
+  line_id text collate "C" not null,
+  amount_eligible_cents bigint not null,
+  eligibility_class text collate "C",
+  eligibility_rule text collate "C" not null,
+  eligibility_rule_version text collate "C" not null,
+  rationale text not null,
+  constraint session_split_lines_pkey PRIMARY KEY (account_id, test_mode, session_id, version, line_id),
+  constraint session_split_lines_account_id_test_mode_line_id_fkey FOREIGN KEY (account_id, test_mode, line_id) REFERENCES session_lines(account_id, test_mode, id),
+  constraint session_split_lines_account_id_test_mode_session_id_versio_fkey FOREIGN KEY (account_id, test_mode, session_id, version) REFERENCES session_split_versions(account_id, test_mode, session_id, version),
+  constraint session_split_lines_amount_eligible_cents_check CHECK ((amount_eligible_cents >= 0))
+);
+alter table session_split_lines enable row level security;
+alter table session_split_lines force row level security;
+create policy own_rows on session_split_lines for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE TRIGGER refuse_change BEFORE DELETE OR UPDATE ON checkout.session_split_lines FOR EACH ROW EXECUTE FUNCTION refuse_split_change();
+grant insert, select on session_split_lines to eligo_checkout;
+
+create table session_split_versions (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  session_id text collate "C" not null,
+  version smallint not null,
+  id text collate "C" not null,
+  cause text collate "C" not null,
+  eligible_cents bigint not null,
+  created_at timestamp(3) with time zone not null,
+  constraint session_split_versions_pkey PRIMARY KEY (account_id, test_mode, session_id, version),
+  constraint session_split_versions_account_id_test_mode_id_key UNIQUE (account_id, test_mode, id),
+  constraint session_split_versions_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id),
+  constraint first_version_is_the_creation CHECK (((version = 1) = (cause = 'created'::text))),
+  constraint session_split_versions_cause_check CHECK ((cause = ANY (ARRAY['created'::text, 'letter_denied'::text]))),
+  constraint session_split_versions_eligible_cents_check CHECK ((eligible_cents >= 0)),
+  constraint session_split_versions_version_check CHECK ((version >= 1))
+);
+alter table session_split_versions enable row level security;
+alter table session_split_versions force row level security;
+create policy own_rows on session_split_versions for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE CONSTRAINT TRIGGER check_split_version AFTER INSERT ON checkout.session_split_versions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_split_version();
+CREATE TRIGGER refuse_change BEFORE DELETE OR UPDATE ON checkout.session_split_versions FOR EACH ROW EXECUTE FUNCTION refuse_split_change();
+grant insert, select on session_split_versions to eligo_checkout;
 
 create table sessions (
   account_id text collate "C" not null,
@@ -982,6 +1305,7 @@ create table sessions (
   refunded_tax_cents bigint default 0 not null,
   refunded_shipping_cents bigint default 0 not null,
   refunded_discount_cents bigint default 0 not null,
+  entered_discount_id text collate "C",
   constraint sessions_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint sessions_account_id_test_mode_customer_id_fkey FOREIGN KEY (account_id, test_mode, customer_id) REFERENCES customers(account_id, test_mode, id)
 );
@@ -1018,15 +1342,29 @@ create table setup_intents (
   session_id text collate "C",
   created_at timestamp(3) with time zone not null,
   tries integer default 0 not null,
+  processor processor,
+  processor_account text collate "C",
+  backup_of text collate "C",
+  processor_setup_intent_id text collate "C",
+  asked_at timestamp(3) with time zone,
+  asked_of jsonb,
   constraint setup_intents_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint setup_intents_asked_is_whole CHECK ((((asked_at IS NULL) = (processor_setup_intent_id IS NULL)) AND ((asked_at IS NULL) = (asked_of IS NULL)) AND ((asked_at IS NULL) OR (status = ANY (ARRAY['processing'::text, 'succeeded'::text]))))),
+  constraint setup_intents_backup_is_another CHECK ((backup_of <> id)) NOT VALID,
   constraint setup_intents_status_check CHECK ((status = ANY (ARRAY['requires_payment_method'::text, 'processing'::text, 'succeeded'::text, 'canceled'::text])))
 );
 alter table setup_intents enable row level security;
 alter table setup_intents force row level security;
+create policy finder_reads on setup_intents for select to eligo_finder
+  using (true);
 create policy own_rows on setup_intents for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE INDEX setup_intents_by_customer ON checkout.setup_intents USING btree (account_id, test_mode, customer_id, id DESC);
+CREATE UNIQUE INDEX setup_intents_one_backup ON checkout.setup_intents USING btree (account_id, test_mode, backup_of) WHERE (backup_of IS NOT NULL);
+CREATE INDEX setup_intents_without_processor ON checkout.setup_intents USING btree (account_id, test_mode, id) WHERE (processor IS NULL);
+CREATE TRIGGER guard_processor_account BEFORE INSERT OR UPDATE OF processor, processor_account ON checkout.setup_intents FOR EACH ROW EXECUTE FUNCTION guard_processor_account();
 grant delete, insert, select, update on setup_intents to eligo_checkout;
+grant select on setup_intents to eligo_finder;
 
 create table test_clocks (
   account_id text collate "C" not null,
@@ -1058,6 +1396,30 @@ AS $function$
 $function$;
 alter function account_of_letter(letter_id text) owner to eligo_finder;
 grant execute on function account_of_letter(letter_id text) to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.accounts_with_payments(after_account text, after_test_mode boolean, most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, processor processor, processor_account text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  with recursive turns as (
+    (select i.account_id, i.test_mode, 1 as turn from checkout.payment_intents i
+      where (i.account_id, i.test_mode) > (after_account collate "C", after_test_mode)
+      order by i.account_id, i.test_mode limit 1)
+    union all
+    select n.account_id, n.test_mode, t.turn + 1 from turns t cross join lateral (
+      select i.account_id, i.test_mode from checkout.payment_intents i
+       where (i.account_id, i.test_mode) > (t.account_id, t.test_mode)
+       order by i.account_id, i.test_mode limit 1) n
+     where t.turn < most
+  )
+  select t.account_id, t.test_mode, l.processor, l.processor_account from turns t cross join lateral (
+    select i.processor, i.processor_account from checkout.payment_intents i
+     where i.account_id = t.account_id and i.test_mode = t.test_mode order by i.id desc limit 1) l
+$function$;
+alter function accounts_with_payments(after_account text, after_test_mode boolean, most integer) owner to eligo_finder;
+grant execute on function accounts_with_payments(after_account text, after_test_mode boolean, most integer) to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.charge_work_waiting(older_than interval)
  RETURNS TABLE(attempts_in_doubt bigint, plans bigint, holds bigint)
@@ -1104,6 +1466,51 @@ end $function$;
 alter function check_capture_sums() owner to eligo_owner;
 grant execute on function check_capture_sums() to eligo_checkout;
 
+CREATE OR REPLACE FUNCTION checkout.check_line_tender()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  of_line record;
+  of_card bigint;
+begin
+  select l.amount_total_cents as total, l.amount_captured_cents as captured, l.amount_refunded_cents as refunded,
+      coalesce(sum(t.amount_cents) filter (where i.status <> 'canceled'), 0) as tendered,
+      coalesce(sum(t.captured_cents), 0) as tenders_captured, coalesce(sum(t.refunded_cents), 0) as tenders_refunded
+    into of_line
+    from checkout.session_lines l
+    join checkout.line_tenders t on t.account_id = l.account_id and t.test_mode = l.test_mode and t.session_id = l.session_id
+      and t.line_id = l.id
+    join checkout.payment_intents i on i.account_id = t.account_id and i.test_mode = t.test_mode and i.id = t.payment_intent_id
+   where l.account_id = new.account_id and l.test_mode = new.test_mode and l.id = new.line_id
+   group by l.amount_total_cents, l.amount_captured_cents, l.amount_refunded_cents;
+  if (of_line.tenders_captured, of_line.tenders_refunded) is distinct from (of_line.captured, of_line.refunded) then
+    raise exception 'of line % was captured % and refunded %, and of its tenders % and %', new.line_id, of_line.captured, of_line.refunded,
+      of_line.tenders_captured, of_line.tenders_refunded
+      using errcode = 'check_violation', constraint = 'line_money_is_its_tenders';
+  end if;
+  if tg_op = 'UPDATE' then
+    return null;
+  end if;
+  if of_line.tendered <> of_line.total then
+    raise exception 'the tenders of line % come to % and not to %', new.line_id, of_line.tendered, of_line.total
+      using errcode = 'check_violation', constraint = 'line_is_the_sum_of_its_tenders';
+  end if;
+  select sum(t.amount_cents) - i.amount_cents into of_card
+    from checkout.payment_intents i
+    join checkout.line_tenders t on t.account_id = i.account_id and t.test_mode = i.test_mode and t.payment_intent_id = i.id
+     and t.session_id = i.session_id
+   where i.account_id = new.account_id and i.test_mode = new.test_mode and i.id = new.payment_intent_id
+   group by i.amount_cents;
+  if of_card <> 0 then
+    raise exception 'the tenders of payment intent % differ from it by %', new.payment_intent_id, of_card
+      using errcode = 'check_violation', constraint = 'card_is_the_sum_of_its_tenders';
+  end if;
+  return null;
+end $function$;
+alter function check_line_tender() owner to eligo_owner;
+grant execute on function check_line_tender() to eligo_checkout;
+
 CREATE OR REPLACE FUNCTION checkout.check_refund_sums()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1144,6 +1551,77 @@ end $function$;
 alter function check_renewal_note() owner to eligo_owner;
 grant execute on function check_renewal_note() to eligo_checkout;
 
+CREATE OR REPLACE FUNCTION checkout.check_repricing()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  s checkout.sessions;
+  sums record;
+  broken text;
+begin
+  select * into s from checkout.sessions
+   where account_id = new.account_id and test_mode = new.test_mode and id = new.session_id;
+  select coalesce(sum(amount_discount_cents), 0) as discount, coalesce(sum(amount_tax_cents), 0) as tax,
+         coalesce(sum(amount_shipping_cents), 0) as shipping, coalesce(sum(amount_fee_cents), 0) as fee,
+         coalesce(sum(amount_total_cents), 0) as total, coalesce(sum(amount_eligible_cents), 0) as eligible,
+         coalesce(sum(amount_eligible_cents)
+           filter (where eligibility_class in ('auto_substantiation', 'private_label')), 0) as iias,
+         coalesce(sum(amount_eligible_cents) filter (where eligibility_class = 'prescription'), 0) as prescription,
+         coalesce(sum(amount_eligible_cents) filter (where eligibility_class = 'vision'), 0) as vision,
+         coalesce(sum(amount_eligible_cents) filter (where eligibility_class = 'service'), 0) as service,
+         coalesce(bool_and(amount_discount_cents between 0 and amount_subtotal_cents
+           and amount_tax_cents >= 0 and amount_shipping_cents >= 0 and amount_fee_cents >= 0
+           and amount_total_cents = amount_subtotal_cents - amount_discount_cents + amount_tax_cents + amount_shipping_cents + amount_fee_cents
+           and amount_eligible_cents = case when eligibility_class is null or eligibility_class = 'not_eligible' then 0 else amount_total_cents end),
+           true) as lines_hold
+    into sums
+    from checkout.session_lines
+   where account_id = new.account_id and test_mode = new.test_mode and session_id = new.session_id;
+  broken := case
+    when s.status <> 'open' or s.setup_intent_id is not null or exists (
+      select from checkout.payment_intents i
+       where i.account_id = new.account_id and i.test_mode = new.test_mode and i.session_id = new.session_id
+    ) or exists (
+      select from checkout.payment_plans p
+       where p.account_id = new.account_id and p.test_mode = new.test_mode and p.session_id = new.session_id
+         and p.state not in ('done', 'failed')
+    ) then 'no_card_was_given'
+    when not sums.lines_hold then 'line_total_is_the_sum_of_its_parts'
+    when (sums.discount, sums.tax, sums.shipping, sums.fee, sums.total, sums.eligible, sums.iias, sums.prescription, sums.vision, sums.service)
+      is distinct from
+      (s.amount_discount_cents, s.amount_tax_cents, s.amount_shipping_cents, s.amount_fee_cents, s.amount_total_cents, s.amount_eligible_cents,
+       s.amount_iias_cents, s.amount_prescription_cents, s.amount_vision_cents, s.amount_service_cents)
+      then 'session_lines_sum_to_session'
+    when (select coalesce(sum(amount_cents), 0) from checkout.session_discounts
+           where account_id = new.account_id and test_mode = new.test_mode and session_id = new.session_id)
+      <> s.amount_discount_cents then 'session_discounts_sum_to_session'
+    when (select count(*) from checkout.session_discounts
+           where account_id = new.account_id and test_mode = new.test_mode and session_id = new.session_id)
+      <> s.discount_count then 'session_counts_its_discounts'
+    when (select count(*) from checkout.session_discounts
+           where account_id = new.account_id and test_mode = new.test_mode and session_id = new.session_id and entered_code is not null
+             and id is distinct from s.entered_discount_id) > 0 then 'one_code_is_entered'
+    when exists (select from checkout.session_discounts
+           where account_id = new.account_id and test_mode = new.test_mode and session_id = new.session_id and id = new.discount_id
+             and entered_code is not null) <> (new.cause = 'promo_code_entered')
+      or s.entered_discount_id is distinct from case new.cause when 'promo_code_entered' then new.discount_id end
+      then 'repricing_tells_its_cause'
+    when (select eligible_cents from checkout.eligibility_records
+           where account_id = new.account_id and test_mode = new.test_mode and session_id = new.session_id)
+      is distinct from s.amount_eligible_cents then 'eligibility_record_equals_session'
+    when (new.discount_cents, new.total_cents, new.eligible_cents)
+      is distinct from (s.amount_discount_cents, s.amount_total_cents, s.amount_eligible_cents) then 'session_equals_its_latest_repricing'
+  end;
+  if broken is not null then
+    raise exception 'repricing % of session % violates %', new.number, new.session_id, broken
+      using errcode = 'check_violation', constraint = broken;
+  end if;
+  return null;
+end $function$;
+alter function check_repricing() owner to eligo_owner;
+grant execute on function check_repricing() to eligo_checkout;
+
 CREATE OR REPLACE FUNCTION checkout.check_session_money()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1183,9 +1661,6 @@ CREATE OR REPLACE FUNCTION checkout.check_session_sums()
 AS $function$
 declare
   sums record;
-  fees bigint;
-  discounts bigint;
-  eligible bigint;
 begin
   select coalesce(sum(amount_subtotal_cents), 0) as subtotal, coalesce(sum(amount_discount_cents), 0) as discount,
          coalesce(sum(amount_tax_cents), 0) as tax, coalesce(sum(amount_shipping_cents), 0) as shipping,
@@ -1197,7 +1672,12 @@ begin
          coalesce(sum(amount_eligible_cents) filter (where eligibility_class = 'vision'), 0) as vision,
          coalesce(sum(amount_eligible_cents) filter (where eligibility_class = 'service'), 0) as service,
          count(*) as lines,
-         count(*) filter (where eligibility_class = 'letter_of_medical_necessity' and amount_total_cents > 0) as letters
+         count(*) filter (where eligibility_class = 'letter_of_medical_necessity' and amount_total_cents > 0) as letters,
+         (select r.eligible_cents from checkout.eligibility_records r
+           where r.account_id = new.account_id and r.test_mode = new.test_mode and r.session_id = new.id) as record_eligible,
+         case when new.fee_count > 0 or new.amount_fee_cents > 0 then
+           (select coalesce(sum(f.amount_cents) filter (where f.applied), 0) from checkout.session_fees f
+             where f.account_id = new.account_id and f.test_mode = new.test_mode and f.session_id = new.id) end as fees
     into sums
     from checkout.session_lines
    where account_id = new.account_id and test_mode = new.test_mode and session_id = new.id;
@@ -1210,43 +1690,99 @@ begin
     raise exception 'a session''s lines do not sum to it'
       using errcode = 'check_violation', constraint = 'session_lines_sum_to_session';
   end if;
-  if new.fee_count > 0 or new.amount_fee_cents > 0 then
-    select coalesce(sum(amount_cents) filter (where applied), 0) into fees from checkout.session_fees
-     where account_id = new.account_id and test_mode = new.test_mode and session_id = new.id;
-    if fees <> new.amount_fee_cents then
-      raise exception 'a session''s fees do not sum to it'
-        using errcode = 'check_violation', constraint = 'session_fees_sum_to_session';
-    end if;
+  if sums.fees <> new.amount_fee_cents then
+    raise exception 'a session''s fees do not sum to it'
+      using errcode = 'check_violation', constraint = 'session_fees_sum_to_session';
   end if;
   if new.discount_count > 0 or new.amount_discount_cents > 0 then
-    select coalesce(sum(amount_cents), 0) into discounts from checkout.session_discounts
-     where account_id = new.account_id and test_mode = new.test_mode and session_id = new.id;
-    if discounts <> new.amount_discount_cents then
+    if (select coalesce(sum(d.amount_cents), 0) from checkout.session_discounts d
+         where d.account_id = new.account_id and d.test_mode = new.test_mode and d.session_id = new.id) <> new.amount_discount_cents then
       raise exception 'a session''s discounts do not sum to it'
         using errcode = 'check_violation', constraint = 'session_discounts_sum_to_session';
     end if;
   end if;
-  select eligible_cents into eligible from checkout.eligibility_records
-   where account_id = new.account_id and test_mode = new.test_mode and session_id = new.id;
-  if sums.lines > 0 and eligible is distinct from new.amount_eligible_cents then
+  if sums.lines > 0 and sums.record_eligible is distinct from new.amount_eligible_cents then
     raise exception 'a session''s eligibility record does not equal it'
       using errcode = 'check_violation', constraint = 'eligibility_record_equals_session';
   end if;
-  if sums.letters > 0 and not new.letter_required and exists (
-    select from checkout.session_lines l
-     where l.account_id = new.account_id and l.test_mode = new.test_mode and l.session_id = new.id
-       and l.eligibility_class = 'letter_of_medical_necessity' and l.amount_total_cents > 0
-       and not exists (
-         select from checkout.session_existing_letters e
-          where e.account_id = new.account_id and e.test_mode = new.test_mode and e.session_id = new.id and e.product_id = l.product_id)
-  ) then
-    raise exception 'session % needs a letter that it does not have', new.id
-      using errcode = 'check_violation', constraint = 'session_has_its_letters';
+  if sums.letters > 0 and not new.letter_required then
+    if exists (
+      select from checkout.session_lines l
+       where l.account_id = new.account_id and l.test_mode = new.test_mode and l.session_id = new.id
+         and l.eligibility_class = 'letter_of_medical_necessity' and l.amount_total_cents > 0
+         and not exists (
+           select from checkout.session_existing_letters e
+            where e.account_id = new.account_id and e.test_mode = new.test_mode and e.session_id = new.id and e.product_id = l.product_id)
+    ) then
+      raise exception 'session % needs a letter that it does not have', new.id
+        using errcode = 'check_violation', constraint = 'session_has_its_letters';
+    end if;
   end if;
   return null;
 end $function$;
 alter function check_session_sums() owner to eligo_owner;
 grant execute on function check_session_sums() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.check_split_version()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  broken text;
+begin
+  select case
+    when (select count(*) from checkout.session_split_lines v
+           where v.account_id = new.account_id and v.test_mode = new.test_mode and v.session_id = new.session_id and v.version = new.version)
+      <> (select count(*) from checkout.session_lines l
+           where l.account_id = new.account_id and l.test_mode = new.test_mode and l.session_id = new.session_id)
+      then 'split_version_has_every_line'
+    when (select coalesce(sum(v.amount_eligible_cents), 0) from checkout.session_split_lines v
+           where v.account_id = new.account_id and v.test_mode = new.test_mode and v.session_id = new.session_id and v.version = new.version)
+      <> new.eligible_cents then 'split_lines_sum_to_version'
+    when new.version > 1 and exists (
+      select from checkout.session_split_lines v
+        left join checkout.session_split_lines before on before.account_id = v.account_id and before.test_mode = v.test_mode
+         and before.session_id = v.session_id and before.version = v.version - 1 and before.line_id = v.line_id
+       where v.account_id = new.account_id and v.test_mode = new.test_mode and v.session_id = new.session_id and v.version = new.version
+         and (before.line_id is null or v.amount_eligible_cents > before.amount_eligible_cents)
+    ) then 'split_version_makes_nothing_eligible'
+    when not exists (
+      select from checkout.session_split_versions later
+       where later.account_id = new.account_id and later.test_mode = new.test_mode and later.session_id = new.session_id
+         and later.version > new.version
+    ) and (not exists (
+      select from checkout.sessions s
+       where s.account_id = new.account_id and s.test_mode = new.test_mode and s.id = new.session_id
+         and s.split_cart_id = new.id and s.amount_eligible_cents = new.eligible_cents
+    ) or exists (
+      select from checkout.session_split_lines v
+        join checkout.session_lines l on l.account_id = v.account_id and l.test_mode = v.test_mode and l.id = v.line_id
+       where v.account_id = new.account_id and v.test_mode = new.test_mode and v.session_id = new.session_id and v.version = new.version
+         and (l.session_id, l.amount_eligible_cents, l.eligibility_class)
+           is distinct from (v.session_id, v.amount_eligible_cents, v.eligibility_class)
+    )) then 'session_equals_its_latest_split'
+    when new.version > 1 and exists (
+      select from checkout.session_split_lines v
+        join checkout.session_lines l on l.account_id = v.account_id and l.test_mode = v.test_mode and l.id = v.line_id
+       where v.account_id = new.account_id and v.test_mode = new.test_mode and v.session_id = new.session_id and v.version = new.version
+         and v.eligibility_class = 'letter_of_medical_necessity' and v.amount_eligible_cents > 0
+         and not exists (
+           select from checkout.letters a
+            where a.account_id = v.account_id and a.test_mode = v.test_mode and a.session_id = v.session_id
+              and a.product_id = l.product_id and a.status = 'approved')
+         and not exists (
+           select from checkout.session_existing_letters e
+            where e.account_id = v.account_id and e.test_mode = v.test_mode and e.session_id = v.session_id and e.product_id = l.product_id)
+    ) then 'session_has_its_letters'
+  end into broken;
+  if broken is not null then
+    raise exception 'version % of the split of session % violates %', new.version, new.session_id, broken
+      using errcode = 'check_violation', constraint = broken;
+  end if;
+  return null;
+end $function$;
+alter function check_split_version() owner to eligo_owner;
+grant execute on function check_split_version() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.check_written_with_session()
  RETURNS trigger
@@ -1268,6 +1804,18 @@ begin
 end $function$;
 alter function check_written_with_session() owner to eligo_owner;
 grant execute on function check_written_with_session() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.count_captured_elsewhere()
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  select count(*) from (select from checkout.payment_intents i
+    where i.status = 'requires_capture' and i.captured_elsewhere_cents is not null limit 1000) counted
+$function$;
+alter function count_captured_elsewhere() owner to eligo_finder;
+grant execute on function count_captured_elsewhere() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.due_catalog_tasks(most integer)
  RETURNS TABLE(account_id text, test_mode boolean, session_id text, kind text)
@@ -1320,6 +1868,41 @@ AS $function$
 $function$;
 alter function due_charge_work(most integer) owner to eligo_finder;
 grant execute on function due_charge_work(most integer) to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.due_holds(at timestamp with time zone, accounts integer, each integer, after_account text, after_mode boolean)
+ RETURNS TABLE(account_id text, test_mode boolean, id text)
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+declare
+  is_any boolean;
+begin
+  account_id := after_account;
+  test_mode := after_mode;
+  for step in 1..accounts loop
+    select i.account_id, i.test_mode into account_id, test_mode from checkout.payment_intents i
+     where i.status = 'requires_capture' and (i.account_id, i.test_mode) > (due_holds.account_id, due_holds.test_mode)
+     order by i.account_id, i.test_mode limit 1;
+    exit when not found;
+    is_any := false;
+    for id in
+      select i.id from checkout.payment_intents i
+       where i.account_id = due_holds.account_id and i.test_mode = due_holds.test_mode and i.status = 'requires_capture'
+         and i.hold_check_at <= at
+       order by i.hold_check_at limit each
+    loop
+      is_any := true;
+      return next;
+    end loop;
+    if not is_any then
+      id := null;
+      return next;
+    end if;
+  end loop;
+end $function$;
+alter function due_holds(at timestamp with time zone, accounts integer, each integer, after_account text, after_mode boolean) owner to eligo_finder;
+grant execute on function due_holds(at timestamp with time zone, accounts integer, each integer, after_account text, after_mode boolean) to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.due_letters(at timestamp with time zone, most integer)
  RETURNS TABLE(account_id text, test_mode boolean, id text)
@@ -1416,6 +1999,67 @@ AS $function$
 alter function follow_published_mark() owner to eligo_owner;
 grant execute on function follow_published_mark() to eligo_checkout;
 
+CREATE OR REPLACE FUNCTION checkout.guard_approved_part()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if new.accepts_part <> old.accepts_part and not (old.status = 'created' and new.accepts_part
+      and new.leg = 'health' and new.driver = 'page' and new.capture_method = 'manual') then
+    raise exception 'charge attempt % cannot accept a part', old.id
+      using errcode = 'check_violation', constraint = 'only_a_hold_accepts_a_part';
+  end if;
+  if (new.amount_cents, new.asked_cents) is distinct from (old.amount_cents, old.asked_cents) and not (
+    old.accepts_part and old.asked_cents is null and new.asked_cents = old.amount_cents
+    and new.amount_cents between 50 and old.amount_cents - 50 and old.status in ('sending', 'unknown')
+  ) then
+    raise exception 'charge attempt % was not asked to accept a part', old.id
+      using errcode = 'check_violation', constraint = 'approved_part_was_asked_for';
+  end if;
+  return new;
+end $function$;
+alter function guard_approved_part() owner to eligo_owner;
+grant execute on function guard_approved_part() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.guard_attempt_account()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  card record;
+begin
+  if (new.processor is null) <> (new.processor_account is null) then
+    raise exception 'a processor and its account are stored together'
+      using errcode = 'check_violation', constraint = 'processor_account_is_whole';
+  end if;
+  if new.test_mode and new.processor <> 'sandbox' then
+    raise exception 'test mode uses the sandbox alone' using errcode = 'check_violation', constraint = 'test_mode_is_at_the_sandbox';
+  end if;
+  if tg_op = 'UPDATE' then
+    if old.processor is not null and (new.processor, new.processor_account) is distinct from (old.processor, old.processor_account) then
+      raise exception 'what is at a processor account stays there'
+        using errcode = 'check_violation', constraint = 'processor_account_is_final';
+    end if;
+    return new;
+  end if;
+  select m.processor, m.processor_account, exists (
+      select from checkout.customers c
+       where c.account_id = m.account_id and c.test_mode = m.test_mode and c.id = m.customer_id and c.deleted_at is not null) as is_of_deleted
+    into card from checkout.payment_methods m
+   where m.account_id = new.account_id and m.test_mode = new.test_mode and m.id = new.payment_method_id;
+  if card.processor <> new.processor or card.processor_account <> new.processor_account then
+    raise exception 'charge attempt % is at another processor account than its card', new.id
+      using errcode = 'check_violation', constraint = 'charged_where_the_card_is';
+  end if;
+  if card.is_of_deleted then
+    raise exception 'card % belongs to a deleted customer', new.payment_method_id
+      using errcode = 'check_violation', constraint = 'no_card_of_a_deleted_customer';
+  end if;
+  return new;
+end $function$;
+alter function guard_attempt_account() owner to eligo_owner;
+grant execute on function guard_attempt_account() to eligo_checkout;
+
 CREATE OR REPLACE FUNCTION checkout.guard_capture()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1492,6 +2136,7 @@ CREATE OR REPLACE FUNCTION checkout.guard_capture_line()
 AS $function$
 declare
   line record;
+  tender_left bigint;
 begin
   select l.amount_total_cents - l.amount_captured_cents as remaining, l.payment_intent_id, l.session_id into line
     from checkout.session_lines l
@@ -1500,7 +2145,15 @@ begin
     raise exception 'capture % takes % of line %', new.capture_id, new.amount_cents, new.line_id
       using errcode = 'check_violation', constraint = 'capture_within_line';
   end if;
-  if line.payment_intent_id <> new.payment_intent_id then
+  select t.amount_cents - t.captured_cents into tender_left from checkout.line_tenders t
+   where t.account_id = new.account_id and t.test_mode = new.test_mode and t.session_id = line.session_id and t.line_id = new.line_id
+     and t.payment_intent_id = new.payment_intent_id;
+  if found then
+    if new.amount_cents > tender_left then
+      raise exception 'capture % takes % of the tender of line %', new.capture_id, new.amount_cents, new.line_id
+        using errcode = 'check_violation', constraint = 'capture_within_tender';
+    end if;
+  elsif line.payment_intent_id <> new.payment_intent_id then
     raise exception 'line % is paid by another card', new.line_id
       using errcode = 'check_violation', constraint = 'line_is_paid_by_one_card';
   end if;
@@ -1508,6 +2161,24 @@ begin
 end $function$;
 alter function guard_capture_line() owner to eligo_owner;
 grant execute on function guard_capture_line() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.guard_captured_hold()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  held record;
+begin
+  select a.purpose into held from checkout.charge_attempts a
+   where a.account_id = new.account_id and a.test_mode = new.test_mode and a.id = new.attempt_id for share;
+  if held.purpose in ('renewal', 'renewed') then
+    raise exception 'another hold takes the place of charge attempt %', new.attempt_id
+      using errcode = 'check_violation', constraint = 'one_hold_of_a_leg_is_captured';
+  end if;
+  return new;
+end $function$;
+alter function guard_captured_hold() owner to eligo_owner;
+grant execute on function guard_captured_hold() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.guard_charge()
  RETURNS trigger
@@ -1564,6 +2235,25 @@ begin
       raise exception 'the time to confirm % does not grow', old.id
         using errcode = 'check_violation', constraint = 'confirm_until_only_shrinks';
     end if;
+    if new.purpose <> old.purpose then
+      if not ((old.purpose, new.purpose) in (('session', 'renewed'), ('renewal', 'session'))
+          and old.status = 'succeeded' and new.status = 'succeeded' and old.capture_method = 'manual') then
+        raise exception 'charge attempt % cannot go from % to %', old.id, old.purpose, new.purpose
+          using errcode = 'check_violation', constraint = 'charge_attempt_purpose_table';
+      end if;
+      -- A capture that has begun takes its money from this hold, so that no other one may take its place.
+      if new.purpose = 'renewed' and (
+        exists (select from checkout.captures c where c.account_id = new.account_id and c.test_mode = new.test_mode
+          and c.session_id = new.subject_id and c.status = 'pending')
+        or exists (select from checkout.intent_operations o where o.account_id = new.account_id and o.test_mode = new.test_mode
+          and o.payment_intent_id = new.payment_intent_id and o.status = 'pending' and o.kind = 'capture')
+        or exists (select from checkout.payment_intents i where i.account_id = new.account_id and i.test_mode = new.test_mode
+          and i.id = new.payment_intent_id and i.amount_received_cents > 0)
+      ) then
+        raise exception 'the hold of charge attempt % is captured', old.id
+          using errcode = 'check_violation', constraint = 'one_hold_of_a_leg_is_captured';
+      end if;
+    end if;
   elsif new.purpose = 'session' then
     -- The charges and holds of a session never exceed it, however a confirm and the page meet: their legs differ, so no unique index keeps them
     -- apart. Whoever begins an attempt holds the session's row, so two cannot both find room.
@@ -1578,9 +2268,21 @@ begin
       raise exception 'more would be charged than session % comes to', new.subject_id
         using errcode = 'check_violation', constraint = 'charges_within_session';
     end if;
+  elsif new.purpose = 'renewal' then
+    -- The same card for the same amount, held again, and nothing else. Two cards of one session are two renewals.
+    if new.capture_method <> 'manual' or new.eligibility_record_id is not null or not exists (
+      select from checkout.charge_attempts a
+       where a.account_id = new.account_id and a.test_mode = new.test_mode and a.purpose = 'session' and a.subject_id = new.subject_id
+         and a.leg = new.leg and a.status in ('created', 'sending', 'unknown', 'succeeded') and a.status = 'succeeded'
+         and a.capture_method = 'manual' and a.amount_cents = new.amount_cents and a.payment_method_id = new.payment_method_id
+    ) then
+      raise exception 'charge attempt % renews no hold', new.id
+        using errcode = 'check_violation', constraint = 'renewal_is_of_a_hold';
+    end if;
   end if;
   broken := case
-    when not (new.purpose in ('session', 'invoice')) then 'charge_attempts_purpose_check'
+    when not (new.purpose in ('session', 'invoice', 'renewal') or (tg_op = 'UPDATE' and new.purpose = 'renewed'))
+      then 'charge_attempts_purpose_check'
     when not (new.leg in ('health', 'other')) then 'charge_attempts_leg_check'
     when not (new.driver in ('confirm', 'page', 'invoice')) then 'charge_attempts_driver_check'
     when not (new.capture_method in ('automatic', 'manual')) then 'charge_attempts_capture_method_check'
@@ -1603,6 +2305,41 @@ begin
 end $function$;
 alter function guard_charge_attempt() owner to eligo_owner;
 grant execute on function guard_charge_attempt() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.guard_discount()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if checkout.is_repriced(old.account_id, old.test_mode, old.session_id) then
+    if tg_op = 'DELETE' and old.entered_code is not null then
+      return old;
+    end if;
+    if tg_op = 'UPDATE' and (new.account_id, new.test_mode, new.session_id, new.id, new.position, new.coupon_id, new.promo_code_id, new.coupon,
+        new.entered_code) is not distinct from (old.account_id, old.test_mode, old.session_id, old.id, old.position, old.coupon_id,
+        old.promo_code_id, old.coupon, old.entered_code) then
+      return new;
+    end if;
+  end if;
+  raise exception 'a session''s discounts do not change'
+    using errcode = 'check_violation', constraint = 'session_split_is_final';
+end $function$;
+alter function guard_discount() owner to eligo_owner;
+grant execute on function guard_discount() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.guard_eligibility_record()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if not checkout.is_repriced(new.account_id, new.test_mode, new.session_id) or old.charged_attempt_id is not null then
+    raise exception 'an eligibility record does not change'
+      using errcode = 'check_violation', constraint = 'session_split_is_final';
+  end if;
+  return new;
+end $function$;
+alter function guard_eligibility_record() owner to eligo_owner;
+grant execute on function guard_eligibility_record() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.guard_ended()
  RETURNS trigger
@@ -1633,6 +2370,37 @@ begin
 end $function$;
 alter function guard_existing_letter() owner to eligo_owner;
 grant execute on function guard_existing_letter() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.guard_health_card_charge()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if exists (
+    select from checkout.health_card_statements s
+    where s.account_id = new.account_id and s.test_mode = new.test_mode and s.substantiation is null
+  ) then
+    raise exception 'account % charges no health cards', new.account_id
+      using errcode = 'check_violation', constraint = 'invoices_charge_enabled_health_cards';
+  end if;
+  return new;
+end $function$;
+alter function guard_health_card_charge() owner to eligo_owner;
+grant execute on function guard_health_card_charge() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.guard_health_card_statement()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if new.version <= old.version then
+    raise exception 'statement % of account % is not newer than %', new.version, new.account_id, old.version
+      using errcode = 'check_violation', constraint = 'health_card_statements_ascend';
+  end if;
+  return new;
+end $function$;
+alter function guard_health_card_statement() owner to eligo_owner;
+grant execute on function guard_health_card_statement() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.guard_idempotency_key()
  RETURNS trigger
@@ -1674,6 +2442,20 @@ end $function$;
 alter function guard_ineligible_charge() owner to eligo_owner;
 grant execute on function guard_ineligible_charge() to eligo_checkout;
 
+CREATE OR REPLACE FUNCTION checkout.guard_intent_amount()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if not (old.status = 'processing' and new.status = 'requires_capture' and new.leg = 'health' and new.amount_cents < old.amount_cents) then
+    raise exception 'the amount of payment intent % does not change', old.id
+      using errcode = 'check_violation', constraint = 'intent_amount_is_final';
+  end if;
+  return new;
+end $function$;
+alter function guard_intent_amount() owner to eligo_owner;
+grant execute on function guard_intent_amount() to eligo_checkout;
+
 CREATE OR REPLACE FUNCTION checkout.guard_intent_operation()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1705,9 +2487,10 @@ begin
     raise exception 'a letter does not move from % to %', old.status, new.status
       using errcode = 'check_violation', constraint = 'letter_state_table';
   end if;
-  if (new.session_id, new.product_id, new.customer_id, new.test_clock_id, new.review_until, new.created_at)
+  if (new.session_id, new.product_id, new.customer_id, new.test_clock_id, new.created_at)
      is distinct from
-     (old.session_id, old.product_id, old.customer_id, old.test_clock_id, old.review_until, old.created_at)
+     (old.session_id, old.product_id, old.customer_id, old.test_clock_id, old.created_at)
+     or new.review_until > old.review_until or (old.status <> 'in_review' and new.review_until <> old.review_until)
      or (old.status <> 'in_review'
        and (new.valid_until, new.decided_at, new.reviewer_id, new.reviewer_name, new.reviewer_license, new.reviewer_state)
        is distinct from
@@ -1728,6 +2511,31 @@ begin
 end $function$;
 alter function guard_letter() owner to eligo_owner;
 grant execute on function guard_letter() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.guard_line_tender()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  whole record;
+begin
+  select i.leg, i.session_id, i.status, l.session_id as line_session_id, l.amount_eligible_cents as eligible into whole
+    from checkout.payment_intents i, checkout.session_lines l
+   where i.account_id = new.account_id and i.test_mode = new.test_mode and i.id = new.payment_intent_id
+     and l.account_id = new.account_id and l.test_mode = new.test_mode and l.id = new.line_id;
+  if whole.session_id is distinct from new.session_id or whole.line_session_id is distinct from new.session_id
+      or whole.status <> 'requires_capture' then
+    raise exception 'line % is not held on payment intent %', new.line_id, new.payment_intent_id
+      using errcode = 'check_violation', constraint = 'tender_is_of_a_hold';
+  end if;
+  if whole.leg = 'health' and new.amount_cents > whole.eligible then
+    raise exception 'the health card pays % of line %', new.amount_cents, new.line_id
+      using errcode = 'check_violation', constraint = 'health_tender_is_eligible';
+  end if;
+  return new;
+end $function$;
+alter function guard_line_tender() owner to eligo_owner;
+grant execute on function guard_line_tender() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.guard_payment_intent()
  RETURNS trigger
@@ -1785,6 +2593,28 @@ AS $function$
 alter function guard_places() owner to eligo_owner;
 grant execute on function guard_places() to eligo_checkout;
 
+CREATE OR REPLACE FUNCTION checkout.guard_processor_account()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if (new.processor is null) <> (new.processor_account is null) then
+    raise exception 'a processor and its account are stored together'
+      using errcode = 'check_violation', constraint = 'processor_account_is_whole';
+  end if;
+  if new.test_mode and new.processor <> 'sandbox' then
+    raise exception 'test mode uses the sandbox alone' using errcode = 'check_violation', constraint = 'test_mode_is_at_the_sandbox';
+  end if;
+  if tg_op = 'UPDATE' and tg_table_name not in ('customers', 'setup_intents') and old.processor is not null
+     and (new.processor, new.processor_account) is distinct from (old.processor, old.processor_account) then
+    raise exception 'what is at a processor account stays there'
+      using errcode = 'check_violation', constraint = 'processor_account_is_final';
+  end if;
+  return new;
+end $function$;
+alter function guard_processor_account() owner to eligo_owner;
+grant execute on function guard_processor_account() to eligo_checkout;
+
 CREATE OR REPLACE FUNCTION checkout.guard_refund_reservation()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1814,22 +2644,39 @@ declare
   broken text;
 begin
   if tg_op = 'UPDATE' then
-    -- The moves are those of domain/session-states.ts; a test tries every pair in both.
+    -- The moves are those of domain/session-states.ts; a test tries every pair in both. A session is open again with a new version of its split alone.
     if new.status <> old.status and (old.status, new.status) not in (
       ('open', 'paid'), ('open', 'complete'), ('open', 'canceled'), ('open', 'expired'),
       ('paid', 'complete'), ('paid', 'canceled')
-    ) then
+    ) and not ((old.status, new.status) = ('paid', 'open') and new.split_cart_id is distinct from old.split_cart_id) then
       raise exception 'a session does not move from % to %', old.status, new.status
         using errcode = 'check_violation', constraint = 'session_state_table';
     end if;
-    if (new.mode, new.amount_subtotal_cents, new.amount_discount_cents, new.amount_tax_cents, new.amount_shipping_cents,
-        new.amount_fee_cents, new.amount_total_cents, new.amount_eligible_cents, new.amount_iias_cents,
-        new.amount_prescription_cents, new.amount_vision_cents, new.amount_service_cents)
+    if (new.mode, new.amount_subtotal_cents, new.amount_tax_cents, new.amount_shipping_cents, new.amount_fee_cents)
        is distinct from
-       (old.mode, old.amount_subtotal_cents, old.amount_discount_cents, old.amount_tax_cents, old.amount_shipping_cents,
-        old.amount_fee_cents, old.amount_total_cents, old.amount_eligible_cents, old.amount_iias_cents,
-        old.amount_prescription_cents, old.amount_vision_cents, old.amount_service_cents) then
+       (old.mode, old.amount_subtotal_cents, old.amount_tax_cents, old.amount_shipping_cents, old.amount_fee_cents)
+       or (new.amount_discount_cents, new.amount_total_cents, new.amount_iias_cents,
+        new.amount_prescription_cents, new.amount_vision_cents, new.amount_service_cents, new.entered_discount_id)
+       is distinct from
+       (old.amount_discount_cents, old.amount_total_cents, old.amount_iias_cents,
+        old.amount_prescription_cents, old.amount_vision_cents, old.amount_service_cents, old.entered_discount_id)
+       and not ((old.status, new.status) = ('open', 'open') and checkout.is_repriced(new.account_id, new.test_mode, new.id)) then
       raise exception 'a session''s split does not change'
+        using errcode = 'check_violation', constraint = 'session_split_is_final';
+    end if;
+    if (new.amount_eligible_cents, new.letter_required, new.split_cart_id)
+       is distinct from (old.amount_eligible_cents, old.letter_required, old.split_cart_id)
+       and not ((old.status, new.status) = ('paid', 'open') and not new.letter_required and new.amount_received_cents = 0
+         and new.amount_eligible_cents between new.amount_iias_cents + new.amount_prescription_cents + new.amount_vision_cents
+           + new.amount_service_cents and old.amount_eligible_cents
+         and exists (
+           select from checkout.session_split_versions v
+            where v.account_id = new.account_id and v.test_mode = new.test_mode and v.session_id = new.id and v.id = new.split_cart_id
+              and v.version > 1 and v.xmin = pg_current_xact_id()::xid))
+       and not ((old.status, new.status) = ('open', 'open') and new.letter_required = old.letter_required
+         and new.split_cart_id is not distinct from old.split_cart_id
+         and checkout.is_repriced(new.account_id, new.test_mode, new.id)) then
+      raise exception 'a session''s split does not change without a new version'
         using errcode = 'check_violation', constraint = 'session_split_is_final';
     end if;
   else
@@ -1882,15 +2729,26 @@ declare
 begin
   if tg_op = 'UPDATE' then
     if (new.session_id, new.id, new.position, new.price_id, new.product_id, new.quantity, new.unit_amount_cents,
-        new.amount_subtotal_cents, new.amount_discount_cents, new.amount_tax_cents, new.amount_shipping_cents,
-        new.amount_fee_cents, new.amount_total_cents, new.amount_eligible_cents, new.eligibility_class,
-        new.recurring_interval, new.recurring_interval_count, new.recurring_trial_days)
+        new.amount_subtotal_cents, new.recurring_interval, new.recurring_interval_count, new.recurring_trial_days)
        is distinct from
        (old.session_id, old.id, old.position, old.price_id, old.product_id, old.quantity, old.unit_amount_cents,
-        old.amount_subtotal_cents, old.amount_discount_cents, old.amount_tax_cents, old.amount_shipping_cents,
-        old.amount_fee_cents, old.amount_total_cents, old.amount_eligible_cents, old.eligibility_class,
-        old.recurring_interval, old.recurring_interval_count, old.recurring_trial_days) then
+        old.amount_subtotal_cents, old.recurring_interval, old.recurring_interval_count, old.recurring_trial_days)
+       or (new.amount_discount_cents, new.amount_tax_cents, new.amount_shipping_cents, new.amount_fee_cents, new.amount_total_cents)
+       is distinct from
+       (old.amount_discount_cents, old.amount_tax_cents, old.amount_shipping_cents, old.amount_fee_cents, old.amount_total_cents)
+       and not checkout.is_repriced(new.account_id, new.test_mode, new.session_id) then
       raise exception 'a line''s split does not change'
+        using errcode = 'check_violation', constraint = 'session_split_is_final';
+    end if;
+    if (new.amount_eligible_cents, new.eligibility_class) is distinct from (old.amount_eligible_cents, old.eligibility_class)
+       and not (new.amount_eligible_cents = 0 and new.eligibility_class = 'not_eligible' and exists (
+         select from checkout.session_split_lines v
+          where v.account_id = new.account_id and v.test_mode = new.test_mode and v.session_id = new.session_id and v.line_id = new.id
+            and v.version > 1 and v.amount_eligible_cents = 0 and v.eligibility_class = 'not_eligible'
+            and v.xmin = pg_current_xact_id()::xid))
+       and not (new.eligibility_class is not distinct from old.eligibility_class
+         and checkout.is_repriced(new.account_id, new.test_mode, new.session_id)) then
+      raise exception 'a line''s split does not change without a new version'
         using errcode = 'check_violation', constraint = 'session_split_is_final';
     end if;
   else
@@ -1927,6 +2785,64 @@ end $function$;
 alter function guard_session_line() owner to eligo_owner;
 grant execute on function guard_session_line() to eligo_checkout;
 
+CREATE OR REPLACE FUNCTION checkout.guard_tender_card()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if old.captured_cents <> 0 or not exists (
+    select from checkout.payment_intents i
+     where i.account_id = new.account_id and i.test_mode = new.test_mode and i.id = new.payment_intent_id
+       and i.session_id = new.session_id and i.renews = old.payment_intent_id and i.status = 'requires_capture'
+  ) then
+    raise exception 'line % is not held on payment intent %', new.line_id, new.payment_intent_id
+      using errcode = 'check_violation', constraint = 'tender_is_of_a_hold';
+  end if;
+  return new;
+end $function$;
+alter function guard_tender_card() owner to eligo_owner;
+grant execute on function guard_tender_card() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.hold_turns(at timestamp with time zone, after_account text, after_mode boolean, most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, is_due boolean)
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+declare
+  few constant integer := 200;
+  is_backlog boolean;
+begin
+  select count(*) = few into is_backlog from (
+    select from checkout.payment_intents i where i.status = 'requires_capture' and i.hold_check_at <= at limit few) due;
+  if not is_backlog then
+    return query
+      select d.account_id, d.test_mode, true from (
+        select i.account_id, i.test_mode from checkout.payment_intents i
+         where i.status = 'requires_capture' and i.hold_check_at <= at order by i.hold_check_at limit few) d
+       where (d.account_id, d.test_mode) > (after_account collate "C", after_mode)
+       group by d.account_id, d.test_mode order by d.account_id, d.test_mode limit most;
+    return;
+  end if;
+  return query
+    with recursive turns as (
+      (select i.account_id, i.test_mode, 1 as turn from checkout.payment_intents i
+        where i.status = 'requires_capture' and (i.account_id, i.test_mode) > (after_account collate "C", after_mode)
+        order by i.account_id, i.test_mode limit 1)
+      union all
+      select n.account_id, n.test_mode, t.turn + 1 from turns t cross join lateral (
+        select i.account_id, i.test_mode from checkout.payment_intents i
+         where i.status = 'requires_capture' and (i.account_id, i.test_mode) > (t.account_id, t.test_mode)
+         order by i.account_id, i.test_mode limit 1) n
+       where t.turn < most
+    )
+    select t.account_id, t.test_mode, exists (select from checkout.payment_intents i
+      where i.account_id = t.account_id and i.test_mode = t.test_mode and i.status = 'requires_capture' and i.hold_check_at <= at)
+      from turns t;
+end $function$;
+alter function hold_turns(at timestamp with time zone, after_account text, after_mode boolean, most integer) owner to eligo_finder;
+grant execute on function hold_turns(at timestamp with time zone, after_account text, after_mode boolean, most integer) to eligo_checkout;
+
 CREATE OR REPLACE FUNCTION checkout.is_charging(in_account text, in_test_mode boolean, session text)
  RETURNS boolean
  LANGUAGE sql
@@ -1941,6 +2857,83 @@ AS $function$
 $function$;
 alter function is_charging(in_account text, in_test_mode boolean, session text) owner to eligo_finder;
 grant execute on function is_charging(in_account text, in_test_mode boolean, session text) to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.is_repriced(account text, mode boolean, session text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  return exists (
+    select from checkout.session_repricings r
+     where r.account_id = account and r.test_mode = mode and r.session_id = session and r.xmin = pg_current_xact_id()::xid);
+end $function$;
+alter function is_repriced(account text, mode boolean, session text) owner to eligo_owner;
+grant execute on function is_repriced(account text, mode boolean, session text) to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.journal_lag_seconds()
+ RETURNS double precision
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  select greatest(0, extract(epoch from clock_timestamp() - (select e.tell_at from checkout.ledger_entries e
+    where e.tell_at > '2020-01-02' and e.kind = 'capture' order by e.tell_at limit 1)))
+$function$;
+alter function journal_lag_seconds() owner to eligo_finder;
+grant execute on function journal_lag_seconds() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.journal_turns(after_account text, after_mode boolean, most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, is_due boolean)
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  with recursive turns as (
+    (select e.account_id, e.test_mode, 1 as turn from checkout.ledger_entries e
+      where e.tell_at is not null and e.kind = 'capture' and (e.account_id, e.test_mode) > (after_account collate "C", after_mode)
+      order by e.account_id, e.test_mode limit 1)
+    union all
+    select n.account_id, n.test_mode, t.turn + 1 from turns t cross join lateral (
+      select e.account_id, e.test_mode from checkout.ledger_entries e
+       where e.tell_at is not null and e.kind = 'capture' and (e.account_id, e.test_mode) > (t.account_id, t.test_mode)
+       order by e.account_id, e.test_mode limit 1) n
+     where t.turn < most
+  )
+  select t.account_id, t.test_mode, exists (select from checkout.ledger_entries e
+    where e.account_id = t.account_id and e.test_mode = t.test_mode and e.tell_at <= now() and e.kind = 'capture') from turns t
+$function$;
+alter function journal_turns(after_account text, after_mode boolean, most integer) owner to eligo_finder;
+grant execute on function journal_turns(after_account text, after_mode boolean, most integer) to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.letters_to_announce(at timestamp with time zone, most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, id text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  select l.account_id, l.test_mode, l.id from checkout.letters l
+   where l.status = 'approved' and l.end_announced_at is null and l.customer_id is not null and l.test_clock_id is null
+     and l.valid_until > at and l.valid_until <= at + interval '30 days'
+   order by l.valid_until limit most
+$function$;
+alter function letters_to_announce(at timestamp with time zone, most integer) owner to eligo_finder;
+grant execute on function letters_to_announce(at timestamp with time zone, most integer) to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.letters_to_announce_on_clocks(most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, id text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  select l.account_id, l.test_mode, l.id
+    from checkout.test_clocks c
+    join checkout.letters l on l.account_id = c.account_id and l.test_mode = c.test_mode and l.test_clock_id = c.id
+   where c.unsettled and l.status = 'approved' and l.end_announced_at is null and l.customer_id is not null
+     and l.valid_until <= c.frozen_time + interval '30 days'
+   limit most
+$function$;
+alter function letters_to_announce_on_clocks(most integer) owner to eligo_finder;
+grant execute on function letters_to_announce_on_clocks(most integer) to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.letters_to_review(of_test_mode boolean, most integer, after_until timestamp with time zone, after_id text)
  RETURNS TABLE(account_id text, test_mode boolean, id text, review_until timestamp with time zone)
@@ -2025,6 +3018,69 @@ $function$;
 alter function next_due_session(after timestamp with time zone) owner to eligo_finder;
 grant execute on function next_due_session(after timestamp with time zone) to eligo_checkout;
 
+CREATE OR REPLACE FUNCTION checkout.next_hold()
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  select i.hold_check_at from checkout.payment_intents i where i.status = 'requires_capture' order by i.hold_check_at limit 1
+$function$;
+alter function next_hold() owner to eligo_finder;
+grant execute on function next_hold() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.next_journal()
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  select e.tell_at from checkout.ledger_entries e where e.tell_at is not null and e.kind = 'capture' order by e.tell_at limit 1
+$function$;
+alter function next_journal() owner to eligo_finder;
+grant execute on function next_journal() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.next_letter_to_announce(after timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  select l.valid_until - interval '30 days' from checkout.letters l
+   where l.status = 'approved' and l.end_announced_at is null and l.customer_id is not null and l.test_clock_id is null
+     and l.valid_until > after + interval '30 days'
+   order by l.valid_until limit 1
+$function$;
+alter function next_letter_to_announce(after timestamp with time zone) owner to eligo_finder;
+grant execute on function next_letter_to_announce(after timestamp with time zone) to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.next_without_processor(after_account text, after_mode boolean)
+ RETURNS TABLE(account_id text, test_mode boolean)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  select f.account_id, f.test_mode from (
+    (select m.account_id, m.test_mode from checkout.payment_methods m
+      where m.processor is null and (m.account_id, m.test_mode) > (after_account, after_mode) order by m.account_id, m.test_mode limit 1)
+    union all
+    (select c.account_id, c.test_mode from checkout.customers c
+      where c.processor is null and c.processor_customer_id is not null and (c.account_id, c.test_mode) > (after_account, after_mode)
+      order by c.account_id, c.test_mode limit 1)
+    union all
+    (select s.account_id, s.test_mode from checkout.setup_intents s
+      where s.processor is null and (s.account_id, s.test_mode) > (after_account, after_mode) order by s.account_id, s.test_mode limit 1)
+    union all
+    (select i.account_id, i.test_mode from checkout.payment_intents i
+      where i.processor is null and (i.account_id, i.test_mode) > (after_account, after_mode) order by i.account_id, i.test_mode limit 1)
+    union all
+    (select a.account_id, a.test_mode from checkout.charge_attempts a
+      where a.processor is null and (a.account_id, a.test_mode) > (after_account, after_mode) order by a.account_id, a.test_mode limit 1)
+  ) f order by f.account_id, f.test_mode limit 1
+$function$;
+alter function next_without_processor(after_account text, after_mode boolean) owner to eligo_finder;
+grant execute on function next_without_processor(after_account text, after_mode boolean) to eligo_checkout;
+
 CREATE OR REPLACE FUNCTION checkout.prune_events(outbox_days integer, inbox_days integer, batch integer)
  RETURNS bigint
  LANGUAGE plpgsql
@@ -2102,6 +3158,27 @@ AS $function$
 alter function prune_idempotency_keys(batch integer) owner to eligo_finder;
 grant execute on function prune_idempotency_keys(batch integer) to eligo_checkout;
 
+CREATE OR REPLACE FUNCTION checkout.prune_processor_events(batch integer)
+ RETURNS bigint
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+AS $function$
+  with old as (
+    select account_id, test_mode, processor, id from checkout.processor_events
+    where received_at < now() - interval '45 days' order by received_at limit batch
+  ), gone as (
+    delete from checkout.processor_events e using old
+    where (e.account_id, e.test_mode, e.processor, e.id) = (old.account_id, old.test_mode, old.processor, old.id)
+    returning 1
+  )
+  select count(*) from gone
+$function$;
+alter function prune_processor_events(batch integer) owner to eligo_finder;
+grant execute on function prune_processor_events(batch integer) to eligo_checkout;
+
 CREATE OR REPLACE FUNCTION checkout.prune_session_keys(most integer)
  RETURNS bigint
  LANGUAGE sql
@@ -2134,6 +3211,27 @@ AS $function$
 alter function queue_event() owner to eligo_owner;
 grant execute on function queue_event() to eligo_checkout;
 
+CREATE OR REPLACE FUNCTION checkout.refuse_capture_before()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'payment intent % holds nothing', new.id using errcode = 'check_violation', constraint = 'capture_before_of_a_hold';
+end $function$;
+alter function refuse_capture_before() owner to eligo_owner;
+grant execute on function refuse_capture_before() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.refuse_changed_history()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'the audit log of operators is append-only'
+    using errcode = 'check_violation', constraint = 'operator_actions_append_only';
+end $function$;
+alter function refuse_changed_history() owner to eligo_owner;
+grant execute on function refuse_changed_history() to eligo_checkout;
+
 CREATE OR REPLACE FUNCTION checkout.refuse_delete()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2144,6 +3242,64 @@ begin
 end $function$;
 alter function refuse_delete() owner to eligo_owner;
 grant execute on function refuse_delete() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.refuse_disputed_refund()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception '% would refund what a dispute holds: % of %, with % disputed',
+    new.id, new.amount_refunded_cents, new.amount_received_cents, new.amount_disputed_cents
+    using errcode = 'check_violation', constraint = 'refunded_within_undisputed';
+end $function$;
+alter function refuse_disputed_refund() owner to eligo_owner;
+grant execute on function refuse_disputed_refund() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.refuse_fewer_tries()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if new.tries <= old.tries or new.session_id <> old.session_id then
+    raise exception 'the tries of a session grow' using errcode = 'check_violation', constraint = 'promo_code_tries_grow';
+  end if;
+  return new;
+end $function$;
+alter function refuse_fewer_tries() owner to eligo_owner;
+grant execute on function refuse_fewer_tries() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.refuse_new_part()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'charge attempt % cannot begin with a part', new.id
+    using errcode = 'check_violation', constraint = 'only_a_hold_accepts_a_part';
+end $function$;
+alter function refuse_new_part() owner to eligo_owner;
+grant execute on function refuse_new_part() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.refuse_repricing_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'rows of % do not change', tg_table_name
+    using errcode = 'check_violation', constraint = 'session_split_is_final';
+end $function$;
+alter function refuse_repricing_change() owner to eligo_owner;
+grant execute on function refuse_repricing_change() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.refuse_split_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'rows of % do not change', tg_table_name
+    using errcode = 'check_violation', constraint = 'session_split_is_final';
+end $function$;
+alter function refuse_split_change() owner to eligo_owner;
+grant execute on function refuse_split_change() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.settled_clocks(most integer)
  RETURNS TABLE(account_id text, test_mode boolean, id text, frozen_time timestamp with time zone)
@@ -2160,6 +3316,11 @@ AS $function$
      select true from checkout.letters l
       where l.account_id = c.account_id and l.test_mode = c.test_mode and l.test_clock_id = c.id
         and l.status = 'in_review' and l.review_until <= c.frozen_time limit 1) is null
+   and (
+     select true from checkout.letters l
+      where l.account_id = c.account_id and l.test_mode = c.test_mode and l.test_clock_id = c.id
+        and l.status = 'approved' and l.end_announced_at is null and l.customer_id is not null
+        and l.valid_until <= c.frozen_time + interval '30 days' limit 1) is null
    limit most
 $function$;
 alter function settled_clocks(most integer) owner to eligo_finder;

@@ -19,22 +19,32 @@ create table accounts (
   display_name text,
   logo_url text,
   accent_color text collate "C",
+  publishable_key text collate "C",
+  letter_fee_cents integer default 0 not null,
+  shipping_countries text collate "C",
   constraint accounts_pkey PRIMARY KEY (account_id),
   constraint accounts_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(organization_id),
   constraint accounts_accent_color_check CHECK ((accent_color ~ '^#[0-9a-f]{6}$'::text)),
   constraint accounts_display_name_check CHECK (((length(display_name) >= 1) AND (length(display_name) <= 200))),
   constraint accounts_dunning_end_check CHECK ((dunning_end = ANY (ARRAY['canceled'::text, 'unpaid'::text]))),
+  constraint accounts_letter_fee CHECK (((letter_fee_cents >= 0) AND (letter_fee_cents <= 99999))),
   constraint accounts_logo_url_check CHECK (((length(logo_url) <= 2048) AND (logo_url ~ '^https://'::text))),
   constraint accounts_name_check CHECK (((length(name) >= 1) AND (length(name) <= 200))),
+  constraint accounts_publishable_key_check CHECK ((publishable_key ~ '^pk_live_[0-9A-Za-z_]{10,240}$'::text)),
+  constraint accounts_shipping_countries_check CHECK ((shipping_countries ~ '^[A-Z]{2}(,[A-Z]{2}){0,249}$'::text)),
   constraint accounts_substantiation CHECK ((substantiation = ANY (ARRAY['medical_mcc'::text, 'ninety_percent'::text, 'iias'::text]))),
   constraint accounts_substantiation_is_someones_word CHECK ((((substantiation_set_by IS NULL) = (substantiation_set_at IS NULL)) AND ((substantiation IS NULL) OR (substantiation_set_by IS NOT NULL)))),
   constraint accounts_version_check CHECK ((version > 0))
 );
 CREATE INDEX accounts_by_organization ON gateway.accounts USING btree (organization_id, account_id) WHERE (organization_id IS NOT NULL);
+CREATE UNIQUE INDEX accounts_by_sandbox_live_account ON gateway.accounts USING btree ((('acct_'::text || "left"(encode(sha256(decode(('live:'::text || account_id), 'escape'::text)), 'hex'::text), 24))));
+CREATE UNIQUE INDEX accounts_by_sandbox_test_account ON gateway.accounts USING btree ((('acct_'::text || "left"(encode(sha256(decode(('test:'::text || account_id), 'escape'::text)), 'hex'::text), 24))));
 CREATE TRIGGER accounts_changed AFTER DELETE OR UPDATE ON gateway.accounts FOR EACH ROW EXECUTE FUNCTION notify_keys();
 CREATE TRIGGER guard_members BEFORE INSERT ON gateway.accounts FOR EACH ROW WHEN ((new.organization_id IS NOT NULL)) EXECUTE FUNCTION guard_members();
 CREATE TRIGGER guard_moving_members BEFORE UPDATE OF organization_id ON gateway.accounts FOR EACH ROW WHEN (((new.organization_id IS NOT NULL) AND (new.organization_id IS DISTINCT FROM old.organization_id))) EXECUTE FUNCTION guard_members();
 CREATE TRIGGER member_made AFTER INSERT ON gateway.accounts FOR EACH ROW WHEN ((new.organization_id IS NOT NULL)) EXECUTE FUNCTION notify_keys();
+CREATE TRIGGER queue_changed_statement AFTER UPDATE ON gateway.accounts FOR EACH ROW WHEN ((old.substantiation IS DISTINCT FROM new.substantiation)) EXECUTE FUNCTION queue_statement();
+CREATE TRIGGER queue_new_statement AFTER INSERT ON gateway.accounts FOR EACH ROW EXECUTE FUNCTION queue_statement();
 grant insert, select, update on accounts to eligo_gateway;
 
 create table api_keys (
@@ -77,6 +87,76 @@ create table dead_letters (
 CREATE INDEX dead_letters_redrive ON gateway.dead_letters USING btree (consumer, redrive_at) WHERE (redrive_at IS NOT NULL);
 grant delete, insert, select, update on dead_letters to eligo_gateway;
 
+create table file_parts (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  file_id text collate "C" not null,
+  part smallint not null,
+  bytes bytea not null,
+  constraint file_parts_pkey PRIMARY KEY (account_id, test_mode, file_id, part),
+  constraint file_parts_account_id_test_mode_file_id_fkey FOREIGN KEY (account_id, test_mode, file_id) REFERENCES files(account_id, test_mode, id) ON DELETE CASCADE,
+  constraint file_parts_bytes_check CHECK (((length(bytes) >= 1) AND (length(bytes) <= 1048576))),
+  constraint file_parts_part_check CHECK (((part >= 0) AND (part <= 9)))
+);
+alter table file_parts enable row level security;
+alter table file_parts force row level security;
+create policy account_scope on file_parts for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE TRIGGER guard_file_part BEFORE INSERT ON gateway.file_parts FOR EACH ROW EXECUTE FUNCTION guard_file_part();
+grant insert, select on file_parts to eligo_gateway;
+
+create table file_usage (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  files integer not null,
+  bytes bigint not null,
+  constraint file_usage_pkey PRIMARY KEY (account_id, test_mode),
+  constraint file_usage_bytes_check CHECK ((bytes >= 0)),
+  constraint file_usage_files_check CHECK ((files >= 0)),
+  constraint files_within_quota CHECK (((files <= 10000) AND (bytes <= '10000000000'::bigint)))
+);
+alter table file_usage enable row level security;
+alter table file_usage force row level security;
+create policy account_scope on file_usage for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant insert, select, update on file_usage to eligo_gateway;
+
+create table files (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  id text collate "C" not null,
+  state text collate "C" default 'receiving'::text not null,
+  purpose text collate "C",
+  filename text,
+  type text collate "C",
+  size_bytes integer,
+  created_at timestamp(3) with time zone default clock_timestamp() not null,
+  expires_at timestamp(3) with time zone not null,
+  store text collate "C" default 'postgres'::text not null,
+  constraint files_pkey PRIMARY KEY (account_id, test_mode, id),
+  constraint expires_after_its_creation CHECK ((expires_at > created_at)),
+  constraint files_filename_check CHECK (((length(filename) >= 1) AND (length(filename) <= 255))),
+  constraint files_purpose_check CHECK ((purpose = 'dispute_evidence'::text)),
+  constraint files_size_bytes_check CHECK (((size_bytes >= 1) AND (size_bytes <= 10000000))),
+  constraint files_state_check CHECK ((state = ANY (ARRAY['receiving'::text, 'stored'::text]))),
+  constraint files_store_check CHECK ((store = ANY (ARRAY['postgres'::text, 's3'::text]))),
+  constraint files_type_check CHECK ((type = ANY (ARRAY['pdf'::text, 'png'::text, 'jpeg'::text]))),
+  constraint stored_is_described CHECK (((state = 'stored'::text) = ((purpose IS NOT NULL) AND (filename IS NOT NULL) AND (type IS NOT NULL) AND (size_bytes IS NOT NULL))))
+);
+alter table files enable row level security;
+alter table files force row level security;
+create policy account_scope on files for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+create policy finder_reads on files for select to eligo_finder
+  using (true);
+CREATE INDEX files_by_expiry ON gateway.files USING btree (expires_at, id);
+CREATE TRIGGER guard_file BEFORE UPDATE ON gateway.files FOR EACH ROW EXECUTE FUNCTION guard_file();
+CREATE TRIGGER guard_new_file BEFORE INSERT ON gateway.files FOR EACH ROW EXECUTE FUNCTION guard_new_file();
+CREATE TRIGGER uncount_file AFTER DELETE ON gateway.files FOR EACH ROW EXECUTE FUNCTION uncount_file();
+grant delete, insert, select on files to eligo_gateway;
+grant select on files to eligo_finder;
+grant update (state), update (purpose), update (filename), update (type), update (size_bytes), update (expires_at) on files to eligo_gateway;
+
 create table inbox (
   consumer text collate "C" not null,
   event_id text collate "C" not null,
@@ -94,6 +174,46 @@ create table migrations (
   constraint migrations_pkey PRIMARY KEY (id)
 );
 grant select on migrations to eligo_gateway;
+
+create table operator_actions (
+  number bigint not null,
+  at timestamp(3) with time zone default clock_timestamp() not null,
+  operator_id text collate "C",
+  operator_name text not null,
+  login_id text collate "C",
+  action text collate "C" not null,
+  account_id text collate "C",
+  test_mode boolean,
+  subject_id text collate "C",
+  request_id text collate "C" not null,
+  refused boolean default false not null,
+  constraint operator_actions_pkey PRIMARY KEY (number),
+  constraint logged_in_by_name CHECK (((operator_id IS NULL) = (login_id IS NULL))),
+  constraint operator_actions_action_check CHECK (((length(action) >= 1) AND (length(action) <= 200))),
+  constraint operator_actions_operator_name_check CHECK (((length(operator_name) >= 1) AND (length(operator_name) <= 200))),
+  constraint operator_actions_request_id_check CHECK (((length(request_id) >= 1) AND (length(request_id) <= 128)))
+);
+CREATE INDEX operator_actions_by_account ON gateway.operator_actions USING btree (account_id, number) WHERE (account_id IS NOT NULL);
+CREATE INDEX operator_actions_by_operator ON gateway.operator_actions USING btree (operator_name, number);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON gateway.operator_actions FOR EACH ROW EXECUTE FUNCTION refuse_changed_history();
+CREATE TRIGGER append_only_whole BEFORE TRUNCATE ON gateway.operator_actions FOR EACH STATEMENT EXECUTE FUNCTION refuse_changed_history();
+grant insert (operator_id), insert (operator_name), insert (login_id), insert (action), insert (account_id), insert (test_mode), insert (subject_id), insert (request_id), insert (refused) on operator_actions to eligo_gateway;
+grant select on operator_actions to eligo_gateway;
+
+create table operators (
+  operator_id text collate "C" not null,
+  name text not null,
+  credential_hash bytea not null,
+  created_at timestamp(3) with time zone default now() not null,
+  revoked_at timestamp(3) with time zone,
+  constraint operators_pkey PRIMARY KEY (operator_id),
+  constraint operators_credential_hash_key UNIQUE (credential_hash),
+  constraint operators_name_key UNIQUE (name),
+  constraint operators_credential_hash_check CHECK ((octet_length(credential_hash) = 32)),
+  constraint operators_name_check CHECK (((length(name) >= 1) AND (length(name) <= 200)))
+);
+grant insert, select on operators to eligo_gateway;
+grant update (revoked_at) on operators to eligo_gateway;
 
 create table organizations (
   organization_id text collate "C" not null,
@@ -188,6 +308,26 @@ create table outbox_stream (
 );
 grant delete, insert, select, update on outbox_stream to eligo_gateway;
 
+create table statements_to_tell (
+  account_id text collate "C" not null,
+  substantiation text,
+  version bigint not null,
+  constraint statements_to_tell_pkey PRIMARY KEY (account_id),
+  constraint statements_to_tell_version_key UNIQUE (version)
+);
+grant delete, insert, select on statements_to_tell to eligo_gateway;
+
+CREATE OR REPLACE FUNCTION gateway.expired_files(most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, id text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'gateway', 'pg_temp'
+AS $function$
+  select f.account_id, f.test_mode, f.id from gateway.files f where f.expires_at <= now() order by f.expires_at, f.id limit most
+$function$;
+alter function expired_files(most integer) owner to eligo_finder;
+grant execute on function expired_files(most integer) to eligo_gateway;
+
 CREATE OR REPLACE FUNCTION gateway.follow_published_mark()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -209,6 +349,47 @@ AS $function$
 alter function follow_published_mark() owner to eligo_owner;
 grant execute on function follow_published_mark() to eligo_gateway;
 
+CREATE OR REPLACE FUNCTION gateway.guard_file()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  parts record;
+begin
+  if old.state <> 'receiving' or new.state <> 'stored' then
+    raise exception 'file % is %', old.id, old.state using errcode = 'check_violation', constraint = 'files_are_stored_once';
+  end if;
+  if old.store = 'postgres' then
+    select count(*) as number, max(p.part) as last, sum(length(p.bytes)) as bytes into parts
+      from gateway.file_parts p where p.account_id = old.account_id and p.test_mode = old.test_mode and p.file_id = old.id;
+    if parts.bytes is distinct from new.size_bytes or parts.last is distinct from parts.number - 1 then
+      raise exception 'the parts of file % are not all there', old.id
+        using errcode = 'check_violation', constraint = 'file_is_the_sum_of_its_parts';
+    end if;
+  end if;
+  insert into gateway.file_usage as u (account_id, test_mode, files, bytes) values (new.account_id, new.test_mode, 1, new.size_bytes)
+    on conflict (account_id, test_mode) do update set files = u.files + 1, bytes = u.bytes + excluded.bytes;
+  return new;
+end $function$;
+alter function guard_file() owner to eligo_owner;
+grant execute on function guard_file() to eligo_gateway;
+
+CREATE OR REPLACE FUNCTION gateway.guard_file_part()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform from gateway.files f where f.account_id = new.account_id and f.test_mode = new.test_mode and f.id = new.file_id
+    and f.state = 'receiving' and f.store = 'postgres' for share;
+  if not found then
+    raise exception 'file % takes no more parts', new.file_id
+      using errcode = 'check_violation', constraint = 'files_are_stored_once';
+  end if;
+  return new;
+end $function$;
+alter function guard_file_part() owner to eligo_owner;
+grant execute on function guard_file_part() to eligo_gateway;
+
 CREATE OR REPLACE FUNCTION gateway.guard_members()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -224,6 +405,20 @@ begin
 end $function$;
 alter function guard_members() owner to eligo_owner;
 grant execute on function guard_members() to eligo_gateway;
+
+CREATE OR REPLACE FUNCTION gateway.guard_new_file()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if new.state <> 'receiving' then
+    raise exception 'file % begins without its parts', new.id
+      using errcode = 'check_violation', constraint = 'file_is_the_sum_of_its_parts';
+  end if;
+  return new;
+end $function$;
+alter function guard_new_file() owner to eligo_owner;
+grant execute on function guard_new_file() to eligo_gateway;
 
 CREATE OR REPLACE FUNCTION gateway.guard_places()
  RETURNS trigger
@@ -327,6 +522,44 @@ AS $function$
   $function$;
 alter function queue_event() owner to eligo_owner;
 grant execute on function queue_event() to eligo_gateway;
+
+CREATE OR REPLACE FUNCTION gateway.queue_statement()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  delete from gateway.statements_to_tell where account_id = new.account_id;
+  insert into gateway.statements_to_tell (account_id, substantiation) values (new.account_id, new.substantiation);
+  perform pg_notify('eligo_gateway_statements', '');
+  return null;
+end $function$;
+alter function queue_statement() owner to eligo_owner;
+grant execute on function queue_statement() to eligo_gateway;
+
+CREATE OR REPLACE FUNCTION gateway.refuse_changed_history()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'the audit log of operators is append-only'
+    using errcode = 'check_violation', constraint = 'operator_actions_append_only';
+end $function$;
+alter function refuse_changed_history() owner to eligo_owner;
+grant execute on function refuse_changed_history() to eligo_gateway;
+
+CREATE OR REPLACE FUNCTION gateway.uncount_file()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if old.state = 'stored' then
+    update gateway.file_usage u set files = u.files - 1, bytes = u.bytes - old.size_bytes
+      where u.account_id = old.account_id and u.test_mode = old.test_mode;
+  end if;
+  return null;
+end $function$;
+alter function uncount_file() owner to eligo_owner;
+grant execute on function uncount_file() to eligo_gateway;
 
 alter default privileges in schema gateway grant delete, insert, select, update on tables to eligo_gateway;
 

@@ -108,6 +108,8 @@ create table endpoints (
   disabled_at timestamp(3) with time zone,
   deleted_at timestamp(3) with time zone,
   version bigint default 1 not null,
+  unreachable_since timestamp with time zone,
+  retry_asked_at timestamp with time zone,
   constraint endpoints_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint disabled_at_a_time CHECK (((status = 'disabled'::text) = (disabled_at IS NOT NULL))),
   constraint endpoints_events_check CHECK (((cardinality(events) >= 1) AND (cardinality(events) <= 200))),
@@ -136,6 +138,7 @@ create table events (
   traceparent text collate "C" not null,
   occurred_at timestamp(3) with time zone not null,
   created_at timestamp(3) with time zone default now() not null,
+  record_id text collate "C",
   constraint events_pkey PRIMARY KEY (account_id, test_mode, id)
 );
 alter table events enable row level security;
@@ -145,6 +148,7 @@ create policy finder_reads on events for select to eligo_finder
 create policy own_rows on events for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE INDEX events_by_age ON webhooks.events USING btree (created_at);
+CREATE INDEX events_by_record ON webhooks.events USING btree (account_id, test_mode, record_id, id DESC) WHERE (record_id IS NOT NULL);
 CREATE INDEX events_by_type ON webhooks.events USING btree (account_id, test_mode, event_type, id);
 grant delete, insert, select on events to eligo_webhooks;
 grant select on events to eligo_finder;
@@ -187,6 +191,31 @@ create table migrations (
   constraint migrations_pkey PRIMARY KEY (id)
 );
 grant select on migrations to eligo_webhooks;
+
+create table operator_actions (
+  number bigint not null,
+  at timestamp(3) with time zone default clock_timestamp() not null,
+  operator_id text collate "C",
+  operator_name text not null,
+  login_id text collate "C",
+  action text collate "C" not null,
+  account_id text collate "C",
+  test_mode boolean,
+  subject_id text collate "C",
+  request_id text collate "C" not null,
+  refused boolean default false not null,
+  constraint operator_actions_pkey PRIMARY KEY (number),
+  constraint logged_in_by_name CHECK (((operator_id IS NULL) = (login_id IS NULL))),
+  constraint operator_actions_action_check CHECK (((length(action) >= 1) AND (length(action) <= 200))),
+  constraint operator_actions_operator_name_check CHECK (((length(operator_name) >= 1) AND (length(operator_name) <= 200))),
+  constraint operator_actions_request_id_check CHECK (((length(request_id) >= 1) AND (length(request_id) <= 128)))
+);
+CREATE INDEX operator_actions_by_account ON webhooks.operator_actions USING btree (account_id, number) WHERE (account_id IS NOT NULL);
+CREATE INDEX operator_actions_by_operator ON webhooks.operator_actions USING btree (operator_name, number);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON webhooks.operator_actions FOR EACH ROW EXECUTE FUNCTION refuse_changed_history();
+CREATE TRIGGER append_only_whole BEFORE TRUNCATE ON webhooks.operator_actions FOR EACH STATEMENT EXECUTE FUNCTION refuse_changed_history();
+grant insert (operator_id), insert (operator_name), insert (login_id), insert (action), insert (account_id), insert (test_mode), insert (subject_id), insert (request_id), insert (refused) on operator_actions to eligo_webhooks;
+grant select on operator_actions to eligo_webhooks;
 
 create table outbox (
   event_id text collate "C" not null,
@@ -271,6 +300,17 @@ create table outbox_stream (
   constraint outbox_stream_pkey PRIMARY KEY (stream)
 );
 grant delete, insert, select, update on outbox_stream to eligo_webhooks;
+
+create table sealing_keys (
+  key_id text collate "C" not null,
+  fingerprint bytea not null,
+  recorded_at timestamp(3) with time zone default now() not null,
+  constraint sealing_keys_pkey PRIMARY KEY (key_id),
+  constraint sealing_keys_fingerprint_check CHECK ((length(fingerprint) = 32)),
+  constraint sealing_keys_key_id_check CHECK (((length(key_id) >= 1) AND (length(key_id) <= 32)))
+);
+grant insert (key_id), insert (fingerprint) on sealing_keys to eligo_webhooks;
+grant select on sealing_keys to eligo_webhooks;
 
 CREATE OR REPLACE FUNCTION webhooks.deliveries_have_endpoints()
  RETURNS trigger
@@ -549,6 +589,17 @@ AS $function$
   $function$;
 alter function queue_event() owner to eligo_owner;
 grant execute on function queue_event() to eligo_webhooks;
+
+CREATE OR REPLACE FUNCTION webhooks.refuse_changed_history()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'the audit log of operators is append-only'
+    using errcode = 'check_violation', constraint = 'operator_actions_append_only';
+end $function$;
+alter function refuse_changed_history() owner to eligo_owner;
+grant execute on function refuse_changed_history() to eligo_webhooks;
 
 CREATE OR REPLACE FUNCTION webhooks.waiting_endpoints_after(most integer, after_account text, after_mode boolean, after_endpoint text)
  RETURNS TABLE(account_id text, test_mode boolean, endpoint_id text, next_attempt_at timestamp with time zone, step integer)
