@@ -38,9 +38,26 @@ it('tries a receiver that fails sixteen deliveries at once again after a second 
   await on.consume(waiting);
   on.clock.advance(1_000);
   await on.worker.sweep();
-  await waitUntil(() => eventIds().includes(waiting.eventId));
   await on.worker.idle();
+  expect(eventIds()).toContain(waiting.eventId);
   expect(await rowsOf(on, 'endpoints', scope)).toMatchObject([{ failures_in_row: 0, open_until: null }]);
+});
+
+it('sends all that waits as soon as a probe succeeds [D14.133]', async () => {
+  const scope = someScope();
+  await on.endpoint(scope, shop.url);
+  refuse();
+  for (const event of Array.from({ length: 6 }, () => refundEvent(scope))) await on.consume(event);
+  await on.worker.idle();
+  accept();
+  const waiting = Array.from({ length: 4 }, () => refundEvent(scope));
+  for (const event of waiting) await on.consume(event);
+  await on.worker.idle();
+  shop.received.length = 0;
+  on.clock.advance(1_500);
+  await on.worker.sweep();
+  await on.worker.idle();
+  expect(eventIds()).toEqual(expect.arrayContaining(waiting.map(({ eventId }) => eventId)));
 });
 
 it('sends a retry that the account asks for at once, before what waits, though the breaker is open [D14.133]', async () => {

@@ -12,7 +12,7 @@ export interface EndedWork {
   readonly freedLanes: readonly string[];
 }
 
-/** What a record brought: the health of endpoints that do not answer, and endpoints for which something waits again. */
+/** The health of endpoints that do not answer, and the endpoints for which deliveries may wait: some of theirs were lost, or they answer again. */
 export interface Recorded {
   readonly failing: ReadonlyMap<string, EndpointHealth>;
   readonly waiting: readonly string[];
@@ -20,7 +20,7 @@ export interface Recorded {
 
 /**
  * Records what became of attempts, and what it says about their endpoints: one that answers is healthy, one that has failed too long or says
- * that it is gone is disabled. Endpoints that work are not written to.
+ * that it is gone is disabled. Endpoints that work are not written to. One that answers again has a backlog, of which only the probe was sent.
  */
 export function recordAttempts(
   database: Database,
@@ -36,12 +36,12 @@ export function recordAttempts(
     database,
     scope,
     async (tx) => {
-      const [failing, , waiting] = await Promise.all([
+      const [failing, recovered, waiting] = await Promise.all([
         byEndpoint.size > 0 ? updateHealth(tx, scope, byEndpoint, now) : noHealth,
         recordRows(tx, scope, work.results, answering),
         work.freedLanes.length > 0 ? releaseLanes(tx, scope, work.freedLanes, { owner, at: now }) : [],
       ]);
-      return { failing, waiting };
+      return { failing, waiting: [...waiting, ...recovered] };
     },
     { retrySerialization: 3 },
   );

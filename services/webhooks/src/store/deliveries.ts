@@ -38,19 +38,20 @@ export async function exhaustDeliveries(tx: Tx, scope: Scope, webhookId: string,
 }
 
 /**
- * Records attempts, and that these endpoints answer: those that had failed get a clean record, the others are not written to. A success stands whoever holds the lane by now; a failure is the word of the lane's holder only, so that a process that
- * was stopped for longer than its lease cannot undo what another has done since. Nothing but successes is not waited for on disk: what a crash of
- * the server forgets is sent again under the same ids.
+ * Records attempts, and that these endpoints answer: those that had failed get a clean record and are the result, the others are not written to.
+ * A success stands whoever holds the lane by now; a failure is the word of the lane's holder only, so that a process that was stopped for longer
+ * than its lease cannot undo what another has done since. Nothing but successes is not waited for on disk: what a crash of the server forgets is
+ * sent again under the same ids.
  */
 export async function recordAttempts(
   tx: Tx,
   scope: Scope,
   results: readonly AttemptResult[],
   answering: readonly string[],
-): Promise<void> {
-  if (results.length === 0) return;
+): Promise<string[]> {
+  if (results.length === 0) return [];
   const isRepeatable = results.every(isSuccess);
-  await tx.execute(record, scope, [
+  const cleared = await tx.rows(record, scope, [
     results.map(({ webhookId }) => webhookId),
     results.map(({ deliveryId }) => deliveryId),
     results.map(({ epoch }) => epoch),
@@ -62,6 +63,7 @@ export async function recordAttempts(
     answering,
     isRepeatable,
   ]);
+  return cleared.map(({ id }) => id);
 }
 
 /** A page of an endpoint's deliveries, newest first. */
@@ -160,7 +162,7 @@ const exhaust = scoped(
        order by p.next_attempt_at, p.id limit $5 for no key update))`,
 );
 const mostExhausted = 1_000;
-const record = scoped(
+const record = scoped<{ id: string }>(
   'deliveries.record',
   `with result as (
      select r.* from unnest($3::text[], $4::text[], $5::integer[], $6::timestamptz[], $7::integer[], $8::integer[], $9::text[], $10::timestamptz[])
@@ -170,24 +172,27 @@ const record = scoped(
    ), cleared as (
      update webhooks.endpoints e set failures_in_row = 0, failing_since = null, open_until = null
       where ${here('e')} and e.id = any($11::text[]) and e.failing_since is not null
+     returning e.id
    ), noted as (
      insert into webhooks.attempts (account_id, test_mode, delivery_id, epoch, started_at, duration_ms, response_status, error)
      select $1, $2, r.id, r.epoch, r.started_at, r.duration_ms, r.response_status, r.error from result r where r.error is not null
      on conflict do nothing
+   ), recorded as (
+     update webhooks.deliveries d
+        set status = case when r.error is null then 'succeeded' when r.next_attempt_at is null then 'exhausted' else 'pending' end,
+            attempts = d.attempts + 1,
+            next_attempt_at = r.next_attempt_at,
+            last_response_status = r.response_status,
+            last_duration_ms = r.duration_ms,
+            last_error = r.error,
+            delivered_at = case when r.error is null then r.started_at + r.duration_ms * interval '1 millisecond' else d.delivered_at end
+       from result r
+      where ${here('d')} and d.endpoint_id = r.endpoint_id and d.id = r.id and d.status = 'pending'
+        and (r.error is null or exists (
+          select 1 from webhooks.lanes l where ${here('l')} and l.endpoint_id = r.endpoint_id and l.epoch = r.epoch
+        ))
    )
-   update webhooks.deliveries d
-      set status = case when r.error is null then 'succeeded' when r.next_attempt_at is null then 'exhausted' else 'pending' end,
-          attempts = d.attempts + 1,
-          next_attempt_at = r.next_attempt_at,
-          last_response_status = r.response_status,
-          last_duration_ms = r.duration_ms,
-          last_error = r.error,
-          delivered_at = case when r.error is null then r.started_at + r.duration_ms * interval '1 millisecond' else d.delivered_at end
-     from result r
-    where ${here('d')} and d.endpoint_id = r.endpoint_id and d.id = r.id and d.status = 'pending'
-      and (r.error is null or exists (
-        select 1 from webhooks.lanes l where ${here('l')} and l.endpoint_id = r.endpoint_id and l.epoch = r.epoch
-      ))`,
+   select id from cleared`,
 );
 
 export function deliveryOfRow(row: DeliveryRow): Delivery {
