@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { importIssuerRanges } from '../src/actions/import-issuer-ranges.ts';
 import { cardUpdated, refreshCard } from '../src/actions/refresh-card.ts';
 import type { Context } from '../src/context.ts';
 import { findPaymentMethod } from '../src/store/payment-methods.ts';
@@ -42,6 +43,28 @@ describe('an event that the processor updated a card', () => {
     await on.replaceCard(processorPaymentMethodId, 'undescribed');
     await accept(eventOf(processorPaymentMethodId));
     expect(await cardOf(id)).toMatchObject({ last4: '0014', hsaFsa: true, hsaFsaSource: 'processor' });
+  });
+
+  it('keeps what a stronger source said of the card, and takes the word of an equal or stronger one [D14.71, D14.234]', async () => {
+    const { id, processorPaymentMethodId } = await on.card('credit');
+    const refresh = async (scenario: string) => {
+      await on.replaceCard(processorPaymentMethodId, scenario);
+      await accept(eventOf(processorPaymentMethodId));
+      return cardOf(id);
+    };
+    try {
+      await importIssuerRanges(on.database, 'first,last,hsa_fsa\n400006,,false\n');
+      expect(await refresh('hsa')).toMatchObject({ hsaFsa: true, hsaFsaSource: 'processor' });
+      // The processor says nothing of the new card, and the list says that it is none.
+      expect(await refresh('undescribed')).toMatchObject({ last4: '0014', hsaFsa: true, hsaFsaSource: 'processor' });
+      await on.test.admin("update checkout.payment_methods set hsa_fsa_source = 'partner' where id = $1", [id]);
+      expect(await refresh('undescribed')).toMatchObject({ hsaFsa: false, hsaFsaSource: 'issuer_range' });
+      await importIssuerRanges(on.database, 'first,last,hsa_fsa\n400006,,true\n');
+      expect(await refresh('undescribed')).toMatchObject({ hsaFsa: true, hsaFsaSource: 'issuer_range' });
+      expect(await refresh('mastercard')).toMatchObject({ hsaFsa: false, hsaFsaSource: 'processor' });
+    } finally {
+      await on.test.admin('delete from checkout.issuer_ranges');
+    }
   });
 
   it('is refused and not stored while the processor does not answer, so that it is delivered again [D14.234]', async () => {

@@ -5,6 +5,7 @@ import { type Scope, withTx } from '@eligo/postgres';
 import type { CardFacts as ProcessorCard } from '@eligo/processor';
 import { CardUpdatedSchema } from '@eligo/proto/events/v1/events';
 import type { Context } from '../context.ts';
+import { mayCorrect } from '../domain/card-kind.ts';
 import type { CardFacts, PaymentMethod } from '../domain/payment-method.ts';
 import { findPaymentMethod } from '../store/payment-methods.ts';
 import { type ReceivedEvent, storeEvent } from '../store/processor-events.ts';
@@ -51,10 +52,12 @@ async function retrieve(context: Context, scope: Scope, method: PaymentMethod): 
   return undefined;
 }
 
-// Where neither the processor nor the list of issuer ranges says what it is, the earlier word stands: it is the same account at the same bank.
+// A source replaces only what an equal or weaker one said: a health card by the processor's word is never made an ordinary one by the list of issuer
+// ranges. Without a source the earlier word stands: it is the same account at the same bank.
 async function refreshed({ database }: Context, known: CardFacts, card: ProcessorCard): Promise<CardFacts> {
   const facts = await storedCard(database, card);
-  if (facts.hsaFsa !== null || known.hsaFsa === null) return facts;
+  if (known.hsaFsa === null) return facts;
+  if (facts.hsaFsaSource !== null && mayCorrect(known.hsaFsaSource, facts.hsaFsaSource)) return facts;
   return { ...facts, hsaFsa: known.hsaFsa, hsaFsaSource: known.hsaFsaSource };
 }
 
