@@ -124,3 +124,46 @@ test('a part that is not read holds the body back, and what is left of a form th
   await parts.return(undefined);
   await expect.poll(() => given).toBe(160);
 });
+
+const fileHeaders = '--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n%PDF-1.4\r\n--b';
+const purposeHeaders = '\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nx';
+
+test.each([
+  ['that is not read yet', ['preamble\r\n', fileHeaders, purposeHeaders]],
+  ['whose headers come with the end of the part before', [`${fileHeaders}${purposeHeaders}`]],
+  ['that is the only one', [fileHeaders.replace('%PDF-1.4\r\n--b', 'half of it')]],
+])(
+  'a body that breaks off in a part %s is invalid_multipart, also when its reader waits [D14.126]',
+  async (_what, pieces) => {
+    const headers = formHeadersOf({ 'content-type': 'multipart/form-data; boundary=b' });
+    const unheard: unknown[] = [];
+    const hear = (error: unknown) => unheard.push(error);
+    process.on('uncaughtException', hear);
+    try {
+      for (const waits of [false, true]) {
+        let ended: () => void = () => undefined;
+        const end = new Promise<void>((resolve) => {
+          ended = resolve;
+        });
+        const chunks = (async function* () {
+          for (const piece of pieces) yield Buffer.from(piece);
+          ended();
+        })();
+        const readAll = async () => {
+          for await (const { body } of readMultipart(chunks, headers)) {
+            // Until the form has failed: two turns of the event loop after its last chunk.
+            if (waits) await end.then(turn).then(turn);
+            for await (const chunk of body) expect(chunk.length).toBeGreaterThan(0);
+          }
+        };
+        await expect(readAll()).rejects.toMatchObject({ code: 'invalid_multipart' });
+        await turn();
+      }
+      expect(unheard).toEqual([]);
+    } finally {
+      process.off('uncaughtException', hear);
+    }
+  },
+);
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));

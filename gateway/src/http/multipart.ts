@@ -47,6 +47,9 @@ export async function* readMultipart(chunks: AsyncIterator<Buffer>, headers: Bus
     reading?.destroy(failure);
   };
   form.on('error', fail);
+  // A part that breaks off emits an error of its own, before `form` does or after it. Without a listener it ends the process, and a part that waits for its
+  // reader has none.
+  form.on('file', (_name: string, body: Readable) => body.on('error', () => undefined));
   form.on('partsLimit', () => fail(new Error('The form has too many parts')));
   const parts = on(form, 'file', { close: ['finish'], signal: broken.signal }) as AsyncIterable<FileEvent>;
   const fed = feed(chunks, form, broken.signal).catch(fail);
@@ -55,6 +58,8 @@ export async function* readMultipart(chunks: AsyncIterator<Buffer>, headers: Bus
     for await (const [name, body, filename, encoding, type] of parts) {
       count += 1;
       reading = body;
+      // The end of a part that waited for its reader is no end of the form.
+      if (failure !== undefined) throw failure;
       if (!/^(?:binary|8bit|7bit)$/.test(encoding)) throw new Failure('invalid_multipart');
       // Browsers write a quote as %22.
       yield { name, filename: filename?.replaceAll('%22', '"'), type, body: bodyOf(body) };
