@@ -20,8 +20,12 @@ import { journalOf, movementArrives, tell } from './ledger-fixture.ts';
 
 const scope = { accountId: seededAccount, testMode: true };
 
+// Half of the seeded movements of this day are payouts, half are in suspense. A tenth of a second apart, 100,000 fit into it.
+const seededDay = '2025-01-01';
+
 /** Rows of the ledger's tables, for the same records as the other seeded ones. */
 export function seededLedger(rows: string): string[] {
+  const inDay = `'${seededDay}'::timestamptz + n * interval '100 milliseconds'`;
   const columns = 'account_id, test_mode';
   const place = `processor, processor_account`;
   const at = `'sandbox'::refunds.processor, 'acct_growth'`;
@@ -30,6 +34,16 @@ export function seededLedger(rows: string): string[] {
      select account, true, 'fltx_p' || id, 'capture', ${at}, 'fltx_e' || id, 50, 'ch_' || id, 'fch_' || id, 'fpi_' || owner, at ${rows}`,
     `ledger_transactions (${columns}, id, kind, ${place}, processor_transaction_id, amount_cents, fee_cents, net_cents, occurred_at)
      select account, true, 'fltx_m' || id, 'charge', ${at}, 'txn_' || id, 50, 1, 49, at ${rows}`,
+    `ledger_transactions (${columns}, id, kind, ${place}, processor_transaction_id, amount_cents, fee_cents, net_cents, occurred_at)
+     select account, true, 'fltx_s' || id, case n % 2 when 0 then 'other' else 'payout' end, ${at}, 'txn_s' || id, -50, 0, -50, ${inDay} ${rows}`,
+    `ledger_transactions (${columns}, id, kind, ${place}, entry_id, amount_cents, occurred_at)
+     select account, true, 'fltx_v' || id, 'suspense_move', ${at}, 'fltx_v' || id, 1, ${inDay} ${rows} where n % 2 = 0`,
+    `suspense_moves (${columns}, id, moved_transaction_id, ledger_account, amount_cents, reason, moved_by, created_at)
+     select account, true, 'fltx_v' || id, 'fltx_s' || id, 'fees', 1, 'r', 'o', ${inDay} ${rows} where n % 2 = 0`,
+    `ledger_postings (${columns}, transaction_id, ledger_account, amount_cents)
+     select account, true, 'fltx_' || k || id, name, cents ${rows} cross join (values (1, 's', 'processor_balance', -50), (1, 's', 'payouts', 50),
+       (0, 's', 'processor_balance', -50), (0, 's', 'suspense', 50), (0, 'v', 'suspense', -1), (0, 'v', 'fees', 1)) p (half, k, name, cents)
+      where n % 2 = half`,
     `ledger_postings (${columns}, transaction_id, ledger_account, amount_cents)
      select account, true, 'fltx_' || k || id, name, cents ${rows} cross join (values ('p', 'receivable', 50), ('p', 'charges', -50),
        ('m', 'processor_balance', 49), ('m', 'fees', 1), ('m', 'receivable', -50)) p (k, name, cents)`,
@@ -40,6 +54,9 @@ export function seededLedger(rows: string): string[] {
        available_on, source_id, created_at, match_at)
      select account, true, ${at}, 'txn_' || id, 'charge', 'charge', 50, 1, 0, 49, at, 'ch_' || id, at,
        case n % 10 when 0 then now() - n * interval '1 second' when 1 then now() + n * interval '1 second' end ${rows}`,
+    `processor_transactions (${columns}, ${place}, id, type, reporting_category, amount_cents, fee_cents, application_fee_cents, net_cents,
+       available_on, source_id, created_at, match_at)
+     select account, true, ${at}, 'txn_s' || id, case n % 2 when 0 then 'stripe_fee' else 'payout' end, 'fee', -50, 0, 0, -50, at, null, ${inDay}, null ${rows}`,
     `ledger_feeds (${columns}, ${place}, begins_at, read_from, next_read_at)
      select account, true, 'sandbox'::refunds.processor, 'acct_' || id, at, at, now() + case when n % 2 = 0 then -1 else 1 end * n * interval '1 second' ${rows}`,
   ];
@@ -93,12 +110,17 @@ export async function exerciseLedger(on: Fixture): Promise<void> {
   await findWhileNothingIsDue(on);
 }
 
-// The day of what this run made.
+// The day of what this run made, and some pages of the seeded one.
 async function reportDays(database: Fixture['service']['database']): Promise<void> {
   const today = new Date().toISOString().slice(0, 10);
   await balancesBefore(database, scope, today);
   await sumsOfDays(database, scope, today, today);
-  for (const named of [payoutsOfDay, suspenseOfDay]) for await (const _ of named(database, scope, today));
+  for (const named of [payoutsOfDay, suspenseOfDay]) {
+    for await (const _ of named(database, scope, today));
+    let read = 0;
+    for await (const _ of named(database, scope, seededDay)) if (++read === 450) break;
+    expect(read).toBe(450);
+  }
 }
 
 // What is due later is not looked through, however much it is.

@@ -61,8 +61,6 @@ export async function seedRefunds(test: TestDatabase, each: number): Promise<voi
     `event_lists (${scope}, processor, processor_account, read_to, next_read_at)
      select account, true, 'sandbox', 'acct_' || id, now() - n * interval '1 second', now() + case when n % 2 = 0 then -1 else 1 end * n * interval '1 second' ${rows}`,
     ...seededLedger(rows),
-    `suspense_moves (${scope}, id, moved_transaction_id, ledger_account, amount_cents, reason, moved_by, created_at)
-     select account, true, 'fltx_v' || id, 'fltx_' || id, 'fees', 1, 'r', 'o', at ${rows}`,
     seededKeys(each, 'refund'),
     ...seededEvents(each),
   ]);
