@@ -105,6 +105,24 @@ describe('an upload', () => {
     }
   });
 
+  test('of a small file with 10.1 MB before it, in a nameless part or after it is 413, and leaves nothing [D14.126]', async () => {
+    const [before] = await rows('select count(*) from gateway.files');
+    const { body, headers } = form([filePart(pdf), purpose]);
+    const boundary = String(headers['content-type']).split('boundary=')[1];
+    const nameless = `--${boundary}\r\nContent-Disposition: form-data\r\n\r\n`;
+    const stuffing = Buffer.alloc(10_100_000, 'x');
+    for (const pieces of [
+      [stuffing, '\r\n', body],
+      [nameless, stuffing, '\r\n', body],
+      [body, stuffing],
+    ]) {
+      const sent = Buffer.concat(pieces.map((piece) => Buffer.from(piece)));
+      const refused = await sendRaw(sent, { ...headers, 'transfer-encoding': 'chunked' });
+      expect(refused).toMatchObject({ status: 413, body: { code: 'file_too_large' } });
+    }
+    expect(await rows('select count(*) from gateway.files')).toEqual([before]);
+  });
+
   test.each<[string, Part[], object]>([
     [
       'an image that says it is a PDF',

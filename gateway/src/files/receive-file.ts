@@ -40,8 +40,7 @@ export async function receiveFile(
   body: UploadBody,
 ): Promise<FileRecord> {
   const headers = formHeadersOf(request.headers);
-  if (Number(request.headers['content-length'] ?? 0) > limits.fileBytes + formBytes)
-    throw new Failure('file_too_large');
+  if (Number(request.headers['content-length'] ?? 0) > mostBytes) throw new Failure('file_too_large');
   const fileId = newId('file');
   const fields: Record<string, string> = {};
   let received: Received | undefined;
@@ -64,18 +63,24 @@ export async function receiveFile(
   }
 }
 
-/** What a form may be longer than its file. */
-const formBytes = 65_536;
+/** A form may be 64 KiB longer than its file: its fields and headers. */
+const mostBytes = limits.fileBytes + 65_536;
 const fieldBytes = 1_024;
 const filenameLength = 255;
 
-// Leaving the loop must not destroy the request: the refusal goes out on the same socket.
+// A chunked body states no length, and what stands before, between and after its parts counts for no part. Leaving the loop must not destroy the request:
+// the refusal goes out on the same socket.
 async function* chunksOf(request: IncomingMessage): AsyncGenerator<Buffer> {
+  let size = 0;
   try {
-    yield* request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
+    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > mostBytes) throw new Failure('file_too_large');
+      yield chunk;
+    }
   } catch (error) {
     // A body that breaks off is the client's affair.
-    throw new Failure('invalid_multipart', { cause: error });
+    throw error instanceof Failure ? error : new Failure('invalid_multipart', { cause: error });
   }
 }
 

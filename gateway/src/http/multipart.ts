@@ -111,6 +111,6 @@ async function* bodyOf(body: Readable): AsyncGenerator<Buffer> {
   try {
     yield* body as AsyncIterable<Buffer>;
   } catch (error) {
-    throw new Failure('invalid_multipart', { cause: error });
+    throw error instanceof Failure ? error : new Failure('invalid_multipart', { cause: error });
   }
 }
