@@ -61,10 +61,9 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
   };
   const bodies = new BodyBudget();
   const readInvoice = readInvoiceDocument({ peers, database });
-  const table = mount(allRoutes, allBindings(peers, new Answers(peers), files, readInvoice), peers, {
-    bodies,
-    dear: new DearRequests(),
-  });
+  const dear = new DearRequests();
+  const bindings = allBindings(peers, new Answers(peers), files, readInvoice, dear);
+  const table = mount(allRoutes, bindings, peers, { bodies, dear });
   const { needed, wanted } = peerChecks(peers, (init) => context.callerFor(init));
   let readiness = () => Promise.resolve(notServing);
   const pages = pageRoutes({
@@ -82,7 +81,7 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
     invoiceCalls: invoicePageCalls({ peers, database, sandboxUrl: settings.sandboxPublicUrl }),
     files: openPageFiles(),
     limits: new PageLimits(settings.trustedProxies),
-    bodies,
+    ...{ bodies, dear },
     ...{ database, sandboxUrl: settings.sandboxPublicUrl, callerFor: (init) => context.callerFor(init) },
   });
   const events = processorEventRoute({

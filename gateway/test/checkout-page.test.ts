@@ -371,6 +371,7 @@ describe('the payment page of an invoice', () => {
   test('has the documents of its invoice, which load nothing and are never cached, for its own token alone [D14.193]', async () => {
     const html = await fetch(at('/document.html'));
     expect(html.headers.get('content-security-policy')).toContain("default-src 'none'; style-src 'unsafe-inline'");
+    expect(html.headers.get('permissions-policy')).toContain('camera=()');
     expect(await html.text()).toContain('Invoice from A shop');
     const pdf = await fetch(at('/document.pdf'));
     expect([pdf.status, pdf.headers.get('content-type')]).toEqual([200, 'application/pdf']);

@@ -1,9 +1,13 @@
 import type { RenderedSubstantiation } from '@eligo/contract';
+import { Failure } from '@eligo/failures';
 import { textOfPdf } from '@eligo/pdf/test-support';
+import { openPageTokens } from '@eligo/service';
+import { waitUntil } from '@eligo/testkit';
 import { dollars } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { invoicePdf } from '../src/reports/invoice-pdf.ts';
 import { substantiationPdf } from '../src/reports/substantiation-pdf.ts';
-import { openTestGateway, type TestGateway } from './open-test-gateway.ts';
+import { openTestGateway, type TestGateway, testPageKey } from './open-test-gateway.ts';
 
 let stack: TestGateway;
 beforeAll(async () => {
@@ -124,6 +128,65 @@ describe('the proof of eligibility', () => {
     await substantiationPdf({ ...proof, line_items: [{ ...line, refunds }] });
     clearImmediate(next);
     expect(turns).toBeGreaterThan(200);
+  });
+});
+
+describe('a PDF', () => {
+  test('is made one at a time for an account: eight requests wait, more are 429, and JSON waits for none [D14.139]', async () => {
+    const proof = `/v1/checkout/sessions/${stack.peers.samples.checkout_session.checkoutSessionId}/substantiation`;
+    let open: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const reading = { now: 0, most: 0 };
+    stack.peers.answer('getSubstantiation', async () => {
+      reading.now += 1;
+      reading.most = Math.max(reading.most, reading.now);
+      await gate;
+      reading.now -= 1;
+      // Whoever fails leaves the turn, too.
+      throw new Failure('checkout_session_not_found');
+    });
+    try {
+      const asked = Array.from({ length: 10 }, () => stack.api.get(`${proof}?format=pdf`));
+      const refused = await Promise.race(asked);
+      expect(refused).toMatchObject({ status: 429, body: { code: 'rate_limited' } });
+      expect(reading).toEqual({ now: 1, most: 1 });
+      const json = stack.api.get(proof);
+      await waitUntil(async () => reading.now === 2);
+      reading.most = 0;
+      open();
+      const answers = await Promise.all([...asked, json]);
+      expect(answers.map(({ status }) => status).sort()).toEqual([...Array(10).fill(404), 429]);
+      expect(reading).toEqual({ now: 0, most: 1 });
+    } finally {
+      stack.peers.restore();
+    }
+  });
+
+  test('of an invoice is given to a customer four times, then once a second, and its page without that limit [D14.193]', async () => {
+    const subject = { accountId: stack.accountId, testMode: true, id: stack.peers.samples.invoice.invoiceId };
+    const page = `${stack.url}/invoice/${openPageTokens(testPageKey, 'invoice').tokenOf(subject)}`;
+    const statusesOf = async (format: string) => {
+      const asked = Array.from({ length: 6 }, async () => (await fetch(`${page}/document.${format}`)).status);
+      return (await Promise.all(asked)).sort();
+    };
+    expect(await statusesOf('pdf')).toEqual([200, 200, 200, 200, 429, 429]);
+    expect(await statusesOf('html')).toEqual([200, 200, 200, 200, 200, 200]);
+  });
+
+  test('of an invoice leaves the process to other requests after each row [D14.193]', async () => {
+    const rows = Array.from({ length: 100 }, () => ['a refund', 1] as const);
+    const items = rows.map(([name, cents]) => ({ name, notes: [], cents }));
+    const amounts = { amounts: [], payments: [], refunds: rows, hasMoreRefunds: false };
+    let turns = 0;
+    let next = setImmediate(function count() {
+      turns += 1;
+      next = setImmediate(count);
+    });
+    await invoicePdf({ title: 'x', testMode: true, createdAt: new Date(0), facts: [], items, ...amounts });
+    clearImmediate(next);
+    expect(turns).toBeGreaterThanOrEqual(200);
   });
 });
 

@@ -44,6 +44,7 @@ export async function attackersOf(eligo: Constellation): Promise<Attacker[]> {
       api.post('/v1/checkout/sessions', { checkout_session: dearCart }),
     ),
     steady('reads of a session of 100 lines', () => api.get(`/v1/checkout/sessions/${large}/line_items?limit=100`)),
+    steady('PDFs of a session of 100 lines', () => api.get(`/v1/checkout/sessions/${large}/substantiation?format=pdf`)),
     steady('every list, 100 records a page', (count) => api.get(`${lists[count % lists.length]}?limit=100`)),
     steady('sessions, all of one customer', async () => {
       const session = await newSession(api, shop, { customer });

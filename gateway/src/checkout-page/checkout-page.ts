@@ -8,10 +8,12 @@ import { findAccountOfPage } from '../accounts/find-account-of-page.ts';
 import { findShop } from '../accounts/find-shop.ts';
 import type { Exchange } from '../api.ts';
 import type { BodyBudget } from '../http/body-budget.ts';
+import type { DearRequests } from '../http/dear-requests.ts';
 import { type PublicRoute, readMethods } from '../http/public-router.ts';
 import { readBody } from '../http/read-body.ts';
 import { writeJson } from '../http/write-answer.ts';
 import type { Peers } from '../peers.ts';
+import { invoicePdf } from '../reports/invoice-pdf.ts';
 import type { ReadInvoiceDocument } from '../reports/read-invoice-document.ts';
 import { openedRecord } from './opened-record.ts';
 import type { PageCalls, SessionPageCalls } from './page-calls.ts';
@@ -19,7 +21,7 @@ import type { PageFiles } from './page-files.ts';
 import type { PageLimits } from './page-limits.ts';
 import { visitLink } from './visit-link.ts';
 import { writeAsset, writeDocument } from './write-file.ts';
-import { writeInvoiceDocument } from './write-invoice-document.ts';
+import { writeInvoiceHtml, writeInvoicePdf } from './write-invoice-document.ts';
 
 export interface CheckoutPageParts {
   readonly tokens: PageTokens;
@@ -32,6 +34,7 @@ export interface CheckoutPageParts {
   readonly files: PageFiles;
   readonly limits: PageLimits;
   readonly bodies: BodyBudget;
+  readonly dear: DearRequests;
   readonly database: Database;
   readonly sandboxUrl: string | undefined;
   readonly callerFor: ServiceContext['callerFor'];
@@ -165,7 +168,7 @@ async function serveLink(parts: CheckoutPageParts, exchange: Exchange, token: st
 }
 
 async function serveInvoice(
-  { invoiceTokens, limits, callerFor, readInvoice }: CheckoutPageParts,
+  { invoiceTokens, limits, callerFor, readInvoice, dear }: CheckoutPageParts,
   exchange: Exchange,
   token: string,
   format: 'html' | 'pdf',
@@ -176,8 +179,12 @@ async function serveInvoice(
   limits.takeFromSession(id, 'request');
   const { requestId, traceparent } = exchange;
   const caller = callerFor({ accountId, testMode, scopes: ['invoices_read'] });
-  const document = await readInvoice(accountId, id, { caller, requestId, traceparent });
-  await writeInvoiceDocument(exchange, id, document, format);
+  const read = () => readInvoice(accountId, id, { caller, requestId, traceparent });
+  if (format === 'html') return writeInvoiceHtml(exchange, await read());
+  limits.takeFromAddress(exchange.request, 'document');
+  limits.takeFromSession(id, 'document');
+  const pdf = await dear.run(subject, async () => invoicePdf(await read()));
+  await writeInvoicePdf(exchange, id, pdf);
 }
 
 async function answerCall<Calls>(

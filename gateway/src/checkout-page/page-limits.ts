@@ -4,7 +4,7 @@ import { clientNetwork } from '../http/client-network.ts';
 import { RateLimiter } from '../http/rate-limiter.ts';
 import type { TrustedProxies } from '../http/trusted-proxies.ts';
 
-/** Requests per second that an address and the page of one session may make, in bursts of four seconds. A page that waits asks once a second. */
+/** Requests per second that an address and the page of one session or invoice may make, in bursts of four seconds. A page that waits asks once a second. */
 const perSecond = { address: 25, session: 5 };
 /** Payments: enough for a shopper who corrects a card, too few to try out stolen ones. */
 const paymentsPerSecond = { address: 3, session: 1 };
@@ -12,12 +12,15 @@ const paymentsPerSecond = { address: 3, session: 1 };
 const answersPerSecond = { address: 3, session: 1 };
 /** Promo codes, entered and removed: enough for a shopper who mistypes one, too few to guess one. A session takes twenty in all. */
 const promoCodesPerSecond = { address: 2, session: 1 };
+/** PDFs, each up to 0.04 s of CPU: enough for a customer who keeps each invoice. */
+const documentsPerSecond = { address: 2, session: 1 };
 
 const limits = {
   request: perSecond,
   payment: paymentsPerSecond,
   answers: answersPerSecond,
   promoCode: promoCodesPerSecond,
+  document: documentsPerSecond,
 };
 
 /** What a browser asks for. */

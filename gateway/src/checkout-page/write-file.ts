@@ -11,6 +11,13 @@ export interface PageOrigins {
   readonly stripe: boolean;
 }
 
+/** What every page carries, whatever it loads. */
+export const pageHeaders: HeaderList = [
+  ...['X-Content-Type-Options', 'nosniff', 'Referrer-Policy', 'no-referrer'],
+  ...['Strict-Transport-Security', 'max-age=31536000', 'Cross-Origin-Opener-Policy', 'same-origin'],
+  ...['Permissions-Policy', 'camera=(), geolocation=(), microphone=()'],
+];
+
 const noOrigins = { script: '', connect: '' };
 // What Stripe documents for Stripe.js, without the maps of its address fields, which the page does not use.
 const stripeOrigins = {
@@ -63,9 +70,7 @@ function write(response: ServerResponse, status: number, file: PageFile, headers
     ...['Content-Type', file.type, 'Content-Length', String(bytes.length), 'Vary', 'Accept-Encoding'],
     ...(isGzipped ? ['Content-Encoding', 'gzip'] : []),
     ...headers,
-    ...['X-Content-Type-Options', 'nosniff', 'Referrer-Policy', 'no-referrer'],
-    ...['Strict-Transport-Security', 'max-age=31536000', 'Cross-Origin-Opener-Policy', 'same-origin'],
-    ...['Permissions-Policy', 'camera=(), geolocation=(), microphone=()'],
+    ...pageHeaders,
   ]);
   response.end(response.req.method === 'HEAD' ? undefined : bytes);
 }

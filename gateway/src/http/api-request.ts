@@ -34,6 +34,11 @@ export class StreamedAnswer {
 
 /** The content of a file, in pieces. */
 export class FileAnswer {
+  /** A file that is in memory. */
+  static of(content: Buffer, { type, filename }: Pick<FileAnswer, 'type' | 'filename'>): FileAnswer {
+    return new FileAnswer({ type, filename, sizeBytes: content.length, pieces: wholeOf(content) });
+  }
+
   readonly type: string;
   readonly filename: string;
   readonly sizeBytes: number;
@@ -45,6 +50,10 @@ export class FileAnswer {
     this.sizeBytes = file.sizeBytes;
     this.pieces = file.pieces;
   }
+}
+
+async function* wholeOf(content: Buffer): AsyncGenerator<Buffer> {
+  yield content;
 }
 
 export type Answer = JsonObject | StreamedAnswer | FileAnswer;

@@ -1,12 +1,12 @@
 import { Failure } from '@eligo/failures';
 
-/** Bounds of requests with large bodies. */
+/** Bounds of dear requests. */
 export interface DearLimits {
   /** Bodies up to this size are not held back. */
   readonly freeBytes: number;
-  /** Large requests at work over all accounts; of one account, one. */
+  /** Dear requests at work over all accounts; of one account, one. */
   readonly atOnce: number;
-  /** Large requests of one account that wait. */
+  /** Dear requests of one account that wait. */
   readonly waitingOfAccount: number;
   readonly longestWaitMs: number;
 }
@@ -22,8 +22,8 @@ interface Waiting {
 }
 
 /**
- * Large requests, whose work grows with their body: a cart of a hundred lines and five hundred coupons is 0.2 s of CPU where a confirm is a few
- * milliseconds. An account has one of them at work, and accounts take turns, live mode before test mode, so that what one account may ask for
+ * Requests whose work is large: a cart of a hundred lines and five hundred coupons is 0.2 s of CPU, and a PDF of a hundred lines is 0.04 s, where a confirm is
+ * a few milliseconds. An account has one of them at work, and accounts take turns, live mode before test mode, so that what one account may ask for
  * within its rate limit leaves the processor to the others.
  */
 export class DearRequests {
@@ -37,7 +37,20 @@ export class DearRequests {
 
   /** Waits for the turn of a request with a body of this size. Answers what ends it; undefined for a small one. */
   enter(caller: DearCaller, bytes: number): (() => void) | undefined | Promise<() => void> {
-    if (bytes <= this.#limits.freeBytes) return undefined;
+    return bytes <= this.#limits.freeBytes ? undefined : this.#enter(caller);
+  }
+
+  /** Does work that is dear without a body, such as a PDF, when it is the caller's turn. */
+  async run<Done>(caller: DearCaller, work: () => Promise<Done>): Promise<Done> {
+    const leave = await this.#enter(caller);
+    try {
+      return await work();
+    } finally {
+      leave();
+    }
+  }
+
+  #enter(caller: DearCaller): (() => void) | Promise<() => void> {
     const { accountId } = caller;
     const leave = () => this.#leave(accountId);
     if (this.#mayBegin(accountId)) {

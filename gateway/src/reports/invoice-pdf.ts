@@ -14,9 +14,9 @@ export async function invoicePdf(document: InvoiceDocument): Promise<Buffer> {
   }
   for (const [name, value] of facts) pages.text(`${name}: ${value}`);
   pages.heading('Items');
+  // Two hundred lines and more, and a hundred refunds of each card: other requests have their turn after each row.
   for (const { name, notes, cents } of items) {
     pages.row([name.replace(' × ', ' x '), ...notes].join('\n'), dollars(cents));
-    // Two hundred lines and more: other requests have their turn after each.
     await turn();
   }
   for (const [heading, rows] of [
@@ -25,8 +25,10 @@ export async function invoicePdf(document: InvoiceDocument): Promise<Buffer> {
     ['Refunds', refunds],
   ] as const) {
     if (rows.length > 0) pages.heading(heading);
-    for (const [name, cents] of rows) pages.row(name, dollars(cents));
-    await turn();
+    for (const [name, cents] of rows) {
+      pages.row(name, dollars(cents));
+      await turn();
+    }
   }
   if (hasMoreRefunds) pages.text('Older refunds are not listed.');
   return pages.end();

@@ -1,16 +1,19 @@
 import { routes } from '@eligo/contract';
 import { type Binding, bind } from '../bind.ts';
+import type { DearRequests } from '../http/dear-requests.ts';
 import { invoiceHtml } from '../reports/invoice-html.ts';
 import { invoicePdf } from '../reports/invoice-pdf.ts';
 import type { ReadInvoiceDocument } from '../reports/read-invoice-document.ts';
 
 /** The documents of an invoice. */
-export function invoiceDocumentBindings(readInvoice: ReadInvoiceDocument): Binding[] {
+export function invoiceDocumentBindings(readInvoice: ReadInvoiceDocument, dear: DearRequests): Binding[] {
   return [
-    bind(routes.invoices.getDocument, async ({ id, key, call }) => {
-      const document = await readInvoice(key.accountId, id, call);
-      const pdf = await invoicePdf(document);
-      return { invoice_document: { html: invoiceHtml(document), pdf: pdf.toString('base64') } };
-    }),
+    bind(routes.invoices.getDocument, ({ id, key, call }) =>
+      dear.run(key, async () => {
+        const document = await readInvoice(key.accountId, id, call);
+        const pdf = await invoicePdf(document);
+        return { invoice_document: { html: invoiceHtml(document), pdf: pdf.toString('base64') } };
+      }),
+    ),
   ];
 }
