@@ -24,6 +24,8 @@ const hourMs = 3_600_000;
 const end = new Date(periodStart(start, { interval: 'month', intervalCount: 1 }, size.months).getTime() + hourMs);
 /** Shorter than dunning, so that a card which declines in one step and pays in the next loses no subscription. */
 const stepMs = 72 * hourMs;
+/** The last retry of an invoice is so long after the first decline: nothing goes wrong in this time before the end. */
+const dunningMs = 8 * 24 * hourMs;
 
 /** What goes wrong in a step. */
 interface Trouble {
@@ -126,8 +128,8 @@ function steps(planSeed: number): (Trouble & { to: Date })[] {
   const { faults, declining } = { faults: [], declining: -1 };
   return times.map((to, n) => {
     const now = troubles[n] as Trouble;
-    // What declines pays in the next step, and the last step is a quiet one.
-    if (to === end) return { ...now, faults, declining, to };
+    // What declines pays in the next step, and the last steps are quiet: every retry has been made at the end.
+    if (to.getTime() > end.getTime() - dunningMs) return { ...now, faults, declining, to };
     return { ...now, ...(now.declining === troubles[n - 1]?.declining ? { declining } : {}), to };
   });
 }
@@ -137,7 +139,9 @@ async function sellMany(many: number, testClockId?: string): Promise<Kept[]> {
   const kept: Kept[] = [];
   for (let i = 0; i < many; i++) {
     const rhythm = { interval: intervals[i % intervals.length] ?? 'month', intervalCount: 1 + (i % 3) };
-    const anchor = new Date(start.getTime() - (i % 28) * 24 * hourMs);
+    // The first period has begun and not ended at the start.
+    const daysAgo = i % (rhythm.interval === 'week' ? 7 : 28);
+    const anchor = new Date(start.getTime() - daysAgo * 24 * hourMs);
     const isMixed = i % 2 === 0;
     const items = [
       { ...rhythm, unitAmountCents: 700 + i, taxCents: i },
