@@ -65,8 +65,10 @@ export default defineConfig({
     maxWorkers: 2,
     retry: 0,
     sequence: { sequencer: LongestFirst },
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // Generous, since only a failure uses it up: a disk that stalls for seconds fails no test.
+    testTimeout: 60_000,
+    hookTimeout: 90_000,
+    expect: { poll: { timeout: 30_000, interval: 25 } },
     projects: Object.entries(projects).map(([name, root]) => ({
       extends: true as const,
       test: {

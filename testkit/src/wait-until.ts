@@ -12,7 +12,7 @@ export interface WaitOptions {
  */
 export async function waitUntil<Value>(
   look: () => Promise<Value | undefined | null | false> | Value | undefined | null | false,
-  { withinMs = 10_000, everyMs = 25, what = 'what was awaited' }: WaitOptions = {},
+  { withinMs = 30_000, everyMs = 25, what = 'what was awaited' }: WaitOptions = {},
 ): Promise<Value> {
   const deadline = performance.now() + withinMs;
   let trouble: unknown;

@@ -19,9 +19,11 @@ interface Backend {
 }
 
 const probeEveryMs = 25;
+/** Kubernetes' default: one late answer of a busy machine takes no gateway out. */
+const failureThreshold = 3;
 
 /**
- * Sends each request to the next gateway whose `/readyz` last answered 200, over connections that it keeps. It never sends a request twice, and answers 502
+ * Sends each request to the next gateway whose `/readyz` answers 200, over connections that it keeps. It never sends a request twice, and answers 502
  * when a gateway does not respond, so that each failure shows.
  */
 export async function startBalancer(urls: readonly string[]): Promise<Balancer> {
@@ -78,8 +80,10 @@ function forward({ url, agent }: Backend, incoming: IncomingMessage, outgoing: S
 function probe(backend: Backend, onLooked: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
   let isOver = false;
+  let failures = 0;
   const seen = (isReady: boolean) => {
-    backend.isReady = isReady;
+    failures = isReady ? 0 : failures + 1;
+    backend.isReady = failures === 0 || (backend.isReady && failures < failureThreshold);
     onLooked();
     if (!isOver) timer = setTimeout(look, probeEveryMs);
   };

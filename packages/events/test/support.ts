@@ -121,7 +121,7 @@ export function recordingLogger(): EventLogger & {
 }
 
 /** Waits until the condition holds; the time is generous, since only a failure uses it up. */
-export async function until(condition: () => Promise<boolean> | boolean, timeoutMs = 20_000): Promise<void> {
+export async function until(condition: () => Promise<boolean> | boolean, timeoutMs = 45_000): Promise<void> {
   const end = performance.now() + timeoutMs;
   while (!(await condition())) {
     if (performance.now() > end) throw new Error('the condition did not come to hold in time');
