@@ -1,4 +1,5 @@
 import type { Scope } from '@eligo/postgres';
+import { eachAtOnce } from './each-at-once.ts';
 
 /** Where the last look among the accounts ended. */
 export interface TurnPlace {
@@ -31,24 +32,38 @@ export function turnsOf(rows: readonly TurnRow[], most: number): Turns {
   };
 }
 
+/** What an account's work knows of its turn. */
+export interface Turn {
+  /** After it nothing new begins. */
+  readonly signal: AbortSignal;
+  /** How many accounts have their turns at the same time, this one included. */
+  readonly accountsAtOnce: number;
+}
+
 /** Work that is done account by account, in turns: each run goes on behind the account where the last one ended. */
 export class AccountTurns {
   readonly #find: (after: TurnPlace) => Promise<Turns>;
-  readonly #act: (scope: Scope) => Promise<boolean>;
+  readonly #act: (scope: Scope, turn: Turn) => Promise<boolean>;
   readonly #nextInMs: () => Promise<number | undefined>;
+  readonly #atOnce: number;
   #place = firstTurn;
   /** An account failed since the first one had its turn. */
   #hasFailed = false;
 
-  /** `act` does a page of an account's work and answers whether there may be more; `nextInMs` is how long until some is due. */
+  /**
+   * `act` does a page of an account's work and answers whether there may be more; `nextInMs` is how long until some is due. `atOnce` accounts have their turns
+   * at the same time: more than one where an account waits for a peer that may be slow for it alone.
+   */
   constructor(
     find: (after: TurnPlace) => Promise<Turns>,
-    act: (scope: Scope) => Promise<boolean>,
+    act: (scope: Scope, turn: Turn) => Promise<boolean>,
     nextInMs: () => Promise<number | undefined>,
+    { atOnce }: { readonly atOnce: number } = { atOnce: 1 },
   ) {
     this.#find = find;
     this.#act = act;
     this.#nextInMs = nextInMs;
+    this.#atOnce = atOnce;
   }
 
   /** Runs one turn of some accounts. Answers as a job does: true if there may be more at once. */
@@ -57,15 +72,15 @@ export class AccountTurns {
     const { due, last } = await this.#find(begun);
     this.#place = last ?? firstTurn;
     let isMore = begun !== firstTurn;
-    for (const scope of due) {
-      if (signal.aborted) break;
+    const turn = { signal, accountsAtOnce: Math.min(this.#atOnce, due.length) };
+    await eachAtOnce(due, { atOnce: this.#atOnce, signal }, async (scope) => {
       try {
-        isMore = (await this.#act(scope)) || isMore;
+        if (await this.#act(scope, turn)) isMore = true;
       } catch (error) {
         this.#hasFailed = true;
         onFailure(error);
       }
-    }
+    });
     if (this.#hasFailed) {
       // The others have their turns. What failed is still due: it must not be tried again and again without a pause.
       this.#hasFailed = last !== undefined;

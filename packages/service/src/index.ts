@@ -1,4 +1,12 @@
-export { AccountTurns, firstTurn, type TurnPlace, type TurnRow, type Turns, turnsOf } from './account-turns.ts';
+export {
+  AccountTurns,
+  firstTurn,
+  type Turn,
+  type TurnPlace,
+  type TurnRow,
+  type Turns,
+  turnsOf,
+} from './account-turns.ts';
 export { type AdminServer, startAdminServer } from './admin-server.ts';
 export { buildService, type Service, type ServiceParts } from './build-service.ts';
 export { collectStartGarbage } from './collect-start-garbage.ts';

@@ -1,6 +1,6 @@
 import { currentRequest } from '@eligo/rpc';
 import { afterEach, expect, test, vi } from 'vitest';
-import { createLogger, type Job, prepareJobs } from '../src/index.ts';
+import { AccountTurns, createLogger, type Job, prepareJobs, type Turn } from '../src/index.ts';
 import { logLines } from './support.ts';
 
 const log = logLines();
@@ -208,6 +208,57 @@ test('a job runs once when it is asked to, and its error reaches who asked', asy
   const jobs = prepare({ everyMs: 1, run: () => Promise.reject(new Error('no')) });
   await expect(jobs.runOnce('sweep')).rejects.toThrow('no');
   expect(() => jobs.runOnce('other')).toThrow('No job is named other');
+});
+
+const accounts = (count: number) =>
+  Array.from({ length: count }, (_, at) => ({ accountId: `facct_${at + 1}`, testMode: true }));
+
+test('accounts take their turns so many at a time: one that waits or fails keeps no other one waiting', async () => {
+  const release = Promise.withResolvers<boolean>();
+  const others = Promise.withResolvers<void>();
+  const had: string[] = [];
+  const failures: unknown[] = [];
+  const turns = new AccountTurns(
+    () => Promise.resolve({ due: accounts(4), last: undefined }),
+    ({ accountId }, { accountsAtOnce }) => {
+      had.push(`${accountId} of ${accountsAtOnce}`);
+      if (accountId === 'facct_1') return release.promise;
+      if (accountId === 'facct_2') return Promise.reject(new Error('no'));
+      if (accountId === 'facct_4') others.resolve();
+      return Promise.resolve(false);
+    },
+    () => Promise.resolve(5_000),
+    { atOnce: 2 },
+  );
+  const run = turns.run(new AbortController().signal, (error) => failures.push(error));
+  await others.promise;
+  expect(had).toEqual(['facct_1 of 2', 'facct_2 of 2', 'facct_3 of 2', 'facct_4 of 2']);
+  release.resolve(true);
+  // What failed is not tried again without a pause, although the first account has more to do.
+  expect([await run, failures]).toEqual([false, [new Error('no')]]);
+});
+
+test('an account that may have more is followed by another run, and a stop lets no other account begin', async () => {
+  const stop = new AbortController();
+  const had: Turn[] = [];
+  const turns = new AccountTurns(
+    () => Promise.resolve({ due: accounts(3), last: undefined }),
+    async (_, turn) => had.push(turn) === 1,
+    () => Promise.resolve(5_000),
+    { atOnce: 1 },
+  );
+  const run = () => turns.run(stop.signal, () => undefined);
+  expect([await run(), await run()]).toEqual([true, { dueInMs: 5_000 }]);
+  const last = new AccountTurns(
+    () => Promise.resolve({ due: accounts(3), last: undefined }),
+    async (_, { signal }) => {
+      stop.abort();
+      return signal.aborted && had.push({ signal, accountsAtOnce: 1 }) > 0;
+    },
+    () => Promise.resolve(undefined),
+  );
+  await last.run(stop.signal, () => undefined);
+  expect(had).toHaveLength(7);
 });
 
 function prepare(job: Omit<Job, 'name'>) {

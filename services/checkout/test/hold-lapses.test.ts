@@ -1,4 +1,7 @@
+import type { Scope } from '@eligo/postgres';
+import type { ProcessorPort } from '@eligo/processor';
 import { armFailpoint, firstTurn, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
+import { waitUntil } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { acceptProcessorEvent } from '../src/actions/accept-processor-event.ts';
@@ -341,6 +344,35 @@ describe('due holds', () => {
     expect((await found(10)).accounts.sort()).toEqual([ours, 'facct_busy', 'facct_huge'].sort());
     const some = await dueHolds(fixture.database, { accountId: 'facct_huge', testMode: true }, new Date(), 16);
     expect(some).toHaveLength(16);
+    await fixture.test.admin("delete from checkout.payment_intents where session_id = 'fcs_busy'");
+  });
+
+  it('of an account whose processor stalls keep no other account waiting, and none begins after a stop [D14.241]', async () => {
+    const scopes = ['facct_stalled', 'facct_a', 'facct_b'].map((accountId) => ({ accountId, testMode: true }));
+    for (const { accountId } of scopes) await hold(accountId, 20, '2020-01-01');
+    await fixture.test.admin(
+      "update checkout.payment_intents set processor_intent_id = id where session_id = 'fcs_busy'",
+    );
+    const [stalled, stop] = [Promise.withResolvers<void>(), new AbortController()];
+    const asked = new Map<string, number>();
+    const port = (accountId: string): ProcessorPort => ({
+      ...fixture.context.processors.of(fixture.scope),
+      async retrieveIntent() {
+        asked.set(accountId, (asked.get(accountId) ?? 0) + 1);
+        if (accountId === 'facct_stalled') await stalled.promise;
+        return { kind: 'unknown', replayed: false } as never;
+      },
+    });
+    const processors = Object.create(fixture.context.processors, {
+      findAt: { value: (scope: Scope) => port(scope.accountId) },
+    });
+    const run = followHolds({ ...fixture.context, processors }).run(stop.signal);
+    await waitUntil(async () => asked.get('facct_a') === 16 && asked.get('facct_b') === 16, { what: 'their turns' });
+    expect(asked.get('facct_stalled')).toBe(2);
+    stop.abort();
+    stalled.resolve();
+    await run;
+    expect(asked.get('facct_stalled')).toBe(2);
     await fixture.test.admin("delete from checkout.payment_intents where session_id = 'fcs_busy'");
   });
 
