@@ -56,11 +56,8 @@ async function isInFlight(tx: Tx, scope: Scope, session: Session, intent: Paymen
 
 // A hold of a renewal that is not the session's: none ends with it.
 async function voidIfReplaced(tx: Tx, scope: Scope, { id }: Session, intent: PaymentIntent): Promise<boolean> {
-  const [renewals, renewed] = await Promise.all([
-    liveAttempts(tx, scope, 'renewal', id),
-    liveAttempts(tx, scope, 'renewed', id),
-  ]);
-  const attempt = [...renewals, ...renewed].find(({ paymentIntentId }) => paymentIntentId === intent.id);
+  const live = await liveAttempts(tx, scope, ['renewal', 'renewed'], id);
+  const attempt = live.find(({ paymentIntentId }) => paymentIntentId === intent.id);
   if (attempt === undefined) return false;
   const at = attempt.actingAt;
   await insertVoid(tx, scope, { attemptId: attempt.id, id: newId('intent_operation'), at, leaseMs: 0 });

@@ -5,7 +5,6 @@ import type { ChargeAttempt } from '../domain/charge-attempt.ts';
 import { canHoldAgain, mostRenewals } from '../domain/hold-renewal.ts';
 import { awaitsLetters } from '../domain/letter.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
-import type { Session } from '../domain/session.ts';
 import { liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
 import { findRenewal, recordRenewal } from '../store/hold-renewals.ts';
 import { findDecision } from '../store/intent-operations.ts';
@@ -42,9 +41,15 @@ async function begin(
   const session = sessionId === null ? undefined : await lockSession(tx, scope, sessionId);
   if (session === undefined || !awaitsLetters(session)) return undefined;
   // What was decided before its session's row was locked.
-  const [intent, held] = await Promise.all([findIntent(tx, scope, id), heldBy(tx, scope, session, id)]);
-  if (intent?.status !== 'requires_capture' || held === undefined) return undefined;
-  if (await isBusy(tx, scope, session, held)) return undefined;
+  const [intent, decision, live] = await Promise.all([
+    findIntent(tx, scope, id),
+    findDecision(tx, scope, id),
+    liveAttempts(tx, scope, ['session', 'renewal', 'renewed'], session.id),
+  ]);
+  const held = live.find(({ purpose, paymentIntentId }) => purpose === 'session' && paymentIntentId === id);
+  if (intent?.status !== 'requires_capture' || decision !== undefined || held === undefined) return undefined;
+  // A renewal of the hold is unsettled, or the hold before this one is not voided yet.
+  if (live.some(({ purpose, leg }) => purpose !== 'session' && leg === held.leg)) return undefined;
   const [{ renewals, keepsCard }, cards] = await Promise.all([
     findRenewal(tx, scope, id),
     findChargeableCards(tx, scope, [held.paymentMethodId]),
@@ -60,21 +65,6 @@ async function begin(
   await beginAttempt(tx, scope, attempt, { sessionId, invoiceId, subscriptionId });
   await recordRenewal(tx, scope, attempt.paymentIntentId, { renews: id, renewals: renewals + 1, keepsCard });
   return attemptAsCreated(attempt);
-}
-
-async function heldBy(tx: Tx, scope: Scope, session: Session, intentId: string): Promise<ChargeAttempt | undefined> {
-  const live = await liveAttempts(tx, scope, 'session', session.id);
-  return live.find(({ paymentIntentId }) => paymentIntentId === intentId);
-}
-
-// A renewal of the hold is unsettled, the hold before this one is not voided yet, or this one ends.
-async function isBusy(tx: Tx, scope: Scope, session: Session, held: ChargeAttempt): Promise<boolean> {
-  const [renewals, renewed, decision] = await Promise.all([
-    liveAttempts(tx, scope, 'renewal', session.id),
-    liveAttempts(tx, scope, 'renewed', session.id),
-    findDecision(tx, scope, held.paymentIntentId),
-  ]);
-  return decision !== undefined || [...renewals, ...renewed].some(({ leg }) => leg === held.leg);
 }
 
 // The same card and amount, with what the processor was told of it.

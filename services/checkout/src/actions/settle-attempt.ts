@@ -1,13 +1,18 @@
 import { finishKeyOfAttempt, type Scope, type StoredAnswer, type Tx, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import type { Context } from '../context.ts';
-import type { ChargeAttempt, ProcessorVerdict } from '../domain/charge-attempt.ts';
+import {
+  type ChargeAttempt,
+  type ProcessorVerdict,
+  type RefusalVerdict,
+  settlementOf,
+} from '../domain/charge-attempt.ts';
 import { holdTimeOf } from '../domain/hold.ts';
-import type { Charge, PaymentIntent } from '../domain/payment-intent.ts';
+import type { PaymentIntent } from '../domain/payment-intent.ts';
 import { isConfirmationToken } from '../domain/payment-method.ts';
 import type { Session } from '../domain/session.ts';
 import { findAttempt, settleAttempt as markSettled } from '../store/charge-attempts.ts';
-import { findIntent, recordCapture, recordDecline, recordHold } from '../store/payment-intents.ts';
+import { findIntent, recordCapture, recordHold } from '../store/payment-intents.ts';
 import { releasePaymentLocks } from '../store/payment-locks.ts';
 import { recordConfirmedMethod } from '../store/payment-methods.ts';
 import { wakePlan } from '../store/payment-plans.ts';
@@ -20,6 +25,7 @@ import { openLetters } from './open-letters.ts';
 import { recordApprovedPart, recordLineTenders } from './pay-in-part.ts';
 import { finishPaidSession, receiveForSession } from './pay-session.ts';
 import { appendChargeEvent, appendIntentEvent, newCharge } from './payment-events.ts';
+import { recordRefusedCharge } from './record-refused-charge.ts';
 import { confirmedSession, settleConfirmed } from './settle-confirmed.ts';
 import { settleRenewal } from './settle-renewal.ts';
 
@@ -84,11 +90,7 @@ async function settleFromRows(
     const session = attempt.purpose === 'session' ? await lockSession(tx, scope, attempt.subjectId) : undefined;
     const part = verdict.kind === 'succeeded' ? verdict.partCents : undefined;
     if (part !== undefined) await recordApprovedPart(tx, scope, attempt, part);
-    const first = await markSettled(tx, scope, attempt.id, {
-      status: verdict.kind,
-      failureCode: verdict.kind === 'succeeded' ? null : verdict.code,
-      declineCode: verdict.kind === 'declined' ? (verdict.declineCode ?? null) : null,
-    });
+    const first = await markSettled(tx, scope, attempt.id, settlementOf(verdict));
     const result = first
       ? await record(context, tx, scope, attempt, verdict, session)
       : await alreadySettled(tx, scope, attempt, session);
@@ -225,38 +227,14 @@ async function recordRefusal(
   tx: Tx,
   scope: Scope,
   attempt: ChargeAttempt,
-  verdict: Exclude<ProcessorVerdict, { kind: 'succeeded' }>,
+  verdict: RefusalVerdict,
   session: Session | undefined,
   at: Date,
 ): Promise<SettledAttempt> {
-  const chargeId = newId('charge');
-  const declineCode = verdict.kind === 'declined' ? (verdict.declineCode ?? null) : null;
-  const intent = await recordDecline(
-    tx,
-    scope,
-    attempt.paymentIntentId,
-    {
-      chargeId,
-      processorChargeId: verdict.kind === 'declined' ? (verdict.chargeId ?? null) : null,
-      at,
-      failureCode: verdict.code,
-      declineCode,
-    },
-    attempt.processorIntentId,
-  );
-  const charge: Charge = {
-    ...newCharge(intent, chargeId, at),
-    status: 'failed',
-    amountCapturedCents: intent.amountReceivedCents,
-    failureCode: verdict.code,
-    declineCode,
-  };
-  await Promise.all([
-    appendChargeEvent(tx, scope, 'charge.failed', charge, at),
-    appendIntentEvent(tx, scope, 'payment_intent.payment_failed', intent, at),
+  const [intent] = await Promise.all([
+    recordRefusedCharge(tx, scope, attempt, verdict),
     attempt.driver === 'confirm' ? finishKeyOfAttempt(tx, scope, attempt.id, confirmRefusal(verdict)) : undefined,
-    session && isLate(attempt) ? appendLateOutcome(tx, scope, session, 'failed', at) : undefined,
   ]);
-  const refused = { ...attempt, status: verdict.kind, failureCode: verdict.code, declineCode };
-  return { attempt: refused, intent, session };
+  if (session && isLate(attempt)) await appendLateOutcome(tx, scope, session, 'failed', at);
+  return { attempt: { ...attempt, ...settlementOf(verdict) }, intent, session };
 }

@@ -1,7 +1,12 @@
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import type { Context } from '../context.ts';
-import type { ChargeAttempt, ProcessorVerdict } from '../domain/charge-attempt.ts';
+import {
+  type ChargeAttempt,
+  type ProcessorVerdict,
+  type RefusalVerdict,
+  settlementOf,
+} from '../domain/charge-attempt.ts';
 import { holdTimeOf } from '../domain/hold.ts';
 import { isRenewableFor, renewalTimeOf } from '../domain/hold-renewal.ts';
 import { awaitsLetters } from '../domain/letter.ts';
@@ -11,12 +16,13 @@ import { findAttempt, liveAttempts, settleAttempt as markSettled } from '../stor
 import { findRenewal, replaceHold } from '../store/hold-renewals.ts';
 import { recordCaptureBefore } from '../store/holds.ts';
 import { findDecision, insertVoid } from '../store/intent-operations.ts';
-import { findIntent, recordDecline, recordHold } from '../store/payment-intents.ts';
+import { findIntent, recordHold } from '../store/payment-intents.ts';
 import { recordEligibilityCharge } from '../store/session-payments.ts';
 import { lockSession, saveSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { endReviewWithHold } from './end-review-with-hold.ts';
-import { appendChargeEvent, appendIntentEvent, newCharge } from './payment-events.ts';
+import { appendChargeEvent, newCharge } from './payment-events.ts';
+import { recordRefusedCharge } from './record-refused-charge.ts';
 
 type Success = Extract<ProcessorVerdict, { kind: 'succeeded' }>;
 
@@ -39,11 +45,7 @@ export async function settleRenewal(
   return withTx(context.database, scope, async (tx) => {
     const session = await lockSession(tx, scope, attempt.subjectId);
     if (session === undefined) throw new Error(`Session ${attempt.subjectId} not found`);
-    const first = await markSettled(tx, scope, attempt.id, {
-      status: verdict.kind,
-      failureCode: verdict.kind === 'succeeded' ? null : verdict.code,
-      declineCode: verdict.kind === 'declined' ? (verdict.declineCode ?? null) : null,
-    });
+    const first = await markSettled(tx, scope, attempt.id, settlementOf(verdict));
     const before = first ? await findRenewed(tx, scope, session, attempt) : undefined;
     let after = session;
     if (first && verdict.kind === 'succeeded')
@@ -141,36 +143,19 @@ async function refuse(
     verdict,
     session,
     before,
-  }: {
-    attempt: ChargeAttempt;
-    verdict: Exclude<ProcessorVerdict, { kind: 'succeeded' }>;
-    session: Session;
-    before: Renewed | undefined;
-  },
+  }: { attempt: ChargeAttempt; verdict: RefusalVerdict; session: Session; before: Renewed | undefined },
 ): Promise<void> {
-  const at = attempt.actingAt;
-  const chargeId = newId('charge');
-  const declineCode = verdict.kind === 'declined' ? (verdict.declineCode ?? null) : null;
-  const processorChargeId = verdict.kind === 'declined' ? (verdict.chargeId ?? null) : null;
-  const reported = { chargeId, processorChargeId, at, failureCode: verdict.code, declineCode };
-  const intent = await recordDecline(tx, scope, attempt.paymentIntentId, reported, attempt.processorIntentId);
-  const charge = newCharge(intent, chargeId, at);
-  const failed = { ...charge, status: 'failed', failureCode: verdict.code, declineCode } as const;
-  await Promise.all([
-    appendChargeEvent(tx, scope, 'charge.failed', { ...failed, amountCapturedCents: intent.amountReceivedCents }, at),
-    appendIntentEvent(tx, scope, 'payment_intent.payment_failed', intent, at),
-  ]);
+  await recordRefusedCharge(tx, scope, attempt, verdict);
+  // The session does not wait for letters any more, or its hold ends: nothing depends on the renewal.
+  if (before === undefined) return;
+  const { failureCode: code, declineCode } = settlementOf(verdict);
   context.logger.warn(
     {
       ...{ accountId: scope.accountId, testMode: scope.testMode, sessionId: session.id, attemptId: attempt.id },
-      ...{ paymentIntentId: attempt.paymentIntentId, code: verdict.code, declineCode },
+      ...{ paymentIntentId: attempt.paymentIntentId, code, declineCode },
     },
-    'A card could not be authorized again; the review of its letter ends with its hold',
+    'Failed to renew a hold; the letter review will end before the hold lapses',
   );
-  if (before === undefined) return;
-  const now = context.clock.now();
-  await endReviewWithHold(tx, scope, session, before.intent, {
-    at: await timeOnClock(tx, scope, context.clock, session.testClockId),
-    now,
-  });
+  const at = await timeOnClock(tx, scope, context.clock, session.testClockId);
+  await endReviewWithHold(tx, scope, session, before.intent, { at, now: context.clock.now() });
 }

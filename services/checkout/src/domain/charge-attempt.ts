@@ -140,6 +140,23 @@ export type ProcessorVerdict =
     }
   | { readonly kind: 'failed'; readonly code: string };
 
+export type RefusalVerdict = Exclude<ProcessorVerdict, { kind: 'succeeded' }>;
+
+/** What an attempt is settled as. */
+export interface Settlement {
+  readonly status: ProcessorVerdict['kind'];
+  readonly failureCode: string | null;
+  readonly declineCode: string | null;
+}
+
+export function settlementOf(verdict: ProcessorVerdict): Settlement {
+  return {
+    status: verdict.kind,
+    failureCode: verdict.kind === 'succeeded' ? null : verdict.code,
+    declineCode: verdict.kind === 'declined' ? (verdict.declineCode ?? null) : null,
+  };
+}
+
 /**
  * How long after its n-th inconclusive check an attempt is checked again: 1, 2, 4 and 8 s, each ten seconds until it is three minutes old, each minute for a
  * quarter of an hour, then each five minutes. While a shopper may still wait, the outcome of an attempt that an outage has left is known within ten

@@ -1,7 +1,7 @@
 import { commitBehind, type Db, maxGroupSize, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { centsFromInt64, type ProcessorAccountRow, processorAccountOfRow } from '@eligo/values';
 import type { CardKind } from '../domain/card-kind.ts';
-import type { AttemptDriver, AttemptStatus, ChargeAttempt, Leg, ThreeDSecure } from '../domain/charge-attempt.ts';
+import type { AttemptStatus, ChargeAttempt, Leg, Settlement, ThreeDSecure } from '../domain/charge-attempt.ts';
 import { wakeSweepAfterCommit } from './charge-work.ts';
 import { locksWanted, lockText } from './payment-locks.ts';
 
@@ -10,7 +10,7 @@ interface AttemptRow extends ProcessorAccountRow {
   purpose: ChargeAttempt['purpose'];
   subject_id: string;
   leg: Leg;
-  driver: AttemptDriver;
+  driver: ChargeAttempt['driver'];
   eligibility_record_id: string | null;
   payment_intent_id: string;
   customer_id: string | null;
@@ -239,19 +239,19 @@ export async function findAttemptOfOperation(
 const liveBySubject = scoped<AttemptRow>(
   'checkout.charge_attempts_live',
   `select ${columns} from checkout.charge_attempts
-   where account_id = $1 and test_mode = $2 and purpose = $3 and subject_id = $4
+   where account_id = $1 and test_mode = $2 and purpose = any($3::text[]) and subject_id = $4
      and status in ('created', 'sending', 'unknown', 'succeeded')
    order by leg`,
 );
 
-/** The live attempts of a purpose for a session or an invoice: at most one for each leg. */
+/** The live attempts of some purposes for a session or an invoice: at most one of each purpose for each leg. */
 export async function liveAttempts(
   db: Db,
   scope: Scope,
-  purpose: ChargeAttempt['purpose'],
+  purposes: ChargeAttempt['purpose'] | readonly ChargeAttempt['purpose'][],
   subjectId: string,
 ): Promise<ChargeAttempt[]> {
-  return (await db.rows(liveBySubject, scope, [purpose, subjectId])).map(fromRow);
+  return (await db.rows(liveBySubject, scope, [[purposes].flat(), subjectId])).map(fromRow);
 }
 
 /** An attempt that is about to be confirmed at the processor. */
@@ -362,9 +362,9 @@ export async function settleAttempt(
   tx: Tx,
   scope: Scope,
   id: string,
-  verdict: { status: 'succeeded' | 'declined' | 'failed'; failureCode: string | null; declineCode: string | null },
+  { status, failureCode, declineCode }: Settlement,
 ): Promise<boolean> {
-  return (await tx.execute(settle, scope, [id, verdict.status, verdict.failureCode, verdict.declineCode])) === 1;
+  return (await tx.execute(settle, scope, [id, status, failureCode, declineCode])) === 1;
 }
 
 const abandon = scoped<{ payment_intent_id: string; acting_at: Date }>(
