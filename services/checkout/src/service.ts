@@ -119,7 +119,7 @@ function watchChargeWork({ metrics, database }: ServiceContext<CheckoutSettings>
     `Holds with a capture or void pending for over ${minutes} minutes`,
     async () => (await waiting()).holds,
   );
-  metrics.gauge('holds_captured_elsewhere', 'Holds that somebody captured at the processor outside Eligo', () =>
+  metrics.gauge('holds_captured_elsewhere', 'Holds captured at the processor outside Eligo, counted up to 1,000', () =>
     countCapturedElsewhere(database),
   );
 }

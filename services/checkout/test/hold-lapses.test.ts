@@ -2,7 +2,7 @@ import type { Scope } from '@eligo/postgres';
 import type { ProcessorPort } from '@eligo/processor';
 import { armFailpoint, firstTurn, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
 import { waitUntil } from '@eligo/testkit';
-import { newId } from '@eligo/values';
+import { type Cents, cents, newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { acceptProcessorEvent } from '../src/actions/accept-processor-event.ts';
 import { completeSession } from '../src/actions/complete-session.ts';
@@ -239,8 +239,8 @@ describe('a hold that is gone', () => {
     },
   );
 
-  it('and captured by someone else is told once, counted, and ends as a lost one when it is refunded there [D14.177, D14.241]', async () => {
-    const session = await fixture.heldOnOneCard();
+  /** Captures what is left of the only hold at the processor, and follows it until it is looked at again. */
+  async function capturedElsewhere(session: Session) {
     const [attempt] = await fixture.test.admin<{ intent: string }>(
       'select processor_intent_id as intent from checkout.charge_attempts where subject_id = $1',
       [session.id],
@@ -251,26 +251,38 @@ describe('a hold that is gone', () => {
     const errors: string[] = [];
     const error = (_fields: unknown, message: string) => errors.push(message);
     const logger = Object.create(fixture.context.logger, { error: { value: error } });
-    const context = { ...fixture.context, logger };
-    const count = () => countCapturedElsewhere(fixture.database);
     fixture.clock.set(new Date());
-    for (let look = 0; look < 3; look++) {
+    const lookAgain = async () => {
       await makeDue(session);
       fixture.clock.set(new Date(fixture.clock.now().getTime() + hour));
-      await follow(context);
-      expect([errors.length, await count()]).toEqual([1, 1]);
-    }
+      await follow({ ...fixture.context, logger });
+      return [errors.length, await countCapturedElsewhere(fixture.database)];
+    };
+    const refund = (amountCents: Cents, refundId = newId('refund')) =>
+      processor.createRefund({ refundId, intentId, amountCents }, { idempotencyKey: refundId });
+    return { errors, lookAgain, refund };
+  }
+
+  it('and captured by someone else is told once, counted, and ends as a lost one when it is refunded there [D14.177, D14.241]', async () => {
+    const session = await fixture.heldOnOneCard();
+    const { errors, lookAgain, refund } = await capturedElsewhere(session);
+    for (let look = 0; look < 3; look++) expect(await lookAgain()).toEqual([1, 1]);
     expect(errors[0]).toMatch(/refund it at the processor/);
     expect(await fixture.reload(session)).toMatchObject({ status: 'paid', amountReceivedCents: 0 });
-    await processor.createRefund(
-      { refundId: newId('refund'), intentId, amountCents: session.amountTotalCents },
-      { idempotencyKey: newId('refund') },
-    );
-    await makeDue(session);
-    fixture.clock.set(new Date(fixture.clock.now().getTime() + hour));
-    await follow(context);
-    expect([errors.length, await count()]).toEqual([1, 0]);
+    await refund(session.amountTotalCents);
+    expect(await lookAgain()).toEqual([1, 0]);
     expect(await fixture.reload(session)).toMatchObject({ status: 'canceled', amountReceivedCents: 0 });
+  });
+
+  it('and captured by someone else after a part was captured stays: the error does not advise a refund [D14.241]', async () => {
+    const session = await fixture.heldOnOneCard();
+    await fixture.capture(session, { amount: 2_000 });
+    const { errors, lookAgain, refund } = await capturedElsewhere(session);
+    expect(await lookAgain()).toEqual([1, 1]);
+    expect(errors[0]).toMatch(/settle the difference with the shop/);
+    await refund(cents(session.amountTotalCents - 2_000));
+    expect(await lookAgain()).toEqual([1, 1]);
+    expect(await fixture.reload(session)).toMatchObject({ status: 'paid', amountReceivedCents: 2_000 });
   });
 });
 
@@ -318,8 +330,8 @@ describe('a process that dies at a hold’s end', () => {
 describe('due holds', () => {
   const hold = (account: string, count: number, checkAt: string) =>
     fixture.test.admin(
-      `insert into checkout.payment_intents (account_id, test_mode, id, session_id, leg, capture_method, status, amount_cents, amount_capturable_cents, created_at, hold_check_at)
-       select $1, true, $1 || n, 'fcs_busy', 'other', 'manual', 'requires_capture', 500, 500, now(), $3 from generate_series(1, $2) n`,
+      `insert into checkout.payment_intents (account_id, test_mode, id, session_id, leg, capture_method, status, amount_cents, amount_capturable_cents, created_at, hold_check_at, processor_intent_id)
+       select $1, true, $1 || n, 'fcs_busy', 'other', 'manual', 'requires_capture', 500, 500, now(), $3, $1 || n from generate_series(1, $2) n`,
       [account, count, checkAt],
     );
   const found = async (most: number, after = firstTurn) => {
@@ -348,11 +360,7 @@ describe('due holds', () => {
   });
 
   it('of an account whose processor stalls keep no other account waiting, and none begins after a stop [D14.241]', async () => {
-    const scopes = ['facct_stalled', 'facct_a', 'facct_b'].map((accountId) => ({ accountId, testMode: true }));
-    for (const { accountId } of scopes) await hold(accountId, 20, '2020-01-01');
-    await fixture.test.admin(
-      "update checkout.payment_intents set processor_intent_id = id where session_id = 'fcs_busy'",
-    );
+    for (const accountId of ['facct_stalled', 'facct_a', 'facct_b']) await hold(accountId, 20, '2020-01-01');
     const [stalled, stop] = [Promise.withResolvers<void>(), new AbortController()];
     const asked = new Map<string, number>();
     const port = (accountId: string): ProcessorPort => ({

@@ -2,7 +2,7 @@ import { type Scope, withTx } from '@eligo/postgres';
 import type { IntentOutcome } from '@eligo/processor';
 import { cents } from '@eligo/values';
 import type { Context } from '../context.ts';
-import { type HoldTime, holdTimeOf, lookAgainMs, lookAtCapturedMs } from '../domain/hold.ts';
+import { capturedElsewhereCheckMs, type HoldTime, holdTimeOf, lookAgainMs } from '../domain/hold.ts';
 import { outlivesHold, renewalTimeOf } from '../domain/hold-renewal.ts';
 import { awaitsLetters } from '../domain/letter.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
@@ -61,17 +61,21 @@ export async function followHold(context: Context, scope: Scope, intentId: strin
 async function tellCapturedElsewhere(
   { database, logger }: Context,
   scope: Scope,
-  { id }: PaymentIntent,
+  intent: PaymentIntent,
   answer: IntentOutcome | undefined,
   now: Date,
 ): Promise<void> {
   const amountCents = answer !== undefined && 'amountReceivedCents' in answer ? answer.amountReceivedCents : cents(0);
-  const again = new Date(now.getTime() + lookAtCapturedMs);
-  const isNew = await withTx(database, scope, (tx) => recordCapturedElsewhere(tx, scope, id, { amountCents, again }));
+  const again = new Date(now.getTime() + capturedElsewhereCheckMs);
+  const isNew = await withTx(database, scope, (tx) =>
+    recordCapturedElsewhere(tx, scope, intent.id, { amountCents, again }),
+  );
   if (!isNew) return;
   logger.error(
-    { accountId: scope.accountId, testMode: scope.testMode, paymentIntentId: id, amountCents },
-    'A hold was captured outside Eligo, which leaves it as it is: refund it at the processor, and the hold ends as a lost one',
+    { accountId: scope.accountId, testMode: scope.testMode, paymentIntentId: intent.id, amountCents },
+    canEndByRefund(intent)
+      ? 'A hold was captured outside Eligo; refund it at the processor, and Eligo will end it as a lost hold'
+      : 'A hold was captured outside Eligo after Eligo captured a part; settle the difference with the shop, because Eligo will not change the hold',
   );
 }
 
@@ -90,6 +94,11 @@ async function isOutlived(
   return until !== undefined && outlivesHold(until.getTime() - at.getTime(), captureBefore.getTime() - now.getTime());
 }
 
+// Where Eligo captured a part, a refund at the processor does not say whose part it gives back.
+function canEndByRefund({ amountReceivedCents }: PaymentIntent): boolean {
+  return amountReceivedCents === 0;
+}
+
 // What somebody captured and refunded at the processor is gone, as if it had lapsed.
 async function settledElsewhere(
   { processors, budgets }: Context,
@@ -98,7 +107,7 @@ async function settledElsewhere(
   answer: IntentOutcome,
   standing: Standing,
 ): Promise<Standing> {
-  if (standing !== 'elsewhere' || answer.kind !== 'succeeded' || intent.amountReceivedCents > 0) return standing;
+  if (standing !== 'elsewhere' || answer.kind !== 'succeeded' || !canEndByRefund(intent)) return standing;
   const processor = processors.findAt(scope, intent.processorAccount);
   const charge = await processor?.retrieveCharge(answer.chargeId, { timeoutMs: budgets.callMs });
   const isRefunded = charge?.kind === 'found' && charge.amountRefundedCents >= answer.amountReceivedCents;

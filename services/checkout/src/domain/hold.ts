@@ -8,7 +8,7 @@ const leadMs = 3_600_000;
 export const lookAgainMs = 300_000;
 
 /** When a hold is looked at again that somebody captured at the processor: only a person can settle it. */
-export const lookAtCapturedMs = 3_600_000;
+export const capturedElsewhereCheckMs = 3_600_000;
 
 /** Until when a card is held, and when to look at the hold. */
 export interface HoldTime {
