@@ -2665,19 +2665,20 @@ begin
         using errcode = 'check_violation', constraint = 'session_split_is_final';
     end if;
     if (new.amount_eligible_cents, new.letter_required, new.split_cart_id)
-       is distinct from (old.amount_eligible_cents, old.letter_required, old.split_cart_id)
-       and not ((old.status, new.status) = ('paid', 'open') and not new.letter_required and new.amount_received_cents = 0
-         and new.amount_eligible_cents between new.amount_iias_cents + new.amount_prescription_cents + new.amount_vision_cents
-           + new.amount_service_cents and old.amount_eligible_cents
-         and exists (
-           select from checkout.session_split_versions v
-            where v.account_id = new.account_id and v.test_mode = new.test_mode and v.session_id = new.id and v.id = new.split_cart_id
-              and v.version > 1 and v.xmin = pg_current_xact_id()::xid))
-       and not ((old.status, new.status) = ('open', 'open') and new.letter_required = old.letter_required
-         and new.split_cart_id is not distinct from old.split_cart_id
-         and checkout.is_repriced(new.account_id, new.test_mode, new.id)) then
-      raise exception 'a session''s split does not change without a new version'
-        using errcode = 'check_violation', constraint = 'session_split_is_final';
+       is distinct from (old.amount_eligible_cents, old.letter_required, old.split_cart_id) then
+      if not ((old.status, new.status) = ('paid', 'open') and not new.letter_required and new.amount_received_cents = 0
+          and new.amount_eligible_cents between new.amount_iias_cents + new.amount_prescription_cents + new.amount_vision_cents
+            + new.amount_service_cents and old.amount_eligible_cents
+          and exists (
+            select from checkout.session_split_versions v
+             where v.account_id = new.account_id and v.test_mode = new.test_mode and v.session_id = new.id and v.id = new.split_cart_id
+               and v.version > 1 and v.xmin = pg_current_xact_id()::xid))
+        and not ((old.status, new.status) = ('open', 'open') and new.letter_required = old.letter_required
+          and new.split_cart_id is not distinct from old.split_cart_id
+          and checkout.is_repriced(new.account_id, new.test_mode, new.id)) then
+        raise exception 'a session''s split does not change without a new version'
+          using errcode = 'check_violation', constraint = 'session_split_is_final';
+      end if;
     end if;
   else
     broken := case
@@ -2740,16 +2741,17 @@ begin
       raise exception 'a line''s split does not change'
         using errcode = 'check_violation', constraint = 'session_split_is_final';
     end if;
-    if (new.amount_eligible_cents, new.eligibility_class) is distinct from (old.amount_eligible_cents, old.eligibility_class)
-       and not (new.amount_eligible_cents = 0 and new.eligibility_class = 'not_eligible' and exists (
-         select from checkout.session_split_lines v
-          where v.account_id = new.account_id and v.test_mode = new.test_mode and v.session_id = new.session_id and v.line_id = new.id
-            and v.version > 1 and v.amount_eligible_cents = 0 and v.eligibility_class = 'not_eligible'
-            and v.xmin = pg_current_xact_id()::xid))
-       and not (new.eligibility_class is not distinct from old.eligibility_class
-         and checkout.is_repriced(new.account_id, new.test_mode, new.session_id)) then
-      raise exception 'a line''s split does not change without a new version'
-        using errcode = 'check_violation', constraint = 'session_split_is_final';
+    if (new.amount_eligible_cents, new.eligibility_class) is distinct from (old.amount_eligible_cents, old.eligibility_class) then
+      if not (new.amount_eligible_cents = 0 and new.eligibility_class = 'not_eligible' and exists (
+          select from checkout.session_split_lines v
+           where v.account_id = new.account_id and v.test_mode = new.test_mode and v.session_id = new.session_id and v.line_id = new.id
+             and v.version > 1 and v.amount_eligible_cents = 0 and v.eligibility_class = 'not_eligible'
+             and v.xmin = pg_current_xact_id()::xid))
+        and not (new.eligibility_class is not distinct from old.eligibility_class
+          and checkout.is_repriced(new.account_id, new.test_mode, new.session_id)) then
+        raise exception 'a line''s split does not change without a new version'
+          using errcode = 'check_violation', constraint = 'session_split_is_final';
+      end if;
     end if;
   else
     broken := case
