@@ -181,6 +181,36 @@ describe('accounts', () => {
     expect(await run()).toEqual(['medical_mcc']);
   });
 
+  test('stops telling when checkout fails three times in a row, and goes on behind them [D14.233]', async () => {
+    await databases.admin('delete from gateway.statements_to_tell');
+    const ids: string[] = [];
+    for (let n = 0; n < 7; n++) ids.push((await createAccount(database, { name: 'A shop' })).account_id);
+    const tried: number[] = [];
+    let failing = (_n: number) => true;
+    const checkout: Parameters<typeof tellStatements>[1] = {
+      async recordHealthCardStatement(_request, { caller } = {}) {
+        const at = ids.indexOf(caller?.accountId ?? '');
+        tried.push(at);
+        if (failing(at)) throw new Error('checkout is away');
+        return create(RecordHealthCardStatementResponseSchema);
+      },
+    };
+    const job = tellStatements(database, checkout, ({ accountId }) => create(CallerContextSchema, { accountId }));
+    const run = () => job.run(new AbortController().signal);
+    await expect(run()).rejects.toThrow('checkout is away');
+    expect(tried.splice(0)).toEqual([0, 1, 2]);
+    failing = (n) => n < 4;
+    await expect(run()).rejects.toThrow('checkout is away');
+    expect(tried.splice(0)).toEqual([3, 4, 5, 6]);
+    await expect(run()).rejects.toThrow('checkout is away');
+    failing = () => false;
+    expect(await run()).toBe(true);
+    expect(tried.splice(0)).toEqual([0, 1, 2, 3]);
+    expect(await run()).toBe(false);
+    expect(tried).toEqual([0, 1, 2]);
+    expect(await databases.admin('select 1 from gateway.statements_to_tell')).toEqual([]);
+  });
+
   test('the operator sets the letter fee, which stays through other changes; the tables refuse another [D14.179]', async () => {
     const { account_id: id, ...made } = await createAccount(database, { name: 'A shop' });
     expect(made).toMatchObject({ letter_fee_cents: 0 });
