@@ -1,5 +1,5 @@
 import { readStripeAccounts } from '@eligo/processor/events';
-import { type EnvironmentReader, openPageTokens, type PageTokens, readPageKey } from '@eligo/service';
+import { type EnvironmentReader, isPlainUrl, openPageTokens, type PageTokens, readPageKey } from '@eligo/service';
 import type { S3Settings } from './files/s3-content.ts';
 import { clamd, type Scanner } from './files/scanner.ts';
 import { TrustedProxies } from './http/trusted-proxies.ts';
@@ -98,10 +98,9 @@ function readBucket(env: EnvironmentReader): S3Settings | undefined {
     }
     return undefined;
   }
-  const { protocol, search, hash, username } = URL.canParse(url) ? new URL(url) : nowhere;
-  if (!/^https?:$/.test(protocol) || search !== '' || hash !== '' || username !== '') {
+  if (!isPlainUrl(url, env.stage) || new URL(url).username !== '') {
     env.problem(
-      'ELIGO_FILES_S3_URL must be the URL of a bucket such as https://s3.us-east-1.amazonaws.com/eligo-files',
+      'ELIGO_FILES_S3_URL must be the https URL of a bucket such as https://s3.us-east-1.amazonaws.com/eligo-files; http is allowed for this machine only',
     );
   }
   if (accessKeyId === undefined || secretAccessKey === undefined) {
@@ -110,8 +109,6 @@ function readBucket(env: EnvironmentReader): S3Settings | undefined {
   }
   return { url, region, accessKeyId, secretAccessKey };
 }
-
-const nowhere = { protocol: '', search: '', hash: '', username: '' };
 
 function readTrustedProxies(env: EnvironmentReader): TrustedProxies {
   const networks = env.optional('ELIGO_TRUSTED_PROXIES')?.split(',') ?? [];

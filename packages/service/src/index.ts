@@ -49,7 +49,7 @@ export {
 } from './operator-actions.ts';
 export { openPageTokens, type PageKind, type PageSubject, type PageTokens, readPageKey } from './page-token.ts';
 export { openPeers, type Peers, type TransportTo } from './peers.ts';
-export { readPublicUrl } from './public-url.ts';
+export { isPlainUrl, readPublicUrl } from './public-url.ts';
 export { readKeyring } from './read-keyring.ts';
 export { type Runnable, runProcess } from './run-process.ts';
 export { runService } from './run-service.ts';
