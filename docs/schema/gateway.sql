@@ -150,6 +150,7 @@ create policy account_scope on files for all to public
 create policy finder_reads on files for select to eligo_finder
   using (true);
 CREATE INDEX files_by_expiry ON gateway.files USING btree (expires_at, id);
+CREATE INDEX files_by_store_and_expiry ON gateway.files USING btree (store, expires_at, id);
 CREATE TRIGGER guard_file BEFORE UPDATE ON gateway.files FOR EACH ROW EXECUTE FUNCTION guard_file();
 CREATE TRIGGER guard_new_file BEFORE INSERT ON gateway.files FOR EACH ROW EXECUTE FUNCTION guard_new_file();
 CREATE TRIGGER uncount_file AFTER DELETE ON gateway.files FOR EACH ROW EXECUTE FUNCTION uncount_file();
@@ -327,6 +328,19 @@ AS $function$
 $function$;
 alter function expired_files(most integer) owner to eligo_finder;
 grant execute on function expired_files(most integer) to eligo_gateway;
+
+CREATE OR REPLACE FUNCTION gateway.expired_files_of_store(which text, after_at timestamp with time zone, after_id text, most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, id text, expires_at timestamp with time zone)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'gateway', 'pg_temp'
+AS $function$
+  select f.account_id, f.test_mode, f.id, f.expires_at from gateway.files f
+    where f.store = which and (f.expires_at, f.id) > (after_at, after_id) and f.expires_at <= now()
+    order by f.expires_at, f.id limit most
+$function$;
+alter function expired_files_of_store(which text, after_at timestamp with time zone, after_id text, most integer) owner to eligo_finder;
+grant execute on function expired_files_of_store(which text, after_at timestamp with time zone, after_id text, most integer) to eligo_gateway;
 
 CREATE OR REPLACE FUNCTION gateway.follow_published_mark()
  RETURNS trigger

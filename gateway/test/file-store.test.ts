@@ -4,11 +4,16 @@ import { readdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import { EnvironmentReader } from '@eligo/service';
+import { EnvironmentReader, type Logger } from '@eligo/service';
 import { testHome } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readGatewaySettings } from '../src/config.ts';
+import { type ContentStores, contentStores } from '../src/files/content-stores.ts';
+import { deleteExpiredFiles } from '../src/files/delete-expired-files.ts';
+import { giveEvidence } from '../src/files/give-evidence.ts';
+import { postgresContent } from '../src/files/postgres-content.ts';
 import { s3Content } from '../src/files/s3-content.ts';
+import { Transfers } from '../src/files/transfers.ts';
 import type { Gateway } from '../src/index.ts';
 import { form } from '../test-support/upload.ts';
 import { openTestGateway, type TestGateway } from './open-test-gateway.ts';
@@ -138,6 +143,48 @@ describe('a file in an object store', () => {
     expect(objectsOf(inStore.id)).toEqual([]);
   });
 
+  test('holds up no other when it expires and cannot be deleted, and a run tries three such files of a store [D14.255]', async () => {
+    const tried: string[] = [];
+    let failing = (_id: string) => true;
+    const content = (name: 'postgres' | 's3') => ({
+      name,
+      remove: async (_scope: object, id: string) => {
+        tried.push(id);
+        if (failing(id)) throw new Error('The store is down');
+      },
+    });
+    const logged: object[] = [];
+    const job = deleteExpiredFiles({
+      database: stack.database,
+      stores: { of: content } as unknown as ContentStores,
+      logger: { error: (fields: object) => logged.push(fields) } as unknown as Logger,
+    });
+    const run = async () => {
+      tried.length = 0;
+      expect(await job.run(new AbortController().signal)).toBe(false);
+      return tried.map((id) => id.slice('ffile_x'.length));
+    };
+    const [s3, postgres] = ['s3 1 2 3 4 5', 'postgres 6 7'].map((text) => text.split(' '));
+    for (const [store, ...names] of [s3 ?? [], postgres ?? []]) {
+      const ids = names.map((name) => `('ffile_x${name}', ${name})`).join(', ');
+      await rows(
+        `insert into gateway.files (account_id, test_mode, id, created_at, expires_at, store)
+         select $1, true, id, now() - interval '9 days', now() - interval '8 days' + n * interval '1 hour', $2 from (values ${ids}) v (id, n)`,
+        [stack.accountId, store],
+      );
+    }
+    expect(await run()).toEqual(['6', '7', '1', '2', '3']);
+    expect(logged).toMatchObject([{ store: 'postgres' }, { store: 's3' }]);
+    failing = (id) => Number(id.slice(-1)) < 5;
+    // Files of Postgres begin anew, those of the store go on where they ended.
+    expect(await run()).toEqual(['6', '7', '4', '5']);
+    expect(await rows("select id from gateway.files where id like 'ffile\\_x%' order by id")).toEqual(
+      [1, 2, 3, 4].map((n) => ({ id: `ffile_x${n}` })),
+    );
+    failing = () => false;
+    expect(await run()).toEqual(['1', '2', '3', '4']);
+  });
+
   test('is refused with 503 while the store does not take it, and leaves nothing [D14.255]', async () => {
     const away = createServer();
     away.listen(0, '127.0.0.1');
@@ -160,6 +207,35 @@ describe('a file in an object store', () => {
   });
 });
 
+test('evidence is read from the first part that refunds does not have [D14.253]', async () => {
+  const content = pdf(2_500_000);
+  const { id } = await upload(content, stack.url);
+  const postgres = postgresContent(stack.database);
+  const read: number[] = [];
+  const stores = contentStores(
+    {
+      ...postgres,
+      read: (scope, fileId, part) => {
+        read.push(part);
+        return postgres.read(scope, fileId, part);
+      },
+    },
+    undefined,
+  );
+  const given: { part: number; bytes: Uint8Array }[] = [];
+  const refunds = {
+    beginEvidence: async () => ({ files: [{ isUploaded: false, parts: 1 }] }),
+    addEvidencePart: async (part: (typeof given)[number]) => given.push(part),
+    uploadEvidence: async () => ({}),
+  } as unknown as Parameters<typeof giveEvidence>[0];
+  const files = { database: stack.database, stores, transfers: new Transfers() };
+  const key = { accountId: stack.accountId, testMode: true } as Parameters<typeof giveEvidence>[2]['key'];
+  await giveEvidence(refunds, files, { key, id: 'fdp_x', call: {} }, { receipt: id });
+  expect(read).toEqual([1, 2]);
+  expect(given.map(({ part }) => part)).toEqual([1, 2]);
+  expect(Buffer.concat(given.map(({ bytes }) => bytes)).equals(content.subarray(1_048_576))).toBe(true);
+});
+
 test('the bucket and its key are configured together [D14.255]', () => {
   const problemsOf = (environment: Record<string, string>) => {
     const env = new EnvironmentReader({ ELIGO_ENV: 'test', ELIGO_PAGE_KEY: 'x'.repeat(40), ...environment });
@@ -177,6 +253,13 @@ test('the bucket and its key are configured together [D14.255]', () => {
   expect(problemsOf(keyAlone)).toContain('ELIGO_FILES_S3_URL');
   expect(problemsOf({ ELIGO_FILES_S3_URL: whole.ELIGO_FILES_S3_URL })).toContain('ELIGO_FILES_S3_ACCESS_KEY_ID');
   for (const url of ['ftp://x/y', 'http://a:b@x/y', 'https://x/y?z', 'nowhere']) {
-    expect(problemsOf({ ...whole, ELIGO_FILES_S3_URL: url })).toContain('must be the URL of a bucket');
+    expect(problemsOf({ ...whole, ELIGO_FILES_S3_URL: url })).toContain('must be the https URL of a bucket');
   }
+  // A file crosses no network in plain text.
+  const production = { ...whole, ELIGO_ENV: 'production' };
+  const refused = 'ELIGO_FILES_S3_URL must be the https URL';
+  expect(problemsOf(production)).not.toContain(refused);
+  expect(problemsOf({ ...production, ELIGO_FILES_S3_URL: 'https://s3.example/b' })).not.toContain(refused);
+  expect(problemsOf({ ...production, ELIGO_FILES_S3_URL: 'http://s3.example/b' })).toContain(refused);
+  expect(problemsOf({ ...whole, ELIGO_FILES_S3_URL: 'http://s3.example/b' })).toBe('');
 });

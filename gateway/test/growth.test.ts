@@ -23,6 +23,7 @@ import { addOperator, findOperator, listOperators, revokeOperator } from '../src
 import { createOrganization } from '../src/accounts/organizations.ts';
 import { markStatementTold, statementsToTell } from '../src/accounts/statements-to-tell.ts';
 import { listAccounts, updateAccount } from '../src/accounts/update-account.ts';
+import { storeNames } from '../src/files/content-stores.ts';
 import {
   addPart,
   beginFile,
@@ -111,7 +112,9 @@ async function run(place: TestDatabase): Promise<void> {
   await findPart(database, scope, fileId, 0);
   await findStore(database, scope, fileId);
   await deleteFile(database, scope, fileId);
-  await expiredFiles(database, 100);
+  const [oldest] = await expiredFiles(database, 'postgres', undefined, 100);
+  if (oldest === undefined) throw new Error('No file has expired');
+  for (const store of storeNames) await expiredFiles(database, store, oldest, 100);
   const [row] = await place.admin<{ key_hash: Buffer }>('select key_hash from gateway.api_keys where key_id = $1', [
     seededId('fkey', 100),
   ]);

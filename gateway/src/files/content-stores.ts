@@ -1,9 +1,11 @@
 import { Failure } from '@eligo/failures';
 import type { Scope } from '@eligo/postgres';
 
+export const storeNames = ['postgres', 's3'] as const;
+
 /** Where the content of files is kept, in parts of at most 1 MiB. */
 export interface ContentStore {
-  readonly name: 'postgres' | 's3';
+  readonly name: (typeof storeNames)[number];
   /** Stores a part of an upload. */
   add(scope: Scope, fileId: string, part: number, bytes: Buffer): Promise<void>;
   /** A part of a file; undefined where it is not there. */

@@ -67,10 +67,24 @@ export async function findPart(
   return (await database.row(selectPart, scope, [id, part]))?.bytes;
 }
 
-/** A page of the files of all accounts whose time is over. */
-export async function expiredFiles(database: Database, most: number): Promise<(Scope & { id: string })[]> {
-  const rows = await database.rows(selectExpired, null, [most]);
-  return rows.map((row) => ({ accountId: row.account_id, testMode: row.test_mode, id: row.id }));
+/** A file whose time is over, or what is left of an upload. */
+export interface ExpiredFile extends Scope {
+  readonly id: string;
+  readonly expiresAt: Date;
+}
+
+/** A page of the files of all accounts in this store whose time is over, the oldest first, behind this one. */
+export async function expiredFiles(
+  database: Database,
+  store: ContentStore['name'],
+  after: ExpiredFile | undefined,
+  most: number,
+): Promise<ExpiredFile[]> {
+  const values = [store, after?.expiresAt ?? '-infinity', after?.id ?? '', most];
+  const rows = await database.rows(selectExpired, null, values);
+  return rows.map(({ account_id: accountId, test_mode: testMode, id, expires_at: expiresAt }) => ({
+    ...{ accountId, testMode, id, expiresAt },
+  }));
 }
 
 /** Longer than any upload is waited for. */
@@ -131,7 +145,7 @@ const selectPart = scoped<{ bytes: Buffer }>(
   'files.find_part',
   'select bytes from file_parts where account_id = $1 and test_mode = $2 and file_id = $3 and part = $4',
 );
-const selectExpired = unscoped<{ account_id: string; test_mode: boolean; id: string }>(
+const selectExpired = unscoped<{ account_id: string; test_mode: boolean; id: string; expires_at: Date }>(
   'files.expired',
-  'select account_id, test_mode, id from gateway.expired_files($1)',
+  'select account_id, test_mode, id, expires_at from gateway.expired_files_of_store($1, $2, $3, $4)',
 );

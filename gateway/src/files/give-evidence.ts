@@ -49,9 +49,9 @@ export async function giveEvidence(
       const { isUploaded = true, parts = 0 } = begun.files[at] ?? {};
       if (isUploaded) continue;
       const name = { disputeId, field, fileId: file.fileId };
-      let part = 0;
-      for await (const bytes of readContent(files.stores, key, file)) {
-        if (part >= parts) await refunds.addEvidencePart({ ...name, part, bytes }, call);
+      let part = parts;
+      for await (const bytes of readContent(files.stores, key, file, parts)) {
+        await refunds.addEvidencePart({ ...name, part, bytes }, call);
         part += 1;
       }
       await refunds.uploadEvidence(name, moneyCall(call));

@@ -11,14 +11,15 @@ export async function readFile(database: Database, scope: Scope, id: string): Pr
   return file;
 }
 
-/** The content of a file in parts of at most 1 MiB, each read when it is asked for. Throws `file_not_found` where it is deleted meanwhile. */
+/** The content of a file in parts of at most 1 MiB, from this part on, each read when it is asked for. Throws `file_not_found` where it is deleted meanwhile. */
 export async function* readContent(
   stores: ContentStores,
   scope: Scope,
   { fileId, sizeBytes, store }: StoredFile,
+  from = 0,
 ): AsyncGenerator<Buffer> {
   const content = stores.of(store);
-  for (let part = 0; part * partBytes < sizeBytes; part++) {
+  for (let part = from; part * partBytes < sizeBytes; part++) {
     const bytes = await content.read(scope, fileId, part);
     if (bytes === undefined) throw new Failure(notFoundCodeOf('file'));
     yield bytes;

@@ -93,6 +93,7 @@ const allowedNames = new Set([
   'state',
   'status',
   'step',
+  'store',
   'stream',
   'subject',
   'testMode',
