@@ -2,7 +2,6 @@ import { evidenceFileFields } from '@eligo/contract';
 import { Failure, type Violation } from '@eligo/failures';
 import type { Database } from '@eligo/postgres';
 import type { ApiRequest } from '../http/api-request.ts';
-import { moneyCall } from '../http/call-budget.ts';
 import type { Peers } from '../peers.ts';
 import type { ContentStores } from './content-stores.ts';
 import { findFile, type StoredFile } from './file-rows.ts';
@@ -20,7 +19,7 @@ type Evidence = Readonly<Record<string, string | undefined>>;
 
 /**
  * Hands the files that evidence names to refunds, one after the other and part by part, and has each uploaded to the processor. What is there already is not
- * sent again, so a repeated request goes on where the first one stopped.
+ * sent again, so a repeated request goes on where the first one stopped. The deadline of `call` is that of the whole request.
  */
 export async function giveEvidence(
   refunds: Peers['refunds'],
@@ -54,7 +53,7 @@ export async function giveEvidence(
         await refunds.addEvidencePart({ ...name, part, bytes }, call);
         part += 1;
       }
-      await refunds.uploadEvidence(name, moneyCall(call));
+      await refunds.uploadEvidence(name, call);
     }
   } finally {
     end();

@@ -4,7 +4,7 @@ import type { Answers } from '../answers.ts';
 import { type Binding, bind } from '../bind.ts';
 import { namedInBody } from '../body-references.ts';
 import { type EvidenceFiles, giveEvidence } from '../files/give-evidence.ts';
-import { moneyCall } from '../http/call-budget.ts';
+import { moneyCall, moneyCalls } from '../http/call-budget.ts';
 import { cents, pageOf } from '../messages.ts';
 import type { Peers } from '../peers.ts';
 
@@ -26,7 +26,8 @@ export function disputeBindings({ refunds }: Peers, answers: Answers, files: Evi
     ),
     bind(update, async (request) => {
       const { evidence = {}, submit = false, metadata } = request.body;
-      await giveEvidence(refunds, files, request, evidence);
+      const call = moneyCalls(request.call);
+      await giveEvidence(refunds, files, { ...request, call }, evidence);
       const message = {
         id: request.id,
         evidence: given(evidence) as Record<string, string>,
@@ -34,7 +35,7 @@ export function disputeBindings({ refunds }: Peers, answers: Answers, files: Evi
         metadata: metadata ?? {},
         replaceMetadata: metadata !== undefined,
       };
-      return answers.one(request, 'dispute', await refunds.updateDispute(message, moneyCall(request.call)));
+      return answers.one(request, 'dispute', await refunds.updateDispute(message, call));
     }),
     bind(close, async (request) =>
       answers.one(request, 'dispute', await refunds.closeDispute({ id: request.id }, moneyCall(request.call))),

@@ -3,6 +3,8 @@ import type { Scope } from '@eligo/postgres';
 import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
 import { newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { uploadEvidence } from '../src/actions/upload-evidence.ts';
+import type { Context } from '../src/context.ts';
 import { evidenceFailpoints } from '../src/failpoints.ts';
 import { eventsOf, type Fixture, openFixture, someScope } from './fixture.ts';
 
@@ -206,6 +208,21 @@ describe('an upload', () => {
       expect((await update(scope, disputeId, { receipt: file.fileId })).evidence).toEqual({ receipt: file.fileId });
     },
   );
+
+  it('takes no longer than its request has left [D14.253]', async () => {
+    const { scope, disputeId } = await disputed();
+    const file = newFile('receipt');
+    const { field, fileId, content } = file;
+    await begin(scope, disputeId, [file]);
+    await on.refunds.addEvidencePart({ disputeId, field, fileId, part: 0, bytes: content }, on.as(scope));
+    const parts = { database: on.service.database, processors: { at: on.port }, failpoint: () => undefined };
+    const context = parts as unknown as Context;
+    const call = { timeoutMs: () => 0 };
+    await expect(uploadEvidence(context, scope, { disputeId, field, fileId }, call)).rejects.toMatchObject({
+      code: 'service_unavailable',
+    });
+    expect(await copiesOf(file)).toEqual([]);
+  });
 
   it('goes on with the part after the last one that arrived, and needs all of them [D14.253]', async () => {
     const { scope, disputeId } = await disputed();

@@ -1,6 +1,7 @@
 import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
 import type { FileContent, ProcessorPort } from '@eligo/processor';
+import type { Call } from '@eligo/rpc';
 import type { Context } from '../context.ts';
 import { assertEditable } from '../domain/dispute.ts';
 import {
@@ -62,7 +63,12 @@ export async function beginEvidence(
  * Uploads a file to the processor once its content is here. A file that the processor has is not sent again: after a crash or a lost answer the same key
  * finds it. Throws a 422 that names the field where the processor refuses the file.
  */
-export async function uploadEvidence(context: Context, scope: Scope, key: EvidenceFileKey): Promise<void> {
+export async function uploadEvidence(
+  context: Context,
+  scope: Scope,
+  key: EvidenceFileKey,
+  call: Pick<Call, 'timeoutMs'>,
+): Promise<void> {
   const { database } = context;
   const [port, file, waiting] = await Promise.all([
     portOf(context, scope, key.disputeId),
@@ -72,7 +78,7 @@ export async function uploadEvidence(context: Context, scope: Scope, key: Eviden
   if (file?.processorFileId !== undefined) return;
   if (file === undefined || waiting.bytes !== file.sizeBytes) throw unavailable();
   const outcome = await port.uploadEvidence(contentOf(context, scope, key, file, waiting.parts), {
-    ...{ idempotencyKey: file.idempotencyKey, timeoutMs: uploadTimeoutMs },
+    ...{ idempotencyKey: file.idempotencyKey, timeoutMs: Math.min(uploadTimeoutMs, call.timeoutMs()) },
   });
   await context.failpoint('evidence.after_upload');
   if (outcome.kind === 'stored') {
@@ -112,7 +118,7 @@ export async function evidenceAtProcessor(
   return Object.fromEntries(await Promise.all(entries));
 }
 
-/** Together with the rest of the request less than the ten seconds for which clients wait. */
+/** One upload leaves the other calls of its request a second of the 9.2 that they share. */
 const uploadTimeoutMs = 8_000;
 
 async function portOf(context: Context, scope: Scope, disputeId: string): Promise<ProcessorPort> {

@@ -35,8 +35,8 @@ export function disputeHandlers(context: Context): Implementation<typeof Refunds
       await withTx(database, scope, (tx) => addEvidencePart(tx, scope, { disputeId, field, fileId }, part, bytes));
       return {};
     },
-    async uploadEvidence({ disputeId, field, fileId }, { scope }) {
-      await uploadEvidence(context, scope, { disputeId, field, fileId });
+    async uploadEvidence({ disputeId, field, fileId }, call) {
+      await uploadEvidence(context, call.scope, { disputeId, field, fileId }, call);
       return {};
     },
     async updateDispute({ id, evidence, submit, metadata, replaceMetadata }, { scope }) {
