@@ -8,6 +8,7 @@ import {
   type PeerCertificate,
   type ConnectionOptions as SecureClientOptions,
 } from 'node:tls';
+import { fileAsProperty, isTlsCode } from '@eligo/postgres';
 import type { TlsOptions } from 'nats';
 
 /**
@@ -44,14 +45,16 @@ export function natsTlsProblem(folder: string): string | undefined {
   for (const option of ['ca', 'cert'] as const) {
     const content = read[option];
     if (content === undefined) continue;
-    if (!isCertificate(content)) return `${files[option]} is not a certificate in PEM`;
-    if (new Date(new X509Certificate(content).validTo).getTime() <= Date.now()) return `${files[option]} has expired`;
+    const certificate = certificateOf(content);
+    if (certificate === undefined) return `${files[option]} is not a PEM certificate`;
+    // An authority of the bundle that has expired does no harm: it accepts no server.
+    if (option === 'cert' && new Date(certificate.validTo).getTime() <= Date.now()) return 'tls.crt has expired';
   }
   try {
     createSecureContext(read);
     return undefined;
   } catch {
-    return 'tls.crt, tls.key and ca.crt do not fit together';
+    return 'tls.key does not match tls.crt';
   }
 }
 
@@ -60,7 +63,7 @@ export function natsTlsFailure(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   if (code === 'SERVER_OPT_NA') return 'the server does not offer TLS';
-  if (/^(?:ERR_TLS_|ERR_SSL_|ERR_OSSL_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_CA|HOSTNAME_)/.test(code)) {
+  if (isTlsCode(code)) {
     // Node adds advice for those who start it by hand.
     return (error.message.split('; if the root CA')[0] ?? '').slice(0, 300);
   }
@@ -82,19 +85,10 @@ function contentOf(path: string): Buffer | undefined {
   }
 }
 
-function isCertificate(content: Buffer): boolean {
+function certificateOf(content: Buffer): X509Certificate | undefined {
   try {
-    return new X509Certificate(content).subject !== '';
+    return new X509Certificate(content);
   } catch {
-    return false;
+    return undefined;
   }
-}
-
-function fileAsProperty(path: string): PropertyDescriptor {
-  let content = contentOf(path);
-  const get = () => {
-    content = contentOf(path) ?? content;
-    return content;
-  };
-  return { get, enumerable: true };
 }

@@ -70,7 +70,7 @@ export class Reachability {
     }
     if (performance.now() - this.#toldTlsAt < tlsTellEveryMs) return;
     this.#toldTlsAt = performance.now();
-    logger.error(fields, 'No TLS with NATS; check its certificate, host name and ELIGO_NATS_TLS_FOLDER');
+    logger.error(fields, 'TLS handshake with NATS failed; check the certificate, host name and ELIGO_NATS_TLS_FOLDER');
   }
 }
 

@@ -56,7 +56,7 @@ test('reads the files again for each connection, and says why it waits meanwhile
     {
       level: 'error',
       error: connection.problem(),
-      text: 'No TLS with NATS; check its certificate, host name and ELIGO_NATS_TLS_FOLDER',
+      text: 'TLS handshake with NATS failed; check the certificate, host name and ELIGO_NATS_TLS_FOLDER',
     },
   ]);
   forClient(stranger.issue(['alpha']), stranger.certificate);
@@ -73,7 +73,7 @@ test.each([
   await server.start();
   expect(await refusal()).toMatch(reason);
   expect(lines).toEqual([
-    { level: 'error', error: expect.stringMatching(reason), text: expect.stringMatching(/^No TLS/) },
+    { level: 'error', error: expect.stringMatching(reason), text: expect.stringMatching(/^TLS handshake/) },
   ]);
 });
 
@@ -104,13 +104,15 @@ test('a folder is judged before anything connects [D14.216]', () => {
   const { certificate, key } = authority.issue(['alpha']);
   expect(natsTlsProblem(own)).toBe('ca.crt cannot be read');
   put('ca.crt', 'no certificate');
-  expect(natsTlsProblem(own)).toBe('ca.crt is not a certificate in PEM');
-  put('ca.crt', authority.certificate);
+  expect(natsTlsProblem(own)).toBe('ca.crt is not a PEM certificate');
+  // An authority that has expired stands beside its successor while servers change over.
+  const expired = authority.issue(['An old authority'], { expired: true }).certificate;
+  put('ca.crt', `${expired}${authority.certificate}`);
   expect(natsTlsProblem(own)).toBeUndefined();
   put('tls.crt', certificate);
   expect(natsTlsProblem(own)).toBe('tls.key cannot be read');
   put('tls.key', authority.issue(['alpha']).key);
-  expect(natsTlsProblem(own)).toBe('tls.crt, tls.key and ca.crt do not fit together');
+  expect(natsTlsProblem(own)).toBe('tls.key does not match tls.crt');
   put('tls.key', key);
   expect(natsTlsProblem(own)).toBeUndefined();
   put('tls.crt', authority.issue(['alpha'], { expired: true }).certificate);

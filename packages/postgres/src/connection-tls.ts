@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { ClientConfig } from 'pg';
+import { fileAsProperty, isTlsCode } from './tls-files.ts';
 
 /**
  * Where to connect and by which TLS, as the URL says: `sslmode=verify-full`, with `sslrootcert` for the authority, and `sslcert` and `sslkey` for a client
@@ -43,10 +44,7 @@ export function tlsProblem(url: string): string | undefined {
 export function tlsFailure(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  const isOfTls =
-    /^(?:ERR_TLS_|ERR_SSL_|ERR_OSSL_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_CA|HOSTNAME_)/.test(code) ||
-    error.message === 'The server does not support SSL connections';
-  if (isOfTls) return error.message;
+  if (isTlsCode(code) || error.message === 'The server does not support SSL connections') return error.message;
   return error.cause === undefined || error.cause === error ? undefined : tlsFailure(error.cause);
 }
 
@@ -57,19 +55,6 @@ function isReadable(name: string, path: string): boolean {
   } catch {
     return false;
   }
-}
-
-function fileAsProperty(path: string): PropertyDescriptor {
-  let content = readFileSync(path, 'utf8');
-  const get = () => {
-    try {
-      content = readFileSync(path, 'utf8');
-    } catch {
-      // The file is being replaced, or is gone: what was read before is still the best there is.
-    }
-    return content;
-  };
-  return { get, enumerable: true, configurable: true };
 }
 
 // A URL that Node does not understand may still name a Unix socket for the driver.

@@ -70,5 +70,6 @@ export {
   unscoped,
 } from './statement.ts';
 export { streamPage } from './stream-page.ts';
+export { fileAsProperty, isTlsCode } from './tls-files.ts';
 export { afterCommit, commitBehind, type Tx } from './tx.ts';
 export { type TxOptions, withTx } from './with-tx.ts';

@@ -22,9 +22,9 @@ export function readCertificate(folder: string, component: string): Certificate 
   const certificate = readPart(folder, 'tls.crt');
   const privateKey = readPart(folder, 'tls.key');
   const authorities = readPart(folder, 'ca.crt');
-  const read = usable('tls.crt is not a certificate in PEM', () => new X509Certificate(certificate));
-  usable('ca.crt is not a certificate in PEM', () => new X509Certificate(authorities));
-  usable('tls.crt, tls.key and ca.crt do not fit together', () =>
+  const read = usable('tls.crt is not a PEM certificate', () => new X509Certificate(certificate));
+  usable('ca.crt is not a PEM certificate', () => new X509Certificate(authorities));
+  usable('tls.key does not match tls.crt', () =>
     createSecureContext({ cert: certificate, key: privateKey, ca: authorities }),
   );
   if (read.checkHost(component) === undefined) {

@@ -83,7 +83,7 @@ test('new files are taken over by server and client without a restart, and unusa
   writeFileSync(join(folder, 'tls.key'), authority.issue(['probe']).key);
   await news.promise;
   expect(await call(port, own)).toBe('echoed');
-  expect(refused).toEqual(['tls.crt, tls.key and ca.crt do not fit together']);
+  expect(refused).toEqual(['tls.key does not match tls.crt']);
 
   // The authority is replaced as well: after it the old client is a stranger.
   writeTestCertificate(folder, stranger.issue(['probe']), [stranger.certificate]);
@@ -105,7 +105,7 @@ test.each([
     'tls.crt does not have the DNS name probe',
   ],
   ['an expired certificate', () => folderOf(authority.issue(['probe'], { expired: true })), 'tls.crt has expired'],
-  ['no certificate', () => folderOf({ certificate: 'x', key: 'y' }), 'tls.crt is not a certificate in PEM'],
+  ['no certificate', () => folderOf({ certificate: 'x', key: 'y' }), 'tls.crt is not a PEM certificate'],
 ])('%s is refused at the start with a plain message [D14.212]', (_case, folder, message) => {
   expect(() => readCertificate(folder(), 'probe')).toThrow(message);
 });

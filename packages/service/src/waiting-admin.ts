@@ -17,7 +17,7 @@ export class WaitingAdmin {
 
   /** Opens the port when there is something to tell; until then nobody has to ask. */
   tell(reason: string): void {
-    this.#reason = `NATS is not reached: ${reason}`;
+    this.#reason = `NATS is unreachable: ${reason}`;
     const { host, adminPort: port, adminNames: names } = this.#settings;
     const pages = { ready: async () => this.ready(), metrics: this.#metrics, failpoints: false };
     this.#opening ??= startAdminServer({ host, port, names }, pages);

@@ -35,12 +35,12 @@ test('a component that TLS to NATS keeps waiting is alive, not ready, and says w
   await expect.poll(() => page('/readyz').catch(() => undefined), { interval: 20 }).toMatchObject({ status: 503 });
   expect(JSON.parse((await page('/readyz')).text)).toEqual({
     ...{ ready: false, status: 'unavailable', checks: { nats: 'failed' } },
-    reasons: { nats: expect.stringMatching(/^NATS is not reached: (?:unable to verify|self-signed)/) },
+    reasons: { nats: expect.stringMatching(/^NATS is unreachable: (?:unable to verify|self-signed)/) },
   });
   expect(await page('/healthz')).toMatchObject({ status: 200 });
   expect((await page('/metrics')).text).toMatch(/eligo_ready\{service="catalog"\} 0/);
   expect(log.lines().map(({ msg }) => msg)).toEqual([
-    'No TLS with NATS; check its certificate, host name and ELIGO_NATS_TLS_FOLDER',
+    'TLS handshake with NATS failed; check the certificate, host name and ELIGO_NATS_TLS_FOLDER',
   ]);
 
   writeTestCertificate(join(home, 'catalog'), authority.issue(['catalog']), [authority.certificate]);
