@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { uploadEvidence } from '../src/actions/upload-evidence.ts';
 import type { Context } from '../src/context.ts';
 import { evidenceFailpoints } from '../src/failpoints.ts';
+import { clearStaleContent, staleContent } from '../src/store/evidence-files.ts';
 import { eventsOf, type Fixture, openFixture, someScope } from './fixture.ts';
 
 let on: Fixture;
@@ -251,6 +252,39 @@ describe('an upload', () => {
     await on.service.jobs.runOnce('delete-stale-evidence');
     expect(await waiting(disputeId)).toEqual([]);
     await give(scope, disputeId, file);
+    expect(await copiesOf(file)).toHaveLength(1);
+  });
+
+  it('of which a part comes after another request uploaded it, or after its hour, is 503 [D14.253]', async () => {
+    const { scope, disputeId } = await disputed();
+    const [uploaded, late] = [newFile('receipt'), newFile('refund_policy')];
+    await give(scope, disputeId, uploaded);
+    await begin(scope, disputeId, [late]);
+    await on.admin(`update refunds.evidence_files set content_until = now() where file_id = $1`, [late.fileId]);
+    await on.service.jobs.runOnce('delete-stale-evidence');
+    for (const { field, fileId, content } of [uploaded, late]) {
+      const part = { disputeId, field, fileId, part: 0, bytes: content };
+      await expect(on.refunds.addEvidencePart(part, on.as(scope))).rejects.toMatchObject({
+        code: 'service_unavailable',
+      });
+    }
+    await give(scope, disputeId, late);
+    expect(await copiesOf(late)).toHaveLength(1);
+  });
+
+  it('that begins again while the job deletes keeps what comes then [D14.253]', async () => {
+    const { scope, disputeId } = await disputed();
+    const file = newFile('receipt');
+    const { field, fileId, content } = file;
+    await begin(scope, disputeId, [file]);
+    await on.admin(`update refunds.evidence_files set content_until = now() where file_id = $1`, [fileId]);
+    // As for the job: found as stale, and then the request is repeated.
+    const stale = await staleContent(on.service.database, 100);
+    expect(stale).toContainEqual({ scope, key: { disputeId, field, fileId } });
+    await begin(scope, disputeId, [file]);
+    await on.refunds.addEvidencePart({ disputeId, field, fileId, part: 0, bytes: content }, on.as(scope));
+    for (const one of stale) await clearStaleContent(on.service.database, one.scope, one.key);
+    await on.refunds.uploadEvidence({ disputeId, field, fileId }, on.as(scope));
     expect(await copiesOf(file)).toHaveLength(1);
   });
 

@@ -262,6 +262,11 @@ async function giveFile({ refunds, as, service: { database } }: Fixture, dispute
   await evidenceFiles.staleContent(database, 10);
   const seeded = { disputeId: seededId('fdp', 5), field: 'receipt', fileId: seededId('ffile', 5) };
   await evidenceFiles.clearContent(database, scope, seeded);
+  await evidenceFiles.clearStaleContent(database, scope, {
+    ...seeded,
+    fileId: seededId('ffile', 9),
+    disputeId: seededId('fdp', 9),
+  });
 }
 
 async function runFinders({ service: { database } }: Fixture): Promise<void> {

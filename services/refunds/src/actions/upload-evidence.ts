@@ -18,6 +18,7 @@ import {
   type EvidenceFile,
   type EvidenceFileKey,
   findEvidenceFile,
+  findEvidenceFiles,
   readWaitingContent,
   saveUploadedFile,
   useNextKey,
@@ -46,12 +47,10 @@ export async function beginEvidence(
     if (dispute === undefined) throw new Failure('dispute_not_found');
     assertEditable(dispute, 'evidence');
     const replaced = new Set([...clearedFields, ...files.map(({ field }) => field)]);
+    const kept = Object.fromEntries(Object.entries(dispute.evidence).filter(([field]) => !replaced.has(field)));
+    const keptFiles = await findEvidenceFiles(tx, scope, disputeId, kept);
     let keptBytes = 0;
-    for (const field of evidenceFileFields) {
-      const fileId = dispute.evidence[field];
-      if (fileId === undefined || replaced.has(field)) continue;
-      keptBytes += (await findEvidenceFile(tx, scope, { disputeId, field, fileId }))?.sizeBytes ?? 0;
-    }
+    for (const { sizeBytes } of keptFiles.values()) keptBytes += sizeBytes;
     assertFilesFit(files, keptBytes);
     const begun: (number | undefined)[] = [];
     for (const file of files) begun.push(await beginEvidenceFile(tx, scope, disputeId, file));
@@ -109,13 +108,15 @@ export async function evidenceAtProcessor(
   disputeId: string,
   evidence: Readonly<Record<string, string>>,
 ): Promise<Record<string, string>> {
-  const entries = Object.entries(evidence).map(async ([field, value]): Promise<[string, string]> => {
+  const given = Object.fromEntries(Object.entries(evidence).filter(([, value]) => value !== ''));
+  const files = await findEvidenceFiles(database, scope, disputeId, given);
+  const entries = Object.entries(evidence).map(([field, value]): [string, string] => {
     if (!evidenceFileFields.includes(field) || value === '') return [field, value];
-    const file = await findEvidenceFile(database, scope, { disputeId, field, fileId: value });
-    if (file?.processorFileId === undefined) throw unavailable();
-    return [field, file.processorFileId];
+    const processorFileId = files.get(field)?.processorFileId;
+    if (processorFileId === undefined) throw unavailable();
+    return [field, processorFileId];
   });
-  return Object.fromEntries(await Promise.all(entries));
+  return Object.fromEntries(entries);
 }
 
 /** One upload leaves the other calls of its request a second of the 9.2 that they share. */

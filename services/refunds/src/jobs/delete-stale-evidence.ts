@@ -1,6 +1,6 @@
 import type { Job } from '@eligo/service';
 import type { Context } from '../context.ts';
-import { clearContent, staleContent } from '../store/evidence-files.ts';
+import { clearStaleContent, staleContent } from '../store/evidence-files.ts';
 
 /** A page of files of at most 4.5 MB is deleted within a second; a full page is followed by the next at once. */
 const page = 100;
@@ -14,7 +14,7 @@ export function deleteStaleEvidence({ database }: Context): Job {
       const stale = await staleContent(database, page);
       for (const { scope, key } of stale) {
         if (signal.aborted) return false;
-        await clearContent(database, scope, key);
+        await clearStaleContent(database, scope, key);
       }
       return stale.length === page;
     },

@@ -1,3 +1,4 @@
+import { Failure } from '@eligo/failures';
 import {
   type Database,
   type Db,
@@ -9,7 +10,7 @@ import {
   withTx,
 } from '@eligo/postgres';
 import { newId } from '@eligo/values';
-import { type GivenFile, invalidFile } from '../domain/evidence-files.ts';
+import { evidenceFileFields, type GivenFile, invalidFile } from '../domain/evidence-files.ts';
 
 /** One file in one field of a dispute's evidence. */
 export interface EvidenceFileKey {
@@ -46,7 +47,10 @@ export async function beginEvidenceFile(
   return (await waitingContent(tx, scope, { disputeId, field, fileId })).parts;
 }
 
-/** Stores a part of the content. A part that waits already stays, because files never change. */
+/**
+ * Stores a part of the content. A part that waits already stays, because files never change. Throws `service_unavailable` where no content is expected
+ * any more: another request has uploaded the file, or its time to wait is over. A repeated request begins again.
+ */
 export async function addEvidencePart(
   tx: Tx,
   scope: Scope,
@@ -54,7 +58,12 @@ export async function addEvidencePart(
   part: number,
   bytes: Uint8Array,
 ): Promise<void> {
-  await tx.execute(insertPart, scope, [disputeId, field, fileId, part, bytes]);
+  try {
+    await tx.execute(insertPart, scope, [disputeId, field, fileId, part, bytes]);
+  } catch (error) {
+    if (!isCheckViolation(error, 'evidence_content_waits')) throw error;
+    throw new Failure('service_unavailable', { retryAfterSeconds: 1, cause: error });
+  }
 }
 
 /** How many parts of the content wait, and how many bytes they have. */
@@ -85,13 +94,32 @@ export async function findEvidenceFile(
   scope: Scope,
   { disputeId, field, fileId }: EvidenceFileKey,
 ): Promise<EvidenceFile | undefined> {
-  const row = await db.row(select, scope, [disputeId, field, fileId]);
-  return (
-    row && {
-      ...{ field, fileId, type: row.type, sizeBytes: row.size_bytes, attempt: row.attempt },
-      idempotencyKey: `${row.upload_key}-${row.attempt}`,
-      processorFileId: row.processor_file_id ?? undefined,
-    }
+  return (await findEvidenceFiles(db, scope, disputeId, { [field]: fileId })).get(field);
+}
+
+/** The files of a dispute that this evidence names, by their fields. */
+export async function findEvidenceFiles(
+  db: Db,
+  scope: Scope,
+  disputeId: string,
+  evidence: Readonly<Record<string, string>>,
+): Promise<Map<string, EvidenceFile>> {
+  const named = Object.entries(evidence).filter(([field]) => evidenceFileFields.includes(field));
+  if (named.length === 0) return new Map();
+  const rows = await db.rows(select, scope, [
+    disputeId,
+    named.map(([field]) => field),
+    named.map(([, fileId]) => fileId),
+  ]);
+  return new Map(
+    rows.map((row) => [
+      row.field,
+      {
+        ...{ field: row.field, fileId: row.file_id, type: row.type, sizeBytes: row.size_bytes, attempt: row.attempt },
+        idempotencyKey: `${row.upload_key}-${row.attempt}`,
+        processorFileId: row.processor_file_id ?? undefined,
+      },
+    ]),
   );
 }
 
@@ -124,6 +152,15 @@ export async function clearContent(database: Database, scope: Scope, key: Eviden
   const { disputeId, field, fileId } = key;
   await withTx(database, scope, async (tx) => {
     await tx.execute(clear, scope, [disputeId, field, fileId]);
+    await tx.execute(removeParts, scope, [disputeId, field, fileId]);
+  });
+}
+
+/** Deletes content that has waited for too long, unless a repeated request lets it wait again. */
+export async function clearStaleContent(database: Database, scope: Scope, key: EvidenceFileKey): Promise<void> {
+  const { disputeId, field, fileId } = key;
+  await withTx(database, scope, async (tx) => {
+    if ((await tx.execute(clearStale, scope, [disputeId, field, fileId])) === 0) return;
     await tx.execute(removeParts, scope, [disputeId, field, fileId]);
   });
 }
@@ -165,6 +202,8 @@ const wait = scoped<never>(
   `update refunds.evidence_files set content_until = clock_timestamp() + interval '1 hour' where ${one} and processor_file_id is null`,
 );
 const select = scoped<{
+  field: string;
+  file_id: string;
   type: string;
   size_bytes: number;
   upload_key: string;
@@ -172,7 +211,9 @@ const select = scoped<{
   processor_file_id: string | null;
 }>(
   'evidence_files.get',
-  `select type, size_bytes, upload_key, attempt, processor_file_id from refunds.evidence_files where ${one}`,
+  `select f.field, f.file_id, f.type, f.size_bytes, f.upload_key, f.attempt, f.processor_file_id
+     from unnest($4::text[], $5::text[]) named (field, file_id)
+     join refunds.evidence_files f on f.account_id = $1 and f.test_mode = $2 and f.dispute_id = $3 and f.field = named.field and f.file_id = named.file_id`,
 );
 const save = scoped<never>(
   'evidence_files.save',
@@ -185,6 +226,10 @@ const advance = scoped<never>(
 const clear = scoped<never>(
   'evidence_files.clear',
   `update refunds.evidence_files set content_until = null where ${one} and processor_file_id is null`,
+);
+const clearStale = scoped<never>(
+  'evidence_files.clear_stale',
+  `update refunds.evidence_files set content_until = null where ${one} and content_until <= now()`,
 );
 const insertPart = scoped<never>(
   'evidence_files.add_part',
