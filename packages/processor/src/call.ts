@@ -72,8 +72,9 @@ async function attempt<Answer, Outcome extends { kind: string }>(
   const request: Stripe.RequestOptions = { timeout: timeoutMs };
   if (parts.processorAccount !== undefined) request.stripeAccount = parts.processorAccount;
   if (options?.idempotencyKey !== undefined) request.idempotencyKey = options.idempotencyKey;
+  const note = options?.countsForBreaker === false ? () => undefined : parts.breaker.note;
   const answered = answerOf(
-    parts.breaker,
+    note,
     timeoutMs,
     withoutStack(() => send(request)),
     read,
@@ -97,7 +98,7 @@ function withoutStack<Result>(call: () => Result): Result {
 }
 
 async function answerOf<Answer, Outcome extends { kind: string }>(
-  breaker: CircuitBreaker,
+  note: CircuitBreaker['note'],
   timeoutMs: number,
   sent: Promise<Answer>,
   read: (answer: Answer) => Outcome,
@@ -110,11 +111,11 @@ async function answerOf<Answer, Outcome extends { kind: string }>(
     const outcome = outcomeOfError(error);
     const sign = signOf(outcome);
     // A call that was given next to no time says little about the processor.
-    if (sign !== 'failed' || timeoutMs >= leastTellingTimeoutMs) breaker.note(sign);
+    if (sign !== 'failed' || timeoutMs >= leastTellingTimeoutMs) note(sign);
     if (outcome.kind === 'unknown' || outcome.kind === 'not_now') return outcome;
     return orUnreadable(() => readError?.(error) ?? outcome);
   }
-  breaker.note('alive');
+  note('alive');
   return orUnreadable(() => read(answer));
 }
 

@@ -29,11 +29,12 @@ export function disputeCalls({
         },
         foundDispute,
       ).then(withoutDecline),
-    // The SDK's own form holds the whole file; that of `LeanStripe` takes the content from `data` when it is sent.
+    // The SDK's own form holds the whole file; that of `LeanStripe` takes the content from `data` when it is sent. Uploads go to a host of their own, and fail
+    // where a file is large or was deleted meanwhile: payments go on.
     uploadEvidence: (data, options) =>
       call<Stripe.File, FileOutcome>(
         'files.create',
-        options,
+        { ...options, countsForBreaker: false },
         (request) => {
           const params: object = { purpose: 'dispute_evidence', file: { data } };
           return stripe.files.create(params as Stripe.FileCreateParams, request);

@@ -30,6 +30,8 @@ export interface CallOptions {
   readonly timeoutMs?: number | undefined;
   /** Ends the wait, not what the processor does: the outcome is then unknown. */
   readonly signal?: AbortSignal | undefined;
+  /** False for a call whose outcome says nothing about payments: the breaker does not count it. */
+  readonly countsForBreaker?: boolean | undefined;
 }
 
 /** A call that writes; without a key it could be done twice. */

@@ -182,6 +182,31 @@ describe('the circuit breaker', () => {
     expect(bench.port.isDown()).toBe(false);
   });
 
+  test('uploads of evidence neither open it nor keep it closed', async () => {
+    const bench = await newBench();
+    const content = Buffer.from('%PDF-1.4');
+    const upload = () =>
+      bench.port.uploadEvidence(
+        {
+          ...{ name: 'ffile_1.pdf', mediaType: 'application/pdf', sizeBytes: content.length },
+          pieces: async function* () {
+            yield content;
+          },
+        },
+        newKey(),
+      );
+    await bench.arm({ call: 'files.create', kind: 'error_before', times: 15 });
+    for (let call = 0; call < 15; call++) expect(await upload()).toMatchObject({ kind: 'unknown' });
+    expect(bench.port.isDown()).toBe(false);
+    await bench.arm({ call: 'customers.create', kind: 'error_before', times: 12 });
+    for (let call = 0; call < 12; call++) {
+      expect(bench.port.isDown()).toBe(false);
+      expect((await upload()).kind).toBe('stored');
+      await bench.port.createCustomer({}, newKey());
+    }
+    expect(bench.port.isDown()).toBe(true);
+  });
+
   test('declines, refusals and single errors do not open it; a dozen errors in a row do', async () => {
     const bench = await newBench();
     const id = await newIntent(bench, 'declined');

@@ -10,10 +10,10 @@ export function browserRefusal(
   { headers }: IncomingMessage,
   names: readonly string[],
 ): { readonly status: 403 | 421; readonly detail: string } | undefined {
-  if (headers.origin !== undefined) return { status: 403, detail: 'requests from browsers are not allowed' };
+  if (headers.origin !== undefined) return { status: 403, detail: 'Requests from browsers are not allowed' };
   // Browsers always send one.
   if (headers.host === undefined || isOwn(headers.host.toLowerCase(), names)) return undefined;
-  return { status: 421, detail: 'the Host is not a name of this component; ELIGO_ADMIN_HOSTS lists more' };
+  return { status: 421, detail: 'Host is not allowed; add it to ELIGO_ADMIN_HOSTS' };
 }
 
 function isOwn(host: string, names: readonly string[]): boolean {

@@ -210,7 +210,10 @@ function openOwnDatabase(
     onLoginRefused: (refusal) =>
       logger.error({ ...refusal }, 'Postgres refused the login; check the role and its password'),
     onTlsFailed: ({ host, reason }) =>
-      logger.error({ host, error: reason }, 'TLS handshake with Postgres failed; check the certificate, host name and sslrootcert'),
+      logger.error(
+        { host, error: reason },
+        'TLS handshake with Postgres failed; check the certificate, host name and sslrootcert',
+      ),
     onError: (error, where) => logger.warn({ err: error }, `Database error: ${where}`),
   });
 }
