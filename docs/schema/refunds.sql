@@ -1470,11 +1470,17 @@ declare
   moved_cents bigint;
 begin
   if tg_op <> 'INSERT' then
-    raise exception 'suspense move % is not changed; move the amount back with another one', old.id
+    raise exception 'suspense move % cannot be changed or deleted', old.id
       using errcode = 'check_violation', constraint = 'suspense_moves_are_final';
   end if;
+  -- The lock makes the moves of one movement wait for each other.
   perform from refunds.ledger_transactions t
-    where t.account_id = new.account_id and t.test_mode = new.test_mode and t.id = new.moved_transaction_id for no key update;
+    where t.account_id = new.account_id and t.test_mode = new.test_mode and t.id = new.moved_transaction_id
+      and t.processor_transaction_id is not null for no key update;
+  if not found then
+    raise exception 'ledger transaction % is not a movement on the balance', new.moved_transaction_id
+      using errcode = 'check_violation', constraint = 'suspense_moves_are_of_movements';
+  end if;
   select coalesce(sum(p.amount_cents), 0) into suspense_cents from refunds.ledger_postings p
     where p.account_id = new.account_id and p.test_mode = new.test_mode and p.transaction_id = new.moved_transaction_id and p.ledger_account = 'suspense';
   select coalesce(sum(m.amount_cents), 0) into moved_cents from refunds.suspense_moves m

@@ -149,6 +149,36 @@ describe('the database holds the money', () => {
   });
 });
 
+describe('the database holds what leaves suspense', () => {
+  const columns = 'account_id, test_mode';
+
+  // One cent out of suspense, to the fees, as the command line posts it.
+  const move = (id: string, of: string) =>
+    place.admin(`with move as (
+        insert into refunds.suspense_moves values ('facct_1', true, '${id}', '${of}', 'fees', 1, 'a reason', 'Ada')
+      ), posted as (
+        insert into refunds.ledger_transactions (${columns}, id, kind, processor, processor_account, entry_id, amount_cents, occurred_at)
+        values ('facct_1', true, '${id}', 'suspense_move', 'sandbox', 'acct_1', '${id}', 1, now())
+      ) insert into refunds.ledger_postings values ('facct_1', true, '${id}', 'suspense', -1), ('facct_1', true, '${id}', 'fees', 1)`);
+
+  it('lets a movement alone be moved, and no move be moved again, changed or deleted [D14.256]', async () => {
+    await place.admin(`with posted as (
+        insert into refunds.ledger_transactions (${columns}, id, kind, processor, processor_account, processor_transaction_id, amount_cents, fee_cents,
+          net_cents, occurred_at)
+        values ('facct_1', true, 'fltx_fee', 'other', 'sandbox', 'acct_1', 'txn_fee', -2, 0, -2, now())
+      ) insert into refunds.ledger_postings values ('facct_1', true, 'fltx_fee', 'processor_balance', -2), ('facct_1', true, 'fltx_fee', 'suspense', 2)`);
+    await move('fltx_1', 'fltx_fee');
+    await expect(move('fltx_2', 'fltx_1')).rejects.toThrow('fltx_1 is not a movement on the balance');
+    await move('fltx_3', 'fltx_fee');
+    await expect(move('fltx_4', 'fltx_fee')).rejects.toThrow('has 2 in suspense, of which 2 were moved');
+    for (const change of ['update refunds.suspense_moves set amount_cents = 2', 'delete from refunds.suspense_moves']) {
+      await expect(place.admin(`${change} where id = 'fltx_1'`)).rejects.toThrow(
+        'suspense move fltx_1 cannot be changed or deleted',
+      );
+    }
+  });
+});
+
 describe('the guards refuse what no check constraint holds any more', () => {
   const row = (table: string, columns: Record<string, string>) =>
     place.admin(
