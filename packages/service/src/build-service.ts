@@ -108,7 +108,9 @@ export async function buildService<Settings>(
       tlsFolder: common.natsTlsFolder,
       streamReplicas: common.streamReplicas,
       ...{ logger, metrics, tracing },
-      onUnreachable: (reason) => opened.events ?? waiting.tell(reason),
+      onUnreachable: (reason) => {
+        if (opened.events === undefined) waiting.tell(reason);
+      },
       onClosed: (error) => parts.onFatal?.(error),
     });
     opened.events = events;

@@ -53,8 +53,8 @@ export class RunningService {
     const ready = () => this.ready();
     const operators = operatorGate(settings.operators, database, logger);
     const pages = { ready, metrics, server, operators, failpoints };
-    this.#admin ??= await startAdminServer({ host, port: adminPort, names }, pages);
-    this.#admin.show(pages);
+    if (this.#admin === undefined) this.#admin = await startAdminServer({ host, port: adminPort, names }, pages);
+    else this.#admin.show(pages);
     if (this.#assembly.grpc) {
       const { serveGrpc } = await import('@eligo/rpc/grpc');
       this.#grpc = await serveGrpc({ server, host, port: grpcPort, certificate: this.#assembly.certificate });
