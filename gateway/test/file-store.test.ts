@@ -6,7 +6,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { EnvironmentReader, type Logger } from '@eligo/service';
 import { testHome } from '@eligo/testkit';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { readGatewaySettings } from '../src/config.ts';
 import { type ContentStores, contentStores } from '../src/files/content-stores.ts';
 import { deleteExpiredFiles } from '../src/files/delete-expired-files.ts';
@@ -17,6 +17,7 @@ import { Transfers } from '../src/files/transfers.ts';
 import type { Gateway } from '../src/index.ts';
 import { form } from '../test-support/upload.ts';
 import { openTestGateway, type TestGateway } from './open-test-gateway.ts';
+import { uploadSmallFile } from './upload-file.ts';
 
 // A server of the S3 protocol from npm, which has no types. It verifies signatures.
 const S3rver = createRequire(import.meta.url)('@20minutes/s3rver') as new (
@@ -262,4 +263,36 @@ test('the bucket and its key are configured together [D14.255]', () => {
   expect(problemsOf({ ...production, ELIGO_FILES_S3_URL: 'https://s3.example/b' })).not.toContain(refused);
   expect(problemsOf({ ...production, ELIGO_FILES_S3_URL: 'http://s3.example/b' })).toContain(refused);
   expect(problemsOf({ ...whole, ELIGO_FILES_S3_URL: 'http://s3.example/b' })).toBe('');
+});
+
+describe('a file that is given as evidence', () => {
+  test('shares one deadline of 9.2 s with every other call of its request [D14.253]', async () => {
+    const ids = [await uploadSmallFile(stack), await uploadSmallFile(stack)];
+    const now = performance.now.bind(performance);
+    const left: [method: string, seconds: number][] = [];
+    // Each call takes two seconds of the clock, and no time.
+    const takesTwoSeconds = (method: string, answer: object) =>
+      stack.peers.answer(method, (_request, call) => {
+        left.push([method, Math.round(call.timeoutMs() / 1_000)]);
+        vi.spyOn(performance, 'now').mockImplementation(() => now() + left.length * 2_000);
+        return answer;
+      });
+    takesTwoSeconds('beginEvidence', { files: ids.map(() => ({ isUploaded: false, parts: 1 })) });
+    takesTwoSeconds('uploadEvidence', {});
+    takesTwoSeconds('updateDispute', stack.peers.samples.dispute);
+    try {
+      const body = { dispute: { evidence: { receipt: ids[0], refund_policy: ids[1] } } };
+      const path = `/v1/disputes/${stack.peers.samples.dispute.disputeId}`;
+      expect(await stack.api.post(path, body)).toMatchObject({ status: 200 });
+    } finally {
+      vi.restoreAllMocks();
+      stack.peers.restore();
+    }
+    expect(left).toEqual([
+      ['beginEvidence', 9],
+      ['uploadEvidence', 7],
+      ['uploadEvidence', 5],
+      ['updateDispute', 3],
+    ]);
+  });
 });

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { withTx } from '@eligo/postgres';
 import { waitUntil } from '@eligo/testkit';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createAccount, createKey } from '../src/index.ts';
 import { form, type Part } from '../test-support/upload.ts';
 import { openTestGateway, type TestGateway } from './open-test-gateway.ts';
@@ -298,40 +298,6 @@ describe('a stored file', () => {
     await run(begun);
     await expect(run(stored)).rejects.toThrow('not all there');
     await run("delete from files where id = 'ffile_x'");
-  });
-});
-
-describe('a file that is given as evidence', () => {
-  test('shares one deadline of 9.2 s with every other call of its request [D14.253]', async () => {
-    const ids = await Promise.all(
-      [pdf, png].map(async (one) => fileOf(await upload([purpose, filePart(one)])).file_id),
-    );
-    const now = performance.now.bind(performance);
-    const left: [method: string, seconds: number][] = [];
-    // Each call takes two seconds of the clock, and no time.
-    const takesTwoSeconds = (method: string, answer: object) =>
-      stack.peers.answer(method, (_request, call) => {
-        left.push([method, Math.round(call.timeoutMs() / 1_000)]);
-        vi.spyOn(performance, 'now').mockImplementation(() => now() + left.length * 2_000);
-        return answer;
-      });
-    takesTwoSeconds('beginEvidence', { files: ids.map(() => ({ isUploaded: false, parts: 1 })) });
-    takesTwoSeconds('uploadEvidence', {});
-    takesTwoSeconds('updateDispute', stack.peers.samples.dispute);
-    try {
-      const body = { dispute: { evidence: { receipt: ids[0], refund_policy: ids[1] } } };
-      const path = `/v1/disputes/${stack.peers.samples.dispute.disputeId}`;
-      expect(await stack.api.post(path, body)).toMatchObject({ status: 200 });
-    } finally {
-      vi.restoreAllMocks();
-      stack.peers.restore();
-    }
-    expect(left).toEqual([
-      ['beginEvidence', 9],
-      ['uploadEvidence', 7],
-      ['uploadEvidence', 5],
-      ['updateDispute', 3],
-    ]);
   });
 });
 
