@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { scoped, withTx } from '@eligo/postgres';
-import { CouponDataSchema } from '@eligo/proto/catalog/v1/catalog';
+import { type CartLine, CouponDataSchema } from '@eligo/proto/catalog/v1/catalog';
 import { waitUntil } from '@eligo/testkit';
 import { cents, newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -23,12 +23,16 @@ beforeAll(async () => {
   fixture.catalog.addCode('TEN', { amountOffCents: 1_000n });
   fixture.catalog.addCode('HALF', { percentOffBasisPoints: 5_000 });
   fixture.catalog.addCode('ALL', { percentOffBasisPoints: 10_000 });
+  fixture.catalog.addCode('LARGE', { amountOffCents: 1_000n, name: 'x'.repeat(1_048_576) });
 });
 afterAll(() => fixture.close());
 
-const couponData = (percentOffBasisPoints: number) => create(CouponDataSchema, { percentOffBasisPoints });
+const couponData = (percentOffBasisPoints: number, products: string[] = []) =>
+  create(CouponDataSchema, { percentOffBasisPoints, appliesTo: { products } });
 const allowed = { allowPromotionCodes: true };
 const lines = () => [line({ unitAmount: 4_000, class: 'auto_substantiation' }), line({ unitAmount: 6_000 })];
+const trial = (of: readonly CartLine[], parts = {}) =>
+  cart({ mode: 'subscription', lines: of, subscriptionData: { trialPeriodDays: 7 }, ...parts });
 const cart = (parts = {}) => fixture.session({ lines: lines(), ...allowed, ...parts });
 const enter = (session: Pick<Session, 'id'>, code: string | undefined) =>
   changePromoCode(fixture.context, fixture.call, session.id, code);
@@ -146,6 +150,29 @@ describe('a promo code on the page', () => {
       'coupon_not_applicable',
     ],
     [
+      'that leaves 49 cents to pay, below what a card is charged',
+      'TEN',
+      () => cart({ lines: [line({ unitAmount: 1_049 })] }),
+      'coupon_not_applicable',
+    ],
+    [
+      'that leaves a cent of a first renewal',
+      'TEN',
+      () => trial([line({ unitAmount: 1_001, recurring: true })]),
+      'coupon_not_applicable',
+    ],
+    [
+      'that leaves shipping on what no charge of a trial pays',
+      'ALL',
+      () =>
+        trial([line({ unitAmount: 500, product: 'fprod_free' }), line({ unitAmount: 1_000, recurring: true })], {
+          shipping: { case: 'shippingRateData', value: { displayName: 'Express', amountCents: 100n } },
+          discounts: [{ source: { case: 'couponData', value: couponData(10_000, ['fprod_free']) } }],
+        }),
+      'coupon_not_applicable',
+    ],
+    ['whose coupon is too large to be kept', 'LARGE', () => cart(), 'coupon_not_applicable'],
+    [
       'that would make the letter needless that was announced',
       'ALL',
       () => cart({ lines: [line({ unitAmount: 4_000, class: 'letter_of_medical_necessity' })] }),
@@ -164,6 +191,20 @@ describe('a promo code on the page', () => {
     await expect(enter(session, code)).rejects.toMatchObject({ code: refusal });
     expect(await read(session)).toEqual(before);
   });
+
+  it.each([
+    [1_050, 50],
+    [1_000, 0],
+    [900, 0],
+  ])(
+    'is entered where it leaves what a card is charged, or nothing: of %s it leaves %s [D14.165]',
+    async (unitAmount, left) => {
+      const session = await cart({ lines: [line({ unitAmount })] });
+      expect((await enter(session, 'TEN')).amountTotalCents).toBe(left);
+      // Its removal gives the first amount back, whatever that was.
+      expect((await enter(session, undefined)).amountTotalCents).toBe(unitAmount);
+    },
+  );
 
   it('cannot change any more once a card was given, whatever came of it [D14.167]', async () => {
     const entered = await enter(await cart(), 'TEN');

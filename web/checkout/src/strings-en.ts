@@ -17,7 +17,7 @@ export const english = {
   promoProblems: {
     missing: 'Type a code first.',
     promo_code_invalid: 'This code cannot be used. Check it and try again, or pay without it.',
-    coupon_not_applicable: 'This code takes nothing off this order. Try another code, or pay without it.',
+    coupon_not_applicable: 'This code cannot be used for this order. Try another code, or pay without it.',
     promo_code_already_entered: 'Another code was entered already. Remove it first.',
     promo_code_final:
       'A card was given already, so the code cannot change any more. Pay the total as it is, or go back to the shop.',

@@ -29,7 +29,7 @@ export const spanish: Strings = {
   promoProblems: {
     missing: 'Escribe primero un código.',
     promo_code_invalid: 'Este código no se puede usar. Revísalo e inténtalo de nuevo, o paga sin él.',
-    coupon_not_applicable: 'Este código no descuenta nada de este pedido. Prueba otro código o paga sin él.',
+    coupon_not_applicable: 'Este código no se puede usar en este pedido. Prueba otro código o paga sin él.',
     promo_code_already_entered: 'Ya hay otro código. Quítalo primero.',
     promo_code_final:
       'Ya se dio una tarjeta, así que el código no se puede cambiar. Paga el total como está o vuelve a la tienda.',

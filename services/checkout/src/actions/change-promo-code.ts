@@ -6,6 +6,7 @@ import type { Call } from '@eligo/rpc';
 import { cents, newId } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
+import { minimumChargeCents } from '../domain/payment-plan.ts';
 import {
   type AppliedDiscount,
   enteredDiscount,
@@ -13,7 +14,7 @@ import {
   repriceSession,
   takesPromoCodes,
 } from '../domain/repricing.ts';
-import type { Session, SessionDiscount } from '../domain/session.ts';
+import type { Session, SessionDiscount, SessionLine } from '../domain/session.ts';
 import { insertCatalogTask } from '../store/catalog-tasks.ts';
 import { productsWithLetter } from '../store/letters.ts';
 import { countPromoCodeTry, saveRepriced, wasCardGiven } from '../store/repricings.ts';
@@ -21,7 +22,7 @@ import { loadSessionLines } from '../store/session-lines.ts';
 import { loadSession, lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { forgetReservation, reserveRedemptions } from './reserve-redemptions.ts';
-import { offOf, refuseLargeCoupons } from './resolve-cart.ts';
+import { areCouponsTooLarge, offOf } from './resolve-cart.ts';
 import { runCatalogTask } from './run-catalog-task.ts';
 
 /** A shopper types a code or two; a session takes no more, so that its page finds no codes by guessing. */
@@ -66,7 +67,7 @@ async function enterPromoCode(context: Context, call: Call, sessionId: string, c
   const earlier = enteredDiscount(session.discounts);
   if (earlier !== undefined) return sameCode(session, earlier, discount);
   // What the shopper gains is known before a redemption is counted.
-  await priced(database, scope, session, discount, at);
+  await priced(database, scope, session, lines, discount, at);
   await reserveRedemptions(context, call, {
     reservation: discount.id,
     customerId: session.customerId,
@@ -99,7 +100,8 @@ export async function writeEntered(
   const { session: before, at } = await lockChangeable(context, tx, scope, sessionId);
   // Entered in another tab meanwhile.
   if (enteredDiscount(before.discounts) !== undefined) throw new Failure('promo_code_already_entered');
-  const repriced = await priced(tx, scope, before, discount, at);
+  const lines = await loadSessionLines(tx, scope, before.id);
+  const repriced = await priced(tx, scope, before, lines, discount, at);
   await forgetReservation(tx, scope, discount.id);
   return saveRepriced(tx, scope, before, repriced, { cause: 'promo_code_entered', discount, at });
 }
@@ -114,7 +116,8 @@ async function removePromoCode(context: Context, call: Call, sessionId: string):
       const discount = enteredDiscount(before.discounts);
       if (discount === undefined) return { session: before, removed: undefined };
       const others = before.discounts.filter(({ id }) => id !== discount.id);
-      const repriced = await reprice(tx, scope, before, others, at);
+      const lines = await loadSessionLines(tx, scope, before.id);
+      const repriced = await reprice(tx, scope, before, lines, others, at);
       await insertCatalogTask(tx, scope, discount.id, 'release');
       const change = { cause: 'promo_code_removed', discount, at } as const;
       return { session: await saveRepriced(tx, scope, before, repriced, change), removed: discount.id };
@@ -147,15 +150,23 @@ function sameCode(session: Session, earlier: SessionDiscount, entered: SessionDi
   throw new Failure('promo_code_already_entered');
 }
 
-// A coupon is redeemed once per session, and a code that takes nothing off is not redeemed.
-async function priced(db: Db, scope: Scope, session: Session, discount: SessionDiscount, at: Date): Promise<Repriced> {
-  if (session.discounts.some(({ couponId }) => couponId === discount.couponId)) {
+// A coupon is redeemed once per session. A code is not redeemed that takes nothing off, or that leaves so little to pay that no card can be charged for it.
+async function priced(
+  db: Db,
+  scope: Scope,
+  session: Session,
+  lines: readonly SessionLine[],
+  discount: SessionDiscount,
+  at: Date,
+): Promise<Repriced> {
+  const discounts = [...session.discounts, discount];
+  if (session.discounts.some(({ couponId }) => couponId === discount.couponId) || areCouponsTooLarge(discounts)) {
     throw new Failure('coupon_not_applicable');
   }
-  const discounts = [...session.discounts, discount];
-  refuseLargeCoupons(discounts);
-  const repriced = await reprice(db, scope, session, discounts, at);
-  if (repriced.session.amountTotalCents >= session.amountTotalCents) throw new Failure('coupon_not_applicable');
+  const repriced = await reprice(db, scope, session, lines, discounts, at);
+  const { amountTotalCents } = repriced.session;
+  const isChargeable = amountTotalCents === 0 || amountTotalCents >= minimumChargeCents;
+  if (!isChargeable || amountTotalCents >= session.amountTotalCents) throw new Failure('coupon_not_applicable');
   return repriced;
 }
 
@@ -163,13 +174,11 @@ async function reprice(
   db: Db,
   scope: Scope,
   session: Session,
+  lines: readonly SessionLine[],
   discounts: readonly SessionDiscount[],
   at: Date,
 ): Promise<Repriced> {
-  const [lines, letters] = await Promise.all([
-    loadSessionLines(db, scope, session.id),
-    productsWithLetter(db, scope, session.id),
-  ]);
+  const letters = await productsWithLetter(db, scope, session.id);
   return repriceSession(session, lines, discounts.map(appliedDiscount), letters, at);
 }
 

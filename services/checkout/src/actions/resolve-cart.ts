@@ -131,11 +131,15 @@ export function offOf(coupon: Coupon): ResolvedDiscount['off'] {
 /** As much as a body may hold: a session and its discounts must fit into one event with what is added to it later. */
 const maxCouponsLength = 1_048_576;
 
-/** Refuses too much to keep: each discount keeps its coupon as it was, so that a short list of one large coupon makes a session that no event could carry. */
-export function refuseLargeCoupons(discounts: readonly Pick<ResolvedDiscount, 'coupon'>[]): void {
+/** Whether it is too much to keep: each discount keeps its coupon as it was, so that a short list of one large coupon makes a session that no event could carry. */
+export function areCouponsTooLarge(discounts: readonly Pick<ResolvedDiscount, 'coupon'>[]): boolean {
   let length = 0;
   for (const { coupon } of discounts) length += JSON.stringify(coupon).length;
-  if (length <= maxCouponsLength) return;
+  return length > maxCouponsLength;
+}
+
+function refuseLargeCoupons(discounts: readonly ResolvedDiscount[]): void {
+  if (!areCouponsTooLarge(discounts)) return;
   throw Failure.invalid(
     ['body', 'checkout_session', 'discounts'],
     'too_long',

@@ -235,11 +235,19 @@ function refuseTooLarge(totalCents: Cents): void {
   throw Failure.invalid([...body, 'line_items'], 'amount_too_large', msg);
 }
 
-/** Refuses a trial with a part that is paid once: nothing is charged when a trial begins, and what is paid once is not charged when it ends. */
-export function refuseNeverCharged(session: Session, lines: readonly SessionLine[], at: Date): void {
-  if (session.mode !== 'subscription' || firstPeriodOf(session, lines, at)?.trialEnd == null) return;
+/**
+ * The line of a session that no charge would ever pay, undefined where there is none: a part that is paid once beside a trial. Nothing is charged when a trial
+ * begins, and what is paid once is not charged when it ends.
+ */
+export function neverChargedLine(session: Session, lines: readonly SessionLine[], at: Date): number | undefined {
+  if (session.mode !== 'subscription' || firstPeriodOf(session, lines, at)?.trialEnd == null) return undefined;
   const index = lines.findIndex((line) => line.recurring === null && line.amountTotalCents > 0);
-  if (index === -1) return;
+  return index === -1 ? undefined : index;
+}
+
+function refuseNeverCharged(session: Session, lines: readonly SessionLine[], at: Date): void {
+  const index = neverChargedLine(session, lines, at);
+  if (index === undefined) return;
   throw Failure.invalid(
     [...body, 'line_items', String(index), 'price'],
     'recurring_price_required',

@@ -1,6 +1,6 @@
 import { Failure } from '@eligo/failures';
 import { type Cents, cents, type Discounting } from '@eligo/values';
-import { amountsOf, refuseNeverCharged } from './new-session.ts';
+import { amountsOf, neverChargedLine } from './new-session.ts';
 import type { Session, SessionDiscount, SessionFee, SessionLine } from './session.ts';
 import { type Split, splitCart } from './split.ts';
 
@@ -18,7 +18,8 @@ export interface Repriced {
 
 /**
  * Splits a session anew with these discounts, by the same arithmetic as at its creation. Prices, classes, shipping, tax and fees stay as they were given. A code
- * that would change whether the session needs a letter is refused: the letter and its fee were announced to the shopper.
+ * that would change whether the session needs a letter is refused, because the letter and its fee were announced to the shopper, and one that would leave a line
+ * that no charge pays.
  */
 export function repriceSession(
   session: Session,
@@ -45,7 +46,7 @@ export function repriceSession(
   const enteredDiscountId = enteredDiscount(discounts)?.id ?? null;
   const repriced = { ...session, ...amountsOf(split), discounts, enteredDiscountId, nextAction: null };
   const newLines = lines.map((line, i) => repricedLine(line, split.lines[i]));
-  refuseNeverCharged(repriced, newLines, at);
+  if (neverChargedLine(repriced, newLines, at) !== undefined) throw new Failure('coupon_not_applicable');
   return { session: repriced, lines: newLines };
 }
 
