@@ -17,6 +17,7 @@ import { loadSessionLines } from '../store/session-lines.ts';
 import { loadSession } from '../store/sessions.ts';
 import { type AskedSetUp, findAskedSetUp } from '../store/set-up-authentications.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
+import { setUpAnswerOf } from './set-up-answer.ts';
 
 /** What the checkout page of a session shows. */
 export interface Page {
@@ -105,19 +106,9 @@ async function readSetUp(
   const port = processors.findAt(scope, processorAccount);
   if (port === undefined || port.isDown()) return unknown;
   const known = await port.retrieveSetupIntent(processorSetupIntentId, { timeoutMs: secretWithinMs });
-  switch (known.kind) {
-    case 'requires_action':
-      return known.clientSecret === undefined
-        ? unknown
-        : { asked: { port, clientSecret: known.clientSecret }, isAnswered: false };
-    case 'succeeded':
-    case 'canceled':
-    case 'confirmable':
-    case 'declined':
-      return { asked: undefined, isAnswered: true };
-    default:
-      return unknown;
-  }
+  if (known.kind !== 'requires_action') return { asked: undefined, isAnswered: setUpAnswerOf(known) !== undefined };
+  if (known.clientSecret === undefined) return unknown;
+  return { asked: { port, clientSecret: known.clientSecret }, isAnswered: false };
 }
 
 /** The secret of an intent that waits for its shopper, and the processor that has it; undefined where the bank asks nothing or nothing answers. */

@@ -10,6 +10,7 @@ import { loadSession, lockSession, saveSession } from '../store/sessions.ts';
 import { type AskedSetUp, findAskedSetUp, forgetAskedSetUp } from '../store/set-up-authentications.ts';
 import { markSetUp } from '../store/setup-intents.ts';
 import { completeSession } from './complete-session.ts';
+import { type SetUpAnswer, setUpAnswerOf } from './set-up-answer.ts';
 import { cardNotSaved } from './set-up-session.ts';
 
 /**
@@ -43,25 +44,21 @@ export async function resumeSetUp(context: Context, scope: Scope, session: Sessi
   await withTx(context.database, scope, (tx) => forgetAskedSetUp(tx, scope, asked));
 }
 
-type Answer =
-  | { readonly kind: 'saved'; readonly processorPaymentMethodId: string | undefined }
-  | { readonly kind: 'refused'; readonly code: string; readonly declineCode?: string };
-
 // Undefined while the bank waits, and while nobody knows.
 async function answerOf(
   context: Context,
   scope: Scope,
   asked: AskedSetUp,
   giveUp: boolean,
-): Promise<Answer | undefined> {
+): Promise<SetUpAnswer | undefined> {
   const processor = context.processors.findAt(scope, asked.processorAccount);
   if (processor === undefined || processor.isDown()) return undefined;
   const deadlineMs = performance.now() + context.budgets.callMs;
   const known = await processor.retrieveSetupIntent(asked.processorSetupIntentId, {
     timeoutMs: context.budgets.callMs,
   });
-  if (known.kind !== 'requires_action') return readAnswer(known);
-  return giveUp ? readAnswer(await cancel(processor, asked, deadlineMs)) : undefined;
+  if (known.kind !== 'requires_action') return setUpAnswerOf(known);
+  return giveUp ? setUpAnswerOf(await cancel(processor, asked, deadlineMs)) : undefined;
 }
 
 function cancel(
@@ -75,39 +72,13 @@ function cancel(
   });
 }
 
-function readAnswer(known: SetupOutcome): Answer | undefined {
-  switch (known.kind) {
-    case 'succeeded':
-      return { kind: 'saved', processorPaymentMethodId: known.paymentMethodId };
-    case 'canceled':
-      return { kind: 'refused', code: 'authentication_required', declineCode: 'authentication_required' };
-    case 'confirmable':
-      return authenticationFailed;
-    case 'declined':
-      if (known.code === 'setup_intent_authentication_failure') return authenticationFailed;
-      return {
-        kind: 'refused',
-        code: known.code,
-        ...(known.declineCode === undefined ? {} : { declineCode: known.declineCode }),
-      };
-    default:
-      return undefined;
-  }
-}
-
-const authenticationFailed = {
-  kind: 'refused',
-  code: 'authentication_failed',
-  declineCode: 'authentication_failed',
-} as const;
-
 // True where the card is saved and the session goes on.
 function record(
   context: Context,
   scope: Scope,
   sessionId: string,
   asked: AskedSetUp,
-  answer: Answer,
+  answer: SetUpAnswer,
 ): Promise<boolean> {
   return withTx(context.database, scope, async (tx) => {
     const session = await lockSession(tx, scope, sessionId);

@@ -91,7 +91,7 @@ export async function setUpSession(
     if (session.status !== 'open') return { session, isSetUp: false };
     if (verdict.kind === 'asked') {
       if (given.payment === undefined)
-        throw new Error(`Nobody is there to authenticate the set-up ${begun.setupIntentId}`);
+        throw new Error(`Set-up ${begun.setupIntentId} needs an authentication, but no page was open`);
       const { shippingDetails } = given.payment;
       await noteAskedSetUp(tx, scope, {
         ...{ id: begun.setupIntentId, paymentMethodId: card.id, at: begun.at },

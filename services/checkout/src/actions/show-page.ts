@@ -15,7 +15,10 @@ export async function showPage(context: Context, scope: Scope, sessionId: string
     await resumeSetUp(context, scope, page.session, false);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    context.logger.warn({ err: error, sessionId }, 'Failed to go on with a saved card; the next look at the page will');
+    context.logger.warn(
+      { err: error, sessionId },
+      'Failed to continue the checkout after the authentication of a saved card; the next page view will retry',
+    );
     return page;
   }
   return readPage(context, scope, sessionId);
