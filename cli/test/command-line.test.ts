@@ -257,9 +257,34 @@ it('sets within how many minutes renewals are charged, in both modes [D14.235]',
   expect((await update('30')).code).toBe(0);
   expect((await update('45')).code).toBe(0);
   expect(await stored()).toEqual([{ spread_minutes: 45 }, { spread_minutes: 45 }]);
-  expect((await update('0')).code).toBe(0);
+  const { out } = await update('0');
+  expect(out).toContain('renewals are charged within 0 minutes');
+  expect(await json('accounts', 'update', String(account), '--renewal-spread', '0')).toMatchObject({
+    renewal_spread_minutes: 0,
+  });
   expect(await stored()).toEqual([]);
   for (const minutes of ['61', 'some', '-1']) expect((await update(minutes)).code).toBe(2);
+});
+
+it('changes nothing of an account when one of its options is refused [D14.192, D14.235]', async () => {
+  const { account } = await json('accounts', 'create', '--name', 'Shop');
+  const update = (...options: string[]) =>
+    eligo('accounts', 'update', String(account), '--name', 'Renamed', ...options);
+  for (const [options, code] of [
+    [['--renewal-spread', '61'], 2],
+    [['--notice-mode', 'live'], 2],
+    [['--notice-reminder-days', '7'], 1],
+    [['--notice-name', 'Care', '--notice-url', 'http://care.example', '--renewal-spread', '30'], 1],
+    [['--notice-name', 'Care', '--renewal-spread', '30', '--logo-url', 'http://care.example'], 1],
+  ] as const) {
+    expect((await update(...options)).code).toBe(code);
+  }
+  const { accounts } = (await json('accounts', 'list')) as { accounts: { account_id: string; name: string }[] };
+  expect(accounts.find(({ account_id }) => account_id === account)?.name).toBe('Shop');
+  for (const table of ['renewal_settings', 'notice_settings']) {
+    const found = constellation.database.admin(`select 1 from billing.${table} where account_id = $1`, [account]);
+    expect(await found).toEqual([]);
+  }
 });
 
 it('imports the list of issuer ranges, and says which line is wrong [D14.71]', async () => {

@@ -11,9 +11,10 @@ import {
   substantiations,
   updateAccount,
 } from '@eligo/gateway/accounts';
-import { type Command, UsageError } from '../command.ts';
+import type { Database } from '@eligo/postgres';
+import { type Command, type Given, UsageError } from '../command.ts';
 import { withAccounts, withComponent } from '../connect.ts';
-import { noticeLine, noticeOptions, updateNotices } from './notices.ts';
+import { checkNotices, noticeLine, noticeOptions, noticeUpdateOf, updateNotices } from './notices.ts';
 
 /** Accounts and organizations. */
 export const accountCommands: readonly Command[] = [
@@ -54,7 +55,7 @@ export const accountCommands: readonly Command[] = [
     usage:
       'ACCOUNT [--name NAME] [--feature F]… [--no-feature F]… [--organization forg_…|none] [--substantiation medical_mcc|ninety_percent|iias|none [--by WHO]] [--display-name NAME] [--logo-url URL] [--accent-color COLOR] [--ship-to US,CA,…] [--publishable-key pk_live_…] [--letter-fee CENTS] [--notice-name NAME|none] [--notice-reminder-days DAYS|none] [--notice-url URL|none] [--notice-mode test|live] [--renewal-spread MINUTES]',
     summary:
-      'Updates an account. The change takes effect within seconds. Without a substantiation it cannot charge HSA and FSA cards in live mode. Its checkout pages show display name, logo and accent color (#0a7d5c), and in live mode the card fields of Stripe by its publishable key. Where they ask for an address, it is in one of the countries of --ship-to, the United States if none are given; none clears one. Sessions that need a letter of medical necessity take its letter fee, 0 to 99999 cents. With a --notice-name, its customers are mailed failed renewals; with --notice-reminder-days also ends of trials and annual renewals, so many days ahead. These mails link --notice-url. Its renewals are charged within --renewal-spread minutes, 0 to 60.',
+      'Updates an account. The change takes effect within seconds. Without a substantiation it cannot charge HSA and FSA cards in live mode. Its checkout pages show display name, logo and accent color (#0a7d5c), and in live mode the card fields of Stripe by its publishable key. Where they ask for an address, it is in one of the countries of --ship-to, the United States if none are given; none clears one. Sessions that need a letter of medical necessity take its letter fee, 0 to 99999 cents. --notice-name turns on emails to its customers about failed renewals. --notice-reminder-days adds a reminder that many days before a trial ends or an annual renewal. The emails link to --notice-url. Renewals are charged within --renewal-spread minutes (0 to 60) after they are due.',
     words: ['ACCOUNT'],
     options: {
       name: { type: 'string' },
@@ -73,30 +74,34 @@ export const accountCommands: readonly Command[] = [
       'renewal-spread': { type: 'string' },
     },
     async run(given) {
-      const organization = given.text('organization');
-      const orNone = (name: string) => (given.text(name) === 'none' ? null : given.text(name));
-      const account = await withAccounts((database) =>
-        updateAccount(database, given.words[0] ?? '', {
-          name: given.text('name'),
-          addFeatures: given.list('feature'),
-          removeFeatures: given.list('no-feature'),
-          organizationId: organization === 'none' ? null : organization,
-          substantiation: statementOf(given.text('substantiation'), given.text('by')),
-          displayName: orNone('display-name'),
-          logoUrl: orNone('logo-url'),
-          accentColor: orNone('accent-color'),
-          shippingCountries: given.text('ship-to') === 'none' ? null : given.text('ship-to')?.split(','),
-          publishableKey: orNone('publishable-key'),
-          letterFeeCents: letterFeeOf(given.text('letter-fee')),
-        }),
-      );
-      const spreadMinutes = spreadOf(given.text('renewal-spread'));
-      if (spreadMinutes !== undefined) await spreadRenewals(account.account_id, spreadMinutes);
-      const notices = await updateNotices(given, account.account_id);
-      return {
-        json: { account, ...(notices.length > 0 ? { notices } : {}) },
-        lines: [lineOf(account), ...notices.map(noticeLine)],
-      };
+      const [accountId = ''] = given.words;
+      // Everything is checked before anything is changed: a command that fails has done nothing.
+      const change = accountChangeOf(given);
+      const minutes = spreadOf(given.text('renewal-spread'));
+      const noticeUpdate = noticeUpdateOf(given);
+      const update = () => withAccounts((database) => updateAccount(database, accountId, change));
+      if (minutes === undefined && noticeUpdate === undefined) {
+        const account = await update();
+        return { json: { account }, lines: [lineOf(account)] };
+      }
+      return withComponent('billing', async (billing) => {
+        if (noticeUpdate !== undefined) await checkNotices(billing, accountId, noticeUpdate);
+        const account = await update();
+        if (minutes !== undefined) await spreadRenewals(billing, accountId, minutes);
+        const notices = noticeUpdate && (await updateNotices(billing, accountId, noticeUpdate));
+        return {
+          json: {
+            account,
+            ...(minutes === undefined ? {} : { renewal_spread_minutes: minutes }),
+            ...(notices === undefined ? {} : { notices }),
+          },
+          lines: [
+            lineOf(account),
+            ...(minutes === undefined ? [] : [`renewals are charged within ${minutes} minutes`]),
+            ...(notices ?? []).map(noticeLine),
+          ],
+        };
+      });
     },
   },
   {
@@ -127,10 +132,27 @@ export const accountCommands: readonly Command[] = [
   },
 ];
 
+function accountChangeOf(given: Given): AccountChange {
+  const orNone = (name: string) => (given.text(name) === 'none' ? null : given.text(name));
+  return {
+    name: given.text('name'),
+    addFeatures: given.list('feature'),
+    removeFeatures: given.list('no-feature'),
+    organizationId: orNone('organization'),
+    substantiation: statementOf(given.text('substantiation'), given.text('by')),
+    displayName: orNone('display-name'),
+    logoUrl: orNone('logo-url'),
+    accentColor: orNone('accent-color'),
+    shippingCountries: given.text('ship-to') === 'none' ? null : given.text('ship-to')?.split(','),
+    publishableKey: orNone('publishable-key'),
+    letterFeeCents: letterFeeOf(given.text('letter-fee')),
+  };
+}
+
 // Kept as who said so: the name that is given, or that of the operator's user on this machine.
 function statementOf(text: string | undefined, by: string | undefined): AccountChange['substantiation'] {
   if (text === undefined) {
-    if (by !== undefined) throw new UsageError('--by goes with --substantiation');
+    if (by !== undefined) throw new UsageError('--by requires --substantiation');
     return undefined;
   }
   if (text !== 'none' && !isSubstantiation(text)) {
@@ -151,10 +173,8 @@ function spreadOf(text: string | undefined): number | undefined {
   return Number(text);
 }
 
-async function spreadRenewals(accountId: string, minutes: number): Promise<void> {
-  await withComponent('billing', async (database) => {
-    for (const testMode of [true, false]) await changeRenewalSpread(database, { accountId, testMode }, minutes);
-  });
+async function spreadRenewals(billing: Database, accountId: string, minutes: number): Promise<void> {
+  for (const testMode of [true, false]) await changeRenewalSpread(billing, { accountId, testMode }, minutes);
 }
 
 function lineOf(account: Account): string {

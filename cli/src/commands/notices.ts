@@ -1,6 +1,6 @@
-import { changeNotices, type NoticeChange, type NoticeSettings } from '@eligo/billing';
+import { changeNotices, type NoticeChange, type NoticeSettings, noticesAfter } from '@eligo/billing';
+import type { Database } from '@eligo/postgres';
 import { type Given, UsageError } from '../command.ts';
-import { withComponent } from '../connect.ts';
 
 /** The options about mails to customers, for the command that updates an account. */
 export const noticeOptions = {
@@ -13,23 +13,37 @@ export const noticeOptions = {
 /** What an account mails its customers in a mode; null: nothing. */
 export type NoticesOfMode = { readonly mode: 'test' | 'live'; readonly notices: NoticeSettings | null };
 
-/** Changes what an account mails its customers, in both modes unless one is given; nothing without these options. */
-export async function updateNotices(given: Given, accountId: string): Promise<NoticesOfMode[]> {
+/** What a command changes of the mails of an account, in both modes unless one is given. */
+export interface NoticeUpdate {
+  readonly change: NoticeChange;
+  readonly modes: readonly NoticesOfMode['mode'][];
+}
+
+/** The change that these options ask for; undefined for none. */
+export function noticeUpdateOf(given: Given): NoticeUpdate | undefined {
   const change = changeOf(given);
   const modes = modesOf(given.text('notice-mode'));
-  if (Object.values(change).every((value) => value === undefined)) {
-    if (given.text('notice-mode') !== undefined)
-      throw new UsageError('--notice-mode goes with another --notice option');
-    return [];
+  if (Object.values(change).some((value) => value !== undefined)) return { change, modes };
+  if (given.text('notice-mode') === undefined) return undefined;
+  throw new UsageError('--notice-mode requires another --notice option');
+}
+
+/** Throws what the update would throw. */
+export async function checkNotices(billing: Database, accountId: string, { change, modes }: NoticeUpdate) {
+  for (const mode of modes) await noticesAfter(billing, { accountId, testMode: mode === 'test' }, change);
+}
+
+/** Changes what an account mails its customers. */
+export async function updateNotices(
+  billing: Database,
+  accountId: string,
+  { change, modes }: NoticeUpdate,
+): Promise<NoticesOfMode[]> {
+  const changed: NoticesOfMode[] = [];
+  for (const mode of modes) {
+    changed.push({ mode, notices: await changeNotices(billing, { accountId, testMode: mode === 'test' }, change) });
   }
-  return withComponent('billing', async (database) => {
-    const changed: NoticesOfMode[] = [];
-    for (const mode of modes) {
-      const notices = await changeNotices(database, { accountId, testMode: mode === 'test' }, change);
-      changed.push({ mode, notices });
-    }
-    return changed;
-  });
+  return changed;
 }
 
 /** The settings of a mode on one line. */

@@ -1,4 +1,4 @@
-export { changeNotices, type NoticeChange } from './actions/change-notices.ts';
+export { changeNotices, type NoticeChange, noticesAfter } from './actions/change-notices.ts';
 export { changeRenewalSpread } from './actions/change-renewal-spread.ts';
 export { eraseReceipts } from './actions/erase-receipts.ts';
 export { billingService } from './service.ts';

@@ -1,5 +1,5 @@
 import { Failure } from '@eligo/failures';
-import { type Database, type Scope, withTx } from '@eligo/postgres';
+import { type Database, type Db, type Scope, withTx } from '@eligo/postgres';
 import {
   findNoticeSettings,
   type NoticeSettings,
@@ -24,22 +24,24 @@ export async function changeNotices(
   change: NoticeChange,
 ): Promise<NoticeSettings | null> {
   return withTx(database, scope, async (tx) => {
-    if (change.merchantName === null) {
-      await removeNoticeSettings(tx, scope);
-      return null;
-    }
-    const before = await findNoticeSettings(tx, scope);
-    const merchantName = change.merchantName?.trim() ?? before?.merchantName;
-    if (merchantName === undefined)
-      throw Failure.invalid(['notice_name'], 'missing', 'Give the name of the shop first');
-    const settings = {
-      merchantName: checkName(merchantName),
-      reminderDays: checkDays(changed(change.reminderDays, before?.reminderDays ?? null)),
-      manageUrl: checkUrl(changed(change.manageUrl, before?.manageUrl ?? null)),
-    };
-    await saveNoticeSettings(tx, scope, settings);
+    const settings = await noticesAfter(tx, scope, change);
+    if (settings === null) await removeNoticeSettings(tx, scope);
+    else await saveNoticeSettings(tx, scope, settings);
     return settings;
   });
+}
+
+/** What a change would make of the settings, and the same 422; changes nothing. */
+export async function noticesAfter(db: Db, scope: Scope, change: NoticeChange): Promise<NoticeSettings | null> {
+  if (change.merchantName === null) return null;
+  const before = await findNoticeSettings(db, scope);
+  const merchantName = change.merchantName?.trim() ?? before?.merchantName;
+  if (merchantName === undefined) throw Failure.invalid(['notice_name'], 'missing', 'Give the name of the shop first');
+  return {
+    merchantName: checkName(merchantName),
+    reminderDays: checkDays(changed(change.reminderDays, before?.reminderDays ?? null)),
+    manageUrl: checkUrl(changed(change.manageUrl, before?.manageUrl ?? null)),
+  };
 }
 
 function changed<Value>(given: Value | undefined, before: Value): Value {
