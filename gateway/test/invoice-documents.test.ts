@@ -83,9 +83,9 @@ describe('the documents of an invoice', () => {
     const said = [
       ...['Ada Lovelace', 'May 1, 2026 to June 1, 2026', 'May 2, 2026', '17', 'Test mode: no money was charged.'],
       ...['Eligible: medical item on the IIAS list', 'Not eligible', 'Price $30.00', 'Discounts -$3.00', 'Tax $2.25'],
-      ...['Shipping $1.00', '$30.25', 'For, April 16, 2026 to May 1, 2026', '-$5.00', '-$10.00', '-$15.00', '$40.25'],
-      ...['For unused time, April 16, 2026 to May 1, 2026', '$25.25', '$15.00', 'HSA/FSA card, Visa ending in 0072'],
-      ...['card, Visa ending in 4242', '$10.00', 'pending', '$0.25', 'Older refunds are not listed.'],
+      ...['Shipping $1.00', '$30.25', 'April 16, 2026 to May 1, 2026', '-$5.00', '-$10.00', '-$15.00', '$40.25'],
+      ...['Unused time: April 16, 2026 to May 1, 2026', '$25.25', '$15.00', 'HSA/FSA card, Visa ending in 0072'],
+      ...['Card, Visa ending in 4242', '$10.00', 'pending', '$0.25', 'Older refunds are not listed.'],
     ];
     for (const text of said) {
       expect(html).toContain(text);
@@ -93,7 +93,7 @@ describe('the documents of an invoice', () => {
     }
     for (const text of ['<script>', '<b>Co', '$0.77', '$0.99']) expect(html).not.toContain(text);
     expect(html).toContain('Monitor &#60;script&#62;');
-    expect(html).toContain('Of it HSA/FSA eligible</td>');
+    expect(html).toContain('HSA/FSA-eligible amount</td>');
   });
 
   test('add up: the lines less the credits are the total, and the cards paid what is paid [D14.193]', () => {
@@ -101,7 +101,7 @@ describe('the documents of an invoice', () => {
     const amountOf = (name: string) => amounts.find(([one]) => one === name)?.[1];
     expect(items.reduce((sum, { cents }) => sum + cents, 0)).toBe(amountOf('Total'));
     expect(payments.reduce((sum, [, cents]) => sum + cents, 0)).toBe(amountOf('Paid'));
-    expect(amountOf('Of it HSA/FSA eligible')).toBe(2_525);
+    expect(amountOf('HSA/FSA-eligible amount')).toBe(2_525);
     expect(amountOf('Due')).toBe(0);
   });
 

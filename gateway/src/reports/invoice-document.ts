@@ -1,7 +1,7 @@
 import type { InvoiceStatement } from '@eligo/proto/billing/v1/billing';
 import type { PaymentMethod } from '@eligo/proto/checkout/v1/checkout';
 import type { Refund } from '@eligo/proto/refunds/v1/refunds';
-import { dateInWords, dollars, eligibilityInWords } from '@eligo/values';
+import { cardInWords, dateInWords, dollars, eligibilityInWords } from '@eligo/values';
 import type { SoldByASession } from './invoice-of-session.ts';
 import { productName } from './product-name.ts';
 
@@ -64,12 +64,12 @@ export function invoiceDocument(facts: InvoiceFacts): InvoiceDocument {
     amounts: [
       ...(session?.amounts ?? amountsOf(statement)),
       ['Total', Number(invoice.totalCents)],
-      ['Of it HSA/FSA eligible', session?.eligibleCents ?? eligibleCentsOf(statement)],
+      ['HSA/FSA-eligible amount', session?.eligibleCents ?? eligibleCentsOf(statement)],
       ['Paid', Number(invoice.amountPaidCents)],
       ['Due', Number(amountDue)],
     ],
     payments: payments.map((payment) => [
-      `${dateOf(payment.atMs)}: ${cardInWords(payment.leg, cards.get(payment.paymentMethodId ?? ''))}`,
+      `${dateOf(payment.atMs)}: ${paidByInWords(payment.leg, cards.get(payment.paymentMethodId ?? ''))}`,
       Number(payment.amountCents),
     ]),
     refunds: facts.refunds.flatMap((refund) => refundRows(refund, ofPayments, facts)),
@@ -82,7 +82,7 @@ function itemsOf({ statement, names }: InvoiceFacts): InvoiceDocument['items'] {
     name: `${line.quantity} × ${productName(names, line.productId)}`,
     notes: [
       eligibilityInWords(line.eligibleCents > 0n ? (line.eligibility ?? null) : null),
-      ...partOf('For', line),
+      ...partOf('', line),
       ...shareOf('Price', line.subtotalCents),
       ...shareOf('Discounts', -line.discountCents),
       ...shareOf('Shipping', line.shippingCents),
@@ -94,7 +94,7 @@ function itemsOf({ statement, names }: InvoiceFacts): InvoiceDocument['items'] {
     name: `Credit: ${productName(names, credit.productId)}`,
     notes: [
       eligibilityInWords(credit.eligible ? (credit.eligibility ?? null) : null),
-      ...partOf('For unused time', credit),
+      ...partOf('Unused time: ', credit),
     ],
     cents: -Number(credit.amountCents),
   }));
@@ -106,7 +106,7 @@ function partOf(
   { periodStartMs, periodEndMs }: Pick<InvoiceStatement['credits'][number], 'periodStartMs' | 'periodEndMs'>,
 ): string[] {
   if (periodStartMs === undefined || periodEndMs === undefined) return [];
-  return [`${what}, ${dateOf(periodStartMs)} to ${dateOf(periodEndMs)}`];
+  return [`${what}${dateOf(periodStartMs)} to ${dateOf(periodEndMs)}`];
 }
 
 function shareOf(name: string, cents: bigint): string[] {
@@ -138,16 +138,15 @@ function refundRows(refund: Refund, intents: ReadonlySet<string | undefined>, { 
   return refund.items
     .filter(({ paymentIntentId }) => intents.has(paymentIntentId))
     .map(({ paymentMethodId, amountRefundedCents }) => [
-      `${dateOf(refund.createdAtMs)}: to ${cardInWords('other', cards.get(paymentMethodId))}${note} (${refund.refundId})`,
+      `${dateOf(refund.createdAtMs)}: ${paidByInWords('other', cards.get(paymentMethodId))}${note} (${refund.refundId})`,
       Number(amountRefundedCents),
     ]);
 }
 
-function cardInWords(leg: string, method: PaymentMethod | undefined): string {
+function paidByInWords(leg: string, method: PaymentMethod | undefined): string {
   const card = method?.card;
-  const kind = leg === 'health' || card?.hsaFsa === true ? 'HSA/FSA card' : 'card';
-  if (card === undefined) return kind;
-  return `${kind}, ${card.brand.charAt(0).toUpperCase()}${card.brand.slice(1)} ending in ${card.last4}`;
+  const paysForHealth = leg === 'health' || card?.hsaFsa === true;
+  return cardInWords({ paysForHealth, brand: card?.brand ?? null, last4: card?.last4 ?? null });
 }
 
 function dateOf(timeMs: bigint): string {

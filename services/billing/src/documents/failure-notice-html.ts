@@ -1,27 +1,20 @@
 import { dateInWords, dollars } from '@eligo/values';
 import type { AfterFailure, FailureNotice, FailureReason } from '../domain/failure-notice.ts';
-import { escaped } from './escaped.ts';
+import { mailHtml, mailSubject } from './mail-html.ts';
 
 /** The subject of a mail about a failed payment. */
 export function failureNoticeSubject({ reason, merchantName, testMode }: FailureNotice): string {
-  return `${testMode ? '[Test] ' : ''}${titleOf(reason, merchantName)}`;
+  return mailSubject({ title: titleOf(reason, merchantName), testMode });
 }
 
 /** Its body: why the payment failed, what happens next, and where to pay. */
 export function failureNoticeHtml({ merchantName, reason, dueCents, pageUrl, next, testMode }: FailureNotice): string {
-  const title = escaped(titleOf(reason, merchantName));
   const payment = `the payment of ${dollars(dueCents)} for your subscription at ${merchantName}`;
-  const url = escaped(pageUrl);
-  return `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title></head>
-<body style="font-family:Helvetica,Arial,sans-serif;color:#1a1a1a;max-width:640px;margin:0 auto;padding:24px">
-<h1 style="font-size:22px">${title}</h1>
-${testMode ? '<p><strong>Test mode: no money is charged.</strong></p>\n' : ''}<p>${escaped(why[reason](payment))}</p>
-<p>${escaped(`${whatNext(next)} ${toDo[reason]}`)}</p>
-<p><a href="${url}">${url}</a></p>
-<p style="color:#555;font-size:13px">If you have paid since this mail was sent, ignore it.</p>
-</body></html>
-`;
+  return mailHtml({
+    ...{ title: titleOf(reason, merchantName), testMode, url: pageUrl },
+    texts: [why[reason](payment), `${whatNext(next)} ${toDo[reason]}`],
+    note: 'If you have paid since this mail was sent, ignore it.',
+  });
 }
 
 function titleOf(reason: FailureReason, merchantName: string): string {

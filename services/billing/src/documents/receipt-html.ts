@@ -1,12 +1,11 @@
-import { dateInWords, dollars, eligibilityInWords } from '@eligo/values';
+import { dateInWords, dollars, eligibilityInWords, escapedHtml } from '@eligo/values';
 import {
-  cardInWords,
   collectedByShopCents,
+  paidByInWords,
   paidWithInWords,
   type ReceiptContent,
   type ReceiptItem,
 } from '../domain/receipt.ts';
-import { escaped } from './escaped.ts';
 
 /** The receipt as a page that a browser and a mail reader show alike: tables, inline style, nothing from elsewhere. */
 export function receiptHtml(receiptId: string, content: ReceiptContent): string {
@@ -25,15 +24,15 @@ export function receiptHtml(receiptId: string, content: ReceiptContent): string 
     ['Tax', amounts.taxCents],
     ['Fees', amounts.feeCents],
   ].filter(([, value]) => value !== 0) as [string, number][];
-  const paid = payments.map((payment): [string, number] => [cardInWords(payment), payment.amountCents]);
+  const paid = payments.map((payment): [string, number] => [paidByInWords(payment), payment.amountCents]);
   const remaining = collectedByShopCents(content);
   if (remaining > 0) paid.push([`Paid to ${merchantName} in another way`, remaining]);
   return `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Receipt from ${escaped(merchantName)}</title></head>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Receipt from ${escapedHtml(merchantName)}</title></head>
 <body style="font-family:Helvetica,Arial,sans-serif;color:#1a1a1a;max-width:640px;margin:0 auto;padding:24px">
-<h1 style="font-size:22px">Receipt from ${escaped(merchantName)}</h1>
+<h1 style="font-size:22px">Receipt from ${escapedHtml(merchantName)}</h1>
 ${testMode ? '<p><strong>Test mode: no money was charged.</strong></p>\n' : ''}<table role="presentation" style="border-collapse:collapse">
-${facts.map(([name, value]) => `<tr><td ${cell}>${escaped(name ?? '')}</td><td ${cell}>${escaped(value ?? '')}</td></tr>`).join('\n')}
+${facts.map(([name, value]) => `<tr><td ${cell}>${escapedHtml(name ?? '')}</td><td ${cell}>${escapedHtml(value ?? '')}</td></tr>`).join('\n')}
 </table>
 <h2 style="font-size:17px">Items</h2>
 <table style="border-collapse:collapse;width:100%">
@@ -61,11 +60,11 @@ function itemRow(item: ReceiptItem, { payments }: ReceiptContent) {
     eligibilityInWords(eligibility),
     paidWithInWords(item, payments) ?? 'Another way',
   ];
-  return `<tr>${cells.map((text) => `<td ${cell}>${escaped(text)}</td>`).join('')}<td ${right}>${dollars(totalCents)}</td></tr>`;
+  return `<tr>${cells.map((text) => `<td ${cell}>${escapedHtml(text)}</td>`).join('')}<td ${right}>${dollars(totalCents)}</td></tr>`;
 }
 
 function sumRow(name: string, cents: number): string {
-  return `<tr><td ${cell}>${escaped(name)}</td><td ${right}>${dollars(cents)}</td></tr>`;
+  return `<tr><td ${cell}>${escapedHtml(name)}</td><td ${right}>${dollars(cents)}</td></tr>`;
 }
 
 const cell = 'style="padding:4px 12px 4px 0;vertical-align:top"';

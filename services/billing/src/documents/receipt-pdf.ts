@@ -1,6 +1,6 @@
 import { openPdf } from '@eligo/pdf';
 import { dateInWords, dollars, eligibilityInWords } from '@eligo/values';
-import { cardInWords, collectedByShopCents, paidWithInWords, type ReceiptContent } from '../domain/receipt.ts';
+import { collectedByShopCents, paidByInWords, paidWithInWords, type ReceiptContent } from '../domain/receipt.ts';
 
 /** The receipt as a PDF. A character that its fonts do not have is a question mark; the HTML has it. */
 export async function receiptPdf(receiptId: string, content: ReceiptContent): Promise<Buffer> {
@@ -31,7 +31,7 @@ export async function receiptPdf(receiptId: string, content: ReceiptContent): Pr
   if (amounts.feeCents !== 0) pages.row('Fees', dollars(amounts.feeCents));
   pages.row('Total', dollars(amounts.totalCents));
   pages.heading('Payments');
-  for (const payment of payments) pages.row(cardInWords(payment), dollars(payment.amountCents));
+  for (const payment of payments) pages.row(paidByInWords(payment), dollars(payment.amountCents));
   const remaining = collectedByShopCents(content);
   if (remaining > 0) pages.row(`Paid to ${merchantName} in another way`, dollars(remaining));
   return pages.end();

@@ -1,24 +1,17 @@
 import { dateInWords, dollars } from '@eligo/values';
 import type { AtPeriodEnd, SubscriptionNotice } from '../domain/subscription-notice.ts';
-import { escaped } from './escaped.ts';
+import { mailHtml, mailSubject } from './mail-html.ts';
 
 /** The subject of a mail about a subscription. */
 export function subscriptionNoticeSubject(notice: SubscriptionNotice): string {
-  return `${notice.testMode ? '[Test] ' : ''}${titleOf(notice)}`;
+  return mailSubject({ title: titleOf(notice), testMode: notice.testMode });
 }
 
 /** Its body: what happens and when, and where to change that. */
 export function subscriptionNoticeHtml(notice: SubscriptionNotice): string {
-  const title = escaped(titleOf(notice));
-  const texts = [...textsOf(notice), ...(notice.manageUrl === null ? [] : [whereTo[notice.kind]])];
-  const url = escaped(notice.manageUrl ?? '');
-  return `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title></head>
-<body style="font-family:Helvetica,Arial,sans-serif;color:#1a1a1a;max-width:640px;margin:0 auto;padding:24px">
-<h1 style="font-size:22px">${title}</h1>
-${notice.testMode ? '<p><strong>Test mode: no money is charged.</strong></p>\n' : ''}${texts.map((text) => `<p>${escaped(text)}</p>`).join('\n')}
-${notice.manageUrl === null ? '' : `<p><a href="${url}">${url}</a></p>\n`}</body></html>
-`;
+  const { kind, testMode, manageUrl: url } = notice;
+  const texts = [...textsOf(notice), ...(url === null ? [] : [whereTo[kind]])];
+  return mailHtml({ title: titleOf(notice), testMode, texts, url });
 }
 
 function titleOf(notice: SubscriptionNotice): string {

@@ -1,4 +1,4 @@
-import { type Cents, dollars } from '@eligo/values';
+import { type Cents, cardInWords, dollars } from '@eligo/values';
 
 /** A receipt of a session. */
 export interface Receipt {
@@ -70,11 +70,9 @@ export function collectedByShopCents({ amounts, payments }: ReceiptContent): num
   return payments.reduce((remaining, { amountCents }) => remaining - amountCents, amounts.totalCents);
 }
 
-/** A card as its owner knows it. */
-export function cardInWords({ leg, cardBrand, cardLast4 }: ReceiptPayment): string {
-  const brand = cardBrand === null ? 'card' : cardBrand.charAt(0).toUpperCase() + cardBrand.slice(1);
-  const kind = leg === 'health' ? 'HSA/FSA card' : 'Card';
-  return cardLast4 === null ? kind : `${kind}, ${brand} ending in ${cardLast4}`;
+/** The card of a payment as its owner knows it. */
+export function paidByInWords({ leg, cardBrand, cardLast4 }: ReceiptPayment): string {
+  return cardInWords({ paysForHealth: leg === 'health', brand: cardBrand, last4: cardLast4 });
 }
 
 /** The card that paid an item, or each of two with what it paid; undefined: no card of this session did. */
@@ -85,10 +83,10 @@ export function paidWithInWords(
   if (shares !== undefined) {
     const parts = shares.flatMap((share) => {
       const payment = payments[share.paidBy];
-      return payment === undefined ? [] : [`${cardInWords(payment)} (${dollars(share.amountCents)})`];
+      return payment === undefined ? [] : [`${paidByInWords(payment)} (${dollars(share.amountCents)})`];
     });
     return parts.join(' and ');
   }
   const payment = paidBy === null ? undefined : payments[paidBy];
-  return payment && cardInWords(payment);
+  return payment && paidByInWords(payment);
 }
