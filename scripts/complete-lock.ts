@@ -70,5 +70,5 @@ function addHashes(): void {
     entry.integrity = integrity;
     return true;
   });
-  console.log(`The registry told the hashes of ${told.length} of ${unhashed.length} packages`);
+  console.log(`Added hashes for ${told.length} of ${unhashed.length} packages`);
 }

@@ -7,7 +7,7 @@ const findings = [
   ...unhashedOf(lock)
     .filter(({ entry }) => isInstalledHere(entry))
     .map(({ path }) => `has no integrity for ${path}; run npm run lock:complete -- --hashes`),
-  ...boundToAHost(lock).map((path) => `binds ${path} to a host; .npmrc has npm leave hosts out`),
+  ...boundToAHost(lock).map((path) => `pins ${path} to a registry host; remove its \`resolved\``),
 ];
 for (const finding of findings) console.error(`package-lock.json ${finding}`);
 if (findings.length === 0) console.log('The lock file is complete');

@@ -1,6 +1,6 @@
 import { packageId, type RuntimePackage } from './runtime-packages.ts';
 
-// Each permits use and distribution, also of changed copies, if the license's text goes with them.
+// Licenses that permit use and distribution, also of changed copies, if the text of the license goes with them.
 const permitted = new Set([
   '0BSD',
   'Apache-2.0',
@@ -13,7 +13,7 @@ const permitted = new Set([
   'Unlicense',
 ]);
 
-// Packages whose package.json names no license. Somebody has read the file LICENSE of exactly this version.
+// Packages whose package.json names no license. A maintainer has read the LICENSE file of exactly this version.
 const readInItsFile: Readonly<Record<string, string>> = { 'png-js@2.0.0': 'MIT' };
 
 /** What runs and is not Eligo's own: `name@version license`, by name. */
@@ -37,7 +37,7 @@ function others(packages: readonly RuntimePackage[]): RuntimePackage[] {
   return packages.filter(({ own }) => !own);
 }
 
-// `A OR B` lets one license be chosen, `A AND B` requires both. An expression with both words is for a person to read.
+// `A OR B` offers a choice, `A AND B` requires both. An expression with both operators is permitted only by a choice that is a single license.
 function isPermitted(license: string | undefined): boolean {
   if (license === undefined) return false;
   const expression = license.replace(/^\((.*)\)$/, '$1');

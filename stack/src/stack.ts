@@ -187,7 +187,7 @@ async function assignPlaces(
   const counts = options.split ? (options.replicas ?? {}) : {};
   const all = allReplicas(counts);
   const tellTaken = (name: string, port: number) =>
-    options.onNews?.(`admin port ${port} of ${name} is in use; it takes a free one, which stack.json names`);
+    options.onNews?.(`admin port ${port} is in use; ${name} uses a free port (see stack.json)`);
   const fixed = options.adminPort ? await adminPorts(options.adminPort, counts, tellTaken) : new Map<string, number>();
   const ports = await freePorts(all.length * 2);
   const portsOf = new Map(
