@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { buildPrograms } from './scripts/bootstrap/build-programs.mjs';
 import { LongestFirst } from './scripts/longest-first.ts';
 
 const projects = {
@@ -55,6 +56,9 @@ const pure = new Set([
  * projects share their worker's modules, so that each worker loads them once and not once per file.
  */
 const isolated = new Set(['processes', 'stack', 'testkit', 'cli', 'bench', 'scripts', 'web-checkout']);
+
+// What tests start as processes of their own.
+await buildPrograms(import.meta.dirname);
 
 const globalSetup = join(import.meta.dirname, 'testkit/src/global-setup.ts');
 

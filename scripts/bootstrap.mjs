@@ -5,19 +5,21 @@ import { existsSync } from 'node:fs';
 import module from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { programFile } from '../packages/processes/src/programs.mjs';
 import { buildPage } from './bootstrap/build-page.mjs';
+import { buildPrograms } from './bootstrap/build-programs.mjs';
 import { generateCode } from './bootstrap/generate.mjs';
 import { installPackages } from './bootstrap/install.mjs';
 import { pinnedNode, runOnPinnedNode } from './bootstrap/run.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
+// Built programs; the others run from their sources.
+const builtCommands = { start: 'stack', eligo: 'cli' };
 const commands = {
-  start: 'stack/src/main.ts',
   test: 'scripts/test.ts',
   check: 'scripts/check.ts',
   bench: 'bench/src/main.ts',
-  eligo: 'cli/src/main.ts',
   failpoints: 'e2e/src/commands/failpoints.ts',
   chaos: 'e2e/src/commands/chaos.ts',
   outages: 'e2e/src/commands/outages.ts',
@@ -34,9 +36,8 @@ const commands = {
 
 async function main() {
   const [name = '', ...args] = process.argv.slice(2);
-  const script = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (!script && name !== 'node')
-    throw new Error(`Usage: node scripts/bootstrap.mjs ${Object.keys(commands).join('|')}|node [arguments]`);
+  const names = [...Object.keys(builtCommands), ...Object.keys(commands), 'node'];
+  if (!names.includes(name)) throw new Error(`Usage: node scripts/bootstrap.mjs ${names.join('|')} [arguments]`);
   if (Number(process.versions.node.split('.')[0]) < 20) {
     throw new Error(`Eligo needs Node 20 or newer for setup; this is ${process.version}.`);
   }
@@ -44,10 +45,13 @@ async function main() {
     await installPackages(root);
     await generateCode(root);
     await buildPage(root);
+    // Checks read sources only, and the test runner builds what its tests start.
+    if (!['check', 'test'].includes(name)) await buildPrograms(root);
   }
   delete process.env.ELIGO_BOOTSTRAPPED;
   if (name === 'node') return void process.stdout.write(`${pinnedNode(root) ?? process.execPath}\n`);
-  if (!existsSync(join(root, script))) throw new Error(`${script} is missing from this clone.`);
+  const script = name in builtCommands ? programFile(root, builtCommands[name]) : join(root, commands[name]);
+  if (!existsSync(script)) throw new Error(`${script} is missing from this clone.`);
   if (name === 'start') useCompiledCode();
   process.exitCode = await runOnPinnedNode(root, script, args);
 }

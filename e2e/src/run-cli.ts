@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { programFile } from '@eligo/processes/programs';
+import { repositoryRoot } from '@eligo/stack';
 import type { Constellation } from '@eligo/testkit';
 import type { Json } from './records.ts';
 
-const main = fileURLToPath(new URL('../../cli/src/main.ts', import.meta.url));
+const main = programFile(repositoryRoot, 'cli');
 
 /** Runs the command-line tool as an operator does, in a process of its own, and answers the object that `--json` prints. */
 export async function runCli(eligo: Constellation, args: readonly string[]): Promise<Json> {

@@ -9,8 +9,7 @@ import { ancestry } from '../../packages/processes/src/parents.mjs';
 const oldestMajor = 24;
 
 /** The exit code of the script; 0 at once when the script goes on in this very process. */
-export async function runOnPinnedNode(root, script, args) {
-  const path = join(root, script);
+export async function runOnPinnedNode(root, path, args) {
   const bin = join(root, 'node_modules', '.bin');
   process.env.PATH = `${bin}${delimiter}${process.env.PATH ?? ''}`;
   const pinned = pinnedNode(root);

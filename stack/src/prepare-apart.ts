@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
+import { programFile } from '@eligo/processes/programs';
+import { repositoryRoot } from './home.ts';
 import type { Preparation } from './preparation.ts';
 import type { DemoAccount } from './seed.ts';
 
@@ -19,7 +20,7 @@ export type Prepared = { readonly demo: DemoAccount } | { readonly trouble: stri
  * other use for the components' code: loading it there would cost its memory for as long as the stack runs.
  */
 export function startPreparer(): Preparer {
-  const child = fork(join(import.meta.dirname, 'prepare-main.ts'), [], {
+  const child = fork(programFile(repositoryRoot, 'prepare'), [], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     // What a parent of this process had it load may let the channel go, and the child would end before it is asked.
     execArgv: [],

@@ -1,5 +1,5 @@
-import { join } from 'node:path';
 import { freePort } from '@eligo/ports';
+import { programFile } from '@eligo/processes/programs';
 import { type Child, lastLogLines, startChild } from './children/child.ts';
 import { type Supervised, supervise } from './children/supervise.ts';
 import { isOfTheSystem } from './component-variables.ts';
@@ -38,7 +38,7 @@ export async function startSandboxProcess(
     const child = await startChild({
       name: 'sandbox',
       command: process.execPath,
-      args: nodeChildArguments(join(repositoryRoot, 'sandbox', 'src', 'main.ts'), ['collect-sandbox-garbage.ts']),
+      args: nodeChildArguments(programFile(repositoryRoot, 'sandbox'), ['collect-sandbox-garbage.ts']),
       environment: {
         ...Object.fromEntries(Object.entries(process.env).filter(([name]) => isOfTheSystem(name))),
         ...(process.env.ELIGO_ENV ? { ELIGO_ENV: process.env.ELIGO_ENV } : {}),

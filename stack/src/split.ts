@@ -1,5 +1,5 @@
-import { join } from 'node:path';
 import { gatewayHost, gatewayUrl } from '@eligo/gateway/address';
+import { programFile } from '@eligo/processes/programs';
 import { type Child, lastLogLines, startChild } from './children/child.ts';
 import { type Supervised, supervise } from './children/supervise.ts';
 import type { Variables } from './environment.ts';
@@ -44,12 +44,11 @@ function startOnceArmed(home: Home, replica: PlacedReplica): () => Promise<Child
 }
 
 async function startReplica(home: Home, { component, name, variables }: PlacedReplica): Promise<Child> {
-  const folder = component === 'gateway' ? 'gateway' : join('services', component);
   const logPath = logFile(home, name);
   const child = await startChild({
     name,
     command: process.execPath,
-    args: nodeChildArguments(join(repositoryRoot, folder, 'src', 'main.ts')),
+    args: nodeChildArguments(programFile(repositoryRoot, component)),
     environment: { ...variables },
     logPath,
     runFolder: home.run,

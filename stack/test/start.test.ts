@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from '@eligo/ports';
 import { commandOf, parentOf, processIdentity } from '@eligo/processes/processes';
+import { programFile } from '@eligo/processes/programs';
 import { apiClient, waitUntil } from '@eligo/testkit';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { backUp } from '../src/backup/back-up.ts';
@@ -165,7 +166,7 @@ const soldBefore: string[] = [];
 const kept = { folder: join(folder, 'backup'), secretsFile: join(folder, 'secrets.backup') };
 
 async function eligo(...args: string[]): Promise<string> {
-  const main = join(repositoryRoot, 'cli', 'src', 'main.ts');
+  const main = programFile(repositoryRoot, 'cli');
   const environment = { ...process.env, ELIGO_HOME: home.root, DATABASE_URL: '' };
   return (await promisify(execFile)(process.execPath, [main, ...args], { env: environment })).stdout;
 }

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { programFile } from '@eligo/processes/programs';
 import {
   type Child,
   type Home,
@@ -90,7 +91,7 @@ async function startStackProcess(home: Home, stackHome: Home, variables: Variabl
   const child = await startChild({
     name: 'all-in-one',
     command: process.execPath,
-    args: nodeChildArguments(join(repositoryRoot, 'stack', 'src', 'main.ts')),
+    args: nodeChildArguments(programFile(repositoryRoot, 'stack')),
     environment: variables,
     logPath: join(home.logs, 'all-in-one.log'),
     runFolder: home.run,

@@ -1,0 +1,1 @@
+export function buildPrograms(root: string): Promise<void>;
