@@ -18,9 +18,9 @@ export const english = {
     missing: 'Type a code first.',
     promo_code_invalid: 'This code cannot be used. Check it and try again, or pay without it.',
     coupon_not_applicable: 'This code cannot be used for this order. Try another code, or pay without it.',
-    promo_code_already_entered: 'Another code was entered already. Remove it first.',
+    promo_code_already_entered: 'Another promo code is applied. Remove it first.',
     promo_code_final:
-      'A card was given already, so the code cannot change any more. Pay the total as it is, or go back to the shop.',
+      'A card has been entered, so the promo code cannot be changed. Pay the total shown, or go back to the shop.',
     promo_code_tries_exceeded: 'Too many codes were tried for this order. Pay without another code.',
     rate_limited: 'Too many tries. Wait a moment, then try again.',
     unreachable: 'The connection was lost. Try the code again.',
