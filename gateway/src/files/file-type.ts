@@ -1,19 +1,12 @@
-import type { FileRecord } from '@eligo/contract';
+import { type FileType, mediaTypes } from '@eligo/values';
 
 /** What a file is, by how its content begins; undefined for any other content. */
-export function fileTypeOf(begins: Buffer): FileRecord['type'] | undefined {
+export function fileTypeOf(begins: Buffer): FileType | undefined {
   return signatures.find(({ bytes }) => begins.subarray(0, bytes.length).equals(bytes))?.type;
 }
 
-/** The media type under which a file is downloaded. */
-export const mediaTypes: Readonly<Record<FileRecord['type'], string>> = {
-  pdf: 'application/pdf',
-  png: 'image/png',
-  jpeg: 'image/jpeg',
-};
-
 /** Whether a part that declares this media type may have this content. A form's default, `text/plain`, declares nothing: the content alone counts. */
-export function isDeclaredAs(declared: string, type: FileRecord['type']): boolean {
+export function isDeclaredAs(declared: string, type: FileType): boolean {
   return openTypes.has(declared) || (aliases[declared] ?? declared) === mediaTypes[type];
 }
 

@@ -1,6 +1,6 @@
-import { evidenceFileFields } from '@eligo/contract';
 import { Failure, type Violation } from '@eligo/failures';
 import type { Database } from '@eligo/postgres';
+import { evidenceFileFields } from '@eligo/values';
 import type { ApiRequest } from '../http/api-request.ts';
 import type { Peers } from '../peers.ts';
 import type { ContentStores } from './content-stores.ts';

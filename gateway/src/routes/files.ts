@@ -1,6 +1,6 @@
 import { records, routes } from '@eligo/contract';
+import { mediaTypes } from '@eligo/values';
 import { type Binding, bind } from '../bind.ts';
-import { mediaTypes } from '../files/file-type.ts';
 import { readContent, readFile } from '../files/read-content.ts';
 import { type FileReceiver, receiveFile } from '../files/receive-file.ts';
 import type { Transfers } from '../files/transfers.ts';

@@ -5,6 +5,7 @@ export { dateInWords } from './date-in-words.ts';
 export { type DiscountedLine, type Discounting, isRestricted, takeDiscounts } from './discounts.ts';
 export { eligibilityInWords } from './eligibility-in-words.ts';
 export { escapedHtml } from './escaped-html.ts';
+export { evidenceFileFields, type FileType, fileTypes, isFileType, mediaTypes } from './evidence-files.ts';
 export { given, present } from './given.ts';
 export { type IdKind, type IdSource, idBodies, idKindOf, idPrefixes, isId, newId, timeOfId } from './ids.ts';
 export {

@@ -1,3 +1,4 @@
+import { type FileType, fileTypes } from '@eligo/values';
 import { z } from 'zod';
 import { answer, idOf } from '../fields.ts';
 import { isoTime } from '../times.ts';
@@ -5,16 +6,13 @@ import { isoTime } from '../times.ts';
 /** What files are for. */
 export const filePurposes = ['dispute_evidence'] as const;
 
-/** The kinds of content that a file can have, as `type` names them. */
-export const fileTypes = ['pdf', 'png', 'jpeg'] as const;
-
 /** A file as the gateway keeps it: without its content, which no JSON carries. */
 export interface FileRecord {
   readonly fileId: string;
   readonly purpose: (typeof filePurposes)[number];
   readonly filename: string;
   readonly sizeBytes: number;
-  readonly type: (typeof fileTypes)[number];
+  readonly type: FileType;
   readonly testMode: boolean;
   readonly createdAtMs: bigint;
   readonly expiresAtMs: bigint;

@@ -1,4 +1,4 @@
-import { isId } from '@eligo/values';
+import { evidenceFileFields, isId } from '@eligo/values';
 import { z } from 'zod';
 import { expansionOfRecord, listOf, oneOf } from '../answers.ts';
 import { metadata, text } from '../fields.ts';
@@ -7,17 +7,6 @@ import { listQuery, queryReference } from '../query.ts';
 import { defineRoute } from '../route.ts';
 
 const params = { id: 'dispute' } as const;
-
-/** The fields of evidence that hold files, by the processor's names. */
-export const evidenceFileFields = [
-  ...([
-    'cancellation_policy',
-    'customer_communication',
-    'customer_signature',
-    'duplicate_charge_documentation',
-  ] as const),
-  ...(['receipt', 'refund_policy', 'service_documentation', 'shipping_documentation', 'uncategorized_file'] as const),
-] as const;
 
 /** The fields of evidence that are texts, by the processor's names. */
 export const evidenceFields = [

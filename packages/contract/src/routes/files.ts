@@ -1,3 +1,4 @@
+import { mediaTypes } from '@eligo/values';
 import { z } from 'zod';
 import { oneOf } from '../answers.ts';
 import { time } from '../fields.ts';
@@ -41,7 +42,7 @@ export const fileRoutes = {
     params,
     scope: 'files_read',
     owner: 'gateway',
-    download: ['application/pdf', 'image/png', 'image/jpeg'],
+    download: Object.values(mediaTypes),
     response: z.never(),
     errors: ['too_many_file_transfers'],
   }),

@@ -2,15 +2,10 @@ import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
 import type { FileContent, ProcessorPort } from '@eligo/processor';
 import type { Call } from '@eligo/rpc';
+import { evidenceFileFields, isFileType, mediaTypes } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { assertEditable } from '../domain/dispute.ts';
-import {
-  assertFilesFit,
-  evidenceFileFields,
-  type GivenFile,
-  invalidFile,
-  mediaTypes,
-} from '../domain/evidence-files.ts';
+import { assertFilesFit, type GivenFile, invalidFile } from '../domain/evidence-files.ts';
 import { lockDispute, processorDisputeOf } from '../store/disputes.ts';
 import {
   beginEvidenceFile,
@@ -139,7 +134,7 @@ function contentOf(
   parts: number,
 ): FileContent {
   return {
-    ...{ name: `${fileId}.${type}`, mediaType: mediaTypes[type] ?? '', sizeBytes },
+    ...{ name: `${fileId}.${type}`, mediaType: isFileType(type) ? mediaTypes[type] : '', sizeBytes },
     pieces: () => readWaitingContent(database, scope, key, parts),
   };
 }

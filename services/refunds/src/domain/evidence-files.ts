@@ -1,17 +1,5 @@
 import { Failure } from '@eligo/failures';
-
-/** The fields of evidence that hold files, by the processor's names. */
-export const evidenceFileFields: readonly string[] = [
-  ...['cancellation_policy', 'customer_communication', 'customer_signature', 'duplicate_charge_documentation'],
-  ...['receipt', 'refund_policy', 'service_documentation', 'shipping_documentation', 'uncategorized_file'],
-];
-
-/** The kinds of content that the processor takes, with their media types. */
-export const mediaTypes: Readonly<Record<string, string>> = {
-  pdf: 'application/pdf',
-  png: 'image/png',
-  jpeg: 'image/jpeg',
-};
+import { evidenceFileFields, isFileType } from '@eligo/values';
 
 /** A file that a partner gives in a field of a dispute's evidence. */
 export interface GivenFile {
@@ -31,7 +19,7 @@ export const maxEvidenceFileBytes = 4_500_000;
 export function assertFilesFit(given: readonly GivenFile[], keptBytes: number): void {
   let bytes = keptBytes;
   for (const { field, type, sizeBytes } of given) {
-    if (!evidenceFileFields.includes(field) || mediaTypes[type] === undefined) {
+    if (!evidenceFileFields.includes(field) || !isFileType(type)) {
       throw invalidFile(field, 'invalid_value', 'Must be a PDF, PNG or JPEG in a field for files');
     }
     bytes += sizeBytes;

@@ -9,8 +9,8 @@ import {
   unscoped,
   withTx,
 } from '@eligo/postgres';
-import { newId } from '@eligo/values';
-import { evidenceFileFields, type GivenFile, invalidFile } from '../domain/evidence-files.ts';
+import { evidenceFileFields, newId } from '@eligo/values';
+import { type GivenFile, invalidFile } from '../domain/evidence-files.ts';
 
 /** One file in one field of a dispute's evidence. */
 export interface EvidenceFileKey {
