@@ -98,7 +98,7 @@ async function sendFenced(
     case 'alert':
       context.logger.warn(
         { attempt: attempt.attemptId, code: next.code },
-        'Processor rejects refund requests; check its credentials and account',
+        'Processor rejected a refund request; check its credentials and account',
       );
       return settleUnknown(context, scope, attempt);
     case 'send_again':

@@ -108,12 +108,16 @@ async function change(
     await lookSoon(context, scope, claimed);
     const [, field] = /^evidence\[(\w+)\]$/.exec(outcome.param ?? '') ?? [];
     if (outcome.status === 400 && field !== undefined) {
-      throw Failure.invalid(['body', 'dispute', 'evidence', field], 'evidence_refused', 'The processor refuses it');
+      throw Failure.invalid(
+        ['body', 'dispute', 'evidence', field],
+        'evidence_refused',
+        'The processor rejected this value',
+      );
     }
     if (outcome.status === 400) throw new Failure('dispute_not_open');
     context.logger.warn(
       { disputeId, code: outcome.code },
-      'Processor rejects changes of disputes; check its credentials and account',
+      'Processor rejected a dispute update; check its credentials and account',
     );
     throw new Failure('service_unavailable', { retryAfterSeconds: 1 });
   }

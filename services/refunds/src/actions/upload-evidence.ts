@@ -84,11 +84,11 @@ export async function uploadEvidence(
     await useNextKey(database, scope, key, file.attempt);
     if (outcome.status === 400) {
       await clearContent(database, scope, key);
-      throw invalidFile(key.field, 'evidence_file_refused', 'The processor does not accept this file');
+      throw invalidFile(key.field, 'evidence_file_refused', 'The processor rejected this file');
     }
     context.logger.warn(
       { disputeId: key.disputeId, code: outcome.code },
-      'Processor rejects uploads of evidence; check its credentials and account',
+      'Processor rejected an evidence upload; check its credentials and account',
     );
   }
   // The processor keeps its error under the key, so the file is not there, or is there and cannot be found: another key stores it.

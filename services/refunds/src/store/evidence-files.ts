@@ -29,7 +29,7 @@ export interface EvidenceFile extends GivenFile {
 
 /**
  * Begins or resumes an upload and lets its content wait here for an hour: longer than any upload takes. Answers how many parts wait already, undefined
- * where the processor has the file. The caller holds the dispute's lock. Throws a 422 where the dispute takes no more files.
+ * where the processor has the file. The caller holds the dispute's lock. Throws a 422 for the 101st file of a dispute.
  */
 export async function beginEvidenceFile(
   tx: Tx,
@@ -41,7 +41,7 @@ export async function beginEvidenceFile(
     await tx.execute(insert, scope, [disputeId, field, fileId, type, sizeBytes, newId('request')]);
   } catch (error) {
     if (!isCheckViolation(error, 'evidence_files_of_a_dispute')) throw error;
-    throw invalidFile(field, 'too_many_evidence_files', 'The dispute takes no more files');
+    throw invalidFile(field, 'too_many_evidence_files', 'A dispute accepts at most 100 files');
   }
   if ((await tx.execute(wait, scope, [disputeId, field, fileId])) === 0) return undefined;
   return (await waitingContent(tx, scope, { disputeId, field, fileId })).parts;
