@@ -1,28 +1,14 @@
 import { insideTransaction, unscoped } from '@eligo/postgres';
 import type { Event } from '@eligo/proto/events/v1/events';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { type ConsumeOptions, countDeadLetters, listDeadLetters, redrive } from '../src/index.ts';
-import { type Fixture, noteEffect, openFixture } from './fixture.ts';
-import { type NatsProcess, natsProcess } from './nats-process.ts';
-import { appendSome, type EventsDatabase, eventsDatabase, scope, until } from './support.ts';
+import { noteEffect, useFixture } from './fixture.ts';
+import { appendSome, scope, until } from './support.ts';
 
-let nats: NatsProcess;
-let database: EventsDatabase;
-let on: Fixture;
+const on = useFixture();
 
-beforeAll(async () => {
-  database = await eventsDatabase();
-});
-afterAll(() => database.drop());
 beforeEach(async () => {
-  nats = await natsProcess();
-  await nats.start();
-  on = openFixture(nats.url, database);
   await on.relay();
-});
-afterEach(async () => {
-  await on.end();
-  await nats.remove();
 });
 
 const soon = { retryDelayMs: () => 5 };

@@ -1,4 +1,5 @@
 import { type Database, unscoped } from '@eligo/postgres';
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import {
   type ConsumeOptions,
   connectNats,
@@ -8,7 +9,8 @@ import {
   type RunningConsumer,
   startRelay,
 } from '../src/index.ts';
-import { type EventsDatabase, recordingLogger } from './support.ts';
+import { type NatsProcess, natsProcess } from './nats-process.ts';
+import { type EventsDatabase, eventsDatabase, recordingLogger } from './support.ts';
 
 /** alpha publishes, beta consumes: each with its schema and its connection. Everything that was started is stopped at the end. */
 export interface Fixture {
@@ -23,6 +25,26 @@ export interface Fixture {
   effects(): Promise<{ events: number; effects: number }>;
   /** Stops all and empties the database. */
   end(): Promise<void>;
+}
+
+/** The fixture of the test that runs, on a server of its own; the database is the file's, and is empty at each test's beginning. */
+export function useFixture(): Fixture & { readonly nats: NatsProcess } {
+  let database: EventsDatabase;
+  let current: Fixture & { readonly nats: NatsProcess };
+  beforeAll(async () => {
+    database = await eventsDatabase();
+  });
+  afterAll(() => database.drop());
+  beforeEach(async () => {
+    const nats = await natsProcess();
+    await nats.start();
+    current = { ...openFixture(nats.url, database), nats };
+  });
+  afterEach(async () => {
+    await current.end();
+    await current.nats.remove();
+  });
+  return new Proxy({} as typeof current, { get: (_, name) => Reflect.get(current, name) });
 }
 
 export const noteEffect = unscoped('test.effect', 'insert into effects (event_id) values ($1)');

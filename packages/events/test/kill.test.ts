@@ -1,27 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { missingEvents } from '../src/index.ts';
-import { type Fixture, noteEffect, openFixture } from './fixture.ts';
-import { type NatsProcess, natsProcess } from './nats-process.ts';
-import { appendSome, type EventsDatabase, eventsDatabase, until } from './support.ts';
+import { noteEffect, useFixture } from './fixture.ts';
+import { appendSome, until } from './support.ts';
 
-let nats: NatsProcess;
-let database: EventsDatabase;
-let on: Fixture;
-
-beforeAll(async () => {
-  database = await eventsDatabase();
-});
-afterAll(() => database.drop());
-beforeEach(async () => {
-  nats = await natsProcess();
-  await nats.start();
-  on = openFixture(nats.url, database);
-});
-afterEach(async () => {
-  await on.end();
-  await nats.remove();
-});
+const on = useFixture();
 
 // In its long form (`npm run outages`) it has the size that the promise names.
 const isLong = process.env.ELIGO_TEST_LONG === 'on';
@@ -51,9 +34,9 @@ test(
     })();
     for (const share of size.killsAt) {
       await until(() => appended > total * share, size.withinMs);
-      await nats.kill();
+      await on.nats.kill();
       await pause(150);
-      await nats.start();
+      await on.nats.start();
     }
     await producing;
     await until(async () => (await on.effects()).events === total, size.withinMs);
@@ -71,12 +54,12 @@ test(
 test('a relay and a consumer that begin while nats-server is away do their work when it comes', async () => {
   const alpha = await on.connect('alpha');
   const beta = await on.connect('beta');
-  await nats.kill();
+  await on.nats.kill();
   await on.relay({ connection: alpha });
   await on.consumer({ connection: beta });
   await appendSome(on.alpha, 20);
   expect(alpha.isConnected()).toBe(false);
-  await nats.start();
+  await on.nats.start();
   await until(async () => (await on.effects()).events === 20);
   expect(alpha.isConnected()).toBe(true);
 });

@@ -1,27 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { outboxLag, watchProgress } from '../src/index.ts';
-import { type Fixture, openFixture } from './fixture.ts';
-import { type NatsProcess, natsProcess } from './nats-process.ts';
-import { appendSome, type EventsDatabase, eventsDatabase, until } from './support.ts';
+import { useFixture } from './fixture.ts';
+import { appendSome, until } from './support.ts';
 
-let nats: NatsProcess;
-let database: EventsDatabase;
-let on: Fixture;
+const on = useFixture();
 let clock: number;
 
-beforeAll(async () => {
-  database = await eventsDatabase();
-});
-afterAll(() => database.drop());
-beforeEach(async () => {
+beforeEach(() => {
   clock = 1_000_000;
-  nats = await natsProcess();
-  await nats.start();
-  on = openFixture(nats.url, database);
-});
-afterEach(async () => {
-  await on.end();
-  await nats.remove();
 });
 
 const looker = async () => {
@@ -51,7 +37,7 @@ test('what is not published is behind by its age, for as long as the outbox move
   await published();
   await relay.stop();
   await appendSome(on.alpha, 5);
-  await database.admin(`update alpha.outbox set created_at = created_at - interval '3 seconds'`);
+  await on.database.admin(`update alpha.outbox set created_at = created_at - interval '3 seconds'`);
   const look = await looker();
   const first = await look(100);
   expect(first.behindMs).toBeGreaterThan(2_900);
@@ -63,14 +49,18 @@ test('what is not published is behind by its age, for as long as the outbox move
 test('what waits for a consumer is behind by the time that has been seen, while the consumer moves', async () => {
   await on.relay();
   let isHeld = true;
+  const begun = Promise.withResolvers<void>();
   const consumer = await on.consumer({
     handle: async () => {
+      begun.resolve();
       while (isHeld) await new Promise((resolve) => setTimeout(resolve, 20));
     },
     concurrency: 1,
   });
   await appendSome(on.alpha, 600);
   const connection = await on.connect('alpha');
+  // Until then the server may not know the consumer.
+  await begun.promise;
   const pending = async () => (await connection.manager.consumers.info('ELIGO_ALPHA', 'beta-effects')).num_pending;
   await until(async () => {
     const info = await connection.manager.streams.info('ELIGO_ALPHA');
@@ -94,11 +84,11 @@ test('a NATS that is away puts nothing behind but the outbox, which stands still
   await published();
   const look = await looker();
   const connection = await on.connect('alpha');
-  await nats.kill();
+  await on.nats.kill();
   await until(() => !connection.isConnected());
   await appendSome(on.alpha, 3);
-  await database.admin(`update alpha.outbox set created_at = created_at - interval '3 seconds'`);
+  await on.database.admin(`update alpha.outbox set created_at = created_at - interval '3 seconds'`);
   await look(100);
   expect(await look(1_100)).toEqual({ behindMs: 0, isGrowing: false });
-  await nats.start();
+  await on.nats.start();
 });

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import {
   countDeadLetters,
   deadEvent,
@@ -7,27 +7,13 @@ import {
   publishAgain,
   requestRedrive,
 } from '../src/index.ts';
-import { type Fixture, noteEffect, openFixture } from './fixture.ts';
-import { type NatsProcess, natsProcess } from './nats-process.ts';
-import { appendSome, type EventsDatabase, eventsDatabase, until } from './support.ts';
+import { noteEffect, useFixture } from './fixture.ts';
+import { appendSome, until } from './support.ts';
 
-let nats: NatsProcess;
-let database: EventsDatabase;
-let on: Fixture;
+const on = useFixture();
 
-beforeAll(async () => {
-  database = await eventsDatabase();
-});
-afterAll(() => database.drop());
 beforeEach(async () => {
-  nats = await natsProcess();
-  await nats.start();
-  on = openFixture(nats.url, database);
   await on.relay();
-});
-afterEach(async () => {
-  await on.end();
-  await nats.remove();
 });
 
 const soon = { retryDelayMs: () => 5, maxDeliveries: 2, redrivePollMs: 20 };
@@ -93,12 +79,12 @@ test('is handled while NATS is down', async () => {
   const state = { mended: false };
   await brokenConsumer(state);
   await makeDeadLetters(1);
-  await nats.kill();
+  await on.nats.kill();
   state.mended = true;
   await requestRedrive(on.beta);
   await until(async () => (await countDeadLetters(on.beta)) === 0);
   expect(await on.effects()).toEqual({ events: 1, effects: 1 });
-  await nats.start();
+  await on.nats.start();
 });
 
 test('events that a consumer never had are found, and are had once after they are published again', async () => {
@@ -116,8 +102,8 @@ test('events that a consumer never had are found, and are had once after they ar
   const connection = await on.connect('alpha');
   // The server's window for duplicates does not hear of our clock.
   await connection.manager.streams.purge('ELIGO_ALPHA');
-  await nats.stop();
-  await nats.start();
+  await on.nats.stop();
+  await on.nats.start();
   expect(await publishAgain(on.alpha, [...lost, 'fevt_unknown'])).toEqual({ asked: lost, tooRecent: [] });
   await until(async () => (await on.effects()).events === 3);
   expect(await on.effects()).toEqual({ events: 3, effects: 3 });

@@ -1,31 +1,13 @@
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type RegressionDetector, regressionDetector } from '../src/index.ts';
 import { recordPublished } from '../src/positions.ts';
-import { type Fixture, openFixture } from './fixture.ts';
-import { type NatsProcess, natsProcess } from './nats-process.ts';
-import { appendSome, type EventsDatabase, eventsDatabase, until } from './support.ts';
+import { useFixture } from './fixture.ts';
+import { appendSome, until } from './support.ts';
 
-let nats: NatsProcess;
-let database: EventsDatabase;
-let on: Fixture;
-
-beforeAll(async () => {
-  database = await eventsDatabase();
-});
-afterAll(() => database.drop());
-beforeEach(async () => {
-  nats = await natsProcess();
-  await nats.start();
-  on = openFixture(nats.url, database);
-});
-
-afterEach(async () => {
-  await on.end();
-  await nats.remove();
-});
+const on = useFixture();
 
 /** Looks at nothing: what a relay without a detector does. */
 const blind = (): RegressionDetector => ({
@@ -45,21 +27,21 @@ async function putBackOlder(what: 'messages' | 'everything'): Promise<void> {
   const consumer = await on.consumer();
   await appendSome(on.alpha, 500);
   await until(async () => (await on.effects()).events === 500);
-  await nats.stop();
-  const copy = `${nats.directory}-copy`;
-  await cp(nats.directory, copy, { recursive: true });
-  await nats.start();
+  await on.nats.stop();
+  const copy = `${on.nats.directory}-copy`;
+  await cp(on.nats.directory, copy, { recursive: true });
+  await on.nats.start();
   await appendSome(on.alpha, 500);
   await until(async () => (await on.effects()).events === 1_000);
   await until(async () => (await unpublished()) === 0);
   await relay.stop();
   await consumer.stop();
-  await nats.stop();
+  await on.nats.stop();
   const inside = what === 'messages' ? join('jetstream', '$G', 'streams', 'ELIGO_ALPHA', 'msgs') : '';
-  await rm(join(nats.directory, inside), { recursive: true });
-  await cp(join(copy, inside), join(nats.directory, inside), { recursive: true });
+  await rm(join(on.nats.directory, inside), { recursive: true });
+  await cp(join(copy, inside), join(on.nats.directory, inside), { recursive: true });
   await rm(copy, { recursive: true });
-  await nats.start();
+  await on.nats.start();
 }
 
 async function unpublished(): Promise<number> {
@@ -120,9 +102,9 @@ test('a directory that is lost altogether is filled again from the outbox', asyn
   await on.consumer();
   await appendSome(on.alpha, 200);
   await until(async () => (await on.effects()).events === 200);
-  await nats.kill();
-  await rm(nats.directory, { recursive: true });
-  await nats.start();
+  await on.nats.kill();
+  await rm(on.nats.directory, { recursive: true });
+  await on.nats.start();
   await appendSome(on.alpha, 50);
   await until(async () => (await on.effects()).events === 250);
   expect(await on.effects()).toEqual({ events: 250, effects: 250 });

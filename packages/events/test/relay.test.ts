@@ -2,31 +2,14 @@ import { create } from '@bufbuild/protobuf';
 import { withTx } from '@eligo/postgres';
 import { CustomerSchema } from '@eligo/proto/checkout/v1/checkout';
 import { AccountUpdatedSchema, type Event } from '@eligo/proto/events/v1/events';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { append, outboxLag, provideEventContext } from '../src/index.ts';
 import { readQueue } from '../src/outbox.ts';
 import { publishBatch } from '../src/publish-batch.ts';
-import { type Fixture, openFixture } from './fixture.ts';
-import { type NatsProcess, natsProcess } from './nats-process.ts';
-import { appendSome, type EventsDatabase, eventsDatabase, scope, until } from './support.ts';
+import { useFixture } from './fixture.ts';
+import { appendSome, scope, until } from './support.ts';
 
-let nats: NatsProcess;
-let database: EventsDatabase;
-let on: Fixture;
-
-beforeAll(async () => {
-  database = await eventsDatabase();
-});
-afterAll(() => database.drop());
-beforeEach(async () => {
-  nats = await natsProcess();
-  await nats.start();
-  on = openFixture(nats.url, database);
-});
-afterEach(async () => {
-  await on.end();
-  await nats.remove();
-});
+const on = useFixture();
 
 async function streamed(): Promise<string[]> {
   const connection = await on.connect('alpha');

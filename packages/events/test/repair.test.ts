@@ -2,30 +2,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { AccountUpdatedSchema, EventSchema } from '@eligo/proto/events/v1/events';
 import { newId } from '@eligo/values';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { currentRepair, listRepairs } from '../src/index.ts';
 import { beginRepair, openRepair, readSlice } from '../src/repairs.ts';
-import { type Fixture, noteEffect, openFixture } from './fixture.ts';
-import { type NatsProcess, natsProcess } from './nats-process.ts';
-import { appendSome, type EventsDatabase, eventsDatabase, scope, until } from './support.ts';
+import { noteEffect, useFixture } from './fixture.ts';
+import { appendSome, scope, until } from './support.ts';
 
-let nats: NatsProcess;
-let database: EventsDatabase;
-let on: Fixture;
-
-beforeAll(async () => {
-  database = await eventsDatabase();
-});
-afterAll(() => database.drop());
-beforeEach(async () => {
-  nats = await natsProcess();
-  await nats.start();
-  on = openFixture(nats.url, database);
-});
-afterEach(async () => {
-  await on.end();
-  await nats.remove();
-});
+const on = useFixture();
 
 // In its long form (`npm run repair`) it has the size that the promise names.
 const rowsOfOutbox = Number(process.env.ELIGO_TEST_REPAIR_ROWS ?? 4_000);
@@ -43,15 +26,15 @@ async function publishedLongAgo(count: number): Promise<void> {
       object: { case: 'accountUpdated', value: create(AccountUpdatedSchema, { accountId: scope.accountId }) },
     }),
   );
-  await database.admin(`
+  await on.database.admin(`
     create or replace function pg_temp.id_at(ms bigint, n bigint) returns text language sql immutable as $$
       select 'fevt_' || string_agg(substr('0123456789abcdefghjkmnpqrstvwxyz', ((ms >> (5 * i)) & 31)::int + 1, 1), '' order by i desc)
         || lpad(to_hex(n), 16, '0') from generate_series(0, 9) i
     $$`);
-  await database.admin('alter table alpha.outbox disable trigger queue_event');
+  await on.database.admin('alter table alpha.outbox disable trigger queue_event');
   // A million rows a statement, each some 1.2 s older at ten million in all. Eight accounts, so that consumers handle several at once.
   for (let from = 0; from < count; from += 1_000_000) {
-    await database.admin(
+    await on.database.admin(
       `insert into alpha.outbox (event_id, aggregate_id, aggregate_seq, type, account_id, test_mode, payload, created_at)
        select e.id, 'a' || lpad(e.n::text, 29, '0'), 1, 'account.updated', 'facct_' || (e.n % 8), true,
               '\\x0a1f'::bytea || convert_to(e.id, 'UTF8') || $1::bytea || '\\x1a07'::bytea || convert_to('facct_' || (e.n % 8), 'UTF8'), e.at
@@ -61,10 +44,10 @@ async function publishedLongAgo(count: number): Promise<void> {
       [Buffer.from(rest), count, from, Math.min(count, from + 1_000_000) - 1],
     );
   }
-  await database.admin('alter table alpha.outbox enable trigger queue_event');
-  await database.admin('vacuum analyze alpha.outbox');
-  await database.admin("insert into alpha.outbox_stream values ('ELIGO_ALPHA', 'long ago')");
-  await database.admin(
+  await on.database.admin('alter table alpha.outbox enable trigger queue_event');
+  await on.database.admin('vacuum analyze alpha.outbox');
+  await on.database.admin("insert into alpha.outbox_stream values ('ELIGO_ALPHA', 'long ago')");
+  await on.database.admin(
     `insert into alpha.outbox_positions (minute, last_seq, oldest_event_id)
      values (date_trunc('minute', now()) - interval '1 hour', $1, '')`,
     [count],
@@ -72,7 +55,7 @@ async function publishedLongAgo(count: number): Promise<void> {
 }
 
 async function inboxRows(): Promise<number> {
-  const [row] = await database.admin<{ rows: number }>('select count(*)::int as rows from beta.inbox');
+  const [row] = await on.database.admin<{ rows: number }>('select count(*)::int as rows from beta.inbox');
   return row?.rows ?? 0;
 }
 
@@ -104,7 +87,7 @@ test(
       if (kills < 3 && handled > (rowsOfOutbox * (kills + 1)) / 4) {
         kills += 1;
         await relay.stop();
-        await database.admin(
+        await on.database.admin(
           "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'relay alpha' and datname = current_database()",
         );
         relay = await on.relay();
@@ -140,8 +123,8 @@ test('a relay that is killed leaves its position in the database, and the next o
   const first = await openRepair(on.alpha, 'ELIGO_ALPHA');
   if (first === undefined) throw new Error('there is no repair');
   const { lastEventId } = await readSlice(on.alpha, first);
-  await database.admin('update alpha.outbox_repairs set after_event_id = $1', [lastEventId]);
-  await database.admin('delete from alpha.outbox_stream');
+  await on.database.admin('update alpha.outbox_repairs set after_event_id = $1', [lastEventId]);
+  await on.database.admin('delete from alpha.outbox_stream');
   const consumer = await on.consumer();
   await on.relay();
   await until(async () => (await currentRepair(on.alpha)) === undefined);
@@ -151,9 +134,9 @@ test('a relay that is killed leaves its position in the database, and the next o
 
 test('a loss during a repair begins another one at the earlier of both places, and ends the first', async () => {
   const ids = await appendSome(on.alpha, 10);
-  await database.admin('delete from alpha.outbox_queue');
+  await on.database.admin('delete from alpha.outbox_queue');
   const at = (minutes: number, seq: number, oldest: string | undefined) =>
-    database.admin(
+    on.database.admin(
       `insert into alpha.outbox_positions (minute, last_seq, oldest_event_id, ended_at)
        values (date_trunc('minute', now()) - make_interval(mins => $1), $2, $3, now() - make_interval(mins => $1))`,
       [minutes, seq, oldest],
@@ -176,8 +159,8 @@ test('a loss during a repair begins another one at the earlier of both places, a
 
 test('what was published in the last ten minutes is published again as well, whatever the stream says that it kept', async () => {
   const ids = await appendSome(on.alpha, 4);
-  await database.admin('delete from alpha.outbox_queue');
-  await database.admin(
+  await on.database.admin('delete from alpha.outbox_queue');
+  await on.database.admin(
     `insert into alpha.outbox_positions (minute, last_seq, oldest_event_id, ended_at)
      values (date_trunc('minute', now()) - interval '9 minutes', 2, $1, now() - interval '9 minutes')`,
     [ids[2]],
@@ -212,7 +195,7 @@ test('new events are published while the consumers of the stream cannot be liste
     },
   });
   await beginRepair(on.alpha, { stream: 'ELIGO_ALPHA', how: 'missing', keptSeq: -1, consumers: 0 });
-  await database.admin('delete from alpha.outbox_stream');
+  await on.database.admin('delete from alpha.outbox_stream');
   await on.relay({ connection: { ...connection, manager: Object.assign(Object.create(manager), { consumers }) } });
   const consumer = await on.consumer();
   for (let i = 1; i <= 5; i++) {
@@ -227,21 +210,23 @@ test('new events are published while the consumers of the stream cannot be liste
 test('the previous release and this one see the same of each other’s work', async () => {
   const [marked = '', waiting = ''] = await appendSome(on.alpha, 2);
   const queued = async () =>
-    (await database.admin<{ event_id: string }>('select event_id from alpha.outbox_queue order by 1')).map(
+    (await on.database.admin<{ event_id: string }>('select event_id from alpha.outbox_queue order by 1')).map(
       ({ event_id }) => event_id,
     );
   expect(await queued()).toEqual([marked, waiting]);
   // The previous release marks what it publishes, and unmarks what it publishes again.
-  await database.admin('update alpha.outbox set published_at = now(), stream_seq = 7 where event_id = $1', [marked]);
+  await on.database.admin('update alpha.outbox set published_at = now(), stream_seq = 7 where event_id = $1', [marked]);
   expect(await queued()).toEqual([waiting]);
-  expect(await database.admin('select last_seq::int, oldest_event_id from alpha.outbox_positions')).toEqual([
+  expect(await on.database.admin('select last_seq::int, oldest_event_id from alpha.outbox_positions')).toEqual([
     { last_seq: 7, oldest_event_id: marked },
   ]);
-  await database.admin('update alpha.outbox set published_at = null, stream_seq = null where event_id = $1', [marked]);
+  await on.database.admin('update alpha.outbox set published_at = null, stream_seq = null where event_id = $1', [
+    marked,
+  ]);
   expect(await queued()).toEqual([marked, waiting]);
   // Its inserts name no queue.
   const id = newId('event');
-  await database.admin(
+  await on.database.admin(
     `insert into alpha.outbox (event_id, aggregate_id, aggregate_seq, type, account_id, test_mode, payload)
      values ($1, 'x', 1, 't', 'f', true, '')`,
     [id],
@@ -251,7 +236,7 @@ test('the previous release and this one see the same of each other’s work', as
 
 test('a place of the stream that was taken before is refused by the database alone', async () => {
   const note = (minute: string, first: number | null, last: number) =>
-    database.admin(
+    on.database.admin(
       `insert into alpha.outbox_positions (minute, first_seq, last_seq, oldest_event_id) values ($1, $2, $3, 'x')
        on conflict (minute) do update set last_seq = excluded.last_seq`,
       [minute, first, last],

@@ -1,25 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type Fixture, openFixture } from './fixture.ts';
-import { type NatsProcess, natsProcess } from './nats-process.ts';
-import { appendSome, type EventsDatabase, eventsDatabase, until } from './support.ts';
+import { expect, test } from 'vitest';
+import { useFixture } from './fixture.ts';
+import { appendSome, until } from './support.ts';
 
-let nats: NatsProcess;
-let database: EventsDatabase;
-let on: Fixture;
-
-beforeAll(async () => {
-  database = await eventsDatabase();
-});
-afterAll(() => database.drop());
-beforeEach(async () => {
-  nats = await natsProcess();
-  await nats.start();
-  on = openFixture(nats.url, database);
-});
-afterEach(async () => {
-  await on.end();
-  await nats.remove();
-});
+const on = useFixture();
 
 test('a database that was restored to an earlier moment publishes nothing beside its newer stream, and says what to do [D14.217]', async () => {
   const first = await running();
@@ -80,7 +63,7 @@ async function running(): Promise<{ stop(): Promise<void> }> {
 }
 
 async function waiting(): Promise<number> {
-  const [row] = await database.admin<{ n: number }>('select count(*)::int as n from alpha.outbox_queue');
+  const [row] = await on.database.admin<{ n: number }>('select count(*)::int as n from alpha.outbox_queue');
   return row?.n ?? 0;
 }
 
@@ -95,7 +78,7 @@ const eachTable = (statements: string) => `do $$
 
 /** Keeps all rows of both services as they are now. */
 async function backUp(): Promise<void> {
-  await database.admin(
+  await on.database.admin(
     eachTable(`execute format('drop table if exists backup.%I', one.copy);
       execute format('create table backup.%I as table %I.%I', one.copy, one.s, one.t);`),
   );
@@ -103,7 +86,7 @@ async function backUp(): Promise<void> {
 
 /** Puts the rows back that were kept, as a restored server has them: without triggers. */
 async function restore(): Promise<void> {
-  await database.admin(
+  await on.database.admin(
     eachTable(`execute format('truncate %I.%I', one.s, one.t);
       execute format('insert into %I.%I select * from backup.%I', one.s, one.t, one.copy);`),
   );

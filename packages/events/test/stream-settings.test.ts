@@ -1,28 +1,11 @@
 import { nanos, RetentionPolicy, StorageType, type StreamUpdateConfig } from 'nats';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { listRepairs } from '../src/index.ts';
 import { streamSettings } from '../src/stream-settings.ts';
-import { type Fixture, openFixture } from './fixture.ts';
-import { type NatsProcess, natsProcess } from './nats-process.ts';
-import { appendSome, type EventsDatabase, eventsDatabase, until } from './support.ts';
+import { useFixture } from './fixture.ts';
+import { appendSome, until } from './support.ts';
 
-let nats: NatsProcess;
-let database: EventsDatabase;
-let on: Fixture;
-
-beforeAll(async () => {
-  database = await eventsDatabase();
-});
-afterAll(() => database.drop());
-beforeEach(async () => {
-  nats = await natsProcess();
-  await nats.start();
-  on = openFixture(nats.url, database);
-});
-afterEach(async () => {
-  await on.end();
-  await nats.remove();
-});
+const on = useFixture();
 
 const says = (words: string) => on.logger.lines.some(({ message }) => message.includes(words));
 
@@ -104,7 +87,7 @@ test('a consumer says how far it is behind', async () => {
   expect(await lag()).toMatchObject({ from: 'alpha' });
   gate.resolve();
   await until(async () => (await lag())?.pending === 0 && (await lag())?.unacknowledged === 0);
-  await nats.kill();
+  await on.nats.kill();
   await until(async () => (await consumer.lag()).length === 0);
-  await nats.start();
+  await on.nats.start();
 });

@@ -1,30 +1,16 @@
 import { unscoped } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { FailureCounter, mostCounted } from '../src/failure-counter.ts';
 import { countDeadLetters, listDeadLetters, requestRedrive } from '../src/index.ts';
-import { type Fixture, noteEffect, openFixture } from './fixture.ts';
-import { type NatsProcess, natsProcess } from './nats-process.ts';
-import { appendSome, type EventsDatabase, eventsDatabase, until } from './support.ts';
+import { noteEffect, useFixture } from './fixture.ts';
+import { appendSome, until } from './support.ts';
 
-let nats: NatsProcess;
-let database: EventsDatabase;
-let on: Fixture;
+const on = useFixture();
 
-beforeAll(async () => {
-  database = await eventsDatabase();
-});
-afterAll(() => database.drop());
 beforeEach(async () => {
-  nats = await natsProcess();
-  await nats.start();
-  on = openFixture(nats.url, database);
   await on.relay();
-});
-afterEach(async () => {
-  await on.end();
-  await nats.remove();
 });
 
 const soon = { retryDelayMs: () => 5, maxDeliveries: 3, redrivePollMs: 20 };
