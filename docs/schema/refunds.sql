@@ -667,6 +667,7 @@ create table refund_items (
   next_check_at timestamp(3) with time zone,
   processor processor,
   processor_account text collate "C",
+  balance_transaction_id text collate "C",
   constraint refund_items_pkey PRIMARY KEY (account_id, test_mode, refund_id, payment_intent_id),
   constraint refund_items_account_id_test_mode_refund_id_fkey FOREIGN KEY (account_id, test_mode, refund_id) REFERENCES refunds(account_id, test_mode, id)
 );
@@ -916,6 +917,18 @@ begin
   if whole is distinct from parts then
     raise exception 'the parts of a refund sum to % and not to %', parts, whole
       using errcode = 'check_violation', constraint = 'refund_is_the_sum_of_its_parts';
+  end if;
+  if new.balance_transaction_id is not null and (
+    not exists (select from refunds.balance_transactions b
+      where b.account_id = new.account_id and b.test_mode = new.test_mode and b.id = new.balance_transaction_id
+        and b.type = 'refund' and b.source_id = new.refund_id and b.amount_cents = - new.amount_cents)
+    or exists (select from refunds.refund_items i
+      where i.account_id = new.account_id and i.test_mode = new.test_mode and i.refund_id = new.refund_id
+        and i.payment_intent_id <> new.payment_intent_id
+        and (i.balance_transaction_id is null or i.balance_transaction_id = new.balance_transaction_id))
+  ) then
+    raise exception 'a part of refund % has no balance transaction of its own over %', new.refund_id, new.amount_cents
+      using errcode = 'check_violation', constraint = 'refund_part_has_its_balance_transaction';
   end if;
   return null;
 end $function$;

@@ -120,6 +120,68 @@ describe('the database holds the money', () => {
       select 'facct_1', true, id, 'fpi_2', 1, 'fpm_2', 'fch_2', 'pi_2', 40, 'releasing', 'failed', now() from r`);
   }
 
+  it('refuses a card of a refund whose balance transaction is missing, another amount, or that of another card [D14.154]', async () => {
+    // A refund of 100 on two cards, 60 and 40, with these balance transactions.
+    const refund = (cards: readonly (readonly [balance: string, cents: number])[], balances: string) =>
+      place.admin(`with r as (
+        insert into refunds.refunds (account_id, test_mode, id, status, subject_session_id, instruction, amount_cents,
+          payment_intent_id, balance_transaction_id, created_at)
+        values ('facct_1', true, 'fre_b', 'pending', 'fcs_1', '', 100, 'fpi_1', 'fbtxn_b1', now()) returning id
+      ), balances as (
+        insert into refunds.balance_transactions (account_id, test_mode, id, type, amount_cents, status, source_id, reporting_category, available_on, created_at)
+        select 'facct_1', true, b.id, 'refund', b.cents, 'pending', r.id, 'refund', now(), now() from r, (values ${balances}) b (id, cents)
+      ) insert into refunds.refund_items (account_id, test_mode, refund_id, payment_intent_id, position, payment_method_id,
+          charge_id, processor_intent_id, amount_cents, status, balance_transaction_id)
+        select 'facct_1', true, r.id, 'fpi_' || c.n, c.n, 'fpm_1', 'fch_1', 'pi_1', c.cents, 'pending', c.balance
+          from r, (values ${cards.map(([balance, cents], n) => `(${n}, ${cents}, ${balance})`).join(', ')}) c (n, cents, balance)`);
+    const both = `('fbtxn_b1', -60), ('fbtxn_b2', -40)`;
+    const [first, second] = [`'fbtxn_b1'`, `'fbtxn_b2'`];
+    const refused = /no balance transaction of its own/;
+    await expect(
+      refund(
+        [
+          [first, 60],
+          [second, 40],
+        ],
+        `('fbtxn_b1', -60)`,
+      ),
+    ).rejects.toThrow(refused);
+    await expect(
+      refund(
+        [
+          [first, 60],
+          [second, 40],
+        ],
+        `('fbtxn_b1', -60), ('fbtxn_b2', -41)`,
+      ),
+    ).rejects.toThrow(refused);
+    await expect(
+      refund(
+        [
+          [first, 50],
+          [first, 50],
+        ],
+        `('fbtxn_b1', -50)`,
+      ),
+    ).rejects.toThrow(refused);
+    await expect(
+      refund(
+        [
+          [first, 60],
+          ['null', 40],
+        ],
+        both,
+      ),
+    ).rejects.toThrow(refused);
+    await refund(
+      [
+        [first, 60],
+        [second, 40],
+      ],
+      both,
+    );
+  });
+
   const attempt = (refundId: string, intentId: string, processorIntentId: string, amount: number) =>
     place.admin(
       `insert into refunds.refund_attempts (account_id, test_mode, id, refund_id, payment_intent_id, processor_intent_id,

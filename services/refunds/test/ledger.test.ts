@@ -101,7 +101,9 @@ describe('the ledger', () => {
     expect(shown.map(({ type, amount, fee, net }) => [type, amount, fee, net])).toEqual(
       expect.arrayContaining([
         ['charge', 4_000, 146, 3_854],
-        ['refund', -5_700, 0, -5_700],
+        ['refund', -4_000, 0, -4_000],
+        ['refund', -1_000, 0, -1_000],
+        ['refund', -700, 0, -700],
         ['refund_failure', 700, 0, 700],
       ]),
     );
@@ -287,19 +289,41 @@ describe('a balance transaction', () => {
     await untilStatus(on, scope, refund?.refundId ?? '', 'succeeded');
     const idsOf = async (filter = {}) =>
       (await list(filter)).balanceTransactions.map((one) => one.balanceTransactionId);
-    expect(await idsOf()).toHaveLength(3);
-    expect(await idsOf({ type: 'refund' })).toEqual([refund?.balanceTransactionId]);
-    expect(await idsOf({ sourceId: refund?.refundId })).toEqual([refund?.balanceTransactionId]);
+    expect(await idsOf()).toHaveLength(4);
+    const parts = await idsOf({ sourceId: refund?.refundId });
+    expect(await idsOf({ type: 'refund' })).toEqual(parts);
     expect(await idsOf({ checkoutSessionId: session.id, type: 'charge' })).toContain(id);
-    // One refund of two cards is two movements at the processor.
+    // One refund of two cards is two movements at the processor: it names that of its first card.
+    expect(parts).toHaveLength(2);
+    expect(parts).toContain(refund?.balanceTransactionId);
     const one = { ids: [refund?.balanceTransactionId ?? '', 'fbtxn_none'] };
     const [pending] = (await on.refunds.batchGetBalanceTransactions(one, on.as(scope))).balanceTransactions;
     expect(pending?.feeCents).toBeUndefined();
     await keepBooks(on);
     const [settled] = (await on.refunds.batchGetBalanceTransactions(one, on.as(scope))).balanceTransactions;
-    expect(settled).toMatchObject({ amountCents: -3_500n, feeCents: 0n, netCents: -3_500n });
+    const [first] = refund?.items ?? [];
+    const amountCents = -(first?.amountRefundedCents ?? 0n);
+    expect(settled).toMatchObject({ amountCents, feeCents: 0n, netCents: amountCents });
+    const both = (await list({ sourceId: refund?.refundId })).balanceTransactions;
+    expect(both.reduce((sum, { netCents = 0n }) => sum + netCents, 0n)).toBe(-3_500n);
     const other = on.refunds.getBalanceTransaction({ id }, on.as(someScope()));
     await expect(other).rejects.toMatchObject({ code: 'balance_transaction_not_found' });
+  });
+
+  it('of a refund of an earlier release is one for all its cards, and is settled by all their movements [D14.154]', async () => {
+    const { scope, session } = await paid({ hsa: 3_000, credit: 1_000 });
+    const { refund } = await on.refunds.refundSession({ sessionId: session.id }, on.as(scope));
+    await untilStatus(on, scope, refund?.refundId ?? '', 'succeeded');
+    const [id, values] = [refund?.balanceTransactionId ?? '', [scope.accountId]];
+    await on.admin('update refunds.refund_items set balance_transaction_id = null where account_id = $1', values);
+    await on.admin(`delete from refunds.balance_transactions where type = 'refund' and account_id = $1 and id <> $2`, [
+      ...values,
+      id,
+    ]);
+    await on.admin('update refunds.balance_transactions set amount_cents = -4000 where id = $1', [id]);
+    await keepBooks(on);
+    const one = await on.refunds.getBalanceTransaction({ id }, on.as(scope));
+    expect(one).toMatchObject({ amountCents: -4_000n, netCents: -4_000n });
   });
 });
 

@@ -119,6 +119,34 @@ describe('payouts', () => {
     });
   });
 
+  it('take the parts of a refund of two cards one by one, and each sums to nothing [D14.156]', async () => {
+    const { scope, session } = await paid({ hsa: 4_000, credit: 1_000 });
+    await on.fault({ call: 'refunds.create', kind: 'drop_before' });
+    const { refund } = await on.refunds.refundSession({ sessionId: session.id }, on.as(scope));
+    await waitUntil(async () => (await on.atProcessor(session)).length === 1, { what: 'the refund of one card' });
+    // A payout takes no more than there is.
+    const more = await on.paid(scope, { hsa: 9_000 });
+    await tell(scope, on, journalOf(scope, on, more));
+    await atProcessor(scope);
+    await keepPayouts();
+    await on.sweep();
+    await untilStatus(on, scope, refund?.refundId ?? '', 'succeeded');
+    await tell(scope, on, journalOf(scope, on, await on.paid(scope, { hsa: 8_000 })));
+    await atProcessor(scope);
+    await keepPayouts();
+    const payouts = await payoutsOf(scope);
+    expect(payouts).toHaveLength(2);
+    const parts: bigint[] = [];
+    for (const { payoutId } of payouts) {
+      const taken = await takenBy(scope, payoutId);
+      expect(taken.reduce((sum, { netCents = 1n }) => sum + netCents, 0n)).toBe(0n);
+      const refunded = taken.filter(({ type }) => type === 'refund');
+      expect(refunded).toMatchObject([{ sourceId: refund?.refundId }]);
+      parts.push(...refunded.map(({ amountCents }) => amountCents));
+    }
+    expect(parts.sort((a, b) => Number(a - b))).toEqual([-4_000n, -1_000n]);
+  });
+
   it('are recorded once, and one that fails is looked at again [D14.156]', async () => {
     const { scope } = await paid({ hsa: 2_000 });
     const helped = await on.refunds.createTestPayout({}, on.as(scope));

@@ -98,9 +98,14 @@ async function saveMoved(tx: Tx, scope: Scope, before: Refund, moved: Refund, at
   if (isShownAlike(before, after)) return after;
   await saveRefund(tx, scope, before, after);
   const isDecided = status === 'succeeded' || status === 'failed' || status === 'canceled';
-  if (isDecided) await makeAvailable(tx, scope, after.balanceTransactionId, at);
+  if (isDecided) await makeAvailable(tx, scope, balanceTransactionsOf(after), at);
   await appendRefundEvent(tx, scope, 'refund.updated', after);
   return after;
+}
+
+// Those of its cards, or the one that a refund of an earlier release has for all of them.
+function balanceTransactionsOf({ items, balanceTransactionId }: Refund): string[] {
+  return [...new Set(items.map((item) => item.balanceTransactionId ?? balanceTransactionId))];
 }
 
 function replaceItem(refund: Refund, item: RefundItem): Refund {

@@ -57,7 +57,7 @@ function workOf(
 }
 
 function pendingRefund(scope: Scope, requested: RequestedRefund, response: ReserveRefundResponse): Refund {
-  const items = response.allocations.map(itemOf);
+  const items = response.allocations.map((allocation) => itemOf(allocation, newId('balance_transaction')));
   const [first] = items;
   if (first === undefined) throw new Error('A refund was reserved without a card');
   const { session } = response;
@@ -74,7 +74,7 @@ function pendingRefund(scope: Scope, requested: RequestedRefund, response: Reser
     reason: requested.reason,
     metadata: requested.metadata,
     reference: { id: null, type: null, status: null },
-    balanceTransactionId: newId('balance_transaction'),
+    balanceTransactionId: first.balanceTransactionId,
     failureBalanceTransactionId: null,
     createdAt: new Date(Number(response.atMs)),
     testMode: scope.testMode,
@@ -82,7 +82,10 @@ function pendingRefund(scope: Scope, requested: RequestedRefund, response: Reser
   };
 }
 
-function itemOf(allocation: RefundAllocation): RefundItem {
+function itemOf(
+  allocation: RefundAllocation,
+  balanceTransactionId: string,
+): RefundItem & { readonly balanceTransactionId: string } {
   return {
     paymentIntentId: allocation.paymentIntentId,
     paymentMethodId: allocation.paymentMethodId,
@@ -93,6 +96,7 @@ function itemOf(allocation: RefundAllocation): RefundItem {
     status: 'pending',
     endStatus: null,
     reference: { id: null, type: null, status: null },
+    balanceTransactionId,
   };
 }
 

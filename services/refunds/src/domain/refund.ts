@@ -40,6 +40,8 @@ export interface RefundItem {
   readonly status: ItemStatus;
   readonly endStatus: 'failed' | 'canceled' | null;
   readonly reference: RefundReference;
+  /** What it moves on the balance; null for one of an earlier release, whose refund has one for all cards. */
+  readonly balanceTransactionId: string | null;
 }
 
 /** A refund as partners see it. */
@@ -56,6 +58,7 @@ export interface Refund {
   readonly reason: string | null;
   readonly metadata: Readonly<Record<string, string>>;
   readonly reference: RefundReference;
+  /** That of its first card, as are its payment intent and its reference. */
   readonly balanceTransactionId: string;
   readonly failureBalanceTransactionId: string | null;
   readonly createdAt: Date;

@@ -12,7 +12,7 @@ export interface NewBalanceRow {
   readonly at: Date;
 }
 
-/** A movement of the processor that settles a balance transaction, or its part of one that several cards share. */
+/** A movement of the processor that settles a balance transaction, or its part of one that all cards of a refund of an earlier release share. */
 export interface Settlement {
   readonly balanceTransactionId: string;
   readonly processorAccount: ProcessorAccount;

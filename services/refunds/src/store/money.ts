@@ -68,9 +68,14 @@ export async function insertBalanceTransaction(
   ]);
 }
 
-/** The movement of a pending balance transaction has taken place. */
-export async function makeAvailable(tx: Tx, scope: Scope, balanceTransactionId: string, at: Date): Promise<void> {
-  await tx.execute(available, scope, [balanceTransactionId, at]);
+/** The movements of pending balance transactions have taken place. */
+export async function makeAvailable(
+  tx: Tx,
+  scope: Scope,
+  balanceTransactionIds: readonly string[],
+  at: Date,
+): Promise<void> {
+  await tx.execute(available, scope, [balanceTransactionIds, at]);
 }
 
 const insertEntries = scoped(
@@ -89,6 +94,9 @@ const insertTransaction = scoped(
 );
 const available = scoped(
   'balance_transactions.make_available',
-  `update refunds.balance_transactions set status = 'available', available_on = $4
-    where account_id = $1 and test_mode = $2 and id = $3 and status = 'pending'`,
+  `with named as (
+     select id from refunds.balance_transactions
+      where account_id = $1 and test_mode = $2 and id = any($3::text[]) and status = 'pending' order by id for no key update)
+   update refunds.balance_transactions b set status = 'available', available_on = $4
+     from named where b.account_id = $1 and b.test_mode = $2 and b.id = named.id`,
 );

@@ -71,13 +71,14 @@ const captures = scoped<RecordRow>(
     where t.account_id = $1 and t.test_mode = $2 and t.processor_charge_id = any($3::text[]) and t.entry_id is not null
     order by t.id`,
 );
-// Its failures are rows of their own, one for each card; a card's part is settled by its own movement, however many there are.
+// Each card's part has a balance transaction, and so has its failure; a part of an earlier release shares that of its refund, which several movements settle.
 const refunds = scoped<RecordRow>(
   'movement_records.refunds',
-  `select a.processor_refund_id as processor_object_id, null as processor_transaction_id, r.balance_transaction_id, - a.amount_cents as amount_cents,
-          false as is_settled, a.refund_id as source_id, a.payment_intent_id
+  `select a.processor_refund_id as processor_object_id, null as processor_transaction_id,
+          coalesce(i.balance_transaction_id, r.balance_transaction_id) as balance_transaction_id, - a.amount_cents as amount_cents, false as is_settled, a.refund_id as source_id, a.payment_intent_id
      from refunds.refund_attempts a
      join refunds.refunds r on r.account_id = $1 and r.test_mode = $2 and r.id = a.refund_id
+     join refunds.refund_items i on i.account_id = $1 and i.test_mode = $2 and i.refund_id = a.refund_id and i.payment_intent_id = a.payment_intent_id
     where a.account_id = $1 and a.test_mode = $2 and a.processor_refund_id = any($3::text[])
    union all
    select a.processor_refund_id, null, b.id, a.amount_cents, coalesce(b.settled_cents <> 0, false), a.refund_id, a.payment_intent_id

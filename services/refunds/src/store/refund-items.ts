@@ -92,6 +92,7 @@ interface ItemRow extends ProcessorAccountRow {
   reference_id: string | null;
   reference_type: string | null;
   reference_status: string | null;
+  balance_transaction_id: string | null;
 }
 
 const here = 'account_id = $1 and test_mode = $2';
@@ -100,7 +101,7 @@ const one = `${here} and refund_id = $3 and payment_intent_id = $4`;
 const select = scoped<ItemRow>(
   'refund_items.of',
   `select refund_id, payment_intent_id, payment_method_id, charge_id, processor_intent_id, amount_cents, status, end_status,
-          reference_id, reference_type, reference_status, processor, processor_account
+          reference_id, reference_type, reference_status, processor, processor_account, balance_transaction_id
      from refunds.refund_items where ${here} and refund_id = any($3::text[]) order by refund_id, position`,
 );
 const move = scoped(
@@ -140,5 +141,6 @@ function fromRow(row: ItemRow): RefundItem {
     status: row.status,
     endStatus: row.end_status,
     reference: { id: row.reference_id, type: row.reference_type, status: row.reference_status },
+    balanceTransactionId: row.balance_transaction_id,
   };
 }
