@@ -49,7 +49,7 @@ export async function openCheckoutTab(
 /** Another tab of the same shopper. */
 export async function openTabIn(context: BrowserContext, url: string): Promise<CheckoutTab> {
   const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(30_000);
   const troubles: string[] = [];
   page.on('pageerror', (error) => troubles.push(String(error)));
   page.on('console', (message) => {
