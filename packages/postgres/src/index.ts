@@ -12,7 +12,9 @@ export {
   isUniqueViolation,
   sqlState,
 } from './errors.ts';
-export { type GroupedWrites, maxGroupSize, openGroupedWrites } from './grouped-writes.ts';
+export { type GroupedReads, openGroupedReads } from './grouped-reads.ts';
+export { type GroupedWrites, openGroupedWrites } from './grouped-writes.ts';
+export { maxGroupSize } from './groups.ts';
 export {
   afterKeyLock,
   type Claim,

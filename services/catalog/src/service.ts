@@ -1,6 +1,7 @@
 import { eventsMigrations } from '@eligo/events';
 import { migrationSource } from '@eligo/postgres';
 import { operatorMigrations, type ServiceComposition } from '@eligo/service';
+import { openContext } from './context.ts';
 import { removeAbandonedInline } from './jobs/remove-abandoned-inline.ts';
 import { catalogHandlers } from './rpc/handlers.ts';
 
@@ -12,8 +13,8 @@ export const catalogService: ServiceComposition = {
     operatorMigrations,
     migrationSource('catalog', new URL('../migrations', import.meta.url)),
   ],
-  build: ({ database, clock }) => ({
-    handlers: catalogHandlers({ database, clock }),
-    jobs: [removeAbandonedInline({ database, clock })],
-  }),
+  build(parts) {
+    const context = openContext(parts);
+    return { handlers: catalogHandlers(context), jobs: [removeAbandonedInline(context)] };
+  },
 };

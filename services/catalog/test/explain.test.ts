@@ -200,8 +200,8 @@ describe('the plan of every statement', () => {
     for (let number = 1; number <= 12; number++) {
       const [priceIds, productIds, couponIds] = [ids('fprice', number), ids('fprod', number), ids('fcoup', number)];
       const [shippingRateId] = ids('fshr', number);
-      const found = await findCartRecords(one, scope, { priceIds, ownIds: [], shippingRateId });
-      expect(found.prices.size).toBe(3);
+      const [found] = await findCartRecords(one, scope, [{ priceIds, ownIds: [], shippingRateId }]);
+      expect(found?.prices.size).toBe(3);
       expect(await findPricesForProducts(one, scope, productIds)).toHaveProperty('size', 3);
       expect(await findPrices(one, scope, priceIds)).toHaveLength(3);
       expect(await findProducts(one, scope, productIds)).toHaveLength(3);

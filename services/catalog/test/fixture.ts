@@ -12,6 +12,7 @@ import {
 } from '@eligo/rpc';
 import { type TestDatabase, testDatabase } from '@eligo/testkit';
 import { newId } from '@eligo/values';
+import { openContext } from '../src/context.ts';
 import { catalogHandlers } from '../src/rpc/handlers.ts';
 import { catalogService } from '../src/service.ts';
 
@@ -49,7 +50,10 @@ export async function openFixture({ connections = 10 } = {}): Promise<Fixture> {
       fixed = time;
     },
   };
-  const server = rpcServer({ identity: identityOf('catalog'), handlers: catalogHandlers({ database, clock }) });
+  const server = rpcServer({
+    identity: identityOf('catalog'),
+    handlers: catalogHandlers(openContext({ database, clock })),
+  });
   const transport = inProcessTransport(server, { encode: true });
   return {
     gateway: client(CatalogService, transport, gateway),

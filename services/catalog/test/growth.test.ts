@@ -80,7 +80,7 @@ async function run(place: TestDatabase): Promise<void> {
   }
   const ids = (prefix: string) => [1, 501, 901].map((number) => seededId(prefix, number));
   const shippingRateId = seededId('fshr', 1);
-  await findCartRecords(database, scope, { priceIds: ids('fprice'), ownIds: ids('fprice'), shippingRateId });
+  await findCartRecords(database, scope, [{ priceIds: ids('fprice'), ownIds: ids('fprice'), shippingRateId }]);
   await findPricesForProducts(database, scope, ids('fprod'));
   await findAbandonedCoupons(database, new Date(), 10);
   await findAbandonedLines(database, new Date(), 10);

@@ -1,5 +1,5 @@
 import type { EncodedEvent } from '@eligo/events';
-import type { Database, GroupedWrites } from '@eligo/postgres';
+import type { Database, GroupedReads, GroupedWrites } from '@eligo/postgres';
 import type { Processors } from '@eligo/processor';
 import type { CatalogService } from '@eligo/proto/catalog/v1/catalog';
 import type { Client } from '@eligo/rpc';
@@ -13,6 +13,7 @@ import type { ChargeAttempt } from './domain/charge-attempt.ts';
 import type { ChargeFailpoint } from './failpoints.ts';
 import type { PageUrls } from './page-urls.ts';
 import type { AttemptToSend } from './store/charge-attempts.ts';
+import type { CreationFacts, FactsQuery } from './store/creation-facts.ts';
 import type { NewSessionRows } from './store/new-sessions.ts';
 import type { ConfirmedCharge } from './store/settle-confirmed.ts';
 
@@ -30,6 +31,8 @@ export interface Context {
   readonly budgets: ChargeBudgets;
   readonly turns: PaymentTurns;
   readonly groups: ChargeGroups;
+  /** Reads what new sessions depend on; those that come at the same time share a statement. */
+  readonly creationFacts: GroupedReads<FactsQuery, CreationFacts>;
   /** Writes plain sessions, those that come at the same time together (ADR 20). */
   readonly newSessions: GroupedWrites<NewSessionRows, void>;
 }

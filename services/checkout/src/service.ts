@@ -6,7 +6,7 @@ import { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import { implement } from '@eligo/rpc';
 import { declareFailpoints, operatorMigrations, type ServiceComposition, type ServiceContext } from '@eligo/service';
 import { openChargeGroups } from './actions/charge-groups.ts';
-import { openNewSessions } from './actions/create-session.ts';
+import { openCreationFacts, openNewSessions } from './actions/create-session.ts';
 import { openPaymentTurns } from './actions/payment-turn.ts';
 import { type CheckoutSettings, readCheckoutSettings } from './config.ts';
 import { renewals } from './consumers/renewals.ts';
@@ -61,6 +61,7 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
       catalog: service.client(CatalogService),
       turns: openPaymentTurns(),
       groups: openChargeGroups({ database, clock, failpoint, budgets }),
+      creationFacts: openCreationFacts(database),
       newSessions: openNewSessions(database),
     };
     return {

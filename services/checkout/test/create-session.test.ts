@@ -22,7 +22,7 @@ test('what a session depends on is read by one plan, whether a card and a key ar
   const customerId = await newCustomer();
   for (let number = 0; number < 8; number += 1) {
     const query = { customerId, paymentMethodId: null, key: null };
-    expect(await readCreationFacts(one, fixture.scope, query)).toMatchObject({ customer: { testClockId: null } });
+    expect(await readCreationFacts(one, fixture.scope, [query])).toMatchObject([{ customer: { testClockId: null } }]);
   }
   const plans = unscoped<{ planned: bigint; kept: bigint }>(
     'test.plans',

@@ -19,7 +19,7 @@ import { createLogger, failpoint, openKeyring, readEnvironment } from '@eligo/se
 import { type TestDatabase, testDatabase } from '@eligo/testkit';
 import { type Clock, newId } from '@eligo/values';
 import { openChargeGroups } from '../src/actions/charge-groups.ts';
-import { createSession, openNewSessions } from '../src/actions/create-session.ts';
+import { createSession, openCreationFacts, openNewSessions } from '../src/actions/create-session.ts';
 import { openPaymentTurns } from '../src/actions/payment-turn.ts';
 import type { ChargeBudgets } from '../src/charge-budgets.ts';
 import type { Context } from '../src/context.ts';
@@ -111,6 +111,7 @@ export async function openFixture(options: FixtureOptions = {}): Promise<Fixture
     callerFor: () => call.caller,
     turns: openPaymentTurns(),
     groups: openChargeGroups(charges),
+    creationFacts: openCreationFacts(database),
     newSessions: openNewSessions(database),
   };
   return {

@@ -130,11 +130,9 @@ async function runStore(fixture: ChargingFixture): Promise<void> {
   await hasDiscount(database, scope, seededId('fdi', 1));
   for (const id of [made.id, seededId('fcs', 1)]) await readSessionTimeline(database, scope, id);
   await loadSessionLines(database, scope, made.id);
-  await readCreationFacts(database, scope, {
-    customerId: seededId('fcus', 10),
-    paymentMethodId: seededId('fpm', 1),
-    key: 'key 1',
-  });
+  await readCreationFacts(database, scope, [
+    { customerId: seededId('fcus', 10), paymentMethodId: seededId('fpm', 1), key: 'key 1' },
+  ]);
   await updateSession(context, scope, made.id, { metadata: { a: 'b' } });
   await expireIfDue(context, scope, made.id);
   await cancelSession(context, scope, made.id);

@@ -6,7 +6,7 @@ import type { Price } from '../domain/price.ts';
 import type { Product } from '../domain/product.ts';
 import { badReference } from '../domain/reference.ts';
 import type { ShippingRate } from '../domain/shipping-rate.ts';
-import { findCartRecords, findPricesForProducts } from '../store/carts.ts';
+import { findPricesForProducts } from '../store/carts.ts';
 import { decideAll } from './decide-eligibility.ts';
 import { type InlineParts, makeInline } from './make-inline.ts';
 import { findDiscounts, type ResolvedDiscount, resolveDiscounts } from './resolve-discounts.ts';
@@ -30,7 +30,7 @@ export interface ResolvedCart {
  * costs one round trip. Every bad reference is refused at its place in the partner's body, all of them at once.
  */
 export async function resolveCart(context: Context, asker: Asker, cart: Cart): Promise<ResolvedCart> {
-  const { database } = context;
+  const { database, cartRecords } = context;
   const { scope } = asker;
   const [inline, byProduct] = await Promise.all([
     makeInline(context, scope, cart),
@@ -39,9 +39,8 @@ export async function resolveCart(context: Context, asker: Asker, cart: Cart): P
   const priceIds = cart.lines.map((line, index) => priceIdOf(line, index, inline, byProduct));
   const wanted = [...new Set(priceIds.filter((id) => id !== undefined))];
   const [records, discountRecords] = await Promise.all([
-    findCartRecords(database, scope, {
-      // A cart without a price still needs its shipping rate, which rides on a row.
-      priceIds: wanted.length === 0 ? [''] : wanted,
+    cartRecords.submit(scope, {
+      priceIds: wanted,
       ownIds: [...inline.priceIds.values()],
       shippingRateId: cart.shippingRateId,
     }),

@@ -11,7 +11,7 @@ const BATCH = 200;
 const abandonedAfterMs = 45 * 86_400_000;
 
 /** Removes the products, prices and coupons of sessions that never came to be: the creation failed after its cart was resolved. */
-export function removeAbandonedInline({ database, clock }: Context): Job {
+export function removeAbandonedInline({ database, clock }: Pick<Context, 'database' | 'clock'>): Job {
   return {
     name: 'remove-abandoned-inline',
     everyMs: 3_600_000,

@@ -9,36 +9,53 @@ import { shippingRateColumns } from './shipping-rates.ts';
 
 /** What a cart's prices stand for; what is not for sale is not in it. */
 export interface CartRecords {
-  readonly prices: ReadonlyMap<string, { readonly price: Price; readonly product: Product }>;
+  readonly prices: ReadonlyMap<string, SoldPrice>;
   readonly shippingRate: ShippingRate | undefined;
 }
 
+interface SoldPrice {
+  readonly price: Price;
+  readonly product: Product;
+}
+
+/** What a cart names. */
+export interface CartQuery {
+  readonly priceIds: readonly string[];
+  /** The session's own inline prices, which need not be for sale yet. */
+  readonly ownIds: readonly string[];
+  readonly shippingRateId: string | undefined;
+}
+
 /**
- * The prices with their products, and the shipping rate, in one round trip: this is on the way of every session's creation. An archived
- * record counts as none; `ownIds` are the session's own inline prices, which need not be for sale yet.
+ * The prices of some carts with their products, and their shipping rates, in one round trip: this is on the way of every session's creation. An archived
+ * record counts as none. Returns the records of each cart, in the same order.
  */
-export async function findCartRecords(
-  db: Db,
-  scope: Scope,
-  wanted: {
-    readonly priceIds: readonly string[];
-    readonly ownIds: readonly string[];
-    readonly shippingRateId: string | undefined;
-  },
-): Promise<CartRecords> {
-  const rows = await db.rows(find, scope, [wanted.priceIds, wanted.ownIds, wanted.shippingRateId ?? null]);
-  const prices = new Map<string, { price: Price; product: Product }>();
+export async function findCartRecords(db: Db, scope: Scope, carts: readonly CartQuery[]): Promise<CartRecords[]> {
+  const priceIds = [...new Set(carts.flatMap((cart) => cart.priceIds))];
+  const rateIds = [...new Set(carts.flatMap(({ shippingRateId }) => shippingRateId ?? []))];
+  const rows = await db.rows(find, scope, [priceIds, carts.flatMap(({ ownIds }) => ownIds), rateIds]);
+  const prices = new Map<string, SoldPrice & { isForSale: boolean }>();
+  const rates = new Map<string, ShippingRate>();
   for (const row of rows) {
-    if (row.price_priceId === null) continue;
-    const price = fromPrefixed<Price>(priceColumns, row, 'price_');
-    prices.set(price.priceId, { price, product: fromPrefixed<Product>(productColumns, row, 'product_') });
+    if (row.price_priceId !== null) {
+      const price = fromPrefixed<Price>(priceColumns, row, 'price_');
+      const product = fromPrefixed<Product>(productColumns, row, 'product_');
+      prices.set(price.priceId, { price, product, isForSale: row.is_for_sale === true });
+    }
+    if (row.rate_shippingRateId !== null) {
+      const rate = fromPrefixed<ShippingRate>(shippingRateColumns, row, 'rate_');
+      rates.set(rate.shippingRateId, rate);
+    }
   }
-  const first = rows[0];
-  const hasRate = first !== undefined && first.rate_shippingRateId !== null;
-  return {
-    prices,
-    shippingRate: hasRate ? fromPrefixed<ShippingRate>(shippingRateColumns, first, 'rate_') : undefined,
-  };
+  return carts.map(({ priceIds: own, ownIds, shippingRateId }) => ({
+    prices: new Map(
+      own.flatMap((id) => {
+        const found = prices.get(id);
+        return found !== undefined && (found.isForSale || ownIds.includes(id)) ? [[id, found] as const] : [];
+      }),
+    ),
+    shippingRate: rates.get(shippingRateId ?? ''),
+  }));
 }
 
 /**
@@ -59,12 +76,12 @@ type CartRow = { readonly [column: string]: unknown };
 const find = scoped<CartRow>(
   'carts.find',
   `select ${selectList(priceColumns, 'p', 'price_')}, ${selectList(productColumns, 'r', 'product_')},
-     ${selectList(shippingRateColumns, 's', 'rate_')}
-   from unnest($3::text[]) wanted (price_id)
+     ${selectList(shippingRateColumns, 's', 'rate_')}, p.listing = 'active' as is_for_sale
+   from unnest($3::text[], $5::text[]) wanted (price_id, rate_id)
    left join prices p on p.account_id = $1 and p.test_mode = $2 and p.price_id = wanted.price_id collate "C"
      and (p.listing = 'active' or p.price_id = any($4::text[]))
    left join products r on r.account_id = $1 and r.test_mode = $2 and r.product_id = p.product_id
-   left join shipping_rates s on s.account_id = $1 and s.test_mode = $2 and s.shipping_rate_id = $5 and s.active`,
+   left join shipping_rates s on s.account_id = $1 and s.test_mode = $2 and s.shipping_rate_id = wanted.rate_id collate "C" and s.active`,
 );
 
 const activePricesOf = (inline: boolean) =>

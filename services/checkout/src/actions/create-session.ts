@@ -2,8 +2,10 @@ import { Failure } from '@eligo/failures';
 import {
   commitBehind,
   type Database,
+  type GroupedReads,
   type GroupedWrites,
   keyInUse,
+  openGroupedReads,
   openGroupedWrites,
   type Scope,
   withTx,
@@ -16,7 +18,13 @@ import { acceptsHealthCards } from '../domain/confirm-rules.ts';
 import { needsLetter } from '../domain/eligibility.ts';
 import { isPaidOnPage, newSession, type ResolvedCart, requireTerms, type SessionTerms } from '../domain/new-session.ts';
 import type { Session } from '../domain/session.ts';
-import { type CreationFacts, readCreationFacts } from '../store/creation-facts.ts';
+import {
+  type CreationFacts,
+  type FactsQuery,
+  namesNothing,
+  noFacts,
+  readCreationFacts,
+} from '../store/creation-facts.ts';
 import { findCustomer } from '../store/customers.ts';
 import { findValidLetters } from '../store/letters.ts';
 import { insertSession, insertSessions, isWrittenByOneStatement, type NewSessionRows } from '../store/new-sessions.ts';
@@ -51,11 +59,9 @@ export async function createSession(context: Context, call: Call, request: Sessi
 async function createOnce(context: Context, call: Call, request: SessionRequest): Promise<Session | undefined> {
   const { scope } = call;
   const { terms, key } = request;
-  const facts = await readCreationFacts(context.database, scope, {
-    customerId: terms.customerId,
-    paymentMethodId: terms.paymentMethodId,
-    key: key?.key ?? null,
-  });
+  const { customerId, paymentMethodId } = terms;
+  const query = { customerId, paymentMethodId, key: key?.key ?? null };
+  const facts = namesNothing(query) ? noFacts : await context.creationFacts.submit(scope, query);
   const same = await sameSession(context, scope, facts, key);
   if (same !== undefined) return chargeIfAsked(context, call, same);
 
@@ -209,6 +215,11 @@ function badReference(path: readonly string[], kind: 'customer' | 'payment_metho
 async function chargeIfAsked(context: Context, call: Call, session: Session): Promise<Session> {
   const isDue = session.mode === 'off_session' && session.paymentMethodId !== null && session.status === 'open';
   return isDue ? chargeAtOnce(context, call.scope, session, !acceptsHealthCards(call.caller)) : session;
+}
+
+/** Opens the reads of what sessions depend on. */
+export function openCreationFacts(database: Database): GroupedReads<FactsQuery, CreationFacts> {
+  return openGroupedReads<FactsQuery, CreationFacts>((scope, queries) => readCreationFacts(database, scope, queries));
 }
 
 /** Opens the writes of plain sessions: without a key, redemptions, inline parts, discounts and selling plans. */

@@ -1,0 +1,120 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { isConnectionLoss } from './errors.ts';
+import type { Scope } from './scope.ts';
+
+/** How items of one kind are carried out. */
+export interface GroupOptions<Item, Result> {
+  /** Carries out two items or more. Returns a result for each, in the same order; fails as a whole. */
+  together(scope: Scope, items: readonly Item[]): Promise<readonly Result[]>;
+  /** Carries out one item, in the context of its request. */
+  alone(scope: Scope, item: Item): Promise<Result>;
+}
+
+/** Items of one kind; concurrent ones are carried out together. */
+export interface Groups<Item, Result> {
+  /** Resolves with the item's own result. */
+  submit(scope: Scope, item: Item): Promise<Result>;
+}
+
+/** The most items in a group. A group pays for each statement's start and for the commit once; beyond 16 items that is a small part of its cost. */
+export const maxGroupSize = 16;
+/** How long a group waits for the one before it. An item never waits longer for another request than this. */
+export const maxWaitMs = 100;
+/** How many items of an account and mode may wait for a group. Further items are carried out alone and wait for a connection, as any statement does. */
+const maxWaiting = 256;
+
+/**
+ * Items that one account and mode submits while its last ones are in flight are carried out together. A single item is carried out alone, immediately. If
+ * a group fails, each of its items is carried out alone, so no item fails because of another. If the connection is lost, all waiting items are carried
+ * out alone, so none waits for the timeouts of earlier groups. Accounts do not wait for each other.
+ */
+export function openGroups<Item, Result>(options: GroupOptions<Item, Result>): Groups<Item, Result> {
+  const lines = new Map<string, Waiting<Item, Result>[]>();
+  // A group belongs to several requests, so it runs in the context of none of them.
+  const outside = AsyncLocalStorage.snapshot();
+
+  // Never rejects: the submitters get each failure.
+  async function workOff(key: string, scope: Scope, first: Promise<unknown>): Promise<void> {
+    await settledOrTimedOut([first]);
+    for (;;) {
+      const group = lines.get(key)?.splice(0, maxGroupSize) ?? [];
+      if (group.length === 0) break;
+      const isLost = await carryOut(options, scope, group);
+      if (isLost) await eachAlone(lines.get(key)?.splice(0) ?? []);
+    }
+    lines.delete(key);
+  }
+
+  return {
+    async submit(scope, item) {
+      const key = `${scope.accountId} ${scope.testMode}`;
+      const line = lines.get(key);
+      if (line === undefined) {
+        lines.set(key, []);
+        const done = options.alone(scope, item);
+        outside(() => void workOff(key, scope, done));
+        return done;
+      }
+      if (line.length >= maxWaiting) return options.alone(scope, item);
+      const turn = await new Promise<Turn<Result>>((resolve, reject) => {
+        line.push({ item, resolve, reject });
+      });
+      if (turn.kind === 'done') return turn.result;
+      try {
+        return await options.alone(scope, item);
+      } finally {
+        turn.done();
+      }
+    },
+  };
+}
+
+/** The outcome for an item that waited: carried out in a group, or to be carried out alone by its submitter. */
+type Turn<Result> =
+  | { readonly kind: 'done'; readonly result: Result }
+  | { readonly kind: 'alone'; readonly done: () => void };
+
+interface Waiting<Item, Result> {
+  readonly item: Item;
+  readonly resolve: (turn: Turn<Result>) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+// Returns whether the connection was lost.
+async function carryOut<Item, Result>(
+  { together }: GroupOptions<Item, Result>,
+  scope: Scope,
+  group: readonly Waiting<Item, Result>[],
+): Promise<boolean> {
+  if (group.length > 1) {
+    try {
+      const results = await together(
+        scope,
+        group.map(({ item }) => item),
+      );
+      for (const [at, { resolve }] of group.entries()) resolve({ kind: 'done', result: results[at] as Result });
+      return false;
+    } catch (error) {
+      // The connection may have been lost while the group committed: the outcome of each item is unknown, as if it had been carried out alone.
+      if (isConnectionLoss(error)) {
+        for (const { reject } of group) reject(error);
+        return true;
+      }
+    }
+  }
+  await eachAlone(group);
+  return false;
+}
+
+async function eachAlone<Item, Result>(group: readonly Waiting<Item, Result>[]): Promise<void> {
+  await settledOrTimedOut(group.map(({ resolve }) => new Promise<void>((done) => resolve({ kind: 'alone', done }))));
+}
+
+async function settledOrTimedOut(work: readonly Promise<unknown>[]): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, maxWaitMs);
+  });
+  await Promise.race([Promise.allSettled(work), late]);
+  clearTimeout(timer);
+}

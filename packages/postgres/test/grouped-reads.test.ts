@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest';
+import { openGroupedReads, type Scope } from '../src/index.ts';
+
+const scope = { accountId: 'facct_a', testMode: true };
+const others = { accountId: 'facct_b', testMode: true };
+
+/** Reads that double a number, each held until the test lets it go; a group with `bad` fails. */
+function openDoubles(bad?: number) {
+  const asked: (readonly number[])[] = [];
+  const held: (() => void)[] = [];
+  const reads = openGroupedReads<number, number>(async (_scope: Scope, numbers) => {
+    asked.push(numbers);
+    await new Promise<void>((go) => held.push(go));
+    if (bad !== undefined && numbers.includes(bad)) throw new Error(`cannot double ${bad}`);
+    return numbers.map((number) => 2 * number);
+  });
+  const letGo = async () => {
+    while (held.length > 0) {
+      held.shift()?.();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  return { asked, letGo, reads };
+}
+
+describe('reads of one account', () => {
+  it('begin at once where none is in flight, and those that come meanwhile share a statement, each with its own result', async () => {
+    const { asked, letGo, reads } = openDoubles();
+    const results = [1, 2, 3].map((number) => reads.submit(scope, number));
+    expect(asked).toEqual([[1]]);
+    await letGo();
+    expect(await Promise.all(results)).toEqual([2, 4, 6]);
+    expect(asked).toEqual([[1], [2, 3]]);
+  });
+
+  it('see what was committed before they were submitted: no read joins a statement that has begun', async () => {
+    const { asked, letGo, reads } = openDoubles();
+    const first = reads.submit(scope, 1);
+    const second = reads.submit(scope, 1);
+    await letGo();
+    await Promise.all([first, second]);
+    expect(asked).toEqual([[1], [1]]);
+  });
+
+  it('do not fail because of one that fails', async () => {
+    const { letGo, reads } = openDoubles(3);
+    const results = [1, 2, 3, 4].map((number) => reads.submit(scope, number).catch((error: Error) => error.message));
+    await letGo();
+    expect(await Promise.all(results)).toEqual([2, 4, 'cannot double 3', 8]);
+  });
+
+  it('do not wait for those of another account', async () => {
+    const { asked, letGo, reads } = openDoubles();
+    const results = [reads.submit(scope, 1), reads.submit(others, 2)];
+    expect(asked).toEqual([[1], [2]]);
+    await letGo();
+    expect(await Promise.all(results)).toEqual([2, 4]);
+  });
+});
