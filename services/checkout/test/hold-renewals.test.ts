@@ -1,18 +1,17 @@
 import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
-import { newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { completeSession } from '../src/actions/complete-session.ts';
 import { completeWithCards } from '../src/actions/complete-with-cards.ts';
 import { cancelSession } from '../src/actions/end-session.ts';
 import { mostRenewals } from '../src/domain/hold-renewal.ts';
 import { reviewEnd } from '../src/domain/letter.ts';
-import type { Session } from '../src/domain/session.ts';
 import type { ChargeFailpoint } from '../src/failpoints.ts';
 import { expireLetters } from '../src/jobs/expire-letters.ts';
 import { findPageCard } from '../src/store/page-cards.ts';
 import { findPaymentMethod } from '../src/store/payment-methods.ts';
 import { line } from './fixture.ts';
 import { type LettersFixture, letterLine } from './letters-fixture.ts';
+import { renewalLayerTests } from './renewal-layers.ts';
 import { day, held, hour, openRenewalsFixture, type RenewalsFixture } from './renewals-fixture.ts';
 
 let fixture: RenewalsFixture;
@@ -331,54 +330,4 @@ describe('one winner', () => {
   );
 });
 
-describe('the database refuses, whatever a statement says', () => {
-  const capture = (attemptId: string) =>
-    fixture.test.admin(
-      `insert into checkout.intent_operations (account_id, test_mode, id, payment_intent_id, attempt_id, processor_intent_id, kind,
-         amount_cents, status, acting_at, lease_until, received_before_cents)
-       select account_id, test_mode, $2, payment_intent_id, id, processor_intent_id, 'capture', amount_cents, 'failed', now(), now(), 0
-       from checkout.charge_attempts where id = $1`,
-      [attemptId, newId('intent_operation')],
-    );
-  const attemptsOf = async (session: Session) =>
-    fixture.test.admin<{ id: string; purpose: string }>(
-      'select id, purpose from checkout.charge_attempts where subject_id = $1 order by created_at',
-      [session.id],
-    );
-
-  it('the capture of a second hold of a leg, whichever of the two is the session’s [D14.240]', async () => {
-    const session = await fixture.due(await fixture.heldOnHealthCard());
-    await fixture.follow();
-    const [before, now] = await attemptsOf(session);
-    expect([before?.purpose, now?.purpose]).toEqual(['renewed', 'session']);
-    await expect(capture(before?.id ?? '')).rejects.toMatchObject({ constraint: 'one_hold_of_a_leg_is_captured' });
-
-    const decided = await fixture.due(await fixture.heldOnHealthCard());
-    turnFailpointsOn();
-    armFailpoint('charge.before_settle', { action: 'error' });
-    await fixture.followOnce();
-    turnFailpointsOff();
-    await fixture.isCapturedOnce(decided, [3_000]);
-    const [, unused] = await attemptsOf(decided);
-    expect(unused?.purpose).toBe('renewal');
-    await expect(capture(unused?.id ?? '')).rejects.toMatchObject({ constraint: 'one_hold_of_a_leg_is_captured' });
-  });
-
-  it('a hold to take the place of one that is captured, or is about to be [D14.240]', async () => {
-    const captured = await fixture.heldOnHealthCard();
-    await fixture.isCapturedOnce(captured, [3_000]);
-    const capturing = await fixture.heldOnHealthCard();
-    turnFailpointsOn();
-    armFailpoint('letter.decided', { action: 'error' });
-    await letters.decide(await letters.onlyLetter(capturing), 'approved').catch(() => undefined);
-    turnFailpointsOff();
-    for (const session of [captured, capturing]) {
-      const retire = fixture.test.admin(
-        "update checkout.charge_attempts set purpose = 'renewed' where subject_id = $1",
-        [session.id],
-      );
-      await expect(retire).rejects.toMatchObject({ constraint: 'one_hold_of_a_leg_is_captured' });
-    }
-    await fixture.sweepAll();
-  });
-});
+renewalLayerTests(() => fixture);
