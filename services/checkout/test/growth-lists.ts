@@ -1,0 +1,53 @@
+import { seededId } from '@eligo/testkit';
+import { listCharges } from '../src/store/charges.ts';
+import { listCustomers } from '../src/store/customers.ts';
+import { listIntents } from '../src/store/payment-intents.ts';
+import { listPaymentLinks } from '../src/store/payment-links.ts';
+import * as paymentMethods from '../src/store/payment-methods.ts';
+import { type SessionFilter, streamSessions } from '../src/store/session-list.ts';
+import { listSetupIntents } from '../src/store/setup-intents.ts';
+import type { ChargingFixture } from './charging-fixture.ts';
+
+const firstCustomer = seededId('fcus', 1);
+
+/** Each filter of each list, from both ends and from the middle. */
+export async function exerciseLists({ database, scope }: ChargingFixture): Promise<void> {
+  for (const middle of [{}, { startingAfter: 100 }, { endingBefore: 100 }] as const) {
+    const page = (prefix: string) => ({
+      limit: 10,
+      ...Object.fromEntries(Object.entries(middle).map(([side, number]) => [side, seededId(prefix, number)])),
+    });
+    await listCustomers(database, scope, page('fcus'), undefined);
+    await listCustomers(database, scope, page('fcus'), 'c100@example.com');
+    for (const active of [undefined, true, false]) await listPaymentLinks(database, scope, page('fplink'), active);
+    for (const customerId of [undefined, firstCustomer]) {
+      await listSetupIntents(database, scope, page('fseti'), customerId);
+      await listIntents(database, scope, page('fpi'), { customerId });
+    }
+    await paymentMethods.listPaymentMethods(database, scope, page('fpm'), firstCustomer);
+    await listIntents(database, scope, page('fpi'), { sessionId: seededId('fcs', 1) });
+    await listCharges(database, scope, page('fch'), undefined);
+    await listCharges(database, scope, page('fch'), seededId('fpi', 1));
+    for (const filter of filters) {
+      for await (const one of streamSessions(database, scope, page('fcs'), filter)) void one;
+    }
+  }
+  for await (const one of streamSessions(database, scope, { limit: 500 }, {})) void one;
+}
+
+const filters: SessionFilter[] = [
+  {},
+  { status: 'open' },
+  { status: 'canceled', mode: 'payment' },
+  { mode: 'payment' },
+  { customerId: firstCustomer },
+  { customerId: firstCustomer, status: 'open' },
+  { customerEmail: 'c1@example.com' },
+  { subscriptionId: seededId('fsub', 1) },
+  { clientReferenceId: 'ref' },
+  { paymentIntentId: seededId('fpi', 1) },
+  { sellingPlan: 'plan' },
+  { disputed: true },
+  { disputed: false },
+  { createdAtOrAfter: new Date(0), createdBefore: new Date() },
+];
