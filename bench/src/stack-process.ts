@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { freePort } from '@eligo/ports';
-import { programFile } from '@eligo/processes/programs';
+import { programFile, programs } from '@eligo/processes/programs';
 import {
   type Child,
   databaseUrls,
@@ -57,7 +57,11 @@ export async function startStackProcess(options: StackProcessOptions): Promise<S
   const logPath = join(home.logs, 'stack.log');
   const runFolder = join(home.root, 'bench');
   mkdirSync(runFolder, { recursive: true, mode: 0o700 });
-  const main = nodeChildArguments(programFile(repositoryRoot, 'stack'));
+  // A preload changes modules, which the built program holds copies of.
+  const isBuilt = options.preload === undefined;
+  const main = nodeChildArguments(
+    isBuilt ? programFile(repositoryRoot, 'stack') : join(repositoryRoot, programs.stack),
+  );
   const preload = options.preload === undefined ? [] : ['--import', pathToFileURL(options.preload).href];
   const startedAt = performance.now();
   const child = await startChild({

@@ -50,7 +50,7 @@ async function build(root) {
     banner: {
       js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
     },
-    external: driversOfOthers,
+    external: [...driversOfOthers, ...withFilesOfTheirOwn],
   });
   const before = stampOf(root)?.files ?? [];
   const files = readdirSync(draft).sort();
@@ -73,6 +73,9 @@ const driversOfOthers = [
   ...['better-sqlite3', 'mariadb', 'mariadb/callback', 'mysql', 'mysql2', 'oracledb', 'pg-native', 'pg-query-stream'],
   ...['sqlite3', 'tedious'],
 ];
+
+// These read files that are beside their own code, such as fonts.
+const withFilesOfTheirOwn = ['pdfkit'];
 
 // A source finds its migrations and pages by its own place, which is another than that of the built file.
 function placesOfSources(root) {
