@@ -39,24 +39,11 @@ afterAll(() => stack?.stop());
 
 const sessionId = () => stack.peers.samples.checkout_session.checkoutSessionId;
 const token = (id = sessionId(), testMode = true) => tokens.tokenOf({ accountId: stack.accountId, testMode, id });
-const pay = (body: unknown, at = token()) =>
-  fetch(`${url}/pay/${at}/pay`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-const answerLetter = (body: unknown, at = token()) =>
-  fetch(`${url}/pay/${at}/letter`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-const changeCode = (body: unknown, at = token()) =>
-  fetch(`${url}/pay/${at}/promo-code`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
+const send = (to: string, body: unknown) =>
+  fetch(to, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+const pay = (body: unknown, at = token()) => send(`${url}/pay/${at}/pay`, body);
+const answerLetter = (body: unknown, at = token()) => send(`${url}/pay/${at}/letter`, body);
+const changeCode = (body: unknown, at = token()) => send(`${url}/pay/${at}/promo-code`, body);
 const card = (slot: 'health' | 'other') => ({ payment_method: `pm_${slot}0123456789`, slot });
 const callsOf = (method: string) => stack.peers.seen.filter((seen) => seen.method === method);
 
@@ -179,23 +166,37 @@ describe('the checkout page', () => {
   });
 
   test('asks checkout what came of an authentication, and shows the one that a bank waits for [D14.112]', async () => {
-    const send = (body: unknown) =>
-      fetch(`${url}/pay/${token()}/authenticate`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      });
+    const authenticate = (body: unknown) => send(`${url}/pay/${token()}/authenticate`, body);
     sample = { ...sample, ...{ clientSecret: 'pi_1_secret_2' } };
-    expect(await (await send({})).json()).toMatchObject({
+    expect(await (await authenticate({})).json()).toMatchObject({
       authentication: { kind: 'sandbox', url: 'https://cards.example/fields/challenge#pi_1_secret_2' },
     });
-    expect((await send({ give_up: true })).status).toBe(200);
+    expect((await authenticate({ give_up: true })).status).toBe(200);
     expect(callsOf('resumeAuthentication').map(({ request }) => request)).toMatchObject([
       { id: sessionId(), giveUp: false },
       { id: sessionId(), giveUp: true },
     ]);
-    expect((await send({ succeeded: true })).status).toBe(422);
+    expect((await authenticate({ succeeded: true })).status).toBe(422);
     expect((await fetch(`${url}/pay/${token()}/authenticate`)).status).toBe(405);
+  });
+
+  test('goes on with a saved card whose bank has answered, within the limit of payments, and reads again [D14.170]', async () => {
+    const look = async () => (await fetch(`${url}/pay/${token()}/session`)).json();
+    const answered = { ...sample, paymentInFlight: true, setUpAnswered: true };
+    stack.peers.answer('getPage', () => (callsOf('resumeAuthentication').length === 1 ? sample : answered));
+    expect(await look()).toMatchObject({ payment_in_flight: false });
+    expect(callsOf('resumeAuthentication').map(({ request }) => request)).toMatchObject([
+      { id: sessionId(), giveUp: false },
+    ]);
+    // Where it fails the page waits, and looks that come too fast ask checkout for the page alone.
+    stack.peers.seen.length = 0;
+    stack.peers.answer('getPage', () => answered);
+    stack.peers.answer('resumeAuthentication', () => {
+      throw new Failure('service_unavailable');
+    });
+    for (let count = 0; count < 6; count++) expect(await look()).toMatchObject({ payment_in_flight: true });
+    expect(callsOf('getPage')).toHaveLength(6);
+    expect(callsOf('resumeAuthentication').length).toBeLessThan(6);
   });
 
   test('seals the answers to a letter’s questions at checkout, and takes no others [D14.113]', async () => {
@@ -338,12 +339,7 @@ describe('the payment page of an invoice', () => {
     const id = stack.peers.samples.invoice.invoiceId;
     return `${url}/invoice/${tokensOfKind.tokenOf({ accountId: stack.accountId, testMode: true, id })}${action}`;
   };
-  const post = (action: string, body: object) =>
-    fetch(at(action), {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    });
+  const post = (action: string, body: object) => send(at(action), body);
   beforeEach(() => {
     const page = {
       ...{ invoice: stack.peers.samples.invoice, lines: [], dueCents: 1_500n, healthCardCents: 1_000n, payable: true },

@@ -128,13 +128,19 @@ interface PageAction<Calls> {
   readonly methods: PublicRoute['methods'];
   /** The limit that it counts towards beside that of all requests. */
   readonly limit: 'payment' | 'answers' | 'promoCode' | undefined;
-  answer(calls: Calls, subject: PageSubject, body: unknown, call: CallOptions): Promise<PageView>;
+  answer(
+    calls: Calls,
+    subject: PageSubject,
+    body: unknown,
+    call: CallOptions,
+    mayPay: () => boolean,
+  ): Promise<PageView>;
 }
 
 const paymentActions: readonly PageAction<PageCalls>[] = [
   {
     ...{ name: 'session', methods: readMethods, limit: undefined },
-    answer: (calls, subject, _body, call) => calls.view(subject, call),
+    answer: (calls, subject, _body, call, mayPay) => calls.view(subject, call, mayPay),
   },
   {
     ...{ name: 'pay', methods: ['POST'], limit: 'payment' },
@@ -205,7 +211,8 @@ async function answerCall<Calls>(
     limits.takeFromSession(subject.id, limit);
   }
   const body = methods.includes('POST') ? await readPageBody(request, bodies, accountId) : undefined;
-  return answer(calls, subject, body, { caller, requestId, traceparent });
+  const mayPay = () => limits.allowsPayment(request, subject.id);
+  return answer(calls, subject, body, { caller, requestId, traceparent }, mayPay);
 }
 
 // A page's body is small and parsed at once: nothing of its bytes is kept.

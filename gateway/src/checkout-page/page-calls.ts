@@ -23,7 +23,8 @@ import type { Peers } from '../peers.ts';
 
 /** What the page of a session or an invoice can ask of the gateway. Each answers with the page as it then is. */
 export interface PageCalls {
-  view(subject: PageSubject, call: CallOptions): Promise<PageView>;
+  /** `mayGoOn` counts a payment, and says whether the limit allows it: a look that finds the answer of a bank goes on with a card that is saved. */
+  view(subject: PageSubject, call: CallOptions, mayGoOn: () => boolean): Promise<PageView>;
   pay(subject: PageSubject, sent: unknown, call: CallOptions): Promise<PageView>;
   /** Finds out what came of an authentication. */
   authenticate(subject: PageSubject, sent: unknown, call: CallOptions): Promise<PageView>;
@@ -46,32 +47,48 @@ export function pageCalls(parts: {
   const { peers, database, sandboxUrl } = parts;
   const { checkout } = peers;
 
-  async function view({ accountId, id }: PageSubject, call: CallOptions): Promise<PageView> {
+  async function read({ accountId, id }: PageSubject, call: CallOptions) {
     const [page, shop] = await Promise.all([checkout.getPage({ id }, call), findShop(database, accountId)]);
     if (shop === undefined) throw new Failure('checkout_session_not_found');
+    return { page, shop };
+  }
+
+  async function view(subject: PageSubject, call: CallOptions): Promise<PageView> {
+    const { page, shop } = await read(subject, call);
     return renderPage(page, shop, sandboxUrl);
   }
 
+  async function resume({ id }: PageSubject, giveUp: boolean, call: CallOptions): Promise<void> {
+    const startedAt = performance.now();
+    const session = await checkout.resumeAuthentication({ id, giveUp }, moneyCall(call));
+    await awaitSubscription(peers, session, call, performance.now() - startedAt);
+  }
+
   return {
-    view,
+    async view(subject, call, mayGoOn) {
+      const { page, shop } = await read(subject, call);
+      if (!page.setUpAnswered || !mayGoOn()) return renderPage(page, shop, sandboxUrl);
+      try {
+        await resume(subject, false, call);
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error;
+        // The page waits, and its next look tries again.
+        return renderPage(page, shop, sandboxUrl);
+      }
+      return view(subject, call);
+    },
     async pay(subject, sent, call) {
       const startedAt = performance.now();
       const payment = readBodyAs(pagePaymentSchema, sent);
-      const [page, shop] = await Promise.all([
-        checkout.getPage({ id: subject.id }, call),
-        findShop(database, subject.accountId),
-      ]);
-      if (shop === undefined) throw new Failure('checkout_session_not_found');
+      const { page, shop } = await read(subject, call);
       requireWhatIsAsked(payment, page, shippingCountriesOf(page, shop));
       const session = await checkout.completeSession(completionOf(subject.id, payment), moneyCall(call));
       await awaitSubscription(peers, session, call, performance.now() - startedAt);
       return view(subject, call);
     },
     async authenticate(subject, sent, call) {
-      const startedAt = performance.now();
       const { give_up: giveUp = false } = readBodyAs(pageAuthenticationSchema, sent);
-      const session = await checkout.resumeAuthentication({ id: subject.id, giveUp }, moneyCall(call));
-      await awaitSubscription(peers, session, call, performance.now() - startedAt);
+      await resume(subject, giveUp, call);
       return view(subject, call);
     },
     async changePromoCode(subject, sent, call) {

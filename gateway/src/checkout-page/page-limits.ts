@@ -46,6 +46,18 @@ export class PageLimits {
     this.#take(`${kind} ${sessionId}`, limits[kind].session);
   }
 
+  /** Counts a payment that a look at a page leads to; false where a request to pay would be refused. */
+  allowsPayment(request: IncomingMessage, sessionId: string): boolean {
+    try {
+      this.takeFromAddress(request, 'payment');
+      this.takeFromSession(sessionId, 'payment');
+      return true;
+    } catch (error) {
+      if (error instanceof Failure && error.code === 'rate_limited') return false;
+      throw error;
+    }
+  }
+
   #take(name: string, limit: number): void {
     const { allowed, retryAfterSeconds } = this.#limiter.take(name, limit, performance.now());
     if (!allowed) throw new Failure('rate_limited', { retryAfterSeconds });

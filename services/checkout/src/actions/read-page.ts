@@ -24,7 +24,10 @@ export interface Page {
   readonly session: Session;
   readonly lines: readonly SessionLine[];
   readonly paymentInFlight: boolean;
-  /** The bank of a card that is saved has its answer, and nobody has gone on since: the browser may be gone that was asked. */
+  /**
+   * The bank of a card that is saved has its answer, and no request has gone on with it: the browser that was asked may be gone. Such a card holds no money, so
+   * no job looks for the answer.
+   */
   readonly isSetUpAnswered: boolean;
   /** Its time is over, by its own clock, whether or not it was ended already. */
   readonly timeOver: boolean;

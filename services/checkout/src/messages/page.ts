@@ -14,6 +14,7 @@ export function pageMessage(
     readonly session: Session;
     readonly lines: readonly SessionLine[];
     readonly paymentInFlight: boolean;
+    readonly isSetUpAnswered: boolean;
     readonly timeOver: boolean;
     readonly dueNowCents: number;
     readonly healthCardCents: number;
@@ -30,6 +31,7 @@ export function pageMessage(
     session: sessionMessage(scope, page.session),
     lineItems: page.lines.map(lineItemMessage),
     paymentInFlight: page.paymentInFlight,
+    setUpAnswered: page.isSetUpAnswered && !page.timeOver,
     timeOver: page.timeOver,
     dueNowCents: BigInt(page.dueNowCents),
     healthCardCents: BigInt(page.healthCardCents),

@@ -13,12 +13,12 @@ import { chargeInvoice } from '../actions/charge-invoice.ts';
 import { completeWithCards } from '../actions/complete-with-cards.ts';
 import { confirmSession } from '../actions/confirm-session.ts';
 import { noteWaitingShopper } from '../actions/go-on-without-letters.ts';
+import { readPage } from '../actions/read-page.ts';
 import { recordDispute } from '../actions/record-dispute.ts';
 import { cardUpdated, refreshCard } from '../actions/refresh-card.ts';
 import { releaseRefund } from '../actions/release-refund.ts';
 import { reserveRefund } from '../actions/reserve-refund.ts';
 import { resumeAuthentication } from '../actions/resume-authentication.ts';
-import { showPage } from '../actions/show-page.ts';
 import type { Context } from '../context.ts';
 import { type CardSlot, isCardSlot } from '../domain/card-kind.ts';
 import type { HealthcareCents } from '../domain/charge-attempt.ts';
@@ -52,7 +52,7 @@ export function chargingHandlers(context: Context): Implementation<typeof Checko
     },
 
     async getPage({ id }, { scope }) {
-      const page = await showPage(context, scope, id);
+      const page = await readPage(context, scope, id);
       if (awaitsLetters(page.session)) await noteWaitingShopper(context, scope, id);
       return pageMessage(scope, page);
     },
