@@ -4,8 +4,21 @@ import { repositoryRoot } from '@eligo/stack';
 
 /** What a test run needs of the repository. */
 const parts = [
-  ...['proto', 'packages', 'gateway', 'services', 'sandbox', 'stack', 'testkit', 'cli', 'e2e', 'bench', 'scripts'],
-  ...['package.json', 'tsconfig.json', 'vitest.config.ts'],
+  ...[
+    'proto',
+    'packages',
+    'gateway',
+    'services',
+    'sandbox',
+    'stack',
+    'testkit',
+    'cli',
+    'e2e',
+    'bench',
+    'web',
+    'scripts',
+  ],
+  ...['package.json', 'package-lock.json', 'tsconfig.json', 'vitest.config.ts'],
 ];
 
 const leftBehind = new Set(['node_modules', '.eligo', '.turbo']);

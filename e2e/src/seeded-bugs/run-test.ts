@@ -40,7 +40,12 @@ export async function runTests(folder: string, file: string, names: readonly str
     '--reporter=json',
     `--outputFile=${results}`,
   ];
-  const child = spawn(process.execPath, [vitest, ...args], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [vitest, ...args], {
+    cwd: folder,
+    // The short form leaves out some of the kills.
+    env: { ...process.env, ELIGO_TEST_LONG: 'on' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   child.stdout.pipe(log);
   child.stderr.pipe(log);
   const stop = () => child.kill('SIGTERM');
