@@ -13,6 +13,7 @@ export function openGroupedReads<Item, Result>(
 ): GroupedReads<Item, Result> {
   return openGroups<Item, Result>({
     together: read,
+    isRepeatable: true,
     async alone(scope, item) {
       const [result] = await read(scope, [item]);
       return result as Result;

@@ -29,6 +29,7 @@ export function openGroupedWrites<Item, Result>(
     together: (scope, items) =>
       withTx(database, scope, (tx) => allOrNone(writeGroup(tx, scope, items)), { lockTimeoutMs: maxWaitMs }),
     alone: writeAlone,
+    isRepeatable: false,
   });
 }
 

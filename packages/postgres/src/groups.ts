@@ -8,6 +8,8 @@ export interface GroupOptions<Item, Result> {
   together(scope: Scope, items: readonly Item[]): Promise<readonly Result[]>;
   /** Carries out one item, in the context of its request. */
   alone(scope: Scope, item: Item): Promise<Result>;
+  /** Whether an item whose outcome is unknown may be carried out again, as a read may. */
+  readonly isRepeatable: boolean;
 }
 
 /** Items of one kind; concurrent ones are carried out together. */
@@ -18,15 +20,16 @@ export interface Groups<Item, Result> {
 
 /** The most items in a group. A group pays for each statement's start and for the commit once; beyond 16 items that is a small part of its cost. */
 export const maxGroupSize = 16;
-/** How long a group waits for the one before it. An item never waits longer for another request than this. */
+/** How long a group waits for the one before it: a connection that has fallen silent holds up its own group alone. */
 export const maxWaitMs = 100;
 /** How many items of an account and mode may wait for a group. Further items are carried out alone and wait for a connection, as any statement does. */
 const maxWaiting = 256;
 
 /**
  * Items that one account and mode submits while its last ones are in flight are carried out together. A single item is carried out alone, immediately. If
- * a group fails, each of its items is carried out alone, so no item fails because of another. If the connection is lost, all waiting items are carried
- * out alone, so none waits for the timeouts of earlier groups. Accounts do not wait for each other.
+ * a group fails, each of its items is carried out alone, so no item fails because of another; but if its connection is lost, items that are not
+ * repeatable fail with it, since they may have been committed. All waiting items are then carried out alone, so none waits for the timeouts of earlier
+ * groups. Accounts do not wait for each other.
  */
 export function openGroups<Item, Result>(options: GroupOptions<Item, Result>): Groups<Item, Result> {
   const lines = new Map<string, Waiting<Item, Result>[]>();
@@ -39,7 +42,7 @@ export function openGroups<Item, Result>(options: GroupOptions<Item, Result>): G
     for (;;) {
       const group = lines.get(key)?.splice(0, maxGroupSize) ?? [];
       if (group.length === 0) break;
-      const isLost = await carryOut(options, scope, group);
+      const isLost = await withinLimit(carryOut(options, scope, group), false);
       if (isLost) await eachAlone(lines.get(key)?.splice(0) ?? []);
     }
     lines.delete(key);
@@ -82,10 +85,11 @@ interface Waiting<Item, Result> {
 
 // Returns whether the connection was lost.
 async function carryOut<Item, Result>(
-  { together }: GroupOptions<Item, Result>,
+  { together, isRepeatable }: GroupOptions<Item, Result>,
   scope: Scope,
   group: readonly Waiting<Item, Result>[],
 ): Promise<boolean> {
+  let isLost = false;
   if (group.length > 1) {
     try {
       const results = await together(
@@ -95,15 +99,16 @@ async function carryOut<Item, Result>(
       for (const [at, { resolve }] of group.entries()) resolve({ kind: 'done', result: results[at] as Result });
       return false;
     } catch (error) {
-      // The connection may have been lost while the group committed: the outcome of each item is unknown, as if it had been carried out alone.
-      if (isConnectionLoss(error)) {
+      isLost = isConnectionLoss(error);
+      // It may have been lost while the group committed: the outcome of each item is unknown, as if it had been carried out alone.
+      if (isLost && !isRepeatable) {
         for (const { reject } of group) reject(error);
-        return true;
+        return isLost;
       }
     }
   }
   await eachAlone(group);
-  return false;
+  return isLost;
 }
 
 async function eachAlone<Item, Result>(group: readonly Waiting<Item, Result>[]): Promise<void> {
@@ -111,10 +116,19 @@ async function eachAlone<Item, Result>(group: readonly Waiting<Item, Result>[]):
 }
 
 async function settledOrTimedOut(work: readonly Promise<unknown>[]): Promise<void> {
+  await withinLimit(
+    Promise.allSettled(work).then(() => undefined),
+    undefined,
+  );
+}
+
+/** What the work ends in, or `otherwise` when it has not ended in time; it goes on then. */
+async function withinLimit<Outcome>(work: Promise<Outcome>, otherwise: Outcome): Promise<Outcome> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, maxWaitMs);
+  const late = new Promise<Outcome>((resolve) => {
+    timer = setTimeout(resolve, maxWaitMs, otherwise);
   });
-  await Promise.race([Promise.allSettled(work), late]);
+  const outcome = await Promise.race([work, late]);
   clearTimeout(timer);
+  return outcome;
 }

@@ -4,7 +4,7 @@ import { openGroupedReads, type Scope } from '../src/index.ts';
 const scope = { accountId: 'facct_a', testMode: true };
 const others = { accountId: 'facct_b', testMode: true };
 
-/** Reads that double a number, each held until the test lets it go; a group with `bad` fails. */
+/** Reads that double a number, each held until the test lets it go; one with `bad` fails. */
 function openDoubles(bad?: number) {
   const asked: (readonly number[])[] = [];
   const held: (() => void)[] = [];
@@ -20,7 +20,7 @@ function openDoubles(bad?: number) {
       await new Promise((resolve) => setImmediate(resolve));
     }
   };
-  return { asked, letGo, reads };
+  return { asked, held, letGo, reads };
 }
 
 describe('reads of one account', () => {
@@ -47,6 +47,32 @@ describe('reads of one account', () => {
     const results = [1, 2, 3, 4].map((number) => reads.submit(scope, number).catch((error: Error) => error.message));
     await letGo();
     expect(await Promise.all(results)).toEqual([2, 4, 'cannot double 3', 8]);
+  });
+
+  it('are repeated alone when the connection of their group is lost: a read may be carried out twice', async () => {
+    let isLost = true;
+    const reads = openGroupedReads<number, number>(async (_scope: Scope, numbers) => {
+      if (numbers.length > 1 && isLost) {
+        isLost = false;
+        throw new Error('Connection terminated unexpectedly');
+      }
+      return numbers.map((number) => 2 * number);
+    });
+    expect(await Promise.all([1, 2, 3].map((number) => reads.submit(scope, number)))).toEqual([2, 4, 6]);
+    expect(isLost).toBe(false);
+  });
+
+  it('wait a tenth of a second for a group whose connection is silent, and no longer', async () => {
+    const { asked, held, letGo, reads } = openDoubles();
+    const first = reads.submit(scope, 1);
+    const silent = [2, 3].map((number) => reads.submit(scope, number));
+    held.shift()?.();
+    await first;
+    await expect.poll(() => asked).toHaveLength(2);
+    const next = [4, 5].map((number) => reads.submit(scope, number));
+    await expect.poll(() => asked).toEqual([[1], [2, 3], [4, 5]]);
+    await letGo();
+    expect(await Promise.all([...silent, ...next])).toEqual([4, 6, 8, 10]);
   });
 
   it('do not wait for those of another account', async () => {
