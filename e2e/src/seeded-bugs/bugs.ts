@@ -23,7 +23,8 @@ const attempts = 'services/checkout/src/store/charge-attempts.ts';
 const migration = 'services/checkout/migrations/0010_charging.sql';
 const lockSession =
   "    const session = attempt.purpose === 'session' ? await lockSession(tx, scope, attempt.subjectId) : undefined;\n";
-const beginSettle = '  return withTx(charging.database, scope, async (tx) => {\n';
+const beginSettle = '  return withTx(context.database, scope, async (tx) => {\n';
+const markSettled = 'markSettled(tx, scope, attempt.id, settlementOf(verdict))';
 
 // The text that is looked for is itself a template.
 const dollar = '$';
@@ -63,7 +64,7 @@ export const bugs: readonly Bug[] = [
     edits: [
       {
         file: send,
-        find: 'return verdict === undefined ? unknown(charging, scope, fenced) : ',
+        find: 'return verdict === undefined ? unknown(context, scope, fenced) : ',
         replace:
           "return verdict === undefined ? { kind: 'verdict', attempt: fenced, verdict: { kind: 'failed', code: 'processing_error' } } : ",
       },
@@ -100,7 +101,7 @@ export const bugs: readonly Bug[] = [
     edits: [
       {
         file: 'services/checkout/src/service.ts',
-        find: '        sweepDueCharges(charging),\n',
+        find: '        sweepDueCharges(context),\n',
         replace: '',
       },
     ],
@@ -113,13 +114,15 @@ export const bugs: readonly Bug[] = [
     edits: [
       {
         file: settle,
-        find: `${beginSettle}${lockSession}    const first = await markSettled(`,
-        replace: '  const first = await withTx(charging.database, scope, (tx) => markSettled(',
+        find: `${beginSettle}${lockSession}`,
+        replace: `  const first = await withTx(context.database, scope, (tx) =>\n    ${markSettled},\n  );\n${beginSettle}${lockSession}`,
       },
+      { file: settle, find: `    const first = await ${markSettled};\n`, replace: '' },
+      // The process that claimed a confirm settles it by statements of its own.
       {
         file: settle,
-        find: '    });\n    const result = first',
-        replace: `    }));\n${beginSettle}${lockSession}    const result = first`,
+        find: "    claimed === undefined || attempt.driver !== 'confirm' || verdict.kind !== 'succeeded'\n",
+        replace: "    claimed === undefined || attempt.id !== '' || verdict.kind !== 'succeeded'\n",
       },
     ],
     file: 'failpoints.all-in-one',
