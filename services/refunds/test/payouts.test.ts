@@ -1,9 +1,11 @@
 import { type Scope, scoped, withTx } from '@eligo/postgres';
 import { waitUntil } from '@eligo/testkit';
+import { cents, newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { lookAtPayout } from '../src/actions/look-at-payout.ts';
 import { postMovements } from '../src/actions/post-movements.ts';
 import { defaultBudgets } from '../src/budgets.ts';
+import { insertPending, settleBalance } from '../src/store/balance-transactions.ts';
 import { type Fixture, openFixture, someScope, untilStatus } from './fixture.ts';
 import { balances, journalOf, keepBooks, movementArrives, tell } from './ledger-fixture.ts';
 
@@ -181,6 +183,26 @@ describe('payouts', () => {
     ]);
   });
 
+  it('find the failure of each card settled by its own movement, also where the parts are equal [D14.154, D14.156]', async () => {
+    const scope = someScope();
+    const [one, other] = [await on.paid(scope, { refund_fails: 2_000 }), await on.paid(scope, { refund_fails: 2_000 })];
+    const session = { id: newId('checkout_session'), cards: [...one.cards, ...other.cards] };
+    on.checkout.paid(session);
+    await tell(scope, on, journalOf(scope, on, session));
+    const { refund } = await on.refunds.refundSession({ sessionId: session.id }, on.as(scope));
+    await untilStatus(on, scope, refund?.refundId ?? '', 'succeeded');
+    await on.sweep();
+    await untilStatus(on, scope, refund?.refundId ?? '', 'failed');
+    await keepBooks(on);
+    const settled = await on.admin<{ transaction: string; settled: number }>(
+      `select processor_transaction_id as transaction, settled_cents::int as settled from refunds.balance_transactions
+        where account_id = $1 and type = 'refund_failure'`,
+      [scope.accountId],
+    );
+    expect(settled.map((row) => row.settled)).toEqual([2_000, 2_000]);
+    expect(new Set(settled.map(({ transaction }) => transaction)).size).toBe(2);
+  });
+
   it('wait for a movement that is not posted, and go on from it [D14.156]', async () => {
     const { scope } = await paid({ hsa: 1_000 });
     // Its entry is late, so that its charge waits.
@@ -243,6 +265,32 @@ describe('payouts', () => {
     expect(await on.admin('select is_noted from refunds.payouts where account_id = $1', [scope.accountId])).toEqual([
       { is_noted: true },
     ]);
+  });
+
+  it('find balance transactions that are settled in the order of their ids, as a refund makes them available [D14.156]', async () => {
+    const scope = someScope();
+    const { account: processorAccount } = on.port(scope);
+    const ids = Array.from({ length: 12 }, () => newId('balance_transaction')).sort();
+    const rows = ids.map((balanceTransactionId, at) => ({
+      ...{ balanceTransactionId, amountCents: cents(100), at: new Date(), sourceId: `fch_${at}` },
+      ...{ type: 'charge', reportingCategory: 'charge', checkoutSessionId: null },
+    }));
+    const settlements = ids.map((balanceTransactionId, at) => ({
+      ...{ balanceTransactionId, processorAccount, processorTransactionId: `txn_order${at}` },
+      ...{ amountCents: cents(100), feeCents: cents(0), availableOn: new Date() },
+    }));
+    await withTx(on.service.database, scope, (tx) => insertPending(tx, scope, rows));
+    const release = await holdFirst(scope);
+    const settled = withTx(on.service.database, scope, (tx) => settleBalance(tx, scope, settlements));
+    await untilBlocked('set settled_cents', 'the settlement to wait for the first balance transaction');
+    // It has locked no other one.
+    const free = await on.admin(
+      'select id from refunds.balance_transactions where account_id = $1 for no key update skip locked',
+      [scope.accountId],
+    );
+    await release();
+    await settled;
+    expect(free).toHaveLength(11);
   });
 
   it('that were made by hand name their own movement only [D14.156]', async () => {

@@ -98,8 +98,19 @@ function takeRecord(records: MovementRecord[], movement: UnpostedMovement): Move
   const exact = records.findIndex(
     (record) => isOfObject(record) && !record.isSettled && record.amountCents === movement.amountCents,
   );
-  if (exact >= 0) return records.splice(exact, 1)[0];
+  if (exact >= 0) return takeAt(records, exact);
   return movement.ageMs > recordIsLateForMs ? records.find(isOfObject) : undefined;
+}
+
+// Equal parts of a refund that fail find each other's failure: the one that a card takes is no other card's. Cards of a refund of an earlier release share the
+// balance transaction of its negative amounts.
+function takeAt(records: MovementRecord[], at: number): MovementRecord | undefined {
+  const [taken] = records.splice(at, 1);
+  const { balanceTransactionId = null, amountCents = null } = taken ?? {};
+  if (balanceTransactionId === null || amountCents === null || amountCents < 0) return taken;
+  const others = records.filter((record) => record.balanceTransactionId !== balanceTransactionId);
+  records.splice(0, records.length, ...others);
+  return taken;
 }
 
 function posted(

@@ -59,10 +59,14 @@ const insert = scoped<never>(
        as b (id, type, amount, source, session, category, at)
    on conflict (account_id, test_mode, id) do nothing`,
 );
-// A dispute's fee was fetched with the dispute: the processor's movement replaces it. The first movement of several names the row.
+// A dispute's fee was fetched with the dispute: the processor's movement replaces it. The first movement of several names the row. The rows are locked in the order
+// of their ids, as by a refund that makes several available.
 const settle = scoped<never>(
   'balance_transactions.settle',
-  `update refunds.balance_transactions b
+  `with named as (
+     select id from refunds.balance_transactions
+      where account_id = $1 and test_mode = $2 and id = any($3::text[]) order by id for no key update)
+   update refunds.balance_transactions b
       set settled_cents = b.settled_cents + s.amount, fee_cents = s.fee + case when b.settled_cents = 0 then 0 else b.fee_cents end,
           processor = coalesce(b.processor, s.processor), processor_account = coalesce(b.processor_account, s.account),
           processor_transaction_id = coalesce(b.processor_transaction_id, s.transaction), status = 'available',
@@ -71,5 +75,6 @@ const settle = scoped<never>(
                   sum(amount)::bigint as amount, sum(fee)::bigint as fee, max(available_on) as available_on
              from unnest($3::text[], $4::refunds.processor[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], $9::timestamptz[])
                as n (id, processor, account, transaction, amount, fee, available_on) group by id) s
-    where b.account_id = $1 and b.test_mode = $2 and b.id = s.id`,
+     join named on named.id = s.id
+    where b.account_id = $1 and b.test_mode = $2 and b.id = named.id`,
 );
