@@ -264,6 +264,17 @@ describe('a process that stops, and answers that are lost', () => {
     else await expect(submit()).rejects.toMatchObject({ code: 'dispute_not_open' });
   });
 
+  it('is not submitted where too little time is left to hear of it, and the same request submits it [D14.253]', async () => {
+    const { scope, id } = await disputed();
+    const evidence = { product_description: 'A thermometer' };
+    const update = (submit: boolean, timeoutMs: number) =>
+      on.refunds.updateDispute({ id, evidence, submit }, { ...on.as(scope), timeoutMs });
+    await expect(update(true, 6_000)).rejects.toMatchObject({ code: 'service_unavailable' });
+    expect(await read(scope, id)).toMatchObject({ status: 'needs_response', hasEvidence: false, submissionCount: 0 });
+    expect(await update(false, 6_000)).toMatchObject({ status: 'needs_response', evidence });
+    expect(await update(true, 9_200)).toMatchObject({ status: 'under_review', submissionCount: 1 });
+  });
+
   it('keeps a change that was made before the process stopped [D14.125]', async () => {
     const { scope, id } = await disputed();
     armFailpoint('dispute.after_change', { action: 'error' });

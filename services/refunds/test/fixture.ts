@@ -27,7 +27,7 @@ export interface Fixture {
   readonly checkout: FakeCheckout;
   readonly admin: TestDatabase['admin'];
   readonly refunds: Client<typeof RefundsService>;
-  /** A call of the gateway for this account. */
+  /** A call of the gateway for this account, with the time of one that moves money. */
   as(scope: Scope, features?: string[]): CallOptions;
   /** A session that was paid at the sandbox: at the account of new money unless another is named. */
   paid(scope: Scope, payments: Payments, at?: ProcessorAccount): Promise<PaidSession>;
@@ -106,7 +106,7 @@ export async function openFixture(options: { place?: TestDatabase } = {}): Promi
   const connect = () => client(RefundsService, inProcessTransport(service.server, { encode: true }), gateway);
   const made: { -readonly [Key in keyof Fixture]: Fixture[Key] } = {
     ...{ service, checkout, admin: place.admin, refunds: connect() },
-    as: (scope, features = []) => ({ caller: gateway.callerFor({ ...scope, features }) }),
+    as: (scope, features = []) => ({ caller: gateway.callerFor({ ...scope, features }), timeoutMs: 9_200 }),
     paid: (scope, payments, at) => pay(processors, checkout, scope, payments, at),
     async fault(fault) {
       // What an earlier test armed and nobody ran into must not hit this one.

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
 import type { DisputeOutcome, ProcessorPort, WriteOptions } from '@eligo/processor';
+import type { Call } from '@eligo/rpc';
 import { newId, type ProcessorAccount } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { assertEditable, type Dispute, type DisputeClaim, disputeNews } from '../domain/dispute.ts';
@@ -28,19 +29,23 @@ export interface DisputeChange {
 
 /**
  * Gives evidence to the processor, which keeps it, and submits it to the bank. Throws `dispute_not_open` unless the dispute needs a response, and a 422
- * after its deadline.
+ * after its deadline. Where uploads of files have left `call` too little time to hear that the bank has it, nothing is submitted, and the same request continues.
  */
 export async function updateDispute(
   context: Context,
   scope: Scope,
   disputeId: string,
   { evidence, submit, metadata }: DisputeChange,
+  call: Pick<Call, 'timeoutMs'>,
 ): Promise<Dispute> {
   const hasEvidence = Object.keys(evidence).length > 0;
   if (hasEvidence || submit) {
     const atProcessor = await evidenceAtProcessor(context, scope, disputeId, evidence);
     await change(context, scope, disputeId, {
-      assertAllowed: (dispute) => assertEditable(dispute, hasEvidence ? 'evidence' : 'submit'),
+      assertAllowed(dispute) {
+        assertEditable(dispute, hasEvidence ? 'evidence' : 'submit');
+        if (submit && call.timeoutMs() < context.budgets.processorMs + recordingMs) throw unavailable();
+      },
       send: (port, id, options) =>
         port.updateDispute(id, { ...(hasEvidence ? { evidence: atProcessor } : {}), submit }, options),
     });
@@ -67,6 +72,8 @@ export async function closeDispute(context: Context, scope: Scope, disputeId: st
   return found(context, scope, disputeId);
 }
 
+// Writes down and tells what the processor answered.
+const recordingMs = 500;
 const nothingMoved = { isWithdrawn: false, isReinstated: false };
 
 interface Change {
@@ -90,7 +97,7 @@ async function change(
   if (names === undefined || dispute === undefined) throw new Failure('dispute_not_found');
   assertAllowed(dispute);
   const port = context.processors.at(scope, names.processorAccount);
-  if (port.isDown()) throw new Failure('service_unavailable', { retryAfterSeconds: 1 });
+  if (port.isDown()) throw unavailable();
   const claimed = await claimWhenFree(context, scope, port.account, names.processorDisputeId);
   try {
     if (claimed.before !== undefined) assertAllowed(claimed.before);
@@ -119,10 +126,10 @@ async function change(
       { disputeId, code: outcome.code },
       'Processor rejected a dispute update; check its credentials and account',
     );
-    throw new Failure('service_unavailable', { retryAfterSeconds: 1 });
+    throw unavailable();
   }
   const look = await recordDispute(context, scope, claimed, outcome);
-  if (look.kind !== 'recorded') throw new Failure('service_unavailable', { retryAfterSeconds: 1 });
+  if (look.kind !== 'recorded') throw unavailable();
 }
 
 // An event of the processor has the dispute looked at, for the time of one call as a rule.
@@ -153,4 +160,8 @@ async function found({ database }: Context, scope: Scope, disputeId: string): Pr
   const dispute = await findDispute(database, scope, disputeId);
   if (dispute === undefined) throw new Failure('dispute_not_found');
   return dispute;
+}
+
+function unavailable(): Failure {
+  return new Failure('service_unavailable', { retryAfterSeconds: 1 });
 }

@@ -39,9 +39,9 @@ export function disputeHandlers(context: Context): Implementation<typeof Refunds
       await uploadEvidence(context, call.scope, { disputeId, field, fileId }, call);
       return {};
     },
-    async updateDispute({ id, evidence, submit, metadata, replaceMetadata }, { scope }) {
+    async updateDispute({ id, evidence, submit, metadata, replaceMetadata }, call) {
       const change = { evidence, submit, metadata: replaceMetadata ? metadata : undefined };
-      return message(await updateDispute(context, scope, id, change));
+      return message(await updateDispute(context, call.scope, id, change, call));
     },
     async closeDispute({ id }, { scope }) {
       return message(await closeDispute(context, scope, id));
