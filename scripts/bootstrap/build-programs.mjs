@@ -4,25 +4,43 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, w
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { withLock } from '../../packages/processes/src/lock.mjs';
 import { builtFolder, programs } from '../../packages/processes/src/programs.mjs';
+
+/** Says what was built, and from which sources. */
+const stampFile = '.stamp.json';
 
 /** Builds when it is needed, by one process at a time. Processes that run what was built before keep the files that they may still load. */
 export async function buildPrograms(root) {
   if (isBuilt(root)) return;
-  await withLock(join(root, '.eligo', 'programs.lock'), async () => {
-    if (!isBuilt(root)) await build(root);
-  });
+  try {
+    await withLock(join(root, '.eligo', 'programs.lock'), async () => {
+      if (!isBuilt(root)) await build(root);
+    });
+  } catch (error) {
+    if (error.code !== 'EACCES' && error.code !== 'EROFS') throw error;
+    throw new Error(
+      `${builtFolder}/ is out of date and this user cannot write it; run \`node scripts/bootstrap.mjs node\` as the owner of ${root}.`,
+      { cause: error },
+    );
+  }
 }
 
 function isBuilt(root) {
-  return stampOf(root)?.fingerprint === fingerprint(root);
+  const stamp = stampOf(root);
+  if (stamp === undefined || !stamp.files.every((name) => existsSync(join(root, builtFolder, name)))) return false;
+  return stamp.fingerprint === fingerprint(root);
 }
 
 function stampOf(root) {
-  const path = join(root, builtFolder, '.stamp.json');
-  return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : undefined;
+  try {
+    return JSON.parse(readFileSync(join(root, builtFolder, stampFile), 'utf8'));
+  } catch (error) {
+    // A crash of the machine may leave it empty.
+    if (error.code === 'ENOENT' || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
 }
 
 async function build(root) {
@@ -34,7 +52,7 @@ async function build(root) {
   const { default: esbuild } = await import(
     pathToFileURL(createRequire(join(root, 'package.json')).resolve('esbuild'))
   );
-  await esbuild.build({
+  const { metafile } = await esbuild.build({
     absWorkingDir: root,
     entryPoints: Object.entries(programs).map(([out, source]) => ({ in: join(root, source), out })),
     outdir: draft,
@@ -51,18 +69,21 @@ async function build(root) {
       js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
     },
     external: [...driversOfOthers, ...withFilesOfTheirOwn],
+    metafile: true,
   });
+  refuseFilesOfTheirOwn(root, metafile);
   const before = stampOf(root)?.files ?? [];
   const files = readdirSync(draft).sort();
-  // The entry files come last: until then the earlier build is whole.
+  // Without a stamp, a build that is interrupted is made anew. The entry files come last: until then the earlier build is whole.
+  rmSync(join(folder, stampFile), { force: true });
   const isEntry = (name) => Object.hasOwn(programs, name.replace(/\.js$/, ''));
   for (const name of files.toSorted((a, b) => Number(isEntry(a)) - Number(isEntry(b)))) {
     renameSync(join(draft, name), join(folder, name));
   }
   writeFileSync(join(draft, 'stamp'), JSON.stringify({ fingerprint: made, files }));
-  renameSync(join(draft, 'stamp'), join(folder, '.stamp.json'));
+  renameSync(join(draft, 'stamp'), join(folder, stampFile));
   for (const name of readdirSync(folder)) {
-    if (name !== '.stamp.json' && !files.includes(name) && !before.includes(name)) {
+    if (name !== stampFile && !files.includes(name) && !before.includes(name)) {
       rmSync(join(folder, name), { recursive: true, force: true });
     }
   }
@@ -76,6 +97,17 @@ const driversOfOthers = [
 
 // These read files that are beside their own code, such as fonts.
 const withFilesOfTheirOwn = ['pdfkit'];
+
+function refuseFilesOfTheirOwn(root, { inputs }) {
+  const found = Object.keys(inputs).filter(
+    (name) => name.includes('node_modules/') && readFileSync(join(root, name), 'utf8').includes('import.meta'),
+  );
+  if (found.length > 0) {
+    throw new Error(
+      `These find files by the place of their code; add their packages to withFilesOfTheirOwn: ${found.join(', ')}`,
+    );
+  }
+}
 
 // A source finds its migrations and pages by its own place, which is another than that of the built file.
 function placesOfSources(root) {
@@ -105,15 +137,15 @@ function fingerprint(root) {
     for (const name of sourcesIn(join(root, folder)).sort())
       hash.update(`${folder}/${name}\n`).update(readFileSync(join(root, folder, name)));
   }
-  for (const name of ['package-lock.json', relative(root, import.meta.filename)])
-    hash.update(readFileSync(join(root, name)));
+  for (const name of ['package-lock.json', 'tsconfig.json']) hash.update(readFileSync(join(root, name)));
+  hash.update(readFileSync(fileURLToPath(import.meta.url)));
   return hash.digest('hex');
 }
 
 function sourcesIn(folder) {
   return readdirSync(folder, { recursive: true }).filter(
     (name) =>
-      /\.(?:ts|js|mjs|json)$/.test(name) &&
+      /(?:^|\/)[^./][^/]*\.(?:ts|js|mjs|json)$/.test(name) &&
       !/(?:^|\/)(?:node_modules|test|test-support)\/|\.test\.ts$|\.d\.m?ts$/.test(name),
   );
 }

@@ -63,11 +63,15 @@ function npmCi(root) {
   const [command, args] = npm?.endsWith('.js') ? [process.execPath, [npm]] : ['npm', []];
   return new Promise((resolve, reject) => {
     // npm's own words go to stderr, so that a command's --json output stays one JSON object.
-    const child = spawn(command, [...args, 'ci', '--prefer-offline', '--loglevel=error', '--no-audit', '--no-fund'], {
-      cwd: root,
-      env: process.env,
-      stdio: ['ignore', process.stderr.fd, process.stderr.fd],
-    });
+    const child = spawn(
+      command,
+      [...args, 'ci', '--include=dev', '--prefer-offline', '--loglevel=error', '--no-audit', '--no-fund'],
+      {
+        cwd: root,
+        env: process.env,
+        stdio: ['ignore', process.stderr.fd, process.stderr.fd],
+      },
+    );
     child.once('error', (error) => reject(new Error(`Failed to start npm: ${error.message}`)));
     child.once('exit', (code, signal) => {
       if (code === 0) resolve();

@@ -13,7 +13,7 @@ let root: string;
 
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'eligo-programs-'));
-  const files = ['node_modules', 'package.json', 'package-lock.json', 'scripts'];
+  const files = ['node_modules', 'package.json', 'package-lock.json', 'tsconfig.json', 'scripts'];
   for (const name of files) symlinkSync(join(repositoryRoot, name), join(root, name));
   for (const name of names) write(programs[name], `console.log('${name}', import.meta.url, import.meta.dirname);\n`);
   write('packages/values/src/later.ts', "export const told: string = 'first';\n");
@@ -51,6 +51,21 @@ it('builds again when a source has changed, and only then', async () => {
   write('packages/values/src/later.ts', "export const told: string = 'second';\n");
   await buildPrograms(root);
   expect(run('cli')).toBe('second');
+});
+
+it('builds again when its stamp is empty or one of its files is gone', async () => {
+  await buildPrograms(root);
+  write('dist/.stamp.json', '');
+  await buildPrograms(root);
+  rmSync(join(root, 'dist', later()[0] ?? ''));
+  await buildPrograms(root);
+  expect(run('cli')).toBe('first');
+});
+
+it('leaves the files of editors out', async () => {
+  symlinkSync('nowhere', join(root, 'cli', 'src', '.#main.ts'));
+  await buildPrograms(root);
+  expect(run('cli')).toBe('first');
 });
 
 it('keeps what processes of the build before may still load', async () => {
