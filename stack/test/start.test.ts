@@ -139,7 +139,7 @@ it('stops everything when npm is stopped, although npm forwards no signal', asyn
   await waitUntil(() => file?.processes.every(isGone), { withinMs: 60_000, what: 'the end of every process' });
 });
 
-it('continues with keys and data after everything was killed, and stops leftover processes', async () => {
+it('keeps its keys and data when all its processes are killed, and stops what they left running', async () => {
   const run = npmStart();
   const before = await ready(run);
   const stack = before.processes.find(({ name }) => name === 'gateway')?.pid ?? 0;
