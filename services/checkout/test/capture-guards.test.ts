@@ -181,4 +181,14 @@ describe('an intent that is captured in parts', () => {
     });
     await set("status = 'succeeded', amount_capturable_cents = 0");
   });
+
+  test('has a time by which it lapses, and one that is captured at once has none [D14.176]', async () => {
+    const { intent } = await held();
+    const set = (change: string) =>
+      fixture.test.admin(`update checkout.payment_intents set ${change} where id = $1`, [intent]);
+    await set('capture_before = now()');
+    await expect(set("capture_before = now(), capture_method = 'automatic'")).rejects.toMatchObject({
+      constraint: 'capture_before_of_a_hold',
+    });
+  });
 });

@@ -239,15 +239,16 @@ describe('a hold that is gone', () => {
     },
   );
 
-  /** Captures what is left of the only hold at the processor, and follows it until it is looked at again. */
-  async function capturedElsewhere(session: Session) {
+  /** Captures what is left of the only hold, or a part of it, at the processor, and follows it until it is looked at again. */
+  async function capturedElsewhere(session: Session, part?: Cents) {
     const [attempt] = await fixture.test.admin<{ intent: string }>(
       'select processor_intent_id as intent from checkout.charge_attempts where subject_id = $1',
       [session.id],
     );
     const intentId = attempt?.intent ?? '';
     const processor = fixture.context.processors.of(fixture.scope);
-    await processor.captureIntent(intentId, { finalCapture: true }, { idempotencyKey: newId('capture') });
+    const input = part === undefined ? { finalCapture: true } : { finalCapture: false, amountCents: part };
+    await processor.captureIntent(intentId, input, { idempotencyKey: newId('capture') });
     const errors: string[] = [];
     const error = (_fields: unknown, message: string) => errors.push(message);
     const logger = Object.create(fixture.context.logger, { error: { value: error } });
@@ -260,7 +261,8 @@ describe('a hold that is gone', () => {
     };
     const refund = (amountCents: Cents, refundId = newId('refund')) =>
       processor.createRefund({ refundId, intentId, amountCents }, { idempotencyKey: refundId });
-    return { errors, lookAgain, refund };
+    const cancel = () => processor.cancelIntent(intentId, { idempotencyKey: newId('capture') });
+    return { errors, lookAgain, refund, cancel };
   }
 
   it('and captured by someone else is told once, counted, and ends as a lost one when it is refunded there [D14.177, D14.241]', async () => {
@@ -270,6 +272,18 @@ describe('a hold that is gone', () => {
     expect(errors[0]).toMatch(/refund it at the processor/);
     expect(await fixture.reload(session)).toMatchObject({ status: 'paid', amountReceivedCents: 0 });
     await refund(session.amountTotalCents);
+    expect(await lookAgain()).toEqual([1, 0]);
+    expect(await fixture.reload(session)).toMatchObject({ status: 'canceled', amountReceivedCents: 0 });
+  });
+
+  it('and captured in part by someone else is told with another remedy: a refund alone does not end it [D14.177, D14.241]', async () => {
+    const session = await fixture.heldOnOneCard();
+    const { errors, lookAgain, refund, cancel } = await capturedElsewhere(session, cents(2_000));
+    expect(await lookAgain()).toEqual([1, 1]);
+    expect(errors[0]).toMatch(/cancel the remainder and refund the part/);
+    await refund(cents(2_000));
+    expect(await lookAgain()).toEqual([1, 1]);
+    await cancel();
     expect(await lookAgain()).toEqual([1, 0]);
     expect(await fixture.reload(session)).toMatchObject({ status: 'canceled', amountReceivedCents: 0 });
   });
@@ -382,17 +396,5 @@ describe('due holds', () => {
     await run;
     expect(asked.get('facct_stalled')).toBe(2);
     await fixture.test.admin("delete from checkout.payment_intents where session_id = 'fcs_busy'");
-  });
-
-  it('are of manual captures alone: the table refuses a time for another', async () => {
-    const card = await fixture.card('credit');
-    const session = await fixture.session({ lines: [line({ unitAmount: 5_000 })], customerId: card.customerId });
-    await completeSession(fixture.context, fixture.scope, {
-      ...{ sessionId: session.id, paymentMethodIds: [card.id], shippingDetails: null },
-    });
-    const set = fixture.test.admin('update checkout.payment_intents set capture_before = now() where session_id = $1', [
-      session.id,
-    ]);
-    await expect(set).rejects.toMatchObject({ constraint: 'capture_before_of_a_hold' });
   });
 });

@@ -73,10 +73,17 @@ async function tellCapturedElsewhere(
   if (!isNew) return;
   logger.error(
     { accountId: scope.accountId, testMode: scope.testMode, paymentIntentId: intent.id, amountCents },
-    canEndByRefund(intent)
-      ? 'A hold was captured outside Eligo; refund it at the processor, and Eligo will end it as a lost hold'
-      : 'A hold was captured outside Eligo after Eligo captured a part; settle the difference with the shop, because Eligo will not change the hold',
+    remedyFor(intent, answer),
   );
+}
+
+function remedyFor(intent: PaymentIntent, answer: IntentOutcome | undefined): string {
+  if (!canEndByRefund(intent)) {
+    return 'A hold was captured outside Eligo after Eligo captured a part; settle the difference with the shop, because Eligo will not change the hold';
+  }
+  return answer?.kind === 'succeeded'
+    ? 'A hold was captured outside Eligo; refund it at the processor, and Eligo will end it as a lost hold'
+    : 'A hold was captured outside Eligo in part; cancel the remainder and refund the part at the processor, and Eligo will end it as a lost hold';
 }
 
 // Whether a review of its session lasts for longer than the hold.
