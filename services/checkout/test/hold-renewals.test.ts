@@ -165,6 +165,23 @@ describe('a card that cannot be authorized again', () => {
     expect(entries.find(({ type }) => type === 'payment.failed')).toMatchObject({ code });
   });
 
+  it('because the processor rejects the request is logged as an error, also once the letter is decided [D14.240]', async () => {
+    const session = await fixture.due(await fixture.heldOnHealthCard());
+    const context = fixture.contextWith(() => ({
+      async confirmIntent() {
+        await letters.decide(await letters.onlyLetter(session), 'denied');
+        return { kind: 'rejected', status: 400, code: 'parameter_invalid' } as never;
+      },
+    }));
+    const errors: unknown[] = [];
+    const error = ({ code }: { code: string }, message: string) => errors.push([code, message]);
+    const logger = Object.create(context.logger, { error: { value: error } });
+    await fixture.followOnce({ ...context, logger });
+    expect(errors).toEqual([['parameter_invalid', expect.stringContaining('rejected the renewal of a hold')]]);
+    await fixture.sweepAll();
+    expect(await fixture.reload(session)).toMatchObject({ status: 'canceled', amountReceivedCents: 0 });
+  });
+
   it('can still be captured for a letter that is approved in the time that is left [D14.240]', async () => {
     const session = await fixture.due(await letters.held());
     await fixture.follow(refusing(declined));

@@ -146,6 +146,12 @@ async function refuse(
   }: { attempt: ChargeAttempt; verdict: RefusalVerdict; session: Session; before: Renewed | undefined },
 ): Promise<void> {
   await recordRefusedCharge(tx, scope, attempt, verdict);
+  if (verdict.kind === 'failed') {
+    context.logger.error(
+      { attemptId: attempt.id, paymentIntentId: attempt.paymentIntentId, code: verdict.code },
+      'Processor rejected the renewal of a hold as invalid; the card is not held again',
+    );
+  }
   // The session does not wait for letters any more, or its hold ends: nothing depends on the renewal.
   if (before === undefined) return;
   const { failureCode: code, declineCode } = settlementOf(verdict);
