@@ -147,6 +147,11 @@ describe('eligo ledger check', () => {
       `update refunds.balance_transactions set amount_cents = amount_cents + 1 where type = 'charge' returning id`,
     ],
     [
+      'refund_settled_beyond_its_amount',
+      'wrong',
+      `update refunds.balance_transactions set settled_cents = 2 * amount_cents where type = 'refund' returning id`,
+    ],
+    [
       'capture_without_balance_transaction',
       'wrong',
       `with gone as (delete from refunds.balance_transactions where type = 'charge' returning id)

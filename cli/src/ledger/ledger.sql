@@ -128,7 +128,12 @@ with telling as (
   union all
   -- A movement that the processor does not list as our record has it stays here.
   select 'unsettled', 'balance_transaction_pending', b.account_id, b.test_mode, b.id, format('%s of %s, settled %s', b.type, b.amount_cents, b.settled_cents)
-  from refunds.balance_transactions b where b.settled_cents <> b.amount_cents
+  from refunds.balance_transactions b
+  where b.settled_cents <> b.amount_cents and not (b.type in ('refund', 'refund_failure') and abs(b.settled_cents) > abs(b.amount_cents))
+  union all
+  -- One card's part of a refund that the movement of another card settled, too: that card's part stays pending.
+  select 'wrong', 'refund_settled_beyond_its_amount', b.account_id, b.test_mode, b.id, format('%s of %s, settled %s', b.type, b.amount_cents, b.settled_cents)
+  from refunds.balance_transactions b where b.type in ('refund', 'refund_failure') and abs(b.settled_cents) > abs(b.amount_cents)
   union all
   select 'wrong', 'capture_without_balance_transaction', t.account_id, t.test_mode, t.id, coalesce(t.balance_transaction_id, 'none')
   from transactions t left join refunds.balance_transactions b on (b.account_id, b.test_mode, b.id) = (t.account_id, t.test_mode, t.balance_transaction_id)
