@@ -3,6 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Failure, failureAnswer } from '@eligo/failures';
 import { newId } from '@eligo/values';
+import { BoundedRequest } from './http/bounded-request.ts';
 import { type ConnectionLimits, limitConnections } from './http/connection-limits.ts';
 import { jsonHeaders } from './http/write-answer.ts';
 
@@ -30,6 +31,7 @@ export interface HttpServer {
 export function createHttpServer(listener: RequestListener, connections: ConnectionLimits): HttpServer {
   const server = createServer(
     {
+      IncomingMessage: BoundedRequest,
       maxHeaderSize: maxHeaderBytes,
       headersTimeout: headersTimeoutMs,
       requestTimeout: requestTimeoutMs,

@@ -1,7 +1,10 @@
-import { request, type Server } from 'node:http';
+import { once } from 'node:events';
+import { type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
+import { connect } from 'node:net';
 import { waitUntil } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BodyBudget } from '../src/http/body-budget.ts';
+import { joinedChunks } from '../src/http/joined-chunks.ts';
 import { readBody } from '../src/http/read-body.ts';
 import { toFailure } from '../src/http/to-failure.ts';
 import { writeFailure, writeJson } from '../src/http/write-answer.ts';
@@ -80,4 +83,70 @@ describe('a server whose clients stall', () => {
     if (sent === announced) outgoing.end();
     return end;
   }
+});
+
+describe('a body in tiny chunks', () => {
+  let http: HttpServer;
+  let port = 0;
+  const arrived: { incoming: IncomingMessage; answer(text: string): void }[] = [];
+
+  beforeAll(async () => {
+    const serve = (incoming: IncomingMessage, response: ServerResponse) => {
+      arrived.push({ incoming, answer: (text) => void response.end(text) });
+    };
+    http = createHttpServer(serve, { total: 100, perNetwork: 100, isProxy: () => false });
+    port = await http.listen(0, '127.0.0.1');
+  });
+  afterAll(() => http.close(0));
+
+  /** The request once its whole body is at the server, which has not read any of it. */
+  async function send(chunks: readonly string[]) {
+    const socket = connect(port, '127.0.0.1');
+    socket.write('POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n');
+    socket.write(chunks.map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`).join(''));
+    socket.write('0\r\n\r\n');
+    await waitUntil(() => arrived[0]?.incoming.complete === true);
+    const one = arrived.shift();
+    if (one === undefined) throw new Error('No request arrived');
+    const end = async () => {
+      socket.resume();
+      one.answer('');
+      await once(socket, 'close');
+    };
+    return { incoming: one.incoming, end };
+  }
+
+  async function buffersOf(incoming: IncomingMessage): Promise<Buffer[]> {
+    const buffers: Buffer[] = [];
+    const rules = { arrived: nothing, broken: 'invalid_json' } as const;
+    for await (const joined of joinedChunks(incoming, rules)) buffers.push(joined);
+    return buffers;
+  }
+
+  test('is dropped after a thousand of them, also while it waits for its reader, and is refused [D14.136]', async () => {
+    for (const chunks of [tiny(5_000), ['x'.repeat(50_000), ...tiny(5_000)]]) {
+      const { incoming, end } = await send(chunks);
+      // 64 of them give back the credit of one.
+      expect(incoming.readableLength % 50_000).toBe(1_041);
+      await expect(buffersOf(incoming)).rejects.toThrow('invalid_json');
+      await end();
+    }
+  });
+
+  test('is read if they are a thousand, or if larger ones are between them [D14.136]', async () => {
+    for (const chunks of [tiny(1_024), Array.from({ length: 20 }, () => ['x'.repeat(2_000), ...tiny(30)]).flat()]) {
+      const { incoming, end } = await send(chunks);
+      expect(Buffer.concat(await buffersOf(incoming)).toString()).toBe(chunks.join(''));
+      await end();
+    }
+  });
+
+  test('is kept in few buffers [D14.136]', async () => {
+    const chunks = Array.from({ length: 10_000 }, () => Buffer.alloc(100));
+    const incoming = { iterator: () => chunks.values() } as unknown as IncomingMessage;
+    const buffers = await buffersOf(incoming);
+    expect(buffers.map(({ length }) => length)).toEqual([...Array(15).fill(65_600), 16_000]);
+  });
+
+  const tiny = (count: number) => Array.from({ length: count }, () => 'x');
 });

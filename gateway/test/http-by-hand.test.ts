@@ -8,7 +8,7 @@ import { securityHeaders } from './security-headers.ts';
 let stack: TestGateway;
 
 beforeAll(async () => {
-  stack = await openTestGateway();
+  stack = await openTestGateway({ ELIGO_SANDBOX_EVENTS_SECRET: 'whsec_1' });
 });
 
 afterAll(() => stack?.stop());
@@ -59,6 +59,20 @@ describe('HTTP by hand', () => {
   test('a body that is announced too large is refused before any of it has come', async () => {
     const head = `POST /v1/customers HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${stack.api.key}\r\n`;
     expect(await exchange(`${head}Content-Length: ${limits.bodyBytes + 1}\r\n\r\n`)).toContain('HTTP/1.1 413 ');
+  });
+
+  const json = `{"name":"${'x'.repeat(2_000)}"}`;
+  const file = `--b\r\nContent-Disposition: form-data; name=file; filename=a\r\n\r\n%PDF-1.4${'x'.repeat(2_000)}\r\n--b--\r\n`;
+  test.each([
+    ['with a key', 'v1/customers', 'application/json', json, 'invalid_json'],
+    ['of a processor, before its signature is checked', 'processors/sandbox/events', '', json, 'invalid_json'],
+    ['with a file', 'v1/files', 'multipart/form-data; boundary=b', file, 'invalid_multipart'],
+  ])('a body in chunks of one byte %s is refused [D14.136]', async (_whose, route, type, body, code) => {
+    const head = `POST /${route} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer ${stack.api.key}\r\n`;
+    const chunks = [...body].map((byte) => `1\r\n${byte}\r\n`).join('');
+    const text = await exchange(`${head}Content-Type: ${type}\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`);
+    expect(text).toContain('HTTP/1.1 400 ');
+    expect(text).toContain(`"${code}"`);
   });
 
   test('a client that keeps sending a body that is too large reads the error, and is not reset', async () => {

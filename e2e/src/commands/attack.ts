@@ -6,7 +6,7 @@ process.exitCode = await runLong(
     ...['names', 'breaker', 'reach', 'fairness', 'target', 'keyring'].map(
       (name) => `services/webhooks/test/${name}.test.ts`,
     ),
-    ...['server', 'body-budget', 'dear-requests', 'rate-limits', 'multipart', 'files', 'reports'].map(
+    ...['server', 'body-budget', 'dear-requests', 'rate-limits', 'multipart', 'files', 'reports', 'http-by-hand'].map(
       (name) => `gateway/test/${name}.test.ts`,
     ),
     ...['packages/events/test/full-store.test.ts', 'stack/test/watch-nats.test.ts', 'stack/test/log-file.test.ts'],

@@ -4,6 +4,7 @@ import { Failure, type Violation } from '@eligo/failures';
 import { type Database, isCheckViolation, type Scope } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import type { z } from 'zod';
+import { join, joinedChunks } from '../http/joined-chunks.ts';
 import { type FormPart, formHeadersOf, readMultipart } from '../http/multipart.ts';
 import type { ContentStores } from './content-stores.ts';
 import { beginFile, partBytes, storeFile } from './file-rows.ts';
@@ -30,8 +31,8 @@ interface Received {
 }
 
 /**
- * Receives the file of a request, part by part: 1 MiB of it is in memory and no transaction waits for the client. Only an upload that ends well
- * leaves anything behind; the file of any other is deleted before the refusal, or by the job after a crash.
+ * Receives the file of a request, part by part. A part of 1 MiB is in memory, twice while its chunks are joined. No transaction waits for the client. Only an
+ * upload that ends well leaves anything behind; the file of any other is deleted before the refusal, or by the job after a crash.
  */
 export async function receiveFile(
   receiver: FileReceiver,
@@ -68,20 +69,14 @@ const mostBytes = limits.fileBytes + 65_536;
 const fieldBytes = 1_024;
 const filenameLength = 255;
 
-// A chunked body states no length, and what stands before, between and after its parts counts for no part. Leaving the loop must not destroy the request:
-// the refusal goes out on the same socket.
-async function* chunksOf(request: IncomingMessage): AsyncGenerator<Buffer> {
+// A chunked body states no length, and what stands before, between and after its parts counts for no part.
+function chunksOf(request: IncomingMessage): AsyncGenerator<Buffer> {
   let size = 0;
-  try {
-    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      size += chunk.length;
-      if (size > mostBytes) throw new Failure('file_too_large');
-      yield chunk;
-    }
-  } catch (error) {
-    // A body that breaks off is the client's affair.
-    throw error instanceof Failure ? error : new Failure('invalid_multipart', { cause: error });
-  }
+  const arrived = (bytes: number) => {
+    size += bytes;
+    if (size > mostBytes) throw new Failure('file_too_large');
+  };
+  return joinedChunks(request, { arrived, broken: 'invalid_multipart' });
 }
 
 // A field of any name is a property, also `__proto__`, which screening then refuses.
@@ -149,13 +144,14 @@ async function* inParts(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     held.push(chunk);
     length += chunk.length;
     if (length < partBytes) continue;
-    const whole = Buffer.concat(held);
+    const whole = join(held);
+    held = [];
     for (let at = 0; at + partBytes <= length; at += partBytes) yield whole.subarray(at, at + partBytes);
     const rest = whole.subarray(length - (length % partBytes));
     held = [rest];
     length = rest.length;
   }
-  if (length > 0) yield Buffer.concat(held);
+  if (length > 0) yield join(held);
 }
 
 function judgeType(begins: Buffer, declared: string): FileRecord['type'] {

@@ -1,6 +1,6 @@
 import { Failure } from '@eligo/failures';
 
-/** A transfer holds a part of 1 MiB and what its socket and the database's hold of it: all together stay within 64 MiB. */
+/** A transfer takes up to 4 MiB: a part of 1 MiB, its chunks until they are joined, and copies in the sockets of client and database. 16 stay within 64 MiB. */
 const mostAtOnce = 16;
 /** So that four accounts can transfer whatever a fifth does. */
 const mostOfAccount = 4;

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { limits } from '@eligo/contract';
 import { Failure } from '@eligo/failures';
 import type { BodyRoom } from './body-budget.ts';
+import { join, joinedChunks } from './joined-chunks.ts';
 
 /**
  * The JSON of a request, or undefined when it has no body. Refuses what is not JSON in UTF-8 (415), not valid (400) or too large (413), the
@@ -31,22 +32,17 @@ export function isSmall(request: IncomingMessage): boolean {
 
 /** The raw bytes of a body. Refuses one that is too large (413), without reading more of it. */
 export async function readBytes(request: IncomingMessage, room: BodyRoom, mostBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
+  const buffers: Buffer[] = [];
   let size = 0;
-  try {
-    // Leaving the loop must not destroy the request: the refusal goes out on the same socket.
-    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      size += chunk.length;
-      if (size > mostBytes) throw new Failure('payload_too_large');
-      room.take(chunk.length);
-      chunks.push(chunk);
-    }
-  } catch (error) {
-    // A body that breaks off or is not what its headers say is the client's affair.
-    throw error instanceof Failure ? error : new Failure('invalid_json', { cause: error });
-  }
+  const arrived = (bytes: number) => {
+    size += bytes;
+    if (size > mostBytes) throw new Failure('payload_too_large');
+    room.take(bytes);
+  };
+  // A body that breaks off or is not what its headers say is the client's affair.
+  for await (const joined of joinedChunks(request, { arrived, broken: 'invalid_json' })) buffers.push(joined);
   room.arrived();
-  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
+  return join(buffers);
 }
 
 const jsonType = /^application\/(?:json|[\w.+-]+\+json)\s*(?:;(.*))?$/i;
