@@ -81,7 +81,8 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
     invoiceCalls: invoicePageCalls({ peers, database, sandboxUrl: settings.sandboxPublicUrl }),
     files: openPageFiles(),
     limits: new PageLimits(settings.trustedProxies),
-    ...{ bodies, dear },
+    // Shoppers and the merchant's own requests do not wait for each other.
+    ...{ bodies, dear: new DearRequests() },
     ...{ database, sandboxUrl: settings.sandboxPublicUrl, callerFor: (init) => context.callerFor(init) },
   });
   const events = processorEventRoute({

@@ -132,41 +132,68 @@ describe('the proof of eligibility', () => {
 });
 
 describe('a PDF', () => {
-  test('is made one at a time for an account: eight requests wait, more are 429, and JSON waits for none [D14.139]', async () => {
-    const proof = `/v1/checkout/sessions/${stack.peers.samples.checkout_session.checkoutSessionId}/substantiation`;
-    let open: () => void = () => undefined;
-    const gate = new Promise<void>((resolve) => {
-      open = resolve;
-    });
-    const reading = { now: 0, most: 0 };
-    stack.peers.answer('getSubstantiation', async () => {
-      reading.now += 1;
-      reading.most = Math.max(reading.most, reading.now);
-      await gate;
-      reading.now -= 1;
-      // Whoever fails leaves the turn, too.
-      throw new Failure('checkout_session_not_found');
+  const proofPath = () =>
+    `/v1/checkout/sessions/${stack.peers.samples.checkout_session.checkoutSessionId}/substantiation`;
+  const pagePath = () => {
+    const subject = { accountId: stack.accountId, testMode: true, id: stack.peers.samples.invoice.invoiceId };
+    return `/invoice/${openPageTokens(testPageKey, 'invoice').tokenOf(subject)}`;
+  };
+  // A request with a large body takes the account's turn until its customer is made.
+  const sendLarge = async () => {
+    const headers = { authorization: `Bearer ${stack.api.key}`, 'content-type': 'application/json' };
+    const body = JSON.stringify({ customer: { email: 'shopper@example.com' } }) + ' '.repeat(9_000);
+    return (await fetch(`${stack.url}/v1/customers`, { method: 'POST', headers, body })).status;
+  };
+  const statusOf = async (path: string) => (await stack.api.get(path)).status;
+
+  test('is made in the account’s turn: eight requests wait, more are 429, and JSON and pages wait for none [D14.139]', async () => {
+    const made = Promise.withResolvers<unknown>();
+    let begun = 0;
+    stack.peers.answer('createCustomer', () => {
+      begun += 1;
+      return made.promise;
     });
     try {
-      const asked = Array.from({ length: 10 }, () => stack.api.get(`${proof}?format=pdf`));
-      const refused = await Promise.race(asked);
-      expect(refused).toMatchObject({ status: 429, body: { code: 'rate_limited' } });
-      expect(reading).toEqual({ now: 1, most: 1 });
-      const json = stack.api.get(proof);
-      await waitUntil(async () => reading.now === 2);
-      reading.most = 0;
-      open();
-      const answers = await Promise.all([...asked, json]);
-      expect(answers.map(({ status }) => status).sort()).toEqual([...Array(10).fill(404), 429]);
-      expect(reading).toEqual({ now: 0, most: 1 });
+      const large = sendLarge();
+      await waitUntil(() => begun === 1);
+      const asked = Array.from({ length: 9 }, () => statusOf(`${proofPath()}?format=pdf`));
+      expect(await Promise.race(asked)).toBe(429);
+      expect(await statusOf(proofPath())).toBe(200);
+      expect((await fetch(`${stack.url}${pagePath()}/document.pdf`)).status).toBe(200);
+      made.resolve(stack.peers.samples.customer);
+      expect(await large).toBe(200);
+      expect((await Promise.all(asked)).sort()).toEqual([...Array(8).fill(200), 429]);
     } finally {
+      made.resolve(stack.peers.samples.customer);
+      stack.peers.restore();
+    }
+  });
+
+  test('holds no turn while a service is slow to tell what it shows [D14.139]', async () => {
+    const slow = Promise.withResolvers<void>();
+    let reads = 0;
+    for (const method of ['getSubstantiation', 'getInvoiceStatement']) {
+      stack.peers.answer(method, async () => {
+        reads += 1;
+        await slow.promise;
+        throw new Failure('checkout_session_not_found');
+      });
+    }
+    try {
+      const document = `/v1/invoices/${stack.peers.samples.invoice.invoiceId}/document`;
+      const asked = [statusOf(`${proofPath()}?format=pdf`), statusOf(document)];
+      await waitUntil(() => reads === 2);
+      expect(await sendLarge()).toBe(200);
+      slow.resolve();
+      expect(await Promise.all(asked)).toEqual([404, 404]);
+    } finally {
+      slow.resolve();
       stack.peers.restore();
     }
   });
 
   test('of an invoice is given to a customer four times, then once a second, and its page without that limit [D14.193]', async () => {
-    const subject = { accountId: stack.accountId, testMode: true, id: stack.peers.samples.invoice.invoiceId };
-    const page = `${stack.url}/invoice/${openPageTokens(testPageKey, 'invoice').tokenOf(subject)}`;
+    const page = `${(await stack.another()).url}${pagePath()}`;
     const statusesOf = async (format: string) => {
       const asked = Array.from({ length: 6 }, async () => (await fetch(`${page}/document.${format}`)).status);
       return (await Promise.all(asked)).sort();

@@ -34,6 +34,7 @@ export interface CheckoutPageParts {
   readonly files: PageFiles;
   readonly limits: PageLimits;
   readonly bodies: BodyBudget;
+  /** The turns of PDFs. */
   readonly dear: DearRequests;
   readonly database: Database;
   readonly sandboxUrl: string | undefined;
@@ -185,11 +186,13 @@ async function serveInvoice(
   limits.takeFromSession(id, 'request');
   const { requestId, traceparent } = exchange;
   const caller = callerFor({ accountId, testMode, scopes: ['invoices_read'] });
-  const read = () => readInvoice(accountId, id, { caller, requestId, traceparent });
-  if (format === 'html') return writeInvoiceHtml(exchange, await read());
-  limits.takeFromAddress(exchange.request, 'document');
-  limits.takeFromSession(id, 'document');
-  const pdf = await dear.run(subject, async () => invoicePdf(await read()));
+  if (format === 'pdf') {
+    limits.takeFromAddress(exchange.request, 'document');
+    limits.takeFromSession(id, 'document');
+  }
+  const document = await readInvoice(accountId, id, { caller, requestId, traceparent });
+  if (format === 'html') return writeInvoiceHtml(exchange, document);
+  const pdf = await dear.run(subject, () => invoicePdf(document));
   await writeInvoicePdf(exchange, id, pdf);
 }
 
