@@ -77,7 +77,7 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
     invoiceTokens: settings.invoiceTokens,
     readInvoice,
     peers,
-    calls: pageCalls({ peers, database, sandboxUrl: settings.sandboxPublicUrl }),
+    calls: pageCalls({ peers, database, sandboxUrl: settings.sandboxPublicUrl, logger }),
     invoiceCalls: invoicePageCalls({ peers, database, sandboxUrl: settings.sandboxPublicUrl }),
     files: openPageFiles(),
     limits: new PageLimits(settings.trustedProxies),

@@ -15,7 +15,7 @@ import { Failure, type Violation } from '@eligo/failures';
 import type { Database } from '@eligo/postgres';
 import type { CheckoutPage } from '@eligo/proto/checkout/v1/checkout';
 import type { CallOptions } from '@eligo/rpc';
-import type { PageSubject } from '@eligo/service';
+import type { Logger, PageSubject } from '@eligo/service';
 import { findShop } from '../accounts/find-shop.ts';
 import { awaitSubscription } from '../await-subscription.ts';
 import { moneyCall } from '../http/call-budget.ts';
@@ -43,8 +43,9 @@ export function pageCalls(parts: {
   peers: Peers;
   database: Database;
   sandboxUrl: string | undefined;
+  logger: Logger;
 }): SessionPageCalls {
-  const { peers, database, sandboxUrl } = parts;
+  const { peers, database, sandboxUrl, logger } = parts;
   const { checkout } = peers;
 
   async function read({ accountId, id }: PageSubject, call: CallOptions) {
@@ -72,7 +73,10 @@ export function pageCalls(parts: {
         await resume(subject, false, call);
       } catch (error) {
         if (!(error instanceof Failure)) throw error;
-        // The page waits, and its next look tries again.
+        logger.warn(
+          { err: error, sessionId: subject.id },
+          'Failed to continue the checkout after the authentication of a saved card; the next page view will retry',
+        );
         return renderPage(page, shop, sandboxUrl);
       }
       return view(subject, call);
