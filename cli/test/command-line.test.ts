@@ -255,10 +255,10 @@ it('sets within how many minutes renewals are charged, in both modes [D14.235]',
       account,
     ]);
   expect((await update('30')).code).toBe(0);
-  expect((await update('45')).code).toBe(0);
+  expect((await update('45')).out).toContain('renewals are charged within 45 minutes');
   expect(await stored()).toEqual([{ spread_minutes: 45 }, { spread_minutes: 45 }]);
   const { out } = await update('0');
-  expect(out).toContain('renewals are charged within 0 minutes');
+  expect(out).toContain('renewals are charged when they are due');
   expect(await json('accounts', 'update', String(account), '--renewal-spread', '0')).toMatchObject({
     renewal_spread_minutes: 0,
   });
@@ -284,6 +284,17 @@ it('changes nothing of an account when one of its options is refused [D14.192, D
   for (const table of ['renewal_settings', 'notice_settings']) {
     const found = constellation.database.admin(`select 1 from billing.${table} where account_id = $1`, [account]);
     expect(await found).toEqual([]);
+  }
+});
+
+it('says that an account is unknown before it looks at its settings [D14.192]', async () => {
+  const unknown = ['accounts', 'update', 'facct_01jz0000000000000000000000'];
+  for (const options of [
+    ['--notice-reminder-days', '7'],
+    ['--renewal-spread', '30'],
+    ['--name', 'Shop'],
+  ]) {
+    expect(await eligo(...unknown, ...options)).toEqual({ code: 1, out: [], err: ['eligo: No such account.'] });
   }
 });
 

@@ -3,6 +3,7 @@ import { changeRenewalSpread } from '@eligo/billing';
 import {
   type Account,
   type AccountChange,
+  assertAccount,
   createAccount,
   createKey,
   createOrganization,
@@ -75,7 +76,7 @@ export const accountCommands: readonly Command[] = [
     },
     async run(given) {
       const [accountId = ''] = given.words;
-      // Everything is checked before anything is changed: a command that fails has done nothing.
+      // All options are checked before anything is changed: a refused option changes nothing. A command that fails later may have made some of its changes.
       const change = accountChangeOf(given);
       const minutes = spreadOf(given.text('renewal-spread'));
       const noticeUpdate = noticeUpdateOf(given);
@@ -84,6 +85,8 @@ export const accountCommands: readonly Command[] = [
         const account = await update();
         return { json: { account }, lines: [lineOf(account)] };
       }
+      // Billing does not know which accounts exist.
+      await withAccounts((database) => assertAccount(database, accountId));
       return withComponent('billing', async (billing) => {
         if (noticeUpdate !== undefined) await checkNotices(billing, accountId, noticeUpdate);
         const account = await update();
@@ -97,7 +100,7 @@ export const accountCommands: readonly Command[] = [
           },
           lines: [
             lineOf(account),
-            ...(minutes === undefined ? [] : [`renewals are charged within ${minutes} minutes`]),
+            ...(minutes === undefined ? [] : [spreadLine(minutes)]),
             ...(notices ?? []).map(noticeLine),
           ],
         };
@@ -175,6 +178,10 @@ function spreadOf(text: string | undefined): number | undefined {
 
 async function spreadRenewals(billing: Database, accountId: string, minutes: number): Promise<void> {
   for (const testMode of [true, false]) await changeRenewalSpread(billing, { accountId, testMode }, minutes);
+}
+
+function spreadLine(minutes: number): string {
+  return minutes === 0 ? 'renewals are charged when they are due' : `renewals are charged within ${minutes} minutes`;
 }
 
 function lineOf(account: Account): string {

@@ -5,4 +5,4 @@ export { createKey, type IssuedKey, type KeyRecord, listKeys, type NewKey, revok
 export { addOperator, findOperator, listOperators, revokeOperator } from './operators.ts';
 export { createOrganization, type Organization } from './organizations.ts';
 export { isSubstantiation, type Substantiation, substantiations } from './substantiation.ts';
-export { type AccountChange, listAccounts, updateAccount } from './update-account.ts';
+export { type AccountChange, assertAccount, listAccounts, updateAccount } from './update-account.ts';

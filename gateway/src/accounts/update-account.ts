@@ -10,6 +10,7 @@ import {
   checkName,
   checkPublishableKey,
 } from './account-rules.ts';
+import { findShop } from './find-shop.ts';
 import { assertOrganization, refuseFullOrganization } from './organizations.ts';
 import type { SubstantiationStatement } from './substantiation.ts';
 
@@ -61,6 +62,11 @@ export async function updateAccount(database: Database, accountId: string, chang
     if (row === undefined) throw new Error('Updating a locked account changed no row');
     return row;
   });
+}
+
+/** Throws account_not_found. */
+export async function assertAccount(database: Database, accountId: string): Promise<void> {
+  if ((await findShop(database, accountId)) === undefined) throw new Failure('account_not_found');
 }
 
 /** All accounts, oldest first. */
