@@ -13,16 +13,18 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { withLock } from '../../packages/processes/src/lock.mjs';
+import { makeOnce } from './make-once.mjs';
 import { pinnedNode } from './run.mjs';
 
 /** `vite build` when it is needed, by one process at a time; what is there is replaced in one step. */
 export async function buildPage(root) {
   const page = join(root, 'web', 'checkout');
-  if (isBuilt(page)) return;
-  await withLock(join(root, '.eligo', 'page.lock'), () => {
-    if (!isBuilt(page)) build(root, page);
-  });
+  await makeOnce(
+    root,
+    'page',
+    () => isBuilt(page),
+    () => build(root, page),
+  );
 }
 
 function isBuilt(page) {

@@ -5,19 +5,21 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { withLock } from '../../packages/processes/src/lock.mjs';
 import { builtFolder, programs } from '../../packages/processes/src/programs.mjs';
+import { makeOnce } from './make-once.mjs';
 
 /** Says what was built, and from which sources. */
 const stampFile = '.stamp.json';
 
 /** Builds when it is needed, by one process at a time. Processes that run what was built before keep the files that they may still load. */
 export async function buildPrograms(root) {
-  if (isBuilt(root)) return;
   try {
-    await withLock(join(root, '.eligo', 'programs.lock'), async () => {
-      if (!isBuilt(root)) await build(root);
-    });
+    await makeOnce(
+      root,
+      'programs',
+      () => isBuilt(root),
+      () => build(root),
+    );
   } catch (error) {
     if (error.code !== 'EACCES' && error.code !== 'EROFS') throw error;
     throw new Error(

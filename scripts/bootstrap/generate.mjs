@@ -3,15 +3,17 @@ import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { withLock } from '../../packages/processes/src/lock.mjs';
+import { makeOnce } from './make-once.mjs';
 
 /** `buf generate` when it is needed, by one process at a time; what is there is replaced in one step. */
 export async function generateCode(root) {
   const proto = join(root, 'proto');
-  if (isGenerated(root, proto)) return;
-  await withLock(join(root, '.eligo', 'generate.lock'), () => {
-    if (!isGenerated(root, proto)) generate(root, proto);
-  });
+  await makeOnce(
+    root,
+    'generate',
+    () => isGenerated(root, proto),
+    () => generate(root, proto),
+  );
 }
 
 function isGenerated(root, proto) {

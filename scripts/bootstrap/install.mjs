@@ -2,22 +2,20 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { withLock } from '../../packages/processes/src/lock.mjs';
+import { makeOnce } from './make-once.mjs';
 
 /** `npm ci` when it is needed, by one process at a time. */
 export async function installPackages(root) {
-  if (isInstalled(root)) return;
-  await withLock(
-    join(root, '.eligo', 'install.lock'),
+  await makeOnce(
+    root,
+    'install',
+    () => isInstalled(root),
     async () => {
-      if (isInstalled(root)) return;
       process.stderr.write('eligo: installing the packages of package-lock.json\n');
       await npmCi(root);
       if (!isInstalled(root)) throw new Error('npm ci succeeded, but node_modules does not match package-lock.json.');
     },
-    {
-      onWait: (holder) => process.stderr.write(`eligo: waiting for process ${holder}, which is installing packages\n`),
-    },
+    (holder) => process.stderr.write(`eligo: waiting for process ${holder}, which is installing packages\n`),
   );
 }
 
