@@ -11,6 +11,15 @@ import { subscriptionChange, subscriptionCreation, subscriptionResumption } from
 const subscriptionExpansion = expansionOfRecord('subscription');
 const invoiceExpansion = expansionOfRecord('invoice');
 const subscriptionParams = { id: 'subscription' } as const;
+/** References that a body which sells prices may get wrong. */
+const soldReferences = [
+  'payment_method_not_found',
+  'payment_method_not_off_session',
+  'price_not_found',
+  'coupon_not_found',
+  'coupon_not_applicable',
+  'promo_code_invalid',
+] as const;
 
 export const subscriptionRoutes = {
   list: defineRoute({
@@ -39,15 +48,7 @@ export const subscriptionRoutes = {
     response: oneOf('subscription'),
     expansion: subscriptionExpansion,
     idempotency: 'replay',
-    violations: [
-      'customer_not_found',
-      'payment_method_not_found',
-      'payment_method_not_off_session',
-      'price_not_found',
-      'coupon_not_found',
-      'coupon_not_applicable',
-      'promo_code_invalid',
-    ],
+    violations: ['customer_not_found', ...soldReferences],
   }),
   get: defineRoute({
     id: 'subscriptions.get',
@@ -72,14 +73,7 @@ export const subscriptionRoutes = {
     response: oneOf('subscription'),
     expansion: subscriptionExpansion,
     errors: ['subscription_not_updatable', 'lock_timeout'],
-    violations: [
-      'payment_method_not_found',
-      'payment_method_not_off_session',
-      'price_not_found',
-      'coupon_not_found',
-      'coupon_not_applicable',
-      'promo_code_invalid',
-    ],
+    violations: soldReferences,
   }),
   pause: defineRoute({
     id: 'subscriptions.pause',

@@ -1,7 +1,7 @@
 import { type Cents, cents, newId, sumCents, takeDiscounts } from '@eligo/values';
 import { discountingOf, type StoredDiscount } from './discounts.ts';
 import { bucketOf, needsLetter } from './eligible-classes.ts';
-import type { BillingReason, Invoice, InvoiceLine, ProratedLines } from './invoice.ts';
+import { type BillingReason, type Invoice, type InvoiceLine, notCollected, type ProratedLines } from './invoice.ts';
 import { minimumChargeCents } from './payment-shares.ts';
 import type { Subscription, SubscriptionItem } from './subscription.ts';
 
@@ -54,15 +54,7 @@ export function finalizedInvoice(
     periodEnd,
     finalizedAt: at,
     paidAt: status === 'paid' ? at : null,
-    pageUrl: null,
-    payWithPaymentMethodId: null,
-    paysOnPage: false,
-    payWithBackupPaymentMethodId: null,
-    attempts: 0,
-    firstFailedAt: null,
-    failureCode: null,
-    declineCode: null,
-    refusedPaymentMethodId: null,
+    ...notCollected,
     metadata: {},
     createdAt: at,
     version: 1n,

@@ -44,6 +44,19 @@ export interface Invoice {
   readonly version: bigint;
 }
 
+/** The fields of a new invoice that its payment and its page fill in. */
+export const notCollected = {
+  pageUrl: null,
+  payWithPaymentMethodId: null,
+  paysOnPage: false,
+  payWithBackupPaymentMethodId: null,
+  attempts: 0,
+  firstFailedAt: null,
+  failureCode: null,
+  declineCode: null,
+  refusedPaymentMethodId: null,
+} as const satisfies Partial<Invoice>;
+
 /** A line of an invoice, and the basis on which a health card pays it. */
 export interface InvoiceLine {
   readonly subscriptionItemId: string;

@@ -1,6 +1,6 @@
 import { type Cents, cents, firstPeriod, type Interval, newId } from '@eligo/values';
 import { begunDiscounts, type StoredDiscount } from './discounts.ts';
-import type { Invoice } from './invoice.ts';
+import { type Invoice, notCollected } from './invoice.ts';
 import type { Subscription, SubscriptionItem } from './subscription.ts';
 import { trialNoticeAt } from './trial-notice.ts';
 
@@ -109,15 +109,7 @@ export function newSubscription(sold: SoldSubscription): { subscription: Subscri
     periodEnd,
     finalizedAt: sold.at,
     paidAt: sold.at,
-    pageUrl: null,
-    payWithPaymentMethodId: null,
-    paysOnPage: false,
-    payWithBackupPaymentMethodId: null,
-    attempts: 0,
-    firstFailedAt: null,
-    failureCode: null,
-    declineCode: null,
-    refusedPaymentMethodId: null,
+    ...notCollected,
     metadata: {},
     createdAt: sold.at,
     version: 1n,
