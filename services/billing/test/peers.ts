@@ -83,6 +83,8 @@ export class Peers {
   readonly emails = new Map<string, string>();
   /** What was refunded of a payment intent or a session. */
   readonly refunded = new Map<string, number>();
+  /** What open and lost disputes hold of a payment intent or a session. */
+  readonly disputed = new Map<string, number>();
   /** The coupons that are used up. */
   readonly usedUp = new Set<string>();
   readonly #faults: { readonly fault: ChargeFault; readonly cardId?: string }[] = [];
@@ -275,9 +277,9 @@ export class Peers {
       });
     },
     getPaymentIntent: async ({ id }: { id: string }) =>
-      create(PaymentIntentSchema, { paymentIntentId: id, amountRefundedCents: BigInt(this.refunded.get(id) ?? 0) }),
+      create(PaymentIntentSchema, { paymentIntentId: id, ...this.#givenBack(id) }),
     getSession: async ({ id }: { id: string }) =>
-      create(CheckoutSessionSchema, { checkoutSessionId: id, amountRefundedCents: BigInt(this.refunded.get(id) ?? 0) }),
+      create(CheckoutSessionSchema, { checkoutSessionId: id, ...this.#givenBack(id) }),
     findValidLetters: async ({ customerId, productIds, atMs }: FindValidLettersRequest) => ({
       letters: this.#letters.filter(
         (letter) =>
@@ -348,6 +350,13 @@ export class Peers {
     const response = card.behavior === 'pays' ? this.#take(request) : declined(card.behavior);
     this.#answers.set(request.operationId, { request, response });
     return response;
+  }
+
+  #givenBack(id: string) {
+    return {
+      amountRefundedCents: BigInt(this.refunded.get(id) ?? 0),
+      amountDisputedCents: BigInt(this.disputed.get(id) ?? 0),
+    };
   }
 
   #take(request: ChargeInvoiceRequest): ChargeInvoiceResponse {

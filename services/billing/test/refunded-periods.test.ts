@@ -78,6 +78,24 @@ it('counts the refunds of all invoices of the period [D14.236]', async () => {
   expect(await pendingOf(subscriptionId)).toEqual([-600, 4_500]);
 });
 
+it('credits nothing of what disputes took: of the session, and with a refund of a renewal [D14.236]', async () => {
+  const { subscriptionId, sessionId, price } = await sold();
+  on.peers.disputed.set(sessionId, 3_000);
+  on.at(half);
+  await changeTo(subscriptionId, price, 'create_prorations');
+  expect(await pendingOf(subscriptionId)).toEqual([3_000]);
+
+  const renewed = await sold();
+  await runAt(may);
+  const { invoice } = await read(renewed.subscriptionId);
+  // Of 30.00, 6.00 were refunded and a dispute took 15.00: 9.00 are kept, and half of the period is left.
+  on.peers.refunded.set(invoice.paymentIntentId ?? '', 600);
+  on.peers.disputed.set(invoice.paymentIntentId ?? '', 1_500);
+  on.at(new Date((invoice.periodStart.getTime() + invoice.periodEnd.getTime()) / 2));
+  await changeTo(renewed.subscriptionId, renewed.price, 'create_prorations');
+  expect(await pendingOf(renewed.subscriptionId)).toEqual([-450, 3_000]);
+});
+
 it('prices no change while checkout does not say what was refunded [D14.236]', async () => {
   const { subscriptionId, price } = await sold();
   on.at(half);

@@ -5,8 +5,10 @@ import { recordDispute } from '../src/actions/record-dispute.ts';
 import { reserveRefund } from '../src/actions/reserve-refund.ts';
 import type { RefundInstruction } from '../src/domain/refund-allocation.ts';
 import type { Session } from '../src/domain/session.ts';
+import { intentMessage } from '../src/messages/intents.ts';
 import { listCharges } from '../src/store/charges.ts';
 import { findChargeAtProcessor } from '../src/store/disputes.ts';
+import { findIntent } from '../src/store/payment-intents.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 
@@ -61,6 +63,8 @@ it('holds its amount against new refunds, of the session and of its card, and fr
   const { charge, isBeyondReceived } = await tell(intent, 3_000, { id });
   expect(isBeyondReceived).toBe(false);
   expect(await reload(session)).toMatchObject({ amountDisputedCents: 3_000, disputeIds: [id] });
+  const held = await findIntent(fixture.database, fixture.scope, paymentIntentId);
+  expect(held && intentMessage(fixture.scope, held)).toMatchObject({ amountDisputedCents: 3_000n });
   const { charges } = await listCharges(fixture.database, fixture.scope, { limit: 1 }, paymentIntentId);
   expect(charges).toMatchObject([{ id: charge.chargeId, disputed: true }]);
   const found = await findChargeAtProcessor(fixture.database, fixture.scope, charge.chargeId);

@@ -5,7 +5,7 @@ import { sumCents } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { changeItems, invoiceOfChange, type PricedItems } from '../domain/item-change.ts';
 import { type AskedItem, matchItems } from '../domain/item-match.ts';
-import { nothingRefunded } from '../domain/kept-share.ts';
+import { nothingTakenBack } from '../domain/kept-share.ts';
 import { refuseTooLarge } from '../domain/opened-subscription.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { insertProrations, mostPending, pendingProrations } from '../store/prorations.ts';
@@ -37,7 +37,7 @@ export async function priceItems(
     wanted.length === 0 ? [] : atAskedPlaces(sellPrices(context, call, cart), wanted).then(({ prices }) => prices),
     eligibilityAt(context, call.scope, known, at),
     known.status === 'trialing' || known.prorationBehavior === 'none'
-      ? nothingRefunded
+      ? nothingTakenBack
       : readKeptShare(context, call.scope, known),
   ]);
   const decisionOf = (id: string) => {

@@ -11,8 +11,8 @@ import { intentsOfInvoices, paidInvoicesSince } from '../store/paid-invoices.ts'
 const atOnce = 8;
 
 /**
- * What was paid for the present period of a subscription, and what checkout says was refunded of it; a refund counts from when it is asked for. Throws a 422 for a
- * period of so many invoices that not all are looked at.
+ * What was paid for the present period of a subscription, and what checkout says was refunded or disputed of it. A refund counts from when it is asked for, a
+ * dispute while it is open or lost. Throws a 422 for a period of so many invoices that not all are looked at.
  */
 export async function readKeptShare(
   { database, checkout, callerFor }: Context,
@@ -22,9 +22,9 @@ export async function readKeptShare(
   const { invoices, mayBeMore } = await paidInvoicesSince(database, scope, id, currentPeriodStart);
   if (mayBeMore) throw tooManyInvoices();
   const caller = callerFor(scope);
-  let refundedCents = cents(0);
-  const add = (amountCents: bigint) => {
-    refundedCents = cents(refundedCents + centsFromInt64(amountCents));
+  let takenBackCents = cents(0);
+  const add = ({ amountRefundedCents, amountDisputedCents }: TakenBack) => {
+    takenBackCents = cents(takenBackCents + centsFromInt64(amountRefundedCents + amountDisputedCents));
   };
   // The session knows the payments of the first invoice.
   const sessionIds = invoices.flatMap(({ checkoutSessionId }) => checkoutSessionId ?? []);
@@ -35,12 +35,17 @@ export async function readKeptShare(
     own.map((invoice) => invoice.id),
   );
   await eachAtOnce(sessionIds, { atOnce }, async (sessionId) => {
-    add((await checkout.getSession({ id: sessionId }, { caller })).amountRefundedCents);
+    add(await checkout.getSession({ id: sessionId }, { caller }));
   });
   await eachAtOnce(intentIds, { atOnce }, async (intentId) => {
-    add((await checkout.getPaymentIntent({ id: intentId }, { caller })).amountRefundedCents);
+    add(await checkout.getPaymentIntent({ id: intentId }, { caller }));
   });
-  return { paidCents: sumCents(invoices.map(({ amountPaidCents }) => amountPaidCents)), refundedCents };
+  return { paidCents: sumCents(invoices.map(({ amountPaidCents }) => amountPaidCents)), takenBackCents };
+}
+
+interface TakenBack {
+  readonly amountRefundedCents: bigint;
+  readonly amountDisputedCents: bigint;
 }
 
 function tooManyInvoices(): Failure {

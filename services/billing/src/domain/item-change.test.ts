@@ -45,7 +45,7 @@ function change(
   to: readonly [SoldPrice, number][],
   time: Date,
   behavior: Behavior,
-  kept: KeptShare = { paidCents: cents(0), refundedCents: cents(0) },
+  kept: KeptShare = { paidCents: cents(0), takenBackCents: cents(0) },
   pending: readonly Proration[] = [],
 ) {
   const match = matchItems(
@@ -299,23 +299,23 @@ describe('what cannot be changed', () => {
 });
 
 describe('a period of which something was refunded', () => {
-  const whole = { paidCents: cents(1_000), refundedCents: cents(0) };
+  const whole = { paidCents: cents(1_000), takenBackCents: cents(0) };
 
   it.each([
     ['nothing is refunded', 0, [-500, 1_000]],
     ['half of it is refunded', 500, [-250, 1_000]],
     ['all of it is refunded', 1_000, [1_000]],
     ['more is refunded than is known to be paid', 1_001, [1_000]],
-  ])('credits its unused time of what is kept, where %s [D14.236]', (_what, refundedCents, expected) => {
+  ])('credits its unused time of what is kept, where %s [D14.236]', (_what, takenBackCents, expected) => {
     const [ten, twenty] = [price(1_000), price(2_000)];
-    const kept = { ...whole, refundedCents: cents(refundedCents) };
+    const kept = { ...whole, takenBackCents: cents(takenBackCents) };
     const { prorations } = change(sold([[ten, 1]]), [[twenty, 1]], half, 'create_prorations', kept);
     expect(prorations.map((one) => (one.kind === 'credit' ? -one.amountCents : one.amountCents))).toEqual(expected);
   });
 
   it('credits all of an item that no invoice carries yet: nobody has paid for it [D14.236]', () => {
     const [ten, twenty, thirty] = [price(1_000), price(2_000), price(3_000)];
-    const kept = { ...whole, refundedCents: cents(1_000) };
+    const kept = { ...whole, takenBackCents: cents(1_000) };
     const first = change(sold([[ten, 1]]), [[twenty, 1]], half, 'create_prorations', kept);
     const second = change(first.subscription, [[thirty, 1]], half, 'create_prorations', kept, first.prorations);
     expect(second.prorations).toMatchObject([
@@ -335,14 +335,14 @@ describe('a period of which something was refunded', () => {
         (items, refundedPart, time, other) => {
           const before = sold(items.map(([amount, quantity]) => [price(Math.floor(amount / 4)), quantity]));
           const paidCents = cents(before.items.reduce((sum, item) => sum + (item.invoicedCents ?? 0), 0));
-          const refundedCents = cents(Math.round(paidCents * refundedPart));
+          const takenBackCents = cents(Math.round(paidCents * refundedPart));
           const { prorations } = change(before, [[price(other), 1]], at(time), 'create_prorations', {
             paidCents,
-            refundedCents,
+            takenBackCents,
           });
           const credits = prorations.filter(({ kind }) => kind === 'credit');
           const credited = credits.reduce((sum, { amountCents }) => sum + amountCents, 0);
-          expect(credited + refundedCents).toBeLessThanOrEqual(paidCents);
+          expect(credited + takenBackCents).toBeLessThanOrEqual(paidCents);
         },
       ),
     );

@@ -51,6 +51,7 @@ export function newIntent(attempt: NewAttempt, owners: IntentOwners): PaymentInt
     amountCapturableCents: cents(0),
     amountReceivedCents: cents(0),
     amountRefundedCents: cents(0),
+    amountDisputedCents: cents(0),
     processorAccount: attempt.processorAccount,
     processorIntentId: null,
     latestChargeId: null,

@@ -91,12 +91,12 @@ function allocate(instruction: RefundInstruction, { refunded, cards, lines }: Re
   const own = new Set(cards.map(({ intent }) => intent.id));
   return allocateRefund(
     {
-      cards: cards.map(({ intent, disputedCents }) => ({
+      cards: cards.map(({ intent }) => ({
         paymentIntentId: intent.id,
         paymentMethodId: intent.paymentMethodId ?? '',
         receivedCents: intent.amountReceivedCents,
         refundedCents: intent.amountRefundedCents,
-        disputedCents,
+        disputedCents: intent.amountDisputedCents,
       })),
       // An invoice has no lines here: the whole of its one charge stands for them.
       lines:

@@ -34,6 +34,8 @@ export interface PaymentIntent {
   readonly amountCapturableCents: Cents;
   readonly amountReceivedCents: Cents;
   readonly amountRefundedCents: Cents;
+  /** What open and lost disputes hold of it. */
+  readonly amountDisputedCents: Cents;
   /** Where it is; null for one of an earlier release: where new money goes. */
   readonly processorAccount: ProcessorAccount | null;
   readonly processorIntentId: string | null;

@@ -20,6 +20,7 @@ export function intentMessage(scope: Scope, intent: PaymentIntent): IntentMessag
     amountCapturableCents: BigInt(intent.amountCapturableCents),
     amountReceivedCents: BigInt(intent.amountReceivedCents),
     amountRefundedCents: BigInt(intent.amountRefundedCents),
+    amountDisputedCents: BigInt(intent.amountDisputedCents),
     status: intent.status,
     captureMethod: intent.captureMethod,
     leg: intent.leg,

@@ -22,6 +22,7 @@ export interface IntentRow extends ProcessorAccountRow {
   amount_capturable_cents: bigint;
   amount_received_cents: bigint;
   amount_refunded_cents: bigint;
+  amount_disputed_cents: bigint;
   processor_intent_id: string | null;
   latest_charge_id: string | null;
   capture_before: Date | null;
@@ -32,7 +33,7 @@ export interface IntentRow extends ProcessorAccountRow {
 /** The columns of a payment intent `i`, for every statement that reads whole ones. */
 export const intentColumns: string = `i.id, i.session_id, i.invoice_id, i.subscription_id, i.customer_id, i.payment_method_id, i.leg,
   i.capture_method, i.status, i.amount_cents, i.amount_capturable_cents, i.amount_received_cents, i.amount_refunded_cents,
-  i.processor, i.processor_account, i.processor_intent_id, i.latest_charge_id, i.capture_before, i.metadata, i.created_at`;
+  i.amount_disputed_cents, i.processor, i.processor_account, i.processor_intent_id, i.latest_charge_id, i.capture_before, i.metadata, i.created_at`;
 
 export function intentOfRow(row: IntentRow): PaymentIntent {
   return {
@@ -49,6 +50,7 @@ export function intentOfRow(row: IntentRow): PaymentIntent {
     amountCapturableCents: centsFromInt64(row.amount_capturable_cents),
     amountReceivedCents: centsFromInt64(row.amount_received_cents),
     amountRefundedCents: centsFromInt64(row.amount_refunded_cents),
+    amountDisputedCents: centsFromInt64(row.amount_disputed_cents),
     processorAccount: processorAccountOfRow(row),
     processorIntentId: row.processor_intent_id,
     latestChargeId: row.latest_charge_id,

@@ -74,8 +74,6 @@ export interface PaidCard {
   readonly intent: PaymentIntent;
   readonly charge: Charge | undefined;
   readonly last4: string;
-  /** What open and lost disputes hold of what it paid. */
-  readonly disputedCents: Cents;
 }
 
 /** The cards that paid some sessions, in the order of their intents' ids. The sessions' locks keep them as they are. */
@@ -170,14 +168,13 @@ const standings = scoped<{ refund_id: string; is_reserved: boolean; is_closed: b
    from unnest($3::text[], $4::text[]) as w (refund_id, subject_id)`,
 );
 
-type CardRow = IntentRow & { last4: string | null; amount_disputed_cents: bigint } & {
+type CardRow = IntentRow & { last4: string | null } & {
   [Field in keyof ChargeRow as `charge_${Field}`]: ChargeRow[Field] | null;
 };
 
 const cards = `select ${intentColumns}, ${chargeFields.map((field) => `c.${field} as charge_${field}`).join(', ')},
      (select m.last4 from checkout.payment_methods m
-       where m.account_id = $1 and m.test_mode = $2 and m.id = i.payment_method_id) as last4,
-     i.amount_disputed_cents
+       where m.account_id = $1 and m.test_mode = $2 and m.id = i.payment_method_id) as last4
    from checkout.payment_intents i
    left join lateral (select * from checkout.charges c
      where c.account_id = $1 and c.test_mode = $2 and c.id = i.latest_charge_id offset 0) c on true
@@ -222,6 +219,5 @@ function cardOfRow(row: CardRow): PaidCard {
     intent: intentOfRow(row),
     charge: row.charge_id === null ? undefined : chargeOfRow(charge as unknown as ChargeRow),
     last4: row.last4 ?? '',
-    disputedCents: centsFromInt64(row.amount_disputed_cents),
   };
 }
