@@ -1,5 +1,5 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
-import { openMailer } from '@eligo/mail';
+import { type Mail, openMailer } from '@eligo/mail';
 import { type SmtpServer, startSmtpServer } from '@eligo/mail/test-support';
 import { textOfPdf } from '@eligo/pdf/test-support';
 import { type Scope, withTx } from '@eligo/postgres';
@@ -231,6 +231,23 @@ describe('a mail of a receipt', () => {
     await runDueMails(on.context);
     expect(server.mails).toHaveLength(2);
     expect(await mails()).toMatchObject([{ status: 'sent' }]);
+  });
+
+  it('is sent while the server is slow with those of other accounts [D14.87]', async () => {
+    for (let accounts = 0; accounts < 4; accounts += 1) {
+      scope = someScope();
+      await issue();
+    }
+    let waiting = 0;
+    const all = Promise.withResolvers<void>();
+    const send = async (mail: Mail) => {
+      waiting += 1;
+      if (waiting === 4) all.resolve();
+      await all.promise;
+      return on.context.mailer.send(mail);
+    };
+    await runDueMails({ ...on.context, mailer: { ...on.context.mailer, send } });
+    expect(server.mails).toHaveLength(4);
   });
 
   it('that the server refuses for good is not tried again [D14.87]', async () => {

@@ -23,15 +23,18 @@ export function mailSubscriptions(context: Context): Job {
   return mailJob(context, mailSubscriptionsJob, subscriptionMail);
 }
 
-/** Accounts of a run, of which each has one mail sent: a server that stalls holds up a run for 50 × 10 s at most. */
-const accountsAtOnce = 50;
+/** Accounts of a run, of which each has one mail sent. */
+const accountsInRun = 50;
+// Each is a connection to the mail server, and three jobs send mails: servers take some fifty of one client. A server that stalls holds up a run for 13 × 10 s at most.
+const atOnce = 4;
 
 function mailJob(context: Context, name: string, kind: MailKind): Job {
   const { database, mailer, logger } = context;
   const turns = new AccountTurns(
-    (after) => kind.queue.due(database, after, accountsAtOnce),
+    (after) => kind.queue.due(database, after, accountsInRun),
     (scope) => sendMail(context, kind, scope),
     () => kind.queue.nextInMs(database),
+    { atOnce },
   );
   return {
     name,
