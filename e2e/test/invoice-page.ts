@@ -1,5 +1,5 @@
 import type { Constellation } from '@eligo/testkit';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { type CheckoutTab, desktop, numbers, openCheckoutTab, phone } from '../src/browser/checkout-tab.ts';
 import { type Json, record, records, text } from '../src/records.ts';
@@ -55,14 +55,27 @@ export function invoicePageTests(stack: () => Stack): void {
     );
     return paid.map(({ amount }) => Number(amount)).toSorted((one, other) => one - other);
   }
+  async function opensDocument(tab: CheckoutTab, name: string): Promise<Page> {
+    const [document] = await Promise.all([
+      tab.context.waitForEvent('page'),
+      tab.page.getByRole('link', { name }).click(),
+    ]);
+    await document.getByText('Towels').first().waitFor();
+    return document;
+  }
   const bankOf = (tab: CheckoutTab) => tab.page.locator('section.authentication').frameLocator('iframe');
 
   describe('the payment page of an invoice', () => {
-    it('says why a renewal failed, takes two cards and mends the subscription [D14.230, D14.231]', async () => {
+    it('says why a renewal failed, links its documents, takes two cards and mends the subscription [D14.193, D14.230, D14.231]', async () => {
       const { id, invoice, url } = await declined('insufficient_funds');
       expect(await statusOf(id)).toBe('past_due');
       const tab = await open(url);
       await tab.says('does not have enough money');
+      await opensDocument(tab, 'View the invoice').then((document) => document.close());
+      const pdf = await tab.page.getByRole('link', { name: 'Download a PDF' }).getAttribute('href');
+      const answer = await tab.page.request.get(new URL(pdf ?? '', url).href);
+      expect(answer.headers()['content-type']).toBe('application/pdf');
+      expect((await answer.body()).toString('latin1')).toMatch(/^%PDF-1\./);
       await tab.says('also pay your next renewals');
       await tab.type('health', numbers.hsa);
       await tab.type('other', numbers.credit);
@@ -70,6 +83,9 @@ export function invoicePageTests(stack: () => Stack): void {
       await tab.pay();
       await tab.says('this invoice is paid');
       await tab.inspect('invoice-paid-phone');
+      const document = await opensDocument(tab, 'View the invoice');
+      expect(await document.locator('body').textContent()).toContain('$26.00');
+      await document.close();
       expect(await statusOf(id)).toBe('active');
       expect(await chargesOf(await invoice())).toEqual([700, 1_900]);
       const subscription = record((await api().get(`/v1/subscriptions/${id}`)).body, 'subscription');

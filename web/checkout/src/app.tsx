@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { Authentication } from './authentication.tsx';
 import { CancelOrder } from './cancel-order.tsx';
 import { Cart } from './cart.tsx';
+import { InvoiceDocuments } from './invoice-documents.tsx';
 import { LetterForm } from './letter-form.tsx';
 import { Notice } from './notice.tsx';
 import { Missing, Outcome } from './outcome.tsx';
@@ -74,6 +75,7 @@ export function App() {
                   {...{ view, language, strings, busy: phase !== 'idle' }}
                   onChange={checkout.changePromoCode}
                 />
+                <InvoiceDocuments strings={strings} />
               </Cart>
               <div class="paying">
                 <Notice key={checkout.tries} {...{ view, language, strings, phase, problem: checkout.problem }} />

@@ -1,5 +1,6 @@
 import type { PageView } from '@eligo/contract';
 import { useEffect, useRef } from 'preact/hooks';
+import { InvoiceDocuments } from './invoice-documents.tsx';
 import type { Strings } from './strings.ts';
 
 /**
@@ -26,6 +27,7 @@ export function Outcome({ view, leaving, strings }: { view: PageView; leaving: b
           </a>
         </p>
       )}
+      <InvoiceDocuments strings={strings} />
       {leaving && <p class="quiet">{strings.redirecting(view.shop.name)}</p>}
       {back !== null && (
         <p>

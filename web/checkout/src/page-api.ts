@@ -16,6 +16,11 @@ const page = location.pathname.replace(/\/+$/, '');
 /** Whether this is the payment page of an invoice, and not that of a session. */
 export const isInvoicePage = /\/invoice\/[^/]+$/.test(page);
 
+/** Where a document of this page's invoice is. */
+export function documentUrl(format: 'html' | 'pdf'): string {
+  return `${page}/document.${format}`;
+}
+
 export function readPage(): Promise<PageView> {
   return ask('session');
 }

@@ -155,6 +155,8 @@ export const english = {
   keepsCard: 'The cards that you enter here also pay your next renewals.',
   keepsCardForReview:
     'The review of your letter can take longer than a card is authorized for. By paying, you agree that the cards that you enter here are authorized again for the same amount until it is decided. You are charged once, and only if it is approved.',
+  viewInvoice: 'View the invoice',
+  invoicePdf: 'Download a PDF',
   ofInvoice: {
     loading: 'Loading your invoice…',
     yourOrder: 'Your subscription',

@@ -169,6 +169,8 @@ export const spanish: Strings = {
   keepsCard: 'Las tarjetas que escribas aquí también pagan tus próximas renovaciones.',
   keepsCardForReview:
     'La revisión de tu carta puede durar más que la autorización de una tarjeta. Al pagar, aceptas que las tarjetas que escribas aquí se autoricen de nuevo por el mismo importe hasta que se decida. Se te cobra una sola vez, y solo si se aprueba.',
+  viewInvoice: 'Ver la factura',
+  invoicePdf: 'Descargarla en PDF',
   ofInvoice: {
     loading: 'Cargando tu factura…',
     yourOrder: 'Tu suscripción',
