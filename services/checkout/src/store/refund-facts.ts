@@ -1,5 +1,5 @@
 import { type Scope, scoped, type Tx } from '@eligo/postgres';
-import { type Cents, centsFromInt64 } from '@eligo/values';
+import { centsFromInt64 } from '@eligo/values';
 import { linesOfTenders } from '../domain/line-tenders.ts';
 import type { Charge, PaymentIntent } from '../domain/payment-intent.ts';
 import type { RefundableLine, RefundComponents } from '../domain/refund-allocation.ts';
