@@ -143,6 +143,9 @@ alter table charge_attempts enable row level security;
 alter table charge_attempts force row level security;
 create policy finder on charge_attempts for select to eligo_finder
   using (true);
+create policy finder_wakes on charge_attempts for update to eligo_finder
+  using (true)
+  with check (true);
 create policy own_rows on charge_attempts for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE INDEX charge_attempts_by_operation ON checkout.charge_attempts USING btree (account_id, test_mode, operation_id, created_at DESC) WHERE (operation_id IS NOT NULL);
@@ -159,6 +162,7 @@ CREATE TRIGGER guard_ineligible_charge BEFORE INSERT ON checkout.charge_attempts
 CREATE TRIGGER refuse_new_part BEFORE INSERT ON checkout.charge_attempts FOR EACH ROW WHEN ((new.accepts_part OR (new.asked_cents IS NOT NULL))) EXECUTE FUNCTION refuse_new_part();
 grant delete, insert, select, update on charge_attempts to eligo_checkout;
 grant select on charge_attempts to eligo_finder;
+grant update (next_check_at) on charge_attempts to eligo_finder;
 
 create table charges (
   account_id text collate "C" not null,
@@ -397,6 +401,9 @@ alter table intent_operations enable row level security;
 alter table intent_operations force row level security;
 create policy finder on intent_operations for select to eligo_finder
   using (true);
+create policy finder_wakes on intent_operations for update to eligo_finder
+  using (true)
+  with check (true);
 create policy own_rows on intent_operations for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE INDEX intent_operations_by_capture ON checkout.intent_operations USING btree (account_id, test_mode, capture_id) WHERE (capture_id IS NOT NULL);
@@ -409,6 +416,7 @@ CREATE TRIGGER guard_ended BEFORE UPDATE OF status ON checkout.intent_operations
 CREATE TRIGGER guard_intent_operation BEFORE INSERT ON checkout.intent_operations FOR EACH ROW EXECUTE FUNCTION guard_intent_operation();
 grant delete, insert, select, update on intent_operations to eligo_checkout;
 grant select on intent_operations to eligo_finder;
+grant update (next_check_at) on intent_operations to eligo_finder;
 
 create table issuer_ranges (
   digits int4range not null,
@@ -870,6 +878,9 @@ alter table payment_plans enable row level security;
 alter table payment_plans force row level security;
 create policy finder on payment_plans for select to eligo_finder
   using (true);
+create policy finder_wakes on payment_plans for update to eligo_finder
+  using (true)
+  with check (true);
 create policy own_rows on payment_plans for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE INDEX payment_plans_lapsing ON checkout.payment_plans USING btree (release_at) WHERE (state = 'awaiting_second_card'::text);
@@ -878,6 +889,7 @@ CREATE INDEX payment_plans_unsettled ON checkout.payment_plans USING btree (next
 CREATE TRIGGER guard_ended BEFORE UPDATE OF state ON checkout.payment_plans FOR EACH ROW WHEN (((old.state = ANY (ARRAY['done'::text, 'failed'::text])) AND (new.state <> old.state))) EXECUTE FUNCTION guard_ended();
 grant delete, insert, select, update on payment_plans to eligo_checkout;
 grant select on payment_plans to eligo_finder;
+grant update (next_check_at) on payment_plans to eligo_finder;
 
 create table processor_events (
   account_id text collate "C" not null,
@@ -3327,6 +3339,38 @@ AS $function$
 $function$;
 alter function settled_clocks(most integer) owner to eligo_finder;
 grant execute on function settled_clocks(most integer) to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.wake_charge_work(before timestamp with time zone, most integer)
+ RETURNS bigint
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  with attempts as materialized (
+    select a.account_id, a.test_mode, a.id from checkout.charge_attempts a
+     where a.status = 'unknown' and a.next_check_at > now() + interval '2 seconds' and a.lease_until < before
+     order by a.next_check_at limit most for no key update skip locked),
+  operations as materialized (
+    select o.account_id, o.test_mode, o.id from checkout.intent_operations o
+     where o.status = 'pending' and o.next_check_at > now() + interval '2 seconds' and o.lease_until < before
+     order by o.next_check_at limit most for no key update skip locked),
+  plans as materialized (
+    select p.account_id, p.test_mode, p.session_id, p.id from checkout.payment_plans p
+     where p.state in ('running', 'releasing') and p.next_check_at > now() + interval '2 seconds' and p.lease_until < before
+     order by p.next_check_at limit most for no key update skip locked),
+  woken_attempts as (
+    update checkout.charge_attempts a set next_check_at = now() from attempts w
+     where (a.account_id, a.test_mode, a.id) = (w.account_id, w.test_mode, w.id) returning 1),
+  woken_operations as (
+    update checkout.intent_operations o set next_check_at = now() from operations w
+     where (o.account_id, o.test_mode, o.id) = (w.account_id, w.test_mode, w.id) returning 1),
+  woken_plans as (
+    update checkout.payment_plans p set next_check_at = now() from plans w
+     where (p.account_id, p.test_mode, p.session_id, p.id) = (w.account_id, w.test_mode, w.session_id, w.id) returning 1)
+  select (select count(*) from woken_attempts) + (select count(*) from woken_operations) + (select count(*) from woken_plans)
+$function$;
+alter function wake_charge_work(before timestamp with time zone, most integer) owner to eligo_finder;
+grant execute on function wake_charge_work(before timestamp with time zone, most integer) to eligo_checkout;
 
 alter default privileges in schema checkout grant delete, insert, select, update on tables to eligo_checkout;
 

@@ -567,6 +567,9 @@ create policy finder_prunes on processor_events for delete to eligo_finder
   using ((settled_at < (now() - '45 days'::interval)));
 create policy finder_reads on processor_events for select to eligo_finder
   using (true);
+create policy finder_wakes on processor_events for update to eligo_finder
+  using (true)
+  with check (true);
 create policy own_rows on processor_events for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE INDEX processor_events_due ON refunds.processor_events USING btree (next_check_at) WHERE (next_check_at IS NOT NULL);
@@ -576,6 +579,7 @@ CREATE INDEX processor_events_waiting ON refunds.processor_events USING btree (a
 CREATE TRIGGER guard_processor_event BEFORE INSERT OR UPDATE ON refunds.processor_events FOR EACH ROW EXECUTE FUNCTION guard_processor_event();
 grant delete, select on processor_events to eligo_finder;
 grant insert, select, update on processor_events to eligo_refunds;
+grant update (next_check_at) on processor_events to eligo_finder;
 
 create table processor_transactions (
   account_id text collate "C" not null,
@@ -634,6 +638,9 @@ alter table refund_attempts enable row level security;
 alter table refund_attempts force row level security;
 create policy finder_reads on refund_attempts for select to eligo_finder
   using (true);
+create policy finder_wakes on refund_attempts for update to eligo_finder
+  using (true)
+  with check (true);
 create policy own_rows on refund_attempts for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE UNIQUE INDEX one_attempt_for_each_processor_refund ON refunds.refund_attempts USING btree (account_id, test_mode, processor_refund_id) WHERE (processor_refund_id IS NOT NULL);
@@ -643,6 +650,7 @@ CREATE INDEX refund_attempts_unsettled ON refunds.refund_attempts USING btree (n
 CREATE TRIGGER guard_refund_attempt BEFORE INSERT OR UPDATE ON refunds.refund_attempts FOR EACH ROW EXECUTE FUNCTION guard_refund_attempt();
 grant insert, select, update on refund_attempts to eligo_refunds;
 grant select on refund_attempts to eligo_finder;
+grant update (next_check_at) on refund_attempts to eligo_finder;
 
 create table refund_items (
   account_id text collate "C" not null,
@@ -1855,6 +1863,42 @@ AS $function$
 $function$;
 alter function unread_event_lists(accounts text[], modes boolean[], processors processor[], processor_accounts text[]) owner to eligo_finder;
 grant execute on function unread_event_lists(accounts text[], modes boolean[], processors processor[], processor_accounts text[]) to eligo_refunds;
+
+CREATE OR REPLACE FUNCTION refunds.wake_processor_events(turn interval, most integer)
+ RETURNS bigint
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'refunds', 'pg_temp'
+AS $function$
+  with waiting as materialized (
+    select e.account_id, e.test_mode, e.processor, e.id from refunds.processor_events e
+     where e.next_check_at is not null and e.next_check_at > now() + turn
+     order by e.next_check_at limit most for no key update skip locked),
+  woken as (
+    update refunds.processor_events e set next_check_at = now() from waiting w
+     where (e.account_id, e.test_mode, e.processor, e.id) = (w.account_id, w.test_mode, w.processor, w.id) returning 1)
+  select count(*) from woken
+$function$;
+alter function wake_processor_events(turn interval, most integer) owner to eligo_finder;
+grant execute on function wake_processor_events(turn interval, most integer) to eligo_refunds;
+
+CREATE OR REPLACE FUNCTION refunds.wake_refund_work(before timestamp with time zone, most integer)
+ RETURNS bigint
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'refunds', 'pg_temp'
+AS $function$
+  with waiting as materialized (
+    select a.account_id, a.test_mode, a.id from refunds.refund_attempts a
+     where a.status in ('created', 'sending', 'unknown') and a.next_check_at > now() + interval '2 seconds' and a.lease_until < before
+     order by a.next_check_at limit most for no key update skip locked),
+  woken as (
+    update refunds.refund_attempts a set next_check_at = now() from waiting w
+     where (a.account_id, a.test_mode, a.id) = (w.account_id, w.test_mode, w.id) returning 1)
+  select count(*) from woken
+$function$;
+alter function wake_refund_work(before timestamp with time zone, most integer) owner to eligo_finder;
+grant execute on function wake_refund_work(before timestamp with time zone, most integer) to eligo_refunds;
 
 alter default privileges in schema refunds grant delete, insert, select, update on tables to eligo_refunds;
 

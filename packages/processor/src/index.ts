@@ -13,4 +13,5 @@ export { openServiceProcessors, readProcessorEnvironment } from './open-service-
 export type * from './outcomes.ts';
 export type * from './port.ts';
 export { type ProcessorScope, sandboxAccountOf } from './processor-account.ts';
+export { Recovery } from './recovery.ts';
 export { isTestCardName } from './test-bank.ts';

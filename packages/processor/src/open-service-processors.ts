@@ -33,6 +33,14 @@ interface Observers {
   };
 }
 
+/** What of a service the processors call. */
+export interface ServiceHooks {
+  /** Called before each call to a processor; throws where none may be made. */
+  readonly beforeCall: () => void;
+  /** Called when a circuit breaker closes: what waits for its processor need not wait longer. */
+  readonly onRecovered: () => void;
+}
+
 /** The variables that name the processors: the sandbox for test mode, and Stripe or the sandbox for live mode. */
 export function readProcessorEnvironment(env: VariableReader): ProcessorEnvironment {
   return {
@@ -48,7 +56,7 @@ export function readProcessorEnvironment(env: VariableReader): ProcessorEnvironm
 export function openServiceProcessors(
   environment: ProcessorEnvironment,
   { metrics, logger, recordCall }: Observers,
-  beforeCall: () => void,
+  { beforeCall, onRecovered }: ServiceHooks,
 ): Processors {
   const calls = metrics.histogram('processor_seconds', 'Processor calls by call and outcome', ['call', 'outcome']);
   const notConfigured = metrics.counter(
@@ -85,6 +93,7 @@ export function openServiceProcessors(
     onBreaker({ processor, open }) {
       breakers.set(processor, Number(open));
       logger.warn({ processor }, `Processor circuit breaker ${open ? 'opened' : 'closed'}`);
+      if (!open) onRecovered();
     },
   });
   for (const mode of ['test', 'live'] as const) {

@@ -29,7 +29,7 @@ describe('which processor', () => {
     const processors = openServiceProcessors(
       { ...sandbox, STRIPE_SECRET_KEY: 'sk_live_x' },
       { metrics, logger: { error: quiet, warn: quiet }, recordCall: quiet },
-      quiet,
+      { beforeCall: quiet, onRecovered: quiet },
     );
     onTestFinished(() => processors.close());
     expect(await read()).toEqual([

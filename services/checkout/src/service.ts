@@ -1,6 +1,6 @@
 import { eventsMigrations } from '@eligo/events';
 import { idempotencyMigrations, migrationSource, refuseInsideTransaction } from '@eligo/postgres';
-import { openServiceProcessors } from '@eligo/processor';
+import { openServiceProcessors, Recovery } from '@eligo/processor';
 import { CatalogService } from '@eligo/proto/catalog/v1/catalog';
 import { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import { implement } from '@eligo/rpc';
@@ -31,7 +31,7 @@ import { paymentMethodHandlers } from './rpc/payment-methods.ts';
 import { reviewHandlers } from './rpc/reviews.ts';
 import { sessionHandlers } from './rpc/sessions.ts';
 import { substantiationHandlers } from './rpc/substantiation.ts';
-import { countChargeWork } from './store/charge-work.ts';
+import { countChargeWork, sweepChargesJob } from './store/charge-work.ts';
 import { countCapturedElsewhere } from './store/holds.ts';
 import { journalLagSeconds } from './store/journal.ts';
 
@@ -52,9 +52,11 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
   build(service) {
     const { database, clock, logger, callerFor, failpoint, settings } = service;
     const { budgets, pages, keyring } = settings;
-    const processors = openServiceProcessors(settings.processors, service, () =>
-      refuseInsideTransaction('a call to the processor'),
-    );
+    const recovery = new Recovery(() => service.wake(sweepChargesJob));
+    const processors = openServiceProcessors(settings.processors, service, {
+      beforeCall: () => refuseInsideTransaction('a call to the processor'),
+      onRecovered: () => recovery.note(),
+    });
     watchChargeWork(service);
     const context: Context = {
       ...{ database, processors, clock, logger, keyring, callerFor, pages, failpoint, budgets },
@@ -82,7 +84,7 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
       ],
       consumers: [renewals],
       jobs: [
-        sweepDueCharges(context),
+        sweepDueCharges(context, recovery),
         expireSessions(context),
         expireLetters(context),
         followHolds(context),

@@ -4,7 +4,7 @@ import { cents } from '@eligo/values';
 import { acceptProcessorEvent } from '../src/actions/accept-processor-event.ts';
 import { recordDispute } from '../src/actions/record-dispute.ts';
 import { dueCatalogTasks, nextCatalogTaskInMs } from '../src/store/catalog-tasks.ts';
-import { countChargeWork, dueChargeWork, nextChargeWorkInMs } from '../src/store/charge-work.ts';
+import { countChargeWork, dueChargeWork, nextChargeWorkInMs, wakeChargeWork } from '../src/store/charge-work.ts';
 import { findChargeAtProcessor } from '../src/store/disputes.ts';
 import { dueSessions, dueSessionsOnClocks, nextDueSession } from '../src/store/due-sessions.ts';
 import { pruneProcessorEvents } from '../src/store/processor-events.ts';
@@ -23,6 +23,7 @@ export async function exerciseJobs({ clock, database, scope }: ChargingFixture):
   await nextCatalogTaskInMs(database);
   await dueChargeWork(database, 10);
   await nextChargeWorkInMs(database);
+  await wakeChargeWork(database, 0, 10);
   await countChargeWork(database, 0);
   const told = { disputeId: seededId('fdp', 60), amountCents: cents(50), heldCents: cents(50), seq: 2n };
   await recordDispute({ database }, scope, `pi_${seededId('fpi', 60).slice(4)}`, told);

@@ -1,4 +1,5 @@
 import { withTx } from '@eligo/postgres';
+import { Recovery } from '@eligo/processor';
 import {
   armFailpoint,
   prepareJobs,
@@ -16,7 +17,7 @@ import type { Context } from '../src/context.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges, sweepDueCharges } from '../src/jobs/sweep-charges.ts';
-import { dueChargeWork, nextChargeWorkInMs, sweepChargesJob } from '../src/store/charge-work.ts';
+import { dueChargeWork, nextChargeWorkInMs, sweepChargesJob, wakeChargeWork } from '../src/store/charge-work.ts';
 import { releaseRunningPlan, wakePlan } from '../src/store/payment-plans.ts';
 import { loadSession, lockSession } from '../src/store/sessions.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
@@ -174,6 +175,69 @@ describe('the sweep', () => {
     } finally {
       await jobs.stop();
     }
+  });
+});
+
+describe('a processor that responds again', () => {
+  const waiting = (lease: string, id = '%') =>
+    fixture.test.admin(
+      `with attempts as (update checkout.charge_attempts set next_check_at = now() + interval '5 minutes', lease_until = ${lease}
+           where status = 'unknown' and subject_id like $1),
+         plans as (update checkout.payment_plans set next_check_at = now() + interval '5 minutes', lease_until = ${lease}
+           where state in ('running', 'releasing') and session_id like $1)
+       update checkout.intent_operations set next_check_at = now() + interval '5 minutes', lease_until = ${lease} where status = 'pending'`,
+      [id],
+    );
+
+  it('has unknown charges, payments on the page and holds continued at once, and not when they are next due [D14.246]', async () => {
+    const [unknown, page] = [await lostConfirm(), await begunPage()];
+    await canceledHolds();
+    await waiting('now()');
+    const recovery = new Recovery(() => jobs.wake(sweepChargesJob));
+    const jobs = prepareJobs([sweepDueCharges(fixture.context, recovery)], { logger: fixture.context.logger });
+    wakeJobsOf(fixture.database, jobs);
+    jobs.start();
+    try {
+      await jobs.runOnce(sweepChargesJob);
+      expect(await loadSession(fixture.database, fixture.scope, unknown.id)).toMatchObject({ status: 'open' });
+      recovery.note();
+      const done = async () => {
+        const sessions = await Promise.all(
+          [unknown, page].map(({ id }) => loadSession(fixture.database, fixture.scope, id)),
+        );
+        const operations = await fixture.test.admin("select from checkout.intent_operations where status = 'pending'");
+        return sessions.every((session) => session?.status === 'complete') && operations.length === 0;
+      };
+      // The next sweep of its own would be in 15 seconds, and would find nothing due.
+      await waitUntil(done, { withinMs: 10_000, what: 'what waited' });
+    } finally {
+      await jobs.stop();
+    }
+  });
+
+  it('leaves alone what a process has taken since, and wakes no more than it is told [D14.246]', async () => {
+    const [taken, first, second] = [await lostConfirm(), await lostConfirm(), await lostConfirm()];
+    await waiting("now() - interval '1 minute'");
+    await waiting('now()', taken.id);
+    await wakeChargeWork(fixture.database, 30_000, 1);
+    expect(await dueChargeWork(fixture.database, 10)).toHaveLength(1);
+    await wakeChargeWork(fixture.database, 30_000, 10);
+    await wakeChargeWork(fixture.database, 30_000, 10);
+    const due = await fixture.test.admin<{ subject_id: string }>(
+      "select subject_id from checkout.charge_attempts where status = 'unknown' and next_check_at <= now() order by id",
+    );
+    expect(due.map((row) => row.subject_id)).toEqual([first.id, second.id]);
+  });
+
+  it('is told once: a wake that fails is repeated by the next run', async () => {
+    const recovery = new Recovery(() => undefined);
+    const acts: string[] = [];
+    await recovery.act(async () => void acts.push('nothing was noted'));
+    recovery.note();
+    await expect(recovery.act(() => Promise.reject(new Error('the database is away')))).rejects.toThrow();
+    await recovery.act(async () => void acts.push('first'));
+    await recovery.act(async () => void acts.push('again'));
+    expect(acts).toEqual(['first']);
   });
 });
 

@@ -1,6 +1,6 @@
 import { eventsMigrations } from '@eligo/events';
 import { idempotencyMigrations, migrationSource, refuseInsideTransaction } from '@eligo/postgres';
-import { openServiceProcessors } from '@eligo/processor';
+import { openServiceProcessors, Recovery } from '@eligo/processor';
 import { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import { RefundsService } from '@eligo/proto/refunds/v1/refunds';
 import { currentRequest, implement } from '@eligo/rpc';
@@ -34,10 +34,10 @@ import { disputeHandlers } from './rpc/disputes.ts';
 import { payoutHandlers } from './rpc/payouts.ts';
 import { refundHandlers } from './rpc/refunds.ts';
 import { reportHandlers } from './rpc/reports.ts';
-import { countWorkInDoubt } from './store/due-work.ts';
+import { countWorkInDoubt, sweepRefundsJob } from './store/due-work.ts';
 import { eventListLagSeconds } from './store/event-lists.ts';
 import { ledgerLagSeconds } from './store/ledger-feeds.ts';
-import { countWaitingEvents } from './store/processor-events.ts';
+import { countWaitingEvents, handleEventsJob } from './store/processor-events.ts';
 
 /** What nobody knows the outcome of for longer than this is an operator's to look at. */
 const inDoubtAfterSeconds = 300;
@@ -79,9 +79,17 @@ export const refundsService: ServiceComposition<RefundsSettings> = {
       'Age of the oldest journal entry, balance transaction or balance read that the ledger is waiting for',
       () => ledgerLagSeconds(database),
     );
-    const processors = openServiceProcessors(service.settings.processors, service, () =>
-      refuseInsideTransaction('a call to the processor'),
-    );
+    const recoveries = {
+      refunds: new Recovery(() => service.wake(sweepRefundsJob)),
+      events: new Recovery(() => service.wake(handleEventsJob)),
+    };
+    const processors = openServiceProcessors(service.settings.processors, service, {
+      beforeCall: () => refuseInsideTransaction('a call to the processor'),
+      onRecovered() {
+        recoveries.refunds.note();
+        recoveries.events.note();
+      },
+    });
     const worker = new RefundWorker({
       database,
       carryOut: (work) => carryOutWork(context, work),
@@ -110,8 +118,8 @@ export const refundsService: ServiceComposition<RefundsSettings> = {
       ],
       consumers: [refundCommands(context), ledger],
       jobs: [
-        sweepRefunds(context, worker),
-        handleEvents(context),
+        sweepRefunds(context, worker, recoveries.refunds),
+        handleEvents(context, recoveries.events),
         findNewEventLists(context),
         readEventLists(context, (processor, events) => undelivered.inc({ processor }, events)),
         lookAtDisputes(context),

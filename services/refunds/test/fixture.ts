@@ -31,8 +31,8 @@ export interface Fixture {
   as(scope: Scope, features?: string[]): CallOptions;
   /** A session that was paid at the sandbox: at the account of new money unless another is named. */
   paid(scope: Scope, payments: Payments, at?: ProcessorAccount): Promise<PaidSession>;
-  /** Arms a fault of the sandbox for one call. */
-  fault(fault: { call: string; kind: string; delay_ms?: number }): Promise<void>;
+  /** Arms a fault of the sandbox, for one call unless `times` says otherwise. */
+  fault(fault: { call: string; kind: string; delay_ms?: number; times?: number }): Promise<void>;
   /** The processor as an account sees it, and what only its bank can do. */
   port(scope: Scope): ProcessorPort & { readonly testBank: TestBank };
   /** The same at an account that new money may not go to. */

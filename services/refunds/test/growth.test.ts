@@ -16,7 +16,7 @@ import type { Context } from '../src/context.ts';
 import type { RequestedRefund } from '../src/domain/refund.ts';
 import { refundsService } from '../src/service.ts';
 import * as disputes from '../src/store/disputes.ts';
-import { countWorkInDoubt, dueWork, nextWorkInMs, postponeWork } from '../src/store/due-work.ts';
+import { countWorkInDoubt, dueWork, nextWorkInMs, postponeWork, wakeRefundWork } from '../src/store/due-work.ts';
 import * as eventLists from '../src/store/event-lists.ts';
 import * as evidenceFiles from '../src/store/evidence-files.ts';
 import { fillProcessorAccount, nextWithoutProcessor } from '../src/store/items-without-processor.ts';
@@ -183,6 +183,7 @@ async function runEvents(on: Fixture): Promise<void> {
     each: 10,
   });
   await processorEvents.dueEventObjects(database, last ?? processorEvents.firstPlace, { accounts: 20, each: 10 });
+  await processorEvents.wakeEvents(database, 1_000, 10);
   await processorEvents.nextEventInMs(database);
   await processorEvents.countWaitingEvents(database, 300);
   await withTx(database, null, (tx) => processorEvents.pruneProcessorEvents(tx, 10));
@@ -274,6 +275,7 @@ async function runFinders({ service: { database } }: Fixture): Promise<void> {
   await dueWork(database, 10, last);
   await nextWithoutProcessor(database, { accountId: '', testMode: false });
   await nextWorkInMs(database);
+  await wakeRefundWork(database, 0, 10);
   await countWorkInDoubt(database, 300);
   const pauses = { pausesMs: [1_000], afterFailedLookMs: 1_000 };
   const refundId = seededId('fre', 20);

@@ -193,6 +193,48 @@ describe('a processor that does not answer', () => {
   });
 });
 
+describe('a processor that responds again after its circuit breaker was open', () => {
+  it('has unknown refunds and waiting events looked at at once, and not when they are next due [D14.246]', async () => {
+    const scope = someScope();
+    const refundOf = async (session: PaidSession) =>
+      (await on.refunds.refundSession({ sessionId: session.id }, on.as(scope))).refund?.refundId ?? '';
+    const [waits, event] = [await on.paid(scope, { hsa: 2_000 }), await on.paid(scope, { hsa: 2_000 })];
+    const handled = await refundOf(event);
+    await untilStatus(on, scope, handled, 'succeeded');
+    await on.fault({ call: 'refunds.create', kind: 'drop_before' });
+    const id = await refundOf(waits);
+    await waitUntil(async () => (await on.admin(unknownAttempts, [id])).length === 1, { withinMs: 20_000 });
+    await on.admin(
+      `update refunds.refund_attempts set next_check_at = now() + interval '5 minutes' where refund_id = $1`,
+      [id],
+    );
+    const [atProcessor] = await on.atProcessor(event);
+    const eventId = await on.arrives(scope, 'refund.updated', atProcessor?.id ?? '');
+    await on.admin(`update refunds.processor_events set next_check_at = now() + interval '5 minutes' where id = $1`, [
+      eventId,
+    ]);
+    const settled = async () => {
+      await on.service.jobs.runOnce('sweep-refunds');
+      await on.service.jobs.runOnce('handle-processor-events');
+      const [row] = await on.admin<{ event: string; refund: string }>(
+        `select e.status as event, a.status as refund from refunds.processor_events e, refunds.refund_attempts a
+          where e.id = $1 and a.refund_id = $2`,
+        [eventId, id],
+      );
+      return row;
+    };
+    expect(await settled()).toEqual({ event: 'waiting', refund: 'unknown' });
+
+    // Twelve failures in a row open the breaker; its probe finds the processor well.
+    const failing = await Promise.all(Array.from({ length: 12 }, () => on.paid(scope, { hsa: 2_000 })));
+    await on.fault({ call: 'refunds.create', kind: 'drop_before', times: 12 });
+    await Promise.all(failing.map(refundOf));
+    await waitUntil(async () => (await settled())?.refund === 'accepted', { withinMs: 10_000, what: 'the refund' });
+    expect(await settled()).toEqual({ event: 'handled', refund: 'accepted' });
+    expect(await on.atProcessor(waits)).toMatchObject([{ amount: 2_000 }]);
+  });
+});
+
 describe('a processor that has a refund of another amount', () => {
   it('does not match: the attempt stays unknown, and an error is logged', async () => {
     const scope = someScope();

@@ -1,4 +1,5 @@
 import { type Scope, withTx } from '@eligo/postgres';
+import type { Recovery } from '@eligo/processor';
 import { eachAtOnce, type Job } from '@eligo/service';
 import { given } from '@eligo/values';
 import { abandonAttempt } from '../actions/abandon-attempt.ts';
@@ -10,7 +11,13 @@ import { takeOverAttempt } from '../actions/take-over-attempt.ts';
 import type { Context } from '../context.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
 import { findAttempt } from '../store/charge-attempts.ts';
-import { type DueWork, dueChargeWork, nextChargeWorkInMs, sweepChargesJob } from '../store/charge-work.ts';
+import {
+  type DueWork,
+  dueChargeWork,
+  nextChargeWorkInMs,
+  sweepChargesJob,
+  wakeChargeWork,
+} from '../store/charge-work.ts';
 import { claimOperation } from '../store/intent-operations.ts';
 import { claimPlan, lockLivePlan, savePlan } from '../store/payment-plans.ts';
 import { lockSession } from '../store/sessions.ts';
@@ -21,15 +28,19 @@ const mostPerKind = 20;
 // At the same time: a processor that answers slowly must not make the sweep as slow as the sum of its answers.
 const atOnce = 8;
 
+// Of each kind, once for each recovery. More do not wait for long in an outage: the breaker refuses new payments. The others come within five minutes.
+const mostWoken = 1_000;
+
 // What another process gave back and did not live to sweep is found this late at the most.
 const longestPauseMs = 15_000;
 
-/** Sweeps when charge work falls due. At least once per lease it looks for leases that were taken since, and sleeps until the first of them ends. */
-export function sweepDueCharges(context: Context): Job {
+/** Sweeps when charge work falls due, and what waits at once when the processor is back. At least once per lease it looks for leases that were taken since, and sleeps until the first of them ends. */
+export function sweepDueCharges(context: Context, recovery?: Recovery): Job {
   return {
     name: sweepChargesJob,
     everyMs: Math.min(longestPauseMs, context.budgets.leaseMs),
     async run(signal) {
+      await recovery?.act((agoMs) => wakeChargeWork(context.database, agoMs, mostWoken));
       return (await sweepCharges(context, signal)) || { dueInMs: await nextChargeWorkInMs(context.database) };
     },
   };

@@ -47,6 +47,16 @@ export async function nextChargeWorkInMs(db: Db): Promise<number | undefined> {
   return (await db.row(next, null))?.due_in_ms ?? undefined;
 }
 
+const wake = unscoped(
+  'checkout.wake_charge_work',
+  `select checkout.wake_charge_work(now() - $1 * interval '1 millisecond', $2)`,
+);
+
+/** Makes work due that waits for its next check and that no process has taken since `agoMs` ago: of each kind at most so much, in all accounts. */
+export async function wakeChargeWork(db: Db, agoMs: number, mostPerKind: number): Promise<void> {
+  await db.execute(wake, null, [agoMs, mostPerKind]);
+}
+
 const waiting = unscoped<{ attempts_in_doubt: bigint; plans: bigint; holds: bigint }>(
   'checkout.charge_work_waiting',
   `select attempts_in_doubt, plans, holds from checkout.charge_work_waiting($1 * interval '1 second')`,

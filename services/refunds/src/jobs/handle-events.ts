@@ -1,3 +1,4 @@
+import type { Recovery } from '@eligo/processor';
 import { eachAtOnce, type Job } from '@eligo/service';
 import { handleProcessorEvents } from '../actions/handle-processor-events.ts';
 import type { Context } from '../context.ts';
@@ -7,6 +8,7 @@ import {
   firstPlace,
   handleEventsJob,
   nextEventInMs,
+  wakeEvents,
 } from '../store/processor-events.ts';
 
 // Accounts take turns: one with many events does not keep the others waiting.
@@ -14,14 +16,18 @@ const pages = { accounts: 20, each: 10 };
 // Each waits for the processor most of its time.
 const atOnce = 8;
 
-/** Handles events of the processor as they fall due, account by account. */
-export function handleEvents(context: Context): Job {
+// Once for each recovery; the others are due within five minutes.
+const mostWoken = 1_000;
+
+/** Handles events of the processor as they fall due, account by account; once the processor is back, all that wait for it. */
+export function handleEvents(context: Context, recovery: Recovery): Job {
   let place: EventPlace | undefined;
   return {
     name: handleEventsJob,
     // An event that is stored wakes the job; this finds what another process left.
     everyMs: 60_000,
     async run(signal) {
+      await recovery.act(() => wakeEvents(context.database, context.budgets.leaseMs, mostWoken));
       const after = place ?? firstPlace;
       const { objects, last } = await dueEventObjects(context.database, after, pages);
       place = last;

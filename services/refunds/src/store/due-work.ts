@@ -52,6 +52,11 @@ export async function nextWorkInMs(db: Db): Promise<number | undefined> {
   return (await db.row(next, null))?.due_in_ms ?? undefined;
 }
 
+/** Makes attempts due that wait for their next check and that no process has taken since `agoMs` ago: at most so many, in all accounts. */
+export async function wakeRefundWork(db: Db, agoMs: number, most: number): Promise<void> {
+  await db.execute(wake, null, [agoMs, most]);
+}
+
 /** How much should have been settled by now: asked for, or sent, longer ago than this, or not heard by checkout, each counted up to a thousand. For a metric. */
 export async function countWorkInDoubt(db: Db, afterSeconds: number): Promise<number> {
   return Number((await db.row(inDoubt, null, [afterSeconds]))?.work ?? 0n);
@@ -96,6 +101,11 @@ const find = unscoped<DueRow>(
 const next = unscoped<{ due_in_ms: number | null }>(
   'refunds.next_work',
   'select extract(epoch from refunds.next_refund_work() - clock_timestamp())::float8 * 1000 as due_in_ms',
+);
+
+const wake = unscoped(
+  'refunds.wake_work',
+  `select refunds.wake_refund_work(now() - $1 * interval '1 millisecond', $2)`,
 );
 
 const inDoubt = unscoped<{ work: bigint }>('refunds.work_in_doubt', 'select refunds.refund_work_in_doubt($1) as work');

@@ -81,6 +81,11 @@ export async function postponeEvents(
   ]);
 }
 
+/** Makes events due that wait for their next check for longer than a process takes to handle one: at most so many, in all accounts. */
+export async function wakeEvents(db: Db, turnMs: number, most: number): Promise<void> {
+  await db.execute(wake, null, [turnMs, most]);
+}
+
 /** An account behind which the next look goes on. */
 export interface EventPlace {
   readonly accountId: string;
@@ -155,6 +160,10 @@ const postpone = scoped<never>(
   `update refunds.processor_events e set next_check_at = ${leaseFromNow('$5::bigint')}
      from unnest($3::text[], $4::text[]) as k (processor, id)
     where e.account_id = $1 and e.test_mode = $2 and e.processor = k.processor and e.id = k.id and e.status = 'waiting'`,
+);
+const wake = unscoped(
+  'processor_events.wake',
+  `select refunds.wake_processor_events($1 * interval '1 millisecond', $2)`,
 );
 const due = unscoped<{ account_id: string; test_mode: boolean; object_id: string | null }>(
   'processor_events.due',
