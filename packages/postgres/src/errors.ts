@@ -68,6 +68,10 @@ function isOutOfResources(code: string | undefined): boolean {
   return code?.startsWith('53') === true;
 }
 
+// Of the system, and of Node for a socket that was ended while this process did not run. Without free ports or files, no connection can be made at this moment.
+const lossCodes =
+  /^(ECONN|EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOST|ENET|ENOENT|EADDRNOTAVAIL|EMFILE|ENFILE|ERR_STREAM_|ERR_SOCKET_CLOSED)/;
+
 /** Whether the error means that the server cannot be reached or has dropped the connection. */
 export function isConnectionLoss(error: unknown): boolean {
   const code = sqlState(error);
@@ -76,7 +80,7 @@ export function isConnectionLoss(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error.cause instanceof Error && isConnectionLoss(error.cause)) return true;
   const system = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  if (/^(ECONN|EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENOENT)/.test(system)) return true;
+  if (lossCodes.test(system)) return true;
   // pg reports these without a code.
   return /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Query read timeout|Client has encountered a connection error|Client was closed)/.test(
     error.message,

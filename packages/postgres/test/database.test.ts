@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { CommitUnknown, translateError } from '../src/errors.ts';
 import {
   type Database,
   declaredStatements,
@@ -173,6 +174,24 @@ describe('a session', () => {
     await session.closed;
     await expect(session.query('select 1')).rejects.toThrow();
   });
+});
+
+test.each([
+  'ECONNRESET',
+  'EPIPE',
+  'EADDRNOTAVAIL',
+  'EMFILE',
+  'ENETUNREACH',
+  'ERR_STREAM_WRITE_AFTER_END',
+  'ERR_STREAM_DESTROYED',
+  'ERR_SOCKET_CLOSED',
+])('a connection that ends or cannot be made (%s) is 503 with a time to retry', (code) => {
+  const error = Object.assign(new Error('write after end'), { code });
+  const refusal = { code: 'service_unavailable', retryAfterSeconds: 1 };
+  expect(translateError(error)).toMatchObject(refusal);
+  expect(translateError(new CommitUnknown(error))).toMatchObject(refusal);
+  const bug = Object.assign(new Error('write after end'), { code: 'ERR_INVALID_ARG_TYPE' });
+  expect(translateError(bug)).toBe(bug);
 });
 
 test.each(['53100', '53200', '57P01', '57P02', '57P03'])(

@@ -175,9 +175,14 @@ async function* readStream<I extends DescMessage, O extends DescMessage>(
 function readError(error: StatusObject | null): unknown {
   if (error === null || error.metadata === undefined) return error;
   const [failure] = error.metadata.get(failureTrailer);
-  const code: number = error.code;
+  const code: number = failure === undefined && brokenOff.test(error.details) ? Status.UNAVAILABLE : error.code;
   return errorFromWire(error.details, code as Code, typeof failure === 'string' ? undefined : failure);
 }
+
+// What grpc-js says itself of a call that ended without an answer of the peer: its stream was reset, or its connection broke while something was written to it.
+// It calls most of them internal errors. A peer that dies, stops or was frozen for seconds causes them, and the same call can succeed later.
+const brokenOff =
+  /^(Received RST_STREAM with code|Received HTTP status code (200|5)|Bandwidth exhausted or memory limit)/;
 
 function parentOf(
   signal: AbortSignal | undefined,

@@ -1,6 +1,14 @@
+import { once } from 'node:events';
+import {
+  constants,
+  createServer as createHttp2Server,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import { Code, ConnectError, type Transport } from '@connectrpc/connect';
 import { Failure, toConnectError } from '@eligo/failures';
-import { expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { grpcTransport, serveGrpc } from '../src/grpc.ts';
 import { client, implement, inProcessTransport, maxTimeoutMs, rpcServer } from '../src/index.ts';
 import { ProbeService } from './probe.ts';
@@ -85,6 +93,82 @@ test('a peer that is restarted is found again, and reads made meanwhile with pat
   await second.stop(1_000);
 });
 
+describe('a peer that breaks a call off', () => {
+  // As HTTP/2 numbers them; 8 is what a peer resets that does not want the answer, and 12 asks for another encryption.
+  const resets = [0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 13];
+  const headers = { ':status': 200, 'content-type': 'application/grpc' };
+  const cutMessage = Buffer.from([0, 0, 0, 0, 9, 1]);
+  const acts: [string, (stream: ServerHttp2Stream, session: ServerHttp2Session) => void][] = [
+    ...resets.map((code): (typeof acts)[number] => [`resets the stream with ${code}`, (stream) => stream.close(code)]),
+    ...resets.map((code): (typeof acts)[number] => [
+      `ends the connection with ${code}`,
+      (_, session) => session.destroy(undefined, code),
+    ]),
+    ['ends the stream without a status', (stream) => stream.respond(headers, { endStream: true })],
+    [
+      'ends the stream within the answer',
+      (stream) => {
+        stream.respond(headers);
+        stream.end(cutMessage);
+      },
+    ],
+    [
+      'ends the connection within the answer',
+      (stream, session) => {
+        stream.respond(headers);
+        stream.write(cutMessage, () => session.destroy());
+      },
+    ],
+    ['asks for calm', (_, session) => session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0)],
+  ];
+
+  test.each(acts)('%s: unavailable, a write and a stream alike', async (_, act) => {
+    const server = createHttp2Server();
+    const sessions = new Set<ServerHttp2Session>();
+    server.on('session', (session) => {
+      sessions.add(session);
+      session.on('error', nothing);
+    });
+    server.on('stream', (stream) => {
+      stream.on('error', nothing);
+      act(stream, stream.session as ServerHttp2Session);
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const transport = grpcTransport({ address: `127.0.0.1:${(server.address() as AddressInfo).port}` });
+    onTestFinished(() => {
+      transport.close();
+      for (const session of sessions) session.destroy();
+      server.close();
+    });
+    const probe = client(ProbeService, transport, gateway);
+    const read = async () => {
+      for await (const message of probe.count({ count: 1 }, byGateway())) expect.fail(`unexpected ${message.count}`);
+    };
+    await expect(probe.echo({ text: 'a' }, byGateway())).rejects.toMatchObject({ code: Code.Unavailable });
+    await expect(read()).rejects.toMatchObject({ code: Code.Unavailable });
+  });
+
+  test('is no handler that fails: that stays an internal error', async () => {
+    const handlers = [
+      implement(ProbeService, {
+        echo: () => {
+          throw new Error('Received RST_STREAM with code 2');
+        },
+      }),
+    ];
+    const listener = await serveGrpc({
+      server: rpcServer({ handlers, identity: identityOf('probe') }),
+      host: '127.0.0.1',
+      port: 0,
+    });
+    const transport = grpcTransport({ address: `127.0.0.1:${listener.port}` });
+    const failing = client(ProbeService, transport, gateway).echo({}, byGateway());
+    await expect(failing).rejects.toMatchObject({ code: Code.Internal });
+    transport.close();
+    await listener.stop(1_000);
+  });
+});
+
 test('connections end of age without a call being lost', async () => {
   const server = rpcServer({
     handlers: [implement(ProbeService, { echo: ({ count }) => ({ count }) })],
@@ -123,6 +207,10 @@ function failing(error: () => ConnectError, times: number) {
     return inner.unary(...call);
   };
   return { probe: client(ProbeService, { ...inner, unary }, gateway), sent: () => sent, timeouts };
+}
+
+function nothing(): undefined {
+  return undefined;
 }
 
 function unavailable(): ConnectError {
