@@ -555,16 +555,19 @@ create table receipts (
   html text,
   pdf bytea,
   created_at timestamp(3) with time zone not null,
+  refund_id text collate "C",
   constraint receipts_pkey PRIMARY KEY (account_id, test_mode, id),
-  constraint one_receipt_for_each_session UNIQUE (account_id, test_mode, checkout_session_id),
   constraint both_documents_or_none CHECK (((html IS NULL) = (pdf IS NULL))),
-  constraint receipts_amount_cents_check CHECK ((amount_cents > 0)),
+  constraint only_a_refund_comes_to_nothing CHECK (((amount_cents > 0) OR ((amount_cents = 0) AND (refund_id IS NOT NULL)))),
   constraint receipts_email_check CHECK (((length(email) >= 3) AND (length(email) <= 320)))
 );
 alter table receipts enable row level security;
 alter table receipts force row level security;
 create policy account_scope on receipts for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE UNIQUE INDEX one_receipt_for_each_amount_of_a_refund ON billing.receipts USING btree (account_id, test_mode, refund_id, amount_cents) WHERE (refund_id IS NOT NULL);
+CREATE UNIQUE INDEX one_receipt_for_each_purchase ON billing.receipts USING btree (account_id, test_mode, checkout_session_id) WHERE (refund_id IS NULL);
+CREATE INDEX receipts_by_session ON billing.receipts USING btree (account_id, test_mode, checkout_session_id, id);
 CREATE INDEX receipts_by_subscription ON billing.receipts USING btree (account_id, test_mode, subscription_id, id) WHERE (subscription_id IS NOT NULL);
 CREATE TRIGGER guard_receipt BEFORE UPDATE ON billing.receipts FOR EACH ROW EXECUTE FUNCTION guard_receipt();
 grant insert, select on receipts to eligo_billing;

@@ -75,6 +75,44 @@ describe('a shop with the feature receipts', () => {
     expect(mails[0]).toContain('To: ada@example.com');
   });
 
+  it('has its shopper mailed what was refunded to which card, and a correction once a bank returns it [D14.169]', async () => {
+    const customer = await newCustomer(api);
+    const [hsa, credit] = [await newCard(api, customer, 'hsa'), await newCard(api, customer, 'credit')];
+    const session = text(await newSession(api, shop, { customer }), 'checkout_session_id');
+    await api.ok('POST', `/v1/test_helpers/checkout/sessions/${session}/complete`, {
+      body: { checkout_session: { payment_method: hsa, second_payment_method: credit } },
+    });
+    await receiptOf(session);
+    const body = { checkout_session: { amount: 10_000 } };
+    const refunded = await api.ok('POST', `/v1/checkout/sessions/${session}/refund`, { body });
+    const [refund] = record(refunded, 'checkout_session').refunds as string[];
+    const receiptsOfRefund = async (count: number) => {
+      let found: Json[] = [];
+      const areMailed = async () => {
+        found = ((await api.ok('GET', `/v1/receipts?refund=${refund}`)) as { receipts: Json[] }).receipts;
+        return found.length === count && found.every(({ mail_status }) => mail_status === 'sent');
+      };
+      await waitUntil(areMailed, { withinMs: 20_000, what: `${count} mails of receipts of the refund` });
+      return found;
+    };
+    await api.ok('POST', `/v1/test_helpers/refunds/${refund}/succeed`);
+    const [receipt] = await receiptsOfRefund(1);
+    expect(receipt).toMatchObject({ refund, checkout_session: session, amount: 10_000 });
+    const html = await htmlOf(receipt ?? {});
+    for (const fact of ['Refund from Care &#38; Co', 'HSA/FSA card, Visa ending in 0072', '$100.00'])
+      expect(html).toContain(fact);
+    await api.ok('POST', `/v1/test_helpers/refunds/${refund}/fail`);
+    await waitUntil(
+      async () => {
+        const { receipts } = (await api.ok('GET', `/v1/receipts?refund=${refund}`)) as { receipts: Json[] };
+        return receipts[0]?.amount === 0 && receipts[0].mail_status === 'sent';
+      },
+      { withinMs: 20_000, what: 'the correction' },
+    );
+    const { receipts } = (await api.ok('GET', `/v1/receipts?refund=${refund}`)) as { receipts: Json[] };
+    expect(await htmlOf(receipts[0] ?? {})).toContain('Correction of your refund from Care &#38; Co');
+  });
+
   it('has a confirm say that the shop collects the rest in another way [D14.86]', async () => {
     const customer = await newCustomer(api);
     const card = await newCard(api, customer, 'hsa');
@@ -154,15 +192,21 @@ describe('a person who is erased by the operator', () => {
     await api.ok('POST', `/v1/test_helpers/letters/${letter}/approve`);
     const receipt = await receiptOf(session);
     expect(await htmlOf(receipt)).toContain(secret);
+    await api.ok('POST', `/v1/checkout/sessions/${session}/refund`, { body: { checkout_session: { amount: 500 } } });
+    await waitUntil(async () => (await receiptOf(session)).refund !== null, {
+      ...{ withinMs: 20_000, what: 'the receipt of the refund' },
+    });
+    const ofRefund = await receiptOf(session);
+    expect(await htmlOf(ofRefund)).toContain(secret);
     expect(await tablesWith(secret)).toEqual(['billing.receipts', 'checkout.customers', 'checkout.sessions']);
 
     const account = text(await rowOf('select account_id from checkout.sessions where id = $1', session), 'account_id');
     const erase = () =>
       runCli(eligo, ['customers', 'erase', customer, '--account', account, '--mode', 'test', '--by', 'R-1']);
     const counts = { customer_id: customer, sessions: 1, payment_methods: 1 };
-    expect(await erase()).toEqual({ ...counts, receipts: 1, letter_answers: 1 });
+    expect(await erase()).toEqual({ ...counts, receipts: 2, letter_answers: 1 });
     expect(await tablesWith(secret)).toEqual([]);
-    expect(await htmlOf(receipt)).not.toContain(secret);
+    for (const one of [receipt, ofRefund]) expect(await htmlOf(one)).not.toContain(secret);
     expect(await htmlOf(receipt)).toContain('Massage gun');
     expect(await api.ok('GET', `/v1/letters/${letter}`)).toMatchObject({ letter: { status: 'approved', customer } });
     expect(await api.ok('GET', `/v1/checkout/sessions/${session}`)).toMatchObject({

@@ -10,7 +10,8 @@ export function receiptBindings({ billing }: Peers, answers: Answers): Binding[]
   return [
     bind(list, async (request) => {
       const { query, call } = request;
-      const of = given({ checkoutSessionId: query.checkout_session, subscriptionId: query.subscription });
+      const { checkout_session: checkoutSessionId, subscription: subscriptionId, refund: refundId } = query;
+      const of = given({ checkoutSessionId, subscriptionId, refundId });
       const page = await billing.listReceipts({ page: pageOf(query), ...of }, call);
       return answers.list(request, 'receipt', page.receipts, page.hasMore);
     }),

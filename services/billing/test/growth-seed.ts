@@ -29,6 +29,9 @@ export async function seedBilling(test: TestDatabase, each: number): Promise<voi
     // Half of the mails of one receipt were asked for again.
     `receipts (${scope}, id, checkout_session_id, subscription_id, email, amount_cents, content, created_at)
      select account, true, 'frcpt_' || id, 'fcs_' || id, case when heavy then 'fsub_' || owner else 'fsub_' || id end, 'jo@example.com', 100, '{}', at ${rows}`,
+    // Half of the sales were refunded, those of the large account all in one session.
+    `receipts (${scope}, id, checkout_session_id, refund_id, email, amount_cents, content, created_at)
+     select account, true, 'frcpt_r' || id, 'fcs_' || owner, 'fre_' || id, 'jo@example.com', 50, '{}', at ${rows} where n % 2 = 0`,
     `receipt_mails (${scope}, id, receipt_id, cause, status, next_try_at, sent_at, created_at)
      select account, true, 'frml_' || id, case when n % 2 = 0 then 'frcpt_' || id else 'frcpt_' || owner end, null,
        case when n % 10 = 0 then 'pending' else 'sent' end, case when n % 10 = 0 then now() - interval '1 minute' end,

@@ -36,6 +36,7 @@ import {
   findReceiptOfSession,
   insertReceipt,
   keepDocuments,
+  lastRefundedCents,
   listReceipts,
 } from '../src/store/receipts.ts';
 import { findSubscriptionMail, subscriptionMails } from '../src/store/subscription-mails.ts';
@@ -151,6 +152,7 @@ async function runReceipts({ database, context }: Fixture): Promise<void> {
   const receiptId = seededId('frcpt', 1);
   await findReceipt(database, scope, receiptId);
   await findReceiptOfSession(database, scope, seededId('fcs', 1));
+  await lastRefundedCents(database, scope, seededId('fre', 2));
   await withTx(database, scope, async (tx) => {
     await insertReceipt(tx, scope, {
       ...newReceipt,
@@ -217,6 +219,7 @@ async function runSubscriptionMails(on: Fixture): Promise<void> {
 
 const newReceipt = {
   subscriptionId: null,
+  refundId: null,
   email: 'jo@example.com',
   amountCents: cents(100),
   content: {} as ReceiptContent,
@@ -252,7 +255,12 @@ async function runLists({ database }: Fixture): Promise<void> {
     for (const filter of [{}, { customerId: seededId('fcus', 1) }, { status: 'active' }]) {
       await listSubscriptions(database, scope, page('fsub'), filter);
     }
-    for (const filter of [{}, { checkoutSessionId: seededId('fcs', 1) }, { subscriptionId: seededId('fsub', 1) }]) {
+    for (const filter of [
+      {},
+      { checkoutSessionId: seededId('fcs', 1) },
+      { subscriptionId: seededId('fsub', 1) },
+      { refundId: seededId('fre', 2) },
+    ]) {
       await listReceipts(database, scope, page('frcpt'), filter);
     }
     for (const filter of [{}, { customerId: seededId('fcus', 1) }, { subscriptionId: seededId('fsub', 1) }]) {

@@ -9,6 +9,7 @@ import { openChargeGroups } from './actions/charge-groups.ts';
 import { openCreationFacts, openNewSessions } from './actions/create-session.ts';
 import { openPaymentTurns } from './actions/payment-turn.ts';
 import { type CheckoutSettings, readCheckoutSettings } from './config.ts';
+import { refundReceipts } from './consumers/refund-receipts.ts';
 import { renewals } from './consumers/renewals.ts';
 import type { Context } from './context.ts';
 import { chargeFailpoints } from './failpoints.ts';
@@ -82,7 +83,7 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
           ...reviewHandlers(context),
         }),
       ],
-      consumers: [renewals],
+      consumers: [renewals, refundReceipts],
       jobs: [
         sweepDueCharges(context, recovery),
         expireSessions(context),

@@ -35,6 +35,7 @@ import {
   lockRefundedSessions,
 } from '../src/store/refund-facts.ts';
 import { closeRefundId } from '../src/store/refund-reservations.ts';
+import { loadRefundedLines } from '../src/store/refunded-lines.ts';
 import { advanceRenewalNote } from '../src/store/renewal-notes.ts';
 import { findBackupOf, findSetupIntent, takeNextTry } from '../src/store/setup-intents.ts';
 import type { ChargingFixture } from './charging-fixture.ts';
@@ -72,6 +73,7 @@ export async function exerciseRareWork(fixture: ChargingFixture): Promise<void> 
     await lockPaidCard(tx, scope, seededId('fpi', 1));
     await readRefundFacts(tx, scope);
     await closeRefundId(tx, scope, seededId('fre', 1));
+    await loadRefundedLines(tx, scope, seededId('fre', 1));
     await linkAttempt(tx, scope, use, seededId('fatt', 1));
     await claimAttempt(tx, scope, seededId('fatt', 21), leaseMs);
     await postponeAttempt(tx, scope, { id: seededId('fatt', 21), epoch: 2 }, 1_000);

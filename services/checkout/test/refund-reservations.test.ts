@@ -1,10 +1,15 @@
+import { create, fromBinary } from '@bufbuild/protobuf';
+import { handleOnce } from '@eligo/events';
 import { withTx } from '@eligo/postgres';
+import { EventSchema } from '@eligo/proto/events/v1/events';
+import { RefundSchema } from '@eligo/proto/refunds/v1/refunds';
 import { cents, newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chargeInvoice } from '../src/actions/charge-invoice.ts';
 import { completeSession } from '../src/actions/complete-session.ts';
 import { releaseRefund } from '../src/actions/release-refund.ts';
 import { reserveRefund } from '../src/actions/reserve-refund.ts';
+import { refundReceipts } from '../src/consumers/refund-receipts.ts';
 import type { RefundInstruction } from '../src/domain/refund-allocation.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
@@ -297,5 +302,63 @@ describe('the guard of a reservation', () => {
       [fixture.scope.accountId],
     );
     await expect(written).rejects.toMatchObject({ constraint });
+  });
+});
+
+describe('the receipt of a refund [D14.169]', () => {
+  const told = async (session: Session, refundId: string, status = 'succeeded', seq = 1) => {
+    const value = create(RefundSchema, { refundId, checkoutSessionId: session.id, status });
+    const event = create(EventSchema, {
+      ...{ eventId: newId('event'), type: 'refund.updated', aggregateId: refundId, aggregateSeq: BigInt(seq) },
+      ...{ ...fixture.scope, occurredAtMs: BigInt(Date.parse('2026-04-02')), object: { case: 'refund', value } },
+    });
+    await handleOnce(fixture.database, refundReceipts.consumer, event, refundReceipts.handle);
+    const rows = await fixture.test.admin<{ payload: Buffer }>(
+      "select payload from checkout.outbox where type = 'command.receipt.refund' and aggregate_id = $1 order by aggregate_seq",
+      [refundId],
+    );
+    return rows.map(({ payload }) => {
+      const { object } = fromBinary(EventSchema, payload);
+      if (object.case !== 'issueRefundReceipt') throw new Error('the command has no receipt');
+      return object.value;
+    });
+  };
+  const withReceipt = async () => {
+    const [hsa, credit] = await Promise.all([fixture.card('hsa'), fixture.card('credit')]);
+    const session = await fixture.mixedSession(hsa, {
+      ...{ receiptMerchantName: 'Care', customerEmail: 'ann@example.com' },
+    });
+    return completeSession(fixture.context, fixture.scope, {
+      ...{ sessionId: session.id, paymentMethodIds: [hsa.id, credit.id], shippingDetails: null },
+    });
+  };
+
+  it('is asked for once the refund is decided, with what each card got back of each item, and what stands of it', async () => {
+    const session = await withReceipt();
+    const refundId = newId('refund');
+    const { cards } = await reserve(session, {}, refundId);
+    expect(await told(session, refundId, 'pending')).toEqual([]);
+    const [first] = await told(session, refundId, 'succeeded', 2);
+    expect(first).toMatchObject({ refundId, amountCents: 10_000n, email: 'ann@example.com', merchantName: 'Care' });
+    expect(first?.cards.map(({ leg, amountCents }) => [leg, amountCents]).sort()).toEqual([
+      ['health', 4_000n],
+      ['other', 6_000n],
+    ]);
+    expect(first?.items.reduce((sum, { amountCents }) => sum + amountCents, 0n)).toBe(10_000n);
+    const health = cards.find(({ intent }) => intent.leg === 'health')?.intent.id ?? '';
+    await releaseRefund(fixture.context, fixture.scope, refundId, [health]);
+    // An event that is handled late says what stands now, too.
+    const [, second] = await told(session, refundId, 'succeeded', 3);
+    expect([second?.amountCents, second?.cards.map(({ leg }) => leg)]).toEqual([6_000n, ['other']]);
+    await releaseRefund(fixture.context, fixture.scope, refundId, []);
+    const [, , third] = await told(session, refundId, 'failed', 4);
+    expect([third?.amountCents, third?.items]).toEqual([0n, []]);
+  });
+
+  it('is not asked for where the shopper gets none', async () => {
+    const session = await paidSession();
+    const refundId = newId('refund');
+    await reserve(session, {}, refundId);
+    expect(await told(session, refundId)).toEqual([]);
   });
 });

@@ -6,7 +6,7 @@ import { type ComponentName, serviceNames } from '../components.ts';
  */
 export const busConsumers: Readonly<Partial<Record<ComponentName, Readonly<Record<string, readonly string[]>>>>> = {
   billing: { checkout: ['subscription-start', 'issue-receipts', 'card-updates'] },
-  checkout: { billing: ['renewals'] },
+  checkout: { billing: ['renewals'], refunds: ['refund-receipts'] },
   refunds: { billing: ['refund-commands'], checkout: ['refund-commands', 'ledger'] },
   webhooks: Object.fromEntries(serviceNames.map((from) => [from, ['public-events']])),
 };
@@ -17,9 +17,10 @@ export const busConsumers: Readonly<Partial<Record<ComponentName, Readonly<Recor
  */
 export const busConsumerTypes: Readonly<Record<string, readonly string[] | 'public'>> = {
   'billing subscription-start': ['command.subscription.start'],
-  'billing issue-receipts': ['command.receipt.issue'],
+  'billing issue-receipts': ['command.receipt.issue', 'command.receipt.refund'],
   'billing card-updates': ['command.card.updated'],
   'checkout renewals': ['customer.subscription.updated', 'customer.subscription.deleted'],
+  'checkout refund-receipts': ['refund.updated'],
   'refunds refund-commands': ['command.refund'],
   'refunds ledger': ['command.journal'],
   'webhooks public-events': 'public',

@@ -16,9 +16,10 @@ export const receiptRoutes = {
     query: listQuery('receipt', {
       checkout_session: queryReference('checkout_session').optional(),
       subscription: queryReference('subscription').optional(),
+      refund: queryReference('refund').optional(),
     }),
     response: listOf('receipt'),
-    violations: ['checkout_session_not_found', 'subscription_not_found'],
+    violations: ['checkout_session_not_found', 'subscription_not_found', 'refund_not_found'],
   }),
   get: defineRoute({
     id: 'receipts.get',

@@ -19,6 +19,7 @@ export async function issueReceipt(tx: Tx, scope: Scope, command: IssueReceipt):
     id: newId('receipt'),
     checkoutSessionId: session.checkoutSessionId,
     subscriptionId: session.subscriptionId ?? null,
+    refundId: null,
     email: command.email,
     amountCents: centsFromInt64(session.amountReceivedCents),
     content: contentOf(command, session),

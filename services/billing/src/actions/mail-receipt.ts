@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts';
+import { isOfRefund, refundTitle } from '../domain/receipt.ts';
 import type { ClaimedMail } from '../store/mail-queue.ts';
 import { receiptMails } from '../store/receipt-mails.ts';
 import { findReceipt } from '../store/receipts.ts';
@@ -12,10 +13,11 @@ export const receiptMail: MailKind = {
     const receipt = await findReceipt(database, scope, subjectId);
     if (receipt === undefined) throw new Error(`Mail ${id} has no receipt`);
     const { html, pdf } = await receiptDocuments(database, scope, receipt);
-    const { merchantName, testMode } = receipt.content;
+    const { content } = receipt;
+    const subject = isOfRefund(content) ? refundTitle(content) : `Your receipt from ${content.merchantName}`;
     return {
       to: receipt.email,
-      subject: `${testMode ? '[Test] ' : ''}Your receipt from ${merchantName}`,
+      subject: `${content.testMode ? '[Test] ' : ''}${subject}`,
       html,
       attachments: [{ filename: `receipt-${receipt.id}.pdf`, contentType: 'application/pdf', content: pdf }],
     };

@@ -1,13 +1,15 @@
 import { type Cents, cardInWords, dollars } from '@eligo/values';
 
-/** A receipt of a session. */
+/** A receipt of what a session's cards paid, or of a refund of it. */
 export interface Receipt {
   readonly id: string;
   readonly checkoutSessionId: string;
   readonly subscriptionId: string | null;
+  /** Null: the receipt of the purchase. */
+  readonly refundId: string | null;
   readonly email: string;
   readonly amountCents: Cents;
-  readonly content: ReceiptContent;
+  readonly content: ReceiptContent | RefundReceiptContent;
   readonly createdAt: Date;
 }
 
@@ -35,6 +37,50 @@ export interface ReceiptContent {
   };
   readonly payments: readonly ReceiptPayment[];
   readonly testMode: boolean;
+}
+
+/** What a shopper can show of a refund: who returned what, when, to which card. */
+export interface RefundReceiptContent {
+  readonly merchantName: string;
+  readonly shopperName: string | null;
+  /** ISO 8601, UTC. */
+  readonly purchasedAt: string;
+  readonly refundedAt: string;
+  readonly orderReference: string | null;
+  readonly refundId: string;
+  readonly refundedItems: readonly RefundedItem[];
+  readonly refundedCards: readonly ReceiptPayment[];
+  /** What the cards keep of it. */
+  readonly amountCents: number;
+  /** What the receipt before this one said of the same refund; null: this is the first. */
+  readonly earlierCents: number | null;
+  readonly testMode: boolean;
+}
+
+export interface RefundedItem {
+  readonly description: string;
+  readonly eligibility: string | null;
+  readonly amountCents: number;
+  /** The place in `refundedCards` of the card. */
+  readonly returnedTo: number;
+}
+
+/** Whether a receipt is of a refund. */
+export function isOfRefund(content: ReceiptContent | RefundReceiptContent): content is RefundReceiptContent {
+  return 'refundedItems' in content;
+}
+
+/** What a receipt of a refund is called: by its document and by its mail. */
+export function refundTitle({ merchantName, earlierCents }: RefundReceiptContent): string {
+  return earlierCents === null ? `Refund from ${merchantName}` : `Correction of your refund from ${merchantName}`;
+}
+
+/** What a correction says of the receipt before it; undefined: this is the first. */
+export function correctionInWords(content: RefundReceiptContent): string | undefined {
+  const { merchantName, amountCents, earlierCents } = content;
+  if (earlierCents === null) return undefined;
+  const missing = dollars(earlierCents - amountCents);
+  return `An earlier receipt said that ${dollars(earlierCents)} was refunded. ${missing} of it did not reach your card, because the card's bank sent it back to the shop. Ask ${merchantName} how you get it.`;
 }
 
 export interface ReceiptItem {

@@ -6,7 +6,7 @@ import type * as domain from '../domain/receipt.ts';
 
 /** The message of a receipt. */
 export function receiptMessage(scope: Scope, receipt: domain.MailedReceipt): Receipt {
-  const { mailedAt, subscriptionId } = receipt;
+  const { mailedAt, subscriptionId, refundId } = receipt;
   return create(ReceiptSchema, {
     receiptId: receipt.id,
     checkoutSessionId: receipt.checkoutSessionId,
@@ -14,6 +14,6 @@ export function receiptMessage(scope: Scope, receipt: domain.MailedReceipt): Rec
     mailStatus: receipt.mailStatus,
     testMode: scope.testMode,
     createdAtMs: BigInt(receipt.createdAt.getTime()),
-    ...present({ subscriptionId, mailedAtMs: mailedAt && BigInt(mailedAt.getTime()) }),
+    ...present({ subscriptionId, refundId, mailedAtMs: mailedAt && BigInt(mailedAt.getTime()) }),
   });
 }

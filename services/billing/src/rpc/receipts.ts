@@ -22,8 +22,8 @@ export function receiptHandlers(context: Context): Implementation<typeof Billing
       return receiptMessage(scope, await find(scope, id));
     },
 
-    async listReceipts({ page, checkoutSessionId, subscriptionId }, { scope }) {
-      const of = { checkoutSessionId, subscriptionId };
+    async listReceipts({ page, checkoutSessionId, subscriptionId, refundId }, { scope }) {
+      const of = { checkoutSessionId, subscriptionId, refundId };
       const { receipts, hasMore } = await listReceipts(database, scope, pageOf(page), of);
       return { receipts: receipts.map((receipt) => receiptMessage(scope, receipt)), hasMore };
     },

@@ -1,6 +1,6 @@
 import { type Db, type Page, readPage, type Scope, scoped, sqlBuilder, type Tx } from '@eligo/postgres';
-import { centsFromInt64 } from '@eligo/values';
-import { erasedEmail, type MailedReceipt, type Receipt, type ReceiptContent } from '../domain/receipt.ts';
+import { type Cents, centsFromInt64 } from '@eligo/values';
+import { erasedEmail, type MailedReceipt, type Receipt } from '../domain/receipt.ts';
 
 /** The documents of a receipt. */
 export interface ReceiptDocuments {
@@ -8,10 +8,10 @@ export interface ReceiptDocuments {
   readonly pdf: Buffer;
 }
 
-/** Writes a receipt; false when its session has one, and then nothing is written. */
+/** Writes a receipt; false when its session, or this amount of its refund, has one, and then nothing is written. */
 export async function insertReceipt(tx: Tx, scope: Scope, receipt: Receipt): Promise<boolean> {
-  const { id, checkoutSessionId, subscriptionId, email, amountCents, content, createdAt } = receipt;
-  const values = [id, checkoutSessionId, subscriptionId, email, amountCents, content, createdAt];
+  const { id, checkoutSessionId, subscriptionId, refundId, email, amountCents, content, createdAt } = receipt;
+  const values = [id, checkoutSessionId, subscriptionId, email, amountCents, content, createdAt, refundId];
   return (await tx.execute(insert, scope, values)) === 1;
 }
 
@@ -26,7 +26,7 @@ export async function listReceipts(
   db: Db,
   scope: Scope,
   page: Page,
-  of: { checkoutSessionId?: string | undefined; subscriptionId?: string | undefined },
+  of: { checkoutSessionId?: string | undefined; subscriptionId?: string | undefined; refundId?: string | undefined },
 ): Promise<{ receipts: MailedReceipt[]; hasMore: boolean }> {
   const { rows, hasMore } = await readPage<ReceiptRow>(
     db,
@@ -38,6 +38,7 @@ export async function listReceipts(
       filter: (query) => {
         if (of.checkoutSessionId !== undefined) query.where('checkout_session_id', of.checkoutSessionId);
         if (of.subscriptionId !== undefined) query.where('subscription_id', of.subscriptionId);
+        if (of.refundId !== undefined) query.where('refund_id', of.refundId);
       },
     },
     page,
@@ -45,9 +46,15 @@ export async function listReceipts(
   return { receipts: rows.map(fromRow), hasMore };
 }
 
-/** The receipt of a session that can be mailed, or undefined: one whose shopper was erased cannot. */
+/** The receipt of what was paid of a session, if it can be mailed, or undefined: one whose shopper was erased cannot. */
 export async function findReceiptOfSession(db: Db, scope: Scope, sessionId: string): Promise<string | undefined> {
   return (await db.row(selectOfSession, scope, [sessionId]))?.id;
+}
+
+/** What the last receipt of a refund says that its cards keep; undefined: it has none. Each one says less than the one before. */
+export async function lastRefundedCents(db: Db, scope: Scope, refundId: string): Promise<Cents | undefined> {
+  const row = await db.row(selectLastOfRefund, scope, [refundId]);
+  return row && centsFromInt64(row.amount_cents);
 }
 
 /** The documents of a receipt if they exist. */
@@ -64,9 +71,10 @@ interface ReceiptRow {
   readonly id: string;
   readonly checkout_session_id: string;
   readonly subscription_id: string | null;
+  readonly refund_id: string | null;
   readonly email: string;
   readonly amount_cents: bigint;
-  readonly content: ReceiptContent;
+  readonly content: Receipt['content'];
   readonly created_at: Date;
   readonly mail: { readonly status: MailedReceipt['mailStatus']; readonly sent_at: string | null } | null;
 }
@@ -76,6 +84,7 @@ function fromRow(row: ReceiptRow): MailedReceipt {
     id: row.id,
     checkoutSessionId: row.checkout_session_id,
     subscriptionId: row.subscription_id,
+    refundId: row.refund_id,
     email: row.email,
     amountCents: centsFromInt64(row.amount_cents),
     content: row.content,
@@ -85,12 +94,14 @@ function fromRow(row: ReceiptRow): MailedReceipt {
   };
 }
 
-const columns = ['id', 'checkout_session_id', 'subscription_id', 'email', 'amount_cents', 'content', 'created_at'];
+const columns = [
+  ...['id', 'checkout_session_id', 'subscription_id', 'refund_id', 'email', 'amount_cents', 'content', 'created_at'],
+];
 
 const insert = scoped(
   'receipts.insert',
-  `insert into receipts (account_id, test_mode, id, checkout_session_id, subscription_id, email, amount_cents, content, created_at)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing`,
+  `insert into receipts (account_id, test_mode, id, checkout_session_id, subscription_id, email, amount_cents, content, created_at, refund_id)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict do nothing`,
 );
 const lastMail = (table: string) =>
   sqlBuilder.raw(
@@ -107,7 +118,13 @@ const select = scoped<ReceiptRow>(
 
 const selectOfSession = scoped<{ id: string }>(
   'receipts.of_session',
-  `select id from receipts where account_id = $1 and test_mode = $2 and checkout_session_id = $3 and email <> '${erasedEmail}'`,
+  `select id from receipts where account_id = $1 and test_mode = $2 and checkout_session_id = $3 and refund_id is null
+     and email <> '${erasedEmail}'`,
+);
+
+const selectLastOfRefund = scoped<{ amount_cents: bigint }>(
+  'receipts.last_of_refund',
+  `select amount_cents from receipts where account_id = $1 and test_mode = $2 and refund_id = $3 order by amount_cents limit 1`,
 );
 
 const selectDocuments = scoped<ReceiptDocuments>(

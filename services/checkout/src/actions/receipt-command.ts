@@ -111,7 +111,8 @@ async function capturedPart(db: Db, scope: Scope, session: Session, all: readonl
   };
 }
 
-async function shopperName(db: Db, scope: Scope, session: Session): Promise<string | null> {
+/** The name of the shopper of a session, as its receipts say it; null where none is known. */
+export async function shopperName(db: Db, scope: Scope, session: Session): Promise<string | null> {
   const customer = session.customerId === null ? undefined : await findCustomer(db, scope, session.customerId);
   const { firstName, lastName } = customer ?? session.details.defaults ?? {};
   return [firstName, lastName].filter((part) => part).join(' ') || null;

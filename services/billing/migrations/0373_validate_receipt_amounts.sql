@@ -1,0 +1,1 @@
+alter table billing.receipts validate constraint only_a_refund_comes_to_nothing;

@@ -1,0 +1,60 @@
+import type { Scope, Tx } from '@eligo/postgres';
+import type { IssueRefundReceipt } from '@eligo/proto/events/v1/events';
+import { wakeJobAfterCommit } from '@eligo/service';
+import { centsFromInt64, newId } from '@eligo/values';
+import type { Receipt, RefundReceiptContent } from '../domain/receipt.ts';
+import { addMail } from '../store/receipt-mails.ts';
+import { insertReceipt, lastRefundedCents } from '../store/receipts.ts';
+import { mailReceiptsJob } from './issue-receipt.ts';
+
+/**
+ * Issues the receipt of a refund and has it mailed; once for each amount that stands, however often the command arrives. A refund of which a bank returned
+ * money gets another receipt, which corrects the one before. One that never went through gets none.
+ */
+export async function issueRefundReceipt(tx: Tx, scope: Scope, command: IssueRefundReceipt): Promise<void> {
+  const { session, refundId } = command;
+  if (session === undefined) throw new Error('The command has no session');
+  const amountCents = centsFromInt64(command.amountCents);
+  const earlierCents = (await lastRefundedCents(tx, scope, refundId)) ?? null;
+  if (earlierCents === null ? amountCents === 0 : amountCents >= earlierCents) return;
+  const createdAt = new Date(Number(command.atMs));
+  const receipt: Receipt = {
+    id: newId('receipt'),
+    checkoutSessionId: session.checkoutSessionId,
+    subscriptionId: session.subscriptionId ?? null,
+    refundId,
+    email: command.email,
+    amountCents,
+    content: contentOf(command, {
+      earlierCents,
+      orderReference: session.clientReferenceId,
+      testMode: session.testMode,
+    }),
+    createdAt,
+  };
+  if (!(await insertReceipt(tx, scope, receipt))) return;
+  await addMail(tx, scope, { id: newId('receipt_mail'), receiptId: receipt.id, cause: 'issued', at: createdAt });
+  wakeJobAfterCommit(tx, mailReceiptsJob);
+}
+
+function contentOf(
+  command: IssueRefundReceipt,
+  of: { readonly earlierCents: number | null; readonly orderReference: string | undefined; readonly testMode: boolean },
+): RefundReceiptContent {
+  const { cards, items, merchantName, refundId, shopperName = null } = command;
+  return {
+    ...{ merchantName, shopperName, refundId },
+    purchasedAt: new Date(Number(command.purchasedAtMs)).toISOString(),
+    refundedAt: new Date(Number(command.atMs)).toISOString(),
+    orderReference: of.orderReference ?? null,
+    refundedItems: items.map(({ description = 'Item', eligibility = null, amountCents, paymentIntentId }) => ({
+      ...{ description, eligibility, amountCents: Number(amountCents) },
+      returnedTo: cards.findIndex((card) => card.paymentIntentId === paymentIntentId),
+    })),
+    refundedCards: cards.map(({ leg, amountCents, cardBrand = null, cardLast4 = null }) => ({
+      ...{ leg: leg === 'health' ? 'health' : 'other', cardBrand, cardLast4, amountCents: Number(amountCents) },
+    })),
+    amountCents: Number(command.amountCents),
+    ...{ earlierCents: of.earlierCents, testMode: of.testMode },
+  } as RefundReceiptContent;
+}
