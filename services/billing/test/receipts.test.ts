@@ -3,23 +3,17 @@ import { type Mail, openMailer } from '@eligo/mail';
 import { type SmtpServer, startSmtpServer } from '@eligo/mail/test-support';
 import { textOfPdf } from '@eligo/pdf/test-support';
 import { type Scope, withTx } from '@eligo/postgres';
-import {
-  type IssueReceipt,
-  IssueReceiptSchema,
-  type IssueRefundReceipt,
-  IssueRefundReceiptSchema,
-  type ReceiptAmountsSchema,
-} from '@eligo/proto/events/v1/events';
+import { type IssueReceipt, IssueReceiptSchema, type ReceiptAmountsSchema } from '@eligo/proto/events/v1/events';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { issueReceipt } from '../src/actions/issue-receipt.ts';
-import { issueRefundReceipt } from '../src/actions/issue-refund-receipt.ts';
 import { receiptDocuments } from '../src/actions/receipt-documents.ts';
 import { resendReceipts } from '../src/actions/resend-receipts.ts';
 import type { Context } from '../src/context.ts';
 import { mailReceipts } from '../src/jobs/send-mails.ts';
 import { findReceipt, listReceipts } from '../src/store/receipts.ts';
 import { type Fixture, openFixture, sell, someScope } from './fixture.ts';
+import { refundReceiptTests } from './refund-receipts.ts';
 
 let on: Fixture;
 let server: SmtpServer;
@@ -215,113 +209,7 @@ describe('a receipt', () => {
   });
 });
 
-describe('a receipt of a refund [D14.169]', () => {
-  const refundId = newId('refund');
-  const sessionId = newId('checkout_session');
-  const [healthId, otherId] = [newId('payment_intent'), newId('payment_intent')];
-  const refunded = (health: bigint, other: bigint): IssueRefundReceipt =>
-    create(IssueRefundReceiptSchema, {
-      ...{ refundId, email: 'ann@example.com', merchantName: 'Care & Co', shopperName: 'Ann Lee' },
-      session: { checkoutSessionId: sessionId, clientReferenceId: 'order 7', testMode: true },
-      amountCents: health + other,
-      items: [
-        {
-          description: 'Thermometer <b>',
-          eligibility: 'auto_substantiation',
-          amountCents: health,
-          paymentIntentId: healthId,
-        },
-        { description: 'Chocolate', amountCents: other, paymentIntentId: otherId },
-      ].filter(({ amountCents }) => amountCents > 0n),
-      cards: [
-        { paymentIntentId: healthId, amountCents: health, leg: 'health', cardBrand: 'visa', cardLast4: '0072' },
-        { paymentIntentId: otherId, amountCents: other, leg: 'other', cardBrand: 'mastercard', cardLast4: '4444' },
-      ].filter(({ amountCents }) => amountCents > 0n),
-      purchasedAtMs: BigInt(Date.parse('2026-04-01T10:00:00Z')),
-      atMs: BigInt(Date.parse('2026-04-05T10:00:00Z')),
-    });
-  const issueRefund = (health: bigint, other: bigint) =>
-    withTx(on.database, scope, (tx) => issueRefundReceipt(tx, scope, refunded(health, other)));
-  const sendAll = async () => {
-    while ((await runDueMails(on.context)) === true);
-  };
-  const listed = async () => (await listReceipts(on.database, scope, { limit: 10 }, { refundId })).receipts;
-
-  it('says what came back of each item and to which card, and is mailed once, beside the receipt of the purchase', async () => {
-    await issue({ sessionId });
-    await issueRefund(2_080n, 520n);
-    await issueRefund(2_080n, 520n);
-    await sendAll();
-    await issueRefund(2_080n, 520n);
-    await sendAll();
-    expect(server.mails.map(({ data }) => /^Subject: (.*)$/m.exec(data)?.[1])).toEqual([
-      '[Test] Your receipt from Care & Co',
-      '[Test] Refund from Care & Co',
-    ]);
-    const [receipt, ...others] = await listed();
-    if (receipt === undefined) throw new Error('There is no receipt');
-    expect(others).toEqual([]);
-    expect(receipt).toMatchObject({ refundId, checkoutSessionId: sessionId, amountCents: 2_600, mailStatus: 'sent' });
-    expect(
-      (await listReceipts(on.database, scope, { limit: 10 }, { checkoutSessionId: sessionId })).receipts,
-    ).toHaveLength(2);
-    const { html, pdf } = await receiptDocuments(on.database, scope, receipt);
-    for (const text of [html, textOfPdf(pdf)]) {
-      for (const fact of [
-        ...['Ann Lee', 'April 1, 2026', 'April 5, 2026', 'order 7', refundId, 'Chocolate', '$20.80', '$5.20', '$26.00'],
-        ...[
-          'Eligible: medical item on the IIAS list',
-          'HSA/FSA card, Visa ending in 0072',
-          'Mastercard ending in 4444',
-        ],
-      ])
-        expect(text).toContain(fact);
-      expect(text).not.toContain('An earlier receipt');
-    }
-    expect(html).toContain('Thermometer &#60;b&#62;');
-  });
-
-  it('is corrected each time that a bank returns money, and never says more again', async () => {
-    await issueRefund(2_080n, 520n);
-    await issueRefund(0n, 520n);
-    // Those of earlier states, which arrive late.
-    await issueRefund(2_080n, 520n);
-    await issueRefund(0n, 520n);
-    await issueRefund(0n, 0n);
-    await issueRefund(0n, 0n);
-    await sendAll();
-    const receipts = (await listed()).reverse();
-    expect(receipts.map(({ amountCents }) => amountCents)).toEqual([2_600, 520, 0]);
-    expect(server.mails.filter(({ data }) => data.includes('Subject: [Test] Correction of your refund'))).toHaveLength(
-      2,
-    );
-    const said = [];
-    for (const receipt of receipts) {
-      const { html, pdf } = await receiptDocuments(on.database, scope, receipt);
-      expect(textOfPdf(pdf).includes('An earlier receipt')).toBe(html.includes('An earlier receipt'));
-      said.push(/An earlier receipt said that (\S+) was refunded. (\S+) of it/.exec(html)?.slice(1));
-    }
-    expect(said).toEqual([undefined, ['$26.00', '$20.80'], ['$5.20', '$5.20']]);
-  });
-
-  it('that never went through is none', async () => {
-    await issueRefund(0n, 0n);
-    expect(await listed()).toEqual([]);
-  });
-
-  it('is refused by the database for an amount that has one, and a purchase that came to nothing', async () => {
-    await issueRefund(2_080n, 520n);
-    const copy = (set: string) =>
-      on.test.admin(
-        `insert into billing.receipts select (jsonb_populate_record(r, $2::jsonb)).* from billing.receipts r where account_id = $1`,
-        [scope.accountId, JSON.stringify({ id: newId('receipt'), ...JSON.parse(set) })],
-      );
-    await expect(copy('{}')).rejects.toMatchObject({ constraint: 'one_receipt_for_each_amount_of_a_refund' });
-    await expect(copy('{"amount_cents":0,"refund_id":null}')).rejects.toMatchObject({
-      constraint: 'only_a_refund_comes_to_nothing',
-    });
-  });
-});
+refundReceiptTests(() => ({ on, server, scope }), issue);
 
 describe('a mail of a receipt', () => {
   it('that the server cannot take now is tried again later, and given up after eight tries [D14.87]', async () => {
