@@ -153,6 +153,7 @@ CREATE UNIQUE INDEX charge_attempts_by_processor_intent ON checkout.charge_attem
 CREATE UNIQUE INDEX charge_attempts_one_live ON checkout.charge_attempts USING btree (account_id, test_mode, purpose, subject_id, leg) WHERE (status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text, 'succeeded'::text]));
 CREATE UNIQUE INDEX charge_attempts_one_per_eligibility_record ON checkout.charge_attempts USING btree (account_id, test_mode, eligibility_record_id) WHERE ((status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text, 'succeeded'::text])) AND (eligibility_record_id IS NOT NULL));
 CREATE INDEX charge_attempts_to_sweep ON checkout.charge_attempts USING btree (status, next_check_at) WHERE ((status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text])) AND ((status <> 'created'::text) OR (driver <> 'invoice'::text)));
+CREATE INDEX charge_attempts_to_sweep_by_account ON checkout.charge_attempts USING btree (account_id, test_mode, status, next_check_at) WHERE ((status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text])) AND ((status <> 'created'::text) OR (driver <> 'invoice'::text)));
 CREATE INDEX charge_attempts_without_processor ON checkout.charge_attempts USING btree (account_id, test_mode, id) WHERE (processor IS NULL);
 CREATE TRIGGER guard_approved_part BEFORE UPDATE OF accepts_part, amount_cents, asked_cents ON checkout.charge_attempts FOR EACH ROW EXECUTE FUNCTION guard_approved_part();
 CREATE TRIGGER guard_attempt_account BEFORE INSERT OR UPDATE OF processor, processor_account ON checkout.charge_attempts FOR EACH ROW EXECUTE FUNCTION guard_attempt_account();
@@ -410,6 +411,7 @@ CREATE INDEX intent_operations_by_capture ON checkout.intent_operations USING bt
 CREATE UNIQUE INDEX intent_operations_one_end ON checkout.intent_operations USING btree (account_id, test_mode, payment_intent_id) WHERE ((status = ANY (ARRAY['pending'::text, 'done'::text])) AND ends_hold);
 CREATE UNIQUE INDEX intent_operations_one_pending ON checkout.intent_operations USING btree (account_id, test_mode, payment_intent_id) WHERE (status = 'pending'::text);
 CREATE INDEX intent_operations_unsettled ON checkout.intent_operations USING btree (next_check_at) WHERE (status = 'pending'::text);
+CREATE INDEX intent_operations_unsettled_by_account ON checkout.intent_operations USING btree (account_id, test_mode, next_check_at) WHERE (status = 'pending'::text);
 CREATE TRIGGER guard_capture_has_letters BEFORE INSERT ON checkout.intent_operations FOR EACH ROW WHEN ((new.kind = 'capture'::text)) EXECUTE FUNCTION guard_capture_has_letters();
 CREATE TRIGGER guard_captured_hold BEFORE INSERT ON checkout.intent_operations FOR EACH ROW WHEN ((new.kind = 'capture'::text)) EXECUTE FUNCTION guard_captured_hold();
 CREATE TRIGGER guard_ended BEFORE UPDATE OF status ON checkout.intent_operations FOR EACH ROW WHEN (((old.status = ANY (ARRAY['done'::text, 'failed'::text])) AND (new.status <> old.status))) EXECUTE FUNCTION guard_ended();
@@ -884,8 +886,10 @@ create policy finder_wakes on payment_plans for update to eligo_finder
 create policy own_rows on payment_plans for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE INDEX payment_plans_lapsing ON checkout.payment_plans USING btree (release_at) WHERE (state = 'awaiting_second_card'::text);
+CREATE INDEX payment_plans_lapsing_by_account ON checkout.payment_plans USING btree (account_id, test_mode, release_at) WHERE (state = 'awaiting_second_card'::text);
 CREATE UNIQUE INDEX payment_plans_one_live ON checkout.payment_plans USING btree (account_id, test_mode, session_id) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]));
 CREATE INDEX payment_plans_unsettled ON checkout.payment_plans USING btree (next_check_at) WHERE (state = ANY (ARRAY['running'::text, 'releasing'::text]));
+CREATE INDEX payment_plans_unsettled_by_account ON checkout.payment_plans USING btree (account_id, test_mode, next_check_at) WHERE (state = ANY (ARRAY['running'::text, 'releasing'::text]));
 CREATE TRIGGER guard_ended BEFORE UPDATE OF state ON checkout.payment_plans FOR EACH ROW WHEN (((old.state = ANY (ARRAY['done'::text, 'failed'::text])) AND (new.state <> old.state))) EXECUTE FUNCTION guard_ended();
 grant delete, insert, select, update on payment_plans to eligo_checkout;
 grant select on payment_plans to eligo_finder;
@@ -1432,6 +1436,86 @@ AS $function$
 $function$;
 alter function accounts_with_payments(after_account text, after_test_mode boolean, most integer) owner to eligo_finder;
 grant execute on function accounts_with_payments(after_account text, after_test_mode boolean, most integer) to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.charge_work_turns(after_account text, after_mode boolean, accounts integer, each integer)
+ RETURNS TABLE(kind text, account_id text, test_mode boolean, id text)
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+declare
+  is_any boolean;
+begin
+  account_id := after_account;
+  test_mode := after_mode;
+  for step in 1..accounts loop
+    select w.account_id, w.test_mode into account_id, test_mode from (
+      (select a.account_id, a.test_mode from checkout.charge_attempts a
+        where a.status in ('created', 'sending', 'unknown') and (a.status <> 'created' or a.driver <> 'invoice')
+          and (a.account_id, a.test_mode) > (charge_work_turns.account_id, charge_work_turns.test_mode)
+        order by a.account_id, a.test_mode limit 1)
+      union all
+      (select o.account_id, o.test_mode from checkout.intent_operations o
+        where o.status = 'pending' and (o.account_id, o.test_mode) > (charge_work_turns.account_id, charge_work_turns.test_mode)
+        order by o.account_id, o.test_mode limit 1)
+      union all
+      (select p.account_id, p.test_mode from checkout.payment_plans p
+        where p.state in ('running', 'releasing') and (p.account_id, p.test_mode) > (charge_work_turns.account_id, charge_work_turns.test_mode)
+        order by p.account_id, p.test_mode limit 1)
+      union all
+      (select p.account_id, p.test_mode from checkout.payment_plans p
+        where p.state = 'awaiting_second_card' and (p.account_id, p.test_mode) > (charge_work_turns.account_id, charge_work_turns.test_mode)
+        order by p.account_id, p.test_mode limit 1)
+      ) w order by w.account_id, w.test_mode limit 1;
+    exit when not found;
+    is_any := false;
+    for kind, id in
+      (select 'attempt', a.id from checkout.charge_attempts a
+        where a.account_id = charge_work_turns.account_id and a.test_mode = charge_work_turns.test_mode
+          and a.status = 'sending' and a.next_check_at <= now() and a.lease_until < now()
+        order by a.next_check_at limit each)
+      union all
+      (select 'attempt', a.id from checkout.charge_attempts a
+        where a.account_id = charge_work_turns.account_id and a.test_mode = charge_work_turns.test_mode
+          and a.status = 'unknown' and a.next_check_at <= now() and a.lease_until < now()
+        order by a.next_check_at limit each)
+      union all
+      (select 'abandoned', a.id from checkout.charge_attempts a
+        where a.account_id = charge_work_turns.account_id and a.test_mode = charge_work_turns.test_mode
+          and a.status = 'created' and a.next_check_at <= now() and a.lease_until < now() - interval '60 seconds'
+          and a.driver <> 'invoice' and not (a.driver = 'page' and exists (
+            select from checkout.payment_plans p
+             where p.account_id = a.account_id and p.test_mode = a.test_mode and p.session_id = a.subject_id
+               and p.state in ('running', 'releasing')))
+        order by a.next_check_at limit each)
+      union all
+      (select case when o.capture_id is null then 'operation' else 'capture' end, o.id from checkout.intent_operations o
+        where o.account_id = charge_work_turns.account_id and o.test_mode = charge_work_turns.test_mode
+          and o.status = 'pending' and o.next_check_at <= now() and o.lease_until < now()
+        order by o.next_check_at limit each)
+      union all
+      (select 'plan', p.session_id from checkout.payment_plans p
+        where p.account_id = charge_work_turns.account_id and p.test_mode = charge_work_turns.test_mode
+          and p.state in ('running', 'releasing') and p.next_check_at <= now() and p.lease_until < now()
+        order by p.next_check_at limit each)
+      union all
+      (select 'lapsed', p.session_id from checkout.payment_plans p
+        where p.account_id = charge_work_turns.account_id and p.test_mode = charge_work_turns.test_mode
+          and p.state = 'awaiting_second_card' and p.release_at <= now()
+        order by p.release_at limit each)
+    loop
+      is_any := true;
+      return next;
+    end loop;
+    if not is_any then
+      kind := null;
+      id := null;
+      return next;
+    end if;
+  end loop;
+end $function$;
+alter function charge_work_turns(after_account text, after_mode boolean, accounts integer, each integer) owner to eligo_finder;
+grant execute on function charge_work_turns(after_account text, after_mode boolean, accounts integer, each integer) to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.charge_work_waiting(older_than interval)
  RETURNS TABLE(attempts_in_doubt bigint, plans bigint, holds bigint)

@@ -4,7 +4,13 @@ import { cents } from '@eligo/values';
 import { acceptProcessorEvent } from '../src/actions/accept-processor-event.ts';
 import { recordDispute } from '../src/actions/record-dispute.ts';
 import { dueCatalogTasks, nextCatalogTaskInMs } from '../src/store/catalog-tasks.ts';
-import { countChargeWork, dueChargeWork, nextChargeWorkInMs, wakeChargeWork } from '../src/store/charge-work.ts';
+import {
+  countChargeWork,
+  dueChargeWork,
+  dueChargeWorkOfAccounts,
+  nextChargeWorkInMs,
+  wakeChargeWork,
+} from '../src/store/charge-work.ts';
 import { findChargeAtProcessor } from '../src/store/disputes.ts';
 import { dueSessions, dueSessionsOnClocks, nextDueSession } from '../src/store/due-sessions.ts';
 import { pruneProcessorEvents } from '../src/store/processor-events.ts';
@@ -22,6 +28,7 @@ export async function exerciseJobs({ clock, database, scope }: ChargingFixture):
   await dueCatalogTasks(database, 10);
   await nextCatalogTaskInMs(database);
   await dueChargeWork(database, 10);
+  await dueChargeWorkOfAccounts(database, undefined, { accounts: 20, each: 1 });
   await nextChargeWorkInMs(database);
   await wakeChargeWork(database, 0, 10);
   await countChargeWork(database, 0);

@@ -14,6 +14,7 @@ import { findAttempt } from '../store/charge-attempts.ts';
 import {
   type DueWork,
   dueChargeWork,
+  dueChargeWorkOfAccounts,
   nextChargeWorkInMs,
   sweepChargesJob,
   wakeChargeWork,
@@ -25,6 +26,8 @@ import { timeOnClock } from '../store/test-clocks.ts';
 
 // One sweep takes at most this much of each kind, so that a backlog cannot keep a stop waiting.
 const mostPerKind = 20;
+// When a sweep finds as many of a kind as it may take, other accounts are given their turn: so many accounts in a sweep, and so many of each kind of each.
+const turn = { accounts: 20, each: 1 };
 // At the same time: a processor that answers slowly must not make the sweep as slow as the sum of its answers.
 const atOnce = 8;
 
@@ -34,14 +37,20 @@ const mostWoken = 1_000;
 // What another process gave back and did not live to sweep is found this late at the most.
 const longestPauseMs = 15_000;
 
+/** Where the turns of accounts go on. */
+export interface ChargeWorkPlace {
+  account?: Scope;
+}
+
 /** Sweeps when charge work falls due, and what waits at once when the processor is back. At least once per lease it looks for leases that were taken since, and sleeps until the first of them ends. */
 export function sweepDueCharges(context: Context, recovery?: Recovery): Job {
+  const place: ChargeWorkPlace = {};
   return {
     name: sweepChargesJob,
     everyMs: Math.min(longestPauseMs, context.budgets.leaseMs),
     async run(signal) {
       await recovery?.act((agoMs) => wakeChargeWork(context.database, agoMs, mostWoken));
-      return (await sweepCharges(context, signal)) || { dueInMs: await nextChargeWorkInMs(context.database) };
+      return (await sweepCharges(context, signal, place)) || { dueInMs: await nextChargeWorkInMs(context.database) };
     },
   };
 }
@@ -51,14 +60,28 @@ export function sweepDueCharges(context: Context, recovery?: Recovery): Job {
  * It never sends an attempt that a confirm claimed but did not send: it abandons it. A sent attempt is confirmed again only while its time to confirm lasts, and
  * canceled after that. A page's plan continues as its shopper chose, within the same time. Answers whether there may be more, as after an outage: it took all that it may of a kind, and what it did did not fail all through.
  */
-export async function sweepCharges(context: Context, signal?: AbortSignal): Promise<boolean> {
-  const work = await dueChargeWork(context.database, mostPerKind);
+export async function sweepCharges(
+  context: Context,
+  signal?: AbortSignal,
+  place: ChargeWorkPlace = {},
+): Promise<boolean> {
+  const oldest = await dueChargeWork(context.database, mostPerKind);
+  const isFull = Object.values(Object.groupBy(oldest, ({ kind }) => kind)).some((some) => some.length === mostPerKind);
+  const work = isFull ? [...(await workOfOthers(context, place, oldest)), ...oldest] : oldest;
   let done = 0;
   await eachAtOnce(work, { atOnce, ...given({ signal }) }, async (item) => {
     if (await sweepOne(context, item)) done += 1;
   });
-  const isFull = Object.values(Object.groupBy(work, ({ kind }) => kind)).some((some) => some.length === mostPerKind);
   return isFull && done > 0;
+}
+
+// Behind a backlog, which may be of one account alone and of its slow processor.
+async function workOfOthers({ database }: Context, place: ChargeWorkPlace, oldest: DueWork[]): Promise<DueWork[]> {
+  const { work, last } = await dueChargeWorkOfAccounts(database, place.account, turn);
+  if (last === undefined) delete place.account;
+  else place.account = last;
+  const taken = new Set(oldest.map(({ id }) => id));
+  return work.filter(({ id }) => !taken.has(id));
 }
 
 // One piece of work that fails must not keep the others from being done; it is due again after its lease.

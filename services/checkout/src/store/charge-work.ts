@@ -37,6 +37,29 @@ export async function dueChargeWork(db: Db, mostPerKind: number): Promise<DueWor
   }));
 }
 
+const turns = unscoped<{ kind: DueWork['kind'] | null; account_id: string; test_mode: boolean; id: string }>(
+  'checkout.charge_work_turns',
+  'select kind, account_id, test_mode, id from checkout.charge_work_turns($1, $2, $3, $4)',
+);
+
+/** At most `each` of each kind, of each of the accounts after a place, those that are due longest first; and the account that was looked at last, undefined after all of them. */
+export async function dueChargeWorkOfAccounts(
+  db: Db,
+  after: Scope | undefined,
+  { accounts, each }: { readonly accounts: number; readonly each: number },
+): Promise<{ work: DueWork[]; last: Scope | undefined }> {
+  const rows = await db.rows(turns, null, [after?.accountId ?? '', after?.testMode ?? false, accounts, each]);
+  const found = rows.map(({ kind, id, account_id, test_mode }) => ({
+    ...{ kind, id },
+    scope: { accountId: account_id, testMode: test_mode },
+  }));
+  const looked = new Set(rows.map((row) => `${row.account_id} ${row.test_mode}`));
+  return {
+    work: found.flatMap(({ kind, id, scope }) => (kind === null ? [] : [{ kind, id, scope }])),
+    last: looked.size < accounts ? undefined : found.at(-1)?.scope,
+  };
+}
+
 const next = unscoped<{ due_in_ms: number | null }>(
   'checkout.next_charge_work',
   'select extract(epoch from checkout.next_charge_work() - clock_timestamp())::float8 * 1000 as due_in_ms',
