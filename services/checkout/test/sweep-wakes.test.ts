@@ -160,6 +160,33 @@ describe('the sweep', () => {
     expect(earliest - performance.now()).toBeLessThanOrEqual(Math.max(dueInMs, 0) + 1_000);
   });
 
+  it('does work of each account beside the older work of an account that has more than a sweep takes [D14.205]', async () => {
+    const session = await lostConfirm();
+    await fixture.lapseLeases();
+    // Forty attempts of another account, due for an hour.
+    const bypass = (statement: string) =>
+      fixture.test.admin(`set session_replication_role = replica; ${statement}; reset session_replication_role`);
+    const backlog = "account_id = 'facct_backlog'";
+    await bypass(`insert into checkout.charge_attempts select (jsonb_populate_record(a, jsonb_build_object(
+        'account_id', 'facct_backlog', 'id', a.id || n, 'subject_id', a.subject_id || n, 'payment_intent_id', a.payment_intent_id || n,
+        'processor_intent_id', a.processor_intent_id || n, 'eligibility_record_id', null, 'next_check_at', now() - interval '1 hour'))).*
+      from checkout.charge_attempts a cross join generate_series(1, 40) n where a.subject_id = '${session.id}'`);
+    try {
+      const { logger } = fixture.context;
+      const place = {};
+      await sweepCharges(
+        { ...fixture.context, logger: Object.assign(Object.create(logger), { error: () => undefined }) },
+        undefined,
+        place,
+      );
+      expect((await loadSession(fixture.database, fixture.scope, session.id))?.status).toBe('complete');
+      // The accounts behind the last one are looked at next; behind all of them it begins anew.
+      expect(place).toEqual({});
+    } finally {
+      await bypass(`delete from checkout.charge_attempts where ${backlog}`);
+    }
+  });
+
   it('settles a lost confirm by its wake, long before its next look', async () => {
     const job = sweepDueCharges(fixture.context);
     expect(job.everyMs).toBe(15_000);
