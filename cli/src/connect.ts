@@ -44,6 +44,12 @@ export function adminDatabaseUrl(): string {
   return process.env.DATABASE_URL || runningStack().file.postgres;
 }
 
+/** NATS_URL, for a user who may delete streams, or the running stack's. */
+export function natsPlace(): { url: string; tlsFolder: string | undefined } {
+  const { NATS_URL: url, ELIGO_NATS_TLS_FOLDER: tlsFolder } = process.env;
+  return { url: url || runningStack().file.nats, tlsFolder: tlsFolder || undefined };
+}
+
 /** Does something in a component's schema for all accounts at once, as a role that row-level security does not bind. */
 export function withEverything<Value>(
   component: ComponentName,

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { billingService } from '@eligo/billing';
 import { catalogService } from '@eligo/catalog';
 import { checkoutService } from '@eligo/checkout';
+import { isOldServer } from '@eligo/events';
 import { gatewayService } from '@eligo/gateway';
 import { refundsService } from '@eligo/refunds';
 import { buildService, createLogger, type ServiceComposition } from '@eligo/service';
@@ -11,7 +12,6 @@ import { expect, it } from 'vitest';
 import { componentNames } from '../src/components.ts';
 import { composeVariables } from '../src/compose-variables.ts';
 import { repositoryRoot } from '../src/home.ts';
-import { isOld } from '../src/nats/old-server.ts';
 import { postgresSettings } from '../src/postgres/server.ts';
 import { generateSecrets } from '../src/secrets.ts';
 import { environmentOf, interpolate, readCompose, requiredVariables } from './support/compose.ts';
@@ -119,7 +119,7 @@ it('runs exact versions of what it does not build, and a NATS that is not old', 
   expect(interpolate(serviceNamed('postgres').image ?? '', {})).toMatch(/^postgres:18\.\d+-/);
   const nats = interpolate(serviceNamed('nats').image ?? '', {});
   expect(nats).toMatch(/^nats:\d+\.\d+\.\d+-/);
-  expect(isOld(nats)).toBe(false);
+  expect(isOldServer(nats)).toBe(false);
 });
 
 it('passes the replicas of streams, the drain delay and the place of certificates to every component', () => {
@@ -261,7 +261,7 @@ it('gives each secret to those that use it, and to no other [D14.195]', () => {
     ELIGO_SMTP_URL: ['billing'],
     ELIGO_FILES_S3_SECRET_ACCESS_KEY: ['gateway'],
     POSTGRES_PASSWORD: ['cli', 'migrate', 'postgres'],
-    ADMIN_NATS_PASSWORD: ['nats'],
+    ADMIN_NATS_PASSWORD: ['cli', 'nats'],
     OWNER_DATABASE_PASSWORD: ['migrate'],
   };
   for (const name of componentNames) {

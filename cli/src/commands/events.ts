@@ -1,8 +1,8 @@
-import { listRepairs, type MissingEvent, missingEvents, publishAgain } from '@eligo/events';
+import { deleteStreams, listRepairs, type MissingEvent, missingEvents, publishAgain } from '@eligo/events';
 import { type ComponentName, componentNames } from '@eligo/stack';
 import { type Command, type Given, UsageError } from '../command.ts';
 import { type Consumption, componentsNamed, consumptions } from '../components.ts';
-import { adminDatabaseUrl, withComponent } from '../connect.ts';
+import { adminDatabaseUrl, natsPlace, withComponent } from '../connect.ts';
 
 const range = {
   from: { type: 'string' },
@@ -52,6 +52,22 @@ export const eventCommands: readonly Command[] = [
             : []),
         ],
         failed: tooRecent.length > 0 || gone.length > 0,
+      };
+    },
+  },
+  {
+    name: 'events rebuild-streams',
+    usage: '[--service SERVICE]',
+    summary:
+      'Deletes streams, after Postgres was restored to an earlier moment; the running services make them anew from their outboxes within seconds. Consumers ignore events that they have already handled. Uses NATS_URL, or the running stack.',
+    options: { service: { type: 'string' } },
+    async run(given) {
+      const services = componentsNamed('service', given.text('service'));
+      const place = natsPlace();
+      for (const service of services) await withComponent(service, () => deleteStreams(place, [service]));
+      return {
+        json: { services },
+        lines: [`${services.length} streams deleted; the services rebuild them now (see events repairs)`],
       };
     },
   },

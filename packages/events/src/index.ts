@@ -22,6 +22,7 @@ export {
   redrive,
   requestRedrive,
 } from './dead-letters.ts';
+export { deleteStreams } from './delete-streams.ts';
 export type { DeliveryCounts } from './deliveries.ts';
 export { type EventContext, provideEventContext } from './event-context.ts';
 export { checkEvents, EventsUnavailable } from './event-health.ts';
@@ -32,6 +33,7 @@ export { type MissingEvent, type MissingQuery, missingEvents } from './missing-e
 export { durableOf, inboxPrefixOf, streamOf, subjectOf } from './names.ts';
 export { type NatsServerOptions, type NatsService, natsServerConfig } from './nats-server-config.ts';
 export { natsTlsProblem } from './nats-tls.ts';
+export { isOldServer, leastWellVersion } from './old-server.ts';
 export { outboxLag } from './outbox.ts';
 export { type Progress, watchProgress } from './progress.ts';
 export { type RegressionDetector, regressionDetector } from './regression.ts';

@@ -70,8 +70,8 @@ export function regressionDetector(
     const eventId = await eventIdAt(connection, service, place);
     if (eventId === undefined || (await hasEvent(database, eventId))) return;
     throw new StreamRefused(
-      `stream ${stream} holds event ${eventId}, which the database does not have. The database was restored to an earlier moment: stop Eligo, ` +
-        "delete JetStream's data and start Eligo again, which recreates the streams from the outboxes",
+      `stream ${stream} holds event ${eventId}, which the database does not have. The database was restored to an earlier moment, or is a copy on the ` +
+        'wrong NATS_URL. If it was restored, run: eligo events rebuild-streams',
     );
   }
 

@@ -28,6 +28,11 @@ export async function createStream(
   return connection.manager.streams.add(streamSettings(service, options));
 }
 
+/** Deletes the service's stream, if there is one. */
+export async function deleteStream(connection: EventConnection, service: string): Promise<void> {
+  await orMissing(() => connection.manager.streams.delete(streamOf(service)));
+}
+
 /** The id of the event that the stream holds in this place, if it holds one. */
 export async function eventIdAt(
   connection: EventConnection,

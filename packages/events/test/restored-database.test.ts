@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
+import { deleteStreams } from '../src/index.ts';
 import { useFixture } from './fixture.ts';
 import { appendSome, until } from './support.ts';
 
 const on = useFixture();
 
-test('a database that was restored to an earlier moment publishes nothing beside its newer stream, and says what to do [D14.217]', async () => {
+test('a database that was restored to an earlier moment publishes nothing beside its newer stream until an operator has the stream rebuilt [D14.217]', async () => {
   const first = await running();
   await appendSome(on.alpha, 60);
   await until(async () => (await on.effects()).events === 60);
@@ -18,21 +19,44 @@ test('a database that was restored to an earlier moment publishes nothing beside
   await appendSome(on.alpha, 10);
   await until(async () => relay.refusal() !== undefined);
   expect(relay.refusal()).toMatch(
-    /^stream ELIGO_ALPHA holds event fevt_\w+, which the database does not have\. .* delete JetStream's data/,
+    /^stream ELIGO_ALPHA holds event fevt_\w+, which the database does not have\. .* run: eligo events rebuild-streams$/,
   );
   const told = () => on.logger.lines.filter(({ message }) => message.startsWith('Publishing is blocked: stream'));
   expect(told()).toHaveLength(1);
   expect(await waiting()).toBe(10);
 
-  // The remedy: a server without data.
-  const connection = await on.connect('alpha');
-  await connection.manager.streams.delete('ELIGO_ALPHA');
+  await deleteStreams({ url: on.nats.url }, ['alpha', 'beta']);
   await until(async () => (await waiting()) === 0);
   await on.consumer();
   await until(async () => (await on.effects()).events === 70);
   expect(relay.refusal()).toBeUndefined();
   expect(await on.effects()).toEqual({ events: 70, effects: 70 });
   expect(told()).toHaveLength(1);
+});
+
+test('a consumer whose inbox was restored beside a stream that is not newer gets what it lacks once the stream is rebuilt [D14.217]', async () => {
+  const relay = await on.relay();
+  await appendSome(on.alpha, 30);
+  await until(async () => (await waiting()) === 0);
+  await backUp();
+  const consumer = await on.consumer();
+  await until(async () => (await on.effects()).events === 30);
+  await consumer.stop();
+  await restore();
+  await on.consumer();
+  expect(await on.effects()).toEqual({ events: 0, effects: 0 });
+  await deleteStreams({ url: on.nats.url }, ['alpha']);
+  // The relay that leads sees it when it publishes next, or within ten seconds.
+  await appendSome(on.alpha, 1);
+  await until(async () => (await on.effects()).events === 31);
+  expect(relay.refusal()).toBeUndefined();
+  expect(await on.effects()).toEqual({ events: 31, effects: 31 });
+});
+
+test('a server that is not there, or does not let the user, is named', async () => {
+  await expect(deleteStreams({ url: 'nats://127.0.0.1:1', withinMs: 200 }, ['alpha'])).rejects.toThrow(
+    /^NATS is unreachable: /,
+  );
 });
 
 test('a crash that forgot what was published is no restored database [D14.217]', async () => {
