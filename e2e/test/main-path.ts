@@ -67,7 +67,7 @@ export function describeMainPath(started: () => Constellation): void {
       expect(session.total_details).toMatchObject({ amount_iias: 5_885 });
     });
 
-    it('confirms it: one charge at the sandbox, of exactly the eligible part', async () => {
+    it('confirms it with one charge at the sandbox, for exactly the eligible amount', async () => {
       const api = eligo.api();
       const id = text(session, 'checkout_session_id');
       const answer = await confirm(api, id, card, { key: 'order-1001' });

@@ -4,6 +4,7 @@ import type { Variables } from './environment.ts';
 import type { Home } from './home.ts';
 import { installationNameOf } from './installation-name.ts';
 import { natsConfiguration } from './nats/configuration.ts';
+import { tellIfOldAt } from './nats/old-server.ts';
 import { startNats } from './nats/server.ts';
 import { databaseUrls, ensureDatabase, socketUrl } from './postgres/database.ts';
 import { startPostgres } from './postgres/server.ts';
@@ -102,7 +103,10 @@ async function openPostgres({ home, secrets, environment, processes }: Context, 
 
 async function openNats({ home, secrets, environment, processes, onNews }: Context, hooks: Hooks) {
   const given = environment.NATS_URL;
-  if (given) return { nats: given, natsUrlOf: () => given };
+  if (given) {
+    await tellIfOldAt(given, onNews);
+    return { nats: given, natsUrlOf: () => given };
+  }
   const server = await startNats(home, {
     configuration: (place) => natsConfiguration(place, (name) => secrets.natsPasswords[name]),
     watchUrl: (place) => `nats://admin:${secrets.natsPasswords.admin}@${place.host}:${place.port}`,

@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { isOldServer } from '@eligo/events';
 import { freePort } from '@eligo/ports';
 import { commandOf, parentOf, processIdentity } from '@eligo/processes/processes';
 import { programFile } from '@eligo/processes/programs';
@@ -13,7 +14,6 @@ import { backUp } from '../src/backup/back-up.ts';
 import { restore } from '../src/backup/restore.ts';
 import { homeAt, repositoryRoot } from '../src/home.ts';
 import { findNatsServer } from '../src/nats/find-server.ts';
-import { isOld } from '../src/nats/old-server.ts';
 import { removeHome } from '../src/postgres/remove.ts';
 import { generateSecrets, secretsOf } from '../src/secrets.ts';
 import { readStackFile, type StackFile } from '../src/stack-file.ts';
@@ -113,7 +113,7 @@ it('says where it is and with which keys, and writes stack.json for its owner al
   const version = spawnSync(await findNatsServer(home.bin, () => undefined), ['--version'], {
     encoding: 'utf8',
   }).stdout;
-  expect(run.said().includes('or newer in production')).toBe(isOld(version));
+  expect(run.said().includes('or newer in production')).toBe(isOldServer(version));
 });
 
 it('keeps no process between npm and the stack that only waits', async () => {

@@ -25,7 +25,7 @@ export async function readBody(
   return parseJson(bytes);
 }
 
-/** Whether what is left of a request body is known to be small enough to be read off rather than cut off. */
+/** Whether the declared length of a request body is within the limit for bodies: the rest of it is read and dropped; of a larger one, the connection is closed. */
 export function isSmall(request: IncomingMessage): boolean {
   return Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY) <= limits.bodyBytes;
 }

@@ -10,6 +10,7 @@ import {
 import { type EventLogger, errorLabel } from './logger.ts';
 import { inboxPrefixOf } from './names.ts';
 import { natsTls } from './nats-tls.ts';
+import { isOldServer, leastWellVersion } from './old-server.ts';
 import { Reachability } from './reachability.ts';
 
 /** How to reach NATS. */
@@ -56,6 +57,15 @@ export async function connectNats(options: ConnectOptions): Promise<EventConnect
     reachability.found();
     throw error;
   });
+  let toldVersion: string | undefined;
+  // Once for each version: an upgrade of the server is a reconnect.
+  const tellIfOld = () => {
+    const version = nats.info?.version;
+    if (version === undefined || version === toldVersion || !isOldServer(version)) return;
+    toldVersion = version;
+    logger.warn({ service, version }, `NATS server can lose acknowledged events; use ${leastWellVersion} or newer`);
+  };
+  tellIfOld();
   let connected = true;
   let incarnation = 1;
   const lookWhy = () => {
@@ -74,6 +84,7 @@ export async function connectNats(options: ConnectOptions): Promise<EventConnect
         incarnation += 1;
         reachability.found();
         logger.info({ service }, 'NATS reconnected');
+        tellIfOld();
       } else if (type === Events.Error) {
         logger.error({ service, error: String(data).slice(0, 200) }, 'NATS reported an error');
       }

@@ -136,7 +136,7 @@ export function createMetrics(service: string): Metrics {
       });
       gauge(
         'events_behind_seconds',
-        'Age of the oldest event not yet delivered to its consumers; 0 while few writes arrive',
+        'Age of the oldest event that a consumer has not handled, measured while many writes arrive; otherwise 0',
         () => {
           return pace.stats().behindMs / 1_000;
         },

@@ -251,7 +251,7 @@ describe('a process that dies', () => {
     await slow.close();
   });
 
-  it('is waited for by one that was refused, which then continues by itself', async () => {
+  it('keeps its lanes from a second worker, which delivers as soon as they are free', async () => {
     const scope = someScope();
     const slow = await receiver();
     slow.answerWith((_request, response) => void setTimeout(() => response.end(), 200));

@@ -1,20 +1,44 @@
 import { spawnSync } from 'node:child_process';
-
-/** Older servers can lose acknowledged events when they are killed or their disk is full; Eligo then republishes them from the outboxes. */
-const wellVersion = [2, 12, 7] as const;
+import { connect } from 'node:net';
+import { isOldServer, leastWellVersion } from '@eligo/events/old-server';
 
 /** Says so when a server runs with Eligo, but is older than it should be. */
 export function tellIfOld(command: string, onNews: (text: string) => void): void {
   const { stdout } = spawnSync(command, ['--version'], { encoding: 'utf8', timeout: 10_000 });
-  if (!isOld(stdout ?? '')) return;
-  const version = /\d+\.\d+\.\d+/.exec(stdout)?.[0];
-  onNews(`${command} is version ${version}; use ${wellVersion.join('.')} or newer in production`);
+  tellVersion(command, stdout ?? '', onNews);
 }
 
-/** Whether a text names an older version; one that names none says nothing. */
-export function isOld(text: string): boolean {
-  const version = /(\d+)\.(\d+)\.(\d+)/.exec(text)?.slice(1).map(Number);
-  if (version === undefined) return false;
-  const at = wellVersion.findIndex((part, index) => part !== version[index]);
-  return at >= 0 && (version[at] ?? 0) < (wellVersion[at] ?? 0);
+/** The same of the server behind NATS_URL. Components say themselves why they do not reach one, so that is no news here. */
+export async function tellIfOldAt(natsUrl: string, onNews: (text: string) => void): Promise<void> {
+  const { hostname, port } = new URL(natsUrl.split(',')[0]?.trim() ?? '');
+  tellVersion('the NATS server behind NATS_URL', await greetingOf(hostname, Number(port || 4222)), onNews);
+}
+
+function tellVersion(name: string, text: string, onNews: (text: string) => void): void {
+  if (!isOldServer(text)) return;
+  const version = /\d+\.\d+\.\d+/.exec(text)?.[0];
+  onNews(`${name} is version ${version}; use ${leastWellVersion} or newer in production`);
+}
+
+const greetingWithinMs = 2_000;
+const mostGreetingCharacters = 100_000;
+
+// A server begins each connection with a line that has its version, unless TLS comes first. Empty if there is none in time.
+function greetingOf(host: string, port: number): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: host.replace(/^\[|\]$/g, ''), port });
+    let text = '';
+    const end = () => {
+      socket.destroy();
+      resolve(/^INFO .*?"version":\s*"([^"]*)"/.exec(text)?.[1] ?? '');
+    };
+    socket.setTimeout(greetingWithinMs, end);
+    socket.setEncoding('utf8');
+    socket.on('error', end);
+    socket.on('end', end);
+    socket.on('data', (part: string) => {
+      text += part;
+      if (text.includes('\n') || text.length > mostGreetingCharacters) end();
+    });
+  });
 }
