@@ -1,3 +1,4 @@
+import { deleteStreams } from '@eligo/events';
 import { type Constellation, waitUntil } from '@eligo/testkit';
 import { booksAgree } from '../books.ts';
 import { chargesOf } from '../crashes/charges-of.ts';
@@ -6,6 +7,7 @@ import { newShopper } from '../crashes/shopper.ts';
 import { record } from '../records.ts';
 import { type Client, type Manner, newClient } from './clients.ts';
 import { effectsMatch, subscribe } from './effects.ts';
+import type { FillableDisk } from './full-disk.ts';
 import { newKiller } from './killer.ts';
 import { type Random, randomOf } from './random.ts';
 
@@ -13,6 +15,9 @@ export interface ChaosSettings {
   readonly seed: number;
   readonly sessions: number;
   readonly kills: number;
+  /** Filled, and emptied again, after every so many kills; halfway to the next time the stream of checkout is lost. */
+  readonly disk: FillableDisk;
+  readonly killsBetween: number;
   /** How every client behaves; each in its own manner by default. */
   readonly manner?: Manner;
 }
@@ -23,6 +28,8 @@ export interface ChaosReport {
   readonly sessions: number;
   readonly paid: number;
   readonly kills: Readonly<Record<string, number>>;
+  readonly fullDisks: number;
+  readonly lostStreams: number;
   /** Under fire, until the last client was done; and after, until everything was paid, announced and compared. */
   readonly underFireMs: number;
   readonly untilQuietMs: number;
@@ -41,7 +48,8 @@ const processorFaults = [
 ];
 
 /**
- * Sessions are confirmed while parts are killed at random, database connections are cut and the processor's answers get lost; 15 % of the clients
+ * Sessions are confirmed while parts are killed at random, database connections are cut, the processor's answers get lost, the disk is full for seconds and a
+ * stream is deleted with its consumers; 15 % of the clients
  * never ask again. When all is quiet again: no session is charged twice, no charge is lost, nothing is unsettled, no key has two answers, and every
  * change has its event. Throws with what does not hold.
  */
@@ -51,7 +59,7 @@ export async function runChaos(running: RunningShop, settings: ChaosSettings): P
   const receiver = await subscribe(eligo);
   const clients = await fillCarts(running, random, settings);
   const startedAt = performance.now();
-  const kills = await underFire(eligo, random, clients, settings.kills);
+  const { kills, ...others } = await underFire(eligo, random, clients, settings);
   const quietFrom = performance.now();
   await eligo.sandbox('DELETE', '/sandbox/faults');
   await eligo.recovered();
@@ -69,6 +77,7 @@ export async function runChaos(running: RunningShop, settings: ChaosSettings): P
     sessions: clients.length,
     paid: paid.size,
     kills,
+    ...others,
     underFireMs: Math.round(quietFrom - startedAt),
     untilQuietMs: Math.round(performance.now() - quietFrom),
     settledMs: Math.round(settledMs),
@@ -96,9 +105,11 @@ async function underFire(
   eligo: Constellation,
   random: Random,
   clients: readonly Client[],
-  leastKills: number,
-): Promise<Readonly<Record<string, number>>> {
+  { kills: leastKills, disk, killsBetween }: ChaosSettings,
+): Promise<Pick<ChaosReport, 'kills' | 'fullDisks' | 'lostStreams'>> {
   const killer = newKiller(eligo, random);
+  let fullDisks = 0;
+  let lostStreams = 0;
   const waiting = [...clients];
   // What still waits is let in at the pace of the kills, so that it is not over before them.
   let letIn = 0;
@@ -121,13 +132,41 @@ async function underFire(
     await pause(random.between(50, 900));
     // A restarted sandbox has no faults armed.
     if ((await killer.strike()) === 'sandbox') await armFaults(eligo);
+    if (kills % killsBetween === 1) {
+      await haveFullDisk(eligo, disk);
+      fullDisks += 1;
+    }
+    if (kills % killsBetween === Math.ceil(killsBetween / 2)) {
+      await deleteStreams({ url: eligo.nats }, ['checkout']);
+      lostStreams += 1;
+    }
     await pause(random.between(50, 900));
   }
   await serving;
   if (troubles.length > 0) {
     throw new AggregateError(troubles, `${troubles.length} clients were not served: ${troubles[0]}`);
   }
-  return killer.kills;
+  return { kills: killer.kills, fullDisks, lostStreams };
+}
+
+// Until Eligo has seen it, Postgres refuses what adds events; then new writes are refused before that, and reads go on.
+async function haveFullDisk(eligo: Constellation, disk: FillableDisk): Promise<void> {
+  const api = eligo.api();
+  // Answers are lost, too, while the gateway or checkout comes up again after a kill.
+  const write = () => api.post('/v1/customers', { customer: { first_name: 'Ratemary' } });
+  const isRefused = async () => {
+    const { status, headers } = await write();
+    return status === 503 && headers.get('retry-after') === '30';
+  };
+  await disk.fill(eligo);
+  await waitUntil(isRefused, { withinMs: 30_000, everyMs: 200, what: 'that new writes are refused at a full disk' });
+  const read = async () => (await api.get('/v1/customers?limit=1')).status === 200;
+  await waitUntil(read, { withinMs: 10_000, everyMs: 100, what: 'a read at a full disk' });
+  await disk.makeRoom(eligo);
+  await waitUntil(async () => (await write()).status < 300, {
+    ...{ withinMs: 30_000, everyMs: 200 },
+    what: 'that writes go on once there is room',
+  });
 }
 
 async function armFaults(eligo: Constellation): Promise<void> {
