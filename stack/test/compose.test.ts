@@ -8,7 +8,7 @@ import { gatewayService } from '@eligo/gateway';
 import { refundsService } from '@eligo/refunds';
 import { buildService, createLogger, type ServiceComposition } from '@eligo/service';
 import { webhooksService } from '@eligo/webhooks';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { componentNames } from '../src/components.ts';
 import { composeVariables } from '../src/compose-variables.ts';
 import { repositoryRoot } from '../src/home.ts';
@@ -187,6 +187,48 @@ it('gives NATS the passwords that its configuration reads', () => {
   const configuration = readFileSync(join(repositoryRoot, 'deploy', 'nats.conf'), 'utf8');
   const read = [...configuration.matchAll(/\$([A-Z_]+_PASSWORD)\b/g)].map(([, name]) => name);
   expect(Object.keys(serviceNamed('nats').environment ?? {}).sort()).toEqual(read.sort());
+});
+
+describe('the documented backup', () => {
+  const text = readFileSync(join(repositoryRoot, 'docs', 'operations.md'), 'utf8');
+  const [section = ''] = text.split('**Containers**: ')[1]?.split('**Your own Postgres**') ?? [];
+  const commands = [...section.matchAll(/docker compose ([^|>&\n`]*[^|>&\n` ])/g)].map(([, words = '']) =>
+    words.split(' '),
+  );
+  const named = (words: readonly string[]) => words.find((word) => compose.services[word] !== undefined) ?? '';
+  const of = (...first: string[]) => commands.filter((words) => first.every((word, at) => words[at] === word));
+
+  it('dumps and restores as the superuser of the image, through the service that has the data', () => {
+    expect(of('exec', '-T').map((words) => words.slice(2, 5))).toEqual([
+      ['postgres', 'pg_dumpall', '--username=postgres'],
+      ['postgres', 'psql', '--username=postgres'],
+    ]);
+    const { environment, volumes, healthcheck } = serviceNamed('postgres');
+    expect(environment).not.toHaveProperty('POSTGRES_USER');
+    // The dump drops and creates this database again; the restored one must be that which the components and the tool use.
+    expect(environment).toMatchObject({ POSTGRES_DB: 'eligo' });
+    for (const [name, service] of Object.entries(compose.services)) {
+      const urls = Object.values(environmentOf(service, secrets)).filter((value) => value.startsWith('postgres://'));
+      for (const url of urls) expect([name, new URL(url).pathname]).toEqual([name, '/eligo']);
+    }
+    // `--wait` waits for the health check, and the data lies in a volume that `down --volumes` deletes.
+    expect(of('up', '--detach', '--wait').map(named)).toEqual(['postgres']);
+    expect(healthcheck?.test).toContain('--dbname=eligo');
+    expect(of('down')).toEqual([['down', '--volumes']]);
+    for (const [name, at] of [
+      ['postgres', volumes],
+      ['nats', serviceNamed('nats').volumes],
+    ] as const) {
+      expect(Object.keys(compose.volumes)).toContain(name);
+      expect(at?.some((volume) => volume.startsWith(`${name}:/`))).toBe(true);
+    }
+  });
+
+  it('is judged by commands of the tool, which stays out of `up`', () => {
+    const judged = of('run', '--rm').map((words) => words.slice(2).join(' '));
+    expect(judged).toEqual(['cli ledger check', 'cli events missing']);
+    expect(serviceNamed('cli').profiles).toEqual(['cli']);
+  });
 });
 
 it('makes passwords that NATS takes for texts: what begins with a digit may be read as a number', () => {
