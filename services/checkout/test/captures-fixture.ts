@@ -6,6 +6,7 @@ import { type Cents, cents } from '@eligo/values';
 import { type CaptureOrder, captureSession } from '../src/actions/capture-session.ts';
 import { completeSession } from '../src/actions/complete-session.ts';
 import { receiptCommand } from '../src/actions/receipt-command.ts';
+import type { ChargeBudgets } from '../src/charge-budgets.ts';
 import type { Context } from '../src/context.ts';
 import type { CaptureRecord } from '../src/domain/capture.ts';
 import type { CaptureInstruction } from '../src/domain/capture-allocation.ts';
@@ -57,8 +58,8 @@ export interface CaptureParts {
   readonly key?: string;
 }
 
-export async function openCapturesFixture(): Promise<CapturesFixture> {
-  const fixture = await openChargingFixture();
+export async function openCapturesFixture(budgets: Partial<ChargeBudgets> = {}): Promise<CapturesFixture> {
+  const fixture = await openChargingFixture(budgets);
   const { context, database, scope } = fixture;
   const hold = async (session: Session, cards: readonly { id: string }[]) => {
     const paid = await completeSession(context, scope, {

@@ -7,11 +7,11 @@ import { tellJournal } from '../src/actions/tell-journal.ts';
 import { tellJournals } from '../src/jobs/tell-journal.ts';
 import { findCharge } from '../src/store/charges.ts';
 import { dueJournal, journalLagSeconds } from '../src/store/journal.ts';
-import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
+import { type CapturesFixture, openCapturesFixture } from './captures-fixture.ts';
 
-let fixture: ChargingFixture;
+let fixture: CapturesFixture;
 beforeAll(async () => {
-  fixture = await openChargingFixture();
+  fixture = await openCapturesFixture();
 });
 afterAll(() => fixture.close());
 
@@ -133,6 +133,37 @@ it('captures of one charge of an earlier release have a balance transaction each
   const shown = (await findCharge(fixture.database, fixture.scope, chargeId))?.balanceTransactionId;
   expect(ids.indexOf(shown ?? '')).toBe(0);
 });
+
+it.each([
+  ['this release', false],
+  ['an earlier release, which named it by the capture alone', true],
+])(
+  'a capture of two cards by %s has a balance transaction for each, which its charge shows [D14.158]',
+  async (_, isOld) => {
+    const session = await fixture.held();
+    await fixture.capture(session, { amount: 5_000 });
+    const charges = () =>
+      fixture.test.admin<{ id: string; balance_transaction_id: string }>(
+        `select c.id, c.balance_transaction_id from checkout.charges c join checkout.payment_intents i on i.latest_charge_id = c.id where i.session_id = $1`,
+        [session.id],
+      );
+    const named = Map.groupBy(await charges(), (charge) => charge.balance_transaction_id);
+    expect(named.size).toBe(2);
+    if (isOld) {
+      const byCapture = (await fixture.records(session))[0]?.id.replace('fcap_', 'fbtxn_');
+      await fixture.test.admin('update checkout.charges set balance_transaction_id = $2 where id = any($1)', [
+        (await charges()).map(({ id }) => id),
+        byCapture,
+      ]);
+    }
+    await due();
+    await tellJournal(fixture.context, fixture.scope);
+    const entries = (await told()).slice(-2);
+    const shown = new Map((await charges()).map((charge) => [charge.id, charge.balance_transaction_id]));
+    expect(new Set(shown.values()).size).toBe(2);
+    for (const { chargeId, balanceTransactionId } of entries) expect(shown.get(chargeId)).toBe(balanceTransactionId);
+  },
+);
 
 it('a capture at a processor that is not configured waits, and does not keep the job busy [D14.153]', async () => {
   await confirmed();

@@ -17,9 +17,12 @@ const sequences = isLong ? 10_000 : 8;
 const lanes = isLong ? 4 : 1;
 const seed = Number(process.env.ELIGO_TEST_SEED || randomInt(2 ** 31));
 
+// Those of production: nothing else that the machine does in an hour ends a call.
+const patient = { callMs: 6_000, answerMs: 8_500, leaseMs: 30_000, marginMs: 2_000, settleMs: 1_000 };
+
 let fixtures: CapturesFixture[] = [];
 beforeAll(async () => {
-  fixtures = await Promise.all(Array.from({ length: lanes }, () => openCapturesFixture()));
+  fixtures = await Promise.all(Array.from({ length: lanes }, () => openCapturesFixture(isLong ? patient : {})));
 }, 120_000);
 afterAll(() => Promise.all(fixtures.map((fixture) => fixture.close())));
 
@@ -172,18 +175,20 @@ async function capture(
     await fixture.fault({ call: 'payment_intents.capture', kind: 'drop_after', times: 1 });
   }
   const code = await codeOf(fixture.capture(session, { amount: asked, isFinal }));
-  if (isLost) {
-    await fixture.clearFaults();
-    await fixture.sweepAll();
-  } else expect(code === undefined).toBe(expected > 0);
+  // The circuit breaker is open, or the answer came late: the capture is done as a whole, or not at all.
+  const isNotNow = !isLost && code === 'lock_timeout';
+  if (isLost) await fixture.clearFaults();
+  if (isLost || isNotNow) await fixture.sweepAll();
+  else expect(code === undefined, code).toBe(expected > 0);
   const intents = await findIntents(fixture.database, fixture.scope, session.paymentIntentIds);
   const before = sum(model.cards.map((one) => one.captured));
   for (const of of model.cards) {
     of.captured = Number(intents.find(({ id }) => id === of.intentId)?.amountReceivedCents ?? 0);
     expect(of.captured).toBeLessThanOrEqual(of.authorized);
   }
-  expect(sum(model.cards.map((one) => one.captured)) - before).toBe(expected);
-  if (expected > 0 && isFinal) model.isFinal = true;
+  const captured = sum(model.cards.map((one) => one.captured)) - before;
+  expect(isNotNow ? [0, expected] : [expected]).toContain(captured);
+  if (captured > 0 && isFinal) model.isFinal = true;
 }
 
 async function refund(

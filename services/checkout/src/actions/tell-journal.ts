@@ -6,7 +6,14 @@ import type { ProcessorAccount } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { balanceTransactionOf } from '../domain/balance-transaction.ts';
 import { journalMessage } from '../messages/journal.ts';
-import { lockUntold, markTold, nameOldCharges, putOffTelling, type UntoldEntry } from '../store/journal.ts';
+import {
+  lockUntold,
+  markTold,
+  nameOldCharges,
+  nameSharedCaptures,
+  putOffTelling,
+  type UntoldEntry,
+} from '../store/journal.ts';
 
 // One event of some 20 kB, and a transaction of a few milliseconds.
 const page = 100;
@@ -46,7 +53,7 @@ async function tell(tx: Tx, scope: Scope, placed: readonly PlacedEntry[]): Promi
   if (first === undefined) return;
   const sources = await balanceSources(tx, scope, placed);
   const entries = placed.map((entry, index) => {
-    const balanceTransactionId = balanceTransactionOf(sources[index] ?? entry.sourceId);
+    const balanceTransactionId = balanceTransactionOf(sources[index] ?? entry.entryId);
     return journalMessage({ ...entry, balanceTransactionId }, entry.processorAccount);
   });
   const object = { case: 'journalEntries', value: create(JournalEntriesSchema, { entries }) } as const;
@@ -54,10 +61,20 @@ async function tell(tx: Tx, scope: Scope, placed: readonly PlacedEntry[]): Promi
   await markTold(tx, scope, placed.map(idOf));
 }
 
-// What the balance transaction of each entry is named by: its source. A charge that an earlier release captured in parts shows the one that its own id
-// gives: the first part that is told has it. The charge stores it, so that no part on another page takes it again.
+// What the balance transaction of each entry is named by. A charge that an earlier release captured in parts shows the one that its own id gives: the first part
+// that is told has it. The charge stores it, so that no part on another page takes it again. A later release named them by the capture.
 async function balanceSources(tx: Tx, scope: Scope, entries: readonly UntoldEntry[]): Promise<string[]> {
   const old = entries.filter((entry) => entry.balanceTransactionId === null && entry.sourceId !== entry.chargeId);
   const unnamed = await nameOldCharges(tx, scope, new Set(old.map(({ chargeId }) => chargeId)));
-  return entries.map(({ chargeId, sourceId }) => (unnamed.delete(chargeId) ? chargeId : sourceId));
+  const byCapture = entries.filter(isNamedByCapture);
+  const renamed = await nameSharedCaptures(tx, scope, byCapture);
+  return entries.map((entry) => {
+    const { chargeId, sourceId, entryId } = entry;
+    if (sourceId === chargeId || unnamed.delete(chargeId)) return chargeId;
+    return isNamedByCapture(entry) && !renamed.has(entryId) ? sourceId : entryId;
+  });
+}
+
+function isNamedByCapture({ sourceId, chargeId, balanceTransactionId }: UntoldEntry): boolean {
+  return sourceId !== chargeId && balanceTransactionId === balanceTransactionOf(sourceId);
 }

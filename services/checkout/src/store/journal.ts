@@ -71,6 +71,26 @@ export async function nameOldCharges(tx: Tx, scope: Scope, chargeIds: ReadonlySe
   return new Set(rows.map(({ id }) => id));
 }
 
+/**
+ * Gives each of these captures, which an earlier release named by the capture alone, a balance transaction of its own where the same capture took from another
+ * card, too: its charge stores the one of the entry. The card whose intent has the first identifier keeps the name. Answers the entries that were renamed.
+ */
+export async function nameSharedCaptures(
+  tx: Tx,
+  scope: Scope,
+  entries: readonly Pick<UntoldEntry, 'entryId' | 'chargeId' | 'sourceId' | 'paymentIntentId'>[],
+): Promise<Set<string>> {
+  if (entries.length === 0) return new Set();
+  const rows = await tx.rows(nameShared, scope, [
+    entries.map(({ entryId }) => entryId),
+    entries.map(({ entryId }) => balanceTransactionOf(entryId)),
+    entries.map(({ chargeId }) => chargeId),
+    entries.map(({ sourceId }) => sourceId),
+    entries.map(({ paymentIntentId }) => paymentIntentId),
+  ]);
+  return new Set(rows.map(({ id }) => id));
+}
+
 /** Notes that entries are told. */
 export async function markTold(tx: Tx, scope: Scope, entryIds: readonly string[]): Promise<void> {
   await tx.execute(told, scope, [entryIds]);
@@ -122,6 +142,15 @@ const nameCharges = scoped<{ id: string }>(
      from unnest($3::text[], $4::text[]) as n (id, balance_transaction_id)
     where c.account_id = $1 and c.test_mode = $2 and c.id = n.id and c.balance_transaction_id is null
     returning c.id`,
+);
+const nameShared = scoped<{ id: string }>(
+  'journal.name_shared_captures',
+  `update checkout.charges c set balance_transaction_id = n.balance_transaction_id
+     from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[]) as n (id, balance_transaction_id, charge_id, source_id, payment_intent_id)
+    where c.account_id = $1 and c.test_mode = $2 and c.id = n.charge_id
+      and exists (select from checkout.ledger_entries e where e.account_id = $1 and e.test_mode = $2 and e.source_id = n.source_id
+        and e.kind = 'capture' and e.payment_intent_id < n.payment_intent_id)
+   returning n.id`,
 );
 const told = scoped<never>(
   'journal.mark_told',

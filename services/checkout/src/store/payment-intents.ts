@@ -217,7 +217,7 @@ export async function recordHeldCapture(
   captured: { amountCents: Cents; isStillHeld: boolean; entryId: string; captureId: string; at: Date },
 ): Promise<PaymentIntent> {
   const { amountCents, isStillHeld, entryId, captureId, at } = captured;
-  const balanceTransactionId = balanceTransactionOf(captureId);
+  const balanceTransactionId = balanceTransactionOf(entryId);
   const values = [intentId, amountCents, isStillHeld, entryId, captureId, at, balanceTransactionId];
   wakeJobAfterCommit(tx, tellJournalJob, tellJournalAfterMs);
   const row = await tx.row(captureHeld, scope, values);
