@@ -30,6 +30,7 @@ const commands = {
   growth: 'e2e/src/commands/growth.ts',
   fuzz: 'e2e/src/commands/fuzz.ts',
   'money-model': 'e2e/src/commands/money-model.ts',
+  'tie-out': 'e2e/src/commands/tie-out.ts',
   'billing-model': 'e2e/src/commands/billing-model.ts',
   'seeded-bugs': 'e2e/src/commands/seeded-bugs.ts',
 };

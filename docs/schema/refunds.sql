@@ -40,6 +40,27 @@ CREATE TRIGGER guard_balance_transaction BEFORE INSERT OR UPDATE ON refunds.bala
 grant insert, select on balance_transactions to eligo_refunds;
 grant update (fee_cents), update (status), update (available_on), update (processor), update (processor_account), update (processor_transaction_id), update (settled_cents), update (payout_id) on balance_transactions to eligo_refunds;
 
+create table checked_days (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  processor processor not null,
+  processor_account text collate "C" not null,
+  day date not null,
+  begins_at timestamp(3) with time zone not null,
+  movements bigint not null,
+  amount_cents bigint not null,
+  fee_cents bigint not null,
+  net_cents bigint not null,
+  checked_at timestamp(3) with time zone default clock_timestamp() not null,
+  constraint checked_days_pkey PRIMARY KEY (account_id, test_mode, processor, processor_account, day),
+  constraint checked_days_account_id_test_mode_processor_processor_acco_fkey FOREIGN KEY (account_id, test_mode, processor, processor_account) REFERENCES ledger_feeds(account_id, test_mode, processor, processor_account),
+  constraint checked_days_movements_check CHECK ((movements >= 0))
+);
+alter table checked_days enable row level security;
+alter table checked_days force row level security;
+create policy own_rows on checked_days for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+
 create table dead_letters (
   consumer text collate "C" not null,
   event_id text collate "C" not null,
@@ -606,6 +627,7 @@ create policy finder_reads on processor_transactions for select to eligo_finder
   using (true);
 create policy own_rows on processor_transactions for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX processor_transactions_by_time ON refunds.processor_transactions USING btree (account_id, test_mode, processor, processor_account, created_at);
 CREATE INDEX processor_transactions_to_match ON refunds.processor_transactions USING btree (match_at) WHERE (match_at IS NOT NULL);
 CREATE INDEX processor_transactions_to_match_of_account ON refunds.processor_transactions USING btree (account_id, test_mode, match_at) WHERE (match_at IS NOT NULL);
 grant insert, select on processor_transactions to eligo_refunds;

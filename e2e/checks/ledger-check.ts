@@ -1,9 +1,11 @@
 import { checkoutService } from '@eligo/checkout';
-import { checkLedger } from '@eligo/cli';
+import { checkLedger, checkProcessor } from '@eligo/cli';
 import { openDatabase } from '@eligo/postgres';
+import { openProcessors } from '@eligo/processor';
 import { refundsService } from '@eligo/refunds';
 import { testDatabase } from '@eligo/testkit';
 import { setup, teardown } from '@eligo/testkit/global-setup';
+import { type ListedMovement, startMovementList } from '../src/movement-list.ts';
 
 // How long the ledger check takes on books of 1,000,000 ledger transactions (or as many as the first argument says), on a server of its own unless
 // ELIGO_TEST_POSTGRES_URL names one: `npm run check:ledger -w @eligo/e2e`. Half of them post captures, half what the processor moved for them, over a
@@ -24,6 +26,7 @@ try {
   );
   console.log(`${transactions} ledger transactions with ${postings} postings`);
   await look('whole books', 0);
+  await lookAtProcessor();
   await place.admin(
     `set session_replication_role = replica;
      update refunds.ledger_postings set amount_cents = amount_cents - 1 where transaction_id = 'fltx_m1' and ledger_account = 'processor_balance'`,
@@ -45,6 +48,52 @@ async function look(what: string, expected: number): Promise<void> {
   );
   if (faults.length !== expected)
     throw new Error(`${expected} faults were expected: ${JSON.stringify(faults.slice(0, 5))}`);
+}
+
+// A year of an account of its own, by a server that speaks Stripe's interface; then again, when all of its days but the last ones are noted.
+async function lookAtProcessor(): Promise<void> {
+  const begins = Math.floor(Date.now() / 1_000) - 365 * 86_400;
+  const size = Math.floor(payments / 5);
+  const movements = Array.from({ length: size }, (_, n): ListedMovement => {
+    const created = begins + Math.floor((n * 365 * 86_400) / size);
+    return { id: `txn_listed_${n}`, created, amount: 1_000 + (n % 5_000), fee: 30 + (n % 150) };
+  });
+  const list = await startMovementList(movements);
+  await place.admin(
+    `insert into refunds.ledger_feeds (account_id, test_mode, processor, processor_account, begins_at, read_from, next_read_at)
+     values ('facct_listed', false, 'stripe', 'acct_listed', to_timestamp($1), now(), now())`,
+    [begins],
+  );
+  await place.admin(
+    `insert into refunds.processor_transactions (account_id, test_mode, processor, processor_account, id, type, reporting_category, amount_cents, fee_cents,
+       application_fee_cents, net_cents, available_on, created_at, match_at)
+     select 'facct_listed', false, 'stripe', 'acct_listed', 'txn_listed_' || n, 'charge', 'charge', 1000 + n % 5000, 30 + n % 150, 0,
+       1000 + n % 5000 - 30 - n % 150, now(), to_timestamp($1::bigint + floor(n * 365.0 * 86400 / $2::bigint)), null from generate_series(0, $2::bigint - 1) n`,
+    [begins, size],
+  );
+  await place.admin('analyze refunds.processor_transactions');
+  const processors = openProcessors(
+    { STRIPE_SECRET_KEY: 'sk_live_check', STRIPE_ACCOUNTS: '{"facct_listed":"acct_listed"}' },
+    { stripeUrl: list.url },
+  );
+  for (const what of ['the processor’s list of a year', 'what is new of it']) {
+    const startedAt = performance.now();
+    const before = list.pages();
+    const { faults, movements } = await checkProcessor(database, processors);
+    const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
+    const memory = `${Math.round(process.memoryUsage().rss / 1e6)} MB`;
+    console.log(
+      `${what}: ${faults.length} faults, ${movements} movements, ${list.pages() - before} calls, ${seconds} s, ${memory}`,
+    );
+    if (faults.length > 0) throw new Error(JSON.stringify(faults.slice(0, 5)));
+  }
+  processors.close();
+  await list.close();
+  for (const table of ['checked_days', 'ledger_feeds', 'processor_transactions']) {
+    await place.admin(
+      `set session_replication_role = replica; delete from refunds.${table} where account_id = 'facct_listed'`,
+    );
+  }
 }
 
 function* seeds(): Generator<string> {

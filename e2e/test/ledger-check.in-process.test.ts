@@ -1,19 +1,25 @@
-import { checkLedger, type Fault, moveFromSuspense } from '@eligo/cli';
+import { checkLedger, checkProcessor, type Fault, moveFromSuspense } from '@eligo/cli';
 import { type Database, openDatabase, unscoped, withTx } from '@eligo/postgres';
+import { openProcessors, sandboxAccountOf } from '@eligo/processor';
 import { type TestDatabase, waitUntil } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { booksAgree } from '../src/books.ts';
+import { randomOf, seedOfRun } from '../src/chaos/random.ts';
 import { newCart, openRunningShop, type RunningShop } from '../src/crashes/running-shop.ts';
+import { dayOfMoney } from '../src/day-of-money.ts';
 import { type Json, record, records, text } from '../src/records.ts';
 import { runCli } from '../src/run-cli.ts';
 import { confirm, make } from '../src/shop.ts';
+
+const isLong = process.env.ELIGO_TEST_LONG === 'on';
 
 describe('eligo ledger check', () => {
   let running: RunningShop;
   let database: Database;
   beforeAll(async () => {
-    running = await openRunningShop('in-process');
+    // No process dies here: the time of production, for a day of 10,000 movements.
+    running = await openRunningShop('in-process', {});
     database = openDatabase({ url: running.eligo.database.adminUrl, applicationName: 'ledger check', max: 1 });
     // A charge that is refunded in part, and disputed.
     const { api } = running;
@@ -29,6 +35,17 @@ describe('eligo ledger check', () => {
     await database?.close();
     await running?.eligo.stop();
   }, 60_000);
+
+  const accountAtSandbox = () => sandboxAccountOf({ accountId: running.eligo.account, testMode: true });
+  async function balanceFaults(): Promise<Fault[]> {
+    const { url, key } = running.eligo.processor;
+    const processors = openProcessors({ ELIGO_SANDBOX_URL: url, ELIGO_SANDBOX_KEY: key });
+    try {
+      return (await checkProcessor(database, processors)).faults;
+    } finally {
+      processors.close();
+    }
+  }
 
   it('finds nothing once the ledger has posted what was journaled and what the balance shows [D14.155]', async () => {
     await waitUntil(async () => (await checkLedger(database)).length === 0, {
@@ -167,6 +184,47 @@ describe('eligo ledger check', () => {
     expect(named).toHaveLength(1);
     expect(faults).toContainEqual(expect.objectContaining({ state, fault, id: named[0] }));
   });
+
+  it(
+    'ties out to the cent after a day of mixed movements: with the sandbox’s own list and balance, and with the report [D14.157, D14.158]',
+    async () => {
+      const seed = seedOfRun();
+      const movements = isLong ? Number(process.env.ELIGO_TEST_MOVEMENTS || 10_000) : 30;
+      const say = (text: string) => isLong && console.log(`tie-out: ${text}`);
+      say(`${movements} movements, ELIGO_TEST_SEED=${seed}`);
+      const day = await dayOfMoney(running, { movements, atOnce: 6, random: randomOf(seed) }, say);
+      say(JSON.stringify(day));
+      expect(day.faults).toEqual([]);
+      expect(day.allMovements).toBeGreaterThanOrEqual(movements);
+      expect(Object.keys(day.movements)).toEqual([
+        ...['adjustment', 'charge', 'payout', 'payout_failure', 'refund', 'refund_failure'],
+      ]);
+      expect([day.ledgerBalance, day.reportBalance]).toEqual([day.sandboxBalance, day.sandboxBalance]);
+      expect(day.sandboxBalance).not.toBe(0);
+      const listed = { processor_accounts: 1, processor_movements: day.allMovements };
+      const { processor } = running.eligo;
+      const sandbox = { ELIGO_SANDBOX_URL: processor.url, ELIGO_SANDBOX_KEY: processor.key };
+      expect(await runCli(running.eligo, ['ledger', 'check', '--processor'], sandbox)).toEqual({
+        ...{ wrong: [], unsettled: [], compared_with_processor: true, ...listed },
+      });
+      const { admin } = running.eligo.database;
+      const add = (cents: number) =>
+        admin(
+          `update refunds.ledger_totals set amount_cents = amount_cents + $1 where ledger_account = 'processor_balance'`,
+          [cents],
+        );
+      await add(1);
+      const differs = { fault: 'processor_balance_differs', state: 'wrong', id: accountAtSandbox() };
+      expect(await balanceFaults()).toEqual([expect.objectContaining(differs)]);
+      await add(-1);
+      // What the processor moved a moment ago is on its way to the books.
+      await running.eligo.sandbox('POST', '/sandbox/payouts', { account: accountAtSandbox() });
+      const waits = { fault: 'movement_not_stored', state: 'unsettled' };
+      expect(await balanceFaults()).toEqual([expect.objectContaining(waits)]);
+      await waitUntil(async () => (await balanceFaults()).length === 0, { withinMs: 30_000, what: 'the payout' });
+    },
+    isLong ? 3_600_000 : 120_000,
+  );
 
   it('counts what an operator moved out of suspense, which is never more than is there, and never edited [D14.256, D14.155]', async () => {
     const { api, eligo } = running;

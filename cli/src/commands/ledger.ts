@@ -1,9 +1,12 @@
 import { openDatabase } from '@eligo/postgres';
+import { openProcessors, readProcessorEnvironment } from '@eligo/processor';
+import { readEnvironment } from '@eligo/service';
 import { isId } from '@eligo/values';
 import { type Command, type Given, type Outcome, UsageError } from '../command.ts';
 import { withEverything } from '../connect.ts';
 import { checkBooks, type Fault, type ProcessorList } from '../ledger/check-books.ts';
 import { checkLedger } from '../ledger/check-ledger.ts';
+import { checkProcessor, type ProcessorCheck, type ProcessorCheckRange } from '../ledger/check-processor.ts';
 import { accountsBesideSuspense, moveFromSuspense } from '../ledger/move-from-suspense.ts';
 import { operatorName } from '../recorded-command.ts';
 import { runningStack } from '../running-stack.ts';
@@ -12,12 +15,12 @@ import { runningStack } from '../running-stack.ts';
 export const ledgerCommands: readonly Command[] = [
   {
     name: 'ledger check',
-    usage: '',
+    usage: '[--processor [--from DAY]]',
     summary:
-      'Compares records, journals, the ledger, events, the processors’ listed movements and the sandbox’s list to the cent. Uses DATABASE_URL, ELIGO_SANDBOX_URL and ELIGO_SANDBOX_KEY, or the running stack.',
+      'Compares records, journals, the ledger, events, the processors’ listed movements and the sandbox’s list to the cent. With --processor also the list that each processor gives now, from behind the last day that was compared, or from a UTC day on. Uses DATABASE_URL, ELIGO_SANDBOX_URL, ELIGO_SANDBOX_KEY and the variables of Stripe, or the running stack.',
     readsOnly: true,
-    options: {},
-    run: async () => outcomeOf(await lookTwice()),
+    options: { processor: { type: 'boolean' }, from: { type: 'string' } },
+    run: check,
   },
   {
     name: 'ledger move',
@@ -63,27 +66,54 @@ async function move(given: Given): Promise<Outcome> {
 /** The longest call to the processor is over by then, and what it did is recorded. */
 const betweenLooksMs = 8_000;
 
+interface Looked {
+  readonly faults: Fault[];
+  /** Whether there was a list of the sandbox to compare with. */
+  readonly compared: boolean;
+  /** What the processors listed. */
+  readonly listed: Omit<ProcessorCheck, 'faults'> | undefined;
+}
+
+async function check(given: Given): Promise<Outcome> {
+  const from = given.text('from');
+  const asks = given.flag('processor');
+  if (from !== undefined && !asks) throw new UsageError('--from needs --processor');
+  if (from !== undefined && !(/^\d{4}-\d\d-\d\d$/.test(from) && Number.isFinite(Date.parse(from)))) {
+    throw new UsageError('--from must be a day in UTC: 2026-11-23');
+  }
+  return outcomeOf(await lookTwice(asks ? { from } : undefined));
+}
+
 // Records and the processor's list cannot be read at the same moment: while charges run, only what two looks find is a fault.
-async function lookTwice(): Promise<{ faults: Fault[]; compared: boolean }> {
-  const { databaseUrl, processor } = place();
+async function lookTwice(range: ProcessorCheckRange | undefined): Promise<Looked> {
+  const { databaseUrl, sandbox } = place();
   const database = openDatabase({
     url: databaseUrl,
     applicationName: 'eligo ledger check',
     max: 1,
     statementTimeoutMs: 120_000,
   });
+  const processors =
+    range &&
+    openProcessors({
+      ...readEnvironment(process.env, readProcessorEnvironment),
+      ...(sandbox ? { ELIGO_SANDBOX_URL: sandbox.url, ELIGO_SANDBOX_KEY: sandbox.key } : {}),
+    });
   const look = async () => {
-    const books = await checkBooks(database, processor && (await listOf(processor)));
-    return [...books, ...(await checkLedger(database))];
+    const books = await checkBooks(database, sandbox && (await listOf(sandbox)));
+    const listed = processors && (await checkProcessor(database, processors, range));
+    return { faults: [...books, ...(await checkLedger(database)), ...(listed?.faults ?? [])], listed };
   };
+  const compared = sandbox !== undefined;
   try {
     const first = await look();
-    if (first.length === 0) return { faults: first, compared: processor !== undefined };
+    if (first.faults.length === 0) return { ...first, compared };
     await new Promise((resolve) => setTimeout(resolve, betweenLooksMs));
-    const seen = new Set(first.map(nameOf));
-    const faults = (await look()).filter((fault) => seen.has(nameOf(fault)));
-    return { faults, compared: processor !== undefined };
+    const seen = new Set(first.faults.map(nameOf));
+    const { faults, listed } = await look();
+    return { faults: faults.filter((fault) => seen.has(nameOf(fault))), listed: first.listed ?? listed, compared };
   } finally {
+    processors?.close();
     await database.close();
   }
 }
@@ -92,19 +122,19 @@ function nameOf({ state, fault, id, detail }: Fault): string {
   return [state, fault, id, detail].join(' ');
 }
 
-interface Processor {
+interface Sandbox {
   readonly url: string;
   readonly key: string;
 }
 
-function place(): { databaseUrl: string; processor: Processor | undefined } {
+function place(): { databaseUrl: string; sandbox: Sandbox | undefined } {
   const { DATABASE_URL, ELIGO_SANDBOX_URL: url, ELIGO_SANDBOX_KEY: key } = process.env;
-  if (DATABASE_URL) return { databaseUrl: DATABASE_URL, processor: url && key ? { url, key } : undefined };
+  if (DATABASE_URL) return { databaseUrl: DATABASE_URL, sandbox: url && key ? { url, key } : undefined };
   const { file } = runningStack();
-  return { databaseUrl: file.postgres, processor: { url: file.processor, key: file.processor_key } };
+  return { databaseUrl: file.postgres, sandbox: { url: file.processor, key: file.processor_key } };
 }
 
-async function listOf({ url, key }: Processor): Promise<ProcessorList> {
+async function listOf({ url, key }: Sandbox): Promise<ProcessorList> {
   const read = async (noun: string) => {
     const answer = await fetch(new URL(`/sandbox/${noun}`, url), { headers: { authorization: `Bearer ${key}` } });
     if (!answer.ok) throw new Error(`The sandbox returned ${answer.status} for its ${noun}`);
@@ -113,16 +143,20 @@ async function listOf({ url, key }: Processor): Promise<ProcessorList> {
   return { charges: await read('charges'), refunds: await read('refunds') };
 }
 
-function outcomeOf({ faults, compared }: { faults: Fault[]; compared: boolean }): Outcome {
+function outcomeOf({ faults, compared, listed }: Looked): Outcome {
   const wrong = faults.filter(({ state }) => state === 'wrong');
   const unsettled = faults.filter(({ state }) => state === 'unsettled');
   const linesOf = (some: readonly Fault[]) =>
     some.map(({ state, fault, id, detail }) => `${state.padEnd(9)}  ${fault}  ${id}  ${detail}`);
   return {
-    json: { wrong, unsettled, compared_with_processor: compared },
+    json: {
+      ...{ wrong, unsettled, compared_with_processor: compared },
+      ...(listed ? { processor_accounts: listed.accounts, processor_movements: listed.movements } : {}),
+    },
     lines: [
       ...linesOf(wrong),
       ...linesOf(unsettled),
+      ...(listed ? [`${listed.accounts} accounts at processors listed ${listed.movements} movements`] : []),
       `${wrong.length} wrong, ${unsettled.length} unsettled${compared ? '' : '; not compared with a processor list'}`,
     ],
     failed: wrong.length > 0,

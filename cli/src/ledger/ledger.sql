@@ -46,6 +46,10 @@ with telling as (
   left join refunds.processor_transactions m on (m.account_id, m.test_mode, m.processor, m.processor_account, m.id)
     = (t.account_id, t.test_mode, t.processor, t.processor_account, t.processor_transaction_id)
   group by 1, 2, 3, 4, 5, 6, 7, 8
+), listed as (
+  select account_id, test_mode, processor, processor_account, (created_at at time zone 'UTC')::date as day, count(*) as movements,
+    sum(amount_cents) as amount_cents, sum(fee_cents) as fee_cents, sum(net_cents) as net_cents
+  from refunds.processor_transactions where exists (select from refunds.checked_days) group by 1, 2, 3, 4, 5
 ), moves as (
   -- What operators moved out of suspense, by the transaction that put it there.
   select m.account_id, m.test_mode, m.moved_transaction_id as id, coalesce(sum(p.amount_cents), 0) as suspense_cents
@@ -105,6 +109,17 @@ with telling as (
   left join refunds.processor_transactions m on (m.account_id, m.test_mode, m.processor, m.processor_account, m.id)
     = (t.account_id, t.test_mode, t.processor, t.processor_account, t.processor_transaction_id)
   where t.processor_transaction_id is not null and m.id is null
+  union all
+  -- What the processor listed when `ledger check --processor` compared the day.
+  select 'wrong', 'day_differs_from_processor', c.account_id, c.test_mode, format('%s %s', c.day, c.processor_account),
+    format('%s movements of %s, fee %s, net %s; the processor listed %s of %s, fee %s, net %s', coalesce(s.movements, 0), coalesce(s.amount_cents, 0),
+      coalesce(s.fee_cents, 0), coalesce(s.net_cents, 0), c.movements, c.amount_cents, c.fee_cents, c.net_cents)
+  from refunds.checked_days c
+  join refunds.ledger_feeds f on (f.account_id, f.test_mode, f.processor, f.processor_account) = (c.account_id, c.test_mode, c.processor, c.processor_account)
+    and f.begins_at >= c.begins_at
+  left join listed s on (s.account_id, s.test_mode, s.processor, s.processor_account, s.day) = (c.account_id, c.test_mode, c.processor, c.processor_account, c.day)
+  where (c.movements, c.amount_cents, c.fee_cents, c.net_cents)
+    <> (coalesce(s.movements, 0), coalesce(s.amount_cents, 0), coalesce(s.fee_cents, 0), coalesce(s.net_cents, 0))
   union all
   select 'unsettled', 'movement_in_suspense', t.account_id, t.test_mode, t.processor_transaction_id,
     format('%s of %s, %s in suspense', t.kind, t.amount_cents, t.suspense_cents + coalesce(m.suspense_cents, 0))

@@ -1,8 +1,8 @@
-import { given } from '@eligo/values';
+import { cents, given, sumCents } from '@eligo/values';
 import type Stripe from 'stripe';
 import type { Caller } from './call.ts';
 import { balanceTransactionFacts, payoutFacts } from './facts.ts';
-import type { BalanceTransactionPage, PayoutOutcome } from './outcomes.ts';
+import type { BalanceOutcome, BalanceTransactionPage, PayoutOutcome } from './outcomes.ts';
 import type { ProcessorPort } from './port.ts';
 import { withoutDecline } from './without-decline.ts';
 
@@ -10,6 +10,7 @@ import { withoutDecline } from './without-decline.ts';
 const page = 100;
 
 type BalanceCall =
+  | 'retrieveBalance'
   | 'retrieveBalanceTransaction'
   | 'listBalanceTransactions'
   | 'retrievePayout'
@@ -24,6 +25,18 @@ export function balanceCalls({
   readonly call: Caller;
 }): Pick<ProcessorPort, BalanceCall> {
   return {
+    retrieveBalance: (options) =>
+      call<Stripe.Balance, BalanceOutcome>(
+        'balance.retrieve',
+        options,
+        (request) => stripe.balance.retrieve({}, request),
+        ({ available, pending }) => ({
+          kind: 'found',
+          amountCents: sumCents(
+            [...available, ...pending].flatMap(({ amount, currency }) => (currency === 'usd' ? [cents(amount)] : [])),
+          ),
+        }),
+      ).then(withoutDecline),
     retrieveBalanceTransaction: (id, options) =>
       call(
         'balance_transactions.retrieve',

@@ -252,6 +252,9 @@ export interface PayoutFacts {
 
 export type PayoutOutcome = (PayoutFacts & { readonly kind: 'found' }) | Rejected | NotNow | Unknown;
 
+/** What an account has at the processor, whether it is available or not. */
+export type BalanceOutcome = { readonly kind: 'found'; readonly amountCents: Cents } | Rejected | NotNow | Unknown;
+
 /** A page of movements on the balance, newest first; more follow unless it is the last. */
 export interface BalanceTransactionPage {
   readonly kind: 'page';

@@ -2,6 +2,7 @@ import type { ProcessorAccount, ProcessorName } from '@eligo/values';
 import type { ProcessorEvent } from './events/read-event.ts';
 import type { FileContent } from './file-form.ts';
 import type {
+  BalanceOutcome,
   BalanceTransactionOutcome,
   BalanceTransactionPage,
   BillingDetails,
@@ -218,6 +219,8 @@ export interface ProcessorPort {
   closeDispute(id: string, call: WriteOptions): Promise<DisputeOutcome>;
   /** A page of the account's events of these types from a time on, newest first; each names the object that it is about. */
   listEvents(query: EventQuery, call?: CallOptions): Promise<EventPage | Rejected | NotNow | Unknown>;
+  /** The account's balance in US dollars. */
+  retrieveBalance(call?: CallOptions): Promise<BalanceOutcome>;
   retrieveBalanceTransaction(id: string, call?: CallOptions): Promise<BalanceTransactionOutcome>;
   /** A page of the movements on the account's balance, newest first. */
   listBalanceTransactions(

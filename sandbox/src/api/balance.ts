@@ -6,6 +6,7 @@ import type { Page, PageQuery } from '../store/records.ts';
 import { type Call, listShape, pageQuery, type Route } from './route.ts';
 
 export const balanceRoutes: Route[] = [
+  { method: 'GET', path: '/v1/balance', call: 'balance.retrieve', prepare: retrieveBalance },
   { method: 'GET', path: '/v1/balance_transactions', call: 'balance_transactions.list', prepare: listTransactions },
   {
     method: 'GET',
@@ -54,6 +55,15 @@ export function moveMoney(
   const net = transaction.amount - transaction.fee;
   call.balances.add({ id, account, net }, midnightAfter(call.clockMs + settlementSeconds * 1_000));
   return transaction;
+}
+
+function retrieveBalance(parameters: Parameters) {
+  parameters.finish();
+  return (call: Call) => {
+    const { amount, pending } = call.balances.total(call.account, call.clockMs);
+    const part = (cents: number) => [{ amount: cents, currency: 'usd', source_types: { card: cents } }];
+    return { object: 'balance', available: part(amount - pending), livemode: false, pending: part(pending) };
+  };
 }
 
 function listTransactions(parameters: Parameters) {

@@ -2,6 +2,9 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { missingRecord } from '../refusal.ts';
 import type { PageQuery } from './records.ts';
 
+// What became available on a day is paid out at its end.
+const dayMs = 24 * 60 * 60 * 1_000;
+
 /** A movement on the balance that a payout takes. */
 export interface UnpaidMovement {
   readonly id: string;
@@ -15,6 +18,8 @@ export interface Balances {
   due(nowMs: number, limit: number): string[];
   /** What an account has to pay out by then, oldest first, at most `limit`. */
   unpaid(account: string, byMs: number, limit: number): UnpaidMovement[];
+  /** All that an account has, and how much of it is not available yet by then. */
+  total(account: string, nowMs: number): { amount: number; pending: number };
   /** Notes that a payout took these movements. */
   payOut(payout: string, movements: readonly UnpaidMovement[]): void;
   /** Puts movements off that a payout cannot take. */
@@ -47,6 +52,10 @@ export function openBalances(db: DatabaseSync): Balances {
   const unpaid = db.prepare(
     `select id, net from balance_movements where account = ? and payout is null and due_at_ms <= ? order by due_at_ms, seq limit ?`,
   );
+  const total = db.prepare(
+    `select coalesce(sum(net), 0) as amount, coalesce(sum(net) filter (where due_at_ms > ?), 0) as pending
+       from balance_movements where account = ? and payout is null`,
+  );
   const payOut = db.prepare('update balance_movements set payout = ? where id in (select value from json_each(?))');
   const putOff = db.prepare('update balance_movements set due_at_ms = ? where id in (select value from json_each(?))');
   const seqOf = db.prepare('select seq from balance_movements where id = ? and payout = ?');
@@ -64,6 +73,10 @@ export function openBalances(db: DatabaseSync): Balances {
     due: (nowMs, limit) => due.all(nowMs, limit).map(({ account }) => String(account)),
     unpaid: (account, byMs, limit) =>
       unpaid.all(account, byMs, limit).map(({ id, net }) => ({ id: String(id), net: Number(net) })),
+    total: (account, nowMs) => {
+      const row = total.get(nowMs + dayMs, account);
+      return { amount: Number(row?.amount), pending: Number(row?.pending) };
+    },
     payOut: (payout, movements) => {
       payOut.run(payout, idsOf(movements));
     },
