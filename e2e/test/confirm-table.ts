@@ -137,6 +137,30 @@ export function describeConfirmTable(started: () => Constellation): void {
       expect(nowhere).toMatchObject(refused(422, 'manual_capture_not_supported'));
     });
 
+    it('422 other_payment_method_required once a health card that is short of money paid a part [ERR-8, CONF-2, D14.237]', async () => {
+      const made = await runCli(eligo, ['accounts', 'create', '--name', 'Short', '--feature', 'partial_approvals']);
+      const asking = eligo.api(text(made, 'test_api_key'));
+      const shopper = await newCustomer(asking);
+      const [short, credit] = [await newCard(asking, shopper, 'hsa_short'), await newCard(asking, shopper, 'credit')];
+      const id = await idOf(newSession(asking, await openShop(asking), { customer: shopper }));
+      const held = await confirm(asking, id, short);
+      expect(held).toMatchObject({ status: 200, body: { checkout_session: { status: 'open', amount_received: 0 } } });
+      expect(record(held.body, 'checkout_session')).toMatchObject({
+        next_action: {
+          type: 'provide_second_payment_method',
+          provide_second_payment_method: { eligible_amount: 2_500, ineligible_amount: 3_385 },
+        },
+        payment_intent: { status: 'requires_capture', amount: 2_500 },
+      });
+      expect(await confirm(asking, id, short)).toMatchObject(refused(422, 'other_payment_method_required'));
+      expect(await confirm(asking, id, credit)).toMatchObject({
+        ...{
+          status: 200,
+          body: { checkout_session: { status: 'complete', amount_received: 5_885, next_action: null } },
+        },
+      });
+    });
+
     it('422 payment_method_not_off_session [ERR-8]', async () => {
       const id = await idOf(newSession(api, shop, { customer }));
       const onSession = await newCard(api, customer, 'hsa', { off_session: false });

@@ -301,6 +301,11 @@ function checkoutRows() {
       'This account is not enabled for HSA and FSA cards in live mode.',
       'Ask the operator to enable them; until then, charge another card by means of your own.',
     ),
+    other_payment_method_required: row(
+      422,
+      'This payment method is, or may be, an HSA or FSA card, and such a card has already paid its part of this session.',
+      'Confirm with a card that is known to be no HSA or FSA card, or say with PATCH /v1/payment_methods/{id} that this one is none.',
+    ),
     customer_required: row(422, 'A customer is required.', 'Send a customer.'),
     payment_method_in_use: row(
       409,

@@ -4,6 +4,7 @@ export const chargeFailpoints = [
   'confirm.key_claimed',
   'confirm.before_claim_commit',
   'confirm.claimed',
+  'confirm.before_answer_commit',
   'confirm.key_released',
   'charge.intent_created',
   'charge.fence_passed',

@@ -26,7 +26,7 @@ import {
 import { abandonLateAttempt, endConfirmTime } from '../src/store/late-attempts.ts';
 import { findIntent, findIntents, unbillIntents } from '../src/store/payment-intents.ts';
 import { arePaymentLocksHeld } from '../src/store/payment-locks.ts';
-import { claimPlan, endHeldPlan, releaseRunningPlan } from '../src/store/payment-plans.ts';
+import { claimPlan, endHeldPlan, lockPlan, releaseRunningPlan } from '../src/store/payment-plans.ts';
 import {
   loadPaidCards,
   loadRefundableLines,
@@ -89,6 +89,7 @@ export async function exerciseRareWork(fixture: ChargingFixture): Promise<void> 
     const begun = { id: newId('capture'), sessionId: seededId('fcs', 5), cause: 'page', at: new Date() } as const;
     await adoptOperation(tx, scope, { ...begun, allocation: nothing, metadata: {} }, 'fiop_none');
     await claimOperationOfCapture(tx, scope, seededId('fcap', 50), leaseMs);
+    await lockPlan(tx, scope, { id: seededId('fplan', 1), sessionId: seededId('fcs', 1) });
     await claimPlan(tx, scope, seededId('fcs', 5), leaseMs);
     await endHeldPlan(tx, scope, seededId('fcs', 8), 'done');
     await releaseRunningPlan(tx, scope, seededId('fcs', 6));

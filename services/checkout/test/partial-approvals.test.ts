@@ -12,6 +12,7 @@ import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { loadSessionLines } from '../src/store/session-lines.ts';
 import { type CapturesFixture, openCapturesFixture } from './captures-fixture.ts';
 import { line } from './fixture.ts';
+import { partialConfirmTests } from './partial-confirms.ts';
 
 let fixture: CapturesFixture;
 let short: PaymentMethod & { customerId: string };
@@ -337,6 +338,8 @@ describe('a process that dies on the way of a partial approval [D14.183]', () =>
     },
   );
 });
+
+partialConfirmTests(() => ({ fixture, short, cart, amounts, holds, sweepAll }));
 
 describe('the database refuses, whatever the code does [D14.183]', () => {
   const refusal = (text: string, values: readonly unknown[]) =>

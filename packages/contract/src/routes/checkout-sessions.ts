@@ -260,6 +260,7 @@ export const checkoutSessionRoutes = {
       'payment_method_not_off_session',
       'payment_method_from_another_processor',
       'health_cards_not_enabled',
+      'other_payment_method_required',
       'idempotency_key_in_use',
       'lock_timeout',
       'card_declined',

@@ -15,6 +15,7 @@ export const testCards = [
   'authentication_supported',
   'declined',
   'insufficient_funds',
+  'hsa_short',
   'authentication_required',
   'expired_card',
   'dispute',

@@ -14,6 +14,8 @@ export interface ConfirmRequest {
   readonly features: readonly string[];
   /** True where the account may charge no health cards. */
   readonly refusesHealthCards?: boolean;
+  /** The account has health cards approved for a part. */
+  readonly acceptsPart?: boolean;
   readonly key: string;
   readonly requestHash: Buffer;
 }

@@ -84,6 +84,8 @@ function attemptOf(
   session: Session,
   card: ChargeableCard,
 ): Omit<NewAttempt, 'leaseMs' | 'confirmMs' | 'processorAccount'> {
+  // On the page the shopper is there to authenticate.
+  const offSession = session.mode === 'off_session' || plan.eligibleOnly;
   return {
     id: newId('charge_attempt'),
     purpose: 'session',
@@ -96,9 +98,8 @@ function attemptOf(
     paymentMethodId: card.id,
     processorPaymentMethodId: card.processorPaymentMethodId,
     processorCustomerId: card.processorCustomerId,
-    // On the page the shopper is there to authenticate.
-    offSession: session.mode === 'off_session',
-    threeDSecure: session.mode === 'off_session' ? null : (session.details.requestThreeDSecure ?? null),
+    offSession,
+    threeDSecure: offSession ? null : (session.details.requestThreeDSecure ?? null),
     captureMethod: isHold(plan, leg) ? 'manual' : 'automatic',
     amountCents: leg === 'health' ? plan.healthCents : plan.otherCents,
     healthcare: leg === 'health' ? healthcareOf(session) : noHealthcare,

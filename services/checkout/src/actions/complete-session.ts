@@ -179,6 +179,7 @@ async function newPlan(
     otherAttemptId: null,
     holdsOnly: planned.holdsOnly,
     acceptsPart: acceptsPart && planned.healthCents > 0,
+    eligibleOnly: false,
     askedCents: null,
     releaseAt: null,
     epoch: 1,

@@ -3,7 +3,7 @@ import { Failure, failureFromDetail, failureToDetail } from '@eligo/failures';
 import type { Db, Scope, StoredAnswer } from '@eligo/postgres';
 import { type ConfirmSessionResponse, ConfirmSessionResponseSchema } from '@eligo/proto/checkout/v1/checkout';
 import { FailureDetailSchema } from '@eligo/proto/failure/v1/failure';
-import type { ProcessorVerdict } from '../domain/charge-attempt.ts';
+import { type ChargeAttempt, canceledLate, type ProcessorVerdict } from '../domain/charge-attempt.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
 import type { Session } from '../domain/session.ts';
 import { customerMessage } from '../messages/customer.ts';
@@ -43,6 +43,20 @@ export function refusalAnswer(failure: Failure): StoredAnswer {
 /** The answer to a decline: terminal, 402 (ERR-10). */
 export function confirmRefusal(verdict: Exclude<ProcessorVerdict, { kind: 'succeeded' }>): StoredAnswer {
   return refusalAnswer(declineFailure(verdict));
+}
+
+/** The answer to a confirm whose attempt ended like this; undefined where no card was declined. */
+export function answerOfAttempt({ status, failureCode, declineCode }: ChargeAttempt): StoredAnswer | undefined {
+  if (failureCode === null || failureCode === canceledLate) return undefined;
+  if (status === 'declined') {
+    return confirmRefusal({
+      kind: 'declined',
+      code: failureCode,
+      declineCode: declineCode ?? undefined,
+      chargeId: undefined,
+    });
+  }
+  return status === 'failed' ? confirmRefusal({ kind: 'failed', code: failureCode }) : undefined;
 }
 
 /** The response for a card that did not pay. */

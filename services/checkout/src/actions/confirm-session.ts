@@ -10,6 +10,7 @@ import { loadSession } from '../store/sessions.ts';
 import { carryOutAttempt } from './carry-out-attempt.ts';
 import type { ChargeClaim, Claimed, ConfirmRequest } from './charge-claim.ts';
 import { replayAnswer } from './confirm-answer.ts';
+import { confirmInParts } from './confirm-in-parts.ts';
 import type { PaymentTurn } from './payment-turn.ts';
 import type { SettledAttempt } from './settle-attempt.ts';
 
@@ -48,7 +49,12 @@ export async function confirmSession(
   }
   turns.keysInUse.add(inFlight);
   try {
-    return await confirmInLine(context, scope, request, use, processor.account);
+    const ofNewMoney = processor.account;
+    const inParts =
+      request.acceptsPart === true && processor.asksForParts
+        ? await confirmInParts(context, scope, { request, use, ofNewMoney })
+        : undefined;
+    return inParts ?? (await confirmInLine(context, scope, request, use, ofNewMoney));
   } finally {
     turns.keysInUse.delete(inFlight);
   }

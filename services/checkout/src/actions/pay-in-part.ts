@@ -2,6 +2,8 @@ import type { Scope, Tx } from '@eligo/postgres';
 import type { Cents } from '@eligo/values';
 import type { ChargeAttempt } from '../domain/charge-attempt.ts';
 import { divideLines, healthcareOfShares } from '../domain/line-tenders.ts';
+import type { PaymentIntent } from '../domain/payment-intent.ts';
+import type { Session } from '../domain/session.ts';
 import { recordPart } from '../store/approved-parts.ts';
 import { liveAttempts } from '../store/charge-attempts.ts';
 import { insertLineTenders } from '../store/line-tenders.ts';
@@ -20,11 +22,19 @@ export async function recordApprovedPart(
 }
 
 /** Once both cards of a session are held, records which of them pays what of each line, if the health card was approved for a part. */
-export async function recordLineTenders(tx: Tx, scope: Scope, sessionId: string, otherIntentId: string): Promise<void> {
+export async function recordLineTenders(
+  tx: Tx,
+  scope: Scope,
+  { id: sessionId, amountEligibleCents }: Pick<Session, 'id' | 'amountEligibleCents'>,
+  other: Pick<PaymentIntent, 'id' | 'amountCents'>,
+): Promise<void> {
   const live = await liveAttempts(tx, scope, 'session', sessionId);
   const health = live.find(({ leg, status }) => leg === 'health' && status === 'succeeded');
   if (health === undefined || health.askedCents == null) return;
-  const lines = await loadSessionLines(tx, scope, sessionId);
-  const cards = { healthIntentId: health.paymentIntentId, otherIntentId };
+  const all = await loadSessionLines(tx, scope, sessionId);
+  // The cards of a confirm pay what is eligible alone; no card pays the other lines.
+  const isConfirm = health.amountCents + other.amountCents === amountEligibleCents;
+  const lines = isConfirm ? all.filter((line) => line.amountEligibleCents > 0) : all;
+  const cards = { healthIntentId: health.paymentIntentId, otherIntentId: other.id };
   await insertLineTenders(tx, scope, sessionId, cards, divideLines(lines, health.amountCents));
 }

@@ -166,8 +166,8 @@ async function recordSuccess(
         newId('ledger_transaction'),
         attempt.processorIntentId,
       );
-  if (verdict.capturable && attempt.driver === 'page' && attempt.leg === 'other') {
-    await recordLineTenders(tx, scope, attempt.subjectId, intent.id);
+  if (session !== undefined && verdict.capturable && attempt.driver === 'page' && attempt.leg === 'other') {
+    await recordLineTenders(tx, scope, session, intent);
   }
   const charge = newCharge(intent, reported.chargeId, at);
   const events = [appendChargeEvent(tx, scope, 'charge.succeeded', charge, at)];

@@ -128,7 +128,8 @@ function releaseAll(intents: readonly PaymentIntent[]): CaptureAllocation {
 
 function dividedLines(held: HeldSession, intents: readonly PaymentIntent[], line: SessionLine): DividedLine[] {
   const tenders = held.tenders.filter(({ lineId }) => lineId === line.id);
-  if (tenders.length === 0) return [dividedLine(held, intents, line)];
+  // Where two cards pay a line, no card pays a line without a tender.
+  if (tenders.length === 0) return [dividedLine(held, held.tenders.length === 0 ? intents : [], line)];
   return linesOfTenders(
     {
       ...{ id: line.id, priceId: line.priceId, productId: line.productId, taxCents: line.amountTaxCents },

@@ -46,6 +46,7 @@ export function chargingHandlers(context: Context): Implementation<typeof Checko
         expand: request.expand,
         features: caller.features,
         refusesHealthCards: !acceptsHealthCards(caller),
+        acceptsPart: caller.features.includes('partial_approvals'),
         key,
         requestHash: Buffer.from(requestHash),
       });

@@ -21,6 +21,8 @@ export interface PaymentPlan {
   readonly holdsOnly: boolean;
   /** The health card may be approved for a part. */
   readonly acceptsPart: boolean;
+  /** Of a confirm: its cards pay what is eligible, and nothing else. */
+  readonly eligibleOnly: boolean;
   /** What the health card was asked for, where it was approved for a part. */
   readonly askedCents: Cents | null;
   readonly releaseAt: Date | null;
@@ -42,6 +44,7 @@ interface PlanRow {
   other_attempt_id: string | null;
   holds_only: boolean;
   accepts_part: boolean;
+  eligible_only: boolean;
   asked_cents: bigint | null;
   release_at: Date | null;
   epoch: number;
@@ -50,7 +53,7 @@ interface PlanRow {
 }
 
 const columns = `p.id, p.session_id, p.state, p.health_cents, p.other_cents, p.health_payment_method_id, p.other_payment_method_id,
-  p.health_attempt_id, p.other_attempt_id, p.holds_only, p.accepts_part, p.asked_cents, p.release_at, p.epoch, p.acting_at,
+  p.health_attempt_id, p.other_attempt_id, p.holds_only, p.accepts_part, p.eligible_only, p.asked_cents, p.release_at, p.epoch, p.acting_at,
   extract(epoch from p.confirm_until - clock_timestamp())::double precision * 1000 as confirm_left_ms`;
 
 function fromRow(row: PlanRow): PaymentPlan {
@@ -66,6 +69,7 @@ function fromRow(row: PlanRow): PaymentPlan {
     otherAttemptId: row.other_attempt_id,
     holdsOnly: row.holds_only,
     acceptsPart: row.accepts_part,
+    eligibleOnly: row.eligible_only,
     askedCents: row.asked_cents === null ? null : centsFromInt64(row.asked_cents),
     releaseAt: row.release_at,
     epoch: row.epoch,
@@ -77,9 +81,9 @@ function fromRow(row: PlanRow): PaymentPlan {
 const insert = scoped(
   'checkout.payment_plan_insert',
   `insert into checkout.payment_plans (account_id, test_mode, id, session_id, state, health_cents, other_cents,
-     health_payment_method_id, other_payment_method_id, holds_only, release_at, lease_until, acting_at, confirm_until, accepts_part)
+     health_payment_method_id, other_payment_method_id, holds_only, release_at, lease_until, acting_at, confirm_until, accepts_part, eligible_only)
    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, clock_timestamp() + $12 * interval '1 millisecond', $13,
-     clock_timestamp() + $14 * interval '1 millisecond', $15)`,
+     clock_timestamp() + $14 * interval '1 millisecond', $15, $16)`,
 );
 
 /** Writes a new plan under a lease. The unique index refuses a second live one of a session. */
@@ -103,6 +107,7 @@ export async function insertPlan(
     plan.actingAt,
     plan.confirmLeftMs,
     plan.acceptsPart,
+    plan.eligibleOnly,
   ]);
 }
 
@@ -120,6 +125,18 @@ export async function lockLivePlan(
 ): Promise<{ plan: PaymentPlan; leaseLive: boolean } | undefined> {
   const row = await tx.row(live, scope, [sessionId]);
   return row && { plan: fromRow(row), leaseLive: row.lease_live };
+}
+
+const one = scoped<PlanRow>(
+  'checkout.payment_plan_lock',
+  `select ${columns} from checkout.payment_plans p
+   where p.account_id = $1 and p.test_mode = $2 and p.session_id = $3 and p.id = $4 for update`,
+);
+
+/** A plan of a session, whatever its state, locked. */
+export async function lockPlan(tx: Tx, scope: Scope, { id, sessionId }: PlanKey): Promise<PaymentPlan | undefined> {
+  const row = await tx.row(one, scope, [sessionId, id]);
+  return row && fromRow(row);
 }
 
 const claim = scoped<PlanRow>(

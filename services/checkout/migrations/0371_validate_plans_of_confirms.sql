@@ -1,0 +1,1 @@
+alter table checkout.payment_plans validate constraint eligible_only_pays_what_was_asked;

@@ -1,0 +1,249 @@
+import { Failure } from '@eligo/failures';
+import {
+  claimOrThrow,
+  finishKey,
+  type KeyUse,
+  keyInUse,
+  linkAttempt,
+  releaseKey,
+  releaseKeyOfAttempt,
+  type Scope,
+  type StoredAnswer,
+  type Tx,
+  withTx,
+} from '@eligo/postgres';
+import type { ConfirmSessionResponse } from '@eligo/proto/checkout/v1/checkout';
+import { cents, isSameAccount, newId, type ProcessorAccount } from '@eligo/values';
+import type { Context } from '../context.ts';
+import { refusalByStatus, refusalToConfirm } from '../domain/confirm-rules.ts';
+import { minimumChargeCents } from '../domain/payment-plan.ts';
+import type { Session } from '../domain/session.ts';
+import { findAttempt } from '../store/charge-attempts.ts';
+import { findIntent } from '../store/payment-intents.ts';
+import { takePaymentLocks } from '../store/payment-locks.ts';
+import { claimPlan, insertPlan, lockLivePlan, lockPlan, type PaymentPlan, savePlan } from '../store/payment-plans.ts';
+import { type ChargeableCard, type ChargeFacts, loadChargeFacts } from '../store/session-payments.ts';
+import { lockSession } from '../store/sessions.ts';
+import { timeOnClock } from '../store/test-clocks.ts';
+import { confirmTimeMs } from './begin-attempt.ts';
+import { carryOutPlan } from './carry-out-plan.ts';
+import type { ConfirmRequest } from './charge-claim.ts';
+import { answerOfAttempt, confirmAnswer, refusalAnswer, replayAnswer } from './confirm-answer.ts';
+
+/** A confirm of an account that has health cards approved for a part. */
+export interface ConfirmInParts {
+  readonly request: ConfirmRequest;
+  readonly use: KeyUse;
+  /** Where new money goes. */
+  readonly ofNewMoney: ProcessorAccount;
+}
+
+/**
+ * Confirms a session with a card that may be approved for a part of what is eligible, or with the card that pays the rest of it (decisions 14.237). A payment plan
+ * charges them as it does on the page, and the key is linked to it. Undefined, with nothing written, where a plain confirm serves: a refusal, a card that is no
+ * health card, nothing to charge.
+ */
+export async function confirmInParts(
+  context: Context,
+  scope: Scope,
+  confirm: ConfirmInParts,
+): Promise<ConfirmSessionResponse | undefined> {
+  const deadlineMs = performance.now() + context.budgets.callMs;
+  const claimed = await claimUnlessPlain(context, scope, confirm);
+  if (claimed === undefined) return undefined;
+  if (claimed.kind === 'answer') return replayAnswer(claimed.answer, claimed.replayed);
+  await context.failpoint('confirm.claimed');
+  const { plan, planId, epoch } = claimed;
+  try {
+    if (plan !== undefined) await carryOutPlan(context, scope, plan, deadlineMs);
+  } catch (error) {
+    context.logger.warn({ err: error, recordId: planId }, 'Failed to carry out a payment plan; the sweeper will retry');
+  }
+  const answer = await answerOf(context, scope, confirm, planId, epoch);
+  await context.failpoint('confirm.key_released');
+  if (answer === undefined) throw keyInUse();
+  return replayAnswer(answer, false);
+}
+
+type Claimed =
+  | { readonly kind: 'answer'; readonly answer: StoredAnswer; readonly replayed: boolean }
+  /** `plan`: under a lease of this request; undefined for one that waits for nothing of it. */
+  | { readonly kind: 'plan'; readonly planId: string; readonly plan: PaymentPlan | undefined; readonly epoch: number };
+
+const contended = () => new Failure('lock_timeout', { retryAfterSeconds: 1 });
+
+/** Thrown to take the claim of a key back. */
+class PlainConfirm extends Error {}
+
+async function claimUnlessPlain(context: Context, scope: Scope, confirm: ConfirmInParts): Promise<Claimed | undefined> {
+  try {
+    return await withTx(context.database, scope, (tx) => claim(context, tx, scope, confirm), {
+      lockTimeoutMs: context.budgets.lockMs,
+    });
+  } catch (error) {
+    if (error instanceof PlainConfirm) return undefined;
+    throw error;
+  }
+}
+
+async function claim(context: Context, tx: Tx, scope: Scope, confirm: ConfirmInParts): Promise<Claimed> {
+  const { request, use } = confirm;
+  const { leaseMs } = context.budgets;
+  const newPlanId = newId('payment_plan');
+  // The session first, as whoever settles or gives up a charge takes it before the key.
+  const session = await lockSession(tx, scope, request.sessionId);
+  if (session === undefined) throw new PlainConfirm();
+  const live = await lockLivePlan(tx, scope, session.id);
+  const awaiting =
+    live?.plan.eligibleOnly === true && live.plan.state === 'awaiting_second_card' ? live.plan : undefined;
+  const key = await claimOrThrow(tx, scope, use, leaseMs, awaiting?.id ?? newPlanId);
+  await context.failpoint('confirm.key_claimed');
+  if (key.outcome === 'finished') return { kind: 'answer', answer: key.answer, replayed: true };
+  if (key.attemptId !== undefined) return resume(tx, scope, session, key.attemptId, key.epoch, leaseMs);
+  const facts = await loadChargeFacts(tx, scope, session.id, request.paymentMethodId);
+  const at = await timeOnClock(tx, scope, context.clock, session.testClockId);
+  // Another confirm of it is under way.
+  if (awaiting === undefined && live?.plan.eligibleOnly === true && session.status === 'open') throw contended();
+  if (awaiting === undefined && (live !== undefined || facts.hasLiveAttempts)) throw new PlainConfirm();
+  const refusal = refusalToConfirm({ session, facts, live: [], at, features: request.features });
+  if (refusal !== undefined && awaiting !== undefined) {
+    const answer = refusalAnswer(refusal);
+    await finishKey(tx, scope, use, answer);
+    return { kind: 'answer', answer, replayed: false };
+  }
+  const card = chargeableCard(confirm, facts, session, refusal);
+  // What the health card has no money for is eligible, but a health card pays on its own leg alone, and that one is used up.
+  if (awaiting !== undefined && card.hsaFsa !== false) throw new Failure('other_payment_method_required');
+  if (awaiting === undefined && card.hsaFsa === false) throw new PlainConfirm();
+  const plan =
+    awaiting === undefined
+      ? await beginPlan(context, tx, scope, { id: newPlanId, session, card, at })
+      : await goOn(context, tx, scope, { plan: awaiting, session, card, at });
+  const wanted = { attemptId: plan.id, customerId: facts.customer?.id ?? null, paymentMethodId: card.id, leaseMs };
+  if (!(await takePaymentLocks(tx, scope, wanted))) throw contended();
+  if (!key.isNew) await linkAttempt(tx, scope, use, plan.id);
+  await context.failpoint('confirm.before_claim_commit');
+  return { kind: 'plan', planId: plan.id, plan, epoch: key.epoch };
+}
+
+// A plain confirm gives the refusals of a session of which no card is held.
+function chargeableCard(
+  { request, ofNewMoney }: ConfirmInParts,
+  { paymentMethod: card }: ChargeFacts,
+  { amountEligibleCents }: Session,
+  refusal: Failure | undefined,
+): ChargeableCard {
+  if (refusal !== undefined || card === undefined || request.refusesHealthCards) throw new PlainConfirm();
+  if (card.processorAccount !== null && !isSameAccount(card.processorAccount, ofNewMoney)) throw new PlainConfirm();
+  if (amountEligibleCents < minimumChargeCents) throw new PlainConfirm();
+  return card;
+}
+
+// The same key after a crash or a lost answer: goes on with its plan, and a plan that waits for nothing has its answer.
+async function resume(
+  tx: Tx,
+  scope: Scope,
+  session: Session,
+  planId: string,
+  epoch: number,
+  leaseMs: number,
+): Promise<Claimed> {
+  const known = await lockPlan(tx, scope, { id: planId, sessionId: session.id });
+  if (known === undefined) throw new PlainConfirm();
+  if (known.state !== 'running' && known.state !== 'releasing') return { kind: 'plan', planId, plan: undefined, epoch };
+  const plan = await claimPlan(tx, scope, session.id, leaseMs);
+  // The sweeper works on it at this moment.
+  if (plan === undefined) throw keyInUse();
+  return { kind: 'plan', planId, plan, epoch };
+}
+
+interface PlannedConfirm {
+  readonly session: Session;
+  readonly card: ChargeableCard;
+  readonly at: Date;
+}
+
+async function beginPlan(
+  context: Context,
+  tx: Tx,
+  scope: Scope,
+  { id, session, card, at }: PlannedConfirm & { readonly id: string },
+): Promise<PaymentPlan> {
+  const plan: PaymentPlan = {
+    ...{ id, sessionId: session.id, state: 'running', healthCents: session.amountEligibleCents, otherCents: cents(0) },
+    ...{ healthPaymentMethodId: card.id, otherPaymentMethodId: null, healthAttemptId: null, otherAttemptId: null },
+    // A letter is needed before its lines' money is captured (decisions 13).
+    ...{ holdsOnly: session.letterRequired, acceptsPart: true, eligibleOnly: true, askedCents: null, releaseAt: null },
+    ...{ epoch: 1, actingAt: at, confirmLeftMs: confirmTimeMs(context.budgets, session, at) },
+  };
+  await insertPlan(tx, scope, plan, context.budgets.leaseMs);
+  return plan;
+}
+
+function goOn(
+  context: Context,
+  tx: Tx,
+  scope: Scope,
+  { plan, session, card, at }: PlannedConfirm & { readonly plan: PaymentPlan },
+): Promise<PaymentPlan> {
+  const next = { ...plan, state: 'running', otherPaymentMethodId: card.id, releaseAt: null, actingAt: at } as const;
+  return savePlan(tx, scope, next, context.budgets.leaseMs, confirmTimeMs(context.budgets, session, at));
+}
+
+// Stores the answer under the key once the plan has one; undefined, with the key free for the same request, until then.
+async function answerOf(
+  context: Context,
+  scope: Scope,
+  { request, use }: ConfirmInParts,
+  planId: string,
+  epoch: number,
+): Promise<StoredAnswer | undefined> {
+  return withTx(context.database, scope, async (tx) => {
+    const session = await lockSession(tx, scope, request.sessionId);
+    const plan = session && (await lockPlan(tx, scope, { id: planId, sessionId: session.id }));
+    if (session === undefined || plan === undefined) throw new Error(`Payment plan ${planId} not found`);
+    if (plan.state === 'running' || plan.state === 'releasing') {
+      await releaseKey(tx, scope, use, epoch);
+      return undefined;
+    }
+    const answer =
+      plan.state === 'failed'
+        ? await refusalOf(context, tx, scope, session, plan, request)
+        : await sessionAnswer(tx, scope, session, plan, request.expand);
+    // No card was declined, and none was charged: the same key may pay anew.
+    if (answer === undefined) await releaseKeyOfAttempt(tx, scope, planId);
+    else await finishKey(tx, scope, use, answer);
+    await context.failpoint('confirm.before_answer_commit');
+    return answer;
+  });
+}
+
+async function sessionAnswer(
+  tx: Tx,
+  scope: Scope,
+  session: Session,
+  plan: PaymentPlan,
+  expand: readonly string[],
+): Promise<StoredAnswer> {
+  const attempt = plan.healthAttemptId === null ? undefined : await findAttempt(tx, scope, plan.healthAttemptId);
+  const intent = attempt && (await findIntent(tx, scope, attempt.paymentIntentId));
+  return confirmAnswer(tx, scope, session, intent, expand);
+}
+
+// The decline of the request's own card, or how the session ended meanwhile.
+async function refusalOf(
+  context: Context,
+  tx: Tx,
+  scope: Scope,
+  session: Session,
+  plan: PaymentPlan,
+  request: ConfirmRequest,
+): Promise<StoredAnswer | undefined> {
+  const isSecond = plan.otherPaymentMethodId === request.paymentMethodId;
+  const attemptId = isSecond ? plan.otherAttemptId : plan.healthAttemptId;
+  const attempt = attemptId === null ? undefined : await findAttempt(tx, scope, attemptId);
+  const declined = attempt && answerOfAttempt(attempt);
+  if (declined !== undefined) return declined;
+  const ended = refusalByStatus(session, await timeOnClock(tx, scope, context.clock, session.testClockId));
+  return ended && refusalAnswer(ended);
+}
