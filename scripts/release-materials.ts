@@ -1,10 +1,10 @@
 // npm run release:materials -- FOLDER: what goes with a release beside the code. Writes the software bill of materials (CycloneDX) and the list of licenses
 // of everything that runs, and asks the registry for known vulnerabilities. Fails on a license that is not permitted, on a vulnerability, and if the
 // registry does not say.
-import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { readLock } from './checks/lock-file.ts';
+import { auditFindings } from './release/audit.ts';
 import { billOfMaterials } from './release/cyclonedx.ts';
 import { licenseFindings, licenseLines } from './release/licenses.ts';
 import { runtimePackages } from './release/runtime-packages.ts';
@@ -21,8 +21,6 @@ writeFileSync(
 writeFileSync(join(folder, 'licenses.txt'), `${licenseLines(packages).join('\n')}\n`);
 console.log(`Wrote sbom.cdx.json and licenses.txt for ${packages.length} packages to ${folder}`);
 
-const findings = licenseFindings(packages);
+const findings = [...licenseFindings(packages), ...(await auditFindings())];
 for (const finding of findings) console.error(finding);
-const audit = spawnSync('npm', ['audit', '--omit=dev', '--audit-level=moderate'], { cwd: root, stdio: 'inherit' });
-if (audit.status !== 0) console.error('npm audit found vulnerabilities, or the registry did not answer');
-process.exitCode = findings.length > 0 || audit.status !== 0 ? 1 : 0;
+process.exitCode = findings.length > 0 ? 1 : 0;

@@ -1,7 +1,11 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { boundToAHost, isInstalledHere, type LockFile, readLock, unhashedOf } from '../checks/lock-file.ts';
+import { auditFindings } from '../release/audit.ts';
 import { billOfMaterials } from '../release/cyclonedx.ts';
 import { licenseFindings, licenseLines } from '../release/licenses.ts';
 import { packageId, type RuntimePackage, runtimePackages } from '../release/runtime-packages.ts';
@@ -80,3 +84,31 @@ it('a license that is unknown or not permitted is a finding', () => {
     'silent@1.0.0: license unknown is not permitted',
   ]);
 });
+
+it.each([
+  [
+    'does not audit',
+    405,
+    '',
+    [expect.stringMatching(/^The packages were not audited: 405 .* Run this command with a registry that/)],
+  ],
+  ['knows no vulnerability', 200, '{}', []],
+])(
+  'a release against a registry that %s is told so',
+  async (_, status, body, findings) => {
+    const registry = createServer((request, response) => {
+      request.resume();
+      response.writeHead(status, { 'content-type': 'application/json' }).end(body);
+    });
+    await once(registry.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => void registry.close());
+    const { port } = registry.address() as AddressInfo;
+    const environment = {
+      ...process.env,
+      npm_config_registry: `http://127.0.0.1:${port}/`,
+      npm_config_fetch_retries: '0',
+    };
+    expect(await auditFindings(environment)).toEqual(findings);
+  },
+  60_000,
+);
