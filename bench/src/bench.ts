@@ -10,6 +10,7 @@ import type { Worker } from './processes/worker.ts';
 import type { Recordings } from './recording/record-operations.ts';
 import type { Pace, Side } from './rounds.ts';
 import type { BenchAccount } from './seed/accounts.ts';
+import type { Renewals } from './seed/renewals.ts';
 import type { BenchShop } from './seed/shop.ts';
 import type { StackProcess } from './stack-process.ts';
 
@@ -28,9 +29,13 @@ export interface Bench {
   /** Where the stub processor listens. */
   readonly processorPort: number;
   readonly processorPid: number;
+  /** Has the stub processor take so long for each answer. */
+  slowProcessor(delayMs: number): Promise<void>;
   /** Accounts with as many prices as the sizes say; made when they are first asked for. */
   priceAccount(size: 0 | 1 | 2): Promise<BenchAccount>;
   shop(): Promise<BenchShop>;
+  /** As many subscriptions as the sizes say; made when they are first asked for. */
+  renewals(): Promise<Renewals>;
   /** Runs this while the stack's own processes stand still. */
   frozen<Result>(work: () => Promise<Result>): Promise<Result>;
   recordings(): Recordings;

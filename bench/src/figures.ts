@@ -36,6 +36,13 @@ export const figures = {
   'confirm-floor-calls': { ...ratio, against: 'floor with calls', goals: { 'all-in-one': 0.25, split: 0.18 } },
   'refund-floor': { ...ratio, against: 'floor', goals: { 'all-in-one': 0.25, split: 0.18 } },
   'refund-floor-calls': { ...ratio, against: 'floor with calls', goals: { 'all-in-one': 0.25, split: 0.18 } },
+  'renewal-floor': { ...ratio, against: 'floor', goals: { 'all-in-one': 0.25, split: 0.18 } },
+  'renewal-floor-calls': { ...ratio, against: 'floor with calls', goals: { 'all-in-one': 0.25, split: 0.18 } },
+  'renewal-flat': { ...ratio, against: '1,000 due', goals: { 'all-in-one': 0.85, split: 0.85 } },
+  'renewal-memory': { unit: 'MB', wanted: 'at most', against: '1,000 due', goals: { 'all-in-one': 1.15, split: 1.15 } },
+  'renewal-two': { ...ratio, against: 'one billing', goals: { split: 1.7 } },
+  'renewal-read-price': { ...ratio, against: 'nothing due', goals: { 'all-in-one': 0.7, split: 0.7 } },
+  'renewal-list-prices': { ...ratio, against: 'nothing due', goals: { 'all-in-one': 0.7, split: 0.7 } },
   webhook: { unit: 'ms (p99)', wanted: 'at most', against: 'goal', goals: { 'all-in-one': 250, split: 300 } },
   'keep-up': { unit: 'ms (p99)', wanted: 'at most', against: 'goal', goals: { 'all-in-one': 1_000, split: 1_000 } },
   latency: { unit: 'ms', wanted: 'at most', against: 'p50', goals: { 'all-in-one': 5, split: 5 } },
@@ -52,6 +59,7 @@ export const operations = Object.keys(figures) as Operation[];
 export const groups: Readonly<Record<string, readonly Operation[]>> = {
   catalog: operations.filter((operation) => /^(read|list)-price/.test(operation)),
   floor: operations.filter((operation) => /-floor/.test(operation)),
+  renewal: operations.filter((operation) => operation.startsWith('renewal')),
 };
 
 /** What was measured. `ratio` is what is held against `goal`: ours by theirs, or the measure itself where there is nothing to divide by. */

@@ -40,6 +40,8 @@ export interface Sizes {
   readonly perRound: number;
   /** Prices of the small, the usual and the large account. */
   readonly prices: readonly [number, number, number];
+  /** Subscriptions that are due, where few are and where all are. */
+  readonly renewals: readonly [number, number];
   readonly keepUpRounds: number;
   /** For how long an idle stack is watched. */
   readonly idleMs: number;
@@ -109,6 +111,7 @@ export function readOptions(args: readonly string[]): Options {
       connections: tiny ? 4 : 16,
       perRound: Math.ceil(tiny ? 8 : seconds * 200),
       prices: tiny ? [400, 800, 1_200] : [10_000, 100_000, 1_000_000],
+      renewals: tiny ? [60, 400] : [1_000, 100_000],
       // A round takes two seconds; this is to last a minute.
       keepUpRounds: tiny ? 3 : 30,
       idleMs: tiny ? 4_000 : 30_000,

@@ -16,6 +16,7 @@ import { latency } from './operations/latency.ts';
 import { listPricesDeep, listPricesLarge, listPricesOf } from './operations/list-prices.ts';
 import { readPriceOf } from './operations/read-price.ts';
 import { refund } from './operations/refund.ts';
+import { readsMeanwhile, renewalAgainstFloor, renewalFlat, renewalMemory, renewalTwo } from './operations/renewal.ts';
 import { startTime } from './operations/start-time.ts';
 import { webhook } from './operations/webhook.ts';
 import { writeCosts } from './operations/write-costs.ts';
@@ -50,6 +51,13 @@ const measures = {
   'confirm-floor-calls': againstFloor('confirm', 'calls'),
   'refund-floor': againstFloor('refund', 'bare'),
   'refund-floor-calls': againstFloor('refund', 'calls'),
+  'renewal-floor': renewalAgainstFloor('bare'),
+  'renewal-floor-calls': renewalAgainstFloor('calls'),
+  'renewal-flat': renewalFlat,
+  'renewal-memory': renewalMemory,
+  'renewal-two': renewalTwo,
+  'renewal-read-price': readsMeanwhile('read-price'),
+  'renewal-list-prices': readsMeanwhile('list-prices'),
   webhook,
   'keep-up': keepUp,
   latency,
@@ -70,7 +78,7 @@ export async function runBench(options: Options, onRow: (row: Row) => void): Pro
       startProgram<Receiver>(workers, 'receiver'),
       startStub(workers),
     ]);
-    const { pid: processorPid, port: processorPort, variables } = stub;
+    const { pid: processorPid, port: processorPort, variables, slow: slowProcessor } = stub;
     const seed = new Seed(home, options.sizes);
     const recordings = await prepare(options, { home, variables }, seed);
     for (const topology of options.topologies) {
@@ -78,7 +86,7 @@ export async function runBench(options: Options, onRow: (row: Row) => void): Pro
       const used = wanted.filter((operation): operation is UsedOperation => !isIdle(operation));
       if (used.length > 0) {
         const stack = await startStackProcess({ home, topology, variables });
-        const place = { stack, options, load, receiver, processorPort, processorPid, seed, recordings };
+        const place = { stack, options, load, receiver, processorPort, processorPid, slowProcessor, seed, recordings };
         try {
           await measureUsed(used, place, note);
         } finally {
@@ -130,7 +138,10 @@ async function prepare(options: Options, place: StackPlace, seed: Seed): Promise
 }
 
 function benchOf(
-  parts: Pick<Bench, 'stack' | 'postgres' | 'load' | 'receiver' | 'processorPort' | 'processorPid'> & {
+  parts: Pick<
+    Bench,
+    'stack' | 'postgres' | 'load' | 'receiver' | 'processorPort' | 'processorPid' | 'slowProcessor'
+  > & {
     readonly options: Options;
     readonly seed: Seed;
     readonly recordings: Recordings | undefined;
@@ -146,6 +157,7 @@ function benchOf(
     startReplay: () => startProgram<Replay>(baselines, 'replay'),
     priceAccount: (size) => seed.priceAccount(stack, size),
     shop: () => seed.shop(stack),
+    renewals: () => seed.renewals(stack, parts.postgres),
     frozen: (work) => frozen(stack, work),
     recordings() {
       if (recordings === undefined) throw new Error('nothing was recorded');

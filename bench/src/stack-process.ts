@@ -26,6 +26,7 @@ export interface StackProcess {
   readonly topology: Topology;
   readonly port: number;
   readonly file: StackFile;
+  readonly home: Home;
   /** From the start of its process to ready. */
   readonly readyMs: number;
   /** The process that was started. */
@@ -88,6 +89,7 @@ export async function startStackProcess(options: StackProcessOptions): Promise<S
     topology: options.topology,
     port,
     file,
+    home,
     readyMs: performance.now() - startedAt,
     pid: child.pid,
     roleUrls: Object.fromEntries(Object.entries(components).map(([name, url]) => [`eligo_${name}`, url])),

@@ -7,6 +7,7 @@ const kinds: Operation[] = [
   'read-price',
   'list-prices',
   'confirm',
+  'renewal-floor',
   'webhook',
   'keep-up',
   'start',

@@ -10,5 +10,5 @@ export async function startStub(workers: Worker<WorkerMethods>[]) {
     ELIGO_SANDBOX_URL: `http://127.0.0.1:${port}`,
     ELIGO_SANDBOX_KEY: `sk_test_${randomBytes(16).toString('hex')}`,
   };
-  return { pid: stub.pid, port, variables };
+  return { pid: stub.pid, port, variables, slow: (delayMs: number) => stub.ask('slow', delayMs) };
 }

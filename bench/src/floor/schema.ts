@@ -23,5 +23,12 @@ export const floorSchema = `
     created_at timestamptz not null default now(), primary key (account_id, id));
   create table ledger (account_id text, id text, side text, account text not null, amount bigint not null,
     created_at timestamptz not null default now(), primary key (account_id, id, side));
+  create table subscriptions (account_id text, id text, status text not null, customer_id text not null, payment_method_id text,
+    period_start timestamptz not null, period_end timestamptz not null, invoice_id text, primary key (account_id, id));
+  create table invoices (account_id text, id text, subscription_id text not null, number bigint not null, status text not null, total bigint not null,
+    paid bigint not null default 0, intent_id text, period_start timestamptz not null, period_end timestamptz not null,
+    created_at timestamptz not null default now(), paid_at timestamptz, primary key (account_id, id));
+  create table invoice_lines (account_id text, invoice_id text, position integer, price_id text not null, name text not null,
+    quantity integer not null, amount bigint not null, decision jsonb not null, primary key (account_id, invoice_id, position));
   create table outbox (event_id text primary key, aggregate_id text not null, type text not null, account_id text not null,
     payload text not null, created_at timestamptz not null default now(), published_at timestamptz);`;

@@ -131,6 +131,68 @@ export function refundSettle({ id }: Sale): FloorStatement[] {
   ];
 }
 
+/** A subscription, so that there is one to renew. */
+export function subscribeStatements({ id }: Sale): FloorStatement[] {
+  return [
+    statement(
+      'subscription',
+      `insert into subscriptions (account_id, id, status, customer_id, payment_method_id, period_start, period_end)
+       values ($1, $2, 'active', $3, $4, now() - interval '7 days', now())`,
+      [id, `fcus_${id}`, `fpm_${id}`],
+    ),
+  ];
+}
+
+/** The claim of a renewal: the next period with its invoice, and what the processor is going to be asked. */
+export function renewalClaim({ id }: Sale): FloorStatement[] {
+  return [
+    statement(
+      'next_period',
+      `update subscriptions set period_start = period_end, period_end = period_end + interval '7 days', invoice_id = $3
+       where account_id = $1 and id = $2`,
+      [id, `fin_${id}`],
+    ),
+    statement(
+      'invoice',
+      `insert into invoices (account_id, id, subscription_id, number, status, total, period_start, period_end)
+       values ($1, $2, $3, 1, 'open', 19996, now(), now() + interval '7 days')`,
+      [`fin_${id}`, id],
+    ),
+    statement(
+      'invoice_line',
+      `insert into invoice_lines (account_id, invoice_id, position, price_id, name, quantity, amount, decision)
+       values ($1, $2, 0, 'fprice_1', 'Blood pressure monitor', 1, 19996, $3)`,
+      [`fin_${id}`, decision],
+    ),
+    statement(
+      'intent',
+      `insert into intents (account_id, id, session_id, amount, status) values ($1, $2, $3, 19996, 'processing')`,
+      [...[`fpi_${id}`, `fin_${id}`]],
+    ),
+    attempt(`charge_${id}`, `fin_${id}`),
+    outbox(id, 'renew'),
+  ];
+}
+
+/** What the charge of a renewal settles. */
+export function renewalSettle({ id }: Sale): FloorStatement[] {
+  return [
+    endAttempt(`charge_${id}`),
+    statement(
+      'charge',
+      'insert into charges (account_id, id, intent_id, amount, processor_id) values ($1, $2, $3, 19996, $4)',
+      [...[`fch_${id}`, `fpi_${id}`, `ch_${id}`]],
+    ),
+    statement(
+      'invoice_paid',
+      `update invoices set status = 'paid', paid = total, intent_id = $3, paid_at = now() where account_id = $1 and id = $2`,
+      [`fin_${id}`, `fpi_${id}`],
+    ),
+    ledger(`renewal_${id}`),
+    outbox(id, 'settle'),
+  ];
+}
+
 function claimKey(key: string): FloorStatement {
   return statement('key', 'insert into keys (account_id, key, request_hash) values ($1, $2, $3)', [key, `hash_${key}`]);
 }

@@ -56,6 +56,23 @@ export async function multiplyRecords(
   return fewest;
 }
 
+/** Copies these tables' rows of an account so many times, with other identifiers of these kinds alone. */
+export async function copyRecords(
+  postgres: pg.Pool,
+  accountId: string,
+  { tables, kinds }: { readonly tables: readonly string[]; readonly kinds: readonly string[] },
+  copies: number,
+): Promise<void> {
+  const client = await postgres.connect();
+  try {
+    const found = (await tablesOf(client)).filter(({ name }) => tables.includes(name));
+    for (const table of found)
+      await copyRows(client, table, accountId, copies, identifiersOf(`(?:${kinds.join('|')})`));
+  } finally {
+    client.release();
+  }
+}
+
 async function countOf(client: pg.PoolClient, { name }: Table, accountId: string): Promise<number> {
   const { rows } = await client.query<{ count: string }>(`select count(*) from ${name} where account_id = $1`, [
     accountId,
@@ -68,13 +85,19 @@ export function copyOf(id: string, copy: number): string {
   return `${id.slice(0, -6)}${copy.toString(16).padStart(6, '0')}`;
 }
 
-async function copyRows(client: pg.PoolClient, table: Table, accountId: string, copies: number): Promise<void> {
+async function copyRows(
+  client: pg.PoolClient,
+  table: Table,
+  accountId: string,
+  copies: number,
+  identifiers = identifiersOf('(?!facct_|fwh_)[a-z]+'),
+): Promise<void> {
   const names = table.columns.map(({ name }) => client.escapeIdentifier(name));
   await client.query('begin');
   await client.query('set local session_replication_role = replica');
   await client.query(
     `insert into ${table.name} (${names.join(', ')})
-     select ${table.columns.map((column) => copied(column, client.escapeIdentifier(column.name))).join(', ')}
+     select ${table.columns.map((column) => copied(column, client.escapeIdentifier(column.name), identifiers)).join(', ')}
      from ${table.name} t cross join (select place, lpad(to_hex(place), 6, '0') as ending from generate_series(1, $2::integer) place) c
      where t.account_id = $1
      on conflict do nothing`,
@@ -84,10 +107,10 @@ async function copyRows(client: pg.PoolClient, table: Table, accountId: string, 
 }
 
 // What of an identifier or a UUID stays; those of the account and of webhook endpoints, which are not copied, stay whole.
-const identifiers = String.raw`\m((?!facct_|fwh_)[a-z]+_[0-7][0-9a-z]{19})[0-9a-z]{6}\M`;
+const identifiersOf = (kind: string) => String.raw`\m(${kind}_[0-7][0-9a-z]{19})[0-9a-z]{6}\M`;
 const uuids = '([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{6})[0-9a-f]{6}';
 
-function copied({ table, name, type }: Column, quoted: string): string {
+function copied({ table, name, type }: Column, quoted: string, identifiers: string): string {
   const value = `t.${quoted}`;
   if (name === 'account_id' || name === 'endpoint_id' || name === 'webhook_endpoint_id') return value;
   // A copy of an event stands in no queue: it counts as published, in a place that the stream does not know.

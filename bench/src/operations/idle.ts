@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { presentCheckout } from '../compare/checkout.ts';
-import { type Installation, startInstallation } from '../compare/installation.ts';
+import { startInstallation } from '../compare/installation.ts';
 import { countStatements } from '../costs/statements.ts';
 import { figures, type Topology } from '../figures.ts';
 import { homesFolder } from '../homes.ts';
@@ -31,7 +31,8 @@ export async function measureIdle(topology: Topology, watchedMs: number): Promis
     const counted = await countStatements(installation.postgres, () => pause(watchedMs));
     const sent = counted.filter(({ isSent }) => isSent).reduce((sum, { calls }) => sum + calls, 0);
     const perSecond = (sent * 1_000) / watchedMs;
-    const megabytes = memoryOf(installation);
+    const pids = [...installation.processes()].filter(([, group]) => group !== 'postgres').map(([pid]) => pid);
+    const megabytes = memoryOf(pids);
     return {
       memory: megabytes === undefined ? undefined : against('memory', topology, megabytes),
       statements: against('idle-statements', topology, perSecond),
@@ -47,11 +48,12 @@ function against(operation: 'memory' | 'idle-statements', topology: Topology, me
 
 // Each process's own pages, and of each mapped file the most that one of them has of it. The kernel's own proportional figure would share Node's
 // file with the bench's processes as well.
-function memoryOf(installation: Installation): number | undefined {
+
+/** What these processes have in memory, in megabytes; undefined where the system does not tell. */
+export function memoryOf(pids: readonly number[]): number | undefined {
   let ownKilobytes = 0;
   const kilobytesOfFile = new Map<string, number>();
-  for (const [pid, group] of installation.processes()) {
-    if (group === 'postgres') continue;
+  for (const pid of pids) {
     const path = `/proc/${pid}/smaps`;
     if (!existsSync(path)) return undefined;
     const { anonymous, files } = mappingsOf(readFileSync(path, 'utf8'));

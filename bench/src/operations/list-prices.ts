@@ -45,7 +45,8 @@ export async function listPricesDeep(bench: Bench): Promise<Compared> {
 }
 
 const pageLength = 10;
-const firstPage = `/v1/prices?limit=${pageLength}&metadata[shelf]=${filterPairs.shelf}&metadata[season]=${filterPairs.season}`;
+/** The page that is read. */
+export const firstPage: string = `/v1/prices?limit=${pageLength}&metadata[shelf]=${filterPairs.shelf}&metadata[season]=${filterPairs.season}`;
 
 async function againstSmall(bench: Bench, largePath: string): Promise<Compared> {
   const [small, large] = [await bench.priceAccount(0), await bench.priceAccount(2)];

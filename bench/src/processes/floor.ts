@@ -11,7 +11,10 @@ import {
   fence,
   refundClaim,
   refundSettle,
+  renewalClaim,
+  renewalSettle,
   type Sale,
+  subscribeStatements,
 } from '../floor/statements.ts';
 import { requestText } from '../requests.ts';
 import type { Round } from '../rounds.ts';
@@ -28,10 +31,13 @@ export interface FloorPlace {
   readonly processorPort: number | undefined;
 }
 
+/** What the floor can do. */
+export type FloorOperation = WriteOperation | 'renewal';
+
 export type Floor = {
   open(place: FloorPlace): Promise<void>;
   /** Prepares as many sales for each connection and carries out the operation on each; only this is timed. */
-  run(input: { readonly operation: WriteOperation; readonly perConnection: number }): Promise<Round>;
+  run(input: { readonly operation: FloorOperation; readonly perConnection: number }): Promise<Round>;
 };
 
 const methods: Floor = { open, run };
@@ -79,6 +85,10 @@ async function run(input: Parameters<Floor['run']>[0]): Promise<Round> {
       (sale: Sale) => confirm(pool, sale, undefined),
       (sale: Sale, calls: Connection | undefined) => refund(pool, sale, calls),
     ],
+    renewal: [
+      (sale: Sale) => commit(pool, subscribeStatements(sale)),
+      (sale: Sale, calls: Connection | undefined) => renew(pool, sale, calls),
+    ],
   }[input.operation];
   for (const step of steps.slice(0, -1)) await everywhere(step);
   const startedAt = performance.now();
@@ -89,12 +99,21 @@ async function run(input: Parameters<Floor['run']>[0]): Promise<Round> {
 
 async function confirm(pool: pg.Pool, sale: Sale, processor: Connection | undefined): Promise<void> {
   await commit(pool, confirmClaim(sale));
-  if (processor !== undefined) {
-    const made = await call(processor, '/v1/payment_intents', { amount: '19996', currency: 'usd', customer: sale.id });
-    await commit(pool, fence(sale, made));
-    await call(processor, `/v1/payment_intents/${made}/confirm`, {});
-  }
+  await charge(pool, sale, processor);
   await commit(pool, confirmSettle(sale));
+}
+
+async function renew(pool: pg.Pool, sale: Sale, processor: Connection | undefined): Promise<void> {
+  await commit(pool, renewalClaim(sale));
+  await charge(pool, sale, processor);
+  await commit(pool, renewalSettle(sale));
+}
+
+async function charge(pool: pg.Pool, sale: Sale, processor: Connection | undefined): Promise<void> {
+  if (processor === undefined) return;
+  const made = await call(processor, '/v1/payment_intents', { amount: '19996', currency: 'usd', customer: sale.id });
+  await commit(pool, fence(sale, made));
+  await call(processor, `/v1/payment_intents/${made}/confirm`, {});
 }
 
 async function refund(pool: pg.Pool, sale: Sale, processor: Connection | undefined): Promise<void> {

@@ -2,12 +2,24 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { newId } from '@eligo/values';
 import { serve } from './worker.ts';
 
-export type StubProcessor = { open(input: null): Promise<number> };
+export type StubProcessor = {
+  open(input: null): Promise<number>;
+  /** From now on each answer takes so long. */
+  slow(delayMs: number): void;
+};
 
-const methods: StubProcessor = { open };
+let delayMs = 0;
+
+const methods: StubProcessor = {
+  open,
+  slow(ms) {
+    delayMs = ms;
+  },
+};
 
 if (process.send !== undefined) serve(methods);
 
@@ -28,7 +40,8 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
   request.setEncoding('latin1').on('data', (chunk: string) => {
     text += chunk;
   });
-  request.on('end', () => {
+  request.on('end', async () => {
+    if (delayMs > 0) await pause(delayMs);
     const path = (request.url ?? '').split('?')[0] ?? '';
     const found = answerTo(request.method ?? '', path.split('/').slice(2), new URLSearchParams(text), text);
     const body = JSON.stringify(found ?? { error: { type: 'invalid_request_error', message: `no ${path}` } });

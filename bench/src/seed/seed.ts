@@ -1,14 +1,17 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type pg from 'pg';
 import type { Sizes } from '../options.ts';
 import type { StackProcess } from '../stack-process.ts';
 import { type BenchAccount, makeAccounts } from './accounts.ts';
 import { seedPrices } from './prices.ts';
+import { type Renewals, seedRenewals } from './renewals.ts';
 import { type BenchShop, openBenchShop } from './shop.ts';
 
 interface Seeded {
   accounts: Record<string, BenchAccount>;
   shop?: BenchShop;
+  renewals?: Renewals;
 }
 
 /** What the operations work on, made when it is first asked for and written down in the home, so that a kept home has it again. */
@@ -43,6 +46,16 @@ export class Seed {
     this.#seeded.shop = shop;
     this.#save();
     return shop;
+  }
+
+  async renewals(stack: StackProcess, postgres: pg.Pool): Promise<Renewals> {
+    const count = this.#sizes.renewals[1];
+    const known = this.#seeded.renewals;
+    if (known !== undefined && known.count >= count) return known;
+    const renewals = await seedRenewals(stack, postgres, count);
+    this.#seeded.renewals = renewals;
+    this.#save();
+    return renewals;
   }
 
   #save(): void {

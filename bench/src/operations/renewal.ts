@@ -1,0 +1,160 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Bench, poolSize, sharedSide } from '../bench.ts';
+import { quiet } from '../quiet.ts';
+import { requestText } from '../requests.ts';
+import { type Compared, compare, type Round, type Side } from '../rounds.ts';
+import { startBilling } from '../second-billing.ts';
+import { priceIdAt } from '../seed/prices.ts';
+import { countRenewed, makeDue, whenRenewed } from '../seed/renewals.ts';
+import { memoryOf } from './idle.ts';
+import { firstPage } from './list-prices.ts';
+
+/** A hundred thousand subscriptions are due: how fast they are renewed and paid, against the least that a renewal must make durable. */
+export const renewalAgainstFloor = (form: 'bare' | 'calls') => async (bench: Bench) => {
+  const { sizes, stack, postgres } = bench;
+  const floor = await bench.startFloor();
+  await floor.ask('open', {
+    databaseUrl: stack.file.postgres,
+    poolSize,
+    connections: sizes.connections,
+    processorPort: form === 'calls' ? bench.processorPort : undefined,
+  });
+  const perConnection = Math.ceil((sizes.perRound * 4) / sizes.connections);
+  await makeDue(postgres, await bench.renewals(), largest(bench));
+  await whenRenewed(postgres, sizes.connections);
+  const compared = await compare(
+    renewing(bench),
+    // What is in flight at the processor waits for less than its deadline.
+    { round: () => bench.frozen(() => floor.ask('run', { operation: 'renewal', perConnection })) },
+    { rounds: sizes.rounds, warmUp: sizes.warmUp.writes },
+  );
+  await nothingDue(bench);
+  return compared;
+};
+
+/** As fast when all are due as when a hundredth is. */
+export async function renewalFlat(bench: Bench): Promise<Compared> {
+  return compareDue(bench, () => renewing(bench).round());
+}
+
+/** Eligo's memory when all are due, against its memory when a hundredth is, in megabytes. */
+export async function renewalMemory(bench: Bench): Promise<Compared> {
+  return compareDue(bench, async () => {
+    const { count } = await renewing(bench).round();
+    const megabytes = memoryOf(bench.stack.ownPids());
+    if (megabytes === undefined) throw new Error('Only Linux tells how much memory a process has to itself');
+    return { count, perSecond: megabytes };
+  });
+}
+
+async function compareDue(bench: Bench, round: Side['round']): Promise<Compared> {
+  const { sizes, postgres } = bench;
+  const renewals = await bench.renewals();
+  const side = (due: number): Side => ({
+    async round() {
+      await makeDue(postgres, renewals, due);
+      await whenRenewed(postgres, sizes.connections);
+      return round();
+    },
+  });
+  const [few, all] = sizes.renewals;
+  const compared = await compare(side(all), side(few), { rounds: sizes.rounds, warmUp: sizes.warmUp.writes });
+  await nothingDue(bench);
+  return compared;
+}
+
+/** Two instances of billing against one, with a processor that takes 200 ms for each call, so that each instance is held back by what it does at once. */
+export async function renewalTwo(bench: Bench): Promise<Compared> {
+  const { sizes, postgres } = bench;
+  await makeDue(postgres, await bench.renewals(), largest(bench));
+  await bench.slowProcessor(slowMs);
+  try {
+    await whenRenewed(postgres, sizes.connections);
+    const one = renewing(bench);
+    return await compare(
+      {
+        async round() {
+          const second = await startBilling(bench.stack);
+          try {
+            await whenRenewed(postgres, sizes.connections * 4);
+            return await one.round();
+          } finally {
+            await second.stop(60_000);
+          }
+        },
+      },
+      one,
+      { rounds: sizes.rounds, warmUp: 1 },
+    );
+  } finally {
+    await bench.slowProcessor(0);
+    await nothingDue(bench);
+  }
+}
+
+/** Reads of the API while subscriptions are renewed at a processor that takes 200 ms, against the same reads while none is. */
+export const readsMeanwhile = (kind: 'read-price' | 'list-prices') => async (bench: Bench) => {
+  const { sizes, stack, postgres } = bench;
+  const [renewals, { apiKey }] = [await bench.renewals(), await bench.priceAccount(0)];
+  const count = sizes.prices[0];
+  const paths = Array.from({ length: 2_000 }, () => `/v1/prices/${priceIdAt(1 + Math.floor(Math.random() * count))}`);
+  const texts = (kind === 'read-price' ? paths : [firstPage]).map((path) => requestText('GET', path, apiKey));
+  const reads = sharedSide(bench, stack.port, texts);
+  await bench.slowProcessor(slowMs);
+  try {
+    return await compare(
+      {
+        async round() {
+          await makeDue(postgres, renewals, largest(bench));
+          await whenRenewed(postgres, sizes.connections);
+          return reads.round();
+        },
+      },
+      {
+        async round() {
+          await nothingDue(bench);
+          return reads.round();
+        },
+      },
+      { rounds: sizes.rounds, warmUp: sizes.warmUp.reads },
+    );
+  } finally {
+    await bench.slowProcessor(0);
+    await nothingDue(bench);
+  }
+};
+
+const slowMs = 200;
+
+function largest({ sizes }: Bench): number {
+  return sizes.renewals[1];
+}
+
+/** What is renewed and paid in a while, out of what is due: at least one. */
+function renewing({ sizes, postgres }: Bench): Side {
+  return {
+    async round(): Promise<Round> {
+      const [before, startedAt] = [await countRenewed(postgres), performance.now()];
+      await pause(sizes.seconds * 2_000);
+      let [after, endedAt] = [await countRenewed(postgres), performance.now()];
+      while (after === before && endedAt - startedAt < 60_000) {
+        await pause(100);
+        [after, endedAt] = [await countRenewed(postgres), performance.now()];
+      }
+      const count = after - before;
+      return { count, perSecond: (count * 1_000) / (endedAt - startedAt) };
+    },
+  };
+}
+
+// What was taken already is renewed first.
+async function nothingDue(bench: Bench): Promise<void> {
+  const { postgres } = bench;
+  await makeDue(postgres, await bench.renewals(), 0);
+  let before = -1;
+  for (let now = await countRenewed(postgres); now !== before; now = await countRenewed(postgres)) {
+    before = now;
+    await pause(1_500);
+  }
+  await quiet(postgres);
+}
