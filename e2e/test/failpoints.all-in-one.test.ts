@@ -8,6 +8,7 @@ import { lateCrashes, runLateCrash } from '../src/crashes/run-late-crash.ts';
 import { lostAnswers, runAnotherKeyWhileUnknown, runLostAnswer } from '../src/crashes/run-lost-answer.ts';
 import { runPageCrash, runSetUpCrash } from '../src/crashes/run-page-crash.ts';
 import { runRefundCrash } from '../src/crashes/run-refund-crash.ts';
+import { renewalCrashes, runRenewalCrash, shortRenewalCrashes } from '../src/crashes/run-renewal-crash.ts';
 import { sharedRunningShops } from './failpoints.ts';
 
 // As many at once as there are running shops.
@@ -64,6 +65,14 @@ describe.concurrent('all-in-one, when the process is killed or answers are lost'
     it(
       `a refund converges: ${crash.name} (${crash.failpoint}), ${retry}`,
       () => onRunningShop((running) => runRefundCrash(running, crash, retry)),
+      180_000,
+    );
+  }
+
+  for (const crash of isLongRun ? renewalCrashes : shortRenewalCrashes) {
+    it(
+      `a renewal converges: ${crash.name} (${crash.failpoint}) [D14.93]`,
+      () => onRunningShop((running) => runRenewalCrash(running, crash)),
       180_000,
     );
   }
