@@ -123,7 +123,7 @@ describe('a shop with the feature receipts', () => {
     expect(await htmlOf(receipt)).toContain('Paid to Care &#38; Co in another way');
   });
 
-  it('has the receipt of a subscription mailed again on request, with the same documents [D14.88]', async () => {
+  it('has the receipt of a subscription mailed again on request, with the same documents [SUB-7, D14.88]', async () => {
     const customer = await newCustomer(api);
     const card = await newCard(api, customer, 'hsa');
     const price = await make(api, '/v1/prices', 'price', {
