@@ -348,6 +348,21 @@ describe('each period is billed exactly once', () => {
     expect(on.peers.asked - asked).toBe(60);
   });
 
+  it('by a process that begins nothing once its hold is over, as behind a slow processor', async () => {
+    for (let i = 0; i < 12; i++) await sell(on, scope);
+    on.at(may);
+    const { checkout } = on.context;
+    const chargeInvoice: typeof checkout.chargeInvoice = (...given) => {
+      on.at(new Date(new Date(may).getTime() + 61_000));
+      return checkout.chargeInvoice(...given);
+    };
+    const asked = on.peers.asked;
+    await runDueSubscriptions({ ...on.context, checkout: { ...checkout, chargeInvoice } });
+    expect(on.peers.asked - asked).toBe(8);
+    await runAll();
+    expect(on.peers.asked - asked).toBe(12);
+  });
+
   it('when an outage of three months is made up, in the order of the periods [D14.93]', async () => {
     const { subscriptionId } = await sell(on, scope);
     on.at('2026-07-15T00:00:00.000Z');
