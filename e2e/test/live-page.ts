@@ -124,7 +124,7 @@ export function livePageTests(stack: () => { eligo: Constellation; browser: Brow
         expect.objectContaining({ mode: 'setup', setupFutureUsage: 'off_session' }),
       ]);
       await tab.pay();
-      await tab.says('Your card is saved');
+      await tab.says('Your payment details are saved');
       expect(await stateOf(id)).toMatchObject({ status: 'complete' });
       const { body } = await live().get(`/v1/customers/${customer}/payment_methods`);
       expect(body.payment_methods).toMatchObject([{ customer, off_session: true, card: { last4: '0072' } }]);

@@ -28,7 +28,7 @@ export function savedCardPageTests(stack: () => Stack): void {
       await tab.type('health', numbers.hsa);
       await tab.inspect('setup-phone');
       await tab.pay();
-      await tab.says('Your card is saved');
+      await tab.says('Your payment details are saved');
       expect(await stack().stateOf(id)).toMatchObject({ status: 'complete' });
       await tab.close();
     });
@@ -51,7 +51,7 @@ export function savedCardPageTests(stack: () => Stack): void {
       await tab.type('other', numbers.credit);
       await tab.inspect('setup-both-phone');
       await tab.page.getByText('Save both cards').click();
-      await tab.says('Your card is saved');
+      await tab.says('Your payment details are saved');
       expect(await stack().stateOf(id)).toMatchObject({ status: 'complete' });
       expect(sent).toHaveLength(1);
       const { body } = await api().get(`/v1/customers/${customer}/payment_methods`);
@@ -80,7 +80,7 @@ export function savedCardPageTests(stack: () => Stack): void {
       await tab.inspect('bank-saved-phone');
       await tab.page.reload();
       await bank.getByText('Yes, it is mine').click();
-      await tab.says('Your card is saved');
+      await tab.says('Your payment details are saved');
       expect(await stack().stateOf(id)).toMatchObject({ status: 'complete' });
       expect(await stack().chargesOf(id)).toEqual([]);
       await tab.close();

@@ -112,7 +112,7 @@ function requestRows() {
     ),
     lock_timeout: row(
       503,
-      'Another request holds a lock that this request needs.',
+      'Another request is working on the same record, or the processor cannot be reached.',
       'Send the same request again with the same key after the time in Retry-After.',
       'same_request',
     ),
@@ -174,7 +174,7 @@ function fileRows() {
     file_infected: row(422, 'The virus scanner refused the file.', 'Send a clean file.', 'never'),
     file_storage_full: row(
       409,
-      'The account stores as many files as it may.',
+      'The account has reached its limit of stored files.',
       'Wait until files expire, or send files with an earlier expires_at.',
     ),
     too_many_file_transfers: row(
@@ -254,7 +254,7 @@ function checkoutRows() {
     promo_code_final: row(
       409,
       'The promo code of this checkout session cannot be changed after a card is entered.',
-      'Pay the amount as it is, or create a new session.',
+      'Pay the total that the session shows, or create a new session.',
       'never',
     ),
     promo_code_tries_exceeded: row(
@@ -294,12 +294,12 @@ function checkoutRows() {
     payment_method_from_another_processor: row(
       422,
       'This payment method was saved at a processor account that this account no longer charges.',
-      'Ask the customer to give the card again; refunds and holds of the old card are not affected.',
+      'Ask the customer to enter the card again. Earlier payments with it can still be captured and refunded.',
     ),
     health_cards_not_enabled: row(
       422,
       'This account is not enabled for HSA and FSA cards in live mode.',
-      'Ask the operator to enable them; until then, charge another card by means of your own.',
+      'Ask the operator to enable them. Until then, charge another card outside Eligo.',
     ),
     other_payment_method_required: row(
       422,
@@ -320,7 +320,7 @@ function checkoutRows() {
     capture_amount_invalid: row(422, 'The capture amount is not valid.', 'Capture a positive number of cents.'),
     multiple_captures_not_supported: row(
       422,
-      'The card cannot be captured several times.',
+      'This payment can be captured only once.',
       'Send final_capture: true, or capture all that remains.',
     ),
     card_declined: row(402, 'The card was declined.', 'Use another card.', 'never'),

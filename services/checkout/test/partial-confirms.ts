@@ -5,6 +5,7 @@ import { cents, newId } from '@eligo/values';
 import { describe, expect, it } from 'vitest';
 import { decideLetter } from '../src/actions/decide-letter.ts';
 import { cancelSession } from '../src/actions/end-session.ts';
+import { noteWaitingShopper } from '../src/actions/go-on-without-letters.ts';
 import { reserveRefund } from '../src/actions/reserve-refund.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
@@ -201,6 +202,28 @@ export function partialConfirmTests(using: () => PartialApprovals): void {
       await sweepAll();
       await fixture.booksAgree(session);
       expect(await fixture.reload(session)).toMatchObject({ status: 'complete', amountReceivedCents: 4_000 });
+    });
+
+    it('is canceled when its letter is denied, also while its page is open: the shop collects the rest by itself [D14.172]', async () => {
+      const { fixture, short, sweepAll, holds } = using();
+      const session = await fixture.session({
+        lines: [line({ unitAmount: 4_000, class: 'letter_of_medical_necessity' }), line({ unitAmount: 6_000 })],
+        customerId: short.customerId,
+      });
+      await confirm(session, short);
+      await confirm(session, await otherCard());
+      await noteWaitingShopper(fixture.context, fixture.scope, session.id);
+      const [letter] = await fixture.test.admin<{ id: string }>(
+        'select id from checkout.letters where session_id = $1',
+        [session.id],
+      );
+      await decideLetter(fixture.context, fixture.scope, letter?.id ?? '', 'denied');
+      await sweepAll();
+      expect(await fixture.reload(session)).toMatchObject({ status: 'canceled', amountReceivedCents: 0 });
+      expect(await holds(session)).toEqual([
+        ['canceled', 2_500, 4_000],
+        ['canceled', 1_500, null],
+      ]);
     });
 
     it('charges once, whatever number of requests come at once, with one key or with many', async () => {

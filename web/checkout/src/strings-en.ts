@@ -5,7 +5,7 @@ export const english = {
   loading: 'Loading your order…',
   yourOrder: 'Your order',
   quantity: (count: number) => `Quantity ${count}`,
-  every: (interval: string, count: number) => (count === 1 ? `each ${interval}` : `each ${count} ${interval}s`),
+  every: (interval: string, count: number) => (count === 1 ? `every ${interval}` : `every ${count} ${interval}s`),
   subtotal: 'Subtotal',
   discount: 'Discount',
   promoCode: 'Promo code',
@@ -94,9 +94,9 @@ export const english = {
   offline: 'No connection. This page tries again by itself.',
   secondCardTitle: 'Add a second card',
   secondCard: (held: string, rest: string) =>
-    `Your HSA or FSA card holds ${held} for the eligible items. Pay the remaining ${rest} with another card. Without it the hold is released within an hour.`,
+    `${held} is reserved on your HSA or FSA card for the eligible items. Pay the remaining ${rest} with another card. If you do not, nothing is charged, and the ${held} is released within an hour.`,
   shortCard: (held: string, asked: string, rest: string) =>
-    `Your HSA or FSA card has only enough money for ${held} of ${asked}. It pays ${held}. Pay the remaining ${rest} with another card. Without it nothing is charged, and the ${held} are released within an hour.`,
+    `Your HSA or FSA card has only enough money for ${held} of ${asked}. It pays ${held}. Pay the remaining ${rest} with another card. If you do not, nothing is charged, and the ${held} is released within an hour.`,
   secondCardForTrial: (health: string, rest: string) =>
     `Your HSA or FSA card is saved. After the trial it pays ${health} for the eligible items. Add another card for the remaining ${rest}.`,
   otherCardTitle: 'Use another card',
@@ -123,7 +123,7 @@ export const english = {
   } as Readonly<Record<string, string>>,
   notCharged: 'No card was charged.',
   completeTitle: 'Thank you, your payment is complete',
-  savedTitle: 'Your card is saved',
+  savedTitle: 'Your payment details are saved',
   trialTitle: 'Your free trial has begun',
   authorizedTitle: 'Thank you, your payment is authorized',
   authorized: 'The shop charges your card when it ships your order.',
@@ -149,7 +149,7 @@ export const english = {
   expiredTitle: 'This checkout has expired',
   expired: 'Nothing can be paid here any more. Go back to the shop and start again.',
   canceledTitle: 'This checkout was canceled',
-  canceled: 'Nothing can be paid here any more. Authorizations of your cards are released.',
+  canceled: 'Nothing can be paid here any more. Any amount that was reserved on your cards is released.',
   missingTitle: 'This checkout does not exist',
   missing: 'Check the link, or go back to the shop and start again.',
   keepsCard: 'The cards that you enter here also pay your next renewals.',

@@ -32,7 +32,7 @@ export const spanish: Strings = {
     coupon_not_applicable: 'Este código no se puede usar en este pedido. Prueba otro código o paga sin él.',
     promo_code_already_entered: 'Ya hay otro código. Quítalo primero.',
     promo_code_final:
-      'Ya se dio una tarjeta, así que el código no se puede cambiar. Paga el total como está o vuelve a la tienda.',
+      'Ya se ingresó una tarjeta, así que el código no se puede cambiar. Paga el total que se muestra o vuelve a la tienda.',
     promo_code_tries_exceeded: 'Se probaron demasiados códigos en este pedido. Paga sin otro código.',
     rate_limited: 'Demasiados intentos. Espera un momento e inténtalo de nuevo.',
     unreachable: 'La conexión se perdió. Prueba el código otra vez.',
@@ -106,9 +106,9 @@ export const spanish: Strings = {
   offline: 'Sin conexión. Esta página lo intenta de nuevo por sí sola.',
   secondCardTitle: 'Agrega otra tarjeta',
   secondCard: (held, rest) =>
-    `Tu tarjeta HSA o FSA tiene retenidos ${held} para los artículos elegibles. Paga los ${rest} restantes con otra tarjeta. Sin ella, la retención se libera en una hora.`,
+    `En tu tarjeta HSA o FSA hay ${held} reservados para los artículos elegibles. Paga los ${rest} restantes con otra tarjeta. Si no lo haces, no se cobra nada y los ${held} se liberan en una hora.`,
   shortCard: (held, asked, rest) =>
-    `Tu tarjeta HSA o FSA solo tiene fondos para ${held} de ${asked}. Paga ${held}. Paga los ${rest} restantes con otra tarjeta. Sin ella no se cobra nada y los ${held} se liberan en una hora.`,
+    `Tu tarjeta HSA o FSA solo tiene fondos para ${held} de ${asked}. Paga ${held}. Paga los ${rest} restantes con otra tarjeta. Si no lo haces, no se cobra nada y los ${held} se liberan en una hora.`,
   secondCardForTrial: (health, rest) =>
     `Tu tarjeta HSA o FSA está guardada. Después de la prueba paga ${health} por los artículos elegibles. Agrega otra tarjeta para los ${rest} restantes.`,
   otherCardTitle: 'Usa otra tarjeta',
@@ -136,7 +136,7 @@ export const spanish: Strings = {
   },
   notCharged: 'No se cobró ninguna tarjeta.',
   completeTitle: 'Gracias, tu pago está completo',
-  savedTitle: 'Tu tarjeta está guardada',
+  savedTitle: 'Tus datos de pago están guardados',
   trialTitle: 'Tu prueba gratis ha comenzado',
   authorizedTitle: 'Gracias, tu pago está autorizado',
   authorized: 'La tienda cobra tu tarjeta cuando envía tu pedido.',
@@ -163,7 +163,7 @@ export const spanish: Strings = {
   expiredTitle: 'Este pago ha vencido',
   expired: 'Ya no se puede pagar aquí. Vuelve a la tienda y empieza de nuevo.',
   canceledTitle: 'Este pago fue cancelado',
-  canceled: 'Ya no se puede pagar aquí. Las autorizaciones de tus tarjetas se liberan.',
+  canceled: 'Ya no se puede pagar aquí. Se libera cualquier importe reservado en tus tarjetas.',
   missingTitle: 'Este pago no existe',
   missing: 'Revisa el enlace, o vuelve a la tienda y empieza de nuevo.',
   keepsCard: 'Las tarjetas que escribas aquí también pagan tus próximas renovaciones.',

@@ -78,8 +78,10 @@ async function tellCapturedElsewhere(
 }
 
 function remedyFor(intent: PaymentIntent, answer: IntentOutcome | undefined): string {
-  if (!canEndByRefund(intent)) {
-    return 'A hold was captured outside Eligo after Eligo captured a part; settle the difference with the shop, because Eligo will not change the hold';
+  if (intent.amountReceivedCents > 0) {
+    return answer?.kind === 'succeeded'
+      ? 'A hold was captured outside Eligo after Eligo captured a part; refund the amount that Eligo did not capture at the processor, and Eligo will end the hold'
+      : 'A hold was captured outside Eligo after Eligo captured a part; cancel the remainder and refund the amount that Eligo did not capture at the processor, and Eligo will end the hold';
   }
   return answer?.kind === 'succeeded'
     ? 'A hold was captured outside Eligo; refund it at the processor, and Eligo will end it as a lost hold'
@@ -101,12 +103,8 @@ async function isOutlived(
   return until !== undefined && outlivesHold(until.getTime() - at.getTime(), captureBefore.getTime() - now.getTime());
 }
 
-// Where Eligo captured a part, a refund at the processor does not say whose part it gives back.
-function canEndByRefund({ amountReceivedCents }: PaymentIntent): boolean {
-  return amountReceivedCents === 0;
-}
-
-// What somebody captured and refunded at the processor is gone, as if it had lapsed.
+// What somebody captured and refunded at the processor is gone, as if it had lapsed. Where Eligo captured a part, a refund does not say whose part it gives back:
+// the hold ends once no more is left there than Eligo has captured and not refunded.
 async function settledElsewhere(
   { processors, budgets }: Context,
   scope: Scope,
@@ -114,10 +112,11 @@ async function settledElsewhere(
   answer: IntentOutcome,
   standing: Standing,
 ): Promise<Standing> {
-  if (standing !== 'elsewhere' || answer.kind !== 'succeeded' || !canEndByRefund(intent)) return standing;
+  if (standing !== 'elsewhere' || answer.kind !== 'succeeded') return standing;
   const processor = processors.findAt(scope, intent.processorAccount);
   const charge = await processor?.retrieveCharge(answer.chargeId, { timeoutMs: budgets.callMs });
-  const isRefunded = charge?.kind === 'found' && charge.amountRefundedCents >= answer.amountReceivedCents;
+  const ownCents = intent.amountReceivedCents - intent.amountRefundedCents;
+  const isRefunded = charge?.kind === 'found' && answer.amountReceivedCents - charge.amountRefundedCents <= ownCents;
   return isRefunded ? 'gone' : standing;
 }
 

@@ -8,6 +8,7 @@ import type { NextAction, Session } from '../domain/session.ts';
 import { reopenedUntil, splitWithoutLetters } from '../domain/split-version.ts';
 import { liveAttempts } from '../store/charge-attempts.ts';
 import { notePageVisit, wasPageSeen } from '../store/page-visits.ts';
+import { lockLivePlan } from '../store/payment-plans.ts';
 import { loadSessionLines } from '../store/session-lines.ts';
 import { reopenWithSplit } from '../store/split-versions.ts';
 import { scheduleVoids } from './schedule-voids.ts';
@@ -42,6 +43,7 @@ export async function attemptsOfShopper(
   const since = new Date(clock.now().getTime() - seenWithinMs);
   if (!(await wasPageSeen(tx, scope, session.id, since))) return undefined;
   const attempts = await liveAttempts(tx, scope, 'session', session.id);
+  if ((await lockLivePlan(tx, scope, session.id))?.plan.eligibleOnly) return undefined;
   return attempts.length > 0 && attempts.every(({ driver }) => driver === 'page') ? attempts : undefined;
 }
 
