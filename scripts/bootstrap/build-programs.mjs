@@ -63,7 +63,6 @@ async function build(root) {
     platform: 'node',
     format: 'esm',
     target: 'node24',
-    keepNames: true,
     logLevel: 'error',
     plugins: [placesOfSources(root)],
     // Packages that are not ECMAScript modules ask for what is Node's own by `require`.

@@ -1,4 +1,4 @@
-import { create, toBinary } from '@bufbuild/protobuf';
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { type Database, unscoped } from '@eligo/postgres';
 import { EventSchema } from '@eligo/proto/events/v1/events';
 
@@ -40,9 +40,11 @@ export async function readQueue(database: Database): Promise<Waiting> {
 
 /** The event as it is published: the column's number is added to the encoded rest, which is how protobuf joins two parts. */
 export function encodedEvent(row: OutboxRow): Uint8Array {
-  const seq = toBinary(EventSchema, create(EventSchema, { aggregateSeq: row.aggregate_seq }));
+  const seq = new BinaryWriter().tag(seqField, WireType.Varint).int64(row.aggregate_seq).finish();
   return Buffer.concat([row.payload, seq]);
 }
+
+const seqField = EventSchema.field.aggregateSeq.number;
 
 /** Whether the outbox holds an event. */
 export async function hasEvent(database: Database, eventId: string): Promise<boolean> {
