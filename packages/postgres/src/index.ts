@@ -14,7 +14,7 @@ export {
 } from './errors.ts';
 export { type GroupedReads, openGroupedReads } from './grouped-reads.ts';
 export { type GroupedWrites, openGroupedWrites } from './grouped-writes.ts';
-export { maxGroupSize } from './groups.ts';
+export { type Groups, maxGroupSize, openGroups } from './groups.ts';
 export {
   afterKeyLock,
   type Claim,

@@ -67,6 +67,33 @@ describe('a cart', () => {
     expect(statements).toHaveLength(1);
   });
 
+  it('of prices is resolved together with others as it is alone; one that is refused leaves the others whole', async () => {
+    const shop = on.account();
+    const [a, b] = [
+      await makePrice(shop, await makeProduct(shop, { hsaFsaEligibility: 'vision' })),
+      await makePrice(shop, await makeProduct(shop, { hsaFsaEligibility: 'not_eligible' })),
+    ];
+    const { shippingRateId } = await on.gateway.createShippingRate({ displayName: 'Ground', amountCents: 500n }, shop);
+    const { carts } = await on.checkout.resolveCarts(
+      {
+        carts: [
+          { priceIds: [b, a], shippingRateId },
+          { priceIds: [a, newId('price')] },
+          { priceIds: [a], shippingRateId: newId('shipping_rate') },
+          { priceIds: [a] },
+        ],
+      },
+      shop.atCheckout,
+    );
+    const alone = await Promise.all([
+      resolve(shop, { lines: [ofPrice(b), ofPrice(a)], shippingRateId }),
+      resolve(shop, { lines: [ofPrice(a)] }),
+    ]);
+    expect(carts.map(({ cart }) => cart)).toEqual([alone[0], undefined, undefined, alone[1]]);
+    const tooMany = on.checkout.resolveCarts({ carts: Array(17).fill({ priceIds: [a] }) }, shop.atCheckout);
+    expect(await refusalOf(tooMany)).toBe('bad_request');
+  });
+
   it('names every bad reference at its place, and echoes only ids of ours [D1.9, D13.7]', async () => {
     const shop = on.account();
     const productId = await makeProduct(shop);

@@ -7,6 +7,7 @@ import type { Keyring, Logger, ServiceContext } from '@eligo/service';
 import type { Clock } from '@eligo/values';
 import type { Claimed, GroupedClaim } from './actions/charge-claim.ts';
 import type { PaymentTurns } from './actions/payment-turn.ts';
+import type { PlainCarts } from './actions/plain-carts.ts';
 import type { GroupedReservation, ReservedRefund } from './actions/planned-reservation.ts';
 import type { ChargeBudgets } from './charge-budgets.ts';
 import type { ChargeAttempt } from './domain/charge-attempt.ts';
@@ -33,6 +34,8 @@ export interface Context {
   readonly groups: ChargeGroups;
   /** Reads what new sessions depend on; those that come at the same time share a statement. */
   readonly creationFacts: GroupedReads<FactsQuery, CreationFacts>;
+  /** Prices carts of plain prices; those that come at the same time share a call. Undefined for one that was refused in it. */
+  readonly plainCarts: PlainCarts;
   /** Writes plain sessions, those that come at the same time together (ADR 20). */
   readonly newSessions: GroupedWrites<NewSessionRows, void>;
 }

@@ -8,6 +8,7 @@ import { declareFailpoints, operatorMigrations, type ServiceComposition, type Se
 import { openChargeGroups } from './actions/charge-groups.ts';
 import { openCreationFacts, openNewSessions } from './actions/create-session.ts';
 import { openPaymentTurns } from './actions/payment-turn.ts';
+import { openPlainCarts } from './actions/plain-carts.ts';
 import { type CheckoutSettings, readCheckoutSettings } from './config.ts';
 import { refundReceipts } from './consumers/refund-receipts.ts';
 import { renewals } from './consumers/renewals.ts';
@@ -59,9 +60,11 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
       onRecovered: () => recovery.note(),
     });
     watchChargeWork(service);
+    const catalog = service.client(CatalogService);
     const context: Context = {
       ...{ database, processors, clock, logger, keyring, callerFor, pages, failpoint, budgets },
-      catalog: service.client(CatalogService),
+      catalog,
+      plainCarts: openPlainCarts(catalog),
       turns: openPaymentTurns(),
       groups: openChargeGroups({ database, clock, failpoint, budgets }),
       creationFacts: openCreationFacts(database),

@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { Failure } from '@eligo/failures';
 import { unscoped } from '@eligo/postgres';
-import { CartDiscountSchema } from '@eligo/proto/catalog/v1/catalog';
+import { CartDiscountSchema, CartLineSchema } from '@eligo/proto/catalog/v1/catalog';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createCustomer } from '../src/actions/create-customer.ts';
 import { deleteCustomer } from '../src/actions/delete-customer.ts';
@@ -282,6 +282,37 @@ describe('the catalog', () => {
     const before = fixture.catalog.calls.length;
     await fixture.session();
     expect(fixture.catalog.calls.slice(before).map(({ name }) => name)).toEqual(['resolveCart']);
+  });
+
+  test('prices the carts of sessions that are created together in one call, each as it is priced alone', async () => {
+    const before = fixture.catalog.calls.length;
+    const inline = create(CartLineSchema, {
+      item: { case: 'priceData', value: { unitAmountCents: 500n } },
+      quantity: 1n,
+    });
+    const sessions = await Promise.all([
+      ...Array.from({ length: 6 }, (_, i) => fixture.session({ lines: [line({ unitAmount: 100 + i })] })),
+      fixture.session({ lines: [inline] }),
+    ]);
+    expect(sessions.map(({ amountTotalCents }) => amountTotalCents)).toEqual([100, 101, 102, 103, 104, 105, 500]);
+    const asked = fixture.catalog.calls.slice(before).map(({ name }) => name);
+    expect(asked.filter((name) => name.startsWith('resolveCart')).sort()).toEqual([
+      ...['resolveCart', 'resolveCart'],
+      'resolveCarts',
+    ]);
+  });
+
+  test('prices each cart alone when a call for several fails, or refuses one of them', async () => {
+    for (const failure of [new Error('the catalog went away'), undefined]) {
+      const before = fixture.catalog.calls.length;
+      if (failure !== undefined) fixture.catalog.failNext('resolveCarts', failure);
+      const refused = line({ unitAmount: 100, isRefusedWithOthers: failure === undefined });
+      const lines = [[line({ unitAmount: 90 })], [refused], [line({ unitAmount: 110 })]];
+      const sessions = await Promise.all(lines.map((one) => fixture.session({ lines: one })));
+      expect(sessions.map(({ amountTotalCents }) => amountTotalCents)).toEqual([90, 100, 110]);
+      const asked = fixture.catalog.calls.slice(before).map(({ name }) => name);
+      expect(asked.filter((name) => name === 'resolveCart')).toHaveLength(failure === undefined ? 2 : 3);
+    }
   });
 
   test('gives no coupons of more than 1 MiB in all to one session, and then none is redeemed [D14.54]', async () => {

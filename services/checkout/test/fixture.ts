@@ -11,6 +11,7 @@ import {
   type Coupon,
   CouponSchema,
   ResolvedCartSchema,
+  ResolvedCartsSchema,
   ResolvedPromoCodeSchema,
 } from '@eligo/proto/catalog/v1/catalog';
 import { type CreateSessionRequest, CreateSessionRequestSchema } from '@eligo/proto/checkout/v1/checkout';
@@ -21,6 +22,7 @@ import { type Clock, newId } from '@eligo/values';
 import { openChargeGroups } from '../src/actions/charge-groups.ts';
 import { createSession, openCreationFacts, openNewSessions } from '../src/actions/create-session.ts';
 import { openPaymentTurns } from '../src/actions/payment-turn.ts';
+import { openPlainCarts } from '../src/actions/plain-carts.ts';
 import type { ChargeBudgets } from '../src/charge-budgets.ts';
 import type { Context } from '../src/context.ts';
 import type { Session } from '../src/domain/session.ts';
@@ -106,6 +108,7 @@ export async function openFixture(options: FixtureOptions = {}): Promise<Fixture
       close: () => undefined,
     },
     catalog: catalog.client,
+    plainCarts: openPlainCarts(catalog.client),
     pages: testPages,
     keyring: openKeyring(`k1:${randomBytes(32).toString('base64')}`),
     callerFor: () => call.caller,
@@ -151,6 +154,8 @@ export interface LineFacts {
   readonly visitType?: string;
   readonly recurring?: boolean;
   readonly product?: string;
+  /** Whether the catalog refuses it in a call for several carts. */
+  readonly isRefusedWithOthers?: boolean;
 }
 
 export function line(facts: LineFacts): CartLine {
@@ -206,6 +211,15 @@ function fakeCatalog(): FakeCatalog {
         },
       });
     },
+    async resolveCarts({ carts = [] }: { carts?: { priceIds?: string[] }[] }) {
+      note('resolveCarts', undefined);
+      return create(ResolvedCartsSchema, {
+        carts: carts.map(({ priceIds = [] }) => {
+          const lines = priceIds.map((value) => create(CartLineSchema, { item: { case: 'priceId', value } }));
+          return priceIds.some(isRefusedWithOthers) ? {} : { cart: { lines: lines.map(resolvedLine) } };
+        }),
+      });
+    },
     async resolvePromoCode({ code = '' }: { code?: string }) {
       note('resolvePromoCode', code);
       const coupon = codes.get(code.toUpperCase());
@@ -226,6 +240,11 @@ function fakeCatalog(): FakeCatalog {
     },
     failNext: (name, error) => void failures.set(name, error),
   };
+}
+
+function isRefusedWithOthers(priceId: string): boolean {
+  const facts: LineFacts = JSON.parse(priceId);
+  return facts.isRefusedWithOthers === true;
 }
 
 function resolvedLine({ item }: CartLine) {

@@ -3,17 +3,21 @@ import {
   type CartDiscount as CartDiscountMessage,
   type CartLine as CartLineMessage,
   type CatalogService,
+  type PlainCart,
+  type ResolvedCart as ResolvedCartMessage,
+  ResolvedCartSchema,
   ResolvedDiscountSchema,
   ResolvedLineSchema,
+  ResolvedPlainCartSchema,
 } from '@eligo/proto/catalog/v1/catalog';
 import type { Implementation } from '@eligo/rpc';
 import { activateInline } from '../actions/activate-inline.ts';
 import { endRedemption } from '../actions/end-redemption.ts';
 import { reserveRedemption } from '../actions/reserve-redemption.ts';
-import { resolveCart } from '../actions/resolve-cart.ts';
+import { type ResolvedCart, resolveCart } from '../actions/resolve-cart.ts';
 import { resolvePromoCode } from '../actions/resolve-promo-code.ts';
 import type { Context } from '../context.ts';
-import { type CartDiscount, type CartLine, type CartPlaces, cartPlaces } from '../domain/cart.ts';
+import { type Cart, type CartDiscount, type CartLine, type CartPlaces, cartPlaces } from '../domain/cart.ts';
 import type { Loc } from '../domain/field-rules.ts';
 import { messageOf, timeOf } from '../messages/message.ts';
 import {
@@ -41,17 +45,19 @@ export function cartHandlers(context: Context): Implementation<typeof CatalogSer
         activatesCoupons: request.activatesCoupons,
         places,
       });
+      return cartMessage(cart, testMode);
+    },
+    async resolveCarts({ carts }, call) {
+      if (carts.length > mostCarts) throw new Failure('bad_request');
+      const resolved = await Promise.all(
+        carts.map((cart) => orUndefined(resolveCart(context, call, plainCart(cart, timeOrNow(cart.atMs))))),
+      );
       return {
-        lines: cart.lines.map(({ price, product, eligibility }) =>
-          messageOf(ResolvedLineSchema, {
-            price: priceMessage(price, testMode),
-            product: productMessage(product, testMode),
-            eligibility: eligibilityMessage(eligibility),
-          }),
-        ),
-        ...(cart.shippingRate === undefined ? {} : { shippingRate: shippingRateMessage(cart.shippingRate, testMode) }),
-        discounts: cart.discounts.map(({ coupon, promoCodeId }) =>
-          messageOf(ResolvedDiscountSchema, { coupon: couponMessage(coupon, testMode), promoCodeId }),
+        carts: resolved.map((cart) =>
+          messageOf(
+            ResolvedPlainCartSchema,
+            cart === undefined ? {} : { cart: cartMessage(cart, call.scope.testMode) },
+          ),
         ),
       };
     },
@@ -89,6 +95,49 @@ export function cartHandlers(context: Context): Implementation<typeof CatalogSer
       return {};
     },
   };
+}
+
+/** As many as checkout sends together (ADR 20). */
+const mostCarts = 16;
+
+function plainCart({ priceIds, shippingRateId }: PlainCart, at: Date): Cart {
+  return {
+    // Nothing is made under it.
+    sessionId: '',
+    lines: priceIds.map((priceId) => ({ kind: 'price', priceId })),
+    shippingRateId,
+    discounts: [],
+    customerId: null,
+    at,
+    activatesCoupons: false,
+    places: cartPlaces([]),
+  };
+}
+
+/** Undefined if the cart is refused. */
+async function orUndefined(resolving: Promise<ResolvedCart>): Promise<ResolvedCart | undefined> {
+  try {
+    return await resolving;
+  } catch (error) {
+    if (error instanceof Failure) return undefined;
+    throw error;
+  }
+}
+
+function cartMessage(cart: ResolvedCart, testMode: boolean): ResolvedCartMessage {
+  return messageOf(ResolvedCartSchema, {
+    lines: cart.lines.map(({ price, product, eligibility }) =>
+      messageOf(ResolvedLineSchema, {
+        price: priceMessage(price, testMode),
+        product: productMessage(product, testMode),
+        eligibility: eligibilityMessage(eligibility),
+      }),
+    ),
+    ...(cart.shippingRate === undefined ? {} : { shippingRate: shippingRateMessage(cart.shippingRate, testMode) }),
+    discounts: cart.discounts.map(({ coupon, promoCodeId }) =>
+      messageOf(ResolvedDiscountSchema, { coupon: couponMessage(coupon, testMode), promoCodeId }),
+    ),
+  });
 }
 
 function lineOf({ item }: CartLineMessage, place: Loc): CartLine {

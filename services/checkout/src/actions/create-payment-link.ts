@@ -34,7 +34,7 @@ export interface NewPaymentLink {
  * and body returns the response of the first request (decisions 1.1).
  */
 export async function createPaymentLink(
-  context: Pick<Context, 'database' | 'catalog' | 'clock' | 'pages'>,
+  context: Pick<Context, 'database' | 'catalog' | 'clock' | 'pages' | 'plainCarts'>,
   call: Call,
   input: NewPaymentLink,
   key?: { readonly key: string; readonly requestHash: Uint8Array } | undefined,
@@ -52,7 +52,7 @@ export async function createPaymentLink(
 }
 
 async function makeLink(
-  context: Pick<Context, 'catalog' | 'clock'>,
+  context: Pick<Context, 'catalog' | 'plainCarts' | 'clock'>,
   call: Call,
   { lines, terms, active, metadata }: NewPaymentLink,
 ): Promise<PaymentLink> {

@@ -14,6 +14,7 @@ import { type Cents, cents, centsFromInt64 } from '@eligo/values';
 import type { Context } from '../context.ts';
 import type { ResolvedCart, ResolvedDiscount, ResolvedLine } from '../domain/new-session.ts';
 import type { ShippingChoice } from '../messages/session-terms.ts';
+import { type CartRequest, isPlain } from './plain-carts.ts';
 
 /** A cart as the partner gave it. Amounts are in cents. */
 export interface GivenCart {
@@ -26,7 +27,7 @@ export interface GivenCart {
 
 /** The cart as the catalog prices and classifies it, with the shipping option that the session shows. One call, outside any transaction. */
 export async function resolveCart(
-  { catalog }: Pick<Context, 'catalog'>,
+  { catalog, plainCarts }: Pick<Context, 'catalog' | 'plainCarts'>,
   call: Call,
   sessionId: string,
   given: GivenCart,
@@ -36,21 +37,20 @@ export async function resolveCart(
   const rateId =
     given.shipping !== undefined && 'shippingRateId' in given.shipping ? given.shipping.shippingRateId : undefined;
   const asks = given.lines.length > 0 || given.discounts.length > 0 || rateId !== undefined;
-  const answer = asks
-    ? await catalog.resolveCart(
-        {
-          sessionId,
-          lines: [...given.lines],
-          discounts: [...given.discounts],
-          atMs: BigInt(at.getTime()),
-          bodyPath: ['body', 'checkout_session'],
-          activatesCoupons: true,
-          ...(rateId === undefined ? {} : { shippingRateId: rateId }),
-          ...(customerId === null ? {} : { customerId }),
-        },
-        call,
-      )
-    : undefined;
+  const priced = async (request: CartRequest) =>
+    (isPlain(request) ? await plainCarts.submit(call.scope, { call, request }) : undefined) ??
+    (await catalog.resolveCart(request, call));
+  const request = {
+    sessionId,
+    lines: [...given.lines],
+    discounts: [...given.discounts],
+    atMs: BigInt(at.getTime()),
+    bodyPath: ['body', 'checkout_session'],
+    activatesCoupons: true,
+    ...(rateId === undefined ? {} : { shippingRateId: rateId }),
+    ...(customerId === null ? {} : { customerId }),
+  };
+  const answer = asks ? await priced(request) : undefined;
   const { shippingCents, shipping } = shippingOf(given, answer);
   const lines = given.lines.map((line, i) => resolvedLine(line, answer?.lines[i], i));
   const discounts = given.discounts.map((_, i) => resolvedDiscount(answer?.discounts[i], i));
