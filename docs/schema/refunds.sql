@@ -178,12 +178,14 @@ create table evidence_files (
   processor_file_id text collate "C",
   content_until timestamp(3) with time zone,
   created_at timestamp(3) with time zone default clock_timestamp() not null,
+  pages smallint,
   constraint evidence_files_pkey PRIMARY KEY (account_id, test_mode, dispute_id, field, file_id),
   constraint evidence_files_account_id_test_mode_dispute_id_fkey FOREIGN KEY (account_id, test_mode, dispute_id) REFERENCES disputes(account_id, test_mode, id),
   constraint evidence_files_attempt_check CHECK ((attempt > 0)),
   constraint evidence_files_field_check CHECK ((field = ANY (ARRAY['cancellation_policy'::text, 'customer_communication'::text, 'customer_signature'::text, 'duplicate_charge_documentation'::text, 'receipt'::text, 'refund_policy'::text, 'service_documentation'::text, 'shipping_documentation'::text, 'uncategorized_file'::text]))),
   constraint evidence_files_size_bytes_check CHECK (((size_bytes >= 1) AND (size_bytes <= 4500000))),
   constraint evidence_files_type_check CHECK ((type = ANY (ARRAY['pdf'::text, 'png'::text, 'jpeg'::text]))),
+  constraint evidence_has_pages CHECK (((pages >= 1) AND (pages <= 50))),
   constraint no_content_waits_once_uploaded CHECK (((processor_file_id IS NULL) OR (content_until IS NULL)))
 );
 alter table evidence_files enable row level security;
@@ -198,7 +200,7 @@ CREATE TRIGGER guard_evidence_file BEFORE UPDATE ON refunds.evidence_files FOR E
 CREATE TRIGGER guard_new_evidence_file BEFORE INSERT ON refunds.evidence_files FOR EACH ROW EXECUTE FUNCTION guard_new_evidence_file();
 grant insert, select on evidence_files to eligo_refunds;
 grant select on evidence_files to eligo_finder;
-grant update (attempt), update (processor_file_id), update (content_until) on evidence_files to eligo_refunds;
+grant update (attempt), update (processor_file_id), update (content_until), update (pages) on evidence_files to eligo_refunds;
 
 create table evidence_parts (
   account_id text collate "C" not null,

@@ -1,4 +1,5 @@
 import { type FailureCode, failureTable } from '@eligo/failures';
+import { paddedPdf } from '@eligo/pdf/padded-pdf';
 import { type Api, type ApiAnswer, type Constellation, startConstellation } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -305,7 +306,7 @@ describe('error codes, each as the answer to a public request', () => {
       const upload = async (size: number) => {
         const form = new FormData();
         form.append('purpose', 'dispute_evidence');
-        form.append('file', new Blob(['%PDF-1.4', new Uint8Array(size - 8)], { type: 'application/pdf' }), 'Ada.pdf');
+        form.append('file', new Blob([new Uint8Array(paddedPdf(size))], { type: 'application/pdf' }), 'Ada.pdf');
         const headers = { authorization: `Bearer ${api.key}` };
         const answer = await fetch(`${api.url}/v1/files`, { method: 'POST', headers, body: form });
         return text(record((await answer.json()) as Json, 'file'), 'file_id');

@@ -70,6 +70,11 @@ describe('eligo ledger check --processor', () => {
       ['movement_not_listed', 'wrong', 'txn_other', account],
       ['movement_not_stored', 'wrong', 'txn_40_60', account],
     ]);
+    // What the processor has just made is on its way.
+    const readFrom = (at: string) => test.admin(`update refunds.ledger_feeds set read_from = ${at}`);
+    await readFrom('begins_at');
+    expect(await found()).toContainEqual(['movement_not_stored', 'unsettled', 'txn_40_60', account]);
+    await readFrom('now()');
     // What agreed before is not read again, and what differs is.
     const before = list.pages();
     expect(await found()).toHaveLength(2);

@@ -298,4 +298,23 @@ describe('a process that stops, and answers that are lost', () => {
     const told = on.checkout.disputes.get(disputes[0]?.disputeId ?? '');
     expect(told).toMatchObject({ held: 2_000n, told: 2 });
   });
+
+  it.each([
+    ['does not hear', 'lost_before'],
+    ['hears late', 'late'],
+  ] as const)(
+    'answers what the bank took although checkout %s of it, and tells checkout soon [D14.125]',
+    async (_, trouble) => {
+      const { scope, id } = await disputed();
+      on.checkout.trouble(trouble);
+      const won = { id, evidence: { uncategorized_text: 'winning_evidence' }, submit: true };
+      expect(await on.refunds.updateDispute(won, on.as(scope))).toMatchObject({ status: 'won', submissionCount: 1 });
+      expect(heldOf(id)).toBe(2_000n);
+      await on.lookAtDisputes();
+      expect(heldOf(id)).toBe(0n);
+      on.checkout.delivers();
+      expect(heldOf(id)).toBe(0n);
+      expect((await eventsOf(on, id)).filter((type) => type === 'charge.dispute.closed')).toHaveLength(1);
+    },
+  );
 });

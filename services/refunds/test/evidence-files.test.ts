@@ -1,4 +1,5 @@
-import { hash, randomBytes } from 'node:crypto';
+import { hash } from 'node:crypto';
+import { paddedPdf } from '@eligo/pdf/padded-pdf';
 import type { Scope } from '@eligo/postgres';
 import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
 import { newId } from '@eligo/values';
@@ -33,8 +34,8 @@ interface Given {
   readonly content: Buffer;
 }
 
-const pdf = (size: number) => Buffer.concat([Buffer.from('%PDF-1.4'), randomBytes(size - 8)]);
-const newFile = (field: string, content = pdf(100)): Given => ({ field, fileId: newId('file'), content });
+const pdf = (size = 1_000, pages = 1) => paddedPdf(size, pages);
+const newFile = (field: string, content = pdf()): Given => ({ field, fileId: newId('file'), content });
 const described = ({ field, fileId, content }: Given) => ({ field, fileId, type: 'pdf', sizeBytes: content.length });
 const begin = (scope: Scope, disputeId: string, files: readonly Given[], clearedFields: string[] = []) =>
   on.refunds.beginEvidence({ disputeId, files: files.map(described), clearedFields }, on.as(scope));
@@ -91,7 +92,7 @@ describe('a file of evidence', () => {
       {
         name: 'elsewhere.pdf',
         mediaType: 'application/pdf',
-        sizeBytes: 100,
+        sizeBytes: file.content.length,
         pieces: async function* () {
           yield file.content;
         },
@@ -164,11 +165,49 @@ describe('a file of evidence', () => {
 
   it('that the processor refuses is a 422 that names its field, and its content is deleted [D14.254]', async () => {
     const { scope, disputeId } = await disputed();
-    const text = newFile('receipt', Buffer.from('a text that says it is a PDF'));
+    // Begins late: the processor looks at the first bytes.
+    const text = newFile('receipt', Buffer.concat([Buffer.from('a text, and then '), pdf()]));
     await expect(give(scope, disputeId, text)).rejects.toMatchObject(refusedAt('receipt', 'evidence_file_refused'));
     expect(await waiting(disputeId)).toEqual([]);
     await expect(update(scope, disputeId, { receipt: text.fileId })).rejects.toMatchObject({
       code: 'service_unavailable',
+    });
+  });
+});
+
+describe('the pages of evidence', () => {
+  it.each([
+    ['of one file with 51 pages', pdf(9_000, 51), 'evidence_too_many_pages'],
+    ['of a damaged PDF', pdf().subarray(0, 60), 'evidence_file_unreadable'],
+    [
+      'of an encrypted PDF',
+      Buffer.from(pdf().toString('latin1').replace('<</Root', '<</Encrypt 9 0 R/Root'), 'latin1'),
+      'evidence_file_encrypted',
+    ],
+  ])('%s are a 422 that names its field, before anything is uploaded [D14.254]', async (_what, content, type) => {
+    const { scope, disputeId } = await disputed();
+    const file = newFile('receipt', content);
+    await expect(give(scope, disputeId, file)).rejects.toMatchObject(refusedAt('receipt', type));
+    expect(await waiting(disputeId)).toEqual([]);
+    expect(await copiesOf(file)).toEqual([]);
+  });
+
+  it('are at most 50 in all files of a dispute, those that it keeps included, before it is submitted [D14.254]', async () => {
+    const { scope, disputeId } = await disputed();
+    const [kept, more, less] = [
+      newFile('receipt', pdf(9_000, 40)),
+      newFile('refund_policy', pdf(9_000, 11)),
+      newFile('refund_policy', pdf(9_000, 10)),
+    ];
+    for (const file of [kept, more, less]) await give(scope, disputeId, file);
+    await update(scope, disputeId, { receipt: kept.fileId });
+    await expect(update(scope, disputeId, { refund_policy: more.fileId }, true)).rejects.toMatchObject(
+      refusedAt('refund_policy', 'evidence_too_many_pages'),
+    );
+    expect(await on.refunds.getDispute({ id: disputeId }, on.as(scope))).toMatchObject({ submissionCount: 0 });
+    await update(scope, disputeId, { refund_policy: less.fileId });
+    expect(await update(scope, disputeId, { refund_policy: more.fileId, receipt: '' }, true)).toMatchObject({
+      status: 'under_review',
     });
   });
 });

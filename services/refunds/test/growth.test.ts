@@ -1,3 +1,4 @@
+import { paddedPdf } from '@eligo/pdf/padded-pdf';
 import { claimKey, finishKey, type KeyUse, linkAttempt, pruneKeys, withTx } from '@eligo/postgres';
 import {
   growths,
@@ -250,7 +251,7 @@ async function runDisputes(on: Fixture): Promise<void> {
 }
 
 async function giveFile({ refunds, as, service: { database } }: Fixture, disputeId: string): Promise<void> {
-  const content = Buffer.from('%PDF-1.4');
+  const content = paddedPdf(1_000);
   for (const fileId of ['ffile_first', 'ffile_second']) {
     const file = { field: 'receipt', fileId, type: 'pdf', sizeBytes: content.length };
     const key = { disputeId, field: 'receipt', fileId };

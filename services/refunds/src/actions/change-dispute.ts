@@ -17,7 +17,7 @@ import {
 } from '../store/disputes.ts';
 import { appendDisputeEvents } from './dispute-events.ts';
 import { recordDispute } from './record-dispute.ts';
-import { evidenceAtProcessor } from './upload-evidence.ts';
+import { assertEvidencePagesFit, evidenceAtProcessor } from './upload-evidence.ts';
 
 /** What a partner changes of a dispute. */
 export interface DisputeChange {
@@ -41,6 +41,7 @@ export async function updateDispute(
   const hasEvidence = Object.keys(evidence).length > 0;
   if (hasEvidence || submit) {
     const atProcessor = await evidenceAtProcessor(context, scope, disputeId, evidence);
+    await assertEvidencePagesFit(context, scope, disputeId, evidence);
     await change(context, scope, disputeId, {
       assertAllowed(dispute) {
         assertEditable(dispute, hasEvidence ? 'evidence' : 'submit');
@@ -48,6 +49,7 @@ export async function updateDispute(
       },
       send: (port, id, options) =>
         port.updateDispute(id, { ...(hasEvidence ? { evidence: atProcessor } : {}), submit }, options),
+      call,
     });
   }
   if (metadata === undefined) return found(context, scope, disputeId);
@@ -62,12 +64,18 @@ export async function updateDispute(
 }
 
 /** Accepts that a dispute is lost. Throws `dispute_not_open` for one that is closed. */
-export async function closeDispute(context: Context, scope: Scope, disputeId: string): Promise<Dispute> {
+export async function closeDispute(
+  context: Context,
+  scope: Scope,
+  disputeId: string,
+  call: Pick<Call, 'timeoutMs'>,
+): Promise<Dispute> {
   await change(context, scope, disputeId, {
     assertAllowed(dispute) {
       if (isClosed(dispute.status)) throw new Failure('dispute_not_open');
     },
     send: (port, id, options) => port.closeDispute(id, options),
+    call,
   });
   return found(context, scope, disputeId);
 }
@@ -79,6 +87,7 @@ const nothingMoved = { isWithdrawn: false, isReinstated: false };
 interface Change {
   assertAllowed(dispute: Dispute): void;
   send(port: ProcessorPort, processorDisputeId: string, options: WriteOptions): Promise<DisputeOutcome>;
+  readonly call: Pick<Call, 'timeoutMs'>;
 }
 
 // The processor's answer is what is recorded. Where it is unknown, the dispute is looked at again, and the client sends the same again: evidence is set and
@@ -87,7 +96,7 @@ async function change(
   context: Context,
   scope: Scope,
   disputeId: string,
-  { assertAllowed, send }: Change,
+  { assertAllowed, send, call }: Change,
 ): Promise<void> {
   const { database, budgets } = context;
   const [names, dispute] = await Promise.all([
@@ -113,6 +122,11 @@ async function change(
   await context.failpoint('dispute.after_change');
   if (outcome.kind === 'rejected') {
     await lookSoon(context, scope, claimed);
+    if (outcome.code === 'dispute_evidence_page_limit_exceeded') {
+      // It counts the pages of the texts, too, and knows the limit of the card's network.
+      const text = 'The evidence has more pages than the network of the card accepts';
+      throw Failure.invalid(['body', 'dispute', 'evidence'], 'evidence_too_many_pages', text);
+    }
     const [, field] = /^evidence\[(\w+)\]$/.exec(outcome.param ?? '') ?? [];
     if (outcome.status === 400 && field !== undefined) {
       throw Failure.invalid(
@@ -128,7 +142,8 @@ async function change(
     );
     throw unavailable();
   }
-  const look = await recordDispute(context, scope, claimed, outcome);
+  // What the processor has carried out is answered in time, whatever checkout does.
+  const look = await recordDispute(context, scope, claimed, outcome, () => call.timeoutMs() - recordingMs);
   if (look.kind !== 'recorded') throw unavailable();
 }
 

@@ -16,20 +16,22 @@ import { appendDisputeEvents } from './dispute-events.ts';
 
 /**
  * Records what the processor has of a dispute that this process has claimed: first at checkout, which holds the money and answers the charge, then here,
- * with the events that tell how it differs from before. Safe to stop at any point: the next look does it again, and each part counts once.
+ * with the events that tell how it differs from before. Safe to stop at any point: the next look does it again, and each part counts once. With `tellWithinMs`, for
+ * a request whose change the processor has carried out, checkout is told by a look soon if it does not answer in that time.
  */
 export async function recordDispute(
   context: Context,
   scope: Scope,
   claimed: DisputeClaim,
   facts: DisputeOutcome,
+  tellWithinMs?: () => number,
 ): Promise<Look> {
   if (facts.kind !== 'found') {
     const inMs = facts.kind === 'not_now' ? facts.retryAfterMs : pauseWhileUnknownMs(claimed.checks);
     await withTx(context.database, scope, (tx) => postponeDispute(tx, scope, claimed, inMs));
     return { kind: 'later', inMs };
   }
-  const charge = await tellCheckout(context, scope, claimed, facts);
+  const charge = await tellCheckout(context, scope, claimed, facts, tellWithinMs);
   if (charge === undefined) {
     await withTx(context.database, scope, (tx) => forgetDispute(tx, scope, claimed));
     return { kind: 'not_ours' };
@@ -41,7 +43,7 @@ export async function recordDispute(
     const after = { ...found, evidence: await withOurFiles(tx, scope, found) };
     const hasMoved = before?.status !== after.status;
     const checks = hasMoved ? 0 : claimed.checks;
-    const pauseMs = pauseOfDisputeMs(checks, isClosed(after.status));
+    const pauseMs = charge === untold ? tellAgainMs : pauseOfDisputeMs(checks, isClosed(after.status));
     if (!(await saveDispute(tx, scope, { ...claimed, checks: hasMoved ? -1 : checks }, after, pauseMs))) return false;
     const moved = await storeMovements(
       tx,
@@ -92,13 +94,17 @@ async function withOurFiles(tx: Tx, scope: Scope, { disputeId, evidence }: Dispu
   return Object.fromEntries(entries);
 }
 
+const untold = 'untold';
+const tellAgainMs = 1_000;
+
 // Undefined for a dispute of a charge that is not ours.
 async function tellCheckout(
   context: Context,
   scope: Scope,
   claimed: DisputeClaim,
   facts: DisputeFacts,
-): Promise<ChargeAtProcessor | undefined> {
+  tellWithinMs: (() => number) | undefined,
+): Promise<ChargeAtProcessor | typeof untold | undefined> {
   if (facts.intentId === undefined) return undefined;
   const movedCents = sumCents(facts.movements.map(({ amountCents }) => amountCents));
   const { status } = disputeStatusOf(facts.status);
@@ -111,7 +117,7 @@ async function tellCheckout(
         heldCents: BigInt(heldByDispute(status, facts.amountCents, movedCents)),
         seq: claimed.epoch,
       },
-      { ...context.callFor(scope, []), timeoutMs: context.budgets.checkoutMs },
+      { ...context.callFor(scope, []), timeoutMs: Math.min(context.budgets.checkoutMs, tellWithinMs?.() ?? Infinity) },
     );
     if (told.isBeyondReceived && claimed.before?.status !== status) {
       context.logger.warn({ disputeId: claimed.disputeId }, 'Dispute withholds an amount that was already refunded');
@@ -119,6 +125,7 @@ async function tellCheckout(
     return told.charge;
   } catch (error) {
     if (error instanceof Failure && error.code === 'charge_not_found') return undefined;
+    if (tellWithinMs !== undefined && claimed.before !== undefined && error instanceof Failure) return untold;
     await withTx(context.database, scope, (tx) =>
       postponeDispute(tx, scope, claimed, pauseWhileUnknownMs(claimed.checks)),
     );
@@ -131,7 +138,7 @@ function disputeOf(
   scope: Scope,
   { disputeId, before }: DisputeClaim,
   facts: DisputeFacts,
-  charge: ChargeAtProcessor,
+  charge: ChargeAtProcessor | typeof untold,
 ): Dispute {
   const { status, isKnown } = disputeStatusOf(facts.status);
   if (!isKnown && before?.processorStatus !== facts.status) {
@@ -150,8 +157,7 @@ function disputeOf(
   return {
     ...{ disputeId, status: canMove ? status : before.status, processorStatus: facts.status, reason: facts.reason },
     ...{ amountCents: facts.amountCents, currency: facts.currency },
-    ...{ paymentIntentId: charge.paymentIntentId, chargeId: charge.chargeId },
-    checkoutSessionId: charge.checkoutSessionId ?? null,
+    ...(charge === untold ? chargeOf(before) : placeOf(charge)),
     ...{ evidence: facts.evidence, hasEvidence: facts.hasEvidence, submissionCount: facts.submissionCount },
     dueBy: facts.dueBy === undefined ? null : new Date(facts.dueBy * 1_000),
     metadata: before?.metadata ?? {},
@@ -160,3 +166,16 @@ function disputeOf(
     testMode: scope.testMode,
   };
 }
+
+function placeOf({ paymentIntentId, chargeId, checkoutSessionId }: ChargeAtProcessor): ChargeOfDispute {
+  return { paymentIntentId, chargeId, checkoutSessionId: checkoutSessionId ?? null };
+}
+
+// A dispute stays with its charge.
+function chargeOf(before: Dispute | undefined): ChargeOfDispute {
+  if (before === undefined) throw new Error('A dispute that was never recorded has no charge');
+  const { paymentIntentId, chargeId, checkoutSessionId } = before;
+  return { paymentIntentId, chargeId, checkoutSessionId };
+}
+
+type ChargeOfDispute = Pick<Dispute, 'paymentIntentId' | 'chargeId' | 'checkoutSessionId'>;

@@ -1,12 +1,21 @@
 import { Failure } from '@eligo/failures';
+import { countPdfPages } from '@eligo/pdf/page-count';
 import { type Scope, withTx } from '@eligo/postgres';
 import type { FileContent, ProcessorPort } from '@eligo/processor';
 import type { Call } from '@eligo/rpc';
 import { evidenceFileFields, isFileType, mediaTypes } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { assertEditable } from '../domain/dispute.ts';
-import { assertFilesFit, type GivenFile, invalidFile } from '../domain/evidence-files.ts';
-import { lockDispute, processorDisputeOf } from '../store/disputes.ts';
+import {
+  assertFilesFit,
+  assertPagesFit,
+  type GivenFile,
+  invalidFile,
+  maxEvidencePages,
+  tooManyPages,
+  uncountable,
+} from '../domain/evidence-files.ts';
+import { findDispute, lockDispute, processorDisputeOf } from '../store/disputes.ts';
 import {
   beginEvidenceFile,
   clearContent,
@@ -15,6 +24,7 @@ import {
   findEvidenceFile,
   findEvidenceFiles,
   readWaitingContent,
+  savePages,
   saveUploadedFile,
   useNextKey,
   waitingContent,
@@ -71,6 +81,7 @@ export async function uploadEvidence(
   ]);
   if (file?.processorFileId !== undefined) return;
   if (file === undefined || waiting.bytes !== file.sizeBytes) throw unavailable();
+  await countPages(context, scope, key, file, waiting.parts);
   const outcome = await port.uploadEvidence(contentOf(context, scope, key, file, waiting.parts), {
     ...{ idempotencyKey: file.idempotencyKey, timeoutMs: Math.min(uploadTimeoutMs, call.timeoutMs()) },
   });
@@ -94,6 +105,38 @@ export async function uploadEvidence(
   // The processor keeps its error under the key, so the file is not there, or is there and cannot be found: another key stores it.
   if (outcome.kind === 'unknown' && outcome.replayed) await useNextKey(database, scope, key, file.attempt);
   throw unavailable();
+}
+
+// What is refused is deleted here: the same file is refused again.
+async function countPages(
+  { database }: Context,
+  scope: Scope,
+  key: EvidenceFileKey,
+  file: EvidenceFile,
+  parts: number,
+): Promise<void> {
+  if (file.type !== 'pdf' || file.pages !== undefined) return;
+  // At most the 4.5 MB that all files of a dispute may have.
+  const content: Buffer[] = [];
+  for await (const part of readWaitingContent(database, scope, key, parts)) content.push(part);
+  const pages = await countPdfPages(Buffer.concat(content), maxEvidencePages);
+  if (typeof pages === 'number' && pages <= maxEvidencePages) return savePages(database, scope, key, pages);
+  await clearContent(database, scope, key);
+  throw typeof pages === 'number' ? tooManyPages(key.field) : uncountable(key.field, pages);
+}
+
+/**
+ * Throws the 422 of the first file with which the dispute would have too many pages: with those that it keeps in other fields.
+ */
+export async function assertEvidencePagesFit(
+  { database }: Context,
+  scope: Scope,
+  disputeId: string,
+  evidence: Readonly<Record<string, string>>,
+): Promise<void> {
+  if (!evidenceFileFields.some((field) => evidence[field])) return;
+  const kept = (await findDispute(database, scope, disputeId))?.evidence ?? {};
+  assertPagesFit(await findEvidenceFiles(database, scope, disputeId, { ...kept, ...evidence }), evidence);
 }
 
 /** The evidence as the processor takes it: files by its names for them. Throws `service_unavailable` for a file that was not uploaded. */

@@ -43,8 +43,8 @@ export function disputeHandlers(context: Context): Implementation<typeof Refunds
       const change = { evidence, submit, metadata: replaceMetadata ? metadata : undefined };
       return message(await updateDispute(context, call.scope, id, change, call));
     },
-    async closeDispute({ id }, { scope }) {
-      return message(await closeDispute(context, scope, id));
+    async closeDispute({ id }, call) {
+      return message(await closeDispute(context, call.scope, id, call));
     },
     async createTestDispute({ chargeId, amountCents, reason, inquiry }, call) {
       const dispute = {

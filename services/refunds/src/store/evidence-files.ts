@@ -25,6 +25,8 @@ export interface EvidenceFile extends GivenFile {
   readonly idempotencyKey: string;
   readonly attempt: number;
   readonly processorFileId: string | undefined;
+  /** Of a PDF, once they are counted. */
+  readonly pages: number | undefined;
 }
 
 /**
@@ -118,9 +120,16 @@ export async function findEvidenceFiles(
         ...{ field: row.field, fileId: row.file_id, type: row.type, sizeBytes: row.size_bytes, attempt: row.attempt },
         idempotencyKey: `${row.upload_key}-${row.attempt}`,
         processorFileId: row.processor_file_id ?? undefined,
+        pages: row.pages ?? undefined,
       },
     ]),
   );
+}
+
+/** Notes how many pages a file has, before it is uploaded. */
+export async function savePages(database: Database, scope: Scope, key: EvidenceFileKey, pages: number): Promise<void> {
+  const { disputeId, field, fileId } = key;
+  await withTx(database, scope, (tx) => tx.execute(savePageCount, scope, [disputeId, field, fileId, pages]));
 }
 
 /** Notes that the processor has the file, and deletes the content here. */
@@ -209,15 +218,20 @@ const select = scoped<{
   upload_key: string;
   attempt: number;
   processor_file_id: string | null;
+  pages: number | null;
 }>(
   'evidence_files.get',
-  `select f.field, f.file_id, f.type, f.size_bytes, f.upload_key, f.attempt, f.processor_file_id
+  `select f.field, f.file_id, f.type, f.size_bytes, f.upload_key, f.attempt, f.processor_file_id, f.pages
      from unnest($4::text[], $5::text[]) named (field, file_id)
      join refunds.evidence_files f on f.account_id = $1 and f.test_mode = $2 and f.dispute_id = $3 and f.field = named.field and f.file_id = named.file_id`,
 );
 const save = scoped<never>(
   'evidence_files.save',
   `update refunds.evidence_files set processor_file_id = $6, content_until = null where ${one} and processor_file_id is null`,
+);
+const savePageCount = scoped<never>(
+  'evidence_files.save_pages',
+  `update refunds.evidence_files set pages = $6 where ${one} and processor_file_id is null`,
 );
 const advance = scoped<never>(
   'evidence_files.use_next_key',
