@@ -1,3 +1,5 @@
+import { checkProcessor } from '@eligo/cli';
+import { openDatabase } from '@eligo/postgres';
 import { openProcessors } from '@eligo/processor';
 import { type Api, type Constellation, startConstellation, waitUntil } from '@eligo/testkit';
 import { newId } from '@eligo/values';
@@ -87,4 +89,32 @@ describe('HSA and FSA cards in live mode', () => {
     const { body } = await live.get(`/v1/checkout/sessions/${session}`);
     expect(body).toMatchObject({ checkout_session: { status: 'open', payment_intents: [] } });
   });
+
+  it('have their money compared with the list that the processor of live mode gives [D14.157]', async () => {
+    const { url, key } = eligo.processor;
+    const database = openDatabase({ url: eligo.database.adminUrl, applicationName: 'ledger check', max: 1 });
+    const processors = openProcessors({
+      ELIGO_SANDBOX_URL: url,
+      ELIGO_SANDBOX_KEY: key,
+      ELIGO_LIVE_PROCESSOR: 'sandbox',
+    });
+    try {
+      await waitUntil(
+        async () => {
+          const { movements, accounts, faults } = await checkProcessor(database, processors);
+          return accounts === 1 && movements >= 2 && faults.length === 0;
+        },
+        { withinMs: 40_000, what: 'books that agree with the list' },
+      );
+      const changed = `update refunds.processor_transactions set fee_cents = fee_cents + 1
+        where ctid = (select ctid from refunds.processor_transactions where not test_mode limit 1) returning id`;
+      const [row] = await eligo.database.admin<{ id: string }>(changed);
+      expect((await checkProcessor(database, processors)).faults).toEqual([
+        expect.objectContaining({ fault: 'movement_stored_differently', test_mode: false, id: row?.id }),
+      ]);
+    } finally {
+      processors.close();
+      await database.close();
+    }
+  }, 60_000);
 });
