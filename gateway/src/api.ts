@@ -14,6 +14,7 @@ import { type HeaderList, writeJson } from './http/write-answer.ts';
 import { writeFileAnswer } from './http/write-file-answer.ts';
 import { writeStream } from './http/write-stream.ts';
 import type { Mounted } from './mount.ts';
+import type { RequestTurns } from './turns/request-turns.ts';
 
 /** One request and what is known of it so far. */
 export interface Exchange {
@@ -45,6 +46,7 @@ export interface RequestOwner {
 export interface ApiParts {
   readonly authenticator: Authenticator;
   readonly limiter: RateLimiter;
+  readonly turns: RequestTurns;
   readonly table: PathTable<Mounted>;
   readonly settings: Pick<GatewaySettings, 'rateLimit' | 'deprecatedEndpoints'>;
   /** Runs a request's work in a span of its own, where traces are on. */
@@ -57,13 +59,13 @@ export interface ApiParts {
 
 /** The response to a request under /v1, errors in the order of decisions 13: 401, 429, 403, 404, 400, 422, then all others. */
 export function api(parts: ApiParts): (exchange: Exchange, path: string, queryText: string) => Promise<void> {
-  const { authenticator, limiter, table, settings, traced } = parts;
+  const { authenticator, turns, table, settings, traced } = parts;
   return async (exchange, path, queryText) => {
     const { request, response } = exchange;
     const found = authenticator.authenticate(request);
     const key = found instanceof Promise ? await found : found;
     exchange.of = key;
-    limit(limiter, key, settings.rateLimit, exchange.headers);
+    limit(parts, key, exchange.headers);
 
     const match = table.find(request.method ?? '', path);
     if (match === undefined) throw new Failure('not_found');
@@ -77,15 +79,26 @@ export function api(parts: ApiParts): (exchange: Exchange, path: string, queryTe
     exchange.headers.push(...target.headers);
     authorize(key, target.route, settings.deprecatedEndpoints);
 
-    const call = callOf(exchange, key, target.route.streamed);
-    const incoming = { request, key, path, queryText, params, call };
-    const answer = await traced(target.route.id, exchange.traceparent, () => target.answer(incoming));
-    if (answer instanceof StreamedAnswer) await writeStream(response, answer, exchange.requestId, exchange.headers);
-    else if (answer instanceof FileAnswer)
-      await writeFileAnswer(response, answer, exchange.requestId, exchange.headers);
-    else {
-      exchange.recordId ??= recordIdOf(answer);
-      writeJson(response, 200, JSON.stringify(answer), exchange.requestId, exchange.headers);
+    const admitted = turns.begin(key, target.route);
+    const turn = admitted instanceof Promise ? await admitted : admitted;
+    try {
+      const call = callOf(exchange, key, target.route.streamed);
+      const incoming = { request, key, path, queryText, params, call, turn };
+      const answer = await traced(target.route.id, exchange.traceparent, () => target.answer(incoming));
+      if (answer instanceof StreamedAnswer) await writeStream(response, answer, exchange.requestId, exchange.headers);
+      else if (answer instanceof FileAnswer) {
+        turn.answered(target.route, 0);
+        // A slow client holds no turn.
+        turn.end();
+        await writeFileAnswer(response, answer, exchange.requestId, exchange.headers);
+      } else {
+        exchange.recordId ??= recordIdOf(answer);
+        const text = JSON.stringify(answer);
+        turn.answered(target.route, text.length);
+        writeJson(response, 200, text, exchange.requestId, exchange.headers);
+      }
+    } finally {
+      turn.end();
     }
   };
 }
@@ -110,12 +123,8 @@ function isRecord(value: Json | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function limit(
-  limiter: RateLimiter,
-  key: ActiveKey,
-  defaults: GatewaySettings['rateLimit'],
-  headers: HeaderList,
-): void {
+function limit({ limiter, turns, settings }: ApiParts, key: ActiveKey, headers: HeaderList): void {
+  const defaults = settings.rateLimit;
   const perSecond = key.rateLimit ?? (key.testMode ? defaults.test : defaults.live);
   if (perSecond === 0) return;
   // The process's own clock: a wall clock that is set back would refuse everybody until it caught up.
@@ -128,7 +137,9 @@ function limit(
     'RateLimit-Reset',
     String(allowance.resetSeconds),
   );
-  if (!allowance.allowed) throw new Failure('rate_limited', { retryAfterSeconds: allowance.retryAfterSeconds });
+  if (allowance.allowed) return;
+  turns.neighbors.isAtLimit(key);
+  throw new Failure('rate_limited', { retryAfterSeconds: allowance.retryAfterSeconds });
 }
 
 // Only a stream is worth a signal of its own: everything else ends by its deadline within seconds.

@@ -16,7 +16,6 @@ import { fileStores } from './files/file-stores.ts';
 import { Transfers } from './files/transfers.ts';
 import { Authenticator } from './http/authenticate.ts';
 import { BodyBudget } from './http/body-budget.ts';
-import { DearRequests } from './http/dear-requests.ts';
 import { FailedAuthentications } from './http/failed-authentications.ts';
 import { publicRouter } from './http/public-router.ts';
 import { RateLimiter } from './http/rate-limiter.ts';
@@ -30,6 +29,9 @@ import { peerChecks, sharedReadiness } from './readiness.ts';
 import { readInvoiceDocument } from './reports/read-invoice-document.ts';
 import { allBindings } from './routes/index.ts';
 import { createHttpServer, type HttpServer } from './server.ts';
+import { DearRequests } from './turns/dear-requests.ts';
+import { pacedStores } from './turns/paced-stores.ts';
+import { RequestTurns } from './turns/request-turns.ts';
 
 /** The gateway, put together; its port is not open yet. */
 export interface GatewayParts {
@@ -55,15 +57,15 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
     () => context.wake(tellStatementsJob),
   );
   const stores = fileStores(context);
+  const turns = new RequestTurns();
   const files = {
-    ...{ database, stores, scanner: settings.fileScanner },
+    ...{ database, stores: pacedStores(stores, turns.neighbors, turns.parts), scanner: settings.fileScanner },
     ...{ transfers: new Transfers(), assertRoom: context.assertRoom },
   };
   const bodies = new BodyBudget();
   const readInvoice = readInvoiceDocument({ peers, database });
-  const dear = new DearRequests();
-  const bindings = allBindings(peers, new Answers(peers), files, readInvoice, dear);
-  const table = mount(allRoutes, bindings, peers, { bodies, dear });
+  const bindings = allBindings(peers, new Answers(peers), files, readInvoice);
+  const table = mount(allRoutes, bindings, peers, bodies);
   const { needed, wanted } = peerChecks(peers, (init) => context.callerFor(init));
   let readiness = () => Promise.resolve(notServing);
   const pages = pageRoutes({
@@ -82,7 +84,7 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
     files: openPageFiles(),
     limits: new PageLimits(settings.trustedProxies),
     // Shoppers and the merchant's own requests do not wait for each other.
-    ...{ bodies, dear: new DearRequests() },
+    ...{ bodies, dear: new DearRequests(turns.neighbors) },
     ...{ database, sandboxUrl: settings.sandboxPublicUrl, callerFor: (init) => context.callerFor(init) },
   });
   const events = processorEventRoute({
@@ -98,6 +100,7 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
     api: api({
       authenticator: new Authenticator(keys, failed, settings.trustedProxies),
       limiter: new RateLimiter(),
+      turns,
       table,
       settings,
       traced: context.traced,

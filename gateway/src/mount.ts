@@ -7,7 +7,6 @@ import type { ActiveKey } from './accounts/key-cache.ts';
 import type { Binding, Handler } from './bind.ts';
 import type { Answer } from './http/api-request.ts';
 import type { BodyBudget, BodyRoom } from './http/body-budget.ts';
-import type { DearRequests } from './http/dear-requests.ts';
 import { idempotencyOf } from './http/idempotency.ts';
 import { type Intake, intakeOf } from './http/intake.ts';
 import { parseQuery } from './http/parse-query.ts';
@@ -16,6 +15,7 @@ import { readBody } from './http/read-body.ts';
 import type { HeaderList } from './http/write-answer.ts';
 import type { Peers } from './peers.ts';
 import { type Presence, presenceOf } from './presence.ts';
+import type { Turn } from './turns/request-turns.ts';
 
 /** A route that is ready to answer. */
 export interface Mounted {
@@ -23,12 +23,6 @@ export interface Mounted {
   /** Headers that every answer of this route carries. */
   readonly headers: HeaderList;
   answer(incoming: Incoming): Promise<Answer>;
-}
-
-/** What bounds the memory and the work that bodies cause. */
-export interface BodyBounds {
-  readonly bodies: BodyBudget;
-  readonly dear: DearRequests;
 }
 
 /** A request for a mounted route, after its key was found and allowed. */
@@ -39,6 +33,7 @@ export interface Incoming {
   readonly queryText: string;
   readonly params: readonly string[];
   readonly call: CallOptions;
+  readonly turn: Turn;
 }
 
 /** Binds every route of the contract to its path. Throws when one has no handler, or a handler no route. */
@@ -46,7 +41,7 @@ export function mount(
   routes: readonly Route[],
   bindings: readonly Binding[],
   peers: Peers,
-  { bodies, dear }: BodyBounds,
+  bodies: BodyBudget,
 ): PathTable<Mounted> {
   const handlers = new Map(bindings.map(({ route, handle }) => [route, handle]));
   if (handlers.size !== bindings.length) throw new Error('A route is bound twice');
@@ -56,18 +51,13 @@ export function mount(
     const handle = handlers.get(route);
     if (handle === undefined) throw new Error(`Route ${route.id} has no handler`);
     handlers.delete(route);
-    table.add(route.method, route.path, mounted(route, handle, presence, { bodies, dear }));
+    table.add(route.method, route.path, mounted(route, handle, presence, bodies));
   }
   if (handlers.size > 0) throw new Error('A handler is bound to a route that the contract does not declare');
   return table;
 }
 
-function mounted(
-  route: Route,
-  handle: Handler<unknown, unknown>,
-  presence: Presence,
-  { bodies, dear }: BodyBounds,
-): Mounted {
+function mounted(route: Route, handle: Handler<unknown, unknown>, presence: Presence, bodies: BodyBudget): Mounted {
   const intake = intakeOf(route);
   const [kind] = Object.values(route.params);
   if (kind !== undefined && !presence.canAsk(kind))
@@ -82,25 +72,22 @@ function mounted(
       const named = incoming.params[0] ?? '';
       // Where the body goes first, the service says in its own order that the path names nothing.
       const id = kind === undefined || route.bodyFirst ? named : checkedId(kind, named);
-      const { key, call, request } = incoming;
+      const { key, call, request, turn } = incoming;
       // A plain read by id, which is most of all traffic, has nothing else to look at.
       if (!takesBody && incoming.queryText === '' && route.query === undefined) {
-        return handle({ key, call, id, headers: request.headers, request, ...nothingGiven });
+        return handle({ key, call, id, headers: request.headers, request, turn, ...nothingGiven });
       }
       const room = bodies.room(key.caller.accountId, () => request.destroy());
-      let leave: (() => void) | undefined;
       try {
         const taken = await takeIn(route, intake, kind, id, incoming, presence, room);
-        leave = await dear.enter(key.caller, room.bytes());
-        return await handle({ key, call, id, headers: request.headers, request, ...taken });
+        return await handle({ key, call, id, headers: request.headers, request, turn, ...taken });
       } catch (error) {
         // Returned before the record is read, but after a 404 for the path.
         if (kind !== undefined && error instanceof Failure && error.code === 'processor_not_configured') {
-          await presence.assertPresent(kind, id, { key, call, headers: request.headers, request });
+          await presence.assertPresent(kind, id, { key, call, headers: request.headers, request, turn });
         }
         throw error;
       } finally {
-        leave?.();
         room.release();
       }
     },
@@ -119,21 +106,25 @@ async function takeIn(
   intake: Intake,
   kind: IdKind | undefined,
   id: string,
-  { request, key, path, queryText, call }: Incoming,
+  { request, key, path, queryText, call, turn }: Incoming,
   presence: Presence,
   room: BodyRoom,
 ) {
   try {
     const idempotency = idempotencyOf(route, request);
     // The body of an upload is read by its handler, as it arrives.
-    const sent = route.method === 'GET' || isUpload(route) ? undefined : await readBody(request, room);
+    if (!isUpload(route)) turn.expectsBody(Number(request.headers['content-length'] ?? 0));
+    const sent =
+      route.method === 'GET' || isUpload(route)
+        ? undefined
+        : await readBody(request, room, { hold: (bytes) => turn.hasBody(bytes) });
     const asked = parseQuery(queryText);
     const { query, body, expand } = intake(asked, sent);
     const hashed = idempotency?.({ method: route.method, path, query: asked, body: sent });
     return { query, body, expand, idempotency: hashed };
   } catch (error) {
     if (kind !== undefined && !route.bodyFirst && error instanceof Failure) {
-      await presence.assertPresent(kind, id, { key, call, headers: request.headers, request });
+      await presence.assertPresent(kind, id, { key, call, headers: request.headers, request, turn });
     }
     throw error;
   }

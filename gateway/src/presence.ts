@@ -5,8 +5,8 @@ import type { Binding, Handler } from './bind.ts';
 import type { ApiRequest } from './http/api-request.ts';
 import type { Peers } from './peers.ts';
 
-/** A request whose record is looked up: its key, its call and what it was sent with. */
-export type Asked = Pick<ApiRequest<unknown, unknown>, 'key' | 'call' | 'headers' | 'request'>;
+/** A request whose record is looked up: its key, its call, its turn and what it was sent with. */
+export type Asked = Pick<ApiRequest<unknown, unknown>, 'key' | 'call' | 'headers' | 'request' | 'turn'>;
 
 /**
  * Throws the 404 of a record that the caller does not have. Asked only when a request is about to be refused for its body, because a path that

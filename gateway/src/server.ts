@@ -2,8 +2,8 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Failure, failureAnswer } from '@eligo/failures';
+import { BoundedRequest } from '@eligo/service';
 import { newId } from '@eligo/values';
-import { BoundedRequest } from './http/bounded-request.ts';
 import { type ConnectionLimits, limitConnections } from './http/connection-limits.ts';
 import { jsonHeaders } from './http/write-answer.ts';
 

@@ -1,34 +1,58 @@
 import { describe, expect, test } from 'vitest';
-import { DearRequests } from '../src/http/dear-requests.ts';
+import { DearRequests } from '../src/turns/dear-requests.ts';
+import { Neighbors } from '../src/turns/neighbors.ts';
+import { RequestTurns, type Turn } from '../src/turns/request-turns.ts';
+import { Rests } from '../src/turns/rests.ts';
+import { SmallRequests } from '../src/turns/small-requests.ts';
 
-const large = 100_000;
 const account = (accountId: string, testMode = false) => ({ accountId, testMode });
 
-describe('requests with large bodies', () => {
+/** Neighbors whose clock and load the test sets. */
+function neighborhood(...seen: string[]) {
+  const set = { nowMs: 1_000, isBusy: true };
+  const neighbors = new Neighbors({ isBusy: () => set.isBusy, now: () => set.nowMs });
+  for (const accountId of seen) neighbors.saw(account(accountId));
+  return { set, neighbors };
+}
+
+/** Enters, and says by `has` whether the turn has begun. */
+function entering(lane: Pick<DearRequests, 'enter'>, accountId: string, testMode = false) {
+  const state = { has: false, leave: (): void => undefined };
+  const entered = lane.enter(account(accountId, testMode));
+  const begun = Promise.resolve(entered).then((leave) => Object.assign(state, { has: true, leave }));
+  // A turn that never begins is refused in the end.
+  begun.catch(() => undefined);
+  if (!(entered instanceof Promise)) Object.assign(state, { has: true, leave: entered });
+  return Object.assign(state, { begun });
+}
+
+describe('dear requests', () => {
+  const { neighbors: alone } = neighborhood();
+
   test('run one at a time for an account, and beside those of other accounts [D14.139]', async () => {
-    const dear = new DearRequests({ atOnce: 2 });
-    const first = await dear.enter(account('facct_1'), large);
+    const dear = new DearRequests(alone, { atOnce: 2 });
+    const first = await dear.enter(account('facct_1'));
     const order: string[] = [];
-    const second = Promise.resolve(dear.enter(account('facct_1'), large)).then((leave) => {
+    const second = Promise.resolve(dear.enter(account('facct_1'))).then((leave) => {
       order.push('second of one');
       return leave;
     });
-    const other = await dear.enter(account('facct_2'), large);
+    const other = await dear.enter(account('facct_2'));
     order.push('of another');
-    other?.();
-    first?.();
-    (await second)?.();
+    other();
+    first();
+    (await second)();
     expect(order).toEqual(['of another', 'second of one']);
   });
 
   test('take turns by account, live mode before test mode [D14.139]', async () => {
-    const dear = new DearRequests({ atOnce: 1 });
-    const running = await dear.enter(account('facct_0'), large);
+    const dear = new DearRequests(alone, { atOnce: 1 });
+    const running = await dear.enter(account('facct_0'));
     const order: string[] = [];
     const wait = (name: string, accountId: string, testMode = false) =>
-      Promise.resolve(dear.enter(account(accountId, testMode), large)).then((leave) => {
+      Promise.resolve(dear.enter(account(accountId, testMode))).then((leave) => {
         order.push(name);
-        leave?.();
+        leave();
       });
     const all = [
       wait('test', 'facct_t', true),
@@ -37,24 +61,167 @@ describe('requests with large bodies', () => {
       wait('b1', 'facct_b'),
       wait('a3', 'facct_a'),
     ];
-    running?.();
+    running();
     await Promise.all(all);
     expect(order).toEqual(['a1', 'b1', 'a2', 'a3', 'test']);
   });
 
   test('are refused where too many of the account wait, and after a bounded wait [D14.139]', async () => {
-    const dear = new DearRequests({ atOnce: 1, waitingOfAccount: 1, longestWaitMs: 50 });
-    const running = await dear.enter(account('facct_1'), large);
-    const late = Promise.resolve(dear.enter(account('facct_1'), large));
-    expect(() => dear.enter(account('facct_1'), large)).toThrow('rate_limited');
+    const dear = new DearRequests(alone, { atOnce: 1, waitingOfAccount: 1, longestWaitMs: 50 });
+    const running = await dear.enter(account('facct_1'));
+    const late = Promise.resolve(dear.enter(account('facct_1')));
+    expect(() => dear.enter(account('facct_1'))).toThrow('rate_limited');
+    expect(() => dear.assertRoom(account('facct_1'))).toThrow('rate_limited');
     await expect(late).rejects.toMatchObject({ code: 'service_unavailable', retryAfterSeconds: 1 });
-    running?.();
-    expect(await dear.enter(account('facct_1'), large)).toBeTypeOf('function');
+    running();
+    expect(await dear.enter(account('facct_1'))).toBeTypeOf('function');
   });
 
-  test('are large by their bodies: small ones never wait [D14.139]', async () => {
-    const dear = new DearRequests({ atOnce: 1 });
-    await dear.enter(account('facct_1'), large);
-    expect(dear.enter(account('facct_1'), 8_192)).toBeUndefined();
+  test('are followed by four times as long a rest while another account is short of time, and by none otherwise [D14.242]', async () => {
+    const { set, neighbors } = neighborhood('facct_1', 'facct_2');
+    const dear = new DearRequests(neighbors, {}, new Rests(neighbors));
+    const first = await dear.enter(account('facct_1'));
+    set.nowMs += 100;
+    first();
+    const rested = entering(dear, 'facct_1');
+    expect(rested.has).toBe(false);
+    expect(entering(dear, 'facct_2').has).toBe(true);
+    set.nowMs += 401;
+    await rested.begun;
+
+    set.isBusy = false;
+    set.nowMs += 100;
+    rested.leave();
+    expect(entering(dear, 'facct_1').has).toBe(true);
+  });
+
+  test('wait no longer once the process has time for all [D14.242]', async () => {
+    const { set, neighbors } = neighborhood('facct_1', 'facct_2');
+    const dear = new DearRequests(neighbors);
+    const first = await dear.enter(account('facct_1'));
+    set.nowMs += 100;
+    first();
+    const next = entering(dear, 'facct_1');
+    expect(next.has).toBe(false);
+    set.isBusy = false;
+    await next.begun;
+  });
+});
+
+describe('small requests', () => {
+  const limits = {
+    ofAccount: 2,
+    ofYielding: 1,
+    countedMs: 1_000,
+    crowdedFrom: 1,
+    waitingOfAccount: 2,
+    longestWaitMs: 500,
+  };
+
+  test('of an account alone, or of a process with time to spare, never wait [D14.242]', () => {
+    for (const { set, neighbors } of [neighborhood('facct_1'), neighborhood('facct_1', 'facct_2')]) {
+      set.isBusy = !neighbors.areShort('facct_1');
+      const small = new SmallRequests(neighbors, limits);
+      for (let count = 0; count < 10; count++) expect(entering(small, 'facct_1').has).toBe(true);
+    }
+  });
+
+  test('of an account are few at work while another account is short of time, and the next begins when one ends [D14.242]', async () => {
+    const { neighbors } = neighborhood('facct_1', 'facct_2');
+    const small = new SmallRequests(neighbors, limits);
+    const [one, two, three] = [1, 2, 3].map(() => entering(small, 'facct_1'));
+    expect([one?.has, two?.has, three?.has]).toEqual([true, true, false]);
+    expect(entering(small, 'facct_2').has).toBe(true);
+    one?.leave();
+    await three?.begun;
+  });
+
+  test('that wait for another server for a second count no more [D14.242]', async () => {
+    const { set, neighbors } = neighborhood('facct_1', 'facct_2');
+    const small = new SmallRequests(neighbors, limits);
+    for (let count = 0; count < 2; count++) entering(small, 'facct_1');
+    const waiting = entering(small, 'facct_1');
+    expect(waiting.has).toBe(false);
+    neighbors.saw(account('facct_2'));
+    set.nowMs += 1_000;
+    neighbors.saw(account('facct_2'));
+    await waiting.begun;
+  });
+
+  test('of an account in test mode yield to live mode, and those of an account at its limits to all [D14.242]', () => {
+    const { neighbors } = neighborhood('facct_1', 'facct_2');
+    const small = new SmallRequests(neighbors, limits);
+    const test = [1, 2].map(() => entering(small, 'facct_1', true).has);
+    expect(test).toEqual([true, false]);
+    neighbors.isAtLimit(account('facct_2'));
+    const live = [1, 2].map(() => entering(small, 'facct_2').has);
+    expect(live).toEqual([true, false]);
+    // In live mode the account is not at its limits.
+    expect([1, 2].map(() => entering(small, 'facct_1').has)).toEqual([true, true]);
+  });
+
+  test('are refused where too many of the account wait, which yields before [D14.242]', () => {
+    const { neighbors } = neighborhood('facct_1', 'facct_2');
+    const small = new SmallRequests(neighbors, limits);
+    const waiting = [1, 2, 3].map(() => entering(small, 'facct_1'));
+    expect(neighbors.yields(account('facct_1'))).toBe(false);
+    waiting.push(entering(small, 'facct_1'));
+    expect(neighbors.yields(account('facct_1'))).toBe(true);
+    expect(() => small.enter(account('facct_1'))).toThrow('rate_limited');
+    expect(entering(small, 'facct_2').has).toBe(true);
+    for (const { leave } of waiting.slice(0, 2)) leave();
+  });
+});
+
+describe('the turn of a request', () => {
+  const read = { id: 'products.list', method: 'GET' };
+  const write = { id: 'checkout_sessions.confirm', method: 'POST' };
+  const begin = async (turns: RequestTurns, route: typeof read): Promise<Turn> =>
+    turns.begin(account('facct_1'), route);
+
+  test('is dear when the last answer on its route was large and another account is short of time [D14.242]', async () => {
+    const { set, neighbors } = neighborhood('facct_2');
+    const turns = new RequestTurns(neighbors);
+    const first = await begin(turns, read);
+    first.answered(read, 20_000);
+    first.end();
+    const dear = await begin(turns, read);
+    const next = { has: false };
+    const waits = begin(turns, read).then((turn) => Object.assign(next, { has: true, turn }));
+    expect((await begin(turns, write)).hasBody(100)).toBeUndefined();
+    expect(next.has).toBe(false);
+    dear.answered(read, 100);
+    dear.end();
+    (await waits).turn.end();
+    set.isBusy = true;
+    // The last answer was small.
+    await Promise.all([begin(turns, read), begin(turns, read)]);
+  });
+
+  test('is dear for a body over 8 kB, and refuses one that could not be worked on before it is read [D14.139]', async () => {
+    const turns = new RequestTurns(neighborhood().neighbors);
+    const first = await begin(turns, write);
+    expect(first.hasBody(8_192)).toBeUndefined();
+    await first.hasBody(8_193);
+    const waiting = await Promise.all(Array.from({ length: 8 }, () => begin(turns, write)));
+    const held = waiting.map((turn) => turn.hasBody(100_000));
+    expect(() => waiting[0]?.expectsBody(100_000)).toThrow('rate_limited');
+    first.end();
+    for (const [at, turn] of waiting.entries()) {
+      await held[at];
+      turn.end();
+    }
+  });
+
+  test('does the dear work of a request once, whether or not the request is dear by itself [D14.139]', async () => {
+    const turns = new RequestTurns(neighborhood('facct_2').neighbors);
+    const pdf = { id: 'invoices.get_document', method: 'GET' };
+    for (let count = 0; count < 2; count++) {
+      const turn = await begin(turns, pdf);
+      expect(await turn.dear(async () => 'pdf')).toBe('pdf');
+      turn.answered(pdf, 0);
+      turn.end();
+      turn.end();
+    }
   });
 });

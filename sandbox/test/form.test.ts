@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseForm } from '../src/http/form.ts';
+import { JoinedChunks } from '../src/http/joined-chunks.ts';
 
 describe('a form', () => {
   test.each([
@@ -27,4 +28,16 @@ describe('a form', () => {
   test.each(['a=1&a[b]=2', `a${'[x]'.repeat(7)}=1`, 'a=1&'.repeat(1_001)])('that makes no sense is refused', (form) => {
     expect(() => parseForm(form)).toThrow(expect.objectContaining({ status: 400 }));
   });
+});
+
+test('a body in tiny chunks is kept in few buffers, and whole [D14.243]', () => {
+  const chunks = new JoinedChunks();
+  let most = 0;
+  for (let at = 0; at < 100_000; at++) {
+    chunks.add(Buffer.from(String(at % 10)));
+    most = Math.max(most, chunks.buffers);
+  }
+  expect(most).toBeLessThan(1_200);
+  expect(chunks.whole().toString()).toBe('0123456789'.repeat(10_000));
+  expect(new JoinedChunks().whole().length).toBe(0);
 });

@@ -13,42 +13,52 @@ export interface Neighborhood {
   readonly keptShare: number;
   /** Times the 99th percentile without an attack. */
   readonly slowdown: number;
+  /** Requests of the attacker that were worked on, and that were refused. */
+  readonly answered: number;
+  readonly refused: number;
 }
 
 const shoppers = 8;
-const measureMs = 6_000;
+const aloneMs = 3_000;
+const attackedMs = 5_000;
 
 /**
- * One account confirms sessions as fast as it can, in test mode, which the gateway admits after live mode; beside it another account does one attack after the
- * other. What the account gets done during each is compared with what it gets done alone, measured before each attack.
+ * One account confirms sessions as fast as it can; beside it another account, in the same mode and so of the same rank, does one attack after the other, with a
+ * key that admits so many requests a second. What the account gets done during each is compared with what it gets done alone, before and after it.
  */
-export async function measureNeighbors(eligo: Constellation): Promise<Neighborhood[]> {
+export async function measureNeighbors(eligo: Constellation, perSecond: number): Promise<Neighborhood[]> {
   const account = await runCli(eligo, ['accounts', 'create', '--name', 'Shop']);
   const given = ['--account', text(account, 'account'), '--mode', 'test', '--rate-limit', '0'];
   const api = eligo.api(text(await runCli(eligo, ['keys', 'create', ...given]), 'api_key'));
   const shop = await openShop(api);
-  const attackers = await attackersOf(eligo);
-  await confirmsOf(api, shop, 4_000);
+  const attackers = await attackersOf(eligo, perSecond);
+  await timesOfConfirms(api, shop, aloneMs);
   const found: Neighborhood[] = [];
+  let before = await timesOfConfirms(api, shop, aloneMs);
   for (const { name, attack } of attackers) {
-    const alone = await confirmsOf(api, shop, measureMs / 2);
     const over = new AbortController();
     const attacking = attack(over.signal);
-    const attacked = await confirmsOf(api, shop, measureMs);
+    const attacked = await timesOfConfirms(api, shop, attackedMs);
     over.abort();
-    await attacking;
+    const { answered, refused } = await attacking;
+    const after = await timesOfConfirms(api, shop, aloneMs);
+    const alone = [...before, ...after];
+    const confirmsPerSecond = (attacked.length * 1_000) / attackedMs;
     found.push({
       attack: name,
-      confirmsPerSecond: attacked.perSecond,
-      p99Ms: attacked.p99Ms,
-      keptShare: attacked.perSecond / alone.perSecond,
-      slowdown: attacked.p99Ms / alone.p99Ms,
+      confirmsPerSecond,
+      p99Ms: p99(attacked),
+      keptShare: confirmsPerSecond / ((alone.length * 1_000) / (2 * aloneMs)),
+      slowdown: p99(attacked) / p99(alone),
+      answered,
+      refused,
     });
+    before = after;
   }
   return found;
 }
 
-async function confirmsOf(api: Api, shop: Shop, forMs: number): Promise<{ perSecond: number; p99Ms: number }> {
+async function timesOfConfirms(api: Api, shop: Shop, forMs: number): Promise<number[]> {
   const until = performance.now() + forMs;
   const times: number[] = [];
   const shopping = Array.from({ length: shoppers }, async () => {
@@ -63,6 +73,9 @@ async function confirmsOf(api: Api, shop: Shop, forMs: number): Promise<{ perSec
     }
   });
   await Promise.all(shopping);
-  times.sort((one, other) => one - other);
-  return { perSecond: times.length / (forMs / 1_000), p99Ms: times[Math.floor(times.length * 0.99)] ?? 0 };
+  return times;
+}
+
+function p99(times: readonly number[]): number {
+  return times.toSorted((one, other) => one - other)[Math.floor(times.length * 0.99)] ?? 0;
 }

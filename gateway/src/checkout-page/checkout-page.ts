@@ -8,13 +8,13 @@ import { findAccountOfPage } from '../accounts/find-account-of-page.ts';
 import { findShop } from '../accounts/find-shop.ts';
 import type { Exchange } from '../api.ts';
 import type { BodyBudget } from '../http/body-budget.ts';
-import type { DearRequests } from '../http/dear-requests.ts';
 import { type PublicRoute, readMethods } from '../http/public-router.ts';
 import { readBody } from '../http/read-body.ts';
 import { writeJson } from '../http/write-answer.ts';
 import type { Peers } from '../peers.ts';
 import { invoicePdf } from '../reports/invoice-pdf.ts';
 import type { ReadInvoiceDocument } from '../reports/read-invoice-document.ts';
+import type { DearRequests } from '../turns/dear-requests.ts';
 import { openedRecord } from './opened-record.ts';
 import type { PageCalls, SessionPageCalls } from './page-calls.ts';
 import type { PageFiles } from './page-files.ts';
@@ -222,7 +222,7 @@ async function answerCall<Calls>(
 async function readPageBody(request: IncomingMessage, bodies: BodyBudget, accountId: string): Promise<unknown> {
   const room = bodies.room(accountId, () => request.destroy());
   try {
-    return await readBody(request, room, mostBodyBytes);
+    return await readBody(request, room, { mostBytes: mostBodyBytes });
   } finally {
     room.release();
   }

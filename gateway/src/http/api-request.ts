@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { JsonObject } from '@eligo/contract';
 import type { CallOptions } from '@eligo/rpc';
 import type { ActiveKey } from '../accounts/key-cache.ts';
+import type { Turn } from '../turns/request-turns.ts';
 
 /** A request that has passed every check of the gateway, as a route's handler sees it. */
 export interface ApiRequest<Query, Body> {
@@ -15,6 +16,8 @@ export interface ApiRequest<Query, Body> {
   readonly headers: IncomingHttpHeaders;
   /** The request itself, whose body only the upload of a file reads by itself. */
   readonly request: IncomingMessage;
+  /** The request's turn among those of its account. */
+  readonly turn: Turn;
   /** What to expand, by canonical keys. */
   readonly expand: ReadonlySet<string>;
   /** The request's own retry key, where the route takes one. */

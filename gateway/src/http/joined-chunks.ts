@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { Failure, type FailureCode } from '@eligo/failures';
-import { BoundedRequest } from './bounded-request.ts';
+import { BoundedRequest } from '@eligo/service';
 
 /** Chunks are held up to the size of a read from a socket. A thousand of them take half a megabyte of memory, whatever they contain. */
 const joinBytes = 65_536;

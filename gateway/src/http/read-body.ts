@@ -6,12 +6,15 @@ import { join, joinedChunks } from './joined-chunks.ts';
 
 /**
  * The JSON of a request, or undefined when it has no body. Refuses what is not JSON in UTF-8 (415), not valid (400) or too large (413), the
- * last before it is read. The bytes stay in the room until that is released.
+ * last before it is read. The bytes stay in the room until that is released. `hold` is called with their number before they are worked on, and may wait.
  */
 export async function readBody(
   request: IncomingMessage,
   room: BodyRoom,
-  mostBytes: number = limits.bodyBytes,
+  {
+    mostBytes = limits.bodyBytes,
+    hold,
+  }: { mostBytes?: number; hold?: (bytes: number) => Promise<void> | undefined } = {},
 ): Promise<unknown> {
   const { headers } = request;
   const length = headers['content-length'];
@@ -22,12 +25,14 @@ export async function readBody(
   assertJsonType(headers['content-type']);
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw new Failure('unsupported_media_type');
+  const held = hold?.(bytes.length);
+  if (held !== undefined) await held;
   return parseJson(bytes);
 }
 
-/** Whether the declared length of a request body is within the limit for bodies: the rest of it is read and dropped; of a larger one, the connection is closed. */
-export function isSmall(request: IncomingMessage): boolean {
-  return Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY) <= limits.bodyBytes;
+/** Whether the declared length of a request body is within these bytes: the rest of it is read and dropped; of a larger one, the connection is closed. */
+export function isSmall(request: IncomingMessage, mostBytes: number): boolean {
+  return Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY) <= mostBytes;
 }
 
 /** The raw bytes of a body. Refuses one that is too large (413), without reading more of it. */

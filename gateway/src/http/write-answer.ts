@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { limits } from '@eligo/contract';
 import { type Failure, failureAnswer } from '@eligo/failures';
 import { isSmall } from './read-body.ts';
 
@@ -99,13 +100,22 @@ export function writeFailure(
   const mayPass = status === 503 && failure.row.retry === 'same_request';
   if (mayPass && headers['Retry-After'] === undefined) list.push('Retry-After', '1');
   const text = JSON.stringify(body);
-  if (response.req.complete || isSmall(response.req)) writeJson(response, status, text, requestId, list);
-  else cutOff(response, status, text, requestId, list);
+  const isLimit = status === 429 || status === 503;
+  const readOffBytes = isLimit ? mostReadOffAtLimit : limits.bodyBytes;
+  if (response.req.complete || isSmall(response.req, readOffBytes)) writeJson(response, status, text, requestId, list);
+  else cutOff(response, status, text, requestId, list, isLimit ? 'leave' : 'read off');
 }
 
 // What is left of a large body is not taken: the connection ends with the answer. Not at once, for the reset that meets what the client still
 // sends would overtake the answer: for a moment what comes is thrown away.
-function cutOff(response: ServerResponse, status: number, text: string, requestId: string, extra: HeaderList): void {
+function cutOff(
+  response: ServerResponse,
+  status: number,
+  text: string,
+  requestId: string,
+  extra: HeaderList,
+  left: 'leave' | 'read off',
+): void {
   if (response.headersSent || response.destroyed) return;
   const headers = jsonHeaders(requestId, Buffer.byteLength(text));
   response.writeHead(status, [...headers, ...extra, 'Connection', 'close']).write(text);
@@ -113,8 +123,12 @@ function cutOff(response: ServerResponse, status: number, text: string, requestI
     clearTimeout(timer);
     response.end();
   };
-  const timer = setTimeout(end, longestReadOffMs);
-  response.req.once('end', end).once('close', end).resume();
+  const timer = setTimeout(end, left === 'leave' ? longestLeftMs : longestReadOffMs);
+  response.req.once('end', end).once('close', end);
+  if (left === 'read off') response.req.resume();
 }
 
 const longestReadOffMs = 2_000;
+// Reading 10 MB off is 13 ms of work, which is not done for a client at its limits. It has this long to read the answer before its connection ends.
+const longestLeftMs = 200;
+const mostReadOffAtLimit = 65_536;

@@ -1,6 +1,5 @@
 import type { Answers } from '../answers.ts';
 import type { Binding } from '../bind.ts';
-import type { DearRequests } from '../http/dear-requests.ts';
 import type { Peers } from '../peers.ts';
 import type { ReadInvoiceDocument } from '../reports/read-invoice-document.ts';
 import { balanceTransactionBindings } from './balance-transactions.ts';
@@ -39,7 +38,6 @@ export function allBindings(
   answers: Answers,
   files: FileParts,
   readInvoice: ReadInvoiceDocument,
-  dear: DearRequests,
 ): Binding[] {
   return [
     ...shippingRateBindings(peers, answers),
@@ -55,7 +53,7 @@ export function allBindings(
     ...checkoutSessionBindings(peers, answers),
     ...sessionCaptureBindings(peers, answers),
     ...sessionRefundBindings(peers, answers),
-    ...substantiationBindings(peers, dear),
+    ...substantiationBindings(peers),
     ...sessionTimelineBindings(peers),
     ...paymentBindings(peers, answers),
     ...captureBindings(peers, answers),
@@ -66,7 +64,7 @@ export function allBindings(
     ...refundBindings(peers, answers),
     ...disputeBindings(peers, answers, files),
     ...billingBindings(peers, answers),
-    ...invoiceDocumentBindings(readInvoice, dear),
+    ...invoiceDocumentBindings(readInvoice),
     ...receiptBindings(peers, answers),
     ...fileBindings(files),
     ...webhookBindings(peers, answers),

@@ -2,12 +2,11 @@ import { type RenderedSubstantiation, renderSubstantiation, routes } from '@elig
 import type { CallOptions } from '@eligo/rpc';
 import { type Binding, bind } from '../bind.ts';
 import { FileAnswer } from '../http/api-request.ts';
-import type { DearRequests } from '../http/dear-requests.ts';
 import type { Peers } from '../peers.ts';
 import { substantiationPdf } from '../reports/substantiation-pdf.ts';
 
 /** The proof of a session's eligibility: checkout's record, with the names and codes of the products from the catalog. */
-export function substantiationBindings({ checkout, catalog }: Peers, dear: DearRequests): Binding[] {
+export function substantiationBindings({ checkout, catalog }: Peers): Binding[] {
   async function read(id: string, call: CallOptions): Promise<RenderedSubstantiation> {
     const proof = await checkout.getSubstantiation({ id }, call);
     const ids = [...new Set(proof.lines.flatMap(({ line }) => line?.productId ?? []))];
@@ -16,11 +15,11 @@ export function substantiationBindings({ checkout, catalog }: Peers, dear: DearR
   }
 
   return [
-    bind(routes.checkoutSessions.getSubstantiation, async ({ id, key, query, call }) => {
+    bind(routes.checkoutSessions.getSubstantiation, async ({ id, query, call, turn }) => {
       if (query.format === 'json') return { substantiation: await read(id, call) };
       const proof = await read(id, call);
       // A slow peer holds no turn.
-      const pdf = await dear.run(key, () => substantiationPdf(proof));
+      const pdf = await turn.dear(() => substantiationPdf(proof));
       return FileAnswer.of(pdf, { type: 'application/pdf', filename: `substantiation-${id}.pdf` });
     }),
   ];

@@ -8,6 +8,7 @@ export {
   turnsOf,
 } from './account-turns.ts';
 export { type AdminServer, startAdminServer } from './admin-server.ts';
+export { BoundedRequest } from './bounded-request.ts';
 export { buildService, type Service, type ServiceParts } from './build-service.ts';
 export { collectStartGarbage } from './collect-start-garbage.ts';
 export type { BuiltService, ServiceComposition, ServiceContext } from './composition.ts';

@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import { request } from 'node:http';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type AdminServer, startAdminServer } from '../src/admin-server.ts';
 import { createMetrics, readEnvironment } from '../src/index.ts';
 import { readServiceSettings } from '../src/service-settings.ts';
@@ -40,6 +42,30 @@ test.each([
 test('the admin port refuses a request that a page in a browser sends [D14.218]', async () => {
   expect(await statusOf({ host: '127.0.0.1', origin: 'http://evil.example' }, '/metrics')).toBe(403);
   expect(await statusOf({ host: 'localhost', origin: 'null' }, '/failpoints', 'POST')).toBe(403);
+});
+
+test('the admin port ends a request whose body comes in more than a thousand tiny chunks [D14.243]', async () => {
+  const asked = Promise.withResolvers<void>();
+  const pages = {
+    // Never answers, as a call that waits for its body.
+    ready: () => {
+      asked.resolve();
+      return new Promise<never>(() => undefined);
+    },
+    ...{ metrics: createMetrics('catalog'), failpoints: false },
+  };
+  const slow = await startAdminServer({ host: '127.0.0.1', port: 0, names: [] }, pages);
+  onTestFinished(() => slow.stop());
+  const socket = connect(slow.port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  socket.write('GET /readyz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n');
+  await asked.promise;
+  const sinceMs = performance.now();
+  socket.write('1\r\nx\r\n'.repeat(5_000));
+  socket.resume();
+  await once(socket, 'close');
+  // Without a last chunk Node would end it after 35 s.
+  expect(performance.now() - sinceMs).toBeLessThan(4_000);
 });
 
 test('names of the admin port are host names [D14.218]', () => {

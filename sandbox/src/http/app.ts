@@ -8,6 +8,7 @@ import { randomText } from '../store/ids.ts';
 import type { Bank } from './bank.ts';
 import { cardFields, fieldsPrefix } from './card-fields.ts';
 import type { Executor } from './execute.ts';
+import { JoinedChunks } from './joined-chunks.ts';
 import { codeOf, type RequestLine, requestLine, type SeenRequest } from './request-line.ts';
 import { matchRoute } from './route-table.ts';
 import { isUpload, maxUploadBytes, readUpload } from './upload.ts';
@@ -218,17 +219,15 @@ async function readBody(request: IncomingMessage): Promise<string> {
 
 function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
+    const chunks = new JoinedChunks();
     let bytes = 0;
     request.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes > maxBytes)
         reject(new Refusal(413, { type: 'invalid_request_error', message: 'Request body too large.' }));
-      else chunks.push(chunk);
+      else chunks.add(chunk);
     });
-    request.once('end', () =>
-      resolve(chunks[0] !== undefined && chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)),
-    );
+    request.once('end', () => resolve(chunks.whole()));
     request.once('error', reject);
     request.once('close', () => {
       if (!request.complete) reject(new Error('The request was aborted'));

@@ -1,0 +1,10 @@
+/** Who asks for a turn. */
+export interface TurnCaller {
+  readonly accountId: string;
+  readonly testMode: boolean;
+}
+
+/** The account in its mode: what it does in test mode does not count against it in live mode. */
+export function nameOf({ accountId, testMode }: TurnCaller): string {
+  return testMode ? `${accountId} test` : accountId;
+}

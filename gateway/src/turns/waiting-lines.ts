@@ -1,0 +1,97 @@
+import { Failure } from '@eligo/failures';
+import { nameOf, type TurnCaller } from './turn-caller.ts';
+
+/** Ends a turn. */
+export type Leave = () => void;
+
+/** When a turn may begin, and what its beginning is. */
+export interface TurnRules {
+  readonly mayBegin: (caller: TurnCaller) => boolean;
+  readonly begin: (caller: TurnCaller) => Leave;
+  /** A request came of whose account so many wait, or was refused because too many do. */
+  readonly crowded: (caller: TurnCaller) => void;
+  readonly crowdedFrom: number;
+  /** Requests of one account that wait. */
+  readonly waitingOfAccount: number;
+  readonly longestWaitMs: number;
+}
+
+/** Requests that wait for their turn: a line for each account, live mode before test mode, and the accounts of a mode by turns. */
+export class WaitingLines {
+  readonly #rules: TurnRules;
+  readonly #live = new Map<string, Waiting[]>();
+  readonly #test = new Map<string, Waiting[]>();
+  #look: NodeJS.Timeout | undefined;
+
+  constructor(rules: TurnRules) {
+    this.#rules = rules;
+  }
+
+  /** Answers what ends the turn: at once when it begins now. Throws and rejects when it cannot begin in time. */
+  enter(caller: TurnCaller): Leave | Promise<Leave> {
+    const own = this.#lineOf(caller).get(nameOf(caller));
+    if (own === undefined && this.#rules.mayBegin(caller)) return this.#rules.begin(caller);
+    return this.#wait(caller, own ?? []);
+  }
+
+  /** Throws where a turn would be refused because too many of the account wait. */
+  assertRoom(caller: TurnCaller): void {
+    const { waitingOfAccount, crowdedFrom, crowded } = this.#rules;
+    const waiting = this.#lineOf(caller).get(nameOf(caller))?.length ?? 0;
+    if (waiting >= crowdedFrom) crowded(caller);
+    if (waiting >= waitingOfAccount) throw new Failure('rate_limited', { retryAfterSeconds: 1 });
+  }
+
+  /** Begins the turns that may begin by now. */
+  letIn(): void {
+    for (const line of [this.#live, this.#test]) {
+      for (const [name, own] of line) {
+        const next = own[0];
+        if (next === undefined || !this.#rules.mayBegin(next.caller)) continue;
+        own.shift();
+        // An account that had its turn goes last.
+        line.delete(name);
+        if (own.length > 0) line.set(name, own);
+        clearTimeout(next.late);
+        next.resolve(this.#rules.begin(next.caller));
+      }
+    }
+    this.#lookAgain();
+  }
+
+  #wait(caller: TurnCaller, own: Waiting[]): Promise<Leave> {
+    this.assertRoom(caller);
+    const { promise, resolve, reject } = Promise.withResolvers<Leave>();
+    const late = setTimeout(() => {
+      own.splice(own.indexOf(waiting), 1);
+      if (own.length === 0) this.#lineOf(caller).delete(nameOf(caller));
+      reject(new Failure('service_unavailable', { retryAfterSeconds: 1 }));
+    }, this.#rules.longestWaitMs);
+    const waiting: Waiting = { caller, resolve, late };
+    own.push(waiting);
+    this.#lineOf(caller).set(nameOf(caller), own);
+    this.#lookAgain();
+    return promise;
+  }
+
+  // Not only the end of another turn lets one begin: so do the passing of time, and a process that is no longer busy.
+  #lookAgain(): void {
+    if (this.#look !== undefined || this.#live.size + this.#test.size === 0) return;
+    this.#look = setTimeout(() => {
+      this.#look = undefined;
+      this.letIn();
+    }, lookMs);
+  }
+
+  #lineOf({ testMode }: TurnCaller): Map<string, Waiting[]> {
+    return testMode ? this.#test : this.#live;
+  }
+}
+
+interface Waiting {
+  readonly caller: TurnCaller;
+  readonly resolve: (leave: Leave) => void;
+  readonly late: NodeJS.Timeout;
+}
+
+const lookMs = 20;
