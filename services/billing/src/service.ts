@@ -8,7 +8,7 @@ import { createArrivals } from './arrivals.ts';
 import { createChargePace, type PaceLimits } from './charge-pace.ts';
 import { type BillingSettings, readBillingSettings } from './config.ts';
 import { cardUpdates } from './consumers/card-updates.ts';
-import { issueReceipts } from './consumers/issue-receipts.ts';
+import { issueReceipts, issueRefundReceipts } from './consumers/issue-receipts.ts';
 import { subscriptionStartConsumer } from './consumers/subscription-start.ts';
 import type { Context } from './context.ts';
 import { finishLeftClocks } from './jobs/finish-clocks.ts';
@@ -60,7 +60,12 @@ export const billingService: ServiceComposition<BillingSettings> = {
     };
     return {
       handlers: billingHandlers(context),
-      consumers: [subscriptionStartConsumer(context.arrivals), issueReceipts, cardUpdates(context)],
+      consumers: [
+        subscriptionStartConsumer(context.arrivals),
+        issueReceipts,
+        issueRefundReceipts,
+        cardUpdates(context),
+      ],
       jobs: [
         runDue(context),
         mailReceipts(context),

@@ -5,7 +5,7 @@ import { type ComponentName, serviceNames } from '../components.ts';
  * against what the components themselves declare.
  */
 export const busConsumers: Readonly<Partial<Record<ComponentName, Readonly<Record<string, readonly string[]>>>>> = {
-  billing: { checkout: ['subscription-start', 'issue-receipts', 'card-updates'] },
+  billing: { checkout: ['subscription-start', 'issue-receipts', 'issue-refund-receipts', 'card-updates'] },
   checkout: { billing: ['renewals'], refunds: ['refund-receipts'] },
   refunds: { billing: ['refund-commands'], checkout: ['refund-commands', 'ledger'] },
   webhooks: Object.fromEntries(serviceNames.map((from) => [from, ['public-events']])),
@@ -17,7 +17,8 @@ export const busConsumers: Readonly<Partial<Record<ComponentName, Readonly<Recor
  */
 export const busConsumerTypes: Readonly<Record<string, readonly string[] | 'public'>> = {
   'billing subscription-start': ['command.subscription.start'],
-  'billing issue-receipts': ['command.receipt.issue', 'command.receipt.refund'],
+  'billing issue-receipts': ['command.receipt.issue'],
+  'billing issue-refund-receipts': ['command.receipt.refund'],
   'billing card-updates': ['command.card.updated'],
   'checkout renewals': ['customer.subscription.updated', 'customer.subscription.deleted'],
   'checkout refund-receipts': ['refund.updated'],
