@@ -88,26 +88,28 @@ async function checkFeed(
     return 0;
   }
   const begins = Math.floor(feed.begins_at.getTime() / 1_000) * 1_000;
-  const asked = from === undefined ? feed.checked_until?.getTime() : Date.parse(from);
+  const compared = feed.checked_until?.getTime() ?? begins;
+  const asked = from === undefined ? compared : Date.parse(from);
   let movements = 0;
   let agrees = true;
   const now = Date.now();
-  for (let start = Math.max(begins, asked ?? begins); start < now; ) {
+  for (let start = Math.max(begins, asked); start < now; ) {
     const end = Math.floor(start / dayMs) * dayMs + windowDays * dayMs;
-    const compared = await compareWindow(database, port, feed, { start, end }, (fault, state, id, detail) => {
+    const outcome = await compareWindow(database, port, feed, { start, end }, (fault, state, id, detail) => {
       agrees = false;
       found(fault, state, id, detail);
     });
-    if (compared.kind !== 'compared') {
-      unasked(
-        compared.kind === 'rejected' ? `the processor answers ${compared.code}` : 'the processor does not answer',
-      );
+    if (outcome.kind !== 'compared') {
+      unasked(outcome.kind === 'rejected' ? `the processor answers ${outcome.code}` : 'the processor does not answer');
       return movements;
     }
-    for (const { count } of compared.days.values()) movements += count;
+    for (const { count } of outcome.days.values()) movements += count;
     if (!agrees) return movements;
     const settled = Math.min(end, feed.read_from.getTime(), now - settledAfterMs);
-    await noteDays(database, feed, compared.days, { start, end: Math.floor(settled / dayMs) * dayMs });
+    // The next check goes on behind the last day that is noted, so none is noted behind days that nobody has compared.
+    if (asked <= compared) {
+      await noteDays(database, feed, outcome.days, { start, end: Math.floor(settled / dayMs) * dayMs });
+    }
     start = end;
   }
   await compareBalance(database, port, feed, found);

@@ -147,6 +147,25 @@ export function partialConfirmTests(using: () => PartialApprovals): void {
       expect((await confirm(session, await otherCard(), key)).session).toMatchObject(complete);
     });
 
+    it('takes no second card of another processor account, and none without health cards, and stores neither refusal', async () => {
+      const { fixture, short, cart } = using();
+      const session = await cart();
+      await confirm(session, short);
+      const card = await otherCard();
+      const moved = fixture.contextWith(() => ({ account: { processor: 'sandbox', account: 'acct_anotheraccount' } }));
+      const key = randomUUID();
+      const given = { key, acceptsPart: true };
+      for (const _ of [1, 2]) {
+        await expect(fixture.confirm(session, card, given, moved)).rejects.toMatchObject({
+          code: 'payment_method_from_another_processor',
+        });
+        await expect(fixture.confirm(session, card, { ...given, refusesHealthCards: true })).rejects.toMatchObject({
+          code: 'health_cards_not_enabled',
+        });
+      }
+      expect((await confirm(session, card, key)).session).toMatchObject(complete);
+    });
+
     it('is voided when the second card is declined: 402 for that request, and both may be tried again', async () => {
       const { fixture, short, cart, holds } = using();
       const session = await cart();

@@ -15,6 +15,7 @@ import {
 import type { ConfirmSessionResponse } from '@eligo/proto/checkout/v1/checkout';
 import { cents, isSameAccount, newId, type ProcessorAccount } from '@eligo/values';
 import type { Context } from '../context.ts';
+import { accountToCharge } from '../domain/card-account.ts';
 import { refusalByStatus, refusalToConfirm } from '../domain/confirm-rules.ts';
 import { minimumChargeCents } from '../domain/payment-plan.ts';
 import type { Session } from '../domain/session.ts';
@@ -111,7 +112,7 @@ async function claim(context: Context, tx: Tx, scope: Scope, confirm: ConfirmInP
     await finishKey(tx, scope, use, answer);
     return { kind: 'answer', answer, replayed: false };
   }
-  const card = chargeableCard(confirm, facts, session, refusal);
+  const card = awaiting === undefined ? chargeableCard(confirm, facts, session, refusal) : secondCard(confirm, facts);
   // What the health card has no money for is eligible, but a health card pays on its own leg alone, and that one is used up.
   if (awaiting !== undefined && card.hsaFsa !== false) throw new Failure('other_payment_method_required');
   if (awaiting === undefined && card.hsaFsa === false) throw new PlainConfirm();
@@ -136,6 +137,14 @@ function chargeableCard(
   if (refusal !== undefined || card === undefined || request.refusesHealthCards) throw new PlainConfirm();
   if (card.processorAccount !== null && !isSameAccount(card.processorAccount, ofNewMoney)) throw new PlainConfirm();
   if (amountEligibleCents < minimumChargeCents) throw new PlainConfirm();
+  return card;
+}
+
+// The refusals that are not stored under the key. A plain confirm would say that the health card was charged, and store that.
+function secondCard({ request, ofNewMoney }: ConfirmInParts, { paymentMethod: card }: ChargeFacts): ChargeableCard {
+  if (card === undefined) throw new Error('A refusal must be given before the second card');
+  accountToCharge(card, ofNewMoney);
+  if (request.refusesHealthCards) throw new Failure('health_cards_not_enabled');
   return card;
 }
 
