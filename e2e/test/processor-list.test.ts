@@ -10,7 +10,7 @@ import { type ListedMovement, type MovementList, startMovementList } from '../sr
 describe('eligo ledger check --processor', () => {
   const account = 'facct_compared';
   const day = 86_400;
-  // A hundred days ago, and 30 movements on each of three days of different months, several in one second.
+  // A hundred days ago, and 120 movements on each of three days of different months, 40 in one second.
   const begins = Math.floor(Date.now() / 1_000 / day) * day - 100 * day;
   const movements: ListedMovement[] = [0, 40, 80].flatMap((days) =>
     Array.from({ length: 120 }, (_, n) => ({

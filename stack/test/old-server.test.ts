@@ -48,8 +48,11 @@ it.each([
   server.close();
 });
 
-it('says nothing of a server that is not there', async () => {
-  const news: string[] = [];
-  await tellIfOldAt('nats://127.0.0.1:1', (text) => news.push(text));
-  expect(news).toEqual([]);
-});
+it.each([['nats://127.0.0.1:1'], ['127.0.0.1:4222'], ['nats://name:pass word@:4222'], [',']])(
+  'says nothing of a server that is not there or has no URL: %s',
+  async (natsUrl) => {
+    const news: string[] = [];
+    await tellIfOldAt(natsUrl, (text) => news.push(text));
+    expect(news).toEqual([]);
+  },
+);

@@ -56,15 +56,7 @@ export function createStatements({ id }: Sale): FloorStatement[] {
 
 /** The claim of a confirm: who asked, and what the processor is going to be asked. */
 export function confirmClaim({ id }: Sale): FloorStatement[] {
-  return [
-    claimKey(`confirm_${id}`),
-    statement(
-      'intent',
-      `insert into intents (account_id, id, session_id, amount, status) values ($1, $2, $3, 19996, 'processing')`,
-      [...[`fpi_${id}`, id]],
-    ),
-    attempt(`charge_${id}`, id),
-  ];
+  return [claimKey(`confirm_${id}`), intent(id, id), attempt(`charge_${id}`, id)];
 }
 
 /** The fence: the processor's intent is known before anything is confirmed. */
@@ -80,11 +72,7 @@ export function fence({ id }: Sale, processorId: string): FloorStatement[] {
 export function confirmSettle({ id }: Sale): FloorStatement[] {
   return [
     endAttempt(`charge_${id}`),
-    statement(
-      'charge',
-      'insert into charges (account_id, id, intent_id, amount, processor_id) values ($1, $2, $3, 19996, $4)',
-      [...[`fch_${id}`, `fpi_${id}`, `ch_${id}`]],
-    ),
+    charge(id),
     statement(
       'session_paid',
       `update sessions set status = 'complete', amount_received = amount_eligible, payment_method_id = $3, updated_at = now()
@@ -164,11 +152,7 @@ export function renewalClaim({ id }: Sale): FloorStatement[] {
        values ($1, $2, 0, 'fprice_1', 'Blood pressure monitor', 1, 19996, $3)`,
       [`fin_${id}`, decision],
     ),
-    statement(
-      'intent',
-      `insert into intents (account_id, id, session_id, amount, status) values ($1, $2, $3, 19996, 'processing')`,
-      [...[`fpi_${id}`, `fin_${id}`]],
-    ),
+    intent(id, `fin_${id}`),
     attempt(`charge_${id}`, `fin_${id}`),
     outbox(id, 'renew'),
   ];
@@ -178,11 +162,7 @@ export function renewalClaim({ id }: Sale): FloorStatement[] {
 export function renewalSettle({ id }: Sale): FloorStatement[] {
   return [
     endAttempt(`charge_${id}`),
-    statement(
-      'charge',
-      'insert into charges (account_id, id, intent_id, amount, processor_id) values ($1, $2, $3, 19996, $4)',
-      [...[`fch_${id}`, `fpi_${id}`, `ch_${id}`]],
-    ),
+    charge(id),
     statement(
       'invoice_paid',
       `update invoices set status = 'paid', paid = total, intent_id = $3, paid_at = now() where account_id = $1 and id = $2`,
@@ -202,6 +182,22 @@ function answerKey(key: string): FloorStatement {
     key,
     answer,
   ]);
+}
+
+function intent(id: string, subject: string): FloorStatement {
+  return statement(
+    'intent',
+    `insert into intents (account_id, id, session_id, amount, status) values ($1, $2, $3, 19996, 'processing')`,
+    [...[`fpi_${id}`, subject]],
+  );
+}
+
+function charge(id: string): FloorStatement {
+  return statement(
+    'charge',
+    'insert into charges (account_id, id, intent_id, amount, processor_id) values ($1, $2, $3, 19996, $4)',
+    [...[`fch_${id}`, `fpi_${id}`, `ch_${id}`]],
+  );
 }
 
 function attempt(id: string, subject: string): FloorStatement {

@@ -1,22 +1,17 @@
-import { type Bench, placeOf, poolSize } from '../bench.ts';
+import { type Bench, placeOf } from '../bench.ts';
 import type { WriteOperation } from '../costs/write-operations.ts';
 import { loadEach } from '../load-each.ts';
 import { quiet } from '../quiet.ts';
 import { type Compared, compare, type Round } from '../rounds.ts';
+import { floorIsFaster, openFloor } from './open-floor.ts';
 import { endRefundWatch } from './refund.ts';
 import { confirmSessions, createTexts, openSessions, type Place, paidSessions, refundSessions } from './sessions.ts';
 
 /** Compares a write with the least that it must make durable; with `calls` the floor also calls the processor as the write does. */
 export const againstFloor = (operation: WriteOperation, form: 'bare' | 'calls') => async (bench: Bench) => {
-  const { sizes, stack, postgres } = bench;
+  const { sizes, postgres } = bench;
   const place = await placeOf(bench);
-  const floor = await bench.startFloor();
-  await floor.ask('open', {
-    databaseUrl: stack.file.postgres,
-    poolSize,
-    connections: sizes.connections,
-    processorPort: form === 'calls' ? bench.processorPort : undefined,
-  });
+  const floor = await openFloor(bench, form);
   const perConnection = Math.ceil(sizes.perRound / sizes.connections);
   const compared: Compared = await compare(
     {
@@ -37,9 +32,6 @@ export const againstFloor = (operation: WriteOperation, form: 'bare' | 'calls') 
   if (operation === 'refund') await endRefundWatch(postgres);
   return compared;
 };
-
-/** A round of the floor is as long as one of ours when it does so many times as much. */
-const floorIsFaster = 4;
 
 async function prepare(place: Place, operation: WriteOperation, each: number): Promise<() => Promise<Round>> {
   if (operation === 'create-session') return () => loadEach(place, createTexts(place, each));

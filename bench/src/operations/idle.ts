@@ -46,10 +46,10 @@ function against(operation: 'memory' | 'idle-statements', topology: Topology, me
   return { ratio: measured, ours: measured, theirs: figures[operation].goals[topology] };
 }
 
-// Each process's own pages, and of each mapped file the most that one of them has of it. The kernel's own proportional figure would share Node's
-// file with the bench's processes as well.
-
-/** What these processes have in memory, in megabytes; undefined where the system does not tell. */
+/**
+ * What these processes have in memory, in megabytes; undefined where the system does not tell. Each process's own pages, and of each mapped file the most that one of
+ * them has of it: the kernel's own proportional figure would share Node's file with the bench's processes as well.
+ */
 export function memoryOf(pids: readonly number[]): number | undefined {
   let ownKilobytes = 0;
   const kilobytesOfFile = new Map<string, number>();

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Bench, poolSize, sharedSide } from '../bench.ts';
+import { type Bench, sharedSide } from '../bench.ts';
 import { quiet } from '../quiet.ts';
 import { requestText } from '../requests.ts';
 import { type Compared, compare, type Round, type Side } from '../rounds.ts';
@@ -8,18 +8,13 @@ import { priceIdAt } from '../seed/prices.ts';
 import { countRenewed, makeDue, whenRenewed } from '../seed/renewals.ts';
 import { memoryOf } from './idle.ts';
 import { firstPage } from './list-prices.ts';
+import { floorIsFaster, openFloor } from './open-floor.ts';
 
 /** A hundred thousand subscriptions are due: how fast they are renewed and paid, against the least that a renewal must make durable. */
 export const renewalAgainstFloor = (form: 'bare' | 'calls') => async (bench: Bench) => {
-  const { sizes, stack, postgres } = bench;
-  const floor = await bench.startFloor();
-  await floor.ask('open', {
-    databaseUrl: stack.file.postgres,
-    poolSize,
-    connections: sizes.connections,
-    processorPort: form === 'calls' ? bench.processorPort : undefined,
-  });
-  const perConnection = Math.ceil((sizes.perRound * 4) / sizes.connections);
+  const { sizes, postgres } = bench;
+  const floor = await openFloor(bench, form);
+  const perConnection = Math.ceil((sizes.perRound * floorIsFaster) / sizes.connections);
   await makeDue(postgres, await bench.renewals(), largest(bench));
   await whenRenewed(postgres, sizes.connections);
   const compared = await compare(

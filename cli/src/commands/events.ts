@@ -67,7 +67,7 @@ export const eventCommands: readonly Command[] = [
       for (const service of services) await withComponent(service, () => deleteStreams(place, [service]));
       return {
         json: { services },
-        lines: [`${services.length} streams deleted; the services rebuild them now (see events repairs)`],
+        lines: [`Deleted the streams of ${services.join(', ')}; these services rebuild them now (see events repairs)`],
       };
     },
   },

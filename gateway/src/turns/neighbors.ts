@@ -25,8 +25,11 @@ export class Neighbors {
   /** The account asked for something. */
   saw({ accountId, testMode }: TurnCaller): void {
     const nowMs = this.now();
-    note(this.#seenAt, accountId, nowMs);
-    if (!testMode) note(this.#liveSeenAt, accountId, nowMs);
+    // Here as well: in a process with time to spare nothing else forgets.
+    for (const times of testMode ? [this.#seenAt] : [this.#seenAt, this.#liveSeenAt]) {
+      forget(times, nowMs - latelyMs);
+      note(times, accountId, nowMs);
+    }
   }
 
   /** The account asks for more than it may. */

@@ -30,9 +30,7 @@ export async function deleteStreams(
       await deleteStream(connection, service).catch((cause: unknown) => {
         throw new Error(
           `The server rejected the deletion of stream ${streamOf(service)}; use a NATS user who may delete it`,
-          {
-            cause,
-          },
+          { cause },
         );
       });
     }

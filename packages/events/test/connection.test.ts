@@ -40,7 +40,7 @@ test('a server of a cluster that is down does not block the others', async () =>
 test.each([
   ['2.12.6', 1],
   ['2.12.7', 0],
-])('a server of version %s is warned of as often as %i times, whoever runs it', async (version, times) => {
+])('a component that connects to a server of version %s logs %i warnings about its age', async (version, times) => {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
     socket.write(`INFO {"server_id":"x","version":"${version}","proto":1,"headers":true,"max_payload":1048576} \r\n`);

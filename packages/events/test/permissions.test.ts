@@ -1,6 +1,6 @@
 import { connect, headers, type NatsConnection, StringCodec } from 'nats';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { connectNats, consume, natsServerConfig, startRelay } from '../src/index.ts';
+import { connectNats, consume, deleteStreams, natsServerConfig, startRelay } from '../src/index.ts';
 import { type Fixture, noteEffect, openFixture } from './fixture.ts';
 import { type NatsProcess, natsProcess } from './nats-process.ts';
 import { appendSome, type EventsDatabase, eventsDatabase, recordingLogger, until } from './support.ts';
@@ -144,6 +144,12 @@ describe('the server refuses', () => {
     ],
   ])('%s', async (_, service, act) => {
     expect(await refusedTo(service, act)).toMatch(/permissions.violation/i);
+  });
+
+  test('to rebuild streams as a service, and the error says what to do [D14.217]', async () => {
+    await expect(deleteStreams({ url: urlOf('alpha') }, ['alpha'])).rejects.toThrow(
+      'The server rejected the deletion of stream ELIGO_ALPHA; use a NATS user who may delete it',
+    );
   });
 
   test('who has no or the wrong password', async () => {

@@ -53,7 +53,7 @@ test('a consumer whose inbox was restored beside a stream that is not newer gets
   expect(await on.effects()).toEqual({ events: 31, effects: 31 });
 });
 
-test('a server that is not there, or does not let the user, is named', async () => {
+test('an unreachable server is an error that says so', async () => {
   await expect(deleteStreams({ url: 'nats://127.0.0.1:1', withinMs: 200 }, ['alpha'])).rejects.toThrow(
     /^NATS is unreachable: /,
   );

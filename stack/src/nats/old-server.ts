@@ -8,9 +8,12 @@ export function tellIfOld(command: string, onNews: (text: string) => void): void
   tellVersion(command, stdout ?? '', onNews);
 }
 
-/** The same of the server behind NATS_URL. Components say themselves why they do not reach one, so that is no news here. */
+/** The same of the server behind NATS_URL. Components say themselves that it is no URL, or why they do not reach a server: neither is news here. */
 export async function tellIfOldAt(natsUrl: string, onNews: (text: string) => void): Promise<void> {
-  const { hostname, port } = new URL(natsUrl.split(',')[0]?.trim() ?? '');
+  const first = natsUrl.split(',')[0]?.trim() ?? '';
+  // The error of `new URL` would show the password.
+  if (!URL.canParse(first)) return;
+  const { hostname, port } = new URL(first);
   tellVersion('the NATS server behind NATS_URL', await greetingOf(hostname, Number(port || 4222)), onNews);
 }
 
