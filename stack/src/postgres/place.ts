@@ -82,12 +82,22 @@ async function stopServerOf(data: string): Promise<void> {
 
 /** The pid of the Postgres that serves a data folder, if one does. */
 export function serverPid(data: string): number | undefined {
-  const path = join(data, 'postmaster.pid');
-  if (!existsSync(path)) return undefined;
-  const pid = Number(readFileSync(path, 'utf8').split('\n')[0]);
+  const [first] = lockLines(data);
+  if (first === undefined) return undefined;
+  const pid = Number(first);
   const command = `/proc/${pid}/cmdline`;
   if (!existsSync(command)) return existsSync('/proc/self') ? undefined : pid;
   return readFileSync(command, 'utf8').split('\0').includes(data) ? pid : undefined;
+}
+
+/** The lines of a data folder's lock file, none without one. A server that starts replaces the file of a killed one, so it may be gone at any moment. */
+export function lockLines(data: string): string[] {
+  try {
+    return readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    throw error;
+  }
 }
 
 /** The cluster itself lies one step below the folder that its user owns, so that it can be made and removed as a whole. */

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { freePort } from '@eligo/ports';
@@ -9,7 +9,7 @@ import { postgresSignals, stopProcess } from '../children/record.ts';
 import { type Supervised, supervise } from '../children/supervise.ts';
 import { type Home, logFile } from '../home.ts';
 import { type Binaries, postgresBinaries } from './binaries.ts';
-import { choosePlace, clusterIn, serverPid } from './place.ts';
+import { choosePlace, clusterIn, lockLines, serverPid } from './place.ts';
 import { postgresUser, type RunUser } from './user.ts';
 
 /** The embedded server: its superuser's URL over TCP, and the process. */
@@ -165,11 +165,10 @@ async function stopLeftServer(data: string): Promise<void> {
 
 // A server that was killed and that nothing has reaped still has its pid, and Postgres would take its lock file for that of a running one.
 function removeLockOfZombie(data: string): void {
-  const path = join(data, 'postmaster.pid');
-  if (!existsSync(path)) return;
-  const pid = Number(readFileSync(path, 'utf8').split('\n')[0]);
+  const [pid] = lockLines(data);
   // A process that is there and has no identity has ended.
-  if (existsSync(`/proc/${pid}`) && processIdentity(pid) === undefined) rmSync(path);
+  if (pid !== undefined && existsSync(`/proc/${pid}`) && processIdentity(Number(pid)) === undefined)
+    rmSync(join(data, 'postmaster.pid'));
 }
 
 // A server that was killed leaves its socket, and the next one has another port.
@@ -182,10 +181,9 @@ const readyWithinMs = 120_000;
 
 // The server writes its own state into the eighth line of its lock file.
 async function becameReady(child: Child, data: string, logPath: string): Promise<void> {
-  const path = join(data, 'postmaster.pid');
   const deadline = Date.now() + readyWithinMs;
   while (!child.hasEnded()) {
-    const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : [];
+    const lines = lockLines(data);
     if (Number(lines[0]) === child.pid && lines[7]?.trim() === 'ready') return;
     if (Date.now() > deadline) {
       await child.stop(1_000);
