@@ -2001,6 +2001,7 @@ begin
 end $function$;
 alter function due_holds(at timestamp with time zone, accounts integer, each integer, after_account text, after_mode boolean) owner to eligo_finder;
 grant execute on function due_holds(at timestamp with time zone, accounts integer, each integer, after_account text, after_mode boolean) to eligo_checkout;
+comment on function due_holds(at timestamp with time zone, accounts integer, each integer, after_account text, after_mode boolean) is 'Unused; hold_turns took its place. The next release drops it.';
 
 CREATE OR REPLACE FUNCTION checkout.due_letters(at timestamp with time zone, most integer)
  RETURNS TABLE(account_id text, test_mode boolean, id text)

@@ -150,6 +150,7 @@ create policy account_scope on files for all to public
 create policy finder_reads on files for select to eligo_finder
   using (true);
 CREATE INDEX files_by_expiry ON gateway.files USING btree (expires_at, id);
+comment on index files_by_expiry is 'Unused; files_by_store_and_expiry took its place. The next release drops it.';
 CREATE INDEX files_by_store_and_expiry ON gateway.files USING btree (store, expires_at, id);
 CREATE TRIGGER guard_file BEFORE UPDATE ON gateway.files FOR EACH ROW EXECUTE FUNCTION guard_file();
 CREATE TRIGGER guard_new_file BEFORE INSERT ON gateway.files FOR EACH ROW EXECUTE FUNCTION guard_new_file();
@@ -328,6 +329,7 @@ AS $function$
 $function$;
 alter function expired_files(most integer) owner to eligo_finder;
 grant execute on function expired_files(most integer) to eligo_gateway;
+comment on function expired_files(most integer) is 'Unused; expired_files_of_store took its place. The next release drops it.';
 
 CREATE OR REPLACE FUNCTION gateway.expired_files_of_store(which text, after_at timestamp with time zone, after_id text, most integer)
  RETURNS TABLE(account_id text, test_mode boolean, id text, expires_at timestamp with time zone)

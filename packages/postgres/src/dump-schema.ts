@@ -102,7 +102,8 @@ const policies = `
   from pg_policy p join pg_class c on c.oid = p.polrelid where p.polrelid = $1::oid order by p.polname`;
 
 const indexes = `
-  select pg_get_indexdef(i.indexrelid) || case when i.indisvalid then ';' else '; -- invalid' end as line
+  select pg_get_indexdef(i.indexrelid) || case when i.indisvalid then ';' else '; -- invalid' end
+    || coalesce(E'\\ncomment on index ' || quote_ident(c.relname) || ' is ' || quote_literal(obj_description(c.oid, 'pg_class')) || ';', '') as line
   from pg_index i join pg_class c on c.oid = i.indexrelid
   where i.indrelid = $1::oid and not exists (select from pg_constraint k where k.conindid = i.indexrelid and k.contype in ('p', 'u', 'x'))
   order by c.relname`;
@@ -129,7 +130,9 @@ const functions = `
       p.proname, pg_get_function_identity_arguments(p.oid), pg_get_userbyid(p.proowner))
     || coalesce((select string_agg(format(E'\\ngrant %s on function %I(%s) to %I;', g.privileges, p.proname,
          pg_get_function_identity_arguments(p.oid), g.grantee), '' order by g.grantee)
-       from (${acl('p.proacl', 'p.proowner', 'f')}) g), '') as line
+       from (${acl('p.proacl', 'p.proowner', 'f')}) g), '')
+    || coalesce(format(E'\\ncomment on function %I(%s) is ', p.proname, pg_get_function_identity_arguments(p.oid))
+       || quote_literal(obj_description(p.oid, 'pg_proc')) || ';', '') as line
   from pg_proc p where p.pronamespace = to_regnamespace(quote_ident($1)) and p.prokind in ('f', 'p')
   order by p.proname, pg_get_function_identity_arguments(p.oid)`;
 

@@ -167,7 +167,7 @@ test('the dump of a schema does not depend on the order in which it came to be',
   const policy = 'create policy p on a for select to eligo_finder using (x > 0);';
   await files({
     '0001_a.sql': `create table b (y text collate "C" default 'z'); create table a (x int not null, s numeric(4,2), constraint low check (x > 0), constraint two unique (x)); alter table a enable row level security; ${policy}`,
-    '0002_b.sql': 'create index a_s on a (s) where s is not null; create index a_r on a (s, x);',
+    '0002_b.sql': `create index a_s on a (s) where s is not null; create index a_r on a (s, x); comment on index a_s is 'Unused.';`,
   });
   await run();
   const first = await dumpSchema(on.adminUrl, schema);
@@ -177,11 +177,12 @@ test('the dump of a schema does not depend on the order in which it came to be',
   expect(first).toContain(
     'alter table a enable row level security;\ncreate policy p on a for select to eligo_finder\n  using ((x > 0));',
   );
+  expect(first).toContain("WHERE (s IS NOT NULL);\ncomment on index a_s is 'Unused.';\n");
   const other = `${schema}_other`;
   await on.admin(`create schema ${other} authorization eligo_owner`);
   await files({
     '0001_a.sql': `create table a (x int not null, s numeric(4,2), constraint low check (x > 0), constraint two unique (x)); ${policy}`,
-    '0002_b.sql': `create index a_r on a (s, x); create index a_s on a (s) where s is not null; create table b (y text collate "C" default 'z'); alter table a enable row level security;`,
+    '0002_b.sql': `create index a_r on a (s, x); create index a_s on a (s) where s is not null; comment on index a_s is 'Unused.'; create table b (y text collate "C" default 'z'); alter table a enable row level security;`,
   });
   await run({ schema: other });
   expect((await dumpSchema(on.adminUrl, other)).replaceAll(other, schema)).toBe(first);
