@@ -222,6 +222,34 @@ it('the dashboards and alert rules use metrics that components have, with labels
   expect(unknownIn('min by (service) (eligo_ready{servce="gateway"}) == 0', pages)).toEqual(['eligo_ready{servce}']);
 });
 
+it('every counter is named _total and never falls, and no other metric is named so', async () => {
+  const before = await metricsPages();
+  const types = before.flatMap((text) => [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, ...of]) => of));
+  const named = (isTotal: boolean) =>
+    new Set(types.flatMap(([name = '', type]) => (name.endsWith('_total') === isTotal ? [type] : [])));
+  expect([...named(true)]).toEqual(['counter']);
+  expect([...named(false)].sort()).toEqual(['gauge', 'histogram']);
+  const shop = await openShop(eligo.api());
+  await newSession(eligo.api(), shop);
+  const after = (await metricsPages()).map(totalsOf);
+  const totals = before.map(totalsOf);
+  const counted = totals.flatMap((page) =>
+    [...page.keys()].filter((line) => line.startsWith('eligo_events_handled_total{')),
+  );
+  expect(counted.length).toBeGreaterThan(5);
+  const fallen = totals.flatMap((page, at) =>
+    [...page].filter(([line, count]) => !(Number(after[at]?.get(line)) >= count)),
+  );
+  expect(fallen).toEqual([]);
+});
+
+/** The numbers of a page's counters, by name and labels. */
+function totalsOf(page: string): Map<string, number> {
+  return new Map(
+    [...page.matchAll(/^(\w+_total(?:\{.*\})?) (\S+)$/gm)].map(([, line = '', count]) => [line, Number(count)]),
+  );
+}
+
 it('docs/operations.md names every metric of its own that a component has, and no other', async () => {
   const texts = await metricsPages();
   const made = new Set(texts.flatMap((text) => [...text.matchAll(/^# TYPE (eligo_\w+)/gm)].map(([, name]) => name)));

@@ -167,6 +167,9 @@ function processMetrics(): Registry {
   if (ofTheProcess === undefined) {
     ofTheProcess = new Registry();
     collectDefaultMetrics({ register: ofTheProcess });
+    // Gauges, which no name may end in `_total`. The metrics by type, such as nodejs_active_resources, add up to them.
+    for (const sum of ['handles', 'requests', 'resources'])
+      ofTheProcess.removeSingleMetric(`nodejs_active_${sum}_total`);
   }
   return ofTheProcess;
 }
