@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from '@eligo/postgres';
 import { generateComponentKeys, openIdentity } from '@eligo/rpc';
-import { createLogger } from '@eligo/service';
+import { createLogger, type Logger } from '@eligo/service';
 import { type Api, apiClient, type TestDatabase, testDatabase } from '@eligo/testkit';
 import { createAccount, createKey, type Gateway, gatewayService, openGateway } from '../src/index.ts';
 import { type FakePeers, fakePeers } from './fake-peers.ts';
@@ -20,8 +20,8 @@ export interface TestGateway {
   readonly log: string[];
   /** A new key of the account and a client for it. */
   newApi(options?: Partial<Parameters<typeof createKey>[1]>): Promise<Api & { keyId: string }>;
-  /** Another gateway on the same database. */
-  another(environment?: Record<string, string>): Promise<Gateway>;
+  /** Another gateway on the same database, whose log may go elsewhere. */
+  another(environment?: Record<string, string>, logger?: Logger): Promise<Gateway>;
   stop(): Promise<void>;
 }
 
@@ -51,12 +51,12 @@ export async function openTestGateway(environment: Record<string, string> = {}):
     ELIGO_SERVICE_PUBLIC_KEYS: JSON.stringify(keys.publicKeys),
   };
   const opened: Gateway[] = [];
-  const another = async (more: Record<string, string> = {}) => {
+  const another: TestGateway['another'] = async (more = {}, itsLogger = logger) => {
     const gateway = await openGateway({
       environment: { ...base, ...environment, ...more },
       transportTo: peers.transportTo,
       connectEvents: async () => noEvents,
-      logger,
+      logger: itsLogger,
     });
     opened.push(gateway);
     return gateway;

@@ -1,3 +1,6 @@
+import { connect } from 'node:net';
+import { freePort } from '@eligo/ports';
+import { createLogger } from '@eligo/service';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openTestGateway, type TestGateway } from './open-test-gateway.ts';
@@ -43,3 +46,24 @@ test('each request is one line of the log that names who asked for what, and how
   expect(lineOf(await fetch(`${stack.url}/healthz`))).toEqual([expect.objectContaining({ level: 'debug' })]);
   expect(stack.log.join('')).not.toMatch(/Ten Dollars|ada@example/);
 });
+
+test('the gateway logs Started once its port and its admin port accept connections [D14.220]', async () => {
+  const ports = [await freePort(), await freePort()];
+  const accepted: Promise<boolean>[] = [];
+  const write = (line: string) => {
+    if (JSON.parse(line).msg === 'Started') accepted.push(...ports.map(accepts));
+  };
+  await stack.another(
+    { PORT: String(ports[0]), ADMIN_PORT: String(ports[1]) },
+    createLogger({ service: 'gateway', destination: { write } }),
+  );
+  expect(await Promise.all(accepted)).toEqual([true, true]);
+});
+
+/** Whether a connection that is begun now succeeds. */
+function accepts(port: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const socket = connect(port, '127.0.0.1');
+  socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+  return promise.finally(() => socket.destroy());
+}

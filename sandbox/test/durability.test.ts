@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
@@ -9,6 +10,7 @@ const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
 interface Process {
   child: ChildProcess;
+  url: string;
   stripe: Sender;
 }
 
@@ -33,7 +35,7 @@ async function start(home: string): Promise<Process> {
     if (msg !== 'Started') continue;
     // A full pipe would stop it.
     child.stdout.resume();
-    return { child, stripe: sender(url) };
+    return { child, url, stripe: sender(url) };
   }
   throw new Error('the sandbox ended before it was ready');
 }
@@ -95,6 +97,13 @@ test('the clock of the keys goes on where it stood', async () => {
   await kill(first.child);
   const second = await start(home);
   expect((await second.stripe.post('/v1/customers', {}, 'k1')).replayed).toBe(false);
+});
+
+test('it logs Started once its port accepts connections', async () => {
+  const { url } = await start(newHome());
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  await once(socket, 'connect');
+  socket.destroy();
 });
 
 test('SIGTERM ends it with code 0 once it has answered what was running', async () => {
