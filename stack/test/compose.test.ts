@@ -14,7 +14,7 @@ import { composeVariables } from '../src/compose-variables.ts';
 import { repositoryRoot } from '../src/home.ts';
 import { postgresSettings } from '../src/postgres/server.ts';
 import { generateSecrets } from '../src/secrets.ts';
-import { environmentOf, interpolate, readCompose, requiredVariables } from './support/compose.ts';
+import { composeText, environmentOf, interpolate, readCompose, requiredVariables } from './support/compose.ts';
 import { lastOf, parseDockerfile } from './support/dockerfile.ts';
 
 const compose = readCompose();
@@ -181,6 +181,28 @@ it('publishes nothing but what browsers open, the gateway and the sandbox’s ca
   expect(serviceNamed('sandbox').ports).toEqual([
     expect.stringMatching(/^127\.0\.0\.1:\$\{SANDBOX_PORT:-4242\}:4242$/),
   ]);
+});
+
+it('publishes the gateways that docs/deploying.md scales to on a range of ports, and names no container that could be there once only', () => {
+  const text = readFileSync(join(repositoryRoot, 'docs', 'deploying.md'), 'utf8');
+  const scaled = [...text.matchAll(/(?:PORT=(\d+)-(\d+) )?docker compose up --detach --scale (\w+)=(\d+)/g)];
+  expect(scaled.map(([, , , name]) => name)).toEqual(['checkout', 'gateway']);
+  for (const [, first, last, name = '', replicas] of scaled) {
+    const { ports = [] } = serviceNamed(name);
+    // A range on the machine, one number in each container.
+    const range = first === undefined ? [] : [`127.0.0.1:${first}-${last}:8080`];
+    expect(ports.map((one) => interpolate(one, { PORT: `${first}-${last}` }))).toEqual(range);
+    if (first !== undefined) expect(Number(last) - Number(first) + 1).toBe(Number(replicas));
+  }
+  expect(environmentOf(serviceNamed('gateway'), { ...secrets, PORT: '8080-8081' }).PORT).toBe('8080');
+  // Nothing else reads the port of the machine.
+  expect(composeText.match(/\$\{PORT\b/g)).toHaveLength(1);
+  for (const name of componentNames) {
+    for (const once of ['container_name', 'hostname', 'network_mode', 'volumes'])
+      expect(serviceNamed(name)).not.toHaveProperty(once);
+    // With a list there is no fixed address.
+    expect(serviceNamed(name).networks).toEqual(expect.any(Array));
+  }
 });
 
 it('gives NATS the passwords that its configuration reads', () => {
