@@ -1,10 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventsMigrations } from '@eligo/events';
 import { Failure } from '@eligo/failures';
-import { freePort } from '@eligo/ports';
 import { openDatabase, withTx } from '@eligo/postgres';
 import { CatalogService } from '@eligo/proto/catalog/v1/catalog';
 import { client, implement, inProcessTransport, signLogin } from '@eligo/rpc';
@@ -84,27 +82,6 @@ test('a composition is served over gRPC, in process and as Connect/JSON, and is 
   const forged = signLogin(loginAs('Eve', ['reads']), keys.privateKeys.catalog ?? '');
   const asEve = { ...headers, authorization: `Bearer ${forged}` };
   expect(await admin(ports.adminPort, path, { ...asked, headers: asEve })).toMatchObject({ status: 401 });
-});
-
-test('a service logs Started once its gRPC port and its admin port accept connections [D14.220]', async () => {
-  const ports = [await freePort(), await freePort()];
-  const accepted: Promise<boolean>[] = [];
-  const write = (line: string) => {
-    if (JSON.parse(line).msg === 'Started') accepted.push(...ports.map(accepts));
-  };
-  const service = await start(
-    {},
-    {},
-    {
-      environment: {
-        ...catalogEnvironment(database.url),
-        ...{ GRPC_PORT: String(ports[0]), ADMIN_PORT: String(ports[1]) },
-      },
-      logger: createLogger({ service: 'catalog', destination: { write } }),
-    },
-  );
-  await service.start();
-  expect(await Promise.all(accepted)).toEqual([true, true]);
 });
 
 test('stopping is not ready, refuses new calls, finishes calls in flight, and closes in order', async () => {
@@ -411,12 +388,4 @@ async function admin(port: number, path: string, init: RequestInit = {}) {
   const text = await response.text();
   const body: unknown = text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : undefined;
   return { status: response.status, text, body };
-}
-
-/** Whether a connection that is begun now succeeds. */
-function accepts(port: number): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  const socket = connect(port, '127.0.0.1');
-  socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
-  return promise.finally(() => socket.destroy());
 }

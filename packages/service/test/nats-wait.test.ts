@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventsMigrations } from '@eligo/events';
@@ -58,7 +59,33 @@ test('a component that TLS to NATS keeps waiting is alive, not ready, and says w
   await database.drop();
 });
 
+test('a service logs Started once its gRPC port and its admin port accept connections [D14.220]', async () => {
+  const database = await serviceDatabase('catalog');
+  const ports = [await freePort(), await freePort()];
+  const accepted: Promise<boolean>[] = [];
+  const write = (line: string) => {
+    if (JSON.parse(line).msg === 'Started') accepted.push(...ports.map(accepts));
+  };
+  const environment = {
+    ...catalogEnvironment(database.url),
+    ...{ GRPC_PORT: String(ports[0]), ADMIN_PORT: String(ports[1]) },
+  };
+  const service = await build(environment, createLogger({ service: 'catalog', destination: { write } }));
+  await service.start();
+  expect(await Promise.all(accepted)).toEqual([true, true]);
+  await service.stop();
+  await database.drop();
+});
+
 function build(environment: EnvironmentRecord, logger: Logger) {
   const migrations = [eventsMigrations, operatorMigrations];
   return buildService({ name: 'catalog', migrations, build: () => ({ handlers: [] }) }, { environment, logger });
+}
+
+/** Whether a connection that is begun now succeeds. */
+function accepts(port: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const socket = connect(port, '127.0.0.1');
+  socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+  return promise.finally(() => socket.destroy());
 }
