@@ -113,6 +113,11 @@ export function refundReceiptTests(
       for (const receipt of receipts) {
         const { html, pdf } = await receiptDocuments(on().database, scope(), receipt);
         expect(textOfPdf(pdf).includes('An earlier receipt')).toBe(html.includes('An earlier receipt'));
+        // Nothing is on its way once all was sent back.
+        for (const [at, document] of [html, textOfPdf(pdf).replaceAll(/\s+/g, ' ')].entries()) {
+          expect([at, document.includes('several days')]).toEqual([at, receipt.amountCents > 0]);
+          expect([at, document.includes('Eligible: ')]).toEqual([at, receipt.amountCents > 520]);
+        }
         said.push(/An earlier receipt said that (\S+) was refunded. (\S+) of it/.exec(html)?.slice(1));
       }
       expect(said).toEqual([undefined, ['$26.00', '$20.80'], ['$5.20', '$5.20']]);

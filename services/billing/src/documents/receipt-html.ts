@@ -6,6 +6,7 @@ import {
   type ReceiptContent,
   type ReceiptItem,
 } from '../domain/receipt.ts';
+import { cell, head, headRight, right } from './table-style.ts';
 
 /** The receipt as a page that a browser and a mail reader show alike: tables, inline style, nothing from elsewhere. */
 export function receiptHtml(receiptId: string, content: ReceiptContent): string {
@@ -66,8 +67,3 @@ function itemRow(item: ReceiptItem, { payments }: ReceiptContent) {
 function sumRow(name: string, cents: number): string {
   return `<tr><td ${cell}>${escapedHtml(name)}</td><td ${right}>${dollars(cents)}</td></tr>`;
 }
-
-const cell = 'style="padding:4px 12px 4px 0;vertical-align:top"';
-const right = 'style="padding:4px 0;text-align:right;vertical-align:top;white-space:nowrap"';
-const head = 'style="padding:4px 12px 4px 0;text-align:left;border-bottom:1px solid #999"';
-const headRight = 'style="padding:4px 0;text-align:right;border-bottom:1px solid #999"';

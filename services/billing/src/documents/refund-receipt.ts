@@ -7,6 +7,7 @@ import {
   type RefundReceiptContent,
   refundTitle,
 } from '../domain/receipt.ts';
+import { cell, head, headRight, right } from './table-style.ts';
 
 /** The receipt of a refund as a page that a browser and a mail reader show alike: tables, inline style, nothing from elsewhere. */
 export function refundReceiptHtml(receiptId: string, content: RefundReceiptContent): string {
@@ -24,16 +25,11 @@ ${factsOf(receiptId, content)
   .map(([name, value]) => `<tr><td ${cell}>${escapedHtml(name)}</td><td ${cell}>${escapedHtml(value)}</td></tr>`)
   .join('\n')}
 </table>
-<h2 style="font-size:17px">Refunded</h2>
-<table style="border-collapse:collapse;width:100%">
-<tr><th ${head}>Item</th><th ${head}>Eligibility</th><th ${head}>Returned to</th><th ${headRight}>Amount</th></tr>
-${items.join('\n')}
-</table>
-<h2 style="font-size:17px">Returned to</h2>
+${items.length === 0 ? '' : itemTable(items)}<h2 style="font-size:17px">Returned to</h2>
 <table style="border-collapse:collapse;width:100%">
 ${[...cards, row(['Total refunded'], amountCents)].join('\n')}
 </table>
-<p style="color:#555;font-size:13px">${note}</p>
+<p style="color:#555;font-size:13px">${noteOf(content)}</p>
 </body></html>
 `;
 }
@@ -50,7 +46,7 @@ export async function refundReceiptPdf(receiptId: string, content: RefundReceipt
     pages.gap();
   }
   for (const [name, value] of factsOf(receiptId, content)) pages.text(`${name}: ${value}`);
-  pages.heading('Refunded');
+  if (content.refundedItems.length > 0) pages.heading('Refunded');
   for (const item of content.refundedItems) {
     const [eligibility, card] = itemInWords(item, content);
     pages.row(`${item.description}\n${eligibility}. Returned to ${card}.`, dollars(item.amountCents));
@@ -59,7 +55,7 @@ export async function refundReceiptPdf(receiptId: string, content: RefundReceipt
   for (const card of content.refundedCards) pages.row(paidByInWords(card), dollars(card.amountCents));
   pages.row('Total refunded', dollars(content.amountCents));
   pages.gap();
-  pages.text(note);
+  pages.text(noteOf(content));
   return pages.end();
 }
 
@@ -89,9 +85,16 @@ function row(texts: readonly string[], cents: number): string {
   return `<tr>${cells}<td ${right}>${dollars(cents)}</td></tr>`;
 }
 
-const note =
-  'Your bank may take several days to show a refund. Keep this receipt: your plan administrator may ask for it.';
-const cell = 'style="padding:4px 12px 4px 0;vertical-align:top"';
-const right = 'style="padding:4px 0;text-align:right;vertical-align:top;white-space:nowrap"';
-const head = 'style="padding:4px 12px 4px 0;text-align:left;border-bottom:1px solid #999"';
-const headRight = 'style="padding:4px 0;text-align:right;border-bottom:1px solid #999"';
+function itemTable(rows: readonly string[]): string {
+  return `<h2 style="font-size:17px">Refunded</h2>
+<table style="border-collapse:collapse;width:100%">
+<tr><th ${head}>Item</th><th ${head}>Eligibility</th><th ${head}>Returned to</th><th ${headRight}>Amount</th></tr>
+${rows.join('\n')}
+</table>
+`;
+}
+
+function noteOf({ amountCents }: RefundReceiptContent): string {
+  const delay = amountCents > 0 ? 'Your bank may take several days to show a refund. ' : '';
+  return `${delay}Keep this receipt: your plan administrator may ask for it.`;
+}
