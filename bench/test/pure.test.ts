@@ -128,7 +128,16 @@ describe('answers', () => {
   });
 
   it('without a length are refused: the load would wait for ever', () => {
-    expect(() => parseAnswer(Buffer.from('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'))).toThrow('length');
+    expect(() => parseAnswer(Buffer.from('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n'))).toThrow('length');
+  });
+
+  it('are read when their last chunk is there, and not before', () => {
+    const text = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\na,b\r\na\r\n\r\n12345678\r\n0\r\n\r\n';
+    for (let length = 0; length < text.length; length += 1)
+      expect(parseAnswer(Buffer.from(text.slice(0, length)))).toBeUndefined();
+    const answer = parseAnswer(Buffer.from(`${text}HTTP/1.1`));
+    expect(answer).toMatchObject({ status: 200, bytes: text.length });
+    expect(answer?.body()).toBe('a,b\r\n12345678');
   });
 });
 

@@ -121,6 +121,8 @@ async function open(
   { checkout, stub, keptHome, byNpm }: Parameters<typeof startInstallation>[0],
 ): Promise<Installation> {
   const postgres = new pg.Pool({ connectionString: file.postgres, max: 1, idleTimeoutMillis: 0 });
+  // A Postgres that ends meanwhile fails the next query; thrown from here, it would hide the error that ended it.
+  postgres.on('error', () => undefined);
   const { rows } = await postgres.query<{ pid: number }>('select pg_backend_pid() as pid');
   const own = new Set(rows.map(({ pid }) => pid));
   const tops = () => stackGroups(child.pid, readStackFile(homeAt(root)) ?? file, stub?.pid);

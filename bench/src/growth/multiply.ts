@@ -11,6 +11,10 @@ const notMultiplied = new Set([
   'api_keys',
   'organizations',
   'file_usage',
+  'health_card_statements',
+  'ledger_activity',
+  'ledger_feeds',
+  'ledger_totals',
 ]);
 
 interface Column {

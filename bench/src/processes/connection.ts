@@ -61,9 +61,31 @@ export function parseAnswer(received: Buffer): Answer | undefined {
   if (end < 0) return undefined;
   const head = received.toString('latin1', 0, end);
   const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
-  if (length === undefined) throw new Error(`an answer without a length: ${head}`);
+  const status = Number(head.slice(9, 12));
   const start = end + 4;
+  if (length === undefined) {
+    if (!/\r\ntransfer-encoding: *chunked/i.test(head)) throw new Error(`an answer without a length: ${head}`);
+    const chunks = chunksOf(received, start);
+    if (chunks === undefined) return undefined;
+    return { status, bytes: chunks.end, body: () => Buffer.concat(chunks.parts).toString('utf8') };
+  }
   const bytes = start + Number(length);
   if (received.length < bytes) return undefined;
-  return { status: Number(head.slice(9, 12)), bytes, body: () => received.toString('utf8', start, bytes) };
+  return { status, bytes, body: () => received.toString('utf8', start, bytes) };
+}
+
+/** The parts of an answer that comes in chunks, such as a report in CSV, and where it ends; undefined while some are missing. Eligo sends no trailers. */
+function chunksOf(received: Buffer, start: number): { parts: Buffer[]; end: number } | undefined {
+  const parts: Buffer[] = [];
+  for (let at = start; ; ) {
+    const lineEnd = received.indexOf('\r\n', at);
+    if (lineEnd < 0) return undefined;
+    const length = Number.parseInt(received.toString('latin1', at, lineEnd), 16);
+    if (!(length >= 0)) throw new Error('a chunk without a length');
+    const end = lineEnd + 2 + length + 2;
+    if (received.length < end) return undefined;
+    if (length === 0) return { parts, end };
+    parts.push(received.subarray(lineEnd + 2, end - 2));
+    at = end;
+  }
 }

@@ -68,6 +68,7 @@ function answerTo(
   if (kind === 'refunds' && isPost) return refund(fields);
   if (kind === 'balance_transactions' && id === undefined) return { object: 'list', data: [], has_more: false };
   if (kind === 'disputes') return isPost ? openDispute(text) : disputes.get(id ?? '');
+  if (kind === 'payouts') return isPost ? payOut() : payouts.get(id ?? '');
   return undefined;
 }
 
@@ -182,14 +183,38 @@ function openDispute(text: string): Answer | undefined {
   const intent = intentOfCharge.get(dispute.charge);
   if (intent === undefined) return undefined;
   const id = stubId('du');
+  const amount = dispute.amount ?? 100;
+  const created = nowSeconds();
+  const withdrawn = {
+    ...{ id: stubId('txn'), object: 'balance_transaction', type: 'adjustment', status: 'available', source: id },
+    ...{ amount: -amount, fee: 0, fee_details: [], net: -amount, currency: 'usd', created, available_on: created },
+  };
   const opened = {
-    ...{ id, object: 'dispute', amount: dispute.amount ?? 100, currency: 'usd', charge: dispute.charge },
+    ...{ id, object: 'dispute', amount, currency: 'usd', charge: dispute.charge },
     ...{ payment_intent: intent, status: 'needs_response', reason: 'fraudulent', evidence: {}, metadata: {} },
-    ...{ balance_transactions: [], created: Math.floor(Date.now() / 1_000) },
+    ...{ balance_transactions: [withdrawn], created },
     evidence_details: { due_by: 4_102_444_800, has_evidence: false, past_due: false, submission_count: 0 },
   };
   disputes.set(id, opened);
   return opened;
+}
+
+const payouts = new Map<string, Answer>();
+
+// The sandbox's own call. No charge is on a balance here, so each payout is of the same amount.
+function payOut(): Answer {
+  const id = stubId('po');
+  const created = nowSeconds();
+  const made = {
+    ...{ id, object: 'payout', amount: 1_000, currency: 'usd', status: 'paid', automatic: true, metadata: {} },
+    ...{ balance_transaction: stubId('txn'), failure_code: null, arrival_date: created, created },
+  };
+  payouts.set(id, made);
+  return made;
+}
+
+function nowSeconds(): number {
+  return Math.floor(Date.now() / 1_000);
 }
 
 function metadataOf(fields: URLSearchParams): Record<string, string> {
