@@ -26,6 +26,14 @@ CREATE INDEX catalog_tasks_due ON billing.catalog_tasks USING btree (due_at);
 grant delete, insert, select, update on catalog_tasks to eligo_billing;
 grant select on catalog_tasks to eligo_finder;
 
+create table charging_instances (
+  id text collate "C" not null,
+  live_until timestamp(3) with time zone not null,
+  constraint charging_instances_pkey PRIMARY KEY (id),
+  constraint charging_instances_id_check CHECK (((length(id) >= 1) AND (length(id) <= 64)))
+);
+grant delete, insert, select, update on charging_instances to eligo_billing;
+
 create table dead_letters (
   consumer text collate "C" not null,
   event_id text collate "C" not null,

@@ -29,6 +29,36 @@ describe('the pace of charges', () => {
     expect(pace.take(scope, at(7_000))).toBeUndefined();
   });
 
+  it('divides the tokens of a second and of a burst by the instances that share them, and gives them back when they leave [D14.206]', async () => {
+    const pace = createChargePace({ perSecond: 10, burst: 4 });
+    const through = (fromMs: number, toMs: number) => {
+      let count = 0;
+      for (let ms = fromMs; ms < toMs; ms += 10) if (pace.take(scope, at(ms)) === undefined) count += 1;
+      return count;
+    };
+    await pace.share(at(0), 2_000, async () => 2);
+    expect(through(0, 10_000)).toBe(1 + 50);
+    await pace.share(at(10_000), 2_000, async () => 1);
+    expect(through(10_000, 20_000)).toBe(100);
+  });
+
+  it('asks for the instances once in a while, and at once after a failure or when the clock was set back [D14.206]', async () => {
+    const pace = createChargePace({ perSecond: 10, burst: 1 });
+    const asked: number[] = [];
+    const askAt = (ms: number, instances: () => number = () => 1) =>
+      pace.share(at(ms), 2_000, async () => {
+        asked.push(ms);
+        return instances();
+      });
+    for (const ms of [0, 1_999, 2_000, 2_001, -60_000, -59_000]) await askAt(ms);
+    const fail = () => {
+      throw new Error('the database is away');
+    };
+    await expect(askAt(9_000, fail)).rejects.toThrow('away');
+    await askAt(9_001);
+    expect(asked).toEqual([0, 2_000, -60_000, 9_000, 9_001]);
+  });
+
   it('forgets accounts whose bucket is full, and no pause', () => {
     const pace = createChargePace({ perSecond: 10, burst: 1 });
     pace.pause(scope, at(60_000));

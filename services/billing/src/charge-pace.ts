@@ -1,7 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import type { Scope } from '@eligo/postgres';
 
 /** How fast this process charges what is due, account by account. */
 export interface ChargePace {
+  /** What the instances that share the pace know this one by. */
+  readonly instanceId: string;
+  /** Divides the pace by the instances that charge, whose number is asked for once in so long; who comes while it is asked waits for the answer. */
+  share(now: Date, everyMs: number, count: () => Promise<number>): Promise<void>;
   /** Takes the turn of one charge; undefined if there is one, or when to ask again. Those who wait are told different times, in the order in which they ask. */
   take(scope: Scope, now: Date): Date | undefined;
   /** The processor has turned a charge away: none of this account is due before. */
@@ -28,12 +33,15 @@ interface Bucket {
 const mostBuckets = 10_000;
 
 /**
- * A token bucket for each account and mode, which charges at one processor account. Accounts do not share tokens, so that a pause or a long queue of one delays no
- * other.
+ * A token bucket for each account and mode, which charges at a processor account of its own. Accounts do not share tokens, so that a pause or a long queue of one
+ * delays no other. Where several instances charge, each has its part of the tokens.
  */
-export function createChargePace({ perSecond, burst }: PaceLimits): ChargePace {
+export function createChargePace(limits: PaceLimits): ChargePace {
   const buckets = new Map<string, Bucket>();
-  const turnMs = 1_000 / perSecond;
+  let turnMs = 1_000 / limits.perSecond;
+  let { burst } = limits;
+  let askedAtMs: number | undefined;
+  let asked = Promise.resolve();
 
   function bucketOf(scope: Scope, nowMs: number): Bucket {
     const key = `${scope.accountId} ${scope.testMode}`;
@@ -51,7 +59,27 @@ export function createChargePace({ perSecond, burst }: PaceLimits): ChargePace {
     }
   }
 
+  async function divide(count: () => Promise<number>): Promise<void> {
+    try {
+      const instances = await count();
+      turnMs = (1_000 / limits.perSecond) * instances;
+      burst = Math.max(1, Math.floor(limits.burst / instances));
+    } catch (error) {
+      askedAtMs = undefined;
+      throw error;
+    }
+  }
+
   return {
+    instanceId: randomUUID(),
+    share(now, everyMs, count) {
+      const nowMs = now.getTime();
+      // The wall clock may be set back.
+      if (askedAtMs !== undefined && Math.abs(nowMs - askedAtMs) < everyMs) return asked;
+      askedAtMs = nowMs;
+      asked = divide(count);
+      return asked;
+    },
     take(scope, now) {
       const nowMs = now.getTime();
       const bucket = bucketOf(scope, nowMs);

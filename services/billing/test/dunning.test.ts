@@ -1,7 +1,9 @@
 import type { Scope } from '@eligo/postgres';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
+import { sharePace } from '../src/actions/share-pace.ts';
 import { createChargePace } from '../src/charge-pace.ts';
+import type { Context } from '../src/context.ts';
 import { isRefusedForGood, nextRetry } from '../src/domain/dunning.ts';
 import { runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { loadInvoiceCharges } from '../src/store/invoice-charges.ts';
@@ -68,6 +70,7 @@ describe('a renewal', () => {
   });
 
   it('is charged at the pace of its account, after those that were due before it', async () => {
+    await on.test.admin('delete from billing.charging_instances');
     const pace = createChargePace({ perSecond: 2, burst: 3 });
     const due = async (ms: number) => (await sell(on, scope, { at: new Date(start.getTime() + ms) })).subscriptionId;
     for (const ms of [0, 0, 0, 0]) await due(ms);
@@ -84,6 +87,30 @@ describe('a renewal', () => {
     }
     expect(paid).toEqual([3, 3, 4, 5]);
     expect(on.peers.taken.at(-1)?.invoiceId).toBe((await read(last)).invoice.id);
+  });
+
+  it('waits for the tokens that its instance has, of which another live instance has as many [D14.206]', async () => {
+    await on.test.admin('delete from billing.charging_instances');
+    const paced = (context: Context) => ({ ...context, pace: createChargePace({ perSecond: 4, burst: 8 }) });
+    const [one, another] = [paced(on.context), paced(on.another())];
+    for (let n = 0; n < 24; n += 1) await sell(on, scope);
+    const chargedAt = async (time: string) => {
+      const { length } = on.peers.taken;
+      on.at(`2026-05-01T00:00:${time}Z`);
+      while (await runDueSubscriptions(one));
+      return on.peers.taken.length - length;
+    };
+    await sharePace(another);
+    expect(await chargedAt('10.000')).toBe(4);
+    expect(await chargedAt('11.000')).toBe(2);
+    await on.test.admin(
+      `update billing.charging_instances set live_until = now() - interval '2 minutes' where id = $1`,
+      [another.pace.instanceId],
+    );
+    expect(await chargedAt('20.000')).toBe(8);
+    const left = await on.test.admin<{ id: string }>('select id from billing.charging_instances');
+    expect(left).toEqual([{ id: one.pace.instanceId }]);
+    await runAt('01T00:01:00.000');
   });
 });
 

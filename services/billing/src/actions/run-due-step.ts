@@ -12,6 +12,7 @@ import { appendSubscriptionEvent } from './billing-events.ts';
 import { collectInvoice } from './collect-invoice.ts';
 import { endSubscription, expireSubscription } from './end-subscription.ts';
 import { renewSubscription } from './renew-subscription.ts';
+import { sharePace } from './share-pace.ts';
 
 /** Longer than a step takes: two calls to other services, and a charge of each of two cards. */
 export const holdMs = 60_000;
@@ -30,7 +31,7 @@ export async function runDueStep(context: Context, scope: Scope, id: string, pac
       await release(context, scope, id, null);
       return false;
     }
-    const turn = charging.has(next.step) ? pace?.take(scope, times.now) : undefined;
+    const turn = charging.has(next.step) && pace ? await turnOf(context, pace, scope, times.now) : undefined;
     if (turn !== undefined) {
       await release(context, scope, id, turn);
       return false;
@@ -50,6 +51,11 @@ export async function runDueStep(context: Context, scope: Scope, id: string, pac
 const charging: ReadonlySet<DueStep> = new Set(['renew', 'collect']);
 
 const afterErrorMs = 15_000;
+
+async function turnOf(context: Context, pace: ChargePace, scope: Scope, now: Date): Promise<Date | undefined> {
+  await sharePace({ ...context, pace });
+  return pace.take(scope, now);
+}
 
 async function run(
   context: Context,
