@@ -47,6 +47,8 @@ export interface Sizes {
   readonly idleMs: number;
   /** Webhook events per second. */
   readonly eventsPerSecond: number;
+  /** Events of the processor per second. */
+  readonly processorEventsPerSecond: number;
 }
 
 const usage = `usage: npm run bench -- [--only <operation>]… [--topology all-in-one|split] [--rounds 5] [--seconds 2]
@@ -116,6 +118,7 @@ export function readOptions(args: readonly string[]): Options {
       keepUpRounds: tiny ? 3 : 30,
       idleMs: tiny ? 4_000 : 30_000,
       eventsPerSecond: tiny ? 20 : 200,
+      processorEventsPerSecond: tiny ? 50 : 500,
     },
   };
 }

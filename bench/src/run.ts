@@ -14,6 +14,7 @@ import { type Idle, measureIdle } from './operations/idle.ts';
 import { keepUp } from './operations/keep-up.ts';
 import { latency } from './operations/latency.ts';
 import { listPricesDeep, listPricesLarge, listPricesOf } from './operations/list-prices.ts';
+import { processorEvents, processorEventsP99 } from './operations/processor-events.ts';
 import { readPriceOf } from './operations/read-price.ts';
 import { refund } from './operations/refund.ts';
 import { readsMeanwhile, renewalAgainstFloor, renewalFlat, renewalMemory, renewalTwo } from './operations/renewal.ts';
@@ -60,6 +61,8 @@ const measures = {
   'renewal-list-prices': readsMeanwhile('list-prices'),
   webhook,
   'keep-up': keepUp,
+  'processor-events': processorEvents,
+  'processor-events-p99': processorEventsP99,
   latency,
 } satisfies Partial<Record<Operation, (bench: Bench) => Promise<Compared>>>;
 

@@ -10,6 +10,7 @@ const kinds: Operation[] = [
   'renewal-floor',
   'webhook',
   'keep-up',
+  'processor-events-p99',
   'start',
   'idle-statements',
   'memory',

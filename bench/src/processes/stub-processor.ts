@@ -65,7 +65,7 @@ function answerTo(
   if (kind === 'payment_intents' && isPost && id === undefined) return createIntent(fields);
   if (kind === 'payment_intents' && id !== undefined) return isPost ? actOnIntent(id, action, fields) : intents.get(id);
   if (kind === 'setup_intents' && isPost) return setup(id, action, fields);
-  if (kind === 'refunds' && isPost) return refund(fields);
+  if (kind === 'refunds') return isPost ? refund(fields) : refunds.get(id ?? '');
   if (kind === 'balance_transactions' && id === undefined) return { object: 'list', data: [], has_more: false };
   if (kind === 'disputes') return isPost ? openDispute(text) : disputes.get(id ?? '');
   if (kind === 'payouts') return isPost ? payOut() : payouts.get(id ?? '');
@@ -151,18 +151,21 @@ function setup(id: string | undefined, action: string | undefined, fields: URLSe
   return made;
 }
 
+/** The latest refunds, of which alone events are sent here. */
+const refunds = new Map<string, Answer>();
+const mostRefunds = 2_000;
+
 function refund(fields: URLSearchParams): Answer {
-  return {
-    ...{
-      id: stubId('re'),
-      object: 'refund',
-      amount: Number(fields.get('amount')),
-      currency: 'usd',
-      charge: stubId('ch'),
-    },
+  const id = stubId('re');
+  const made = {
+    ...{ id, object: 'refund', amount: Number(fields.get('amount')), currency: 'usd', charge: stubId('ch') },
     ...{ payment_intent: fields.get('payment_intent'), status: 'succeeded', balance_transaction: stubId('txn') },
     metadata: metadataOf(fields),
   };
+  refunds.set(id, made);
+  const [oldest] = refunds.keys();
+  if (refunds.size > mostRefunds && oldest !== undefined) refunds.delete(oldest);
+  return made;
 }
 
 /** The intents of the latest charges, which alone are disputed here. */
