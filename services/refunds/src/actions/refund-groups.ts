@@ -13,6 +13,7 @@ import {
 import type { Budgets } from '../budgets.ts';
 import type { RequestedRefund } from '../domain/refund.ts';
 import { type PendingWrite, writePending } from '../store/pending-refund.ts';
+import { type ReceivedEvent, storeEvents } from '../store/processor-events.ts';
 import { insertRequest, insertRequests, insertRequestUnderKey } from '../store/requested-refunds.ts';
 import { type SettledWrite, writeSettled } from '../store/settled-refund.ts';
 
@@ -30,6 +31,8 @@ export interface RefundGroups {
   readonly pendings: GroupedWrites<PendingWrite, Date | undefined>;
   /** False, with nothing written, when the refund has changed since it was made pending. */
   readonly settlements: GroupedWrites<SettledWrite, boolean>;
+  /** Events of the processor: true for each, also for one that is known already. */
+  readonly events: GroupedWrites<ReceivedEvent, true>;
 }
 
 /** Opens the groups of one process. */
@@ -56,7 +59,15 @@ export function openRefundGroups(database: Database, { leaseMs }: Pick<Budgets, 
     }),
     pendings: openGroupedWrites<PendingWrite, Date | undefined>({ database, writeGroup: makePending }),
     settlements: openGroupedWrites<SettledWrite, boolean>({ database, writeGroup: settle }),
+    events: openGroupedWrites<ReceivedEvent, true>({ database, writeGroup: storeReceived }),
   };
+}
+
+async function storeReceived(tx: Tx, scope: Scope, events: readonly ReceivedEvent[]): Promise<true[]> {
+  const stored = storeEvents(tx, scope, events);
+  commitBehind(tx);
+  await stored;
+  return events.map(() => true);
 }
 
 // Undefined when a key has been used before: the group is rolled back.

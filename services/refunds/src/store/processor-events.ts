@@ -26,7 +26,9 @@ export interface WaitingEvent {
 }
 
 /** Stores events, each once; those that are known already are left as they are. Answers how many were new. */
-export async function storeEvents(tx: Tx, scope: Scope, events: readonly ReceivedEvent[]): Promise<number> {
+export async function storeEvents(tx: Tx, scope: Scope, received: readonly ReceivedEvent[]): Promise<number> {
+  // All writers insert in one order: two that store the same events wait for each other in one direction.
+  const events = received.toSorted((one, other) => (one.eventId < other.eventId ? -1 : 1));
   const stored = await tx.execute(insert, scope, [
     events.map(({ processor }) => processor),
     events.map(({ eventId }) => eventId),
