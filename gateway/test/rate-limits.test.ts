@@ -1,6 +1,11 @@
+import { once } from 'node:events';
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
+import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { clientNetwork } from '../src/http/client-network.ts';
 import { RateLimiter } from '../src/http/rate-limiter.ts';
+import { createAccount, createKey } from '../src/index.ts';
+import { exampleForm } from '../test-support/upload.ts';
 import { openTestGateway, type TestGateway } from './open-test-gateway.ts';
 
 let stack: TestGateway;
@@ -133,4 +138,73 @@ describe('rate limits', () => {
     // One that was never seen could be a guess: it waits, and nothing is looked up for it.
     expect(await ask(unseen.key)).toBe(429);
   });
+});
+
+describe('a flood of small files', () => {
+  // `npm run e2e:attack` sends ten thousand.
+  const uploads = process.env.ELIGO_TEST_LONG === 'on' ? 10_000 : 400;
+  const connections = 100;
+  const mostGrowthBytes = 256 * 1_048_576;
+  const rows = (sql: string) => stack.databases.admin<Record<string, unknown>>(sql);
+  const usage = () => rows(`select files, bytes from gateway.file_usage where account_id = '${stack.accountId}'`);
+
+  test('ends as whole files and 429s, within bounded memory, and leaves other accounts served [D14.126, D14.136]', async () => {
+    const stranger = await createAccount(stack.database, { name: 'A neighbor' });
+    const other = await createKey(stack.database, { accountId: stranger.account_id, testMode: true, rateLimit: 0 });
+    const [before] = await usage();
+    const { body, headers } = exampleForm('file');
+    const agent = new Agent({ keepAlive: true, maxSockets: connections });
+    const residentBytes = process.memoryUsage.rss();
+    let mostBytes = residentBytes;
+    const answers: { status: number | undefined; retryAfter: string | undefined }[] = [];
+    let sent = 0;
+    const flood = async () => {
+      while (sent < uploads) {
+        sent += 1;
+        const one = httpRequest(`${stack.url}/v1/files`, {
+          ...{ method: 'POST', agent },
+          headers: { ...headers, 'content-length': body.length, authorization: `Bearer ${stack.api.key}` },
+        });
+        const answered = once(one, 'response') as Promise<[IncomingMessage]>;
+        one.end(body);
+        const [reply] = await answered;
+        await buffer(reply);
+        answers.push({ status: reply.statusCode, retryAfter: reply.headers['retry-after'] });
+        mostBytes = Math.max(mostBytes, process.memoryUsage.rss());
+      }
+    };
+    const floods = Promise.all(Array.from({ length: connections }, flood));
+    const served: number[] = [];
+    let slowestMs = 0;
+    while (served.length === 0 || answers.length < uploads) {
+      const from = performance.now();
+      const sending = { method: 'POST', headers: { ...headers, authorization: `Bearer ${other.api_key}` }, body };
+      const answer = await fetch(`${stack.url}/v1/files`, sending);
+      await answer.arrayBuffer();
+      served.push(answer.status);
+      slowestMs = Math.max(slowestMs, performance.now() - from);
+    }
+    await floods;
+    agent.destroy();
+    expect(new Set(served)).toEqual(new Set([200]));
+    const taken = answers.filter(({ status }) => status === 200).length;
+    const refused = answers.filter(({ status, retryAfter }) => status === 429 && Number(retryAfter) > 0).length;
+    expect(taken + refused).toBe(uploads);
+    expect(taken).toBeGreaterThan(0);
+    const [after] = await usage();
+    expect(Number(after?.files) - Number(before?.files ?? 0)).toBe(taken);
+    const [stored] =
+      await rows(`select count(*)::integer as files, sum(size_bytes)::bigint::text as bytes from gateway.files
+      where account_id = '${stack.accountId}' and state = 'stored'`);
+    expect({ files: String(stored?.files), bytes: stored?.bytes }).toEqual({
+      files: String(after?.files),
+      bytes: String(after?.bytes),
+    });
+    const grownBytes = mostBytes - residentBytes;
+    console.log(
+      `files: ${taken} of ${uploads} taken, ${refused} refused, ${served.length} of a neighbor, the slowest in ${Math.round(slowestMs)} ms, ${Math.round(grownBytes / 1_048_576)} MB more`,
+    );
+    // The clients of this test are in the same process.
+    expect(grownBytes).toBeLessThan(mostGrowthBytes);
+  }, 120_000);
 });
