@@ -67,6 +67,10 @@ function updateDispute(parameters: Parameters) {
     const isInquiry = known.status.startsWith('warning_');
     const merged = Object.entries({ ...known.evidence, ...evidence }).filter(([, value]) => value !== '');
     checkFiles(call, Object.fromEntries(merged));
+    if (submit && Object.fromEntries(merged).uncategorized_text === tooManyPages) {
+      const code = 'dispute_evidence_page_limit_exceeded';
+      throw invalidRequest('The evidence has more pages than the network of the card accepts.', { code });
+    }
     const dispute: DisputeRecord = {
       ...known,
       evidence: Object.fromEntries(merged),
@@ -81,6 +85,9 @@ function updateDispute(parameters: Parameters) {
     return shape('dispute', moveDispute(call, dispute, isInquiry ? decision.inquiry : decision.dispute));
   };
 }
+
+/** A text of this sandbox alone: its pages are never counted, and are over the limit of the network of the card. */
+const tooManyPages = 'too_many_pages';
 
 const decisions: Readonly<Record<string, { dispute: string; inquiry: string }>> = {
   winning_evidence: { dispute: 'won', inquiry: 'warning_closed' },

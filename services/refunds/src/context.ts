@@ -19,6 +19,8 @@ export interface Context {
   /** Starts this work now, without waiting for it. */
   wake(work: readonly DueWork[]): void;
   readonly logger: Logger;
+  /** Counts a dispute that withholds an amount that was already refunded. */
+  countDisputeBeyondReceived(): void;
   readonly budgets: Budgets;
   readonly groups: RefundGroups;
 }

@@ -74,6 +74,11 @@ export const refundsService: ServiceComposition<RefundsSettings> = {
       'Events read from an event list before any delivery, by processor',
       ['processor'],
     );
+    const beyondReceived = metrics.counter(
+      'disputes_beyond_received_total',
+      'Dispute statuses recorded with an amount that was already refunded',
+      [],
+    );
     metrics.gauge(
       'ledger_lag_seconds',
       'Age of the oldest journal entry, balance transaction or balance read that the ledger is waiting for',
@@ -105,6 +110,7 @@ export const refundsService: ServiceComposition<RefundsSettings> = {
         requestId: currentRequest()?.requestId,
       }),
       wake: (work) => worker.wake(work),
+      countDisputeBeyondReceived: () => beyondReceived.inc(),
     };
     return {
       handlers: [

@@ -79,6 +79,31 @@ describe('a dispute', () => {
     expect((await on.refunds.listDisputes({ chargeId: newId('charge') }, on.as(scope))).disputes).toEqual([]);
   });
 
+  it('is recorded also where its money was refunded before, with a warning and a count [D14.124]', async () => {
+    const { scope, card } = await paid();
+    const bank = on.port(scope).testBank;
+    on.checkout.refundedBefore.add(card.processorChargeId);
+    const opened = await bank.disputeCharge({ chargeId: card.processorChargeId });
+    if (opened.kind !== 'found') throw new Error('no dispute');
+    await on.arrives(scope, 'charge.dispute.created', opened.disputeId);
+    await on.handleEvents();
+    const { disputes } = await on.refunds.listDisputes({ chargeId: card.chargeId }, on.as(scope));
+    expect(disputes).toMatchObject([{ status: 'needs_response', amountCents: 2_000n }]);
+    const id = disputes[0]?.disputeId ?? '';
+    expect(heldOf(id)).toBe(2_000n);
+    // A later look at the same status tells nothing new.
+    await on.lookAtDisputes();
+    const warnings = on.log
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .filter((one) => one.disputeId === id);
+    expect(warnings).toMatchObject([{ level: 'warn', msg: 'Dispute withholds an amount that was already refunded' }]);
+    expect(await on.service.metrics.page()).toMatch(/^eligo_disputes_beyond_received_total\{service="refunds"\} 1$/m);
+    await bank.decideDispute(opened.disputeId, 'lost');
+    await on.lookAtDisputes();
+    expect((await read(scope, id)).status).toBe('lost');
+    expect(await on.service.metrics.page()).toMatch(/^eligo_disputes_beyond_received_total\{service="refunds"\} 2$/m);
+  });
+
   it('tells no text of its evidence to the event bus [D14.122]', async () => {
     const { scope, id } = await disputed();
     await on.refunds.updateDispute({ id, evidence: { customer_name: 'Canary Finch' } }, on.as(scope));
@@ -185,6 +210,18 @@ describe('what a dispute refuses', () => {
     const foreign = on.as(someScope());
     await expect(on.refunds.updateDispute(late, foreign)).rejects.toMatchObject(code('dispute_not_found'));
     await expect(on.refunds.closeDispute({ id }, foreign)).rejects.toMatchObject(code('dispute_not_found'));
+  });
+
+  it('names the evidence when its pages are over the limit of the card’s network, and a shorter one is submitted [D14.254]', async () => {
+    const { scope, id } = await disputed();
+    const submit = (text: string) =>
+      on.refunds.updateDispute({ id, evidence: { uncategorized_text: text }, submit: true }, on.as(scope));
+    await expect(submit('too_many_pages')).rejects.toMatchObject({
+      status: 422,
+      violations: [{ loc: ['body', 'dispute', 'evidence'], type: 'evidence_too_many_pages' }],
+    });
+    expect(await read(scope, id)).toMatchObject({ status: 'needs_response', hasEvidence: false, submissionCount: 0 });
+    expect(await submit('In short')).toMatchObject({ status: 'under_review', submissionCount: 1 });
   });
 
   it('disputes a charge once, of test mode alone, and no foreign one', async () => {

@@ -46,6 +46,8 @@ export class FakeCheckout {
   }[] = [];
   /** What it was told of each dispute last. */
   readonly disputes = new Map<string, { held: bigint; seq: bigint; told: number }>();
+  /** The charges at the processor whose disputes hold more than was received and not refunded. */
+  readonly refundedBefore = new Set<string>();
   readonly #sessions = new Map<string, PaidSession>();
   /** What happens while a reservation is in flight. */
   beforeAnswering: (() => Promise<void>) | undefined;
@@ -115,7 +117,7 @@ export class FakeCheckout {
           const isNews = known === undefined || known.seq < seq;
           const told = (known?.told ?? 0) + 1;
           this.disputes.set(disputeId, isNews ? { held: heldCents, seq, told } : { ...known, told });
-          return { charge, isBeyondReceived: false };
+          return { charge, isBeyondReceived: heldCents > 0n && this.refundedBefore.has(charge.processorChargeId) };
         }),
       getChargeAtProcessor: ({ id }) => this.#charge((card) => card.chargeId === id),
       getSession: ({ id }) => this.#session(id),

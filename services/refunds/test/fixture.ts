@@ -12,7 +12,7 @@ import {
   rpcServer,
 } from '@eligo/rpc';
 import { startSandbox } from '@eligo/sandbox';
-import { buildService, type EventBus, type Service, turnFailpointsOn } from '@eligo/service';
+import { buildService, createLogger, type EventBus, type Service, turnFailpointsOn } from '@eligo/service';
 import { type TestDatabase, testDatabase, testHome, waitUntil } from '@eligo/testkit';
 import { newId, type ProcessorAccount } from '@eligo/values';
 import { refundsService } from '../src/service.ts';
@@ -25,6 +25,8 @@ export type Payments = Partial<Record<'hsa' | 'credit' | 'refund_pending' | 'ref
 export interface Fixture {
   readonly service: Service;
   readonly checkout: FakeCheckout;
+  /** The warnings and errors that the service has logged. */
+  readonly log: string[];
   readonly admin: TestDatabase['admin'];
   readonly refunds: Client<typeof RefundsService>;
   /** A call of the gateway for this account, with the time of one that moves money. */
@@ -85,6 +87,11 @@ export async function openFixture(options: { place?: TestDatabase } = {}): Promi
   const checkoutServer = rpcServer({ handlers: [checkout.handlers()], identity: identityOf('checkout') });
   const processors = openProcessors({ ELIGO_SANDBOX_URL: sandbox.url, ELIGO_SANDBOX_KEY: secretKey });
   turnFailpointsOn();
+  const log: string[] = [];
+  const logger = createLogger({
+    ...{ service: 'refunds', level: 'warn' as const },
+    destination: { write: (line) => log.push(line) },
+  });
   const build = () =>
     buildService(refundsService, {
       environment: {
@@ -95,17 +102,17 @@ export async function openFixture(options: { place?: TestDatabase } = {}): Promi
         ELIGO_SERVICE_PUBLIC_KEYS: JSON.stringify(keys.publicKeys),
         ELIGO_SANDBOX_URL: sandbox.url,
         ELIGO_SANDBOX_KEY: secretKey,
-        LOG_LEVEL: 'fatal',
         DATABASE_CONNECTIONS: '10',
       },
       transportTo: () => inProcessTransport(checkoutServer, { encode: true }),
       grpc: false,
       connectEvents: async () => quietBus,
+      logger,
     });
   let service = await build();
   const connect = () => client(RefundsService, inProcessTransport(service.server, { encode: true }), gateway);
   const made: { -readonly [Key in keyof Fixture]: Fixture[Key] } = {
-    ...{ service, checkout, admin: place.admin, refunds: connect() },
+    ...{ service, checkout, log, admin: place.admin, refunds: connect() },
     as: (scope, features = []) => ({ caller: gateway.callerFor({ ...scope, features }), timeoutMs: 9_200 }),
     paid: (scope, payments, at) => pay(processors, checkout, scope, payments, at),
     async fault(fault) {

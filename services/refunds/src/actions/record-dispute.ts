@@ -121,6 +121,7 @@ async function tellCheckout(
     );
     if (told.isBeyondReceived && claimed.before?.status !== status) {
       context.logger.warn({ disputeId: claimed.disputeId }, 'Dispute withholds an amount that was already refunded');
+      context.countDisputeBeyondReceived();
     }
     return told.charge;
   } catch (error) {
