@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage } from 'node:http';
+import { BoundedRequest } from '@eligo/service';
 
 /** One event that was passed on; no status when the target did not answer. */
 export interface Forwarded {
@@ -19,7 +20,7 @@ const passedOn = ['content-type', 'webhook-id', 'webhook-timestamp', 'webhook-si
 
 /** Listens on the loopback interface and passes each webhook on, byte for byte, with its signature; the answer goes back. */
 export async function startForwarder(target: string, onForwarded: (event: Forwarded) => void): Promise<Forwarder> {
-  const server = createServer((request, response) => {
+  const server = createServer({ IncomingMessage: BoundedRequest }, (request, response) => {
     forward(request, target).then(
       ({ status, type }) => {
         onForwarded({ id: headerOf(request, 'webhook-id'), type, status });
@@ -44,10 +45,7 @@ export async function startForwarder(target: string, onForwarded: (event: Forwar
   };
 }
 
-async function forward(
-  request: IncomingMessage,
-  target: string,
-): Promise<{ status: number | undefined; type: string }> {
+async function forward(request: BoundedRequest, target: string): Promise<{ status: number | undefined; type: string }> {
   const body = await read(request);
   const headers = passedOn.flatMap((name) => {
     const value = headerOf(request, name);
@@ -70,12 +68,13 @@ async function forward(
   }
 }
 
-async function read(request: IncomingMessage): Promise<Buffer> {
+async function read(request: BoundedRequest): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request) {
     size += (chunk as Buffer).length;
-    if (size > maxBodyBytes) throw new Error('too large');
+    if (size > maxBodyBytes) throw new Error('The body is too large');
+    if (request.hasTooManyChunks) throw new Error('The body has too many small chunks');
     chunks.push(chunk as Buffer);
   }
   return Buffer.concat(chunks);

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type Forwarded, type Forwarder, startForwarder } from '../src/forwarder.ts';
 
@@ -46,6 +46,17 @@ it('passes a webhook on byte for byte with its signature, and the target’s ans
   expect(received).toMatchObject([{ body, headers: { 'webhook-id': 'fevt_1', 'webhook-signature': 'v1,xyz' } }]);
   expect(received[0]?.headers.cookie).toBeUndefined();
   expect(forwarded).toEqual([{ id: 'fevt_1', type: 'invoice.paid', status: 418 }]);
+});
+
+it('passes no body on that comes in more than a thousand tiny chunks, and keeps no more of it [D14.243]', async () => {
+  const socket = connect(Number(new URL(forwarder.url).port), '127.0.0.1');
+  socket.on('error', () => undefined);
+  socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n');
+  socket.write('1\r\nx\r\n'.repeat(5_000));
+  const [answer] = await once(socket, 'data');
+  socket.destroy();
+  expect(String(answer)).toMatch(/^HTTP\/1\.1 400 /);
+  expect(forwarded).toEqual([]);
 });
 
 it('answers 502 while the target is down, so that the event is sent again', async () => {
