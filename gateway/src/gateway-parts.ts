@@ -84,7 +84,7 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
     files: openPageFiles(),
     limits: new PageLimits(settings.trustedProxies),
     // Shoppers and the merchant's own requests do not wait for each other.
-    ...{ bodies, dear: new DearRequests(turns.neighbors) },
+    ...{ bodies, neighbors: turns.neighbors, dear: new DearRequests(turns.neighbors) },
     ...{ database, sandboxUrl: settings.sandboxPublicUrl, callerFor: (init) => context.callerFor(init) },
   });
   const events = processorEventRoute({

@@ -15,6 +15,7 @@ import type { Peers } from '../peers.ts';
 import { invoicePdf } from '../reports/invoice-pdf.ts';
 import type { ReadInvoiceDocument } from '../reports/read-invoice-document.ts';
 import type { DearRequests } from '../turns/dear-requests.ts';
+import type { Neighbors } from '../turns/neighbors.ts';
 import { openedRecord } from './opened-record.ts';
 import type { PageCalls, SessionPageCalls } from './page-calls.ts';
 import type { PageFiles } from './page-files.ts';
@@ -36,6 +37,8 @@ export interface CheckoutPageParts {
   readonly bodies: BodyBudget;
   /** The turns of PDFs. */
   readonly dear: DearRequests;
+  /** The calls of a page never wait, and those of other accounts let them have time. */
+  readonly neighbors: Neighbors;
   readonly database: Database;
   readonly sandboxUrl: string | undefined;
   readonly callerFor: ServiceContext['callerFor'];
@@ -197,7 +200,7 @@ async function serveInvoice(
 }
 
 async function answerCall<Calls>(
-  { limits, bodies, callerFor, database }: CheckoutPageParts,
+  { limits, bodies, neighbors, callerFor, database }: CheckoutPageParts,
   { request, requestId, traceparent }: Exchange,
   subject: PageSubject,
   calls: Calls,
@@ -205,6 +208,7 @@ async function answerCall<Calls>(
 ): Promise<PageView> {
   const { accountId, testMode } = subject;
   limits.takeFromSession(subject.id, 'request');
+  neighbors.saw(subject);
   // What a payment depends on: which cards the account may charge in live mode.
   const account = name === 'pay' ? await findAccountOfPage(database, accountId) : undefined;
   const scopes = ['checkout_sessions_read', 'checkout_sessions_write'];

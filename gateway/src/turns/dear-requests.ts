@@ -32,8 +32,7 @@ export class DearRequests {
       ...this.#limits,
       mayBegin: (caller) => this.#mayBegin(caller),
       begin: (caller) => this.#begin(caller),
-      crowded: (caller) => neighbors.isAtLimit(caller),
-      crowdedFrom: this.#limits.waitingOfAccount,
+      refused: (caller) => neighbors.isAtLimit(caller),
     });
   }
 
@@ -78,4 +77,5 @@ export class DearRequests {
   }
 }
 
-const defaultLimits: DearLimits = { atOnce: 4, waitingOfAccount: 8, longestWaitMs: 4_000 };
+// Eight carts of half a second have their turns within the wait, with their rests.
+const defaultLimits: DearLimits = { atOnce: 4, waitingOfAccount: 8, longestWaitMs: 10_000 };

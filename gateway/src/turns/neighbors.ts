@@ -22,6 +22,11 @@ export class Neighbors {
     this.now = now;
   }
 
+  /** What is remembered of accounts. */
+  get size(): number {
+    return this.#seenAt.size + this.#liveSeenAt.size + this.#atLimitAt.size;
+  }
+
   /** The account asked for something. */
   saw({ accountId, testMode }: TurnCaller): void {
     const nowMs = this.now();

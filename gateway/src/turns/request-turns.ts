@@ -3,7 +3,7 @@ import { LargeAnswers } from './large-answers.ts';
 import { LoopLoad } from './loop-load.ts';
 import { Neighbors } from './neighbors.ts';
 import { Rests } from './rests.ts';
-import { SmallRequests } from './small-requests.ts';
+import { SharedRequests } from './shared-requests.ts';
 import type { TurnCaller } from './turn-caller.ts';
 import type { Leave } from './waiting-lines.ts';
 
@@ -18,7 +18,7 @@ export class Turn {
   readonly #turns: RequestTurns;
   readonly #caller: TurnCaller;
   #leave: Leave;
-  /** A body of any size is dear. */
+  /** A body of any size is dear, because of the answer that is expected. */
   readonly #isBodyDear: boolean;
   #isDear: boolean;
   #hadDearWork = false;
@@ -33,12 +33,13 @@ export class Turn {
 
   /** A body of this size comes. Throws where its turn would be refused: it need not be read then. */
   expectsBody(bytes: number): void {
-    if (bytes > freeBytes || this.#isBodyDear) this.#turns.dear.assertRoom(this.#caller);
+    if (bytes > freeBytes) this.#turns.dear.assertRoom(this.#caller);
   }
 
   /** The body, of this size, is about to be worked on. Waits if that is dear. */
   hasBody(bytes: number): Promise<void> | undefined {
-    return bytes <= freeBytes && !this.#isBodyDear ? undefined : this.#becomeDear(bytes);
+    if (bytes > freeBytes) return this.#becomeDear(bytes);
+    return this.#isBodyDear ? this.#change(this.#turns.large) : undefined;
   }
 
   /** Does work that is dear without a body, such as a PDF, when it is the account's turn. */
@@ -59,12 +60,15 @@ export class Turn {
   }
 
   async #becomeDear(bytes: number): Promise<void> {
-    this.#leave();
-    this.#leave = () => undefined;
-    this.#leave = await this.#turns.dear.enter(this.#caller);
-    this.#isDear = true;
+    await this.#change(this.#turns.dear);
     // It was read before its turn.
     this.#turns.dear.hadWork(this.#caller, bytes / readBytesPerMs);
+  }
+
+  async #change(to: Pick<DearRequests, 'enter'>): Promise<void> {
+    this.end();
+    this.#leave = await to.enter(this.#caller);
+    this.#isDear = true;
   }
 }
 
@@ -75,17 +79,20 @@ export class Turn {
 export class RequestTurns {
   readonly neighbors: Neighbors;
   readonly dear: DearRequests;
+  /** Requests that are dear only because a large answer is expected. They take little memory while they wait, so the line is long. */
+  readonly large: SharedRequests;
   /** The parts of files that are stored and read. */
   readonly parts: DearRequests;
-  readonly #small: SmallRequests;
+  readonly #small: SharedRequests;
   readonly largeAnswers = new LargeAnswers();
 
   constructor(neighbors: Neighbors = neighborsHere()) {
     this.neighbors = neighbors;
     const rests = new Rests(neighbors);
     this.dear = new DearRequests(neighbors, {}, rests);
+    this.large = new SharedRequests(neighbors, { ofAccount: 1, ofYielding: 1 }, rests);
     this.parts = new DearRequests(neighbors, { longestWaitMs: longestPartWaitMs }, rests);
-    this.#small = new SmallRequests(neighbors);
+    this.#small = new SharedRequests(neighbors);
   }
 
   /** Waits for the turn of a request to this route: at once when no other account is short of time. */
@@ -96,7 +103,7 @@ export class RequestTurns {
     // A client that is slow to send a body has no dear turn meanwhile.
     const isDear = isLarge && route.method === 'GET';
     const isBodyDear = isLarge && !isDear;
-    const entered = (isDear ? this.dear : this.#small).enter(caller);
+    const entered = (isDear ? this.large : this.#small).enter(caller);
     if (!(entered instanceof Promise)) return new Turn(this, caller, { leave: entered, isDear, isBodyDear });
     return entered.then((leave) => new Turn(this, caller, { leave, isDear, isBodyDear }));
   }

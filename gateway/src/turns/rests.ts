@@ -1,6 +1,6 @@
 import type { Neighbors } from './neighbors.ts';
 
-/** The rests of accounts after dear work, while their neighbors are short of time: what took a time is followed by a pause of four times as much. */
+/** The rests of accounts after dear work, while their neighbors are short of time: what took a time is followed by a pause of four times as much, up to a bound. */
 export class Rests {
   readonly #neighbors: Neighbors;
   readonly #untilMs = new Map<string, number>();
@@ -26,5 +26,5 @@ export class Rests {
 
 // So that the dear work of an account has a fifth of the time.
 const timesOfWork = 4;
-/** Half of the longest wait for a turn. */
-const longestMs = 2_000;
+/** On a slow machine work takes long because it waits for others, and forty parts of files must arrive within the half minute of a request. */
+const longestMs = 300;

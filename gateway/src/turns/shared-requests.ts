@@ -1,40 +1,41 @@
 import type { Neighbors } from './neighbors.ts';
+import type { Rests } from './rests.ts';
 import { nameOf, type TurnCaller } from './turn-caller.ts';
 import { type Leave, WaitingLines } from './waiting-lines.ts';
 
-/** Bounds of small requests while an account's neighbors are short of time. */
-export interface SmallLimits {
+/** Bounds of an account's requests while its neighbors are short of time. */
+export interface SharedLimits {
   /** At work of one account. */
   readonly ofAccount: number;
   /** At work of one account that yields. */
   readonly ofYielding: number;
   /** How long a request counts as being at work. One that takes longer mostly waits for another server, such as the processor. */
   readonly countedMs: number;
-  /** So many of one account wait before it is at its limits. */
-  readonly crowdedFrom: number;
   /** Of one account that wait. */
   readonly waitingOfAccount: number;
   readonly longestWaitMs: number;
 }
 
 /**
- * All requests that are not dear. While accounts are short of time, each has a few of them at work, so that it is the number of accounts that shares the
- * process, and not how many requests each of them sends.
+ * Requests that wait only while accounts are short of time. Each account then has a few of them at work, so that it is the number of accounts that shares the
+ * process, and not how many requests each of them sends. Where there are rests, each request is followed by one.
  */
-export class SmallRequests {
-  readonly #limits: SmallLimits;
+export class SharedRequests {
+  readonly #limits: SharedLimits;
   readonly #neighbors: Neighbors;
+  readonly #rests: Rests | undefined;
   readonly #atWork = new Map<string, Set<Work>>();
   readonly #lines: WaitingLines;
 
-  constructor(neighbors: Neighbors, limits: Partial<SmallLimits> = {}) {
+  constructor(neighbors: Neighbors, limits: Partial<SharedLimits> = {}, rests?: Rests) {
     this.#limits = { ...defaultLimits, ...limits };
     this.#neighbors = neighbors;
+    this.#rests = rests;
     this.#lines = new WaitingLines({
       ...this.#limits,
       mayBegin: (caller) => this.#mayBegin(caller),
       begin: (caller) => this.#begin(caller),
-      crowded: (caller) => neighbors.isAtLimit(caller),
+      refused: (caller) => neighbors.isAtLimit(caller),
     });
   }
 
@@ -44,6 +45,7 @@ export class SmallRequests {
   }
 
   #mayBegin(caller: TurnCaller): boolean {
+    if (this.#rests?.isResting(caller.accountId) === true) return false;
     const own = this.#atWork.get(nameOf(caller));
     if (own === undefined || !this.#neighbors.areShort(caller.accountId)) return true;
     const { ofAccount, ofYielding, countedMs } = this.#limits;
@@ -60,12 +62,14 @@ export class SmallRequests {
   #begin(caller: TurnCaller): Leave {
     const name = nameOf(caller);
     const own = this.#atWork.get(name) ?? new Set();
-    const work: Work = { sinceMs: this.#neighbors.now() };
+    const { now } = this.#neighbors;
+    const work: Work = { sinceMs: now() };
     own.add(work);
     this.#atWork.set(name, own);
     return () => {
       own.delete(work);
       if (own.size === 0 && this.#atWork.get(name) === own) this.#atWork.delete(name);
+      this.#rests?.begin(caller.accountId, now() - work.sinceMs);
       this.#lines.letIn();
     };
   }
@@ -75,12 +79,14 @@ interface Work {
   readonly sinceMs: number;
 }
 
-// Eight shoppers who pay at the same time need eight.
-const defaultLimits: SmallLimits = {
+const defaultLimits: SharedLimits = {
+  // Eight shoppers who pay at the same time need eight.
   ofAccount: 8,
-  ofYielding: 1,
-  countedMs: 1_000,
-  crowdedFrom: 32,
-  waitingOfAccount: 256,
-  longestWaitMs: 4_000,
+  // One slow request does not hold up all others.
+  ofYielding: 2,
+  countedMs: 500,
+  // More than the 400 that the default rate limit lets through at once.
+  waitingOfAccount: 512,
+  // At worst, 40 requests of an account that yields begin in this time, and 160 of another one.
+  longestWaitMs: 10_000,
 };

@@ -8,9 +8,8 @@ export type Leave = () => void;
 export interface TurnRules {
   readonly mayBegin: (caller: TurnCaller) => boolean;
   readonly begin: (caller: TurnCaller) => Leave;
-  /** A request came of whose account so many wait, or was refused because too many do. */
-  readonly crowded: (caller: TurnCaller) => void;
-  readonly crowdedFrom: number;
+  /** A request is refused because too many of its account wait. */
+  readonly refused: (caller: TurnCaller) => void;
   /** Requests of one account that wait. */
   readonly waitingOfAccount: number;
   readonly longestWaitMs: number;
@@ -36,10 +35,10 @@ export class WaitingLines {
 
   /** Throws where a turn would be refused because too many of the account wait. */
   assertRoom(caller: TurnCaller): void {
-    const { waitingOfAccount, crowdedFrom, crowded } = this.#rules;
     const waiting = this.#lineOf(caller).get(nameOf(caller))?.length ?? 0;
-    if (waiting >= crowdedFrom) crowded(caller);
-    if (waiting >= waitingOfAccount) throw new Failure('rate_limited', { retryAfterSeconds: 1 });
+    if (waiting < this.#rules.waitingOfAccount) return;
+    this.#rules.refused(caller);
+    throw new Failure('rate_limited', { retryAfterSeconds: 1 });
   }
 
   /** Begins the turns that may begin by now. */
