@@ -10,5 +10,15 @@ export function requestText(method: string, path: string, apiKey: string, conten
   return `${head.join('\r\n')}\r\n\r\n${body}`;
 }
 
+/** A browser's request for a page, which a proxy passes on from this address. */
+export function pageRequestText(method: string, path: string, address: string, sent?: unknown): string {
+  const head = [`${method} ${path} HTTP/1.1`, 'Host: 127.0.0.1', 'Accept-Encoding: gzip'];
+  head.push(`X-Forwarded-For: ${address}`);
+  if (sent === undefined) return `${head.join('\r\n')}\r\n\r\n`;
+  const body = JSON.stringify(sent);
+  head.push('Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`);
+  return `${head.join('\r\n')}\r\n\r\n${body}`;
+}
+
 /** What a request carries: JSON, or an encoded form. */
 type Content = { readonly body: unknown; readonly idempotencyKey?: string } | { readonly form: string };

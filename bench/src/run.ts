@@ -14,6 +14,7 @@ import { type Idle, measureIdle } from './operations/idle.ts';
 import { keepUp } from './operations/keep-up.ts';
 import { latency } from './operations/latency.ts';
 import { listPricesDeep, listPricesLarge, listPricesOf } from './operations/list-prices.ts';
+import { pageLoad, pagePay } from './operations/page.ts';
 import { processorEvents, processorEventsP99 } from './operations/processor-events.ts';
 import { readPriceOf } from './operations/read-price.ts';
 import { refund } from './operations/refund.ts';
@@ -47,6 +48,9 @@ const measures = {
   confirm,
   refund,
   capture,
+  'page-load': pageLoad,
+  'page-pay': pagePay(['other']),
+  'page-pay-two': pagePay(['health', 'other']),
   'create-session-floor': againstFloor('create-session', 'bare'),
   'confirm-floor': againstFloor('confirm', 'bare'),
   'confirm-floor-calls': againstFloor('confirm', 'calls'),
@@ -81,7 +85,9 @@ export async function runBench(options: Options, onRow: (row: Row) => void): Pro
       startProgram<Receiver>(workers, 'receiver'),
       startStub(workers),
     ]);
-    const { pid: processorPid, port: processorPort, variables, slow: slowProcessor } = stub;
+    const { pid: processorPid, port: processorPort, slow: slowProcessor } = stub;
+    // The load says where each shopper's request comes from, as a proxy does: a page takes few from one address.
+    const variables = { ...stub.variables, ELIGO_TRUSTED_PROXIES: '127.0.0.1' };
     const seed = new Seed(home, options.sizes);
     const recordings = await prepare(options, { home, variables }, seed);
     for (const topology of options.topologies) {

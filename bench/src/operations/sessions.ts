@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { newId } from '@eligo/values';
 import { loadEach } from '../load-each.ts';
 import type { LoadGenerator, LoadResult } from '../processes/generator.ts';
 import type { Worker } from '../processes/worker.ts';
-import { requestText } from '../requests.ts';
+import { pageRequestText, requestText } from '../requests.ts';
 import { type BenchShop, sessionBody } from '../seed/shop.ts';
 
 /** Where writes are sent to, and what they are about. */
@@ -23,12 +24,22 @@ export function createTexts({ shop, apiKey }: Place, perConnection: number): str
 }
 
 /** A fresh open session for each run of each connection, each with that connection's own shopper. */
-export async function openSessions(place: Place, perConnection: number): Promise<string[][]> {
+export function openSessions(place: Place, perConnection: number): Promise<string[][]> {
+  return openAs(place, perConnection, 'checkout_session_id');
+}
+
+/** As `openSessions`, but the path of each one's page. */
+export async function openPages(place: Place, perConnection: number): Promise<string[][]> {
+  const urls = await openAs(place, perConnection, 'redirect_url');
+  return urls.map((some) => some.map((url) => new URL(url).pathname));
+}
+
+async function openAs(place: Place, perConnection: number, field: AnsweredField): Promise<string[][]> {
   const { load, port, shop } = place;
   const texts = createTexts(place, perConnection);
   const bodies = await load.ask('bodies', { port, connections: texts.length, requests: { kind: 'each', texts } });
-  const ids = bodies.map((body) => idOf(JSON.parse(body)));
-  return shop.shoppers.map((_, index) => ids.slice(index * perConnection, (index + 1) * perConnection));
+  const answered = bodies.map((body) => fieldOf(JSON.parse(body), field));
+  return shop.shoppers.map((_, index) => answered.slice(index * perConnection, (index + 1) * perConnection));
 }
 
 /** As `openSessions`, each of them held on an ordinary card of its own, to be captured. */
@@ -41,7 +52,7 @@ export async function heldSessions(place: Place, perConnection: number): Promise
     return Array.from({ length: perConnection }, () => request);
   });
   const bodies = await load.ask('bodies', { port, connections: texts.length, requests: { kind: 'each', texts } });
-  const ids = bodies.map((body) => idOf(JSON.parse(body)));
+  const ids = bodies.map((body) => fieldOf(JSON.parse(body), 'checkout_session_id'));
   const sessions = shop.shoppers.map((_, index) => ids.slice(index * perConnection, (index + 1) * perConnection));
   const body = { checkout_session: { payment_method: 'credit' } };
   await loadEach(
@@ -91,8 +102,48 @@ export function refundSessions(place: Place, sessions: readonly (readonly string
   return loadEach(place, texts);
 }
 
-function idOf(answer: { checkout_session?: { checkout_session_id?: string } }): string {
-  const id = answer.checkout_session?.checkout_session_id;
-  if (id === undefined) throw new Error('an answer without a session');
-  return id;
+/** Loads each page for the first time, from an address of its own: these files, and what it asks for. */
+export async function loadPages(
+  place: Place,
+  pages: readonly (readonly string[])[],
+  files: readonly string[],
+): Promise<LoadResult> {
+  const texts = pages.map((paths, connection) =>
+    paths.flatMap((path, run) =>
+      [path, ...files, `${path}/session`].map((one) => pageRequestText('GET', one, addressOf(connection, run))),
+    ),
+  );
+  const requests = await loadEach(place, texts);
+  const perPage = files.length + 2;
+  return { ...requests, count: requests.count / perPage, perSecond: requests.perSecond / perPage };
+}
+
+/** Pays each session on its page with new cards, one for each slot, from an address of its own. Counts cards. */
+export async function payOnPages(
+  place: Place,
+  pages: readonly (readonly string[])[],
+  slots: readonly ('health' | 'other')[],
+): Promise<LoadResult> {
+  const texts = pages.map((paths, connection) =>
+    paths.map((path, run) => {
+      // The stub processor tells the kind of a card by its identifier.
+      const cards = slots.map((slot) => ({ payment_method: `pm_page${slot}${newId('request').slice(-26)}`, slot }));
+      return pageRequestText('POST', `${path}/pay`, addressOf(connection, run), { cards });
+    }),
+  );
+  const payments = await loadEach(place, texts);
+  return { ...payments, perSecond: payments.perSecond * slots.length };
+}
+
+// Each shopper has an address: the limits of pages are those of an address and of a session.
+function addressOf(connection: number, run: number): string {
+  return `10.${connection}.${Math.floor(run / 256) % 256}.${run % 256}`;
+}
+
+type AnsweredField = 'checkout_session_id' | 'redirect_url';
+
+function fieldOf(answer: { checkout_session?: Partial<Record<AnsweredField, string>> }, field: AnsweredField): string {
+  const value = answer.checkout_session?.[field];
+  if (value === undefined) throw new Error(`an answer without ${field}`);
+  return value;
 }

@@ -62,6 +62,7 @@ function answerTo(
   const isPost = method === 'POST';
   if (kind === 'customers') return isPost ? { id: stubId('cus'), object: 'customer' } : { object: 'list', data: [] };
   if (kind === 'payment_methods' && isPost) return paymentMethod(id ?? stubId('pm'), fields);
+  if (kind === 'payment_methods' && id?.startsWith('pm_page')) return paymentMethod(id, fields);
   if (kind === 'payment_intents' && isPost && id === undefined) return createIntent(fields);
   if (kind === 'payment_intents' && id !== undefined) return isPost ? actOnIntent(id, action, fields) : intents.get(id);
   if (kind === 'setup_intents' && isPost) return setup(id, action, fields);
@@ -77,8 +78,11 @@ function stubId(prefix: string): string {
   return `${prefix}_${newId('request').slice(-26)}`;
 }
 
+/** How the identifier of an ordinary card begins that was typed on a page; that of a health card has `health` there. */
+const typedOther = 'pm_pageother';
+
 function paymentMethod(id: string, fields: URLSearchParams): Answer {
-  const isHealth = fields.get('card[token]') !== 'tok_visa';
+  const isHealth = fields.get('card[token]') !== 'tok_visa' && !id.startsWith(typedOther);
   return {
     ...{ id, object: 'payment_method', type: 'card', customer: fields.get('customer'), livemode: false, metadata: {} },
     billing_details: { name: null, email: null, phone: null, address: null },
