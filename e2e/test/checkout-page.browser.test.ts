@@ -14,6 +14,7 @@ import { bankPageTests } from './bank-page.ts';
 import { invoicePageTests } from './invoice-page.ts';
 import { letterPageTests } from './letter-page.ts';
 import { livePageTests } from './live-page.ts';
+import { pageSpeedTests } from './page-speed.ts';
 import { promoCodePageTests } from './promo-code-page.ts';
 import { savedCardPageTests } from './saved-card-page.ts';
 import { shortCardPageTests } from './short-card-page.ts';
@@ -344,6 +345,7 @@ bankPageTests(() => ({ browser, newSession, stateOf, chargesOf }));
 invoicePageTests(() => ({ eligo, browser, shop }));
 letterPageTests(() => ({ eligo, browser, newSession, stateOf }));
 livePageTests(() => ({ eligo, browser, shopUrl }));
+pageSpeedTests(() => ({ browser, newSession }));
 promoCodePageTests(() => ({ eligo, browser, newSession, stateOf, chargesOf }));
 savedCardPageTests(() => ({ eligo, browser, shop, newSession, stateOf, chargesOf }));
 

@@ -97,7 +97,7 @@ function routesOf<Calls>(parts: CheckoutPageParts, page: PageOf<Calls>): PublicR
       serveAsset(parts, exchange, name),
     ),
     route(parts, `${id}.document`, `${path}/{:token}`, readMethods, (exchange, { token = '' }) =>
-      serveDocument(parts, exchange, openedRecord(tokens, token, exchange)),
+      serveDocument(parts, exchange, token, openedRecord(tokens, token, exchange)),
     ),
     ...actions.map((action) =>
       route(parts, `${id}.${action.name}`, `${path}/:token/${action.name}`, action.methods, async (exchange, given) => {
@@ -236,11 +236,14 @@ async function readPageBody(request: IncomingMessage, bodies: BodyBudget, accoun
 async function serveDocument(
   parts: CheckoutPageParts,
   exchange: Exchange,
+  token: string,
   subject: PageSubject | undefined,
 ): Promise<void> {
   const shop = subject && (await findShop(parts.database, subject.accountId));
   const isLive = subject?.testMode === false;
-  await writePage(parts, exchange, shop === undefined ? 404 : 200, shop, isLive);
+  if (shop === undefined) return writePage(parts, exchange, 404, undefined, isLive);
+  // Beside the document, whatever path a proxy puts before it.
+  await writePage(parts, exchange, 200, shop, isLive, `${token}/session`);
 }
 
 async function writePage(
@@ -249,6 +252,7 @@ async function writePage(
   status: number,
   shop: PageShop | undefined,
   isLive = false,
+  firstCall?: string,
 ): Promise<void> {
   const showsStripe = isLive && shop?.publishableKey != null;
   const origins = {
@@ -256,7 +260,10 @@ async function writePage(
     logo: shop?.logoUrl == null ? undefined : new URL(shop.logoUrl).origin,
     stripe: showsStripe,
   };
-  writeDocument(exchange.response, status, await files.document(), exchange.requestId, origins);
+  writeDocument(exchange.response, status, await files.document(), exchange.requestId, {
+    origins,
+    firstCall,
+  });
 }
 
 async function serveAsset({ files }: CheckoutPageParts, exchange: Exchange, name: string): Promise<void> {

@@ -26,13 +26,16 @@ const stripeOrigins = {
   frame: 'https://js.stripe.com https://*.js.stripe.com https://hooks.stripe.com',
 };
 
-/** Writes the document of a page: never cached, with the origins that this page may load from. */
+/**
+ * Writes the document of a page: never cached, with the origins that this page may load from. `firstCall` is what its script asks for first: a browser
+ * asks for it together with the script, which saves a slow phone a round trip.
+ */
 export function writeDocument(
   response: ServerResponse,
   status: number,
   file: PageFile,
   requestId: string,
-  origins: PageOrigins,
+  { origins, firstCall }: { readonly origins: PageOrigins; readonly firstCall: string | undefined },
 ): void {
   const { script, connect, frame } = origins.stripe ? stripeOrigins : { ...noOrigins, frame: origins.frame ?? '' };
   const policy = [
@@ -53,6 +56,7 @@ export function writeDocument(
     'no-store',
     'Content-Security-Policy',
     policy,
+    ...(firstCall === undefined ? [] : ['Link', `<${firstCall}>; rel=preload; as=fetch; crossorigin`]),
   ]);
 }
 
