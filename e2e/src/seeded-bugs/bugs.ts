@@ -101,7 +101,7 @@ export const bugs: readonly Bug[] = [
     edits: [
       {
         file: 'services/checkout/src/service.ts',
-        find: '        sweepDueCharges(context),\n',
+        find: '        sweepDueCharges(context, recovery),\n',
         replace: '',
       },
     ],
