@@ -41,6 +41,7 @@ export { isWeakKeyring, type Keyring, openKeyring } from './keyring.ts';
 export { createLogger, type Logger, type LoggerOptions } from './logger.ts';
 export { createMetrics, type Metrics } from './metrics.ts';
 export { connectNatsEvents } from './nats-events.ts';
+export { oneAtATime } from './one-at-a-time.ts';
 export {
   listOperatorActions,
   type OperatorActionRow,

@@ -1,5 +1,6 @@
 import { newRequestId, withRequestContext } from '@eligo/rpc';
 import type { Logger } from './logger.ts';
+import { oneAtATime } from './one-at-a-time.ts';
 
 /** Work that a service does by itself, again and again. */
 export interface Job {
@@ -69,8 +70,8 @@ class JobRunner {
   #running = false;
   // When the next run starts; during a run, when its wakes ask for the next. On the clock of performance.now().
   #nextAt = Number.POSITIVE_INFINITY;
-  // The current run or the last one: runs follow each other on this chain.
-  #tail: Promise<unknown> = Promise.resolve();
+  // Runs follow each other.
+  readonly #inTurn = oneAtATime();
 
   constructor(job: Job, options: JobOptions) {
     this.#job = job;
@@ -92,16 +93,14 @@ class JobRunner {
   }
 
   runOnce(): Promise<unknown> {
-    const run = this.#tail.then(() => this.#run());
-    this.#tail = run.then(ended, ended);
-    return run;
+    return this.#inTurn(() => this.#run());
   }
 
   async stop(): Promise<void> {
     this.#started = false;
     clearTimeout(this.#timer);
     this.#stopping.abort();
-    await this.#tail;
+    await this.#inTurn(() => Promise.resolve());
   }
 
   #schedule(at: number): void {
@@ -154,8 +153,4 @@ function pauseAfterFailureMs(everyMs: number): number {
 
 function isNextRun(result: unknown): result is NextRun {
   return typeof result === 'object' && result !== null && 'dueInMs' in result;
-}
-
-function ended(): undefined {
-  return undefined;
 }
