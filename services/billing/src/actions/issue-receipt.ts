@@ -1,14 +1,9 @@
 import type { Scope, Tx } from '@eligo/postgres';
 import type { CheckoutSession } from '@eligo/proto/checkout/v1/checkout';
 import type { IssueReceipt, ReceiptAmounts, ReceiptPayment } from '@eligo/proto/events/v1/events';
-import { wakeJobAfterCommit } from '@eligo/service';
 import { centsFromInt64, newId } from '@eligo/values';
 import type { Receipt, ReceiptContent, ReceiptShare } from '../domain/receipt.ts';
-import { addMail } from '../store/receipt-mails.ts';
-import { insertReceipt } from '../store/receipts.ts';
-
-/** The job that mails receipts. */
-export const mailReceiptsJob = 'mail-receipts';
+import { keepReceipt, keptCard } from './keep-receipt.ts';
 
 /** Issues the receipt of a completed session and has it mailed; once, however often the command arrives. */
 export async function issueReceipt(tx: Tx, scope: Scope, command: IssueReceipt): Promise<void> {
@@ -25,9 +20,7 @@ export async function issueReceipt(tx: Tx, scope: Scope, command: IssueReceipt):
     content: contentOf(command, session),
     createdAt,
   };
-  if (!(await insertReceipt(tx, scope, receipt))) return;
-  await addMail(tx, scope, { id: newId('receipt_mail'), receiptId: receipt.id, cause: 'issued', at: createdAt });
-  wakeJobAfterCommit(tx, mailReceiptsJob);
+  await keepReceipt(tx, scope, receipt);
 }
 
 function contentOf(command: IssueReceipt, session: CheckoutSession): ReceiptContent {
@@ -50,12 +43,7 @@ function contentOf(command: IssueReceipt, session: CheckoutSession): ReceiptCont
       };
     }),
     amounts: command.captured === undefined ? amountsOf(session) : capturedOf(command.captured),
-    payments: payments.map(({ leg, amountCents, cardBrand = null, cardLast4 = null }) => ({
-      leg: leg === 'health' ? 'health' : 'other',
-      cardBrand,
-      cardLast4,
-      amountCents: Number(amountCents),
-    })),
+    payments: payments.map(keptCard),
     testMode: session.testMode,
   };
 }

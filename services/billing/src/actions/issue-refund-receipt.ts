@@ -1,11 +1,9 @@
 import type { Scope, Tx } from '@eligo/postgres';
 import type { IssueRefundReceipt } from '@eligo/proto/events/v1/events';
-import { wakeJobAfterCommit } from '@eligo/service';
 import { centsFromInt64, newId } from '@eligo/values';
 import type { Receipt, RefundReceiptContent } from '../domain/receipt.ts';
-import { addMail } from '../store/receipt-mails.ts';
-import { insertReceipt, lastRefundedCents } from '../store/receipts.ts';
-import { mailReceiptsJob } from './issue-receipt.ts';
+import { lastRefundedCents } from '../store/receipts.ts';
+import { keepReceipt, keptCard } from './keep-receipt.ts';
 
 /**
  * Issues the receipt of a refund and has it mailed; once for each amount that stands, however often the command arrives. A refund of which a bank returned
@@ -32,9 +30,7 @@ export async function issueRefundReceipt(tx: Tx, scope: Scope, command: IssueRef
     }),
     createdAt,
   };
-  if (!(await insertReceipt(tx, scope, receipt))) return;
-  await addMail(tx, scope, { id: newId('receipt_mail'), receiptId: receipt.id, cause: 'issued', at: createdAt });
-  wakeJobAfterCommit(tx, mailReceiptsJob);
+  await keepReceipt(tx, scope, receipt);
 }
 
 function contentOf(
@@ -51,10 +47,8 @@ function contentOf(
       ...{ description, eligibility, amountCents: Number(amountCents) },
       returnedTo: cards.findIndex((card) => card.paymentIntentId === paymentIntentId),
     })),
-    refundedCards: cards.map(({ leg, amountCents, cardBrand = null, cardLast4 = null }) => ({
-      ...{ leg: leg === 'health' ? 'health' : 'other', cardBrand, cardLast4, amountCents: Number(amountCents) },
-    })),
+    refundedCards: cards.map(keptCard),
     amountCents: Number(command.amountCents),
     ...{ earlierCents: of.earlierCents, testMode: of.testMode },
-  } as RefundReceiptContent;
+  };
 }

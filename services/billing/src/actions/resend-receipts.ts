@@ -6,7 +6,7 @@ import type { Context } from '../context.ts';
 import { addMail } from '../store/receipt-mails.ts';
 import { findReceiptOfSession } from '../store/receipts.ts';
 import { findSubscription } from '../store/subscriptions.ts';
-import { mailReceiptsJob } from './issue-receipt.ts';
+import { mailReceiptsJob } from './keep-receipt.ts';
 
 /**
  * Mails the receipt of a subscription's first payment again (interface, Subscriptions), with the documents that exist. While a mail of it

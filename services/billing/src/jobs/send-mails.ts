@@ -1,7 +1,7 @@
 import { AccountTurns, type Job } from '@eligo/service';
 import { mailNoticesJob } from '../actions/add-failure-notice.ts';
 import { mailSubscriptionsJob } from '../actions/announce-period-end.ts';
-import { mailReceiptsJob } from '../actions/issue-receipt.ts';
+import { mailReceiptsJob } from '../actions/keep-receipt.ts';
 import { noticeMail } from '../actions/mail-notice.ts';
 import { receiptMail } from '../actions/mail-receipt.ts';
 import { subscriptionMail } from '../actions/mail-subscription.ts';
