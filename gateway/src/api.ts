@@ -138,7 +138,7 @@ function limit({ limiter, turns, settings }: ApiParts, key: ActiveKey, headers: 
     String(allowance.resetSeconds),
   );
   if (allowance.allowed) return;
-  turns.neighbors.isAtLimit(key);
+  turns.neighbors.noteLimit(key);
   throw new Failure('rate_limited', { retryAfterSeconds: allowance.retryAfterSeconds });
 }
 

@@ -162,7 +162,7 @@ describe('small requests', () => {
     const small = new SharedRequests(neighbors, limits);
     const test = [1, 2].map(() => entering(small, 'facct_1', true).has);
     expect(test).toEqual([true, false]);
-    neighbors.isAtLimit(account('facct_2'));
+    neighbors.noteLimit(account('facct_2'));
     const live = [1, 2].map(() => entering(small, 'facct_2').has);
     expect(live).toEqual([true, false]);
     // In live mode the account is not at its limits.
@@ -211,7 +211,7 @@ describe('by default, on a busy machine beside another account', () => {
     const { set, neighbors } = neighborhood('facct_2');
     expect(await batch(new RequestTurns(neighbors), set, { requests: 400, tookMs: 100 })).toBe(400);
     // An account at its limits yields, and gets its turns all the same.
-    neighbors.isAtLimit(account('facct_1'));
+    neighbors.noteLimit(account('facct_1'));
     expect(await batch(new RequestTurns(neighbors), set, { requests: 64, tookMs: 100 })).toBe(64);
   });
 

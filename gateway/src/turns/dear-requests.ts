@@ -1,15 +1,12 @@
 import type { Neighbors } from './neighbors.ts';
 import { Rests } from './rests.ts';
 import type { TurnCaller } from './turn-caller.ts';
-import { type Leave, WaitingLines } from './waiting-lines.ts';
+import { type Leave, type WaitingLimits, WaitingLines } from './waiting-lines.ts';
 
 /** Bounds of dear requests. */
-export interface DearLimits {
+export interface DearLimits extends WaitingLimits {
   /** At work over all accounts; of one account, one. */
   readonly atOnce: number;
-  /** Of one account that wait. */
-  readonly waitingOfAccount: number;
-  readonly longestWaitMs: number;
 }
 
 /**
@@ -28,15 +25,13 @@ export class DearRequests {
     this.#limits = { ...defaultLimits, ...limits };
     this.#neighbors = neighbors;
     this.#rests = rests;
-    this.#lines = new WaitingLines({
-      ...this.#limits,
+    this.#lines = new WaitingLines(neighbors, this.#limits, {
       mayBegin: (caller) => this.#mayBegin(caller),
       begin: (caller) => this.#begin(caller),
-      refused: (caller) => neighbors.isAtLimit(caller),
     });
   }
 
-  /** Waits for the caller's turn. Answers what ends it. */
+  /** Waits for the caller's turn. Returns the function that ends it. */
   enter(caller: TurnCaller): Leave | Promise<Leave> {
     return this.#lines.enter(caller);
   }
@@ -46,7 +41,7 @@ export class DearRequests {
     this.#rests.begin(accountId, tookMs);
   }
 
-  /** Throws where a turn would be refused because too many of the account wait. */
+  /** Throws when too many requests of the account wait. */
   assertRoom(caller: TurnCaller): void {
     this.#lines.assertRoom(caller);
   }

@@ -11,15 +11,9 @@ export class LargeAnswers {
     if (isLarge) {
       if (own !== undefined) own.add(routeId);
       else this.#routes.set(accountId, new Set([routeId]));
-      if (this.#routes.size > mostAccounts) this.#forgetOne();
+      const [oldest] = this.#routes.keys();
+      if (oldest !== undefined && this.#routes.size > mostAccounts) this.#routes.delete(oldest);
     } else if (own?.delete(routeId) === true && own.size === 0) this.#routes.delete(accountId);
-  }
-
-  #forgetOne(): void {
-    for (const accountId of this.#routes.keys()) {
-      this.#routes.delete(accountId);
-      return;
-    }
   }
 }
 

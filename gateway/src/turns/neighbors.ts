@@ -37,8 +37,8 @@ export class Neighbors {
     }
   }
 
-  /** The account asks for more than it may. */
-  isAtLimit(caller: TurnCaller): void {
+  /** Notes that the account asks for more than it may. */
+  noteLimit(caller: TurnCaller): void {
     const nowMs = this.now();
     forget(this.#atLimitAt, nowMs - atLimitMs);
     note(this.#atLimitAt, nameOf(caller), nowMs);

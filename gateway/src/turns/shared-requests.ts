@@ -1,19 +1,16 @@
 import type { Neighbors } from './neighbors.ts';
 import type { Rests } from './rests.ts';
 import { nameOf, type TurnCaller } from './turn-caller.ts';
-import { type Leave, WaitingLines } from './waiting-lines.ts';
+import { type Leave, type WaitingLimits, WaitingLines } from './waiting-lines.ts';
 
 /** Bounds of an account's requests while its neighbors are short of time. */
-export interface SharedLimits {
+export interface SharedLimits extends WaitingLimits {
   /** At work of one account. */
   readonly ofAccount: number;
   /** At work of one account that yields. */
   readonly ofYielding: number;
   /** How long a request counts as being at work. One that takes longer mostly waits for another server, such as the processor. */
   readonly countedMs: number;
-  /** Of one account that wait. */
-  readonly waitingOfAccount: number;
-  readonly longestWaitMs: number;
 }
 
 /**
@@ -31,15 +28,13 @@ export class SharedRequests {
     this.#limits = { ...defaultLimits, ...limits };
     this.#neighbors = neighbors;
     this.#rests = rests;
-    this.#lines = new WaitingLines({
-      ...this.#limits,
+    this.#lines = new WaitingLines(neighbors, this.#limits, {
       mayBegin: (caller) => this.#mayBegin(caller),
       begin: (caller) => this.#begin(caller),
-      refused: (caller) => neighbors.isAtLimit(caller),
     });
   }
 
-  /** Waits for the caller's turn. Answers what ends it. */
+  /** Waits for the caller's turn. Returns the function that ends it. */
   enter(caller: TurnCaller): Leave | Promise<Leave> {
     return this.#lines.enter(caller);
   }

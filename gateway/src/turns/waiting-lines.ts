@@ -1,4 +1,5 @@
 import { Failure } from '@eligo/failures';
+import type { Neighbors } from './neighbors.ts';
 import { nameOf, type TurnCaller } from './turn-caller.ts';
 
 /** Ends a turn. */
@@ -8,36 +9,41 @@ export type Leave = () => void;
 export interface TurnRules {
   readonly mayBegin: (caller: TurnCaller) => boolean;
   readonly begin: (caller: TurnCaller) => Leave;
-  /** A request is refused because too many of its account wait. */
-  readonly refused: (caller: TurnCaller) => void;
-  /** Requests of one account that wait. */
+}
+
+/** Bounds of the requests of one account that wait. */
+export interface WaitingLimits {
   readonly waitingOfAccount: number;
   readonly longestWaitMs: number;
 }
 
 /** Requests that wait for their turn: a line for each account, live mode before test mode, and the accounts of a mode by turns. */
 export class WaitingLines {
+  readonly #neighbors: Neighbors;
+  readonly #limits: WaitingLimits;
   readonly #rules: TurnRules;
   readonly #live = new Map<string, Waiting[]>();
   readonly #test = new Map<string, Waiting[]>();
   #look: NodeJS.Timeout | undefined;
 
-  constructor(rules: TurnRules) {
+  constructor(neighbors: Neighbors, limits: WaitingLimits, rules: TurnRules) {
+    this.#neighbors = neighbors;
+    this.#limits = limits;
     this.#rules = rules;
   }
 
-  /** Answers what ends the turn: at once when it begins now. Throws and rejects when it cannot begin in time. */
+  /** Returns the function that ends the turn, at once when the turn begins now. Throws or rejects when it cannot begin in time. */
   enter(caller: TurnCaller): Leave | Promise<Leave> {
     const own = this.#lineOf(caller).get(nameOf(caller));
     if (own === undefined && this.#rules.mayBegin(caller)) return this.#rules.begin(caller);
     return this.#wait(caller, own ?? []);
   }
 
-  /** Throws where a turn would be refused because too many of the account wait. */
+  /** Throws when too many requests of the account wait. */
   assertRoom(caller: TurnCaller): void {
     const waiting = this.#lineOf(caller).get(nameOf(caller))?.length ?? 0;
-    if (waiting < this.#rules.waitingOfAccount) return;
-    this.#rules.refused(caller);
+    if (waiting < this.#limits.waitingOfAccount) return;
+    this.#neighbors.noteLimit(caller);
     throw new Failure('rate_limited', { retryAfterSeconds: 1 });
   }
 
@@ -65,7 +71,7 @@ export class WaitingLines {
       own.splice(own.indexOf(waiting), 1);
       if (own.length === 0) this.#lineOf(caller).delete(nameOf(caller));
       reject(new Failure('service_unavailable', { retryAfterSeconds: 1 }));
-    }, this.#rules.longestWaitMs);
+    }, this.#limits.longestWaitMs);
     const waiting: Waiting = { caller, resolve, late };
     own.push(waiting);
     this.#lineOf(caller).set(nameOf(caller), own);
