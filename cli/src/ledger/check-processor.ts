@@ -256,7 +256,7 @@ function keyOf(feed: Feed): unknown[] {
 const selectFeeds = unscoped<Feed>(
   'processor_check.feeds',
   `select f.account_id, f.test_mode, f.processor::text as processor, f.processor_account, f.begins_at, f.read_from,
-          (select max(c.day + 1)::timestamp at time zone 'UTC' from refunds.checked_days c
+          (select (max(c.day) + 1)::timestamp at time zone 'UTC' from refunds.checked_days c
             where c.account_id = f.account_id and c.test_mode = f.test_mode and c.processor = f.processor
               and c.processor_account = f.processor_account and c.begins_at <= f.begins_at) as checked_until
      from refunds.ledger_feeds f

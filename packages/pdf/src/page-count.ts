@@ -96,7 +96,7 @@ function integersOf(text: string): Map<number, number> {
   return found;
 }
 
-/** Where a word is next, from places that only grow; the end of the universe where it is not. */
+/** Where a word occurs next, from places that only grow; the largest safe integer where it does not. */
 function searchOf(text: string, word: string): (from: number) => number {
   let at = text.indexOf(word);
   return (from) => {

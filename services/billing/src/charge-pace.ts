@@ -5,7 +5,7 @@ import type { Scope } from '@eligo/postgres';
 export interface ChargePace {
   /** What the instances that share the pace know this one by. */
   readonly instanceId: string;
-  /** Divides the pace by the instances that charge, whose number is asked for once in so long; who comes while it is asked waits for the answer. */
+  /** Divides the pace by the number of instances that charge. Asks for the number at most once in `everyMs`; callers that come meanwhile wait for the answer. */
   share(now: Date, everyMs: number, count: () => Promise<number>): Promise<void>;
   /** Takes the turn of one charge; undefined if there is one, or when to ask again. Those who wait are told different times, in the order in which they ask. */
   take(scope: Scope, now: Date): Date | undefined;

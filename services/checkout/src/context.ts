@@ -34,7 +34,7 @@ export interface Context {
   readonly groups: ChargeGroups;
   /** Reads what new sessions depend on; those that come at the same time share a statement. */
   readonly creationFacts: GroupedReads<FactsQuery, CreationFacts>;
-  /** Prices carts of plain prices; those that come at the same time share a call. Undefined for one that was refused in it. */
+  /** Prices carts of plain prices; those that come at the same time share a call. Undefined for a cart that the call refused. */
   readonly plainCarts: PlainCarts;
   /** Writes plain sessions, those that come at the same time together (ADR 20). */
   readonly newSessions: GroupedWrites<NewSessionRows, void>;

@@ -1,4 +1,5 @@
 import { Failure } from '@eligo/failures';
+import { maxGroupSize } from '@eligo/postgres';
 import {
   type CartDiscount as CartDiscountMessage,
   type CartLine as CartLineMessage,
@@ -48,7 +49,7 @@ export function cartHandlers(context: Context): Implementation<typeof CatalogSer
       return cartMessage(cart, testMode);
     },
     async resolveCarts({ carts }, call) {
-      if (carts.length > mostCarts) throw new Failure('bad_request');
+      if (carts.length > maxGroupSize) throw new Failure('bad_request');
       const resolved = await Promise.all(
         carts.map((cart) => orUndefined(resolveCart(context, call, plainCart(cart, timeOrNow(cart.atMs))))),
       );
@@ -96,9 +97,6 @@ export function cartHandlers(context: Context): Implementation<typeof CatalogSer
     },
   };
 }
-
-/** As many as checkout sends together (ADR 20). */
-const mostCarts = 16;
 
 function plainCart({ priceIds, shippingRateId }: PlainCart, at: Date): Cart {
   return {

@@ -24,7 +24,7 @@ export type CartRequest = Pick<
 /** Carts that are priced together. */
 export type PlainCarts = Groups<CartToPrice, ResolvedCart | undefined>;
 
-/** Prices carts of plain prices; those that come at the same time share a call (ADR 20). Undefined for one that was refused in it. */
+/** Prices carts of plain prices; those that come at the same time share a call (ADR 20). Undefined for a cart that the call refused. */
 export function openPlainCarts(catalog: Client<typeof CatalogService>): PlainCarts {
   return openGroups<CartToPrice, ResolvedCart | undefined>({
     isRepeatable: true,
