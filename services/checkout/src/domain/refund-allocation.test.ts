@@ -307,13 +307,16 @@ describe('allocating a refund', () => {
         let now = session(given.map(([card, captured], index) => line(String(index), card, captured)));
         for (const amount of amounts) {
           const rest = sumCents(now.cards.map((card) => cents(card.receivedCents - card.refundedCents)));
-          if (amount > rest) {
+          // With two cards, a cent more than the remaining balance refunds that balance [D14.160].
+          const isOffByCent = now.cards.length > 1 && rest > 0 && amount === rest + 1;
+          if (amount > rest && !isOffByCent) {
             expect(() => allocateRefund(now, { ...nothing, amount: cents(amount) })).toThrow();
             continue;
           }
+          const refunded = isOffByCent ? rest : amount;
           const refund = allocateRefund(now, { ...nothing, amount: cents(amount) });
-          expect(refund.amount).toBe(amount);
-          expect(sumCents(refund.cards.map((card) => card.amount))).toBe(amount);
+          expect(refund.amount).toBe(refunded);
+          expect(sumCents(refund.cards.map((card) => card.amount))).toBe(refunded);
           now = session(
             now.lines.map((one) => {
               const back = refund.lines.find((part) => part.lineId === one.id)?.amount ?? 0;
