@@ -349,11 +349,10 @@ describe('the helper that settles a refund', () => {
     expect(failed.failureBalanceTransactionId).toBeDefined();
     expect(on.checkout.refundedOf(session.cards[0]?.paymentIntentId ?? '')).toBe(0n);
     expect(await books(on, scope)).toMatchObject({ refunds: 0, refunds_payable: 0 });
-    for (const succeed of [true, false]) {
-      await expect(on.refunds.settleTestRefund({ id, succeed }, on.as(scope))).rejects.toMatchObject({
-        code: 'refund_not_pending',
-      });
-    }
+    expect(await on.refunds.settleTestRefund({ id, succeed: false }, on.as(scope))).toEqual(failed);
+    await expect(on.refunds.settleTestRefund({ id, succeed: true }, on.as(scope))).rejects.toMatchObject({
+      code: 'refund_not_pending',
+    });
   });
 
   it('is for test mode only', async () => {

@@ -10,7 +10,7 @@ import { releaseItem } from './release-item.ts';
 
 /**
  * Lets the sandbox's bank have the last word on a refund: it goes through, or it fails, also after it had gone through, as banks do. Test mode
- * only. Answers the refund when it is all settled.
+ * only. Answers the refund when it is all settled; a repeated call answers it again.
  */
 export async function settleTestRefund(
   context: Context,
@@ -21,7 +21,8 @@ export async function settleTestRefund(
   if (!scope.testMode) throw new Failure('test_mode_required');
   const refund = await findRefund(context.database, scope, refundId);
   if (refund === undefined) throw new Failure('refund_not_found');
-  if (succeed && refund.status === 'succeeded') return refund;
+  // Already so, as after a request whose answer was lost.
+  if (refund.status === (succeed ? 'succeeded' : 'failed')) return refund;
   const isOver = refund.status === 'failed' || refund.status === 'canceled' || refund.status === 'succeeded';
   if (isOver && (succeed || refund.status !== 'succeeded')) throw new Failure('refund_not_pending');
   for (const attempt of await acceptedAttempts(context, scope, refundId)) {
