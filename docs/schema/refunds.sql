@@ -260,7 +260,6 @@ create table inbox (
   handled_at timestamp(3) with time zone default now() not null,
   constraint inbox_pkey PRIMARY KEY (consumer, event_id)
 );
-CREATE INDEX inbox_handled ON refunds.inbox USING btree (handled_at);
 grant delete, select on inbox to eligo_finder;
 grant insert, select on inbox to eligo_refunds;
 
@@ -464,9 +463,6 @@ create table outbox (
   constraint outbox_stream_seq_check CHECK ((stream_seq > 0)),
   constraint published_has_place CHECK (((published_at IS NULL) = (stream_seq IS NULL)))
 );
-CREATE INDEX outbox_published ON refunds.outbox USING btree (published_at) WHERE (payload IS NOT NULL);
-CREATE UNIQUE INDEX outbox_stream_seq ON refunds.outbox USING btree (stream_seq) WHERE (stream_seq IS NOT NULL);
-CREATE INDEX outbox_unpublished ON refunds.outbox USING btree (event_id) WHERE ((published_at IS NULL) AND (payload IS NOT NULL));
 CREATE TRIGGER follow_published_mark AFTER UPDATE OF published_at ON refunds.outbox FOR EACH ROW WHEN ((new.published_at IS DISTINCT FROM old.published_at)) EXECUTE FUNCTION follow_published_mark();
 CREATE TRIGGER queue_event AFTER INSERT ON refunds.outbox REFERENCING NEW TABLE AS appended FOR EACH STATEMENT EXECUTE FUNCTION queue_event();
 grant delete, select on outbox to eligo_finder;
@@ -1755,9 +1751,17 @@ AS $function$
       from (select max(aggregate_seq) as aggregate_seq, max(event_id) as event_id from gone) g where g.event_id is not null
     )
     select count(*) from gone into deleted;
-    with old as (
-      select consumer, event_id from inbox
-      where handled_at < now() - make_interval(days => inbox_days) order by handled_at limit batch
+    -- An event's id begins with the time it was made, so the lowest ids are the oldest. A repair may have delivered an old event lately; its id stays.
+    with recursive consumers as (
+      (select i.consumer from inbox i order by i.consumer limit 1)
+      union all
+      select (select i.consumer from inbox i where i.consumer > c.consumer order by i.consumer limit 1) from consumers c
+      where c.consumer is not null
+    ), old as (
+      select oldest.consumer, oldest.event_id from consumers c cross join lateral (
+        select i.consumer, i.event_id, i.handled_at from inbox i where i.consumer = c.consumer order by i.event_id limit batch
+      ) oldest
+      where oldest.handled_at < now() - make_interval(days => inbox_days) limit batch
     ), gone as (
       delete from inbox i using old where (i.consumer, i.event_id) = (old.consumer, old.event_id) returning 1
     )

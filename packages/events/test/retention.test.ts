@@ -104,6 +104,29 @@ test('inbox ids outlive everything that can still be delivered', async () => {
   expect(await database.admin('select event_id from beta.inbox')).toEqual([{ event_id: 'young' }]);
 });
 
+test('each consumer’s inbox is pruned from its lowest ids, a batch at a time, and an old event that was handled lately stays', async () => {
+  const beta = database.open('beta');
+  await database.admin(
+    `insert into beta.inbox select c, 'evt_' || lpad(n::text, 4, '0'), now() - make_interval(days => 60 - n / 100)
+     from unnest(array['a', 'b', 'c']) as c, generate_series(0, 2999) as n`,
+  );
+  await database.admin("insert into beta.inbox values ('b', 'evt_', now())");
+  // Days 60 to 46 of each consumer; the row that was handled lately stays in front.
+  const pruned: number[] = [];
+  do pruned.push(await pruneEvents(beta, {}, 1_000));
+  while (pruned.at(-1) !== 0);
+  expect(pruned).toEqual([1_000, 1_000, 1_000, 1_000, 500, 0]);
+  expect(
+    await database.admin(
+      "select consumer as c, count(*)::int as n, min(event_id) as first from beta.inbox group by 1 order by 1",
+    ),
+  ).toEqual([
+    { c: 'a', n: 1_500, first: 'evt_1500' },
+    { c: 'b', n: 1_501, first: 'evt_' },
+    { c: 'c', n: 1_500, first: 'evt_1500' },
+  ]);
+});
+
 test.each([
   [{ outboxDays: 6 }, '7 days'],
   [{ inboxDays: 30 }, 'longer than the stream'],
