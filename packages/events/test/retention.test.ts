@@ -118,7 +118,7 @@ test('each consumer’s inbox is pruned from its lowest ids, a batch at a time, 
   expect(pruned).toEqual([1_000, 1_000, 1_000, 1_000, 500, 0]);
   expect(
     await database.admin(
-      "select consumer as c, count(*)::int as n, min(event_id) as first from beta.inbox group by 1 order by 1",
+      'select consumer as c, count(*)::int as n, min(event_id) as first from beta.inbox group by 1 order by 1',
     ),
   ).toEqual([
     { c: 'a', n: 1_500, first: 'evt_1500' },
