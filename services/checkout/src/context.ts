@@ -47,12 +47,12 @@ export interface SettlementWrite extends ConfirmedCharge {
 
 /** The writes of confirms and refunds that are joined with others of the same kind, account and mode (ADR 20). */
 export interface ChargeGroups {
-  /** Answers the attempt as it is past the fence, or undefined when it may not be sent. */
+  /** Returns the attempt after the fence, or undefined when it must not be sent. */
   readonly fences: GroupedWrites<AttemptToSend, ChargeAttempt | undefined>;
   /** False, with nothing written, when the session has changed since its claim or the attempt is settled. */
   readonly settlements: GroupedWrites<SettlementWrite, boolean>;
-  /** Answers what the claim ended in; throws what `claimCharge` throws. */
+  /** Returns the result of the claim. Fails as `claimCharge` does. */
   readonly claims: GroupedWrites<GroupedClaim, Claimed>;
-  /** Answers what was reserved; throws what `reserveRefund` throws. */
+  /** Returns the reservation. Fails as `reserveRefund` does. */
   readonly reservations: GroupedWrites<GroupedReservation, ReservedRefund>;
 }
