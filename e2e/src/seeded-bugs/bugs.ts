@@ -121,8 +121,9 @@ export const bugs: readonly Bug[] = [
       // The process that claimed a confirm settles it by statements of its own.
       {
         file: settle,
-        find: "    claimed === undefined || attempt.driver !== 'confirm' || verdict.kind !== 'succeeded'\n",
-        replace: "    claimed === undefined || attempt.id !== '' || verdict.kind !== 'succeeded'\n",
+        find: "  if (claimed === undefined || verdict.kind !== 'succeeded') return undefined;\n",
+        replace:
+          "  if (claimed === undefined || attempt.id !== '' || verdict.kind !== 'succeeded') return undefined;\n",
       },
     ],
     file: 'failpoints.all-in-one',

@@ -11,6 +11,8 @@ export interface GroupedWritesOptions<Item, Result> {
   writeGroup(tx: Tx, scope: Scope, items: readonly Item[]): Promise<readonly Result[] | undefined>;
   /** Writes one item in its own transaction, in the context of its request. By default the item is a group of one. */
   writeAlone?(scope: Scope, item: Item): Promise<Result>;
+  /** As for groups of any kind. */
+  readonly gathers?: boolean;
 }
 
 /** Writes of one kind; concurrent writes share a transaction. An item is committed when its promise resolves. */
@@ -24,12 +26,14 @@ export type GroupedWrites<Item, Result> = Groups<Item, Result>;
 export function openGroupedWrites<Item, Result>(
   options: GroupedWritesOptions<Item, Result>,
 ): GroupedWrites<Item, Result> {
-  const { database, writeGroup, writeAlone = (scope, item) => writeGroupOfOne(options, scope, item) } = options;
+  const { database, writeGroup, gathers = false } = options;
+  const { writeAlone = (scope, item) => writeGroupOfOne(options, scope, item) } = options;
   return openGroups<Item, Result>({
     together: (scope, items) =>
       withTx(database, scope, (tx) => allOrNone(writeGroup(tx, scope, items)), { lockTimeoutMs: maxWaitMs }),
     alone: writeAlone,
     isRepeatable: false,
+    gathers,
   });
 }
 

@@ -10,6 +10,8 @@ export interface GroupOptions<Item, Result> {
   alone(scope: Scope, item: Item): Promise<Result>;
   /** Whether an item whose outcome is unknown may be carried out again, as a read may. */
   readonly isRepeatable: boolean;
+  /** Whether the first item waits for others that are submitted in the same turn of the event loop, as those of a batch are. */
+  readonly gathers?: boolean;
 }
 
 /** Items of one kind; concurrent ones are carried out together. */
@@ -26,7 +28,7 @@ export const maxWaitMs = 100;
 const maxWaiting = 256;
 
 /**
- * Items that one account and mode submits while its last ones are in flight are carried out together. A single item is carried out alone, immediately. If
+ * Items that one account and mode submits while its last ones are in flight are carried out together. A single item is carried out alone, immediately, or with those of its turn if the kind gathers. If
  * a group fails, each of its items is carried out alone, so no item fails because of another; but if its connection is lost, items that are not
  * repeatable fail with it, since they may have been committed. All waiting items are then carried out alone, so none waits for the timeouts of earlier
  * groups. Accounts do not wait for each other.
@@ -52,15 +54,20 @@ export function openGroups<Item, Result>(options: GroupOptions<Item, Result>): G
     async submit(scope, item) {
       const key = `${scope.accountId} ${scope.testMode}`;
       const line = lines.get(key);
-      if (line === undefined) {
+      if (line === undefined && options.gathers !== true) {
         lines.set(key, []);
         const done = options.alone(scope, item);
         outside(() => void workOff(key, scope, done));
         return done;
       }
-      if (line.length >= maxWaiting) return options.alone(scope, item);
+      const waiting = line ?? [];
+      if (line === undefined) {
+        lines.set(key, waiting);
+        outside(() => void workOff(key, scope, endOfTurn()));
+      }
+      if (waiting.length >= maxWaiting) return options.alone(scope, item);
       const turn = await new Promise<Turn<Result>>((resolve, reject) => {
-        line.push({ item, resolve, reject });
+        waiting.push({ item, resolve, reject });
       });
       if (turn.kind === 'done') return turn.result;
       try {
@@ -70,6 +77,10 @@ export function openGroups<Item, Result>(options: GroupOptions<Item, Result>): G
       }
     },
   };
+}
+
+function endOfTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** The outcome for an item that waited: carried out in a group, or to be carried out alone by its submitter. */

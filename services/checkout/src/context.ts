@@ -6,6 +6,7 @@ import type { Client } from '@eligo/rpc';
 import type { Keyring, Logger, ServiceContext } from '@eligo/service';
 import type { Clock } from '@eligo/values';
 import type { Claimed, GroupedClaim } from './actions/charge-claim.ts';
+import type { InvoiceClaim, InvoiceClaimed } from './actions/claim-invoice-charges.ts';
 import type { PaymentTurns } from './actions/payment-turn.ts';
 import type { PlainCarts } from './actions/plain-carts.ts';
 import type { GroupedReservation, ReservedRefund } from './actions/planned-reservation.ts';
@@ -17,6 +18,7 @@ import type { AttemptToSend } from './store/charge-attempts.ts';
 import type { CreationFacts, FactsQuery } from './store/creation-facts.ts';
 import type { NewSessionRows } from './store/new-sessions.ts';
 import type { ConfirmedCharge } from './store/settle-confirmed.ts';
+import type { PaidInvoiceCharge } from './store/settle-invoice-charges.ts';
 
 /** What checkout's handlers, actions, consumers and jobs work with. */
 export interface Context {
@@ -45,7 +47,12 @@ export interface SettlementWrite extends ConfirmedCharge {
   readonly events: readonly EncodedEvent[];
 }
 
-/** The writes of confirms and refunds that are joined with others of the same kind, account and mode (ADR 20). */
+/** A charge of an invoice that took its money, with the events that say so. */
+export interface InvoiceSettlement extends PaidInvoiceCharge {
+  readonly events: readonly EncodedEvent[];
+}
+
+/** The writes of confirms, invoices and refunds that are joined with others of the same kind, account and mode (ADR 20). */
 export interface ChargeGroups {
   /** Returns the attempt after the fence, or undefined when it must not be sent. */
   readonly fences: GroupedWrites<AttemptToSend, ChargeAttempt | undefined>;
@@ -53,6 +60,12 @@ export interface ChargeGroups {
   readonly settlements: GroupedWrites<SettlementWrite, boolean>;
   /** Returns the result of the claim. Fails as `claimCharge` does. */
   readonly claims: GroupedWrites<GroupedClaim, Claimed>;
+  /** Begins charges of invoices. Returns and fails as each alone does. */
+  readonly invoiceClaims: GroupedWrites<InvoiceClaim, InvoiceClaimed>;
+  /** As `fences`, for charges of invoices, which come in batches. */
+  readonly invoiceFences: GroupedWrites<AttemptToSend, ChargeAttempt | undefined>;
+  /** False, with nothing written, for one that is to be settled from its rows: it came alone, or is settled already. */
+  readonly invoiceSettlements: GroupedWrites<InvoiceSettlement, boolean>;
   /** Returns the reservation. Fails as `reserveRefund` does. */
   readonly reservations: GroupedWrites<GroupedReservation, ReservedRefund>;
 }

@@ -2,7 +2,9 @@ import { openProcessors } from '@eligo/processor';
 import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
 import { cents, newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { chargeInvoice, type InvoiceCharge } from '../src/actions/charge-invoice.ts';
+import { openChargeGroups } from '../src/actions/charge-groups.ts';
+import { chargeInvoice } from '../src/actions/charge-invoice.ts';
+import type { InvoiceCharge } from '../src/domain/invoice-charge.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 
@@ -47,6 +49,66 @@ const comeTooLate = ({ operationId }: InvoiceCharge) =>
      where operation_id = $1`,
     [operationId],
   );
+
+describe('charges of invoices that come together', () => {
+  const statesOf = async (charges: readonly InvoiceCharge[]) =>
+    fixture.test.admin<{ attempt: string; intent: string; charges: string; entries: string; events: string[] }>(
+      `select a.status as attempt, i.status as intent,
+         (select count(*) from checkout.charges c where c.account_id = a.account_id and c.payment_intent_id = i.id and c.id = i.latest_charge_id) as charges,
+         (select count(*) from checkout.ledger_entries e where e.account_id = a.account_id and e.payment_intent_id = i.id
+            and e.kind = 'capture' and e.amount_cents = i.amount_received_cents) as entries,
+         (select array_agg(o.type order by o.event_id) from checkout.outbox o where o.aggregate_id in (i.id, i.latest_charge_id)) as events
+       from checkout.charge_attempts a
+       join checkout.payment_intents i on i.account_id = a.account_id and i.test_mode = a.test_mode and i.id = a.payment_intent_id
+       where a.operation_id = any($1)`,
+      [charges.map(({ operationId }) => operationId)],
+    );
+  const paid = {
+    ...{ attempt: 'succeeded', intent: 'succeeded', charges: '1', entries: '1' },
+    events: ['payment_intent.created', 'charge.succeeded', 'payment_intent.succeeded'],
+  };
+  const newCharges = (count: number) => Promise.all(Array.from({ length: count }, () => newCharge()));
+
+  it('share their statements, and each is charged once with all its records', async () => {
+    const charges = await newCharges(12);
+    const sent: string[] = [];
+    const database = fixture.test.open('checkout', { max: 8, onStatement: (name) => sent.push(name) });
+    const { context, scope } = fixture;
+    const { budgets, failpoint, clock } = context;
+    const together = { ...context, database, groups: openChargeGroups({ database, clock, failpoint, budgets }) };
+    const results = await Promise.all(charges.map((charge) => chargeInvoice(together, scope, charge)));
+    expect(results.map(({ outcome }) => outcome)).toEqual(charges.map(() => 'succeeded'));
+    expect(await statesOf(charges)).toEqual(charges.map(() => paid));
+    const countOf = (name: string) => sent.filter((one) => one.startsWith(`${name}:`)).length;
+    expect(countOf('checkout.charge_attempt_insert')).toBe(1);
+    // The processor's answers come one after the other.
+    expect(sent.length).toBeLessThan(3 * charges.length);
+    for (const [index, charge] of charges.entries()) {
+      expect((await ask(charge)).intent).toEqual(results[index]?.intent);
+    }
+  });
+
+  it('are begun and settled though one of them is declined, was begun before, or has no card', async () => {
+    const plain = await newCharges(4);
+    const before = await newCharge();
+    await ask(before);
+    const declined = await newCharge('insufficient_funds');
+    const withoutCard = { ...(await newCharge()), paymentMethodId: newId('payment_method') };
+    const results = await Promise.allSettled([...plain, before, declined, withoutCard].map(ask));
+    const outcomes = results.map((one) => (one.status === 'fulfilled' ? one.value.outcome : one.reason.code));
+    expect(outcomes).toEqual([...plain.map(() => 'succeeded'), 'succeeded', 'declined', 'payment_method_not_found']);
+    expect(await statesOf([...plain, before])).toEqual([...plain, before].map(() => paid));
+  });
+
+  it('are each charged once though the transaction that settles them is rolled back', async () => {
+    const charges = await newCharges(5);
+    turnFailpointsOn();
+    armFailpoint('charge.before_settle_commit', { action: 'error' });
+    const results = await Promise.all(charges.map(ask));
+    expect(results.map(({ outcome }) => outcome)).toEqual(charges.map(() => 'succeeded'));
+    expect(await statesOf(charges)).toEqual(charges.map(() => paid));
+  });
+});
 
 describe("billing's operation", () => {
   it.each(['payment_intents.create', 'payment_intents.confirm'])(

@@ -19,12 +19,16 @@ export async function exercisePayments(fixture: ChargingFixture): Promise<void> 
   const live = { ...scope, testMode: false };
   await recordHealthCardStatement(context, live, { substantiation: 'iias', version: 1n });
   await findStatement(context.database, live);
-  await chargeInvoice(context, scope, {
+  // One alone, and two together.
+  const ofInvoice = () => ({
     operationId: newId('charge_attempt'),
     invoiceId: newId('invoice'),
     subscriptionId: null,
-    ...{ customerId: hsa.customerId, paymentMethodId: hsa.id, amountCents: cents(900), leg: 'health', at: new Date() },
+    ...{ customerId: hsa.customerId, paymentMethodId: hsa.id, amountCents: cents(900), at: new Date() },
+    leg: 'health' as const,
   });
+  await chargeInvoice(context, scope, ofInvoice());
+  await Promise.all([ofInvoice(), ofInvoice()].map((charge) => chargeInvoice(context, scope, charge)));
 }
 
 async function refund({ context, scope }: ChargingFixture, { id: sessionId }: Session): Promise<string> {

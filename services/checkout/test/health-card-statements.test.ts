@@ -1,9 +1,10 @@
 import type { Scope } from '@eligo/postgres';
 import { cents, newId } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { chargeInvoice, type InvoiceCharge } from '../src/actions/charge-invoice.ts';
+import { chargeInvoice } from '../src/actions/charge-invoice.ts';
 import { createCustomer } from '../src/actions/create-customer.ts';
 import { recordHealthCardStatement } from '../src/actions/record-health-card-statement.ts';
+import type { InvoiceCharge } from '../src/domain/invoice-charge.ts';
 import { findStatement } from '../src/store/health-card-statements.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 

@@ -1,9 +1,10 @@
 import { cents, newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { adoptInvoiceCard } from '../src/actions/adopt-invoice-card.ts';
-import { chargeInvoice, type InvoiceCharge } from '../src/actions/charge-invoice.ts';
+import { chargeInvoice } from '../src/actions/charge-invoice.ts';
 import { findAttemptOnPage, readInvoicePayment } from '../src/actions/read-invoice-payment.ts';
 import { resumeInvoiceAuthentication } from '../src/actions/resume-invoice-authentication.ts';
+import type { InvoiceCharge } from '../src/domain/invoice-charge.ts';
 import { findPaymentMethod } from '../src/store/payment-methods.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 

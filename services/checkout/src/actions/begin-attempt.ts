@@ -4,7 +4,7 @@ import type { ChargeBudgets } from '../charge-budgets.ts';
 import type { ChargeAttempt, HealthcareCents } from '../domain/charge-attempt.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
 import type { Session } from '../domain/session.ts';
-import { type IntentOwners, insertAttempt, insertLockedAttempts, type NewAttempt } from '../store/charge-attempts.ts';
+import { type IntentOwners, insertAttempts, insertLockedAttempts, type NewAttempt } from '../store/charge-attempts.ts';
 import { appendIntentEvent } from './payment-events.ts';
 
 /** Writes a new attempt with its payment intent, which it returns, and appends the event. Nothing is sent yet: it may still be abandoned. */
@@ -16,7 +16,7 @@ export async function beginAttempt(
 ): Promise<PaymentIntent> {
   const intent = newIntent(attempt, owners);
   await Promise.all([
-    insertAttempt(tx, scope, { attempt, owners }),
+    insertAttempts(tx, scope, [{ attempt, owners }]),
     appendIntentEvent(tx, scope, 'payment_intent.created', intent, attempt.actingAt),
   ]);
   return intent;

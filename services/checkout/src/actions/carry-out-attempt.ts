@@ -2,7 +2,7 @@ import { type Scope, withTx } from '@eligo/postgres';
 import type { Context } from '../context.ts';
 import { type ChargeAttempt, nextCheckDelayMs } from '../domain/charge-attempt.ts';
 import { recordUnknown } from '../store/charge-attempts.ts';
-import type { ClaimedCharge } from './charge-claim.ts';
+import type { ClaimedCharge, ClaimedInvoiceCharge } from './charge-claim.ts';
 import { endLateAttempt } from './end-late-attempt.ts';
 import { sendAttempt } from './send-attempt.ts';
 import { type SettledAttempt, settleAttempt } from './settle-attempt.ts';
@@ -17,7 +17,7 @@ export async function carryOutAttempt(
   scope: Scope,
   attempt: ChargeAttempt,
   deadlineMs: number,
-  claimed?: ClaimedCharge,
+  claimed?: ClaimedCharge | ClaimedInvoiceCharge,
   onNotNow?: (delayMs: number) => void,
 ): Promise<SettledAttempt | undefined> {
   try {

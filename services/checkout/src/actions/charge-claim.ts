@@ -50,3 +50,9 @@ export interface ClaimedCharge {
   readonly session: Session;
   readonly intent: PaymentIntent;
 }
+
+/** What the claim of an invoice's charge has written. */
+export interface ClaimedInvoiceCharge {
+  readonly session?: undefined;
+  readonly intent: PaymentIntent;
+}

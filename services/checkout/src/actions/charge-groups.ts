@@ -1,13 +1,15 @@
 import { appendEncoded } from '@eligo/events';
 import { openGroupedWrites, type Scope, type Tx, withTx } from '@eligo/postgres';
-import type { ChargeGroups, Context, SettlementWrite } from '../context.ts';
+import type { ChargeGroups, Context, InvoiceSettlement, SettlementWrite } from '../context.ts';
 import type { ChargeAttempt } from '../domain/charge-attempt.ts';
 import type { ChargeFailpoint } from '../failpoints.ts';
 import { type AttemptToSend, fenceAttempts } from '../store/charge-attempts.ts';
 import { settleConfirmed } from '../store/settle-confirmed.ts';
+import { settleInvoiceCharges } from '../store/settle-invoice-charges.ts';
 import type { Claimed, GroupedClaim } from './charge-claim.ts';
 import { type Claiming, claimCharge } from './claim-charge.ts';
 import { claimCharges } from './claim-charges.ts';
+import { claimInvoiceCharges, type InvoiceClaim, type InvoiceClaimed } from './claim-invoice-charges.ts';
 import type { GroupedReservation, ReservedRefund } from './planned-reservation.ts';
 import { appendRedemptionsEnd } from './redemptions-end.ts';
 import { reserveRefundAlone } from './reserve-refund.ts';
@@ -22,6 +24,32 @@ export function openChargeGroups(context: Claiming & Pick<Context, 'database'>):
       writeGroup: (tx, scope, claims) => claimCharges(context, tx, scope, claims),
       writeAlone: (scope, claim) =>
         withTx(database, scope, (tx) => claimCharge(context, tx, scope, claim), { lockTimeoutMs: budgets.lockMs }),
+    }),
+    invoiceClaims: openGroupedWrites<InvoiceClaim, InvoiceClaimed>({
+      database,
+      writeGroup: (tx, scope, invoiceClaims) => claimInvoiceCharges(budgets, tx, scope, invoiceClaims),
+      writeAlone: (_scope, { alone }) => alone(),
+      gathers: true,
+    }),
+    invoiceFences: openGroupedWrites<AttemptToSend, ChargeAttempt | undefined>({
+      database,
+      writeGroup: fenceAttempts,
+      gathers: true,
+    }),
+    invoiceSettlements: openGroupedWrites<InvoiceSettlement, boolean>({
+      database,
+      async writeGroup(tx, scope, settlements) {
+        const events = settlements.flatMap((settlement) => settlement.events);
+        const [areWritten] = await Promise.all([
+          settleInvoiceCharges(tx, scope, settlements),
+          appendEncoded(tx, events),
+        ]);
+        await failpoint('charge.before_settle_commit');
+        return areWritten ? settlements.map(() => true) : undefined;
+      },
+      // The caller settles it from its rows.
+      writeAlone: async () => false,
+      gathers: true,
     }),
     fences: openGroupedWrites<AttemptToSend, ChargeAttempt | undefined>({ database, writeGroup: fenceAttempts }),
     settlements: openGroupedWrites<SettlementWrite, boolean>({

@@ -1,41 +1,21 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { Failure } from '@eligo/failures';
 import { isUniqueViolation, type Scope, type Tx, withTx } from '@eligo/postgres';
-import { type Cents, isSameAccount, newId } from '@eligo/values';
+import { isSameAccount, newId } from '@eligo/values';
 import type { Context } from '../context.ts';
-import { accountToCharge } from '../domain/card-account.ts';
-import { kindOfCard } from '../domain/card-kind.ts';
-import {
-  type ChargeAttempt,
-  canceledLate,
-  type HealthcareCents,
-  type Leg,
-  noHealthcare,
-} from '../domain/charge-attempt.ts';
+import { type ChargeAttempt, canceledLate } from '../domain/charge-attempt.ts';
+import type { InvoiceCharge } from '../domain/invoice-charge.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
 import { maximumChargeCents, minimumChargeCents } from '../domain/payment-plan.ts';
-import { claimAttempt, findAttemptOfOperation, liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
+import { claimAttempt, findAttemptOfOperation, liveAttempts } from '../store/charge-attempts.ts';
 import { findStatement } from '../store/health-card-statements.ts';
 import { findIntent } from '../store/payment-intents.ts';
 import { findChargeableCards } from '../store/session-payments.ts';
 import { abandonAttempt } from './abandon-attempt.ts';
 import { attemptAsCreated, beginAttempt } from './begin-attempt.ts';
 import { carryOutAttempt } from './carry-out-attempt.ts';
-
-/** What billing asks to be charged, once per operation id. */
-export interface InvoiceCharge {
-  readonly operationId: string;
-  readonly invoiceId: string;
-  readonly subscriptionId: string | null;
-  readonly customerId: string;
-  readonly paymentMethodId: string;
-  readonly amountCents: Cents;
-  readonly leg: Leg;
-  /** What of the amount is for health care. */
-  readonly healthcare?: HealthcareCents;
-  /** The customer pays on the invoice's page, and is there to authenticate. */
-  readonly onPage?: boolean;
-  readonly at: Date;
-}
+import type { InvoiceClaimed } from './claim-invoice-charges.ts';
+import { invoiceAttempt, ownersOfCharge } from './invoice-attempt.ts';
 
 export interface InvoiceChargeResult {
   readonly outcome: 'succeeded' | 'declined' | 'unknown' | 'abandoned';
@@ -64,14 +44,16 @@ export async function chargeInvoice(
   if (charge.amountCents > maximumChargeCents) {
     throw Failure.invalid(['amount_cents'], 'amount_too_large', `Must be at most ${maximumChargeCents}`);
   }
-  const attempt = await begin(context, scope, charge);
-  if (attempt === 'busy') return unknown;
+  const claimed = await claimTogether(context, scope, charge);
+  if (claimed === 'busy') return unknown;
+  const { attempt, intent: begun } = claimed;
   await context.failpoint('invoice.claimed');
   if (attempt.status !== 'created' && attempt.status !== 'sending' && attempt.status !== 'unknown') {
     return resultOf(attempt, await findIntent(context.database, scope, attempt.paymentIntentId));
   }
   const notNow: { retryAfterMs?: number } = {};
-  const settled = await carryOutAttempt(context, scope, attempt, deadlineMs, undefined, (delayMs) => {
+  const own = begun && { intent: begun };
+  const settled = await carryOutAttempt(context, scope, attempt, deadlineMs, own, (delayMs) => {
     // Another account, at which the card was saved, says nothing about the other cards.
     const { processorAccount } = attempt;
     const current = context.processors.findOf(scope)?.account;
@@ -81,7 +63,15 @@ export async function chargeInvoice(
   return settled === undefined ? { ...unknown, ...notNow } : resultOf(settled.attempt, settled.intent);
 }
 
-async function begin(context: Context, scope: Scope, charge: InvoiceCharge): Promise<ChargeAttempt | 'busy'> {
+function claimTogether(context: Context, scope: Scope, charge: InvoiceCharge): Promise<InvoiceClaimed> {
+  const alone = () => begin(context, scope, charge);
+  const ofNewMoney = context.processors.findOf(scope)?.account;
+  if (ofNewMoney === undefined) return alone();
+  const inContext = AsyncLocalStorage.snapshot();
+  return context.groups.invoiceClaims.submit(scope, { charge, ofNewMoney, inContext, alone });
+}
+
+async function begin(context: Context, scope: Scope, charge: InvoiceCharge): Promise<InvoiceClaimed> {
   try {
     return await withTx(context.database, scope, (tx) => claim(context, tx, scope, charge), {
       lockTimeoutMs: context.budgets.lockMs,
@@ -93,69 +83,36 @@ async function begin(context: Context, scope: Scope, charge: InvoiceCharge): Pro
   }
 }
 
-async function claim(context: Context, tx: Tx, scope: Scope, charge: InvoiceCharge): Promise<ChargeAttempt | 'busy'> {
-  const { leaseMs } = context.budgets;
+async function claim(context: Context, tx: Tx, scope: Scope, charge: InvoiceCharge): Promise<InvoiceClaimed> {
   const known = await findAttemptOfOperation(tx, scope, charge.operationId);
   if (known !== undefined && !isSameCharge(known, charge)) throw new Failure('idempotency_key_reused');
   if (known !== undefined && !(await cameTooLate(tx, scope, known))) {
     const unsettled = known.status === 'created' || known.status === 'sending' || known.status === 'unknown';
-    return unsettled ? ((await claimAttempt(tx, scope, known.id, leaseMs)) ?? 'busy') : known;
+    const attempt = unsettled ? await claimAttempt(tx, scope, known.id, context.budgets.leaseMs) : known;
+    return attempt === undefined ? 'busy' : { attempt };
   }
   const live = (await liveAttempts(tx, scope, 'invoice', charge.invoiceId)).filter(({ leg }) => leg === charge.leg);
   for (const earlier of live) {
     // Another operation has taken this one's place.
-    if (known !== undefined) return known;
+    if (known !== undefined) return { attempt: known };
     // An earlier unsettled attempt of this invoice blocks the next one; an unsent attempt is abandoned.
     if (earlier.status !== 'created' || !(await abandonAttempt(tx, scope, earlier.id))) return 'busy';
   }
   const [card] = await findChargeableCards(tx, scope, [charge.paymentMethodId]);
-  // Found out to be a health card since billing chose it: final for this charge, and billing chooses again by what the card is now.
-  if (card === undefined || (charge.leg === 'other' && card.hsaFsa === true)) {
-    throw new Failure('payment_method_not_found');
-  }
-  const cardKind = kindOfCard(card.hsaFsa, undefined);
-  if (charge.leg === 'health' && cardKind !== 'other' && !scope.testMode) {
-    const statement = await findStatement(tx, scope);
-    if (statement === undefined) {
-      context.logger.warn(scope, 'Invoice waits until the gateway has told whether its account charges health cards');
-      return 'busy';
-    }
-    // Also final for this charge; the next one finds what the operator has said by then.
-    if (statement.substantiation === null) throw new Failure('health_cards_not_enabled');
-  }
-  const processorAccount = accountToCharge(card, context.processors.of(scope).account);
-  const attempt: NewAttempt = {
+  const attempt = invoiceAttempt(scope, charge, card, {
     // A new one each time, also under the same operation: what the last one sent may be on its way under that one's keys.
     id: known === undefined ? charge.operationId : newId('charge_attempt'),
-    purpose: 'invoice',
-    subjectId: charge.invoiceId,
-    leg: charge.leg,
-    driver: 'invoice',
-    eligibilityRecordId: null,
-    paymentIntentId: newId('payment_intent'),
-    customerId: charge.customerId,
-    paymentMethodId: card.id,
-    processorAccount,
-    processorPaymentMethodId: card.processorPaymentMethodId,
-    processorCustomerId: card.processorCustomerId,
-    offSession: charge.onPage !== true,
-    threeDSecure: null,
-    captureMethod: 'automatic',
-    amountCents: charge.amountCents,
-    healthcare: charge.healthcare ?? noHealthcare,
-    cardKind,
-    expand: [],
-    actingAt: charge.at,
-    leaseMs,
-    confirmMs: context.budgets.confirmMs,
-    operationId: charge.operationId,
-  };
-  await beginAttempt(tx, scope, attempt, {
-    sessionId: null,
-    invoiceId: charge.invoiceId,
-    subscriptionId: charge.subscriptionId,
+    statement: charge.leg === 'health' && !scope.testMode ? await findStatement(tx, scope) : undefined,
+    ofNewMoney: context.processors.of(scope).account,
+    budgets: context.budgets,
   });
-  return attemptAsCreated(attempt);
+  if (attempt === 'statement_not_told') {
+    context.logger.warn(scope, 'Invoice waits until the gateway has told whether its account charges health cards');
+    return 'busy';
+  }
+  if (typeof attempt === 'string') throw new Failure(attempt);
+  const intent = await beginAttempt(tx, scope, attempt, ownersOfCharge(charge));
+  return { attempt: attemptAsCreated(attempt), intent };
 }
 
 // Nothing was charged, and nothing will be: the operation starts over. An outage is not a decline.

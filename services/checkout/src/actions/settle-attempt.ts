@@ -18,7 +18,7 @@ import { recordConfirmedMethod } from '../store/payment-methods.ts';
 import { wakePlan } from '../store/payment-plans.ts';
 import { recordEligibilityCharge } from '../store/session-payments.ts';
 import { lockSession } from '../store/sessions.ts';
-import type { ClaimedCharge } from './charge-claim.ts';
+import type { ClaimedCharge, ClaimedInvoiceCharge } from './charge-claim.ts';
 import { confirmAnswer, confirmRefusal } from './confirm-answer.ts';
 import { appendLateOutcome, isLate } from './late-outcome.ts';
 import { openLetters } from './open-letters.ts';
@@ -27,6 +27,7 @@ import { finishPaidSession, receiveForSession } from './pay-session.ts';
 import { appendChargeEvent, appendIntentEvent, newCharge } from './payment-events.ts';
 import { recordRefusedCharge } from './record-refused-charge.ts';
 import { confirmedSession, settleConfirmed } from './settle-confirmed.ts';
+import { settlePaidInvoice } from './settle-paid-invoice.ts';
 import { settleRenewal } from './settle-renewal.ts';
 
 /** An attempt whose outcome is recorded, with its intent and, where it has one, its session as they are now. */
@@ -41,14 +42,14 @@ export interface SettledAttempt {
 /**
  * Records what the processor said, in one transaction: attempt, intent, charge, ledger, session, locks, events, and the answer under the
  * request's key. A fact is recorded once, whichever process learned it: a second call finds it settled and changes nothing. `claimed` is what the
- * caller's own claim has read and written; with it a confirm that charged takes one round trip.
+ * caller's own claim has read and written; with it a confirm or an invoice that was charged takes one round trip.
  */
 export async function settleAttempt(
   context: Context,
   scope: Scope,
   attempt: ChargeAttempt,
   verdict: ProcessorVerdict,
-  claimed?: ClaimedCharge,
+  claimed?: ClaimedCharge | ClaimedInvoiceCharge,
 ): Promise<SettledAttempt> {
   await context.failpoint('charge.before_settle');
   if (attempt.purpose === 'renewal') {
@@ -56,13 +57,24 @@ export async function settleAttempt(
     await context.failpoint('charge.settled');
     return renewed;
   }
-  const settled =
-    claimed === undefined || attempt.driver !== 'confirm' || verdict.kind !== 'succeeded'
-      ? undefined
-      : await settleConfirmed(context, scope, attempt, verdict, claimed);
-  const recorded = settled ?? (await settleFromRows(context, scope, attempt, verdict));
+  const recorded =
+    (await settleAsClaimed(context, scope, attempt, verdict, claimed)) ??
+    (await settleFromRows(context, scope, attempt, verdict));
   await context.failpoint('charge.settled');
   return recorded;
+}
+
+async function settleAsClaimed(
+  context: Context,
+  scope: Scope,
+  attempt: ChargeAttempt,
+  verdict: ProcessorVerdict,
+  claimed: ClaimedCharge | ClaimedInvoiceCharge | undefined,
+): Promise<SettledAttempt | undefined> {
+  if (claimed === undefined || verdict.kind !== 'succeeded') return undefined;
+  if (attempt.driver === 'invoice') return settlePaidInvoice(context, scope, attempt, verdict, claimed.intent);
+  if (attempt.driver !== 'confirm' || claimed.session === undefined) return undefined;
+  return settleConfirmed(context, scope, attempt, verdict, claimed);
 }
 
 // The line carries the request id that the partner received, and the processor's own names for the refusal.

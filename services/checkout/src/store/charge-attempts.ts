@@ -160,9 +160,9 @@ export interface BegunAttempt {
   readonly owners: IntentOwners;
 }
 
-/** Writes an attempt and its payment intent. The unique indexes refuse a second live one (23505, `charge_attempts_one_live`). */
-export async function insertAttempt(tx: Tx, scope: Scope, begins: BegunAttempt): Promise<void> {
-  await tx.row(insert, scope, [JSON.stringify([begunRow(begins)])]);
+/** Writes some attempts, at most 16, and their payment intents. The unique indexes refuse a second live one (23505, `charge_attempts_one_live`). */
+export async function insertAttempts(tx: Tx, scope: Scope, begins: readonly BegunAttempt[]): Promise<void> {
+  await tx.row(insert, scope, [JSON.stringify(begins.map(begunRow))]);
 }
 
 /**
