@@ -16,7 +16,12 @@ export interface Context {
   readonly logger: Logger;
   readonly catalog: Pick<
     Client<typeof CatalogService>,
-    'evaluateEligibility' | 'resolveCart' | 'reserveRedemption' | 'releaseRedemption' | 'finalizeRedemption'
+    | 'evaluateEligibility'
+    | 'batchEvaluateEligibility'
+    | 'resolveCart'
+    | 'reserveRedemption'
+    | 'releaseRedemption'
+    | 'finalizeRedemption'
   >;
   readonly mailer: Mailer;
   readonly pages: PageUrls;

@@ -16,6 +16,7 @@ import { changeNotices } from '../src/actions/change-notices.ts';
 import { changeRenewalSpread } from '../src/actions/change-renewal-spread.ts';
 import { createSubscription } from '../src/actions/create-subscription.ts';
 import { retryWithUpdatedCard } from '../src/actions/retry-with-updated-card.ts';
+import { runDueSteps } from '../src/actions/run-due-steps.ts';
 import { advanceTestClock, createTestClock, removeTestClock } from '../src/actions/test-clocks.ts';
 import { updateSubscription } from '../src/actions/update-subscription.ts';
 import { voidInvoice } from '../src/actions/void-invoice.ts';
@@ -23,6 +24,7 @@ import type { ReceiptContent } from '../src/domain/receipt.ts';
 import { finishClocks } from '../src/jobs/finish-clocks.ts';
 import { runDue, runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { settleCatalogTasks } from '../src/jobs/settle-catalog-tasks.ts';
+import { openPlaces } from '../src/places.ts';
 import { billingService } from '../src/service.ts';
 import { insertCatalogTask, nextCatalogTaskInMs, postponeCatalogTask } from '../src/store/catalog-tasks.ts';
 import { findInvoiceNumber, loadProratedParts } from '../src/store/invoice-statements.ts';
@@ -243,6 +245,13 @@ async function runRenewals(on: Fixture): Promise<void> {
   peers.isCatalogDown = true;
   await advanceTestClock(context, { ...call, timeoutMs: () => 600 }, clock.id, new Date('2026-06-01'));
   peers.isCatalogDown = false;
+  // Some that are renewed together, later than the account spreads its renewals over.
+  on.at(start);
+  const together = [await sell(on, scope), await sell(on, scope), await sell(on, scope)];
+  on.at('2026-05-01T12:00:00.000Z');
+  const ids = together.map(({ subscriptionId }) => subscriptionId);
+  if ((await runDueSteps(context, scope, ids, { pace: context.pace, charges: openPlaces(3) })) !== 3)
+    throw new Error('not all were renewed');
 }
 
 async function runLists({ database }: Fixture): Promise<void> {

@@ -2,6 +2,8 @@ import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { Failure } from '@eligo/failures';
 import {
   AcknowledgementSchema,
+  type BatchEvaluateEligibilityRequestSchema,
+  BatchEvaluateEligibilityResponseSchema,
   type CouponSchema,
   type EvaluateEligibilityRequestSchema,
   EvaluateEligibilityResponseSchema,
@@ -23,6 +25,7 @@ import {
 } from '@eligo/proto/checkout/v1/checkout';
 import { newId } from '@eligo/values';
 import type { Context } from '../src/context.ts';
+import { declined, nameIn } from './peer-answers.ts';
 
 /** What a card does when it is charged. */
 export type CardBehavior =
@@ -36,6 +39,8 @@ export type CardBehavior =
 
 /** How a call for a charge goes wrong: before checkout has begun it, after it was charged, or charged while the caller waits no longer. */
 export type ChargeFault = 'lost_before' | 'lost_after' | 'unknown' | 'down' | 'not_now';
+
+type EligibilityRequest = MessageInitShape<typeof EvaluateEligibilityRequestSchema>;
 
 /** How often a price recurs: monthly, unless said otherwise. */
 export interface Recurring {
@@ -183,12 +188,13 @@ export class Peers {
   }
 
   readonly catalog: Context['catalog'] = {
-    evaluateEligibility: async ({ items = [] }: MessageInitShape<typeof EvaluateEligibilityRequestSchema>) => {
-      if (this.isCatalogDown) throw new Failure('service_unavailable');
-      return create(EvaluateEligibilityResponseSchema, {
-        items: items.map(({ item }) => ({ decision: this.#decisionOf(nameIn(item)) })),
-      });
-    },
+    evaluateEligibility: async (request: EligibilityRequest) => this.#evaluate(request),
+    batchEvaluateEligibility: async ({
+      requests = [],
+    }: MessageInitShape<typeof BatchEvaluateEligibilityRequestSchema>) =>
+      create(BatchEvaluateEligibilityResponseSchema, {
+        responses: requests.map((request) => this.#evaluate(request)),
+      }),
     resolveCart: async ({ lines = [], discounts = [] }: MessageInitShape<typeof ResolveCartRequestSchema>) =>
       create(ResolvedCartSchema, {
         lines: lines.map(({ item }, index) => {
@@ -244,6 +250,13 @@ export class Peers {
     return create(AcknowledgementSchema);
   }
 
+  #evaluate({ items = [] }: EligibilityRequest) {
+    if (this.isCatalogDown) throw new Failure('service_unavailable');
+    return create(EvaluateEligibilityResponseSchema, {
+      items: items.map(({ item }) => ({ decision: this.#decisionOf(nameIn(item)) })),
+    });
+  }
+
   #decisionOf(priceId: string) {
     return {
       hsaFsaEligibility: this.#classes.get(priceId) ?? 'not_eligible',
@@ -265,17 +278,15 @@ export class Peers {
         ...(email === undefined ? {} : { email }),
       });
     },
-    getPaymentMethod: async ({ id }: { id: string }) => {
-      const card = this.#cards.get(id);
-      if (card === undefined) throw new Failure('payment_method_not_found');
-      const customerId = this.#owners.get(id);
-      return create(PaymentMethodSchema, {
-        paymentMethodId: id,
-        card: { hsaFsa: card.healthCard, last4: card.healthCard ? '4242' : '1881' },
-        offSession: !this.#onSession.has(id),
-        ...(customerId === undefined ? {} : { customerId }),
-      });
-    },
+    getPaymentMethod: async ({ id }: { id: string }) => this.#paymentMethod(id),
+    batchGetCustomers: async ({ ids }: { ids: string[] }) => ({
+      customers: ids.flatMap((id) =>
+        this.#deletedCustomers.has(id) ? [] : [create(CustomerSchema, { customerId: id })],
+      ),
+    }),
+    batchGetPaymentMethods: async ({ ids }: { ids: string[] }) => ({
+      paymentMethods: ids.filter((id) => this.#cards.has(id)).map((id) => this.#paymentMethod(id)),
+    }),
     getPaymentIntent: async ({ id }: { id: string }) =>
       create(PaymentIntentSchema, { paymentIntentId: id, ...this.#givenBack(id) }),
     getSession: async ({ id }: { id: string }) =>
@@ -305,6 +316,18 @@ export class Peers {
       return {};
     },
   } as unknown as Context['checkout'];
+
+  #paymentMethod(id: string) {
+    const card = this.#cards.get(id);
+    if (card === undefined) throw new Failure('payment_method_not_found');
+    const customerId = this.#owners.get(id);
+    return create(PaymentMethodSchema, {
+      paymentMethodId: id,
+      card: { hsaFsa: card.healthCard, last4: card.healthCard ? '4242' : '1881' },
+      offSession: !this.#onSession.has(id),
+      ...(customerId === undefined ? {} : { customerId }),
+    });
+  }
 
   async #charge(request: ChargeInvoiceRequest): Promise<ChargeInvoiceResponse> {
     this.asked += 1;
@@ -374,17 +397,4 @@ export class Peers {
     const intent = { paymentIntentId: newId('payment_intent'), latestChargeId: newId('charge') };
     return create(ChargeInvoiceResponseSchema, { outcome: 'succeeded', paymentIntent: intent });
   }
-}
-
-function declined(code: string): ChargeInvoiceResponse {
-  if (code === 'authentication_required') {
-    return create(ChargeInvoiceResponseSchema, { outcome: 'declined', failureCode: code, declineCode: code });
-  }
-  const refusal = { failureCode: 'card_declined', declineCode: code };
-  return create(ChargeInvoiceResponseSchema, { outcome: 'declined', ...refusal });
-}
-
-// What a oneof names.
-function nameIn(oneof: unknown): string {
-  return String((oneof as { value?: unknown } | undefined)?.value);
 }

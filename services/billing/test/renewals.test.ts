@@ -349,7 +349,7 @@ describe('each period is billed exactly once', () => {
   });
 
   it('by a process that begins nothing once its hold is over, as behind a slow processor', async () => {
-    for (let i = 0; i < 12; i++) await sell(on, scope);
+    for (let i = 0; i < 36; i++) await sell(on, scope);
     on.at(may);
     const { checkout } = on.context;
     const chargeInvoice: typeof checkout.chargeInvoice = (...given) => {
@@ -358,9 +358,9 @@ describe('each period is billed exactly once', () => {
     };
     const asked = on.peers.asked;
     await runDueSubscriptions({ ...on.context, checkout: { ...checkout, chargeInvoice } });
-    expect(on.peers.asked - asked).toBe(8);
+    expect(on.peers.asked - asked).toBe(32);
     await runAll();
-    expect(on.peers.asked - asked).toBe(12);
+    expect(on.peers.asked - asked).toBe(36);
   });
 
   it('when an outage of three months is made up, in the order of the periods [D14.93]', async () => {

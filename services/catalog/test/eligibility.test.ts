@@ -40,6 +40,32 @@ async function makeFood(shop: Shop, nutrition: object, category?: string): Promi
 
 const lean = { addedSugarG: '5', sodiumMg: '600', saturatedFatG: '5', transFatG: '0.5' };
 
+describe('several requests of one call', () => {
+  it('are answered as each of them alone, each as of its own time, and refused together [D14.90]', async () => {
+    const shop = on.account();
+    const coded = await makeProduct(shop, { upcCode: listed });
+    const own = await makePrice(shop, await makeProduct(shop, { hsaFsaEligibility: 'vision' }));
+    const items = [ofPrice(own, { quantity: 3n }), ofProduct(coded)];
+    const requests = [{ items }, { items: [ofProduct(coded)], atMs: 1n }, { items: [] }];
+    const { responses } = await on.billing.batchEvaluateEligibility({ requests }, shop.atBilling);
+    const alone = await Promise.all(requests.map((request) => on.gateway.evaluateEligibility(request, shop)));
+    expect(responses.map((one) => one.items)).toEqual(alone.map((one) => one.items));
+    // The list was imported since.
+    expect([responses[0]?.items[1], responses[1]?.items[0]].map((one) => one?.decision?.rule)).toEqual([
+      'product_code_list',
+      'none',
+    ]);
+    const unknown = { items: [ofPrice(newId('price'))] };
+    const refused = on.billing.batchEvaluateEligibility({ requests: [...requests, unknown] }, shop.atBilling);
+    // Its place among all the items.
+    expect(await refusalOf(refused)).toEqual([['body.items.3.price', 'price_not_found']]);
+    const tooMany = Array.from({ length: 17 }, () => ({ items: [] }));
+    await expect(on.billing.batchEvaluateEligibility({ requests: tooMany }, shop.atBilling)).rejects.toMatchObject({
+      code: 'bad_request',
+    });
+  });
+});
+
 describe('eligibility is decided', () => {
   it('by the price first, then the product, the product-code list and the food policy, and else by nothing [API-5, D4.1, D14.21]', async () => {
     const shop = on.account({ features: ['food_eligibility'] });

@@ -16,10 +16,11 @@ import { openContext } from '../src/context.ts';
 import { catalogHandlers } from '../src/rpc/handlers.ts';
 import { catalogService } from '../src/service.ts';
 
-/** The catalog on a database of its own, called as the gateway and as checkout over the encoding in-process transport. */
+/** The catalog on a database of its own, called as the gateway, checkout and billing over the encoding in-process transport. */
 export interface Fixture {
   readonly gateway: Client<typeof CatalogService>;
   readonly checkout: Client<typeof CatalogService>;
+  readonly billing: Client<typeof CatalogService>;
   readonly database: Database;
   readonly place: TestDatabase;
   readonly clock: { now(): Date; set(time: Date | undefined): void };
@@ -28,9 +29,10 @@ export interface Fixture {
   close(): Promise<void>;
 }
 
-/** An account's call options for the gateway, and for checkout. */
+/** An account's call options for the gateway, for checkout, and for billing. */
 export interface Shop extends CallOptions {
   readonly accountId: string;
+  readonly atBilling: CallOptions;
   readonly atCheckout: CallOptions;
 }
 
@@ -38,11 +40,12 @@ export interface Shop extends CallOptions {
 export async function openFixture({ connections = 10 } = {}): Promise<Fixture> {
   const place = await testDatabase(catalogService);
   const database = place.open('catalog', { max: connections, connectionWaitMs: 20_000, lockTimeoutMs: 20_000 });
-  const keys = generateComponentKeys(['gateway', 'checkout', 'catalog']);
+  const keys = generateComponentKeys(['gateway', 'checkout', 'billing', 'catalog']);
   const identityOf = (name: string) =>
     openIdentity({ name, privateKey: keys.privateKeys[name] ?? '', publicKeys: keys.publicKeys });
   const gateway = identityOf('gateway');
   const checkout = identityOf('checkout');
+  const billing = identityOf('billing');
   let fixed: Date | undefined;
   const clock = {
     now: () => fixed ?? new Date(),
@@ -58,6 +61,7 @@ export async function openFixture({ connections = 10 } = {}): Promise<Fixture> {
   return {
     gateway: client(CatalogService, transport, gateway),
     checkout: client(CatalogService, transport, checkout),
+    billing: client(CatalogService, transport, billing),
     database,
     place,
     clock,
@@ -69,6 +73,7 @@ export async function openFixture({ connections = 10 } = {}): Promise<Fixture> {
       return {
         ...{ accountId, timeoutMs, caller: gateway.callerFor(whole) },
         atCheckout: { timeoutMs, caller: checkout.callerFor(whole) },
+        atBilling: { timeoutMs, caller: billing.callerFor(whole) },
       };
     },
     close: () => place.drop(),

@@ -10,8 +10,8 @@ import { refuseTooLarge } from '../domain/opened-subscription.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { insertProrations, mostPending, pendingProrations } from '../store/prorations.ts';
 import { chargeInFlight } from './change-subscription.ts';
+import { eligibilityAt } from './judge-items.ts';
 import { readKeptShare } from './read-kept-share.ts';
-import { eligibilityAt } from './renew-subscription.ts';
 import { sellPrices } from './sell-prices.ts';
 import { writeInvoice } from './write-invoice.ts';
 

@@ -1,10 +1,11 @@
 import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
 import type { ChargeInvoiceResponse } from '@eligo/proto/checkout/v1/checkout';
-import { newId } from '@eligo/values';
+import type { Cents } from '@eligo/values';
 import type { Context } from '../context.ts';
-import { bucketsOf } from '../domain/eligible-classes.ts';
+import { type Bucket, bucketsOf } from '../domain/eligible-classes.ts';
 import type { Invoice, InvoiceCharge } from '../domain/invoice.ts';
+import { newCharge } from '../domain/new-charge.ts';
 import { nextCharge } from '../domain/payment-shares.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { findPendingCharge, insertInvoiceCharge, loadInvoiceCharges } from '../store/invoice-charges.ts';
@@ -39,7 +40,8 @@ export async function collectInvoice(
     if (begun === 'nothing') return 'done';
     if (begun === 'changed') continue;
     await context.failpoint('invoice_charge.begun');
-    const outcome = await askCheckout(context, scope, subscription, begun);
+    const buckets = begun.leg === 'health' ? await bucketsOfInvoice(context, scope, begun.invoiceId) : undefined;
+    const outcome = await askCheckout(context, scope, subscription, begun, buckets);
     await context.failpoint('invoice_charge.answered');
     if (outcome === 'unknown') return 'unknown';
     await recordOutcome(context, scope, subscription.id, begun, outcome);
@@ -86,22 +88,7 @@ async function pendingOrNext(
       await recordFailure(tx, scope, before, invoice, invoice, at);
       return 'nothing';
     }
-    const charge: InvoiceCharge = {
-      id: newId('charge_attempt'),
-      invoiceId,
-      leg: next.leg,
-      backup: next.backup,
-      paymentMethodId: next.paymentMethodId,
-      onPage: invoice.paysOnPage,
-      amountCents: next.amountCents,
-      status: 'pending',
-      actingAt: at,
-      paymentIntentId: null,
-      chargeId: null,
-      failureCode: null,
-      declineCode: null,
-      createdAt: context.clock.now(),
-    };
+    const charge = newCharge(invoice, next, { actingAt: at, createdAt: context.clock.now() });
     await insertInvoiceCharge(tx, scope, charge);
     if (charge.backup) await saveInvoice(tx, scope, invoice, { ...invoice, backupChargeStatus: 'pending' });
     return charge;
@@ -128,13 +115,14 @@ const finalRefusals: ReadonlySet<string> = new Set([
   'amount_too_large',
 ]);
 
-async function askCheckout(
+/** Asks checkout for a charge. `buckets` is what of it is for health care, where a health card pays. */
+export async function askCheckout(
   context: Context,
   scope: Scope,
-  subscription: Subscription,
+  subscription: Pick<Subscription, 'id' | 'customerId'>,
   charge: InvoiceCharge,
+  buckets: Readonly<Record<Bucket, Cents>> | undefined,
 ): Promise<ChargeOutcome | 'unknown'> {
-  const buckets = charge.leg === 'health' ? await bucketsOfInvoice(context, scope, charge.invoiceId) : undefined;
   try {
     const answer = await context.checkout.chargeInvoice(
       {

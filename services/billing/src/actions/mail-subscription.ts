@@ -11,9 +11,9 @@ import { findNoticeSettings } from '../store/notice-settings.ts';
 import { pendingProrations } from '../store/prorations.ts';
 import { findSubscriptionMail, type SubscriptionMail, subscriptionMails } from '../store/subscription-mails.ts';
 import { findSubscription } from '../store/subscriptions.ts';
+import { eligibilityAt } from './judge-items.ts';
 import { dropped } from './mail-notice.ts';
 import { absentAsNull, emailOf } from './payer.ts';
-import { eligibilityAt } from './renew-subscription.ts';
 import type { MailKind } from './send-mail.ts';
 
 /**

@@ -7,8 +7,8 @@ import { pendingProrations } from '../store/prorations.ts';
 import { findSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { changeUnderLock, chargeInFlight } from './change-subscription.ts';
+import { eligibilityAt } from './judge-items.ts';
 import { isCustomerThere } from './payer.ts';
-import { eligibilityAt } from './renew-subscription.ts';
 import { writeInvoice } from './write-invoice.ts';
 
 /** Pauses an active subscription: it is not billed until it is resumed. While an invoice is being charged or a renewal is due it is 503 `lock_timeout`. */

@@ -1,5 +1,6 @@
 import { Failure } from '@eligo/failures';
 import type { Scope } from '@eligo/postgres';
+import type { PaymentMethod } from '@eligo/proto/checkout/v1/checkout';
 import type { Context } from '../context.ts';
 import type { Card, Cards } from '../domain/payment-shares.ts';
 import type { Subscription } from '../domain/subscription.ts';
@@ -26,6 +27,39 @@ export async function isCustomerThere(context: Context, scope: Scope, id: string
   return found !== null && !found.deleted;
 }
 
+/** Those of the customers who are still there, with one call. */
+export async function customersThere(context: Context, scope: Scope, ids: readonly string[]): Promise<Set<string>> {
+  const found = await context.checkout.batchGetCustomers(
+    { ids: [...new Set(ids)] },
+    { caller: context.callerFor(scope) },
+  );
+  return new Set(found.customers.flatMap(({ customerId, deleted }) => (deleted ? [] : [customerId])));
+}
+
+/** What `cardsOf` answers for each of several subscriptions, with one call. */
+export async function cardsOfSeveral(
+  context: Context,
+  scope: Scope,
+  owners: readonly CardIds[],
+): Promise<(Cards | undefined)[]> {
+  const ids = owners.flatMap(({ defaultPaymentMethodId: standard, backupPaymentMethodId: backup }) =>
+    [standard, backup].filter((id) => id !== null),
+  );
+  const known = new Map<string, Card>();
+  if (ids.length > 0) {
+    const found = await context.checkout.batchGetPaymentMethods(
+      { ids: [...new Set(ids)] },
+      { caller: context.callerFor(scope) },
+    );
+    for (const method of found.paymentMethods) known.set(method.paymentMethodId, cardOfMethod(method));
+  }
+  const cardOfId = (id: string | null) => (id === null ? null : known.get(id));
+  return owners.map(({ defaultPaymentMethodId, backupPaymentMethodId }) => {
+    const [standard, backup] = [cardOfId(defaultPaymentMethodId), cardOfId(backupPaymentMethodId)];
+    return standard === undefined || backup === undefined ? undefined : { standard, backup };
+  });
+}
+
 /** The email address of a customer; undefined if there is none, or if the customer was deleted. */
 export async function emailOf(context: Context, scope: Scope, customerId: string): Promise<string | undefined> {
   const customer = await absentAsNull(
@@ -37,8 +71,12 @@ export async function emailOf(context: Context, scope: Scope, customerId: string
 async function cardOf(context: Context, scope: Scope, id: string | null): Promise<Card | null> {
   if (id === null) return null;
   const method = await absentAsNull(context.checkout.getPaymentMethod({ id }, { caller: context.callerFor(scope) }));
-  // A card of which nothing is known is treated as a health card (decisions 14.70).
-  return method === null ? null : { id, healthCard: method.card?.hsaFsa !== false };
+  return method && cardOfMethod(method);
+}
+
+// A card of which nothing is known is treated as a health card (decisions 14.70).
+function cardOfMethod({ paymentMethodId, card }: PaymentMethod): Card {
+  return { id: paymentMethodId, healthCard: card?.hsaFsa !== false };
 }
 
 /** What a call answers, or null if the record is not there. */

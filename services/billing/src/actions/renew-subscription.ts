@@ -1,7 +1,6 @@
 import { type Scope, withTx } from '@eligo/postgres';
 import type { Context } from '../context.ts';
 import { nextStep } from '../domain/due-step.ts';
-import type { Eligibility } from '../domain/finalized-invoice.ts';
 import { renew } from '../domain/renewal.ts';
 import { chargeAt } from '../domain/renewal-spread.ts';
 import type { Subscription } from '../domain/subscription.ts';
@@ -10,7 +9,7 @@ import { findRenewalSpread } from '../store/renewal-settings.ts';
 import { lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
 import { endSubscription } from './end-subscription.ts';
-import { withLetters } from './find-letters.ts';
+import { eligibilityAt } from './judge-items.ts';
 import { isCustomerThere } from './payer.ts';
 import { wakeWhenDue } from './wake-when-due.ts';
 import { writeInvoice } from './write-invoice.ts';
@@ -75,37 +74,4 @@ export async function renewSubscription(
 
 function endOfTrialWithoutCard({ status, defaultPaymentMethodId, missingPaymentMethod }: Subscription): string | null {
   return status === 'trialing' && defaultPaymentMethodId === null ? missingPaymentMethod : null;
-}
-
-/**
- * What the catalog decides of each item as of a time. The account's features do not travel with work of billing's own: an item that was sold by the food policy is
- * judged by it again, because the account had the feature then.
- */
-export async function eligibilityAt(
-  context: Context,
-  scope: Scope,
-  subscription: Subscription,
-  at: Date,
-): Promise<Eligibility[]> {
-  const features = subscription.items.some((item) => item.soldByRule === 'food_policy') ? ['food_eligibility'] : [];
-  const { items } = await context.catalog.evaluateEligibility(
-    {
-      items: subscription.items.map((item) => ({
-        item: { case: 'priceId' as const, value: item.priceId },
-        quantity: BigInt(item.quantity),
-      })),
-      atMs: BigInt(at.getTime()),
-    },
-    { caller: context.callerFor({ ...scope, features }) },
-  );
-  const classified = items.map(({ decision }, index) => ({
-    productId: subscription.items[index]?.productId ?? null,
-    decision: {
-      eligibility: decision?.hsaFsaEligibility ?? null,
-      rule: decision?.rule ?? 'none',
-      ruleVersion: decision?.ruleVersion ?? '',
-      rationale: decision?.rationale ?? '',
-    },
-  }));
-  return withLetters(context, scope, subscription.customerId, classified, at);
 }

@@ -37,14 +37,27 @@ export async function runDueStep(context: Context, scope: Scope, id: string, pac
       return false;
     }
     const outcome = await run(context, scope, subscription, next.step, times.isClock ? next.at : times.now);
-    if (outcome === 'unknown') await release(context, scope, id, await askAgainAt(context, scope, subscription));
-    else if (outcome === 'changed') await release(context, scope, id, null);
-    return outcome === 'done';
+    return await giveBack(context, scope, id, outcome);
   } catch (error) {
-    context.logger.error({ err: error, subscriptionId: id }, 'Failed to process a due subscription; will retry');
-    await release(context, scope, id, new Date(context.clock.now().getTime() + afterErrorMs));
+    await giveBackLater(context, scope, id, error);
     return false;
   }
+}
+
+/** What became of a step: it is done; the outcome of a charge is unknown; or the subscription changed meanwhile. */
+export type StepOutcome = 'done' | 'unknown' | 'changed';
+
+/** Gives a subscription back after a step, unless the step did so itself. True when something was done. */
+export async function giveBack(context: Context, scope: Scope, id: string, outcome: StepOutcome): Promise<boolean> {
+  if (outcome === 'unknown') await release(context, scope, id, await askAgainAt(context, scope, id));
+  else if (outcome === 'changed') await release(context, scope, id, null);
+  return outcome === 'done';
+}
+
+/** Gives a subscription back whose step failed: it is taken up again soon. */
+export async function giveBackLater(context: Context, scope: Scope, id: string, error: unknown): Promise<void> {
+  context.logger.error({ err: error, subscriptionId: id }, 'Failed to process a due subscription; will retry');
+  await release(context, scope, id, new Date(context.clock.now().getTime() + afterErrorMs));
 }
 
 // What may charge a card.
@@ -63,7 +76,7 @@ async function run(
   subscription: Subscription,
   step: DueStep,
   at: Date,
-): Promise<'done' | 'unknown' | 'changed'> {
+): Promise<StepOutcome> {
   const { id } = subscription;
   switch (step) {
     case 'renew':
@@ -98,7 +111,7 @@ async function endWhenDue(
   subscription: Subscription,
   at: Date,
   end: (tx: Tx, before: Subscription) => Promise<unknown>,
-): Promise<'done' | 'unknown' | 'changed'> {
+): Promise<StepOutcome> {
   const { latestInvoiceId } = subscription;
   const pending = latestInvoiceId && (await findPendingCharge(context.database, scope, latestInvoiceId));
   if (pending) return collectInvoice(context, scope, subscription.id, at);
@@ -131,7 +144,7 @@ async function timesOf(
 }
 
 // When the processor says so, if it has turned the account away. Else half as long again as it is unknown, from a second to a minute: soon after a lost answer, and seldom in a long outage.
-async function askAgainAt(context: Context, scope: Scope, { id }: Subscription): Promise<Date> {
+async function askAgainAt(context: Context, scope: Scope, id: string): Promise<Date> {
   const pausedUntil = context.pace.pausedUntil(scope, context.clock.now());
   if (pausedUntil !== undefined) return pausedUntil;
   const now = context.clock.now().getTime();

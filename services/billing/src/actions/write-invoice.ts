@@ -1,10 +1,11 @@
+import { appendAll } from '@eligo/events';
 import type { Scope, Tx } from '@eligo/postgres';
 import type { Context } from '../context.ts';
 import type { Invoice, ProratedLines } from '../domain/invoice.ts';
 import { insertInvoiceLines } from '../store/invoice-lines.ts';
 import { insertInvoice } from '../store/invoices.ts';
 import { carryProrations } from '../store/prorations.ts';
-import { appendInvoiceStates } from './billing-events.ts';
+import { invoiceStateEvents } from './billing-events.ts';
 
 /** Writes a new invoice with its page, its lines and the prorations that it carries, and tells of it. The caller holds its subscription's row. */
 export async function writeInvoice(
@@ -16,9 +17,9 @@ export async function writeInvoice(
   at: Date,
 ): Promise<void> {
   const invoice = { ...made, pageUrl: pages.urlOfInvoice(scope, made.id) };
-  await appendInvoiceStates(tx, scope, invoice, at);
+  await appendAll(tx, invoiceStateEvents(scope, invoice, at));
   await insertInvoice(tx, scope, invoice);
-  if (lines.length > 0) await insertInvoiceLines(tx, scope, invoice.id, lines);
+  await insertInvoiceLines(tx, scope, [{ invoiceId: invoice.id, lines }]);
   const chargeIds = lines.flatMap(({ prorationId }) => (prorationId === null ? [] : [prorationId]));
   await carryProrations(tx, scope, invoice.id, { credits, chargeIds });
 }

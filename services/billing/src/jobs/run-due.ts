@@ -1,18 +1,21 @@
-import { type Scope, unscoped } from '@eligo/postgres';
-import { eachAtOnce, type Job } from '@eligo/service';
+import { maxGroupSize, type Scope, unscoped } from '@eligo/postgres';
+import type { Job } from '@eligo/service';
 import { runDueOnClock } from '../actions/run-due-on-clock.ts';
-import { holdMs, runDueStep } from '../actions/run-due-step.ts';
+import { holdMs } from '../actions/run-due-step.ts';
+import { runDueSteps } from '../actions/run-due-steps.ts';
 import { runDueJob } from '../actions/wake-when-due.ts';
 import type { Context } from '../context.ts';
+import { openPlaces } from '../places.ts';
 import { claimDue, claimDueOfAccounts, type DueSubscription, nextDueAt } from '../store/due-subscriptions.ts';
 
-// What one look takes; a process works on so many at a time. Each waits for the processor most of its time, and takes a connection to the database for a
-// tenth of it.
-const mostAtOnce = 32;
-const atOnce = 8;
+// What one look takes, and what a process works on at a time: two groups, each of one account, of which one writes while the other waits for the processor.
+const mostAtOnce = 2 * maxGroupSize;
+const atOnce = 2 * maxGroupSize;
+// Charges that wait for the processor at a time: one that takes 200 ms is asked for forty a second, which leaves the machine to what customers ask for.
+const chargesAtOnce = maxGroupSize;
 // When a look finds as many as it may take, accounts with fewer due are given their turn: so many accounts in a look, and so many of each.
 const accountsAtOnce = 50;
-const eachOfThem = 2;
+const eachOfThem = maxGroupSize;
 // Test clocks looked at in a run, some three index entries each; the next run goes on behind the last, and begins anew after all of them. A clock that
 // moves does what is due by it itself: this finds who lives on one that was deleted, or came to one that was past their time already.
 const clocksAtOnce = 500;
@@ -64,12 +67,40 @@ export async function runDueSubscriptions(
 
 async function runEach(context: Context, due: DueSubscription[], until: Date, signal: AbortSignal): Promise<number> {
   let done = 0;
-  await eachAtOnce(due, { atOnce, signal }, async ({ scope, id }) => {
-    // Behind a slow processor: another process may have taken it since.
-    if (context.clock.now() >= until) return;
-    if (await runDueStep(context, scope, id, context.pace)) done += 1;
-  });
+  const [places, charges] = [openPlaces(atOnce), openPlaces(chargesAtOnce)];
+  await Promise.all(
+    groupsOf(due).map(({ scope, ids }) =>
+      places.use(ids.length, async () => {
+        // Behind a slow processor: another process may have taken them since.
+        if (signal.aborted || context.clock.now() >= until) return;
+        done += await runDueSteps(context, scope, ids, { pace: context.pace, charges });
+      }),
+    ),
+  );
   return done;
+}
+
+interface DueGroup {
+  readonly scope: Scope;
+  readonly ids: string[];
+}
+
+// What is due of an account, in groups in the order of their first one: none is later than it would be alone.
+function groupsOf(due: readonly DueSubscription[]): DueGroup[] {
+  const groups: DueGroup[] = [];
+  const open = new Map<string, DueGroup>();
+  for (const { scope, id } of due) {
+    const key = `${scope.accountId} ${scope.testMode}`;
+    const known = open.get(key);
+    if (known !== undefined && known.ids.length < maxGroupSize) {
+      known.ids.push(id);
+      continue;
+    }
+    const group = { scope, ids: [id] };
+    groups.push(group);
+    open.set(key, group);
+  }
+  return groups;
 }
 
 interface ClockRow {

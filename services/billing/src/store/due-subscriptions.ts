@@ -55,7 +55,16 @@ export async function holdSubscription(tx: Tx, scope: Scope, id: string, now: Da
 
 /** Gives a subscription back: it is taken up again from `until` on, or at once. */
 export async function releaseSubscription(tx: Tx, scope: Scope, id: string, until: Date | null): Promise<void> {
-  await tx.execute(release, scope, [id, until]);
+  await tx.execute(release, scope, [[id], [until]]);
+}
+
+/** The same for several, each with its own time. */
+export async function releaseSubscriptions(
+  tx: Tx,
+  scope: Scope,
+  turns: readonly { readonly id: string; readonly until: Date | null }[],
+): Promise<void> {
+  await tx.execute(release, scope, [turns.map(({ id }) => id), turns.map(({ until }) => until)]);
 }
 
 interface FoundRow {
@@ -88,5 +97,6 @@ const hold = scoped(
 );
 const release = scoped(
   'subscriptions.release',
-  'update subscriptions set held_until = $4 where account_id = $1 and test_mode = $2 and id = $3',
+  `update subscriptions s set held_until = turn.until from unnest($3::text[], $4::timestamptz[]) as turn (id, until)
+   where s.account_id = $1 and s.test_mode = $2 and s.id = turn.id`,
 );

@@ -14,37 +14,58 @@ export async function findPendingCharge(db: Db, scope: Scope, invoiceId: string)
 }
 
 /** Writes a charge before checkout is asked for it. The unique indexes allow one at a time, and each part of an invoice once. */
-export async function insertInvoiceCharge(tx: Tx, scope: Scope, charge: InvoiceCharge): Promise<void> {
+export function insertInvoiceCharge(tx: Tx, scope: Scope, charge: InvoiceCharge): Promise<void> {
+  return insertInvoiceCharges(tx, scope, [charge]);
+}
+
+/** The same for charges of several invoices. */
+export async function insertInvoiceCharges(tx: Tx, scope: Scope, charges: readonly InvoiceCharge[]): Promise<void> {
+  if (charges.length === 0) return;
+  const column = <Key extends keyof InvoiceCharge>(key: Key) => charges.map((charge) => charge[key]);
   await tx.execute(insert, scope, [
-    charge.id,
-    charge.invoiceId,
-    charge.leg,
-    charge.backup,
-    charge.paymentMethodId,
-    charge.amountCents,
-    charge.actingAt,
-    charge.createdAt,
-    charge.onPage,
+    column('id'),
+    column('invoiceId'),
+    column('leg'),
+    column('backup'),
+    column('paymentMethodId'),
+    column('amountCents'),
+    column('actingAt'),
+    column('createdAt'),
+    column('onPage'),
   ]);
 }
 
-/** Records what became of a charge, with the time on the wall clock; false when it was recorded before, and nothing is written. */
-export async function settleInvoiceCharge(
+/** What became of a charge, and when it was known on the wall clock. */
+export interface SettledCharge {
+  readonly status: Exclude<ChargeStatus, 'pending'>;
+  readonly paymentIntentId: string | null;
+  readonly chargeId: string | null;
+  readonly failureCode: string | null;
+  readonly declineCode: string | null;
+  readonly settledAt: Date;
+}
+
+/** Records what became of a charge; false when it was recorded before, and nothing is written. */
+export async function settleInvoiceCharge(tx: Tx, scope: Scope, id: string, outcome: SettledCharge): Promise<boolean> {
+  return (await settleInvoiceCharges(tx, scope, [{ id, ...outcome }])) === 1;
+}
+
+/** The same for charges of several invoices; answers how many were not recorded before. */
+export async function settleInvoiceCharges(
   tx: Tx,
   scope: Scope,
-  id: string,
-  outcome: {
-    readonly status: Exclude<ChargeStatus, 'pending'>;
-    readonly paymentIntentId: string | null;
-    readonly chargeId: string | null;
-    readonly failureCode: string | null;
-    readonly declineCode: string | null;
-    readonly settledAt: Date;
-  },
-): Promise<boolean> {
-  const { status, paymentIntentId, chargeId, failureCode, declineCode, settledAt } = outcome;
-  const values = [id, status, paymentIntentId, chargeId, failureCode, declineCode, settledAt];
-  return (await tx.execute(settle, scope, values)) === 1;
+  settled: readonly (SettledCharge & { readonly id: string })[],
+): Promise<number> {
+  const column = <Key extends keyof SettledCharge | 'id'>(key: Key) => settled.map((one) => one[key]);
+  return tx.execute(settle, scope, [
+    column('id'),
+    column('status'),
+    column('paymentIntentId'),
+    column('chargeId'),
+    column('failureCode'),
+    column('declineCode'),
+    column('settledAt'),
+  ]);
 }
 
 interface ChargeRow {
@@ -96,10 +117,15 @@ const selectPending = scoped<ChargeRow>(
 const insert = scoped(
   'invoice_charges.insert',
   `insert into invoice_charges (account_id, test_mode, id, invoice_id, leg, backup, payment_method_id, amount_cents, acting_at, created_at, on_page, status)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'pending')`,
+   select $1, $2, charge.*, 'pending'
+   from unnest($3::text[], $4::text[], $5::text[], $6::boolean[], $7::text[], $8::bigint[], $9::timestamptz[], $10::timestamptz[], $11::boolean[])
+     as charge (id, invoice_id, leg, backup, payment_method_id, amount_cents, acting_at, created_at, on_page)`,
 );
 const settle = scoped(
   'invoice_charges.settle',
-  `update invoice_charges set status = $4, payment_intent_id = $5, charge_id = $6, failure_code = $7, decline_code = $8, settled_at = $9
-   where account_id = $1 and test_mode = $2 and id = $3 and status = 'pending'`,
+  `update invoice_charges c set status = s.status, payment_intent_id = s.payment_intent_id, charge_id = s.charge_id, failure_code = s.failure_code,
+     decline_code = s.decline_code, settled_at = s.settled_at
+   from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::timestamptz[])
+     as s (id, status, payment_intent_id, charge_id, failure_code, decline_code, settled_at)
+   where c.account_id = $1 and c.test_mode = $2 and c.id = s.id and c.status = 'pending'`,
 );

@@ -2,16 +2,21 @@ import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { type Cents, centsFromInt64 } from '@eligo/values';
 import type { InvoiceLine } from '../domain/invoice.ts';
 
-/** Writes the lines of a new invoice, which they sum to; a deferred trigger refuses the transaction otherwise. */
-export async function insertInvoiceLines(
-  tx: Tx,
-  scope: Scope,
-  invoiceId: string,
-  lines: readonly InvoiceLine[],
-): Promise<void> {
-  const column = <Key extends keyof InvoiceLine>(key: Key) => lines.map((line) => line[key]);
+/** A new invoice and its lines, in their order. */
+export interface LinesOfInvoice {
+  readonly invoiceId: string;
+  readonly lines: readonly InvoiceLine[];
+}
+
+/** Writes the lines of new invoices, which they sum to; a deferred trigger refuses the transaction otherwise. */
+export async function insertInvoiceLines(tx: Tx, scope: Scope, invoices: readonly LinesOfInvoice[]): Promise<void> {
+  const rows = invoices.flatMap(({ invoiceId, lines }) =>
+    lines.map((line, index) => ({ ...line, invoiceId, position: index + 1 })),
+  );
+  if (rows.length === 0) return;
+  const column = <Key extends keyof (typeof rows)[number]>(key: Key) => rows.map((row) => row[key]);
   await tx.execute(insert, scope, [
-    invoiceId,
+    column('invoiceId'),
     column('subscriptionItemId'),
     column('priceId'),
     column('productId'),
@@ -29,6 +34,7 @@ export async function insertInvoiceLines(
     column('rationale'),
     column('letterId'),
     column('prorationId'),
+    column('position'),
   ]);
 }
 
@@ -88,8 +94,8 @@ const select = scoped<LineRow>(
 const insert = scoped(
   'invoice_lines.insert',
   `insert into invoice_lines (account_id, test_mode, invoice_id, ${columns}, position)
-   select $1, $2, $3, line.*
-   from unnest($4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
-     $13::bigint[], $14::bigint[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[])
-     with ordinality as line (${columns}, position)`,
+   select $1, $2, line.*
+   from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
+     $13::bigint[], $14::bigint[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[], $21::int[])
+     as line (invoice_id, ${columns}, position)`,
 );

@@ -1,4 +1,4 @@
-import { type Db, type Page, readPage, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { type Db, maxGroupSize, type Page, readPage, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { centsFromInt64 } from '@eligo/values';
 import type { Invoice } from '../domain/invoice.ts';
 import { invoiceStates } from '../domain/invoice-states.ts';
@@ -45,31 +45,47 @@ export async function listInvoices(
   return { invoices: rows.map(fromRow), hasMore };
 }
 
+/** Writes a new invoice, as `insertInvoices` does. */
+export function insertInvoice(tx: Tx, scope: Scope, invoice: Invoice): Promise<void> {
+  return insertInvoices(tx, scope, [invoice]);
+}
+
 /**
- * Writes a new invoice under the next number of its account and mode; the unique index refuses a second one for a period. The numbers of an account are given
- * out one transaction after the other, so this comes late in one.
+ * Writes new invoices of one account and mode, at most 16, under its next numbers, which ascend in the order of the list; the unique index refuses a second
+ * one for a period. One statement takes all the numbers. The next transaction of the account gets its own once this one has ended, so this comes late in one.
  */
-export async function insertInvoice(tx: Tx, scope: Scope, invoice: Invoice): Promise<void> {
-  await tx.execute(insert, scope, [
-    invoice.id,
-    invoice.subscriptionId,
-    invoice.customerId,
-    invoice.checkoutSessionId,
-    invoice.status,
-    invoice.totalCents,
-    invoice.amountPaidCents,
-    invoice.paymentIntentId,
-    invoice.chargeId,
-    invoice.periodStart,
-    invoice.periodEnd,
-    invoice.paidAt,
-    invoice.metadata,
-    invoice.createdAt,
-    invoice.eligibleCents,
-    invoice.finalizedAt,
-    invoice.billingReason,
-    invoice.pageUrl,
-  ]);
+export async function insertInvoices(tx: Tx, scope: Scope, invoices: readonly Invoice[]): Promise<void> {
+  const written = await tx.execute(insert, scope, [JSON.stringify(invoices.map(insertedRow)), invoices.length]);
+  if (written !== invoices.length) throw new Error(`Only ${written} of ${invoices.length} invoices were written`);
+}
+
+/** Of invoices that one charge has paid in full. */
+export interface PaidInvoice {
+  readonly before: Invoice;
+  readonly after: Invoice;
+}
+
+/** The invoices, at most 16, locked until the transaction ends, in no order. */
+export async function lockInvoices(tx: Tx, scope: Scope, ids: readonly string[]): Promise<Invoice[]> {
+  return (await tx.rows(selectSeveralForUpdate, scope, [ids])).map(fromRow);
+}
+
+/** Writes the payments of invoices, at most 16, which the caller has locked. */
+export async function savePaidInvoices(tx: Tx, scope: Scope, paid: readonly PaidInvoice[]): Promise<void> {
+  const rows = paid.map(({ before, after }) => {
+    invoiceStates.assertMove(before.status, after.status);
+    return {
+      id: before.id,
+      version: String(before.version),
+      status: after.status,
+      amount_paid_cents: after.amountPaidCents,
+      payment_intent_id: after.paymentIntentId,
+      charge_id: after.chargeId,
+      paid_at: after.paidAt,
+    };
+  });
+  const written = await tx.execute(updatePaid, scope, [JSON.stringify(rows)]);
+  if (written !== paid.length) throw new Error('An invoice changed after it was read');
 }
 
 /** Writes what changes of an invoice; throws for a move that is not in the state table, and when it was changed since it was read. */
@@ -95,6 +111,30 @@ export async function saveInvoice(tx: Tx, scope: Scope, before: Invoice, after: 
   ]);
   if (written !== 1) throw new Error('An invoice changed after it was read');
   return { ...after, version: before.version + 1n };
+}
+
+// Under the names of the statement's columns.
+function insertedRow(invoice: Invoice) {
+  return {
+    id: invoice.id,
+    subscription_id: invoice.subscriptionId,
+    customer_id: invoice.customerId,
+    checkout_session_id: invoice.checkoutSessionId,
+    status: invoice.status,
+    total_cents: invoice.totalCents,
+    amount_paid_cents: invoice.amountPaidCents,
+    payment_intent_id: invoice.paymentIntentId,
+    charge_id: invoice.chargeId,
+    period_start: invoice.periodStart,
+    period_end: invoice.periodEnd,
+    paid_at: invoice.paidAt,
+    metadata: invoice.metadata,
+    created_at: invoice.createdAt,
+    eligible_cents: invoice.eligibleCents,
+    finalized_at: invoice.finalizedAt,
+    billing_reason: invoice.billingReason,
+    page_url: invoice.pageUrl,
+  };
 }
 
 interface InvoiceRow {
@@ -203,16 +243,42 @@ const selectMany = scoped<InvoiceRow>(
   'invoices.find_many',
   `select ${columns.join(', ')} from invoices where account_id = $1 and test_mode = $2 and id = any($3::text[])`,
 );
+const selectSeveralForUpdate = scoped<InvoiceRow>(
+  'invoices.lock_several',
+  `select ${columns.join(', ')} from invoices where account_id = $1 and test_mode = $2 and id = any($3::text[]) order by id
+   limit ${maxGroupSize} for update`,
+);
+// The limits are of a group: without them the planner expects a hundred rows of JSON.
 const insert = scoped(
   'invoices.insert',
-  `with numbered as (
-     insert into invoice_numbers (account_id, test_mode, next) values ($1, $2, 2)
-     on conflict (account_id, test_mode) do update set next = invoice_numbers.next + 1 returning next - 1 as number
+  `with made as materialized (
+     select m.* from rows from (json_to_recordset($3::json) as (
+       id text, subscription_id text, customer_id text, checkout_session_id text, status text, total_cents bigint, amount_paid_cents bigint,
+       payment_intent_id text, charge_id text, period_start timestamptz, period_end timestamptz, paid_at timestamptz, metadata jsonb,
+       created_at timestamptz, eligible_cents bigint, finalized_at timestamptz, billing_reason text, page_url text)) with ordinality as m
+     limit ${maxGroupSize}
+   ), numbered as (
+     insert into invoice_numbers (account_id, test_mode, next) values ($1, $2, 1 + $4::bigint)
+     on conflict (account_id, test_mode) do update set next = invoice_numbers.next + $4::bigint returning next - 1 - $4::bigint as last
    )
    insert into invoices (account_id, test_mode, id, subscription_id, customer_id, checkout_session_id, status, collection_method,
      total_cents, amount_paid_cents, payment_intent_id, charge_id, period_start, period_end, paid_at, metadata, created_at, eligible_cents,
      finalized_at, billing_reason, page_url, number)
-   select $1, $2, $3, $4, $5, $6, $7, 'charge_automatically', $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, number from numbered`,
+   select $1, $2, m.id, m.subscription_id, m.customer_id, m.checkout_session_id, m.status, 'charge_automatically', m.total_cents,
+     m.amount_paid_cents, m.payment_intent_id, m.charge_id, m.period_start, m.period_end, m.paid_at, m.metadata, m.created_at,
+     m.eligible_cents, m.finalized_at, m.billing_reason, m.page_url, numbered.last + m.ordinality
+   from made m, numbered`,
+);
+const updatePaid = scoped(
+  'invoices.save_paid',
+  `with paid as materialized (
+     select p.* from json_to_recordset($3::json) as p (
+       id text, version bigint, status text, amount_paid_cents bigint, payment_intent_id text, charge_id text, paid_at timestamptz)
+     limit ${maxGroupSize}
+   )
+   update invoices i set status = p.status, amount_paid_cents = p.amount_paid_cents, payment_intent_id = p.payment_intent_id,
+     charge_id = p.charge_id, paid_at = p.paid_at, version = i.version + 1
+   from paid p where i.account_id = $1 and i.test_mode = $2 and i.id = p.id and i.version = p.version`,
 );
 const update = scoped(
   'invoices.save',

@@ -39,6 +39,16 @@ export async function pendingProrations(db: Db, scope: Scope, subscriptionId: st
   return (await db.rows(selectPending, scope, [subscriptionId, mostPending])).map(fromRow);
 }
 
+/** Those of the subscriptions for which something is pending. */
+export async function subscriptionsWithPending(
+  db: Db,
+  scope: Scope,
+  subscriptionIds: readonly string[],
+): Promise<Set<string>> {
+  const rows = await db.rows(selectWithPending, scope, [subscriptionIds]);
+  return new Set(rows.map(({ id }) => id));
+}
+
 /** How much may be pending for a subscription: the lines of an invoice have a bound, too. */
 export const mostPending = 200;
 
@@ -151,6 +161,11 @@ const insert = scoped(
 const selectPending = scoped<ProrationRow>(
   'prorations.pending',
   `select ${columns} from prorations where account_id = $1 and test_mode = $2 and subscription_id = $3 and left_cents > 0 order by id limit $4`,
+);
+const selectWithPending = scoped<{ id: string }>(
+  'prorations.pending_of_several',
+  `select s.id from unnest($3::text[]) as s (id) where exists (
+     select from prorations p where p.account_id = $1 and p.test_mode = $2 and p.subscription_id = s.id and p.left_cents > 0)`,
 );
 const insertCredits = scoped(
   'invoice_credits.insert',

@@ -74,6 +74,19 @@ export async function saveSubscriptionItems(
   if (added.length > 0) await insertSubscriptionItems(tx, scope, after.id, added);
 }
 
+/** The same for subscriptions whose items all stay. */
+export async function saveItemsOfSeveral(
+  tx: Tx,
+  scope: Scope,
+  changes: readonly { readonly before: Subscription; readonly after: Subscription }[],
+): Promise<void> {
+  const changed = changes.flatMap(({ before, after }) => {
+    const earlier = new Map(before.items.map((item) => [item.id, item]));
+    return after.items.filter((item) => isChanged(earlier.get(item.id), item));
+  });
+  if (changed.length > 0) await tx.execute(update, scope, columnsOf(changed));
+}
+
 function isChanged(earlier: SubscriptionItem | undefined, item: SubscriptionItem): boolean {
   if (earlier === undefined) return false;
   return (Object.keys(item) as (keyof SubscriptionItem)[]).some((key) => String(earlier[key]) !== String(item[key]));

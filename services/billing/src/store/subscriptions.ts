@@ -12,18 +12,18 @@ import {
 /** The subscription with its items, or undefined. */
 export async function findSubscription(db: Db, scope: Scope, id: string): Promise<Subscription | undefined> {
   const row = await db.row(selectOne, scope, [id]);
-  return row && fromRow(row);
+  return row && subscriptionOfRow(row);
 }
 
 /** The same, locked until the transaction ends. */
 export async function lockSubscription(tx: Tx, scope: Scope, id: string): Promise<Subscription | undefined> {
   const row = await tx.row(selectForUpdate, scope, [id]);
-  return row && fromRow(row);
+  return row && subscriptionOfRow(row);
 }
 
 /** Those of the ids that are subscriptions, in no order. */
 export async function findSubscriptions(db: Db, scope: Scope, ids: readonly string[]): Promise<Subscription[]> {
-  return (await db.rows(selectMany, scope, [ids])).map(fromRow);
+  return (await db.rows(selectMany, scope, [ids])).map(subscriptionOfRow);
 }
 
 /** A page, newest first. */
@@ -47,7 +47,7 @@ export async function listSubscriptions(
     },
     page,
   );
-  return { subscriptions: rows.map(fromRow), hasMore };
+  return { subscriptions: rows.map(subscriptionOfRow), hasMore };
 }
 
 /** Writes a new subscription with its items; false when it was there, and then nothing is written. */
@@ -129,7 +129,8 @@ export async function clearReminder(tx: Tx, scope: Scope, id: string): Promise<v
   await tx.execute(clear, scope, [id]);
 }
 
-interface SubscriptionRow {
+/** A row of `subscriptionColumns`. */
+export interface SubscriptionRow {
   id: string;
   customer_id: string;
   checkout_session_id: string | null;
@@ -162,7 +163,7 @@ interface SubscriptionRow {
   items: ItemJson[];
 }
 
-function fromRow(row: SubscriptionRow): Subscription {
+export function subscriptionOfRow(row: SubscriptionRow): Subscription {
   return {
     id: row.id,
     customerId: row.customer_id,
@@ -229,21 +230,22 @@ const columns = [
   'version',
 ];
 
-function columnsOf(table: string): string {
-  return columns.map((column) => `${table}.${column}`).join(', ');
+/** The columns of a subscription, and its items, for every statement that reads whole ones. */
+export function subscriptionColumns(table: string): string {
+  return `${columns.map((column) => `${table}.${column}`).join(', ')}, ${itemsOf(table)}`;
 }
 
 const selectOne = scoped<SubscriptionRow>(
   'subscriptions.find',
-  `select ${columnsOf('s')}, ${itemsOf('s')} from subscriptions s where s.account_id = $1 and s.test_mode = $2 and s.id = $3`,
+  `select ${subscriptionColumns('s')} from subscriptions s where s.account_id = $1 and s.test_mode = $2 and s.id = $3`,
 );
 const selectForUpdate = scoped<SubscriptionRow>(
   'subscriptions.lock',
-  `select ${columnsOf('s')}, ${itemsOf('s')} from subscriptions s where s.account_id = $1 and s.test_mode = $2 and s.id = $3 for update of s`,
+  `select ${subscriptionColumns('s')} from subscriptions s where s.account_id = $1 and s.test_mode = $2 and s.id = $3 for update of s`,
 );
 const selectMany = scoped<SubscriptionRow>(
   'subscriptions.find_many',
-  `select ${columnsOf('s')}, ${itemsOf('s')} from subscriptions s where s.account_id = $1 and s.test_mode = $2 and s.id = any($3::text[])`,
+  `select ${subscriptionColumns('s')} from subscriptions s where s.account_id = $1 and s.test_mode = $2 and s.id = any($3::text[])`,
 );
 const insert = scoped(
   'subscriptions.insert',

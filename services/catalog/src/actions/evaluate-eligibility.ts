@@ -26,6 +26,12 @@ export interface EligibilityAnswer {
   readonly amountEligibleCents: bigint | undefined;
 }
 
+/** Items that are judged as of one time. */
+export interface EligibilityRequest {
+  readonly questions: readonly EligibilityQuestion[];
+  readonly at: Date;
+}
+
 /** The class of each item as of `at` and its eligible amount, without a session. Archived records are judged like others. */
 export async function evaluateEligibility(
   context: Context,
@@ -33,7 +39,37 @@ export async function evaluateEligibility(
   questions: readonly EligibilityQuestion[],
   at: Date = context.clock.now(),
 ): Promise<EligibilityAnswer[]> {
-  const loaded = await loadSubjects(context, asker, questions);
+  return answersOf(context, asker, questions, await loadSubjects(context, asker, questions), at);
+}
+
+/** The same for several requests, in their order. Their records are read together. */
+export async function evaluateTogether(
+  context: Context,
+  asker: Asker,
+  requests: readonly EligibilityRequest[],
+): Promise<EligibilityAnswer[][]> {
+  const loaded = await loadSubjects(
+    context,
+    asker,
+    requests.flatMap(({ questions }) => questions),
+  );
+  let from = 0;
+  return Promise.all(
+    requests.map(({ questions, at }) => {
+      const own = loaded.slice(from, from + questions.length);
+      from += questions.length;
+      return answersOf(context, asker, questions, own, at);
+    }),
+  );
+}
+
+async function answersOf(
+  context: Context,
+  asker: Asker,
+  questions: readonly EligibilityQuestion[],
+  loaded: readonly LoadedSubject[],
+  at: Date,
+): Promise<EligibilityAnswer[]> {
   const decisions = await decideAll(
     context.database,
     asker,

@@ -1,7 +1,18 @@
 import { Failure } from '@eligo/failures';
-import { type CatalogService, type EligibilityItem, EvaluatedItemSchema } from '@eligo/proto/catalog/v1/catalog';
+import { maxGroupSize } from '@eligo/postgres';
+import {
+  type CatalogService,
+  type EligibilityItem,
+  type EvaluatedItem,
+  EvaluatedItemSchema,
+} from '@eligo/proto/catalog/v1/catalog';
 import type { Implementation } from '@eligo/rpc';
-import { type EligibilityQuestion, evaluateEligibility } from '../actions/evaluate-eligibility.ts';
+import {
+  type EligibilityAnswer,
+  type EligibilityQuestion,
+  evaluateEligibility,
+  evaluateTogether,
+} from '../actions/evaluate-eligibility.ts';
 import type { Context } from '../context.ts';
 import { messageOf, timeOf } from '../messages/message.ts';
 import { eligibilityMessage } from '../messages/records.ts';
@@ -10,14 +21,24 @@ export function eligibilityHandlers(context: Context): Implementation<typeof Cat
   return {
     async evaluateEligibility({ items, atMs }, call) {
       const at = atMs === undefined ? undefined : timeOf(atMs);
-      const answers = await evaluateEligibility(context, call, items.map(questionOf), at);
-      return {
-        items: answers.map(({ decision, amountEligibleCents }) =>
-          messageOf(EvaluatedItemSchema, { decision: eligibilityMessage(decision), amountEligibleCents }),
-        ),
-      };
+      return { items: (await evaluateEligibility(context, call, items.map(questionOf), at)).map(answerMessage) };
+    },
+
+    async batchEvaluateEligibility({ requests }, call) {
+      if (requests.length > maxGroupSize) throw new Failure('bad_request');
+      const now = context.clock.now();
+      const asked = requests.map(({ items, atMs }) => ({
+        questions: items.map(questionOf),
+        at: atMs === undefined ? now : timeOf(atMs),
+      }));
+      const answers = await evaluateTogether(context, call, asked);
+      return { responses: answers.map((items) => ({ items: items.map(answerMessage) })) };
     },
   };
+}
+
+function answerMessage({ decision, amountEligibleCents }: EligibilityAnswer): EvaluatedItem {
+  return messageOf(EvaluatedItemSchema, { decision: eligibilityMessage(decision), amountEligibleCents });
 }
 
 function questionOf({ item, quantity, unitAmountCents }: EligibilityItem, index: number): EligibilityQuestion {

@@ -1,0 +1,108 @@
+import { appendAll } from '@eligo/events';
+import { type Scope, withTx } from '@eligo/postgres';
+import type { Context } from '../context.ts';
+import type { Invoice, InvoiceCharge } from '../domain/invoice.ts';
+import type { Subscription } from '../domain/subscription.ts';
+import { settleInvoiceCharges } from '../store/invoice-charges.ts';
+import { lockInvoices, savePaidInvoices } from '../store/invoices.ts';
+import { lockSubscriptions, saveBilledSubscriptions } from '../store/subscription-groups.ts';
+import { invoiceEvent } from './billing-events.ts';
+import type { ChargeOutcome } from './record-payment.ts';
+import { wakeWhenDue } from './wake-when-due.ts';
+
+/** A charge that has paid the invoice of a renewal in full. */
+export interface PaidCharge {
+  readonly subscriptionId: string;
+  readonly charge: InvoiceCharge;
+  readonly outcome: ChargeOutcome;
+}
+
+/**
+ * Records charges that have paid invoices of active subscriptions, at most 16 of one account, as `recordOutcome` does, in one transaction. Answers those that it
+ * recorded: the others are recorded alone, since their subscriptions or invoices have changed meanwhile.
+ */
+export async function recordPayments(
+  context: Context,
+  scope: Scope,
+  charges: readonly PaidCharge[],
+): Promise<Set<PaidCharge>> {
+  return withTx(
+    context.database,
+    scope,
+    async (tx) => {
+      const subscriptions = lockSubscriptions(
+        tx,
+        scope,
+        charges.map(({ subscriptionId }) => subscriptionId),
+      );
+      const invoices = lockInvoices(
+        tx,
+        scope,
+        charges.map(({ charge }) => charge.invoiceId),
+      );
+      const plain = plainPayments(charges, ...(await Promise.all([subscriptions, invoices])));
+      await context.failpoint('invoice_charge.before_commit');
+      if (plain.length === 0) return new Set();
+      const settledAt = context.clock.now();
+      for (const { after, paid } of plain) wakeWhenDue(tx, after, paid.charge.actingAt);
+      const [settled] = await Promise.all([
+        settleInvoiceCharges(
+          tx,
+          scope,
+          plain.map(({ paid: { charge, outcome } }) => ({ id: charge.id, ...outcome, settledAt })),
+        ),
+        savePaidInvoices(
+          tx,
+          scope,
+          plain.map(({ invoice }) => invoice),
+        ),
+        appendAll(
+          tx,
+          plain.map(({ invoice, paid }) => invoiceEvent(scope, 'paid', invoice.after, paid.charge.actingAt)),
+        ),
+        saveBilledSubscriptions(tx, scope, plain),
+      ]);
+      if (settled !== plain.length) throw new Error('A charge of an open invoice was recorded before');
+      return new Set(plain.map(({ paid }) => paid));
+    },
+    { lockTimeoutMs },
+  );
+}
+
+// Whoever changes one of these subscriptions holds its row for a transaction; after this each charge is recorded alone and waits for its own row.
+const lockTimeoutMs = 1_000;
+
+interface PlainPayment {
+  readonly paid: PaidCharge;
+  readonly before: Subscription;
+  readonly after: Subscription;
+  readonly invoice: { readonly before: Invoice; readonly after: Invoice };
+}
+
+function plainPayments(
+  charges: readonly PaidCharge[],
+  subscriptions: readonly Subscription[],
+  invoices: readonly Invoice[],
+): PlainPayment[] {
+  const subscriptionOf = new Map(subscriptions.map((one) => [one.id, one]));
+  const invoiceOf = new Map(invoices.map((one) => [one.id, one]));
+  return charges.flatMap((paid): PlainPayment[] => {
+    const { subscriptionId, charge, outcome } = paid;
+    const [before, invoice] = [subscriptionOf.get(subscriptionId), invoiceOf.get(charge.invoiceId)];
+    if (before?.status !== 'active' || before.latestInvoiceId !== charge.invoiceId) return [];
+    // A recorded charge has paid its invoice: one that is open and owes all of it has this charge pending.
+    if (invoice?.status !== 'open' || invoice.amountPaidCents !== 0 || invoice.totalCents !== charge.amountCents)
+      return [];
+    const after: Invoice = {
+      ...invoice,
+      status: 'paid',
+      amountPaidCents: charge.amountCents,
+      paymentIntentId: outcome.paymentIntentId,
+      chargeId: outcome.chargeId,
+      paidAt: charge.actingAt,
+    };
+    return [
+      { paid, before, after: { ...before, paymentAt: null, heldUntil: null }, invoice: { before: invoice, after } },
+    ];
+  });
+}

@@ -1,0 +1,197 @@
+import { type Scope, withTx } from '@eligo/postgres';
+import type { ChargePace } from '../charge-pace.ts';
+import type { Context } from '../context.ts';
+import { bucketsOf } from '../domain/eligible-classes.ts';
+import type { Invoice } from '../domain/invoice.ts';
+import type { Subscription } from '../domain/subscription.ts';
+import type { Places } from '../places.ts';
+import { releaseSubscriptions } from '../store/due-subscriptions.ts';
+import { findSubscriptions } from '../store/subscriptions.ts';
+import { askCheckout, collectInvoice } from './collect-invoice.ts';
+import { recordOutcome } from './record-payment.ts';
+import { type PaidCharge, recordPayments } from './record-payments.ts';
+import { isPlainRenewal, type Renewed, renewTogether } from './renew-together.ts';
+import { giveBack, giveBackLater, runDueStep, type StepOutcome } from './run-due-step.ts';
+import { sharePace } from './share-pace.ts';
+
+/** What bounds the charges of a process: of each account in a time, and of all accounts at a time. */
+export interface ChargeLimits {
+  readonly pace: ChargePace;
+  readonly charges: Places;
+}
+
+/**
+ * Does the one thing that is due for each of these subscriptions of one account, at most 16, which this process has taken, and gives them back. Plain renewals
+ * share their statements and their calls, but for the charges themselves. Where that fails, and for all other work, each is done alone by `runDueStep`: none fails
+ * because of another. Answers for how many something was done.
+ */
+export async function runDueSteps(
+  context: Context,
+  scope: Scope,
+  ids: readonly string[],
+  limits: ChargeLimits,
+): Promise<number> {
+  const { pace, charges } = limits;
+  const plain = ids.length < 2 ? [] : await plainRenewals(context, scope, ids);
+  const renewed = plain.length < 2 ? nothing : await renewInTurn(context, scope, plain, pace);
+  const alone = ids.filter((id) => !renewed.given.has(id));
+  const [together, ...others] = await Promise.all([
+    charges.use(renewed.renewed.length, () => finishTogether(context, scope, renewed.renewed)),
+    ...alone.map((id) => charges.use(1, () => runDueStep(context, scope, id, pace))),
+  ]);
+  return together + others.filter(Boolean).length;
+}
+
+async function plainRenewals(context: Context, scope: Scope, ids: readonly string[]): Promise<Subscription[]> {
+  const now = context.clock.now();
+  try {
+    const found = await findSubscriptions(context.database, scope, ids);
+    return found
+      .filter((one) => isPlainRenewal(one) && one.currentPeriodEnd <= now)
+      .sort((one, other) => one.currentPeriodEnd.getTime() - other.currentPeriodEnd.getTime());
+  } catch (error) {
+    warnOfGroup(context, error);
+    return [];
+  }
+}
+
+interface InTurn {
+  readonly renewed: readonly Renewed[];
+  /** Those that are renewed, and those that wait for their turn and were given back. */
+  readonly given: ReadonlySet<string>;
+}
+
+const nothing: InTurn = { renewed: [], given: new Set() };
+
+// The turn of one that is renewed alone after all is taken once more: its account is charged a little more slowly than it may be.
+async function renewInTurn(
+  context: Context,
+  scope: Scope,
+  plain: readonly Subscription[],
+  pace: ChargePace,
+): Promise<InTurn> {
+  const given = new Set<string>();
+  try {
+    await sharePace({ ...context, pace });
+    const now = context.clock.now();
+    const turns = plain.map((subscription) => ({ subscription, until: pace.take(scope, now) }));
+    const waiting = turns.flatMap(({ subscription: { id }, until }) => (until === undefined ? [] : [{ id, until }]));
+    if (waiting.length > 0) await withTx(context.database, scope, (tx) => releaseSubscriptions(tx, scope, waiting));
+    for (const { id } of waiting) given.add(id);
+    const isTheirTurn = turns.filter(({ until }) => until === undefined);
+    if (isTheirTurn.length < 2) return { renewed: [], given };
+    const renewed = await renewTogether(
+      context,
+      scope,
+      isTheirTurn.map(({ subscription }) => subscription),
+      now,
+    );
+    for (const { subscriptionId } of renewed) given.add(subscriptionId);
+    return { renewed, given };
+  } catch (error) {
+    warnOfGroup(context, error);
+    return { renewed: [], given };
+  }
+}
+
+function warnOfGroup(context: Context, error: unknown): void {
+  context.logger.warn({ err: error }, 'Failed to renew subscriptions together; will renew each of them alone');
+}
+
+/** A renewal whose charge has been answered. */
+interface Answered extends PaidCharge {
+  readonly invoice: Invoice;
+}
+
+// All charges are asked for at once. What is answered meanwhile is recorded together, and waits for none that takes longer.
+async function finishTogether(context: Context, scope: Scope, renewed: readonly Renewed[]): Promise<number> {
+  let done = 0;
+  const alone: Promise<void>[] = [];
+  const finishAlone = (id: string, work: () => Promise<StepOutcome>) => {
+    alone.push(
+      finishOne(context, scope, id, work).then((isDone) => {
+        if (isDone) done += 1;
+      }),
+    );
+  };
+  const answered: Answered[] = [];
+  let recording: Promise<void> | undefined;
+  const recordAnswered = async () => {
+    // What comes in the same turn of the event loop is recorded with the first one.
+    await new Promise((resolve) => setImmediate(resolve));
+    for (let group = answered.splice(0); group.length > 0; group = answered.splice(0)) {
+      const recorded = await recordedTogether(context, scope, group);
+      done += recorded.size;
+      for (const one of group) {
+        if (!recorded.has(one)) finishAlone(one.subscriptionId, () => recordAlone(context, scope, one));
+      }
+    }
+    recording = undefined;
+  };
+  await Promise.all(
+    renewed.map(async ({ subscriptionId, customerId, invoice, lines, next }) => {
+      try {
+        if (next === 'nothing') return finishAlone(subscriptionId, async () => 'done');
+        if (next === 'collect') {
+          return finishAlone(subscriptionId, () => collectInvoice(context, scope, subscriptionId, context.clock.now()));
+        }
+        await context.failpoint('invoice_charge.begun');
+        const buckets = next.leg === 'health' ? bucketsOf(lines, []) : undefined;
+        const outcome = await askCheckout(context, scope, { id: subscriptionId, customerId }, next, buckets);
+        await context.failpoint('invoice_charge.answered');
+        if (outcome === 'unknown') return finishAlone(subscriptionId, async () => outcome);
+        answered.push({ subscriptionId, invoice, charge: next, outcome });
+        recording ??= recordAnswered();
+      } catch (error) {
+        finishAlone(subscriptionId, () => Promise.reject(error));
+      }
+    }),
+  );
+  await recording;
+  await Promise.all(alone);
+  return done;
+}
+
+async function recordedTogether(
+  context: Context,
+  scope: Scope,
+  answered: readonly Answered[],
+): Promise<ReadonlySet<PaidCharge>> {
+  const paid = answered.filter(
+    ({ outcome, charge, invoice }) => outcome.status === 'succeeded' && charge.amountCents === invoice.totalCents,
+  );
+  if (paid.length < 2) return new Set();
+  try {
+    const recorded = await recordPayments(context, scope, paid);
+    await context.failpoint('invoice_charge.recorded');
+    return recorded;
+  } catch (error) {
+    context.logger.warn(
+      { err: error },
+      'Failed to record payments of invoices together; will record each of them alone',
+    );
+    return new Set();
+  }
+}
+
+// A charge that is recorded already stays as it is. What is left of the invoice is charged next.
+async function recordAlone(context: Context, scope: Scope, answered: Answered): Promise<StepOutcome> {
+  const { subscriptionId, charge, outcome } = answered;
+  await recordOutcome(context, scope, subscriptionId, charge, outcome);
+  await context.failpoint('invoice_charge.recorded');
+  return collectInvoice(context, scope, subscriptionId, charge.actingAt);
+}
+
+async function finishOne(
+  context: Context,
+  scope: Scope,
+  id: string,
+  work: () => Promise<StepOutcome>,
+): Promise<boolean> {
+  try {
+    return await giveBack(context, scope, id, await work());
+  } catch (error) {
+    await giveBackLater(context, scope, id, error);
+    return false;
+  }
+}
