@@ -63,6 +63,8 @@ const measures = {
   'renewal-two': renewalTwo,
   'renewal-read-price': readsMeanwhile('read-price'),
   'renewal-list-prices': readsMeanwhile('list-prices'),
+  'renewal-list-subscriptions': readsMeanwhile('list-subscriptions'),
+  'renewal-list-invoices': readsMeanwhile('list-invoices'),
   webhook,
   'keep-up': keepUp,
   'processor-events': processorEvents,

@@ -5,7 +5,7 @@ import { requestText } from '../requests.ts';
 import { type Compared, compare, type Round, type Side } from '../rounds.ts';
 import { startBilling } from '../second-billing.ts';
 import { priceIdAt } from '../seed/prices.ts';
-import { countRenewed, makeDue, whenRenewed } from '../seed/renewals.ts';
+import { countRenewed, makeDue, type Renewals, whenRenewed } from '../seed/renewals.ts';
 import { memoryOf } from './idle.ts';
 import { firstPage } from './list-prices.ts';
 import { floorIsFaster, openFloor } from './open-floor.ts';
@@ -88,36 +88,45 @@ export async function renewalTwo(bench: Bench): Promise<Compared> {
 }
 
 /** Reads of the API while subscriptions are renewed at a processor that takes 200 ms, against the same reads while none is. */
-export const readsMeanwhile = (kind: 'read-price' | 'list-prices') => async (bench: Bench) => {
-  const { sizes, stack, postgres } = bench;
-  const [renewals, { apiKey }] = [await bench.renewals(), await bench.priceAccount(0)];
-  const count = sizes.prices[0];
-  const paths = Array.from({ length: 2_000 }, () => `/v1/prices/${priceIdAt(1 + Math.floor(Math.random() * count))}`);
-  const texts = (kind === 'read-price' ? paths : [firstPage]).map((path) => requestText('GET', path, apiKey));
-  const reads = sharedSide(bench, stack.port, texts);
-  await bench.slowProcessor(slowMs);
-  try {
-    return await compare(
-      {
-        async round() {
-          await makeDue(postgres, renewals, largest(bench));
-          await whenRenewed(postgres, sizes.connections);
-          return reads.round();
+export const readsMeanwhile =
+  (kind: 'read-price' | 'list-prices' | 'list-subscriptions' | 'list-invoices') => async (bench: Bench) => {
+    const { sizes, stack, postgres } = bench;
+    const renewals = await bench.renewals();
+    const texts = await textsOf(bench, kind, renewals);
+    const reads = sharedSide(bench, stack.port, texts);
+    await bench.slowProcessor(slowMs);
+    try {
+      return await compare(
+        {
+          async round() {
+            await makeDue(postgres, renewals, largest(bench));
+            await whenRenewed(postgres, sizes.connections);
+            return reads.round();
+          },
         },
-      },
-      {
-        async round() {
-          await nothingDue(bench);
-          return reads.round();
+        {
+          async round() {
+            await nothingDue(bench);
+            return reads.round();
+          },
         },
-      },
-      { rounds: sizes.rounds, warmUp: sizes.warmUp.reads },
-    );
-  } finally {
-    await bench.slowProcessor(0);
-    await nothingDue(bench);
-  }
-};
+        { rounds: sizes.rounds, warmUp: sizes.warmUp.reads },
+      );
+    } finally {
+      await bench.slowProcessor(0);
+      await nothingDue(bench);
+    }
+  };
+
+async function textsOf(bench: Bench, kind: string, { apiKey: renewing }: Renewals): Promise<string[]> {
+  // The lists are of an account whose subscriptions are renewed meanwhile.
+  if (kind === 'list-subscriptions') return [requestText('GET', '/v1/subscriptions?limit=10', renewing)];
+  if (kind === 'list-invoices') return [requestText('GET', '/v1/invoices?limit=10', renewing)];
+  const { apiKey } = await bench.priceAccount(0);
+  if (kind === 'list-prices') return [requestText('GET', firstPage, apiKey)];
+  const random = () => 1 + Math.floor(Math.random() * bench.sizes.prices[0]);
+  return Array.from({ length: 2_000 }, () => requestText('GET', `/v1/prices/${priceIdAt(random())}`, apiKey));
+}
 
 const slowMs = 200;
 

@@ -10,6 +10,8 @@ import { makeAccounts } from './accounts.ts';
 /** Weekly subscriptions of one eligible item, spread over accounts, each with a customer and a health card of its own. */
 export interface Renewals {
   readonly accountIds: readonly string[];
+  /** Of the first account. */
+  readonly apiKey: string;
   readonly count: number;
 }
 
@@ -20,11 +22,13 @@ const accounts = 20;
 export async function seedRenewals(stack: StackProcess, postgres: pg.Pool, count: number): Promise<Renewals> {
   const each = Math.ceil(count / accounts);
   const made = await makeAccounts(stack.roleUrls.eligo_gateway ?? '', accounts);
+  const [first] = made;
+  if (first === undefined) throw new Error('no account was made');
   for (const { apiKey } of made) await subscribe(apiClient(stack.file.gateway, apiKey));
   await quiet(postgres);
   for (const { accountId } of made) await copyRecords(postgres, accountId, copied, each - 1);
   for (const table of copied.tables) await postgres.query(`vacuum (analyze) ${table}`);
-  return { accountIds: made.map(({ accountId }) => accountId), count: each * accounts };
+  return { accountIds: made.map(({ accountId }) => accountId), apiKey: first.apiKey, count: each * accounts };
 }
 
 const copied = {
