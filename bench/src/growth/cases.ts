@@ -9,8 +9,8 @@ import { copyOf } from './multiply.ts';
 export interface GrowthCase {
   /** The route's id, and for a filter its name behind it. */
   readonly name: string;
-  /** What makes a record for each request, where the request ends what it is about. */
-  readonly makes: GrowthRequest | undefined;
+  /** What makes a record for each request, where the request ends what it is about; those behind the first are about what it made. */
+  readonly makes: readonly GrowthRequest[];
   readonly request: GrowthRequest;
 }
 
@@ -37,7 +37,6 @@ export const notMeasured: Readonly<Record<string, string>> = {
   'checkout_sessions.capture': 'needs a session whose cards are held; the row capture measures it',
   'checkout_sessions.preview_capture': 'needs a session whose cards are held',
   'payment_intents.capture': 'needs a card that is held',
-  'subscriptions.cancel': 'ends a subscription, whose making is measured with it',
   'test_helpers.approve_letter': 'speaks to the sandbox',
   'test_helpers.deny_letter': 'speaks to the sandbox',
   'test_helpers.create_dispute': 'speaks to the sandbox',
@@ -46,10 +45,9 @@ export const notMeasured: Readonly<Record<string, string>> = {
   'disputes.close': 'speaks to the sandbox',
   'test_helpers.fail_refund': 'speaks to the sandbox',
   'test_helpers.succeed_refund': 'speaks to the sandbox',
-  'receipts.list': 'the account has no receipts, which cost each sale',
-  'receipts.get': 'the account has no receipts',
-  'receipts.get_document': 'the account has no receipts',
-  'subscriptions.resend_receipts': 'the account has no receipts',
+  'subscriptions.resend_receipts': 'costs a mail',
+  'invoices.pay': 'needs an invoice that is open, which a card that declines leaves',
+  'invoices.void': 'needs an invoice that is open, which a card that declines leaves',
   'test_clocks.advance': 'does what the subscriptions of the clock make due',
   'test_clocks.delete': 'ends what belongs to the clock',
   'files.create': 'an account has a bounded number of files',
@@ -64,15 +62,18 @@ export const notMeasured: Readonly<Record<string, string>> = {
   'webhooks.list_deliveries starting_after': 'deliveries have no records of their own that a template names',
 };
 
-/** Routes that end what they name, by the route that makes it. */
-const madeBy: Readonly<Record<string, string>> = {
-  'coupons.delete': 'coupons.create',
-  'customers.delete': 'customers.create',
-  'checkout_sessions.confirm': 'checkout_sessions.create',
-  'checkout_sessions.cancel': 'checkout_sessions.create',
-  'checkout_sessions.expire': 'checkout_sessions.create',
-  'test_helpers.complete_checkout_session': 'checkout_sessions.create',
-  'test_helpers.expire_checkout_session': 'checkout_sessions.create',
+/** Routes that end what they name, by the routes that make it. */
+const madeBy: Readonly<Record<string, readonly string[]>> = {
+  'coupons.delete': ['coupons.create'],
+  'customers.delete': ['customers.create'],
+  'checkout_sessions.confirm': ['checkout_sessions.create'],
+  'checkout_sessions.cancel': ['checkout_sessions.create'],
+  'checkout_sessions.expire': ['checkout_sessions.create'],
+  'test_helpers.complete_checkout_session': ['checkout_sessions.create'],
+  'test_helpers.expire_checkout_session': ['checkout_sessions.create'],
+  'subscriptions.cancel': ['subscriptions.create'],
+  'subscriptions.pause': ['subscriptions.create'],
+  'subscriptions.resume': ['subscriptions.create', 'subscriptions.pause'],
 };
 
 /** Parameters of a page. `limit` and `offset` cost what they ask for; `ending_before` is `starting_after` from the other end. */
@@ -97,6 +98,7 @@ const filterValues: Readonly<Record<string, (own: Own) => string>> = {
   'subscriptions.list status': () => 'active',
   customer_email: () => 'nobody@example.com',
   subscription: (own) => own('subscription'),
+  refund: (own) => own('refund'),
   mode: () => 'payment',
   disputed: () => 'true',
   selling_plan: () => 'none',
@@ -152,6 +154,7 @@ const cursorKinds: Readonly<Record<string, IdKind>> = {
   'payment_links.list': 'payment_link',
   'consumer_invoices.list': 'invoice',
   'events.list': 'event',
+  'receipts.list': 'receipt',
 };
 
 /** Routes that are about a session that is paid, not an open one. */
@@ -172,8 +175,7 @@ function filtersOf(route: Route): string[] {
 }
 
 function caseOf(route: Route): GrowthCase {
-  const maker = madeBy[route.id];
-  const makes = maker === undefined ? undefined : requestOf(routeOf(maker));
+  const makes = (madeBy[route.id] ?? []).map((maker) => requestOf(routeOf(maker)));
   return { name: route.id, makes, request: requestOf(route) };
 }
 
@@ -186,7 +188,7 @@ function filterCase(route: Route, filter: string): GrowthCase {
   const parameter = encodeURIComponent(writtenAs[filter] ?? filter);
   return {
     name,
-    makes: undefined,
+    makes: [],
     request: requestOf(route, (own) => `?${parameter}=${encodeURIComponent(value(own))}`),
   };
 }

@@ -12,7 +12,7 @@ import type { GrowthCase, GrowthRecords, GrowthRequest } from './cases.ts';
 export interface GrowthSide {
   readonly installation: Installation;
   readonly records: GrowthRecords;
-  readonly makes: GrowthRequest | undefined;
+  readonly makes: readonly GrowthRequest[];
   readonly request: GrowthRequest;
   /** Over so many connections, where they would wait for each other otherwise. */
   readonly connections?: number | undefined;
@@ -96,16 +96,20 @@ async function textsOf({ installation, records, makes, request }: GrowthSide, pe
   const lists = Array.from({ length: pace.connections }, (_, connection) =>
     Array.from({ length: perConnection }, (__, at) => 1 + ((connection * perConnection + at) % copies)),
   );
-  if (makes === undefined) return lists.map((list) => list.map((copy) => request({ records, copy })));
-  const made = await pace.load.ask('bodies', {
-    port: installation.port,
-    connections: pace.connections,
-    requests: { kind: 'each', texts: lists.map((list) => list.map((copy) => makes({ records, copy }))) },
-  });
-  const ids = made.map(idOf);
-  return lists.map((list, connection) =>
-    list.map((copy, at) => request({ records, copy, id: ids[connection * perConnection + at] })),
-  );
+  const texts = (one: GrowthRequest, ids: readonly string[] = []) =>
+    lists.map((list, connection) =>
+      list.map((copy, at) => one({ records, copy, id: ids[connection * perConnection + at] })),
+    );
+  let ids: string[] | undefined;
+  for (const one of makes) {
+    const made = await pace.load.ask('bodies', {
+      port: installation.port,
+      connections: pace.connections,
+      requests: { kind: 'each', texts: texts(one, ids) },
+    });
+    ids = made.map(idOf);
+  }
+  return texts(request, ids);
 }
 
 // Every record that a case makes is answered under its envelope, with an identifier of that name.

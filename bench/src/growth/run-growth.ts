@@ -78,8 +78,7 @@ export async function runGrowth(options: GrowthOptions, onRow: (row: GrowthRow) 
     const made = await growthRecords(seeding, join(folder, 'growth.json'), records, (short) =>
       failures.push(`${name}: ${short}`),
     ).finally(async () => {
-      await countFromStart(seeding);
-      await seeding.end();
+      await countFromStart(seeding).finally(() => seeding.end());
     });
     const installation = await start();
     running.push(installation);

@@ -77,14 +77,14 @@ function heavy(
       const request = requestOf(routeOf(id), filter === undefined ? undefined : (own) => `?${filter}=${own(filter)}`);
       return (given) => request({ ...given, copy });
     };
-    return { makes: maker === undefined ? undefined : ask(maker), request: ask(route, by) };
+    return { makes: maker === undefined ? [] : [ask(maker)], request: ask(route, by) };
   };
   return { name, small: at(lightCopy), large: at(heavyCopy) };
 }
 
 function about(route: string, id: string): SpecialCase['small'] {
   const request = requestOf(routeOf(route));
-  return { makes: undefined, request: (given) => request({ ...given, id }) };
+  return { makes: [], request: (given) => request({ ...given, id }) };
 }
 
 async function give(
