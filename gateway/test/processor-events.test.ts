@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { Failure } from '@eligo/failures';
 import { sandboxAccountOf } from '@eligo/processor';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { eventSources } from '../src/processor-events/event-sources.ts';
 import { openTestGateway, type TestGateway } from './open-test-gateway.ts';
 
 const connected = 'acct_connected1';
@@ -130,4 +131,27 @@ it('refuses an event that could not be stored, so that the processor delivers it
     throw new Failure('service_unavailable');
   });
   expect((await deliver(JSON.stringify(event()))).status).toBe(503);
+});
+
+it('asks its database once whose an account at the sandbox is, and each time whose an unknown one is', async () => {
+  let asked = 0;
+  const database = new Proxy(on.database, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (name === 'row') asked += 1;
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  const settings = { sandboxSecrets: ['whsec_1'], stripeSecrets: [], stripeAccounts: new Map<string, string>() };
+  const [sandbox] = eventSources(settings, database, async () => []);
+  const ownersOf = (processorAccount: string) =>
+    sandbox?.accountsOf({
+      ...{ eventId: 'evt_1', type: 'refund.updated', objectId: 're_1', createdAt: new Date(), isLive: false },
+      processorAccount,
+    });
+  const scope = { accountId: on.accountId, testMode: true };
+  for (let times = 0; times < 3; times += 1) expect(await ownersOf(sandboxAccountOf(scope))).toEqual([scope]);
+  expect(asked).toBe(1);
+  for (let times = 0; times < 2; times += 1) expect(await ownersOf('acct_0123456789abcdef01234567')).toEqual([]);
+  expect(asked).toBe(3);
 });

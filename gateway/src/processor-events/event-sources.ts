@@ -19,6 +19,7 @@ export function eventSources(
   database: Database,
   formerAccounts: (processorAccount: string) => Promise<readonly Scope[]>,
 ): EventSource[] {
+  const atSandbox = rememberedAccounts((account) => findAccountAtSandbox(database, account));
   const byStripeAccount = new Map([...stripeAccounts].map(([id, account]) => [account, id]));
   const sources: EventSource[] = [
     {
@@ -26,7 +27,7 @@ export function eventSources(
       secrets: sandboxSecrets,
       async accountsOf({ processorAccount }) {
         if (processorAccount === undefined) return [];
-        const found = await findAccountAtSandbox(database, processorAccount);
+        const found = await atSandbox(processorAccount);
         return found === undefined ? [] : [found];
       },
     },
@@ -42,4 +43,25 @@ export function eventSources(
     },
   ];
   return sources.filter(({ secrets }) => secrets.length > 0);
+}
+
+/** Some 2 MB. */
+const mostRemembered = 10_000;
+
+// The name of an account at the sandbox is made of its identifier and mode, so what is found stays true. What is not found is asked for again: the account may be made
+// a moment later.
+function rememberedAccounts(
+  find: (processorAccount: string) => Promise<Scope | undefined>,
+): (processorAccount: string) => Promise<Scope | undefined> {
+  const remembered = new Map<string, Scope>();
+  return async (processorAccount) => {
+    const known = remembered.get(processorAccount);
+    if (known !== undefined) return known;
+    const found = await find(processorAccount);
+    if (found === undefined) return undefined;
+    const [oldest] = remembered.size >= mostRemembered ? remembered.keys() : [];
+    if (oldest !== undefined) remembered.delete(oldest);
+    remembered.set(processorAccount, found);
+    return found;
+  };
 }
