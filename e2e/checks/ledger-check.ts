@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { checkoutService } from '@eligo/checkout';
 import { checkLedger, checkProcessor } from '@eligo/cli';
 import { openDatabase } from '@eligo/postgres';
@@ -40,14 +41,46 @@ try {
 }
 
 async function look(what: string, expected: number): Promise<void> {
-  const startedAt = performance.now();
+  const [before, startedAt] = [await serverSeconds(), performance.now()];
   const faults = await checkLedger(database);
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
+  const used = ((await serverSeconds()) - before).toFixed(1);
+  const megabytes = Math.round(process.memoryUsage().rss / 1e6);
   console.log(
-    `${what}: ${faults.length} faults, ${seconds} s, ${Math.round(process.memoryUsage().rss / 1e6)} MB in this process`,
+    `${what}: ${faults.length} faults, ${seconds} s, of which ${used} s of the database's processor time, ${megabytes} MB in this process`,
   );
   if (faults.length !== expected)
     throw new Error(`${expected} faults were expected: ${JSON.stringify(faults.slice(0, 5))}`);
+}
+
+// Of the server's processes that live, and of its workers that have ended; 0 where the server is not on this machine, which is Linux.
+async function serverSeconds(): Promise<number> {
+  const [{ pid } = { pid: 0 }] = await place.admin<{ pid: number }>('select pg_backend_pid() as pid');
+  const parent = statOf(pid)?.parent;
+  if (parent === undefined) return 0;
+  const children = readdirSync('/proc').map((name) => statOf(Number(name)));
+  const ticks = children.reduce(
+    (sum, stat) => sum + (stat?.parent === parent ? stat.own : 0),
+    statOf(parent)?.ended ?? 0,
+  );
+  return ticks / 100;
+}
+
+function statOf(pid: number): { parent: number; own: number; ended: number } | undefined {
+  if (!Number.isInteger(pid)) return undefined;
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const fields = text
+      .slice(text.lastIndexOf(')') + 2)
+      .split(' ')
+      .map(Number);
+    const [, parent = 0] = fields;
+    const [user = 0, system = 0, userOfEnded = 0, systemOfEnded = 0] = fields.slice(11, 15);
+    return { parent, own: user + system, ended: userOfEnded + systemOfEnded };
+  } catch {
+    // It has ended, or there is no such folder.
+    return undefined;
+  }
 }
 
 // A year of an account of its own, by a server that speaks Stripe's interface; then again, when all of its days but the last ones are noted.
