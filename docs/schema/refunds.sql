@@ -1159,7 +1159,19 @@ declare
     when not (new.status in ('pending', 'available')) then 'balance_transactions_status_check'
     when tg_op = 'UPDATE' and old.processor_transaction_id is not null
       and (new.processor, new.processor_account, new.processor_transaction_id)
-        is distinct from (old.processor, old.processor_account, old.processor_transaction_id) then 'processor_transaction_is_final'
+        is distinct from (old.processor, old.processor_account, old.processor_transaction_id)
+      and (exists (select from refunds.ledger_transactions t
+             where t.account_id = old.account_id and t.test_mode = old.test_mode and t.processor = old.processor
+               and t.processor_account = old.processor_account and t.processor_transaction_id = old.processor_transaction_id
+               and t.balance_transaction_id = old.id)
+        or new.processor_transaction_id is not null and not exists (select from refunds.ledger_transactions t
+             where t.account_id = new.account_id and t.test_mode = new.test_mode and t.processor = new.processor
+               and t.processor_account = new.processor_account and t.processor_transaction_id = new.processor_transaction_id
+               and t.balance_transaction_id = new.id)
+        or not exists (select from refunds.ledger_transactions t
+             where t.account_id = old.account_id and t.test_mode = old.test_mode and t.processor = old.processor
+               and t.processor_account = old.processor_account and t.processor_transaction_id = old.processor_transaction_id))
+      then 'processor_transaction_is_final'
   end;
 begin
   if broken is not null then

@@ -11,6 +11,7 @@ import { dayOfMoney } from '../src/day-of-money.ts';
 import { type Json, record, records, text } from '../src/records.ts';
 import { runCli } from '../src/run-cli.ts';
 import { confirm, make } from '../src/shop.ts';
+import { describeBusyRefunds, describeRepair } from './ledger-repair.ts';
 
 const isLong = process.env.ELIGO_TEST_LONG === 'on';
 
@@ -175,6 +176,22 @@ describe('eligo ledger check', () => {
        select t.id from refunds.ledger_transactions t join gone on gone.id = t.balance_transaction_id where t.kind = 'capture'`,
     ],
     [
+      'refund_part_on_another_balance_transaction',
+      'wrong',
+      `update refunds.ledger_transactions set balance_transaction_id = 'fbtxn_none' where kind = 'refund' returning source_id`,
+    ],
+    [
+      'captures_share_a_balance_transaction',
+      'wrong',
+      `insert into refunds.ledger_transactions select (jsonb_populate_record(t, '{"id": "fltx_twin", "entry_id": "fltx_none"}')).*
+         from refunds.ledger_transactions t where kind = 'capture' returning balance_transaction_id`,
+    ],
+    [
+      'charge_names_another_balance_transaction',
+      'wrong',
+      `update checkout.charges set balance_transaction_id = 'fbtxn_none' where amount_captured_cents > 0 returning id`,
+    ],
+    [
       'dispute_differs_from_its_movements',
       'wrong',
       `update refunds.dispute_movements set amount_cents = amount_cents - 1 returning dispute_id`,
@@ -276,6 +293,9 @@ describe('eligo ledger check', () => {
     await admin('alter table refunds.suspense_moves enable trigger guard_suspense_move');
     await booksAgree(eligo);
   }, 60_000);
+
+  describeBusyRefunds(() => running);
+  describeRepair(() => ({ running, database }));
 });
 
 /** A fee of the processor, as the ledger posts one: no record explains it. */

@@ -8,6 +8,7 @@ import { checkBooks, type Fault, type ProcessorList } from '../ledger/check-book
 import { checkLedger } from '../ledger/check-ledger.ts';
 import { checkProcessor, type ProcessorCheck, type ProcessorCheckRange } from '../ledger/check-processor.ts';
 import { accountsBesideSuspense, moveFromSuspense } from '../ledger/move-from-suspense.ts';
+import { renameCharges, repairLedger } from '../ledger/repair-ledger.ts';
 import { operatorName } from '../recorded-command.ts';
 import { runningStack } from '../running-stack.ts';
 
@@ -34,7 +35,24 @@ export const ledgerCommands: readonly Command[] = [
     words: ['MOVEMENT'],
     run: move,
   },
+  {
+    name: 'ledger repair',
+    usage: '',
+    summary:
+      'Gives each card’s part of a refund or capture its own balance transaction, where an earlier release that ran during an upgrade posted it on another card’s. Changes no amount. Uses DATABASE_URL, or the running stack.',
+    options: {},
+    run: repair,
+  },
 ];
+
+async function repair(): Promise<Outcome> {
+  const { refunds, captures } = await withEverything('refunds', repairLedger);
+  const charges = await withEverything('checkout', renameCharges);
+  return {
+    json: { refunds, captures, charges },
+    lines: [`${refunds} refunds, ${captures} captures and ${charges} charges repaired; run ledger check`],
+  };
+}
 
 async function move(given: Given): Promise<Outcome> {
   const [movementId = ''] = given.words;

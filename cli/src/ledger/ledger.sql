@@ -154,6 +154,28 @@ with telling as (
   from transactions t left join refunds.balance_transactions b on (b.account_id, b.test_mode, b.id) = (t.account_id, t.test_mode, t.balance_transaction_id)
   where t.kind = 'capture' and (b.id is null or b.amount_cents <> t.amount_cents)
   union all
+  -- What an earlier release leaves that runs beside this one: `ledger repair` gives each card its own.
+  select 'wrong', 'refund_part_on_another_balance_transaction', t.account_id, t.test_mode, t.source_id,
+    format('movement %s of %s is on %s, its card has %s', t.processor_transaction_id, t.amount_cents, t.balance_transaction_id, i.balance_transaction_id)
+  from refunds.ledger_transactions t
+  join refunds.refund_items i on (i.account_id, i.test_mode, i.refund_id, i.payment_intent_id)
+    = (t.account_id, t.test_mode, t.source_id, t.payment_intent_id)
+  where t.kind = 'refund' and t.processor_transaction_id is not null and t.amount_cents = - i.amount_cents
+    and i.balance_transaction_id is not null and i.balance_transaction_id <> t.balance_transaction_id
+  union all
+  select 'wrong', 'captures_share_a_balance_transaction', t.account_id, t.test_mode, t.balance_transaction_id, format('%s captures', count(*))
+  from refunds.ledger_transactions t where t.kind = 'capture' and t.balance_transaction_id is not null
+  group by t.account_id, t.test_mode, t.balance_transaction_id having count(*) > 1
+  union all
+  select 'wrong', 'charge_names_another_balance_transaction', c.account_id, c.test_mode, c.id,
+    format('charge %s, posted %s', coalesce(c.balance_transaction_id, 'none'), array_to_string(n.ids, ' '))
+  from (select account_id, test_mode, payment_intent_id, array_agg(balance_transaction_id) as ids, count(*) as posted
+    from refunds.ledger_transactions where kind = 'capture' group by 1, 2, 3) n
+  join checkout.charges c on (c.account_id, c.test_mode, c.payment_intent_id) = (n.account_id, n.test_mode, n.payment_intent_id)
+  where c.amount_captured_cents > 0 and coalesce(c.balance_transaction_id, 'fbtxn_' || split_part(c.id, '_', 2)) <> all (n.ids)
+    and (n.account_id, n.test_mode, n.payment_intent_id, n.posted) in (select e.account_id, e.test_mode, e.payment_intent_id, count(*)
+      from checkout.ledger_entries e where e.kind = 'capture' group by 1, 2, 3)
+  union all
   -- Disputes: what was fetched with them, and what the balance shows.
   select 'wrong', 'dispute_differs_from_its_movements', d.account_id, d.test_mode, d.id, format('dispute %s, movements %s', m.amount_cents, coalesce(p.amount_cents, 0))
   from refunds.disputes d
