@@ -1,6 +1,7 @@
 import { type Constellation, startConstellation } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { stopWithBooks } from '../src/books.ts';
 import { record, text } from '../src/records.ts';
 import { newCard, newCustomer, newSession, openShop, type Shop } from '../src/shop.ts';
 
@@ -14,7 +15,7 @@ describe('who says that a card is a health card, through the public interface', 
     shop = await openShop(eligo.api());
     customer = await newCustomer(eligo.api());
   }, 180_000);
-  afterAll(() => eligo?.stop(), 60_000);
+  afterAll(() => stopWithBooks(eligo), 60_000);
 
   const cardOf = async (id: string) => {
     const method = record(await eligo.api().ok('GET', `/v1/payment_methods/${id}`), 'payment_method');

@@ -1,6 +1,7 @@
 import { type Api, type Constellation, startConstellation } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { stopWithBooks } from '../src/books.ts';
 import { record, records, text } from '../src/records.ts';
 import { make, openShop, type Shop } from '../src/shop.ts';
 
@@ -13,7 +14,7 @@ describe('the catalog, by public requests that arrive at once', () => {
     api = eligo.api();
     shop = await openShop(api);
   }, 180_000);
-  afterAll(() => eligo?.stop(), 60_000);
+  afterAll(() => stopWithBooks(eligo), 60_000);
 
   const create = (fields: object, headers: Record<string, string> = {}) =>
     api.post(

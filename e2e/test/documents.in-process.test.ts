@@ -10,6 +10,7 @@ import { repositoryRoot } from '@eligo/stack';
 import { type Constellation, startConstellation, waitUntil } from '@eligo/testkit';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { stopWithBooks } from '../src/books.ts';
 import { observedExpressions, unknownIn } from '../src/observed-metrics.ts';
 import { type Json, record, text } from '../src/records.ts';
 import { confirm, make, newCard, newCustomer, newSession, openShop } from '../src/shop.ts';
@@ -22,7 +23,7 @@ beforeAll(async () => {
   eligo = await startConstellation({ topology: 'in-process' });
 });
 afterAll(async () => {
-  await eligo?.stop();
+  await stopWithBooks(eligo);
 });
 
 const page = (path: string) => readFileSync(join(repositoryRoot, path), 'utf8');

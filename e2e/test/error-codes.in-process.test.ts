@@ -3,7 +3,7 @@ import { paddedPdf } from '@eligo/pdf/padded-pdf';
 import { type Api, type ApiAnswer, type Constellation, startConstellation } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { booksAgree } from '../src/books.ts';
+import { booksAgree, stopWithBooks } from '../src/books.ts';
 import { type Json, record, records, text } from '../src/records.ts';
 import { runCli } from '../src/run-cli.ts';
 import { confirm, make, newCard, newCustomer, newSession, openShop, type Shop } from '../src/shop.ts';
@@ -26,7 +26,7 @@ describe('error codes, each as the answer to a public request', () => {
     customer = await newCustomer(api);
     card = await newCard(api, customer, 'hsa', { off_session: true });
   }, 180_000);
-  afterAll(() => eligo?.stop(), 60_000);
+  afterAll(() => stopWithBooks(eligo), 60_000);
 
   // Whatever happened, the end of its text says what to do about it.
   const coded = (status: number, code: FailureCode) => ({

@@ -1,5 +1,6 @@
 import { type Constellation, startConstellation } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { stopWithBooks } from '../src/books.ts';
 import { seedOfRun } from '../src/chaos/random.ts';
 import { fuzzRequestsOfRun } from '../src/fuzz/plan.ts';
 import { runFuzz } from '../src/fuzz/run-fuzz.ts';
@@ -20,7 +21,7 @@ describe(`${requests} random requests to every route`, () => {
     // Each batch has an account of its own, with the key that it was made with.
     eligo = await startConstellation({ topology: 'in-process', environment: { ELIGO_RATE_LIMIT_TEST: '1000000' } });
   }, 180_000);
-  afterAll(() => eligo?.stop(), 60_000);
+  afterAll(() => stopWithBooks(eligo), 60_000);
 
   it(
     'give no 5xx, refusals of the contract’s shape, and flat memory',

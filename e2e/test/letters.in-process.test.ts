@@ -1,6 +1,6 @@
 import { type Api, type Constellation, startConstellation, waitUntil } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { booksAgree } from '../src/books.ts';
+import { booksAgree, stopWithBooks } from '../src/books.ts';
 import { type Json, record, records, text } from '../src/records.ts';
 import { runCli } from '../src/run-cli.ts';
 import { make, newCustomer } from '../src/shop.ts';
@@ -22,7 +22,7 @@ describe('a letter of medical necessity, by public requests', () => {
     product = text(made, 'product_id');
     price = text(await make(api, '/v1/prices', 'price', { product, unit_amount: 19_900 }), 'price_id');
   }, 180_000);
-  afterAll(() => eligo?.stop(), 60_000);
+  afterAll(() => stopWithBooks(eligo), 60_000);
 
   // A customer of its own: an approved letter serves the customer's next sessions.
   async function held(): Promise<{ session: string; url: unknown; letter: Json }> {

@@ -5,6 +5,7 @@ import { migrate, migrationSource, serviceRole } from '@eligo/postgres';
 import { loadCompositions } from '@eligo/stack';
 import { type Constellation, startConstellation } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { stopWithBooks } from '../src/books.ts';
 import { type Json, record, text } from '../src/records.ts';
 import { confirm, make, newCard, newCustomer, newSession, openShop, type Shop } from '../src/shop.ts';
 
@@ -35,7 +36,7 @@ describe('a deploy, one schema at a time', () => {
     await wholePath();
   }, 120_000);
   afterAll(async () => {
-    await eligo?.stop();
+    await stopWithBooks(eligo);
     await rm(folder, { recursive: true, force: true });
   }, 60_000);
 

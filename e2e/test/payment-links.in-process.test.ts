@@ -1,5 +1,6 @@
 import { type Api, type Constellation, startConstellation } from '@eligo/testkit';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { stopWithBooks } from '../src/books.ts';
 import { type Json, record, text } from '../src/records.ts';
 import { make, openShop, type Shop } from '../src/shop.ts';
 
@@ -13,7 +14,7 @@ beforeAll(async () => {
   api = eligo.api(eligo.testApiKey);
   shop = await openShop(api);
 });
-afterAll(() => eligo?.stop());
+afterAll(() => stopWithBooks(eligo));
 
 const makeLink = (fields: Json = {}) =>
   make(api, '/v1/payment_links', 'payment_link', {

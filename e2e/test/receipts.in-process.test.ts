@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Api, type Constellation, startConstellation, waitUntil } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { booksAgree } from '../src/books.ts';
+import { booksAgree, stopWithBooks } from '../src/books.ts';
 import { type Json, record, text } from '../src/records.ts';
 import { runCli } from '../src/run-cli.ts';
 import { confirm, make, newCard, newCustomer, newSession, openShop, type Shop } from '../src/shop.ts';
@@ -21,7 +21,7 @@ beforeAll(async () => {
   api = eligo.api(text(made, 'test_api_key'));
   shop = await openShop(api);
 });
-afterAll(() => eligo?.stop());
+afterAll(() => stopWithBooks(eligo));
 
 updatedCardTests(() => ({ eligo, api, shop }));
 invoiceDocumentTests(() => ({ eligo, api, shop }));

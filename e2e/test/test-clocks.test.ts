@@ -1,5 +1,6 @@
 import { type Api, type Constellation, startConstellation } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { stopWithBooks } from '../src/books.ts';
 import { type Json, record, records, text } from '../src/records.ts';
 import { confirm, make, newCard, newCustomer, newSession, openShop, type Shop } from '../src/shop.ts';
 
@@ -13,7 +14,7 @@ describe('a customer on a test clock', () => {
     api = eligo.api();
     shop = await openShop(api);
   }, 120_000);
-  afterAll(() => eligo?.stop(), 60_000);
+  afterAll(() => stopWithBooks(eligo), 60_000);
 
   const clockAt = async (time: string) =>
     text(

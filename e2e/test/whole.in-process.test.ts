@@ -1,5 +1,6 @@
 import { type Constellation, startConstellation } from '@eligo/testkit';
 import { afterAll, beforeAll, describe } from 'vitest';
+import { stopWithBooks } from '../src/books.ts';
 import { isLongRun } from '../src/crashes/plan.ts';
 import { describeClockJumps } from './clock-jumps.ts';
 import { describeConfirmTable } from './confirm-table.ts';
@@ -12,7 +13,7 @@ describe('all of Eligo in one process', () => {
     const environment = { ELIGO_RATE_LIMIT_FAILED_AUTH: '100000' };
     eligo = await startConstellation({ topology: 'in-process', environment });
   }, 120_000);
-  afterAll(() => eligo?.stop(), 60_000);
+  afterAll(() => stopWithBooks(eligo), 60_000);
 
   describeMainPath(() => eligo);
   describeConfirmTable(() => eligo);

@@ -1,5 +1,6 @@
 import { type Constellation, startConstellation } from '@eligo/testkit';
 import { afterAll, beforeAll, describe } from 'vitest';
+import { stopWithBooks } from '../src/books.ts';
 import { type Collector, startCollector } from '../src/collector.ts';
 import { isLongRun } from '../src/crashes/plan.ts';
 import { describeConfirmTable } from './confirm-table.ts';
@@ -21,7 +22,7 @@ describe('each part of Eligo in a process of its own', () => {
     eligo = await startConstellation({ topology: 'split', environment, replicas: twoOfSome });
   }, 120_000);
   afterAll(async () => {
-    await eligo?.stop();
+    await stopWithBooks(eligo);
     await collector?.close();
   }, 60_000);
 
