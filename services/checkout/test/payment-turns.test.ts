@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { withTx } from '@eligo/postgres';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { openChargeGroups } from '../src/actions/charge-groups.ts';
-import { openPaymentTurns } from '../src/actions/payment-turn.ts';
+import { NotItsTurn, openPaymentTurns } from '../src/actions/payment-turn.ts';
 import { defaultBudgets } from '../src/charge-budgets.ts';
 import type { Context } from '../src/context.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
@@ -127,6 +127,28 @@ describe('confirms of different sessions with one card, all at once', () => {
     expect(performance.now() - startedMs).toBeLessThan(9_000);
   });
 
+  it('in two processes before a slow processor have fair shares, none is answered after 9 s, and none is left with an unknown outcome [D1.4]', async () => {
+    const card = await fixture.card('hsa');
+    const [here, there] = await Promise.all([sessionsOf(card, 8), sessionsOf(card, 8)]);
+    await fixture.fault({ call: 'payment_intents.confirm', kind: 'slow', delay_ms: 1_000, times: 100 });
+    const all = await Promise.all([here, there].map((sessions) => confirmAll(sessions, () => card, process_())));
+    await fixture.clearFaults();
+    expect(Math.max(...all.flat().map(({ afterMs }) => afterMs))).toBeLessThan(9_000);
+    expect(new Set(all.flat().map(({ code }) => code))).toEqual(new Set(['complete', 'lock_timeout']));
+    const paid = all.map((answered) => answered.filter(({ code }) => code === 'complete').map(({ number }) => number));
+    // In the order in which they came, and by turns.
+    for (const numbers of paid) expect(numbers).toEqual(numbers.map((_, index) => index));
+    const [ours = 0, theirs = 0] = paid.map(({ length }) => length);
+    expect(Math.min(ours, theirs)).toBeGreaterThanOrEqual(2);
+    expect(Math.abs(ours - theirs)).toBeLessThanOrEqual(2);
+    for (const [at, answered] of all.entries()) {
+      for (const { number, code } of answered) {
+        const charges = await fixture.charges(([here, there][at] as Session[])[number] as Session);
+        expect(charges).toHaveLength(code === 'complete' ? 1 : 0);
+      }
+    }
+  });
+
   it('give the answer of a key that has one, and say that one is in use, without waiting', async () => {
     const card = await fixture.card('hsa');
     const [done, busy, next] = (await sessionsOf(card, 3)) as [Session, Session, Session];
@@ -167,6 +189,25 @@ describe('the lines', () => {
     for (let index = 0; index < 500; index++) enter(turns, 'greedy', `card ${index}`);
     expect(() => enter(turns, 'greedy', 'one more')).toThrow(expect.objectContaining(full));
     enter(turns, 'modest', 'card');
+  });
+
+  it('refuse a request while another process holds its card, as soon as a charge no longer fits into its time [D1.4]', async () => {
+    const turns = openPaymentTurns();
+    const before = enter(turns, 'a', 'card');
+    before.charge();
+    await pause(500);
+    before.leave();
+    const next = enter(turns, 'a', 'card');
+    const startedMs = performance.now();
+    const held = new NotItsTurn({ customerId: null, paymentMethodId: 'card' });
+    await expect(
+      next.take(
+        () => Promise.reject(held),
+        async () => true,
+      ),
+    ).rejects.toMatchObject(full);
+    // A charge takes 500 ms, and 1,000 were left.
+    expect(performance.now() - startedMs).toBeLessThan(750);
   });
 
   it('refuse at once a request that cannot finish in time [D1.4]', async () => {
