@@ -59,7 +59,7 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
   const stores = fileStores(context);
   const turns = new RequestTurns();
   const files = {
-    ...{ database, stores: pacedStores(stores, turns.neighbors, turns.parts), scanner: settings.fileScanner },
+    ...{ database, stores: pacedStores(stores, { ...turns.here, parts: turns.parts }), scanner: settings.fileScanner },
     ...{ transfers: new Transfers(), assertRoom: context.assertRoom },
   };
   const bodies = new BodyBudget();
@@ -84,7 +84,7 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
     files: openPageFiles(),
     limits: new PageLimits(settings.trustedProxies),
     // Shoppers and the merchant's own requests do not wait for each other.
-    ...{ bodies, neighbors: turns.neighbors, dear: new DearRequests(turns.neighbors) },
+    ...{ bodies, here: turns.here, dear: new DearRequests(turns.neighbors) },
     ...{ database, sandboxUrl: settings.sandboxPublicUrl, callerFor: (init) => context.callerFor(init) },
   });
   const events = processorEventRoute({

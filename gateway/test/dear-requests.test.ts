@@ -1,18 +1,20 @@
+import { CostBudgets, CostMeter, isShortOfTime, Neighbors, SharedRequests } from '@eligo/service';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { DearRequests } from '../src/turns/dear-requests.ts';
-import { Neighbors } from '../src/turns/neighbors.ts';
-import { RequestTurns, type Turn } from '../src/turns/request-turns.ts';
-import { Rests } from '../src/turns/rests.ts';
-import { SharedRequests } from '../src/turns/shared-requests.ts';
+import { RequestTurns, type Turn, type TurnRoute } from '../src/turns/request-turns.ts';
 
 const account = (accountId: string, testMode = false) => ({ accountId, testMode });
 
 /** Neighbors whose clock and load the test sets. */
 function neighborhood(...seen: string[]) {
-  const set = { nowMs: 1_000, isBusy: true };
-  const neighbors = new Neighbors({ isBusy: () => set.isBusy, now: () => set.nowMs });
+  const set = { nowMs: 1_000, isBusy: true, utilization: 1 };
+  const neighbors = new Neighbors({
+    ...{ isBusy: () => set.isBusy, now: () => set.nowMs },
+    utilization: () => set.utilization,
+  });
   for (const accountId of seen) neighbors.saw(account(accountId));
-  return { set, neighbors };
+  const budgets = new CostBudgets(neighbors);
+  return { set, neighbors, budgets, here: { neighbors, budgets, meter: new CostMeter(neighbors, budgets) } };
 }
 
 /** Enters, and says by `has` whether the turn has begun. */
@@ -77,39 +79,59 @@ describe('dear requests', () => {
     expect(await dear.enter(account('facct_1'))).toBeTypeOf('function');
   });
 
-  test('are followed by four times as long a rest while another account is short of time, at most 0.3 s, and by none otherwise [D14.242]', async () => {
-    const { set, neighbors } = neighborhood('facct_1', 'facct_2');
-    const dear = new DearRequests(neighbors, {}, new Rests(neighbors));
-    const first = await dear.enter(account('facct_1'));
-    set.nowMs += 50;
-    first();
-    const rested = entering(dear, 'facct_1');
-    set.nowMs += 199;
-    const other = entering(dear, 'facct_2');
-    expect([other.has, rested.has]).toEqual([true, false]);
-    set.nowMs += 2;
-    other.leave();
-    await rested.begun;
-
-    set.nowMs += 400;
-    neighbors.saw(account('facct_2'));
-    rested.leave();
-    const next = entering(dear, 'facct_1');
-    expect(next.has).toBe(false);
-    set.nowMs += 301;
-    await next.begun;
-
+  test('of an account in live mode take a fifth of the time while another account is short of it, in test mode a tenth, and any otherwise [D14.247]', async () => {
+    const { set, neighbors, budgets } = neighborhood('facct_1', 'facct_2');
+    const dear = new DearRequests(neighbors, {}, budgets);
+    const after = async (testMode: boolean, tookMs: number) => {
+      const turn = entering(dear, 'facct_1', testMode);
+      await turn.begun;
+      set.nowMs += tookMs;
+      budgets.charge(account('facct_1', testMode), tookMs);
+      turn.leave();
+    };
+    // The burst is 50 ms, and 150 ms are worked off.
+    for (const [testMode, waitMs] of [
+      [false, 750],
+      [true, 1_500],
+    ] as const) {
+      await after(testMode, 200);
+      const next = entering(dear, 'facct_1', testMode);
+      const other = entering(dear, 'facct_2');
+      expect([other.has, next.has]).toEqual([true, false]);
+      other.leave();
+      set.nowMs += waitMs - 1;
+      neighbors.saw(account('facct_2'));
+      expect(budgets.isSpent(account('facct_1', testMode))).toBe(true);
+      set.nowMs += 2;
+      await next.begun;
+      next.leave();
+    }
+    budgets.charge(account('facct_1'), 500);
+    expect(budgets.isSpent(account('facct_1'))).toBe(true);
+    // Of a process that waits for other processes, a share of what it works, and of a quarter at least.
+    for (const [utilization, waitMs] of [
+      [0.5, 1_500],
+      [0.1, 3_000],
+    ] as const) {
+      set.utilization = utilization;
+      budgets.charge(account('facct_3'), 200);
+      set.nowMs += waitMs - 2;
+      neighbors.saw(account('facct_2'));
+      expect(budgets.isSpent(account('facct_3'))).toBe(true);
+      set.nowMs += 4;
+      expect(budgets.isSpent(account('facct_3'))).toBe(false);
+      set.nowMs += 10_000;
+      neighbors.saw(account('facct_2'));
+    }
     set.isBusy = false;
-    set.nowMs += 100;
-    next.leave();
     expect(entering(dear, 'facct_1').has).toBe(true);
   });
 
   test('wait no longer once the process has time for all [D14.242]', async () => {
-    const { set, neighbors } = neighborhood('facct_1', 'facct_2');
-    const dear = new DearRequests(neighbors);
+    const { set, neighbors, budgets } = neighborhood('facct_1', 'facct_2');
+    const dear = new DearRequests(neighbors, {}, budgets);
     const first = await dear.enter(account('facct_1'));
-    set.nowMs += 100;
+    budgets.charge(account('facct_1'), 100);
     first();
     const next = entering(dear, 'facct_1');
     expect(next.has).toBe(false);
@@ -189,7 +211,9 @@ describe('by default, on a busy machine beside another account', () => {
     const begun: { turn: Turn; untilMs: number }[] = [];
     let [ended, refused] = [0, 0];
     for (let count = 0; count < of.requests; count++) {
-      Promise.resolve(turns.begin(account('facct_1'), { id: 'products.list', method: 'GET' })).then(
+      Promise.resolve(
+        turns.begin(account('facct_1'), { id: 'products.list', method: 'GET', path: '/v1/products' }),
+      ).then(
         (turn) => begun.push({ turn, untilMs: set.nowMs + of.tookMs }),
         () => refused++,
       );
@@ -208,16 +232,16 @@ describe('by default, on a busy machine beside another account', () => {
   }
 
   test('the burst that the default limit lets through is delayed, and none of it refused [D14.242]', async () => {
-    const { set, neighbors } = neighborhood('facct_2');
-    expect(await batch(new RequestTurns(neighbors), set, { requests: 400, tookMs: 100 })).toBe(400);
+    const { set, neighbors, here } = neighborhood('facct_2');
+    expect(await batch(new RequestTurns(here), set, { requests: 400, tookMs: 100 })).toBe(400);
     // An account at its limits yields, and gets its turns all the same.
     neighbors.noteLimit(account('facct_1'));
-    expect(await batch(new RequestTurns(neighbors), set, { requests: 64, tookMs: 100 })).toBe(64);
+    expect(await batch(new RequestTurns(here), set, { requests: 64, tookMs: 100 })).toBe(64);
   });
 
   test('thirty reads of large pages at once are delayed, and none of them refused [D14.242]', async () => {
-    const { set, neighbors } = neighborhood('facct_2');
-    const turns = new RequestTurns(neighbors);
+    const { set, here } = neighborhood('facct_2');
+    const turns = new RequestTurns(here);
     turns.largeAnswers.note('facct_1', 'products.list', true);
     expect(await batch(turns, set, { requests: 30, tookMs: 50 })).toBe(30);
   });
@@ -234,14 +258,13 @@ test('accounts that ask no more are forgotten, also where the process is never b
 });
 
 describe('the turn of a request', () => {
-  const read = { id: 'products.list', method: 'GET' };
-  const write = { id: 'checkout_sessions.confirm', method: 'POST' };
-  const begin = async (turns: RequestTurns, route: typeof read): Promise<Turn> =>
-    turns.begin(account('facct_1'), route);
+  const read = { id: 'products.list', method: 'GET', path: '/v1/products' };
+  const write = { id: 'checkout_sessions.confirm', method: 'POST', path: '/v1/checkout/sessions/{id}/confirm' };
+  const begin = async (turns: RequestTurns, route: TurnRoute): Promise<Turn> => turns.begin(account('facct_1'), route);
 
   test('is dear when the last answer on its route was large and another account is short of time [D14.242]', async () => {
-    const { set, neighbors } = neighborhood('facct_2');
-    const turns = new RequestTurns(neighbors);
+    const { set, here } = neighborhood('facct_2');
+    const turns = new RequestTurns(here);
     const first = await begin(turns, read);
     first.answered(read, 20_000);
     first.end();
@@ -259,7 +282,7 @@ describe('the turn of a request', () => {
   });
 
   test('is dear for a body over 8 kB, and refuses one that could not be worked on before it is read [D14.139]', async () => {
-    const turns = new RequestTurns(neighborhood().neighbors);
+    const turns = new RequestTurns(neighborhood().here);
     const first = await begin(turns, write);
     expect(first.hasBody(8_192)).toBeUndefined();
     await first.hasBody(8_193);
@@ -274,8 +297,8 @@ describe('the turn of a request', () => {
   });
 
   test('does the dear work of a request once, whether or not the request is dear by itself [D14.139]', async () => {
-    const turns = new RequestTurns(neighborhood('facct_2').neighbors);
-    const pdf = { id: 'invoices.get_document', method: 'GET' };
+    const turns = new RequestTurns(neighborhood('facct_2').here);
+    const pdf = { id: 'invoices.get_document', method: 'GET', path: '/v1/invoices/{id}/document' };
     for (let count = 0; count < 2; count++) {
       const turn = await begin(turns, pdf);
       expect(await turn.dear(async () => 'pdf')).toBe('pdf');
@@ -284,4 +307,37 @@ describe('the turn of a request', () => {
       turn.end();
     }
   });
+});
+
+test('a process is short of time when its loop hardly waits, and when it waits for a processor in its work [D14.247]', () => {
+  expect(isShortOfTime({ activeMs: 71, cpuMs: 71, utilization: 0.71 })).toBe(true);
+  expect(isShortOfTime({ activeMs: 69, cpuMs: 69, utilization: 0.69 })).toBe(false);
+  expect(isShortOfTime({ activeMs: 40, cpuMs: 27, utilization: 0.4 })).toBe(true);
+  expect(isShortOfTime({ activeMs: 40, cpuMs: 29, utilization: 0.4 })).toBe(false);
+  // A few milliseconds say little.
+  expect(isShortOfTime({ activeMs: 5, cpuMs: 1, utilization: 0.05 })).toBe(false);
+});
+
+test('measures the time of dear work alone, and only while accounts are short of it [D14.247]', async () => {
+  const { set, neighbors } = neighborhood('facct_1', 'facct_2');
+  const charged = new Map<string, number>();
+  const meter = new CostMeter(neighbors, {
+    charge: ({ accountId }, tookMs) => void charged.set(accountId, (charged.get(accountId) ?? 0) + tookMs),
+  });
+  const work = (accountId: string, isDear: boolean) =>
+    meter.run({ caller: account(accountId), isDear }, async () => {
+      for (let step = 0; step < 5; step++) {
+        await new Promise((resolve) => setImmediate(resolve));
+        for (const untilMs = performance.now() + 4; performance.now() < untilMs; );
+      }
+    });
+  await Promise.all([work('facct_1', true), work('facct_2', false)]);
+  expect([...charged.keys()]).toEqual(['facct_1']);
+  expect(charged.get('facct_1')).toBeGreaterThanOrEqual(20);
+
+  charged.clear();
+  set.isBusy = false;
+  await vi.waitUntil(() => !meter.isMeasuring, { timeout: 5_000 });
+  await work('facct_1', true);
+  expect(charged.size).toBe(0);
 });

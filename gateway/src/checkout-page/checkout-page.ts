@@ -3,7 +3,7 @@ import type { PageShop, PageView } from '@eligo/contract';
 import { Failure } from '@eligo/failures';
 import type { Database } from '@eligo/postgres';
 import type { CallOptions } from '@eligo/rpc';
-import type { PageSubject, PageTokens, ServiceContext } from '@eligo/service';
+import type { PageSubject, PageTokens, ProcessTurns, ServiceContext } from '@eligo/service';
 import { findAccountOfPage } from '../accounts/find-account-of-page.ts';
 import { findShop } from '../accounts/find-shop.ts';
 import type { Exchange } from '../api.ts';
@@ -15,7 +15,6 @@ import type { Peers } from '../peers.ts';
 import { invoicePdf } from '../reports/invoice-pdf.ts';
 import type { ReadInvoiceDocument } from '../reports/read-invoice-document.ts';
 import type { DearRequests } from '../turns/dear-requests.ts';
-import type { Neighbors } from '../turns/neighbors.ts';
 import { openedRecord } from './opened-record.ts';
 import type { PageCalls, SessionPageCalls } from './page-calls.ts';
 import type { PageFiles } from './page-files.ts';
@@ -38,7 +37,7 @@ export interface CheckoutPageParts {
   /** The turns of PDFs. */
   readonly dear: DearRequests;
   /** The calls of a page never wait, and those of other accounts let them have time. */
-  readonly neighbors: Neighbors;
+  readonly here: ProcessTurns;
   readonly database: Database;
   readonly sandboxUrl: string | undefined;
   readonly callerFor: ServiceContext['callerFor'];
@@ -200,7 +199,7 @@ async function serveInvoice(
 }
 
 async function answerCall<Calls>(
-  { limits, bodies, neighbors, callerFor, database }: CheckoutPageParts,
+  { limits, bodies, here, callerFor, database }: CheckoutPageParts,
   { request, requestId, traceparent }: Exchange,
   subject: PageSubject,
   calls: Calls,
@@ -208,7 +207,7 @@ async function answerCall<Calls>(
 ): Promise<PageView> {
   const { accountId, testMode } = subject;
   limits.takeFromSession(subject.id, 'request');
-  neighbors.saw(subject);
+  here.neighbors.saw(subject);
   // What a payment depends on: which cards the account may charge in live mode.
   const account = name === 'pay' ? await findAccountOfPage(database, accountId) : undefined;
   const scopes = ['checkout_sessions_read', 'checkout_sessions_write'];
@@ -219,7 +218,10 @@ async function answerCall<Calls>(
   }
   const body = methods.includes('POST') ? await readPageBody(request, bodies, accountId) : undefined;
   const mayPay = () => limits.allowsPayment(request, subject.id);
-  return answer(calls, subject, body, { caller, requestId, traceparent }, mayPay);
+  const call = { caller, requestId, traceparent };
+  return here.meter.run({ caller: { accountId, testMode }, isDear: false }, () =>
+    answer(calls, subject, body, call, mayPay),
+  );
 }
 
 // A page's body is small and parsed at once: nothing of its bytes is kept.

@@ -1,7 +1,11 @@
-import type { Neighbors } from './neighbors.ts';
-import { Rests } from './rests.ts';
-import type { TurnCaller } from './turn-caller.ts';
-import { type Leave, type WaitingLimits, WaitingLines } from './waiting-lines.ts';
+import {
+  CostBudgets,
+  type Leave,
+  type Neighbors,
+  type TurnCaller,
+  type WaitingLimits,
+  WaitingLines,
+} from '@eligo/service';
 
 /** Bounds of dear requests. */
 export interface DearLimits extends WaitingLimits {
@@ -11,20 +15,22 @@ export interface DearLimits extends WaitingLimits {
 
 /**
  * Requests whose work is large: a cart of a hundred lines and five hundred coupons is 0.2 s of CPU, and a PDF of a hundred lines is 0.04 s, where a confirm is
- * a few milliseconds. An account has one of them at work, and accounts take turns, live mode before test mode. While its neighbors are short of time, the account
- * rests after each.
+ * a few milliseconds. An account has one of them at work, and accounts take turns, live mode before test mode. While its neighbors are short of time, none begins
+ * while the account's budget is used up.
  */
 export class DearRequests {
   readonly #limits: DearLimits;
-  readonly #neighbors: Neighbors;
-  readonly #rests: Rests;
+  readonly #budgets: CostBudgets;
   readonly #atWork = new Set<string>();
   readonly #lines: WaitingLines;
 
-  constructor(neighbors: Neighbors, limits: Partial<DearLimits> = {}, rests: Rests = new Rests(neighbors)) {
+  constructor(
+    neighbors: Neighbors,
+    limits: Partial<DearLimits> = {},
+    budgets: CostBudgets = new CostBudgets(neighbors),
+  ) {
     this.#limits = { ...defaultLimits, ...limits };
-    this.#neighbors = neighbors;
-    this.#rests = rests;
+    this.#budgets = budgets;
     this.#lines = new WaitingLines(neighbors, this.#limits, {
       mayBegin: (caller) => this.#mayBegin(caller),
       begin: (caller) => this.#begin(caller),
@@ -34,11 +40,6 @@ export class DearRequests {
   /** Waits for the caller's turn. Returns the function that ends it. */
   enter(caller: TurnCaller): Leave | Promise<Leave> {
     return this.#lines.enter(caller);
-  }
-
-  /** The account had other work, which is to be followed by a rest like that of its turn. */
-  hadWork({ accountId }: TurnCaller, tookMs: number): void {
-    this.#rests.begin(accountId, tookMs);
   }
 
   /** Throws when too many requests of the account wait. */
@@ -56,21 +57,19 @@ export class DearRequests {
     }
   }
 
-  #mayBegin({ accountId }: TurnCaller): boolean {
-    return this.#atWork.size < this.#limits.atOnce && !this.#atWork.has(accountId) && !this.#rests.isResting(accountId);
+  #mayBegin(caller: TurnCaller): boolean {
+    const { atOnce } = this.#limits;
+    return this.#atWork.size < atOnce && !this.#atWork.has(caller.accountId) && !this.#budgets.isSpent(caller);
   }
 
   #begin({ accountId }: TurnCaller): Leave {
-    const { now } = this.#neighbors;
-    const sinceMs = now();
     this.#atWork.add(accountId);
     return () => {
       this.#atWork.delete(accountId);
-      this.#rests.begin(accountId, now() - sinceMs);
       this.#lines.letIn();
     };
   }
 }
 
-// Eight carts of half a second have their turns within the wait, with their rests.
+// Eight carts of a hundred lines have their turns within the wait, by a share of a fifth.
 const defaultLimits: DearLimits = { atOnce: 4, waitingOfAccount: 8, longestWaitMs: 10_000 };

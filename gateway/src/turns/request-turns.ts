@@ -1,34 +1,50 @@
+import {
+  type Leave,
+  type MeteredWork,
+  type ProcessTurns,
+  processTurns,
+  SharedRequests,
+  type TurnCaller,
+} from '@eligo/service';
 import { DearRequests } from './dear-requests.ts';
 import { LargeAnswers } from './large-answers.ts';
-import { LoopLoad } from './loop-load.ts';
-import { Neighbors } from './neighbors.ts';
-import { Rests } from './rests.ts';
-import { SharedRequests } from './shared-requests.ts';
-import type { TurnCaller } from './turn-caller.ts';
-import type { Leave } from './waiting-lines.ts';
 
 /** What a request asks for. */
 export interface TurnRoute {
   readonly id: string;
   readonly method: string;
+  readonly path: string;
 }
 
 /** The turn of one request, from its admission to its answer. */
 export class Turn {
   readonly #turns: RequestTurns;
-  readonly #caller: TurnCaller;
+  readonly #work: MeteredWork;
   #leave: Leave;
   /** A body of any size is dear, because of the answer that is expected. */
   readonly #isBodyDear: boolean;
-  #isDear: boolean;
+  #hasDearTurn: boolean;
   #hadDearWork = false;
 
-  constructor(turns: RequestTurns, caller: TurnCaller, begun: { leave: Leave; isDear: boolean; isBodyDear: boolean }) {
+  constructor(
+    turns: RequestTurns,
+    work: MeteredWork,
+    begun: { leave: Leave; hasDearTurn: boolean; isBodyDear: boolean },
+  ) {
     this.#turns = turns;
-    this.#caller = caller;
+    this.#work = work;
     this.#leave = begun.leave;
-    this.#isDear = begun.isDear;
+    this.#hasDearTurn = begun.hasDearTurn;
     this.#isBodyDear = begun.isBodyDear;
+  }
+
+  get #caller(): TurnCaller {
+    return this.#work.caller;
+  }
+
+  /** Does the request's work, whose time is measured. */
+  run<Done>(work: () => Promise<Done>): Promise<Done> {
+    return this.#turns.here.meter.run(this.#work, work);
   }
 
   /** A body of this size comes. Throws where its turn would be refused: it need not be read then. */
@@ -45,7 +61,8 @@ export class Turn {
   /** Does work that is dear without a body, such as a PDF, when it is the account's turn. */
   async dear<Done>(work: () => Promise<Done>): Promise<Done> {
     this.#hadDearWork = true;
-    return this.#isDear ? work() : this.#turns.dear.run(this.#caller, work);
+    this.#work.isDear = true;
+    return this.#hasDearTurn ? work() : this.#turns.dear.run(this.#caller, work);
   }
 
   /** The request to this route has an answer of so much text. */
@@ -60,39 +77,48 @@ export class Turn {
   }
 
   async #becomeDear(bytes: number): Promise<void> {
+    // It was read before its turn, outside of any promise.
+    this.#turns.here.budgets.charge(this.#caller, bytes / readBytesPerMs);
     await this.#change(this.#turns.dear);
-    // It was read before its turn.
-    this.#turns.dear.hadWork(this.#caller, bytes / readBytesPerMs);
   }
 
   async #change(to: Pick<DearRequests, 'enter'>): Promise<void> {
     this.end();
+    this.#work.isDear = true;
     this.#leave = await to.enter(this.#caller);
-    this.#isDear = true;
+    this.#hasDearTurn = true;
   }
 }
 
 /**
  * The turns of an account's requests in this process. While several accounts are short of time, each has a few requests at work, and one dear one: with a large
- * body, as a PDF, or whose last answer on that route was large.
+ * body, as a PDF, or whose last answer on that route was large. What is dear, lists, files and reports, and all that an account asks for which yields, begins only
+ * while the account's budget is not used up.
  */
 export class RequestTurns {
-  readonly neighbors: Neighbors;
+  readonly here: ProcessTurns;
   readonly dear: DearRequests;
   /** Requests that are dear only because a large answer is expected. They take little memory while they wait, so the line is long. */
   readonly large: SharedRequests;
   /** The parts of files that are stored and read. */
   readonly parts: DearRequests;
   readonly #small: SharedRequests;
+  /** Requests of any size that count towards the budget. */
+  readonly #counted: SharedRequests;
   readonly largeAnswers = new LargeAnswers();
 
-  constructor(neighbors: Neighbors = neighborsHere()) {
-    this.neighbors = neighbors;
-    const rests = new Rests(neighbors);
-    this.dear = new DearRequests(neighbors, {}, rests);
-    this.large = new SharedRequests(neighbors, { ofAccount: 1, ofYielding: 1 }, rests);
-    this.parts = new DearRequests(neighbors, { longestWaitMs: longestPartWaitMs }, rests);
+  constructor(here: ProcessTurns = processTurns()) {
+    const { neighbors, budgets } = here;
+    this.here = here;
+    this.dear = new DearRequests(neighbors, {}, budgets);
+    this.large = new SharedRequests(neighbors, { ofAccount: 1, ofYielding: 1 }, budgets);
+    this.parts = new DearRequests(neighbors, { longestWaitMs: longestPartWaitMs }, budgets);
     this.#small = new SharedRequests(neighbors);
+    this.#counted = new SharedRequests(neighbors, {}, budgets);
+  }
+
+  get neighbors() {
+    return this.here.neighbors;
   }
 
   /** Waits for the turn of a request to this route: at once when no other account is short of time. */
@@ -101,18 +127,20 @@ export class RequestTurns {
     this.neighbors.saw(caller);
     const isLarge = this.largeAnswers.isExpected(accountId, route.id) && this.neighbors.areShort(accountId);
     // A client that is slow to send a body has no dear turn meanwhile.
-    const isDear = isLarge && route.method === 'GET';
-    const isBodyDear = isLarge && !isDear;
-    const entered = (isDear ? this.large : this.#small).enter(caller);
-    if (!(entered instanceof Promise)) return new Turn(this, caller, { leave: entered, isDear, isBodyDear });
-    return entered.then((leave) => new Turn(this, caller, { leave, isDear, isBodyDear }));
+    const hasDearTurn = isLarge && route.method === 'GET';
+    const isBodyDear = isLarge && !hasDearTurn;
+    const isDear = hasDearTurn || readsMuch(route) || this.neighbors.yields(caller);
+    const line = hasDearTurn ? this.large : isDear ? this.#counted : this.#small;
+    const work = { caller: { accountId, testMode: caller.testMode }, isDear };
+    const entered = line.enter(caller);
+    if (!(entered instanceof Promise)) return new Turn(this, work, { leave: entered, hasDearTurn, isBodyDear });
+    return entered.then((leave) => new Turn(this, work, { leave, hasDearTurn, isBodyDear }));
   }
 }
 
-/** The neighbors of this process. */
-export function neighborsHere(): Neighbors {
-  const load = new LoopLoad();
-  return new Neighbors({ isBusy: () => load.isBusy() });
+// Every read but that of one record by its id: lists, documents, contents of files, reports.
+function readsMuch({ method, path }: TurnRoute): boolean {
+  return method === 'GET' && !path.endsWith('}');
 }
 
 // A hundred lines by price are 6 kB.

@@ -1,4 +1,5 @@
 export { type Call, type CallOptions, type CallScope, defaultTimeoutMs, maxTimeoutMs } from './call.ts';
+export type { CallTurn, TakeTurn } from './call-turn.ts';
 export { type Client, type ClientMethod, type ClientOptions, client } from './client.ts';
 export { connectNodeHandler, type OperatorAction, type OperatorGate } from './connect-json.ts';
 export { type CallerInit, type Identity, noCaller, openIdentity } from './identity.ts';

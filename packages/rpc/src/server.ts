@@ -2,6 +2,7 @@ import { create, type DescMethod, type Message } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { type Admission, admit } from './admission.ts';
 import type { Call } from './call.ts';
+import { inTurn, streamInTurn, type TakeTurn } from './call-turn.ts';
 import type { Cancellation } from './cancellation.ts';
 import type { Identity } from './identity.ts';
 import type { Handlers, StreamHandler, UnaryHandler } from './implement.ts';
@@ -19,6 +20,8 @@ export interface RpcServerOptions {
   readonly tracer?: Tracer | undefined;
   /** Holds an admitted unary call back before its handler runs: undefined when it need not wait, a rejection refuses it. */
   readonly holdBack?: ((method: DescMethod, call: Call) => Promise<void> | undefined) | undefined;
+  /** Has an admitted call wait for its account's turn. */
+  readonly takeTurn?: TakeTurn | undefined;
 }
 
 /** A call as a transport hands it over. */
@@ -50,7 +53,7 @@ export interface ServedMethod {
 }
 
 /** Makes the server of a component. Throws when a method declares no policy. */
-export function rpcServer({ handlers, identity, observer, tracer, holdBack }: RpcServerOptions): RpcServer {
+export function rpcServer({ handlers, identity, observer, tracer, holdBack, takeTurn }: RpcServerOptions): RpcServer {
   const methods = servedMethods(handlers);
   let inFlight = 0;
   let draining = false;
@@ -90,7 +93,8 @@ export function rpcServer({ handlers, identity, observer, tracer, holdBack }: Rp
                 await held;
                 call.signal.throwIfAborted();
               }
-              return deliver(create(method.output, (await handler(request, call)) as Message));
+              const answer = async () => deliver(create(method.output, (await handler(request, call)) as Message));
+              return takeTurn === undefined ? answer() : inTurn(takeTurn(method, call), call, answer);
             })
             .then((answer) => {
               served.succeed();
@@ -104,7 +108,10 @@ export function rpcServer({ handlers, identity, observer, tracer, holdBack }: Rp
     stream: (method, request, incoming, deliver) => ({
       [Symbol.asyncIterator]: () => {
         const served = start(method, incoming);
-        const handler = () => open(served, method, incoming) as StreamHandler;
+        const handler = () => {
+          const found = open(served, method, incoming) as StreamHandler;
+          return takeTurn === undefined ? found : streamInTurn(takeTurn, method, found);
+        };
         return new ServedStream(method, request, incoming.cancellation, served, handler, deliver);
       },
     }),

@@ -20,6 +20,7 @@ import { RunningService, type ServicePorts } from './running-service.ts';
 import { readServiceSettings, type ServiceSettings } from './service-settings.ts';
 import { traceWork } from './trace-work.ts';
 import { openTracing, type Tracing } from './tracing.ts';
+import { callTurns } from './turns/call-turns.ts';
 import { WaitingAdmin } from './waiting-admin.ts';
 import { wakeJobsOf } from './wake-job.ts';
 import { watchReadiness } from './watch-readiness.ts';
@@ -144,6 +145,7 @@ export async function buildService<Settings>(
         disk?.assertRoom();
         return pace.admit(scope.accountId);
       },
+      takeTurn: callTurns(),
     });
     const jobs = prepareJobs([...(built.jobs ?? []), pruneJob(database)], { logger, observer: metrics.jobObserver });
     opened.jobs = jobs;

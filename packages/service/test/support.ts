@@ -6,7 +6,7 @@ import { generateComponentKeys, type Login, openIdentity, signLogin } from '@eli
 import pg from 'pg';
 import { type EnvironmentRecord, operatorMigrations } from '../src/index.ts';
 
-export const keys = generateComponentKeys(['gateway', 'catalog', 'checkout', 'operator']);
+export const keys = generateComponentKeys(['gateway', 'catalog', 'checkout', 'billing', 'operator']);
 
 /** A login of an operator that allows these methods. */
 export function loginFor(allows: readonly string[]): string {
@@ -18,7 +18,7 @@ export function loginAs(name: string, allows: readonly string[]): Login {
 }
 
 /** The identity of a component of these tests. */
-export function identityOf(name: 'gateway' | 'catalog' | 'checkout') {
+export function identityOf(name: 'gateway' | 'catalog' | 'checkout' | 'billing') {
   return openIdentity({ name, privateKey: keys.privateKeys[name] ?? '', publicKeys: keys.publicKeys });
 }
 

@@ -1,5 +1,5 @@
+import type { CostBudgets } from './cost-budgets.ts';
 import type { Neighbors } from './neighbors.ts';
-import type { Rests } from './rests.ts';
 import { nameOf, type TurnCaller } from './turn-caller.ts';
 import { type Leave, type WaitingLimits, WaitingLines } from './waiting-lines.ts';
 
@@ -15,19 +15,19 @@ export interface SharedLimits extends WaitingLimits {
 
 /**
  * Requests that wait only while accounts are short of time. Each account then has a few of them at work, so that it is the number of accounts that shares the
- * process, and not how many requests each of them sends. Where there are rests, each request is followed by one.
+ * process, and not how many requests each of them sends. Where there are budgets, none begins while the account's is used up.
  */
 export class SharedRequests {
   readonly #limits: SharedLimits;
   readonly #neighbors: Neighbors;
-  readonly #rests: Rests | undefined;
+  readonly #budgets: CostBudgets | undefined;
   readonly #atWork = new Map<string, Set<Work>>();
   readonly #lines: WaitingLines;
 
-  constructor(neighbors: Neighbors, limits: Partial<SharedLimits> = {}, rests?: Rests) {
+  constructor(neighbors: Neighbors, limits: Partial<SharedLimits> = {}, budgets?: CostBudgets) {
     this.#limits = { ...defaultLimits, ...limits };
     this.#neighbors = neighbors;
-    this.#rests = rests;
+    this.#budgets = budgets;
     this.#lines = new WaitingLines(neighbors, this.#limits, {
       mayBegin: (caller) => this.#mayBegin(caller),
       begin: (caller) => this.#begin(caller),
@@ -40,7 +40,7 @@ export class SharedRequests {
   }
 
   #mayBegin(caller: TurnCaller): boolean {
-    if (this.#rests?.isResting(caller.accountId) === true) return false;
+    if (this.#budgets?.isSpent(caller) === true) return false;
     const own = this.#atWork.get(nameOf(caller));
     if (own === undefined || !this.#neighbors.areShort(caller.accountId)) return true;
     const { ofAccount, ofYielding, countedMs } = this.#limits;
@@ -64,7 +64,6 @@ export class SharedRequests {
     return () => {
       own.delete(work);
       if (own.size === 0 && this.#atWork.get(name) === own) this.#atWork.delete(name);
-      this.#rests?.begin(caller.accountId, now() - work.sinceMs);
       this.#lines.letIn();
     };
   }

@@ -4,6 +4,8 @@ import { nameOf, type TurnCaller } from './turn-caller.ts';
 export interface NeighborsOptions {
   readonly isBusy: () => boolean;
   readonly now?: () => number;
+  /** The part of the time in which the process works; all of it unless given. */
+  readonly utilization?: () => number;
 }
 
 /**
@@ -13,13 +15,15 @@ export interface NeighborsOptions {
 export class Neighbors {
   readonly #isBusy: () => boolean;
   readonly now: () => number;
+  readonly utilization: () => number;
   readonly #seenAt = new Map<string, number>();
   readonly #liveSeenAt = new Map<string, number>();
   readonly #atLimitAt = new Map<string, number>();
 
-  constructor({ isBusy, now = () => performance.now() }: NeighborsOptions) {
+  constructor({ isBusy, now = () => performance.now(), utilization = () => 1 }: NeighborsOptions) {
     this.#isBusy = isBusy;
     this.now = now;
+    this.utilization = utilization;
   }
 
   /** What is remembered of accounts. */
@@ -47,6 +51,12 @@ export class Neighbors {
   /** Whether time that the account takes is missing to another one. */
   areShort(accountId: string): boolean {
     return this.#isBusy() && hasOther(this.#seenAt, accountId, this.now());
+  }
+
+  /** Whether time is missing to any of several accounts. */
+  areAnyShort(): boolean {
+    forget(this.#seenAt, this.now() - latelyMs);
+    return this.#seenAt.size > 1 && this.#isBusy();
   }
 
   /** Whether the account takes a smaller share: it asks for more than it may, or it is in test mode and another one in live mode. */

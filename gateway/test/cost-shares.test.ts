@@ -1,0 +1,113 @@
+import { CostBudgets, CostMeter, Neighbors } from '@eligo/service';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { RequestTurns, type Turn, type TurnRoute } from '../src/turns/request-turns.ts';
+
+describe('in simulated time, on one processor that a shop with eight shoppers keeps busy', () => {
+  const confirm: TurnRoute = { id: 'confirm', method: 'POST', path: '/v1/checkout/sessions/{id}/confirm' };
+  const confirmMs = 10;
+  const simulatedMs = 12_000;
+
+  interface Attack {
+    readonly perSecond: number;
+    /** Of processor time, without a pause but where its work has several steps. */
+    readonly costMs: number;
+    readonly steps?: number;
+    readonly testMode?: boolean;
+    readonly isAtLimit?: boolean;
+    readonly route: TurnRoute;
+    readonly enter?: (turn: Turn) => Promise<unknown> | undefined;
+  }
+
+  /** Runs the shop and an attacker, whose requests cost what they cost. Answers the part of the time that each got, and how many requests were refused. */
+  async function simulate(attack: Attack) {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const set = { nowMs: 1_000 };
+    const neighbors = new Neighbors({ isBusy: () => true, now: () => set.nowMs });
+    const budgets = new CostBudgets(neighbors);
+    const turns = new RequestTurns({ neighbors, budgets, meter: new CostMeter(neighbors, budgets) });
+    const attacker = { accountId: 'facct_attacker', testMode: attack.testMode === true };
+    const queue: { stepMs: number; steps: number; ofShop: boolean; end: () => void }[] = [];
+    const took = { shop: 0, attacker: 0, refused: 0 };
+    let atWork = 0;
+    const shop = async () => {
+      const turn = await turns.begin({ accountId: 'facct_shop', testMode: false }, confirm);
+      const end = () => {
+        turn.end();
+        void shop();
+      };
+      queue.push({ stepMs: 1, steps: confirmMs, ofShop: true, end });
+    };
+    const send = async () => {
+      if (attack.isAtLimit === true) neighbors.noteLimit(attacker);
+      const turn = await turns.begin(attacker, attack.route);
+      try {
+        await attack.enter?.(turn);
+      } catch (error) {
+        turn.end();
+        throw error;
+      }
+      atWork += 1;
+      const end = () => {
+        atWork -= 1;
+        turn.end();
+      };
+      const steps = attack.steps ?? 1;
+      queue.push({ stepMs: attack.costMs / steps, steps, ofShop: false, end });
+    };
+    for (let shopper = 0; shopper < 8; shopper++) void shop();
+    let mostAtWork = 0;
+    const startMs = set.nowMs;
+    for (let sent = 0; set.nowMs - startMs < simulatedMs; ) {
+      for (; sent < ((set.nowMs - startMs) * attack.perSecond) / 1_000; sent++) send().catch(() => took.refused++);
+      await vi.advanceTimersByTimeAsync(0);
+      mostAtWork = Math.max(mostAtWork, atWork);
+      const next = queue.shift();
+      const stepMs = next?.stepMs ?? 1;
+      set.nowMs += stepMs;
+      if (next !== undefined) {
+        took[next.ofShop ? 'shop' : 'attacker'] += stepMs;
+        // What a meter measures.
+        if (!next.ofShop) budgets.charge(attacker, stepMs);
+        next.steps -= 1;
+        if (next.steps > 0) queue.push(next);
+        else next.end();
+      }
+      await vi.advanceTimersByTimeAsync(stepMs);
+    }
+    return { shop: took.shop / simulatedMs, attacker: took.attacker / simulatedMs, refused: took.refused, mostAtWork };
+  }
+
+  const list: TurnRoute = { id: 'list', method: 'GET', path: '/v1/products' };
+  const cart: TurnRoute = { id: 'create', method: 'POST', path: '/v1/checkout/sessions' };
+  const document: TurnRoute = { id: 'document', method: 'GET', path: '/v1/invoices/{id}/document' };
+  const large = { enter: (turn: Turn) => turn.hasBody(40_000) };
+
+  test.each<[string, Attack, number]>([
+    ['lists with a live key', { route: list, perSecond: 100, costMs: 8 }, 0.2],
+    ['lists with a test key', { route: list, perSecond: 25, costMs: 20, testMode: true }, 0.1],
+    ['documents', { route: document, perSecond: 100, costMs: 40 }, 0.2],
+    ['large carts with a live key', { route: cart, perSecond: 100, costMs: 210, ...large }, 0.2],
+    ['large carts with a test key', { route: cart, perSecond: 25, costMs: 600, testMode: true, ...large }, 0.1],
+    ['small requests over the limit', { route: cart, perSecond: 120, costMs: 7, isAtLimit: true }, 0.2],
+    ['small requests of test mode', { route: cart, perSecond: 120, costMs: 7, testMode: true }, 0.1],
+  ])(
+    '%s take no more than their share, and the shop keeps 0.7 of its payments [D14.247]',
+    async (_, attack, share) => {
+      const found = await simulate(attack);
+      // What is over is one request of the last moment, and the burst.
+      const overMs = 50 + attack.costMs * Math.min(found.mostAtWork, 8);
+      expect(found.attacker).toBeLessThanOrEqual(share + overMs / simulatedMs);
+      expect(found.shop).toBeGreaterThanOrEqual(0.7);
+      // Nor less.
+      expect(found.attacker).toBeGreaterThan(share - 0.05);
+      expect(found.attacker + found.shop).toBeCloseTo(1, 2);
+    },
+    30_000,
+  );
+
+  test('small requests within the limit of a live key take as much as the neighbor at most [D14.247]', async () => {
+    const found = await simulate({ route: cart, perSecond: 100, costMs: 10, steps: 10 });
+    expect(found.shop).toBeGreaterThan(0.45);
+  });
+});

@@ -1,0 +1,53 @@
+import { type EventLoopUtilization, performance } from 'node:perf_hooks';
+
+/**
+ * Whether this process has no time to spare: its event loop hardly waits, or it had to wait for a processor in the midst of its work, because other processes of the
+ * machine, such as Postgres, take them.
+ */
+export class LoopLoad {
+  #before: EventLoopUtilization = performance.eventLoopUtilization();
+  #cpuBefore = process.threadCpuUsage();
+  #lookedAtMs = performance.now();
+  #isBusy = false;
+  #utilization = 0;
+
+  /** Looks at most ten times a second, and only when it is asked: a look costs a microsecond. */
+  isBusy(): boolean {
+    const nowMs = performance.now();
+    if (nowMs - this.#lookedAtMs < lookMs) return this.#isBusy;
+    const now = performance.eventLoopUtilization();
+    const cpu = process.threadCpuUsage();
+    const { active, utilization } = performance.eventLoopUtilization(now, this.#before);
+    const cpuMs = (cpu.user - this.#cpuBefore.user + cpu.system - this.#cpuBefore.system) / 1_000;
+    this.#isBusy = isShortOfTime({ activeMs: active, cpuMs, utilization });
+    this.#utilization = utilization;
+    this.#before = now;
+    this.#cpuBefore = cpu;
+    this.#lookedAtMs = nowMs;
+    return this.#isBusy;
+  }
+
+  /** The part of the time in which the loop worked, at the last look. */
+  get utilization(): number {
+    return this.#utilization;
+  }
+}
+
+/** What a loop did since the last look. */
+export interface LoopTimes {
+  /** In which it did not wait for anything to do. */
+  readonly activeMs: number;
+  /** In which it had a processor. */
+  readonly cpuMs: number;
+  readonly utilization: number;
+}
+
+/** Whether these times say that the process has none to spare. */
+export function isShortOfTime({ activeMs, cpuMs, utilization }: LoopTimes): boolean {
+  return utilization > busyShare || (activeMs > leastActiveMs && cpuMs < activeMs * ownShare);
+}
+
+const lookMs = 100;
+const busyShare = 0.7;
+const leastActiveMs = 20;
+const ownShare = 0.7;

@@ -1,0 +1,188 @@
+import { eventsMigrations } from '@eligo/events';
+import { Failure } from '@eligo/failures';
+import { CatalogService } from '@eligo/proto/catalog/v1/catalog';
+import { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
+import { client, implement, inProcessTransport, rpcServer } from '@eligo/rpc';
+import { grpcTransport, serveGrpc } from '@eligo/rpc/grpc';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import {
+  buildService,
+  CostBudgets,
+  CostMeter,
+  createLogger,
+  Neighbors,
+  operatorMigrations,
+  processTurns,
+} from '../src/index.ts';
+import { callTurns } from '../src/turns/call-turns.ts';
+import { catalogEnvironment, identityOf, serviceDatabase } from './support.ts';
+
+const gateway = identityOf('gateway');
+const billing = identityOf('billing');
+
+test('while another account is short of time, an account has eight calls of its keys at work at a service; the next begins when one ends [D14.248]', async () => {
+  const { checkout, atWork, end } = await served();
+  const calls = Array.from({ length: 10 }, () => checkout.getSession({ id: 'x' }, byKey('facct_1')));
+  await vi.waitUntil(() => atWork.length === 8);
+  // The other account's is at work at once, and it is the ninth.
+  const others = checkout.getSession({ id: 'x' }, byKey('facct_2'));
+  await vi.waitUntil(() => atWork.at(-1) === 'facct_2');
+  expect(atWork).toHaveLength(9);
+  end();
+  await vi.waitUntil(() => atWork.length === 10);
+  end(9);
+  await vi.waitUntil(() => atWork.length === 11);
+  end();
+  await Promise.all([...calls, others]);
+});
+
+test.each(['listLetters', 'listSessions'] as const)(
+  'a call of %s begins only while the budget of its account is not used up, in which all of its process counts [D14.248]',
+  async (method) => {
+    const { checkout, here, set, atWork, end } = await served();
+    here.budgets.charge({ accountId: 'facct_1', testMode: false }, 200);
+    const list = call(checkout, method, 'facct_1');
+    // A read of one record, and the other account's list, go on.
+    const small = checkout.getSession({ id: 'x' }, byKey('facct_1'));
+    const others = call(checkout, method, 'facct_2');
+    await vi.waitUntil(() => atWork.length === 2);
+    expect(atWork.toSorted()).toEqual(['facct_1', 'facct_2']);
+    end(2);
+    await Promise.all([small, others]);
+    set.nowMs += 751;
+    await vi.waitUntil(() => atWork.length === 3);
+    end();
+    await list;
+  },
+);
+
+test('what waits for two seconds is refused with 503, and what finds 400 of its account waiting with 429, each with Retry-After [D14.248]', async () => {
+  const { checkout, here, atWork } = await served();
+  here.budgets.charge({ accountId: 'facct_1', testMode: false }, 2_000);
+  const refused = await Promise.all(
+    Array.from({ length: 401 }, () => failureOf(call(checkout, 'listLetters', 'facct_1'))),
+  );
+  const of = (code: string) => refused.filter((failure) => failure.code === code && failure.retryAfterSeconds === 1);
+  expect([of('rate_limited').length, of('service_unavailable').length]).toEqual([1, 400]);
+  expect(atWork).toEqual([]);
+});
+
+test('calls of services, of pages and of an account that is alone, and of a process with time to spare, never wait [D14.248]', async () => {
+  const { checkout, asBilling, set, here, atWork, end } = await served();
+  here.budgets.charge({ accountId: 'facct_1', testMode: false }, 500);
+  const page = gateway.callerFor({ accountId: 'facct_1', testMode: false });
+  const own = billing.callerFor({ accountId: 'facct_1', testMode: false, keyId: 'fkey_1' });
+  const calls = Array.from({ length: 12 }, () => [
+    asBilling.getSession({ id: 'x' }, { caller: own }),
+    checkout.getSession({ id: 'x' }, { caller: page }),
+  ]).flat();
+  await vi.waitUntil(() => atWork.length === 24);
+  set.isBusy = false;
+  calls.push(...Array.from({ length: 12 }, () => checkout.getSession({ id: 'x' }, byKey('facct_1'))));
+  await vi.waitUntil(() => atWork.length === 36);
+  end(36);
+  await Promise.all(calls);
+});
+
+test('a call in one process with the gateway does not wait again: its request has had its turn [D14.248]', async () => {
+  const { server, here, end, atWork } = await served();
+  here.budgets.charge({ accountId: 'facct_1', testMode: false }, 500);
+  const inProcess = client(CheckoutService, inProcessTransport(server), gateway);
+  const work = { caller: { accountId: 'facct_1', testMode: false }, isDear: true };
+  const list = here.meter.run(work, () => inProcess.listLetters({}, byKey('facct_1')));
+  await vi.waitUntil(() => atWork.length === 1);
+  end();
+  await list;
+});
+
+test('a service has at most eight calls of an account at work while another account is short of time [D14.248]', async () => {
+  const short = vi.spyOn(processTurns().neighbors, 'areShort').mockReturnValue(true);
+  onTestFinished(() => short.mockRestore());
+  const ends: (() => void)[] = [];
+  const database = await serviceDatabase('catalog');
+  const priced = implement(CatalogService, {
+    getPrice: async ({ id }) => {
+      await new Promise<void>((resolve) => ends.push(resolve));
+      return { priceId: id };
+    },
+  });
+  const service = await buildService(
+    { name: 'catalog', migrations: [eventsMigrations, operatorMigrations], build: () => ({ handlers: [priced] }) },
+    { environment: catalogEnvironment(database.url), logger: createLogger({ service: 'catalog', level: 'silent' }) },
+  );
+  onTestFinished(async () => {
+    await service.stop();
+    await database.drop();
+  });
+  const catalog = client(CatalogService, inProcessTransport(service.server), gateway);
+  const caller = gateway.callerFor({ accountId: 'facct_1', testMode: true, keyId: 'fkey_1' });
+  const calls = Array.from({ length: 9 }, () => catalog.getPrice({ id: 'fprice_1' }, { caller }));
+  await vi.waitUntil(() => ends.length === 8);
+  ends.shift()?.();
+  await vi.waitUntil(() => ends.length === 8);
+  for (const end of ends) end();
+  await Promise.all(calls);
+});
+
+/** A service whose calls are at work until they are ended, over gRPC, in a process that is short of time for two accounts. */
+async function served() {
+  const set = { nowMs: 1_000, isBusy: true };
+  const neighbors = new Neighbors({ isBusy: () => set.isBusy, now: () => set.nowMs });
+  for (const accountId of ['facct_1', 'facct_2']) neighbors.saw({ accountId, testMode: false });
+  const budgets = new CostBudgets(neighbors);
+  const here = { neighbors, budgets, meter: new CostMeter(neighbors, budgets) };
+  const atWork: string[] = [];
+  const ends: (() => void)[] = [];
+  const work = async (accountId: string) => {
+    atWork.push(accountId);
+    await new Promise<void>((resolve) => ends.push(resolve));
+    return {};
+  };
+  const handlers = [
+    implement(CheckoutService, {
+      getSession: (_, { scope }) => work(scope.accountId),
+      listLetters: (_, { scope }) => work(scope.accountId),
+      async *listSessions(_, { scope }) {
+        await work(scope.accountId);
+        yield {};
+      },
+    }),
+  ];
+  const server = rpcServer({ handlers, identity: identityOf('checkout'), takeTurn: callTurns(here) });
+  const listener = await serveGrpc({ server, host: '127.0.0.1', port: 0 });
+  const transport = grpcTransport({ address: `http://127.0.0.1:${listener.port}` });
+  onTestFinished(async () => {
+    transport.close();
+    await listener.stop(1_000);
+  });
+  const end = (count = 1) => {
+    for (const resolve of ends.splice(0, count)) resolve();
+  };
+  return {
+    ...{ server, set, here, atWork, end },
+    checkout: client(CheckoutService, transport, gateway),
+    asBilling: client(CheckoutService, transport, billing),
+  };
+}
+
+type Served = Awaited<ReturnType<typeof served>>;
+
+function byKey(accountId: string) {
+  return { caller: gateway.callerFor({ accountId, testMode: false, keyId: 'fkey_1' }) };
+}
+
+async function call(
+  checkout: Served['checkout'],
+  method: 'listLetters' | 'listSessions',
+  accountId: string,
+): Promise<void> {
+  if (method === 'listLetters') await checkout.listLetters({}, byKey(accountId));
+  else for await (const _ of checkout.listSessions({}, byKey(accountId)));
+}
+
+async function failureOf(called: Promise<unknown>): Promise<Partial<Failure>> {
+  return called.then(
+    () => ({}),
+    (error) => (error instanceof Failure ? error : {}),
+  );
+}
