@@ -47,7 +47,12 @@ export async function newCard(api: Api, customer: string, card: string, fields: 
 
 /** A session in payment mode with both prices, shipping, tax and a fee. */
 export function newSession(api: Api, shop: Shop, fields: Json = {}): Promise<Json> {
-  return make(api, '/v1/checkout/sessions', 'checkout_session', {
+  return make(api, '/v1/checkout/sessions', 'checkout_session', { ...cartOf(shop), ...fields });
+}
+
+/** What a session of `newSession` is made of. */
+export function cartOf(shop: Shop): Json {
+  return {
     line_items: [
       { price: shop.eligiblePriceId, quantity: 1 },
       { price: shop.otherPriceId, quantity: 2 },
@@ -56,8 +61,7 @@ export function newSession(api: Api, shop: Shop, fields: Json = {}): Promise<Jso
     shipping_options: { shipping_rate_id: shop.rateId },
     tax_rate: { amount: 825 },
     fees: [{ amount: 150, name: 'Handling' }],
-    ...fields,
-  });
+  };
 }
 
 /** Confirms a session; the answer whatever it is. */

@@ -6,11 +6,20 @@ process.exitCode = await runLong(
     ...['names', 'breaker', 'reach', 'fairness', 'target', 'keyring'].map(
       (name) => `services/webhooks/test/${name}.test.ts`,
     ),
-    ...['server', 'body-budget', 'dear-requests', 'rate-limits', 'multipart', 'files', 'reports', 'http-by-hand'].map(
-      (name) => `gateway/test/${name}.test.ts`,
-    ),
-    ...['packages/events/test/full-store.test.ts', 'stack/test/watch-nats.test.ts', 'stack/test/log-file.test.ts'],
-    ...['boot', 'main-process', 'environment', 'keyring', 'redaction', 'disk-watch'].map(
+    ...[
+      'server',
+      'body-budget',
+      'dear-requests',
+      'cost-shares',
+      'rate-limits',
+      'multipart',
+      'files',
+      'reports',
+      'http-by-hand',
+    ].map((name) => `gateway/test/${name}.test.ts`),
+    'packages/events/test/full-store.test.ts',
+    ...['start', 'watch-nats', 'log-file'].map((name) => `stack/test/${name}.test.ts`),
+    ...['boot', 'main-process', 'environment', 'keyring', 'redaction', 'disk-watch', 'call-turns'].map(
       (name) => `packages/service/test/${name}.test.ts`,
     ),
     'packages/postgres/test/database.test.ts',

@@ -1,16 +1,22 @@
-import type { Api, Constellation } from '@eligo/testkit';
-import { text } from '../records.ts';
+import type { Api, ApiAnswer, Constellation } from '@eligo/testkit';
+import { record, text } from '../records.ts';
 import { runCli } from '../run-cli.ts';
-import { confirm, newCard, newCustomer, newSession, openShop, type Shop } from '../shop.ts';
-import { attackersOf } from './attackers.ts';
+import { cartOf, confirm, newCard, newCustomer, openShop, type Shop } from '../shop.ts';
+import { type Attacker, attackersOf } from './attackers.ts';
+import { processorMsOf } from './processor-time.ts';
 
 /** What an account gets done while another one attacks. */
 export interface Neighborhood {
   readonly attack: string;
   readonly confirmsPerSecond: number;
   readonly p99Ms: number;
-  /** Of the confirms without an attack. */
+  /** Of the confirms without an attack. Other programs on the machine change it. */
   readonly keptShare: number;
+  /** Of the processor time that Eligo's process took: undefined where it cannot be measured. Other programs change it little. */
+  readonly keptOfProcessor: number | undefined;
+  /** Processor milliseconds that the attack cost each second, in Eligo's process and in Postgres. */
+  readonly attackMsPerSecond: number | undefined;
+  readonly attackPostgresMsPerSecond: number | undefined;
   /** Times the 99th percentile without an attack. */
   readonly slowdown: number;
   /** Requests of the attacker that were worked on, and that were refused. */
@@ -19,12 +25,14 @@ export interface Neighborhood {
 }
 
 const shoppers = 8;
-const aloneMs = 3_000;
-const attackedMs = 5_000;
+const aloneMs = 2_000;
+const attackedMs = 3_000;
+/** Alone, attacked, alone, attacked, alone: what other programs do meanwhile falls on both. */
+const rounds = 2;
 
 /**
  * One account confirms sessions as fast as it can; beside it another account, in the same mode and so of the same rank, does one attack after the other, with a
- * key that admits so many requests a second. What the account gets done during each is compared with what it gets done alone, before and after it.
+ * key that admits so many requests a second. What the account gets done during each is compared with what it gets done alone, before, between and after.
  */
 export async function measureNeighbors(eligo: Constellation, perSecond: number): Promise<Neighborhood[]> {
   const account = await runCli(eligo, ['accounts', 'create', '--name', 'Shop']);
@@ -32,30 +40,118 @@ export async function measureNeighbors(eligo: Constellation, perSecond: number):
   const api = eligo.api(text(await runCli(eligo, ['keys', 'create', ...given]), 'api_key'));
   const shop = await openShop(api);
   const attackers = await attackersOf(eligo, perSecond);
-  await timesOfConfirms(api, shop, aloneMs);
+  const shopFor = (ms: number) => measured(eligo, () => timesOfConfirms(api, shop, ms), ms);
+  await shopFor(aloneMs);
   const found: Neighborhood[] = [];
-  let before = await timesOfConfirms(api, shop, aloneMs);
-  for (const { name, attack } of attackers) {
-    const over = new AbortController();
-    const attacking = attack(over.signal);
-    const attacked = await timesOfConfirms(api, shop, attackedMs);
-    over.abort();
-    const { answered, refused } = await attacking;
-    const after = await timesOfConfirms(api, shop, aloneMs);
-    const alone = [...before, ...after];
-    const confirmsPerSecond = (attacked.length * 1_000) / attackedMs;
-    found.push({
-      attack: name,
-      confirmsPerSecond,
-      p99Ms: p99(attacked),
-      keptShare: confirmsPerSecond / ((alone.length * 1_000) / (2 * aloneMs)),
-      slowdown: p99(attacked) / p99(alone),
-      answered,
-      refused,
-    });
-    before = after;
+  let before = await shopFor(aloneMs);
+  for (const attacker of attackers) {
+    const alone = [before];
+    const attacked: Period[] = [];
+    let [answered, refused] = [0, 0];
+    for (let round = 0; round < rounds; round++) {
+      const { period, report } = await duringAttack(attacker, () => shopFor(attackedMs));
+      attacked.push(period);
+      answered += report.answered;
+      refused += report.refused;
+      before = await shopFor(aloneMs);
+      alone.push(before);
+    }
+    found.push({ attack: attacker.name, ...compared(sumOf(alone), sumOf(attacked)), answered, refused });
   }
   return found;
+}
+
+async function duringAttack({ attack }: Attacker, work: () => Promise<Period>) {
+  const over = new AbortController();
+  const attacking = attack(over.signal);
+  const period = await work();
+  over.abort();
+  return { period, report: await attacking };
+}
+
+/** What was done in a time. */
+interface Period {
+  /** Of each confirm. */
+  readonly times: readonly number[];
+  readonly ms: number;
+  /** Processor time of Eligo's process and of its connections to Postgres. */
+  readonly processMs: number | undefined;
+  readonly postgresMs: number | undefined;
+}
+
+async function measured(eligo: Constellation, work: () => Promise<number[]>, ms: number): Promise<Period> {
+  const before = await processorTimes(eligo);
+  const times = await work();
+  const after = await processorTimes(eligo);
+  return {
+    ...{ times, ms },
+    processMs: difference(after.process, before.process),
+    postgresMs: difference(after.postgres, before.postgres),
+  };
+}
+
+async function processorTimes(eligo: Constellation) {
+  const stack = eligo.processes().filter(
+    // Its components are in one process.
+    ({ name, pid }, at, all) => name !== 'sandbox' && all.findIndex((other) => other.pid === pid) === at,
+  );
+  const backends = await eligo.database.admin<{ pid: number }>(
+    'select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+  );
+  return { process: sumOfMs(stack), postgres: sumOfMs(backends) };
+}
+
+function sumOfMs(processes: readonly { pid: number }[]): number | undefined {
+  let sum: number | undefined;
+  for (const { pid } of processes) {
+    const ms = processorMsOf(pid);
+    if (ms === undefined) return undefined;
+    sum = (sum ?? 0) + ms;
+  }
+  return sum;
+}
+
+function difference(after: number | undefined, before: number | undefined): number | undefined {
+  return after === undefined || before === undefined ? undefined : after - before;
+}
+
+function sumOf(periods: readonly Period[]): Period {
+  const sum = (of: (period: Period) => number | undefined) =>
+    periods.reduce<number | undefined>((before, period) => {
+      const ms = of(period);
+      return before === undefined || ms === undefined ? undefined : before + ms;
+    }, 0);
+  return {
+    times: periods.flatMap(({ times }) => times),
+    ms: sum(({ ms }) => ms) ?? 0,
+    processMs: sum(({ processMs }) => processMs),
+    postgresMs: sum(({ postgresMs }) => postgresMs),
+  };
+}
+
+function compared(alone: Period, attacked: Period) {
+  const confirmsPerSecond = perSecond(attacked.times.length, attacked);
+  // A confirm costs what it costs alone; all else is the attack's.
+  const ofConfirms = (of: (period: Period) => number | undefined) =>
+    ((of(alone) ?? 0) / alone.times.length) * attacked.times.length;
+  const attackMs = (of: (period: Period) => number | undefined) => {
+    const all = of(attacked);
+    return all === undefined ? undefined : perSecond(Math.max(0, all - ofConfirms(of)), attacked);
+  };
+  const { processMs } = attacked;
+  return {
+    confirmsPerSecond,
+    p99Ms: p99(attacked.times),
+    keptShare: confirmsPerSecond / perSecond(alone.times.length, alone),
+    keptOfProcessor: processMs && Math.min(1, ofConfirms((period) => period.processMs) / processMs),
+    attackMsPerSecond: attackMs((period) => period.processMs),
+    attackPostgresMsPerSecond: attackMs((period) => period.postgresMs),
+    slowdown: p99(attacked.times) / p99(alone.times),
+  };
+}
+
+function perSecond(count: number, { ms }: Period): number {
+  return (count * 1_000) / ms;
 }
 
 async function timesOfConfirms(api: Api, shop: Shop, forMs: number): Promise<number[]> {
@@ -65,16 +161,32 @@ async function timesOfConfirms(api: Api, shop: Shop, forMs: number): Promise<num
     const customer = await newCustomer(api);
     const card = await newCard(api, customer, 'hsa');
     while (performance.now() < until) {
-      const session = text(await newSession(api, shop, { customer }), 'checkout_session_id');
+      const made = await served(() =>
+        api.post('/v1/checkout/sessions', { checkout_session: { ...cartOf(shop), customer } }),
+      );
+      const session = text(record(made.body, 'checkout_session'), 'checkout_session_id');
       const startedAt = performance.now();
-      const { status } = await confirm(api, session, card);
-      if (status !== 200) throw new Error(`a confirm of the account that is attacked was answered ${status}`);
+      const key = crypto.randomUUID();
+      await served(() => confirm(api, session, card, { key }));
       times.push(performance.now() - startedAt);
     }
   });
   await Promise.all(shopping);
   return times;
 }
+
+// As a client does that is told to come again. The wait counts.
+async function served(send: () => Promise<ApiAnswer>): Promise<ApiAnswer> {
+  for (let tries = 1; ; tries++) {
+    const answer = await send();
+    if (answer.status === 200) return answer;
+    if (answer.status !== 503 || tries === mostTries) throw new Error(`the shop was answered ${answer.status}`);
+    await new Promise((resolve) => setTimeout(resolve, retryMs));
+  }
+}
+
+const mostTries = 60;
+const retryMs = 500;
 
 function p99(times: readonly number[]): number {
   return times.toSorted((one, other) => one - other)[Math.floor(times.length * 0.99)] ?? 0;
