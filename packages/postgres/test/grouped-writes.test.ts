@@ -23,11 +23,12 @@ interface Written {
 }
 
 /** Things by their ids, written alone or together; `hold` delays what is written alone until the test lets it go. */
-function openThings({ hold = async (_id: string): Promise<void> => undefined, refuse = '' } = {}) {
+function openThings({ hold = async (_id: string): Promise<void> => undefined, refuse = '', gathers = false } = {}) {
   const groups: string[][] = [];
   const put = (tx: Tx, of: Scope, id: string) => tx.execute(insert, of, [id, 1]);
   const writes = openGroupedWrites<string, Written>({
     database,
+    gathers,
     async writeGroup(tx, of, ids) {
       groups.push([...ids]);
       for (const id of ids) await put(tx, of, id);
@@ -53,6 +54,16 @@ function gate() {
 }
 
 describe('writes of one account', () => {
+  it('of a kind that gathers are written together with those of their turn, the first included, and alone when one comes alone', async () => {
+    const { groups, writes } = openThings({ gathers: true });
+    const ids = Array.from({ length: 20 }, (_, at) => `id-${at}`);
+    const written = await Promise.all(ids.map((id) => writes.submit(scope, id)));
+    expect(written.every(({ how }) => how === 'together')).toBe(true);
+    expect(groups).toEqual([ids.slice(0, 16), ids.slice(16)]);
+    expect(await writes.submit(scope, 'later')).toMatchObject({ how: 'alone' });
+    expect(await storedThings(on)).toEqual([...ids, 'later'].sort());
+  });
+
   it('are written alone and at once when they come one after the other', async () => {
     const { groups, writes } = openThings();
     for (const id of ['a', 'b']) expect(await writes.submit(scope, id)).toMatchObject({ how: 'alone' });

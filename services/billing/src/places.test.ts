@@ -1,0 +1,42 @@
+import { expect, it } from 'vitest';
+import { openPlaces } from './places.ts';
+
+/** Work that waits, and what has begun of it. */
+function begun() {
+  const names: string[] = [];
+  const ends = new Map<string, () => void>();
+  const work = (name: string) => () =>
+    new Promise<void>((resolve) => {
+      names.push(name);
+      ends.set(name, resolve);
+    });
+  const end = async (name: string) => {
+    ends.get(name)?.();
+    await new Promise((resolve) => setImmediate(resolve));
+    return names;
+  };
+  return { names, work, end };
+}
+
+it('places are taken in the order of asking, by as much work as has room, and given back when it ends or fails', async () => {
+  const { names, work, end } = begun();
+  const places = openPlaces(4);
+  const all = [
+    places.use(3, work('first')),
+    places.use(2, work('second')),
+    places.use(1, work('third')),
+    places.use(9, work('more than there are')),
+  ];
+  const failed = places.use(4, () => Promise.reject(new Error('in vain')));
+  const last = places.use(4, work('last'));
+  await new Promise((resolve) => setImmediate(resolve));
+  // The third would have room, and does not overtake the second.
+  expect(names).toEqual(['first']);
+  expect(await end('first')).toEqual(['first', 'second', 'third']);
+  expect(await end('second')).toHaveLength(3);
+  expect((await end('third')).at(-1)).toBe('more than there are');
+  await Promise.all([expect(failed).rejects.toThrow('in vain'), end('more than there are')]);
+  expect((await end('more than there are')).at(-1)).toBe('last');
+  await end('last');
+  await Promise.all([...all, last]);
+});
