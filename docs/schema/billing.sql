@@ -67,6 +67,19 @@ create policy account_scope on dunning_settings for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 grant insert, select, update on dunning_settings to eligo_billing;
 
+create table erased_sessions (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  session_id text collate "C" not null,
+  erased_at timestamp(3) with time zone default now() not null,
+  constraint erased_sessions_pkey PRIMARY KEY (account_id, test_mode, session_id)
+);
+alter table erased_sessions enable row level security;
+alter table erased_sessions force row level security;
+create policy account_scope on erased_sessions for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant select on erased_sessions to eligo_billing;
+
 create table idempotency_keys (
   account_id text collate "C" not null,
   test_mode boolean not null,

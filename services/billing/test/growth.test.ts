@@ -27,11 +27,12 @@ import { settleCatalogTasks } from '../src/jobs/settle-catalog-tasks.ts';
 import { openPlaces } from '../src/places.ts';
 import { billingService } from '../src/service.ts';
 import { insertCatalogTask, nextCatalogTaskInMs, postponeCatalogTask } from '../src/store/catalog-tasks.ts';
+import { isErased, lockReceipts } from '../src/store/erased-sessions.ts';
 import { findInvoiceNumber, loadProratedParts } from '../src/store/invoice-statements.ts';
 import { findInvoices, listInvoices } from '../src/store/invoices.ts';
 import { hasLaterNotice, noticeMails } from '../src/store/notice-mails.ts';
 import { findNoticeSettings } from '../src/store/notice-settings.ts';
-import { addMail, receiptMails } from '../src/store/receipt-mails.ts';
+import { addMail, giveUpMails, receiptMails } from '../src/store/receipt-mails.ts';
 import {
   findDocuments,
   findReceipt,
@@ -40,6 +41,7 @@ import {
   keepDocuments,
   lastRefundedCents,
   listReceipts,
+  refundReceiptsSince,
 } from '../src/store/receipts.ts';
 import { findSubscriptionMail, subscriptionMails } from '../src/store/subscription-mails.ts';
 import {
@@ -161,11 +163,15 @@ async function runReceipts({ database, context }: Fixture): Promise<void> {
       id: newId('receipt'),
       checkoutSessionId: newId('checkout_session'),
     });
+    await lockReceipts(tx, scope, [seededId('fcs', 1)]);
+    await isErased(tx, scope, seededId('fcs', 1));
+    await refundReceiptsSince(tx);
     await keepDocuments(tx, scope, receiptId, { html: 'x', pdf: Buffer.from('x') });
     await addMail(tx, scope, { id: newId('receipt_mail'), receiptId: seededId('frcpt', 3), cause: null, at: start });
     const claimed = await receiptMails.claim(tx, scope, 1_000);
     if (claimed === undefined) throw new Error('no mail is due');
     await receiptMails.record(tx, scope, claimed, { status: 'pending', code: 'x', pauseMs: 1 });
+    await giveUpMails(tx, scope, [seededId('frcpt', 3)]);
   });
   await findDocuments(database, scope, receiptId);
   await receiptMails.due(context.database, firstTurn, 10);

@@ -3,8 +3,8 @@ import type { SmtpServer } from '@eligo/mail/test-support';
 import { textOfPdf } from '@eligo/pdf/test-support';
 import { type Scope, withTx } from '@eligo/postgres';
 import { type IssueRefundReceipt, IssueRefundReceiptSchema } from '@eligo/proto/events/v1/events';
-import { newId } from '@eligo/values';
-import { describe, expect, it } from 'vitest';
+import { idBodies, newId } from '@eligo/values';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { issueRefundReceipt } from '../src/actions/issue-refund-receipt.ts';
 import { receiptDocuments } from '../src/actions/receipt-documents.ts';
 import { mailReceipts } from '../src/jobs/send-mails.ts';
@@ -20,12 +20,16 @@ export function refundReceiptTests(
   const server = () => using().server;
   const scope = () => using().scope;
   describe('a receipt of a refund [D14.169]', () => {
-    const refundId = newId('refund');
+    let refundId: string;
+    // After the migrations, which date the feature.
+    beforeAll(() => {
+      refundId = newId('refund');
+    });
     const sessionId = newId('checkout_session');
     const [healthId, otherId] = [newId('payment_intent'), newId('payment_intent')];
-    const refunded = (health: bigint, other: bigint): IssueRefundReceipt =>
+    const refunded = (health: bigint, other: bigint, of = refundId): IssueRefundReceipt =>
       create(IssueRefundReceiptSchema, {
-        ...{ refundId, email: 'ann@example.com', merchantName: 'Care & Co', shopperName: 'Ann Lee' },
+        ...{ refundId: of, email: 'ann@example.com', merchantName: 'Care & Co', shopperName: 'Ann Lee' },
         session: { checkoutSessionId: sessionId, clientReferenceId: 'order 7', testMode: true },
         amountCents: health + other,
         items: [
@@ -44,8 +48,8 @@ export function refundReceiptTests(
         purchasedAtMs: BigInt(Date.parse('2026-04-01T10:00:00Z')),
         atMs: BigInt(Date.parse('2026-04-05T10:00:00Z')),
       });
-    const issueRefund = (health: bigint, other: bigint) =>
-      withTx(on().database, scope(), (tx) => issueRefundReceipt(tx, scope(), refunded(health, other)));
+    const issueRefund = (health: bigint, other: bigint, of?: string) =>
+      withTx(on().database, scope(), (tx) => issueRefundReceipt(tx, scope(), refunded(health, other, of)));
     const sendAll = async () => {
       while ((await mailReceipts(on().context).run(new AbortController().signal)) === true);
     };
@@ -126,6 +130,22 @@ export function refundReceiptTests(
     it('that never went through is none', async () => {
       await issueRefund(0n, 0n);
       expect(await listed()).toEqual([]);
+    });
+
+    it('is none for a refund that is older than the first release that issued them: an upgrade mails nobody about the past', async () => {
+      const [migrated] = await on().test.admin<{ applied_at: Date }>(
+        "select applied_at from billing.migrations where id = 'billing/0370_refund_receipts.sql'",
+      );
+      const at = migrated?.applied_at.getTime() ?? expect.fail('no migration');
+      const [before, after] = [-1, 0].map((ms) => {
+        const body = idBodies({ now: () => at + ms, random40: () => Math.floor(Math.random() * 2 ** 40) });
+        return `${refundId.slice(0, -26)}${body()}`;
+      });
+      await issueRefund(2_080n, 520n, before);
+      await issueRefund(0n, 520n, before);
+      await issueRefund(2_080n, 520n, after);
+      const { receipts } = await listReceipts(on().database, scope(), { limit: 10 }, {});
+      expect(receipts.map((receipt) => receipt.refundId)).toEqual([after]);
     });
 
     it('is refused by the database for an amount that has one, and a purchase that came to nothing', async () => {

@@ -1,17 +1,22 @@
 import type { Scope, Tx } from '@eligo/postgres';
 import type { IssueRefundReceipt } from '@eligo/proto/events/v1/events';
-import { centsFromInt64, newId } from '@eligo/values';
+import { centsFromInt64, newId, timeOfId } from '@eligo/values';
 import type { Receipt, RefundReceiptContent } from '../domain/receipt.ts';
-import { lastRefundedCents } from '../store/receipts.ts';
+import { lastRefundedCents, refundReceiptsSince } from '../store/receipts.ts';
 import { keepReceipt, keptCard } from './keep-receipt.ts';
 
 /**
  * Issues the receipt of a refund and has it mailed; once for each amount that stands, however often the command arrives. A refund of which a bank returned
- * money gets another receipt, which corrects the one before. One that never went through gets none.
+ * money gets another receipt, which corrects the one before. One that never went through gets none, and neither does one that was made before the
+ * installation issued receipts of refunds: the stream keeps its events for 30 days, and nobody expects a mail about it.
  */
 export async function issueRefundReceipt(tx: Tx, scope: Scope, command: IssueRefundReceipt): Promise<void> {
   const { session, refundId } = command;
   if (session === undefined) throw new Error('The command has no session');
+  const since = await refundReceiptsSince(tx);
+  // By the wall clock, as the installation is; the times of the refund may be those of a test clock.
+  const madeAt = timeOfId('refund', refundId);
+  if (since !== undefined && madeAt !== undefined && madeAt < since) return;
   const amountCents = centsFromInt64(command.amountCents);
   const earlierCents = (await lastRefundedCents(tx, scope, refundId)) ?? null;
   if (earlierCents === null ? amountCents === 0 : amountCents >= earlierCents) return;

@@ -18,3 +18,14 @@ const insert = scoped(
   `insert into receipt_mails (account_id, test_mode, id, receipt_id, cause, status, next_try_at, created_at)
    values ($1, $2, $3, $4, $5, 'pending', now(), $6) on conflict do nothing`,
 );
+
+/** Ends the mails of these receipts that wait, because their shopper was erased. */
+export async function giveUpMails(tx: Tx, scope: Scope, receiptIds: readonly string[]): Promise<void> {
+  await tx.execute(giveUp, scope, [receiptIds]);
+}
+
+const giveUp = scoped<never>(
+  'receipt_mails.give_up',
+  `update billing.receipt_mails set status = 'failed', failure_code = 'erased', next_try_at = null, lease_until = null
+   where account_id = $1 and test_mode = $2 and receipt_id = any($3::text[]) and status = 'pending'`,
+);

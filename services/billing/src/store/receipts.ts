@@ -1,4 +1,4 @@
-import { type Db, type Page, readPage, type Scope, scoped, sqlBuilder, type Tx } from '@eligo/postgres';
+import { type Db, type Page, readPage, type Scope, scoped, sqlBuilder, type Tx, unscoped } from '@eligo/postgres';
 import { type Cents, centsFromInt64 } from '@eligo/values';
 import { erasedEmail, type MailedReceipt, type Receipt } from '../domain/receipt.ts';
 
@@ -55,6 +55,11 @@ export async function findReceiptOfSession(db: Db, scope: Scope, sessionId: stri
 export async function lastRefundedCents(db: Db, scope: Scope, refundId: string): Promise<Cents | undefined> {
   const row = await db.row(selectLastOfRefund, scope, [refundId]);
   return row && centsFromInt64(row.amount_cents);
+}
+
+/** When this installation began to issue receipts of refunds. */
+export async function refundReceiptsSince(db: Db): Promise<Date | undefined> {
+  return (await db.row(selectSince, null))?.applied_at;
 }
 
 /** The documents of a receipt if they exist. */
@@ -125,6 +130,11 @@ const selectOfSession = scoped<{ id: string }>(
 const selectLastOfRefund = scoped<{ amount_cents: bigint }>(
   'receipts.last_of_refund',
   `select amount_cents from receipts where account_id = $1 and test_mode = $2 and refund_id = $3 order by amount_cents limit 1`,
+);
+
+const selectSince = unscoped<{ applied_at: Date }>(
+  'receipts.refunds_since',
+  "select applied_at from migrations where id = 'billing/0370_refund_receipts.sql'",
 );
 
 const selectDocuments = scoped<ReceiptDocuments>(
