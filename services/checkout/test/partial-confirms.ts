@@ -260,6 +260,18 @@ export function partialConfirmTests(using: () => PartialApprovals): void {
       await fixture.booksAgree(session);
     });
 
+    it('waits its turn for its card, as any confirm does: those of several sessions at once are all answered 200 [D1.4]', async () => {
+      const { fixture, short, cart, amounts } = using();
+      const sessions = await Promise.all(Array.from({ length: 6 }, () => cart()));
+      const card = await otherCard();
+      const first = await Promise.all(sessions.map((session) => confirm(session, short)));
+      expect(first.map(({ session }) => session)).toMatchObject(sessions.map(() => inPart));
+      const second = await Promise.all(sessions.map((session) => confirm(session, card)));
+      expect(second.map(({ session }) => session)).toMatchObject(sessions.map(() => complete));
+      for (const session of sessions) expect(await amounts(session)).toEqual(whole);
+      for (const session of sessions) await fixture.booksAgree(session);
+    });
+
     it('is refused by the database if its plan charges anything that is not eligible', async () => {
       const { fixture, short, cart } = using();
       const session = await cart();

@@ -21,7 +21,7 @@ import { minimumChargeCents } from '../domain/payment-plan.ts';
 import type { Session } from '../domain/session.ts';
 import { findAttempt } from '../store/charge-attempts.ts';
 import { findIntent } from '../store/payment-intents.ts';
-import { takePaymentLocks } from '../store/payment-locks.ts';
+import { arePaymentLocksHeld, takePaymentLocks } from '../store/payment-locks.ts';
 import { claimPlan, insertPlan, lockLivePlan, lockPlan, type PaymentPlan, savePlan } from '../store/payment-plans.ts';
 import { type ChargeableCard, type ChargeFacts, loadChargeFacts } from '../store/session-payments.ts';
 import { lockSession } from '../store/sessions.ts';
@@ -30,11 +30,14 @@ import { confirmTimeMs } from './begin-attempt.ts';
 import { carryOutPlan } from './carry-out-plan.ts';
 import type { ConfirmRequest } from './charge-claim.ts';
 import { answerOfAttempt, confirmAnswer, refusalAnswer, replayAnswer } from './confirm-answer.ts';
+import { NotItsTurn, type PaymentTurn } from './payment-turn.ts';
 
 /** A confirm of an account that has health cards approved for a part. */
 export interface ConfirmInParts {
   readonly request: ConfirmRequest;
   readonly use: KeyUse;
+  /** Its place in the line of its card. */
+  readonly turn: PaymentTurn;
   /** Where new money goes. */
   readonly ofNewMoney: ProcessorAccount;
 }
@@ -49,11 +52,16 @@ export async function confirmInParts(
   scope: Scope,
   confirm: ConfirmInParts,
 ): Promise<ConfirmSessionResponse | undefined> {
-  const deadlineMs = performance.now() + context.budgets.callMs;
-  const claimed = await claimUnlessPlain(context, scope, confirm);
+  const { turn } = confirm;
+  const claimed = await turn.take(
+    () => claimUnlessPlain(context, scope, confirm),
+    (wanted) => arePaymentLocksHeld(context.database, scope, wanted),
+  );
   if (claimed === undefined) return undefined;
   if (claimed.kind === 'answer') return replayAnswer(claimed.answer, claimed.replayed);
+  turn.charge();
   await context.failpoint('confirm.claimed');
+  const deadlineMs = Math.min(performance.now() + context.budgets.callMs, turn.deadlineMs);
   const { plan, planId, epoch } = claimed;
   try {
     if (plan !== undefined) await carryOutPlan(context, scope, plan, deadlineMs);
@@ -120,8 +128,11 @@ async function claim(context: Context, tx: Tx, scope: Scope, confirm: ConfirmInP
     awaiting === undefined
       ? await beginPlan(context, tx, scope, { id: newPlanId, session, card, at })
       : await goOn(context, tx, scope, { plan: awaiting, session, card, at });
-  const wanted = { attemptId: plan.id, customerId: facts.customer?.id ?? null, paymentMethodId: card.id, leaseMs };
-  if (!(await takePaymentLocks(tx, scope, wanted))) throw contended();
+  const wanted = { customerId: facts.customer?.id ?? null, paymentMethodId: card.id };
+  const isItsTurn =
+    confirm.turn.isNext(wanted) && (await takePaymentLocks(tx, scope, { attemptId: plan.id, ...wanted, leaseMs }));
+  // Rolls everything back: nothing is left behind, and the key is free for the retry.
+  if (!isItsTurn) throw new NotItsTurn(wanted);
   if (!key.isNew) await linkAttempt(tx, scope, use, plan.id);
   await context.failpoint('confirm.before_claim_commit');
   return { kind: 'plan', planId: plan.id, plan, epoch: key.epoch };

@@ -3,7 +3,7 @@ import { Failure } from '@eligo/failures';
 import { findKey, type KeyUse, keyInUse, releaseKey, type Scope, usableOrThrow, withTx } from '@eligo/postgres';
 import type { ProcessorPort } from '@eligo/processor';
 import type { ConfirmSessionResponse } from '@eligo/proto/checkout/v1/checkout';
-import { isId, type ProcessorAccount } from '@eligo/values';
+import { isId } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { arePaymentLocksHeld } from '../store/payment-locks.ts';
 import { loadSession } from '../store/sessions.ts';
@@ -49,12 +49,7 @@ export async function confirmSession(
   }
   turns.keysInUse.add(inFlight);
   try {
-    const ofNewMoney = processor.account;
-    const inParts =
-      request.acceptsPart === true && processor.asksForParts
-        ? await confirmInParts(context, scope, { request, use, ofNewMoney })
-        : undefined;
-    return inParts ?? (await confirmInLine(context, scope, request, use, ofNewMoney));
+    return await confirmInLine(context, scope, request, use, processor);
   } finally {
     turns.keysInUse.delete(inFlight);
   }
@@ -66,7 +61,7 @@ async function confirmInLine(
   scope: Scope,
   request: ConfirmRequest,
   use: KeyUse,
-  ofNewMoney: ProcessorAccount,
+  { account: ofNewMoney, asksForParts }: ProcessorPort,
 ): Promise<ConfirmSessionResponse> {
   const { turns, budgets } = context;
   const isBusy = request.paymentMethodId !== null && turns.isBusy(scope, request.paymentMethodId);
@@ -80,7 +75,11 @@ async function confirmInLine(
   }
   try {
     const known = isBusy ? await answerOfKey(context, scope, use) : undefined;
-    return known ?? (await confirmInTurn(context, scope, { request, use, turn, ofNewMoney }));
+    if (known !== undefined) return known;
+    const confirm = { request, use, turn, ofNewMoney };
+    const inParts =
+      request.acceptsPart === true && asksForParts ? await confirmInParts(context, scope, confirm) : undefined;
+    return inParts ?? (await confirmInTurn(context, scope, confirm));
   } finally {
     turn.leave();
   }
