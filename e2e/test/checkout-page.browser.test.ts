@@ -20,7 +20,7 @@ import { savedCardPageTests } from './saved-card-page.ts';
 import { shortCardPageTests } from './short-card-page.ts';
 
 // A browser, the whole of Eligo and another worker's tests share two cores.
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: process.env.ELIGO_TEST_LONG === 'on' ? 300_000 : 60_000 });
 
 let eligo: Constellation;
 let browser: Browser;
@@ -329,6 +329,22 @@ describe('the checkout page', () => {
     await runCli(eligo, [...update, '--display-name', 'none', '--accent-color', 'none']);
   });
 
+  it('takes an ordinary card alone for a reimbursement, and says what the plan can reimburse [D14.209]', async () => {
+    const { id, url } = await newSession({ mode: 'reimbursement' });
+    const tab = await open(url);
+    await tab.says('Your HSA or FSA plan can reimburse $58.85 of this order.');
+    expect(await tab.page.locator('section[aria-labelledby="health-card"]').count()).toBe(0);
+    await tab.type('other', numbers.hsa);
+    await tab.inspect('reimbursement-phone');
+    await tab.pay();
+    await tab.says('An HSA or FSA card cannot pay for this order');
+    await tab.type('other', numbers.credit);
+    await tab.pay();
+    await tab.says('your payment is complete');
+    expect(await chargesOf(id)).toEqual([11_773]);
+    await tab.close();
+  });
+
   it('says what is wrong with a card in its fields [D14.82]', async () => {
     const { url } = await newSession(eligibleOnly());
     const tab = await open(url);
@@ -347,7 +363,12 @@ letterPageTests(() => ({ eligo, browser, newSession, stateOf }));
 livePageTests(() => ({ eligo, browser, shopUrl }));
 pageSpeedTests(() => ({ browser, newSession }));
 promoCodePageTests(() => ({ eligo, browser, newSession, stateOf, chargesOf }));
-savedCardPageTests(() => ({ eligo, browser, shop, newSession, stateOf, chargesOf }));
+savedCardPageTests(() => ({ eligo, browser, shop, newSession, stateOf, chargesOf, placesOf }));
+
+/** The tables and logs that have a text. */
+async function placesOf(needle: string): Promise<string[]> {
+  return [...(await tablesWith(needle)), ...(logs().some((text) => text.includes(needle)) ? ['logs'] : [])];
+}
 
 // Every column of every schema, as text or as bytes: the events of the streams stand in the outboxes.
 async function tablesWith(needle: string): Promise<string[]> {

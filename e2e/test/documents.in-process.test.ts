@@ -11,6 +11,8 @@ import { type Constellation, startConstellation, waitUntil } from '@eligo/testki
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { stopWithBooks } from '../src/books.ts';
+import { desktop, openCheckoutTab } from '../src/browser/checkout-tab.ts';
+import { launchChromium } from '../src/browser/chromium.ts';
 import { observedExpressions, unknownIn } from '../src/observed-metrics.ts';
 import { type Json, record, text } from '../src/records.ts';
 import { confirm, make, newCard, newCustomer, newSession, openShop } from '../src/shop.ts';
@@ -84,7 +86,31 @@ it('the tour of the README, pasted, prints what it says, and the samples of docs
   );
   expect(out).toMatch(/^2030-01-31T00:00:00.000Z\n2030-02-28T00:00:00.000Z$/m);
   expect(out).toMatch(/deleted: true/);
-});
+  await payAsTheTourSays(/^http\S+\/pay\/\S+$/m.exec(out)?.[0] ?? expect.fail('the tour prints no redirect_url'));
+}, 120_000);
+
+/** Pays on the page of the tour with the test cards that it shows, until the browser is at `success_url`. */
+async function payAsTheTourSays(url: string): Promise<void> {
+  const browser = await launchChromium();
+  try {
+    const tab = await openCheckoutTab(browser, url, desktop, (context) =>
+      context.route('https://shop.example/**', (route) => route.fulfill({ body: 'Thank you' })),
+    );
+    for (const slot of ['health', 'other'] as const) {
+      const shown = await tab
+        .card(slot)
+        .getByText(/\d{4} \d{4} \d{4} \d{4}/)
+        .first()
+        .textContent();
+      await tab.type(slot, /\d{4} \d{4} \d{4} \d{4}/.exec(shown ?? '')?.[0] ?? expect.fail('no test card is shown'));
+    }
+    await tab.pay();
+    await tab.page.waitForURL(/^https:\/\/shop\.example\/done\?session=fcs_/);
+    await tab.close();
+  } finally {
+    await browser.close();
+  }
+}
 
 it('the two shapes of refusals are answered as docs/integrating.md shows them', async () => {
   const [coded, listed] = blocksOf('docs/integrating.md', 'json').map((block) => JSON.parse(block) as Json);

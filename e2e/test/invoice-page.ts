@@ -126,7 +126,7 @@ export function invoicePageTests(stack: () => Stack): void {
       const { invoice, url } = await declined('insufficient_funds');
       await api().post(`/v1/invoices/${text(await invoice(), 'invoice_id')}/void`, {});
       const tab = await open(url);
-      await tab.says('Nothing is due here any more');
+      await tab.says('Nothing is due here anymore');
       await tab.inspect('invoice-void-phone');
       await tab.close();
       expect((await fetch(url.replace('/invoice/', '/pay/'))).status).toBe(404);

@@ -162,6 +162,34 @@ it('a shop without the feature sends no mail to its shoppers [D14.86]', async ()
   expect(await plain.ok('GET', '/v1/receipts')).toEqual({ receipts: [], has_more: false });
 });
 
+it('a reimbursement has its itemized receipt also there: the shopper’s plan asks for it [D14.209]', async () => {
+  const plain = eligo.api(eligo.testApiKey);
+  const session = await newSession(plain, await openShop(plain), {
+    ...{ mode: 'reimbursement', customer_email: 'plan@example.com' },
+  });
+  expect(text(session, 'redirect_url')).toContain('/pay/');
+  const id = text(session, 'checkout_session_id');
+  await plain.ok('POST', `/v1/test_helpers/checkout/sessions/${id}/complete`, {
+    body: { checkout_session: { payment_method: 'credit' } },
+  });
+  const mailed = async () => {
+    const { receipts } = (await plain.ok('GET', `/v1/receipts?checkout_session=${id}`)) as { receipts: Json[] };
+    return receipts[0]?.mail_status === 'sent' ? receipts[0] : undefined;
+  };
+  await waitUntil(async () => (await mailed()) !== undefined, { withinMs: 20_000, what: 'the mail of the receipt' });
+  const receipt = (await mailed()) ?? expect.fail('no receipt');
+  expect(receipt).toMatchObject({ checkout_session: id, amount: 11_773 });
+  const answer = await plain.ok('GET', `/v1/receipts/${text(receipt, 'receipt_id')}/document`);
+  const html = String(record(answer, 'receipt_document').html);
+  for (const fact of [
+    'Blood pressure monitor',
+    'Eligible: medical item on the IIAS list',
+    'Bath towel',
+    'Not eligible',
+  ])
+    expect(html).toContain(fact);
+});
+
 describe('a person who is erased by the operator', () => {
   it('is named by no row that stays, and by no document; books, decisions and evidence stay [D14.143]', async () => {
     const secret = `Zelda${randomUUID().slice(0, 8)}`;

@@ -12,6 +12,8 @@ interface Stack {
   newSession(fields?: Json): Promise<{ id: string; url: string }>;
   stateOf(id: string): Promise<Json>;
   chargesOf(id: string): Promise<number[]>;
+  /** The tables and logs that have a text. */
+  placesOf(needle: string): Promise<string[]>;
 }
 
 const noAmounts = { shipping_options: null, tax_rate: null, fees: [] };
@@ -33,13 +35,13 @@ export function savedCardPageTests(stack: () => Stack): void {
       await tab.close();
     });
 
-    it('saves a health card and another one in setup mode, and neither may be left empty [D14.173]', async () => {
+    it('saves a health card and another one in setup mode, neither may be left empty, and no number reaches Eligo [D14.81, D14.173]', async () => {
       const customer = await newCustomer(api(), {});
       const { id, url } = await stack().newSession({ mode: 'setup', customer, line_items: [], ...noAmounts });
       const tab = await openCheckoutTab(stack().browser, url, phone);
       const sent: string[] = [];
       tab.page.on('request', (request) => {
-        if (request.method() === 'POST' && request.url().endsWith('/pay')) sent.push(request.url());
+        if (request.method() === 'POST' && request.url().endsWith('/pay')) sent.push(request.postData() ?? '');
       });
       await tab.page.getByLabel('HSA or FSA card, and another card').check();
       await tab.type('health', numbers.hsa);
@@ -56,6 +58,12 @@ export function savedCardPageTests(stack: () => Stack): void {
       expect(sent).toHaveLength(1);
       const { body } = await api().get(`/v1/customers/${customer}/payment_methods`);
       expect(records(body, 'payment_methods').map((method) => record(method, 'card').hsa_fsa)).toEqual([false, true]);
+      // The search finds what is there.
+      expect(await stack().placesOf(id)).toEqual(expect.arrayContaining(['checkout.sessions', 'checkout.outbox']));
+      for (const number of [numbers.hsa, numbers.credit].map((one) => one.replaceAll(' ', ''))) {
+        expect(await stack().placesOf(number)).toEqual([]);
+        expect(sent.join().replaceAll(/[\s-]/g, '')).not.toContain(number);
+      }
       await tab.close();
     });
 

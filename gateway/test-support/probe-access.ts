@@ -8,7 +8,8 @@ import { exampleContent } from './upload.ts';
 export async function probeAuthentication(target: ProbeTarget): Promise<ProbeReport> {
   const findings = new Findings();
   let expected: string | undefined;
-  const wrongKeys = [undefined, 'nonsense', `fsk_test_${'0'.repeat(38)}`, flipped(target.testKey)];
+  const unknown = ['nonsense', `fsk_test_${'0'.repeat(38)}`, flipped(target.testKey)];
+  const wrongKeys = [undefined, ...unknown, ...(target.noKeys ?? [])];
   for (const route of allRoutes) {
     for (const key of wrongKeys) {
       const reply = await ask(target, route, { key });

@@ -11,6 +11,8 @@ export interface ProbeTarget {
   readonly scopelessKey: string;
   /** A test key of another account. */
   readonly foreignKey: string;
+  /** What opens something else than the interface, such as the tokens of pages. */
+  readonly noKeys?: readonly string[];
   /** A record of each kind that a path can name, of the test key's account and mode. */
   readonly own: Readonly<Partial<Record<IdKind, string>>>;
   readonly references: ExampleReferences;

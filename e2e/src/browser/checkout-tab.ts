@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import type { Browser, BrowserContext, BrowserContextOptions, FrameLocator, Page } from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions, FrameLocator, Page, ViewportSize } from 'playwright-core';
 
 /** A shopper's tab with a checkout page in it. */
 export interface CheckoutTab {
@@ -14,7 +14,10 @@ export interface CheckoutTab {
   pay(): Promise<void>;
   /** Waits until the page says this. */
   says(text: string | RegExp): Promise<void>;
-  /** Fails with what axe finds in the page and in the card fields; takes a screenshot under this name. */
+  /**
+   * Fails with what axe finds in the page and in the card fields, in light and in dark; takes a screenshot under this name. With `ELIGO_TEST_LONG=on` it takes
+   * one on a phone and on a desktop, in light and in dark, and the same in the other language of what another tab shows, and runs axe on each.
+   */
   inspect(name: string): Promise<void>;
   /** Fails if the browser has refused anything by the Content-Security-Policy, or a script has failed. */
   close(): Promise<void>;
@@ -85,20 +88,79 @@ export async function openTabIn(context: BrowserContext, url: string): Promise<C
     },
     async inspect(name) {
       mkdirSync(pictures, { recursive: true });
-      await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
-      const found: string[] = [];
-      for (const frame of page.frames()) {
-        // As a script file, which the page's policy would refuse: evaluated in the frame's own world instead.
-        await frame.evaluate(await axeSource());
-        found.push(...(await frame.evaluate(runAxe)));
-      }
-      if (found.length > 0) throw new Error(`axe in ${name}:\n${found.join('\n')}`);
+      await takePicture(page, name);
+      await runAxeOn(page, name);
+      await inOtherColors(page, (scheme) => runAxeOn(page, `${name} in ${scheme}`, ['color-contrast']));
+      if (process.env.ELIGO_TEST_LONG === 'on') await inspectInEveryLook(page, name);
     },
     async close() {
       await page.close();
       if (troubles.length > 0) throw new Error(`The browser reports:\n${troubles.join('\n')}`);
     },
   };
+}
+
+const takePicture = (page: Page, name: string) =>
+  page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true, animations: 'disabled' });
+
+// Chromium draws a frame of another origin once it is in the window.
+async function showWhole(page: Page, viewport: ViewportSize): Promise<void> {
+  await page.setViewportSize(viewport);
+  const height = Number(await page.evaluate('document.documentElement.scrollHeight'));
+  await page.setViewportSize({ width: viewport.width, height: Math.max(height, viewport.height) });
+  await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
+}
+
+/** `rules`: these alone, instead of all. */
+async function runAxeOn(page: Page, name: string, rules?: readonly string[]): Promise<void> {
+  const found: string[] = [];
+  for (const frame of page.frames()) {
+    // As a script file, which the page's policy would refuse: evaluated in the frame's own world instead.
+    await frame.evaluate(await axeSource());
+    found.push(...(await frame.evaluate(runAxe, rules)));
+  }
+  if (found.length > 0) throw new Error(`axe in ${name}:\n${found.join('\n')}`);
+}
+
+async function inOtherColors(page: Page, work: (scheme: 'light' | 'dark') => Promise<void>): Promise<void> {
+  const isDark = await page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches");
+  const other = isDark ? 'light' : 'dark';
+  await page.emulateMedia({ colorScheme: other });
+  await work(other);
+  await page.emulateMedia({ colorScheme: isDark ? 'dark' : 'light' });
+}
+
+async function inspectInEveryLook(page: Page, name: string): Promise<void> {
+  // What is over leaves for the shop by itself, so only another tab holds still. What was typed is in this one alone.
+  const language = String(await page.evaluate('document.documentElement.lang'));
+  const isWorking = (await page.locator('.spinner').count()) > 0;
+  if (isWorking) return;
+  if ((await page.locator('.outcome').count()) === 0) await inspectLooks(page, `${name}.${language}`);
+  const other = await page.context().newPage();
+  await other.goto(page.url());
+  await other.locator('main h1').waitFor({ state: 'attached' });
+  if ((await other.locator('.outcome').count()) > 0) await inspectLooks(other, `${name}.${language}`);
+  const otherLanguage = language === 'en' ? 'es' : 'en';
+  await other.locator(`header button[lang=${otherLanguage}]`).click();
+  for (const frame of await other.locator('iframe').all())
+    await frame.contentFrame().locator('body *').first().waitFor();
+  await inspectLooks(other, `${name}.${otherLanguage}`);
+  await other.close();
+}
+
+async function inspectLooks(page: Page, name: string): Promise<void> {
+  const before = page.viewportSize();
+  for (const [device, { viewport }] of Object.entries({ phone, desktop })) {
+    if (viewport) await showWhole(page, viewport);
+    const isDark = await page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches");
+    await takePicture(page, `${name}.${device}.${isDark ? 'dark' : 'light'}`);
+    await runAxeOn(page, `${name} on a ${device}`);
+    await inOtherColors(page, async (scheme) => {
+      await takePicture(page, `${name}.${device}.${scheme}`);
+      await runAxeOn(page, `${name} on a ${device} in ${scheme}`);
+    });
+  }
+  if (before !== null) await page.setViewportSize(before);
 }
 
 let source: Promise<string> | undefined;
@@ -109,7 +171,7 @@ function axeSource(): Promise<string> {
 }
 
 // Runs in the browser.
-async function runAxe(): Promise<string[]> {
+async function runAxe(only?: readonly string[]): Promise<string[]> {
   const world = globalThis as unknown as {
     self: unknown;
     top: unknown;
@@ -121,10 +183,14 @@ async function runAxe(): Promise<string[]> {
   const { violations } = await world.axe.run({
     iframes: false,
     // What a whole page needs, the page around a frame has.
-    rules: Object.fromEntries(
-      ['landmark-one-main', 'page-has-heading-one', 'region'].map((rule) => [rule, { enabled: isTop }]),
-    ),
-    runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
+    ...(only === undefined
+      ? {
+          rules: Object.fromEntries(
+            ['landmark-one-main', 'page-has-heading-one', 'region'].map((rule) => [rule, { enabled: isTop }]),
+          ),
+          runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
+        }
+      : { runOnly: { type: 'rule', values: only } }),
   });
   return violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(' ')}`);
 }

@@ -131,7 +131,8 @@ function requireWhatIsAsked(
   const need = (...path: string[]) =>
     violations.push({ loc: ['body', ...path], msg: 'Field required', type: 'missing' });
   // A card is set up for what comes later where nothing is due at once.
-  if (payment.cards.length === 0 && (dueNowCents > 0n || session?.mode !== 'payment')) need('cards');
+  const isForLater = session?.mode === 'subscription' || session?.mode === 'setup';
+  if (payment.cards.length === 0 && (dueNowCents > 0n || isForLater)) need('cards');
   const isAddressKnown = payment.shipping_details !== undefined || session?.shippingDetails !== undefined;
   if (session?.shippingAddressCollection && !isAddressKnown) need('shipping_details');
   const address = payment.shipping_details;

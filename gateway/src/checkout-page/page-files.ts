@@ -13,7 +13,7 @@ export interface PageFile {
 export interface PageFiles {
   /** The document of the page. */
   document(): Promise<PageFile>;
-  /** A script or style sheet by its hashed name. */
+  /** A script, style sheet or icon by its hashed name. */
   asset(name: string): Promise<PageFile | undefined>;
 }
 
@@ -39,6 +39,7 @@ const types: Readonly<Record<string, string>> = {
   html: 'text/html; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
   css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
 };
 const compress = promisify(gzip);
 

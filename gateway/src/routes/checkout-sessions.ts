@@ -19,7 +19,9 @@ export function checkoutSessionBindings(peers: Peers, answers: Answers): Binding
     bind(create, async (request) => {
       const { idempotency } = request;
       const { features, accountName } = request.key;
-      const receiptMerchantName = features.includes('receipts') ? accountName : undefined;
+      // A plan reimburses what a receipt lists, so that mode has one whatever the shop sends itself.
+      const hasReceipt = features.includes('receipts') || request.body.mode === 'reimbursement';
+      const receiptMerchantName = hasReceipt ? accountName : undefined;
       const message = {
         ...sessionCreationOf(request.body, request.headers.origin),
         ...given({ idempotency, receiptMerchantName }),

@@ -14,6 +14,7 @@ import { findIntents } from '../src/store/payment-intents.ts';
 import { loadSession, lockSession } from '../src/store/sessions.ts';
 import { type CapturesFixture, openCapturesFixture, refusal } from './captures-fixture.ts';
 import { line, start } from './fixture.ts';
+import { reimbursementTests } from './reimbursements.ts';
 
 let fixture: CapturesFixture;
 beforeAll(async () => {
@@ -61,6 +62,8 @@ const held = () =>
     lines: [line({ unitAmount: 3_000, class: 'auto_substantiation' }), line({ unitAmount: 2_000 })],
     captureMethod: 'manual',
   });
+
+reimbursementTests(() => fixture);
 
 describe('an approved letter', () => {
   it('captures both cards, completes the session and ends its payment plan [D14.65]', async () => {

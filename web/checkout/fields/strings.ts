@@ -26,7 +26,7 @@ export const fieldStrings: Readonly<Record<'en' | 'es', FieldStrings>> = {
   es: {
     number: 'Número de tarjeta',
     expiry: 'Vence (MM/AA)',
-    cvc: 'Código de seguridad',
+    cvc: 'Código (CVC)',
     number_incomplete: 'Escribe el número completo de la tarjeta.',
     number_wrong: 'Este número de tarjeta no es válido. Revisa los dígitos.',
     expiry_incomplete: 'Escribe el mes y el año, por ejemplo 04 / 29.',

@@ -83,9 +83,16 @@ export function Cart(given: {
 function HealthPart({ view, language, strings }: { view: PageView; language: Language; strings: Strings }) {
   const { health_card_amount: health, other_card_amount: other } = view;
   if (view.due_now === 0) return null;
+  const eligible = view.lines.reduce((sum, line) => sum + line.amount_eligible, 0);
+  if (view.mode === 'reimbursement' && eligible > 0) {
+    return (
+      <p class="note">
+        <strong>{strings.reimbursable(money(language, eligible))}</strong> {strings.reimbursableHow}
+      </p>
+    );
+  }
   if (health === 0) {
-    const someEligible = view.lines.some((line) => line.amount_eligible > 0);
-    return <p class="note">{someEligible ? strings.healthTooSmall : strings.healthCanPayNothing}</p>;
+    return <p class="note">{eligible > 0 ? strings.healthTooSmall : strings.healthCanPayNothing}</p>;
   }
   if (other === 0) return <p class="note">{strings.healthCanPayAll}</p>;
   return (

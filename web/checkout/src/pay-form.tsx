@@ -138,7 +138,7 @@ export function PayForm(given: {
       )}
       {text?.submit.message && <p class="quiet">{text.submit.message}</p>}
       {isInvoicePage && <p class="quiet">{strings.keepsCard}</p>}
-      {view.letter_required && view.due_now > 0 && <p class="quiet">{strings.keepsCardForReview}</p>}
+      {isHeldForLetter(view, way) && view.due_now > 0 && <p class="quiet">{strings.keepsCardForReview}</p>}
       <button class="pay" type="submit" aria-disabled={isBusy || (view.card_fields === null && way !== 'none')}>
         {isBusy && <span class="spinner" aria-hidden="true" />}
         {buttonText(view, way, language, strings)}
@@ -243,5 +243,11 @@ function buttonText(view: PageView, way: Way, language: Language, strings: Strin
   if (view.mode === 'setup') return way === 'both' ? strings.saveBoth : strings.save;
   if (view.due_now === 0) return view.mode === 'subscription' ? strings.startTrial : strings.finish;
   const amount = money(language, amountOf(view, way === 'both' ? 'other' : way, 'other'));
-  return view.manual_capture || view.letter_required ? strings.hold(amount) : strings.pay(amount);
+  return view.manual_capture || isHeldForLetter(view, way) ? strings.hold(amount) : strings.pay(amount);
+}
+
+// What another card pays alone needs no letter, and is charged at once.
+function isHeldForLetter(view: PageView, way: Way): boolean {
+  const isHeld = view.next_action?.type === 'provide_second_payment_method';
+  return view.letter_required && (isHeld || slotsOf(way).includes('health'));
 }

@@ -57,6 +57,8 @@ export const spanish: Strings = {
   healthCanPayWhy: 'Son los artículos elegibles con su parte de descuentos, envío, impuestos y cargos.',
   healthCanPayAll: 'Una tarjeta HSA o FSA puede pagar todo este pedido.',
   healthCanPayNothing: 'Una tarjeta HSA o FSA no puede pagar nada de este pedido.',
+  reimbursable: (amount) => `Tu plan HSA o FSA puede reembolsarte ${amount} de este pedido.`,
+  reimbursableHow: 'Paga con una tarjeta de crédito o débito y envía tu recibo a tu plan.',
   healthTooSmall: 'La parte elegible o la restante es menor de $0.50, así que otra tarjeta paga todo el pedido.',
   payment: 'Pago',
   howToPay: '¿Cómo quieres pagar?',
@@ -108,7 +110,7 @@ export const spanish: Strings = {
   secondCard: (held, rest) =>
     `En tu tarjeta HSA o FSA hay ${held} reservados para los artículos elegibles. Paga los ${rest} restantes con otra tarjeta. Si no lo haces, no se cobra nada y los ${held} se liberan en una hora.`,
   shortCard: (held, asked, rest) =>
-    `Tu tarjeta HSA o FSA solo tiene fondos para ${held} de ${asked}. Paga ${held}. Paga los ${rest} restantes con otra tarjeta. Si no lo haces, no se cobra nada y los ${held} se liberan en una hora.`,
+    `Tu tarjeta HSA o FSA solo tiene fondos para ${held} de ${asked}. Con ella se pagan ${held}. Paga los ${rest} restantes con otra tarjeta. Si no lo haces, no se cobra nada y los ${held} se liberan en una hora.`,
   secondCardForTrial: (health, rest) =>
     `Tu tarjeta HSA o FSA está guardada. Después de la prueba paga ${health} por los artículos elegibles. Agrega otra tarjeta para los ${rest} restantes.`,
   otherCardTitle: 'Usa otra tarjeta',

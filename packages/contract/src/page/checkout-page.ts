@@ -23,8 +23,9 @@ export function renderPage(page: CheckoutPage, shop: PageShop, sandboxUrl: strin
   const dueNow = centsFromInt64(page.dueNowCents);
   const healthCard = centsFromInt64(page.healthCardCents);
   // As checkout tells the processor: a letter may be reviewed for longer than a card is held.
-  const isReviewed = session.letter_of_medical_necessity_required;
-  const keepsCard = session.mode !== 'payment' || session.setup_future_use !== null || isReviewed;
+  const isReviewed = session.letter_of_medical_necessity_required && session.mode !== 'reimbursement';
+  const paysOnce = session.mode === 'payment' || session.mode === 'reimbursement';
+  const keepsCard = !paysOnce || session.setup_future_use !== null || isReviewed;
   const fields = cardFieldsOf(page, { testMode: session.test_mode, keepsCard }, shop.publishableKey, sandboxUrl);
   return {
     state: stateOf(page),
@@ -57,7 +58,7 @@ export function renderPage(page: CheckoutPage, shop: PageShop, sandboxUrl: strin
     trial_end: page.trialEndMs === undefined ? null : Number(page.trialEndMs) / 1_000,
     first_renewal: renewalOf(page),
     manual_capture: session.capture_method === 'manual',
-    letter_required: session.letter_of_medical_necessity_required,
+    letter_required: isReviewed,
     letter_denied: page.lineItems.some((line) => line.eligibility?.rule === letterDenied),
     asks_letter_questions: page.asksLetterQuestions,
     next_action: session.next_action,

@@ -5,7 +5,7 @@ import type { Context } from '../context.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
 import { planPayment, type ShopperCard } from '../domain/payment-plan.ts';
 import { splitVersionOf } from '../domain/repricing.ts';
-import type { NextAction, Session } from '../domain/session.ts';
+import { type NextAction, type Session, takesHealthCards } from '../domain/session.ts';
 import { planTrialCards, type TrialRenewal } from '../domain/trial-cards.ts';
 import { liveAttempts } from '../store/charge-attempts.ts';
 import { takePaymentLocks } from '../store/payment-locks.ts';
@@ -69,7 +69,7 @@ async function reserve(
     throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
   }
   const offered = {
-    ...{ cards, healthAccepted: payment.refusesHealthCards !== true },
+    ...{ cards, healthAccepted: payment.refusesHealthCards !== true && takesHealthCards(session) },
     acceptsPart: payment.acceptsPart === true && context.processors.of(scope).asksForParts,
   };
   const renewal = await loadTrialRenewal(tx, scope, session, at);
@@ -247,10 +247,13 @@ function secondCardNeeded(
 function otherCardNeeded(session: Session, cards: readonly ShopperCard[], healthAccepted: boolean): NextAction {
   return {
     type: 'provide_alternative_payment_method',
-    message: otherCardMessage(cards, healthAccepted),
+    message: takesHealthCards(session) ? otherCardMessage(cards, healthAccepted) : reimbursementMessage,
     ...given({ url: session.details.redirectUrl }),
   };
 }
+
+const reimbursementMessage =
+  'This order is paid with a credit or debit card, and its receipt is for your HSA or FSA plan. Use another card.';
 
 function otherCardMessage(cards: readonly ShopperCard[], healthAccepted: boolean): string {
   if (cards.some(({ kind }) => kind === 'unknown')) {

@@ -6,7 +6,7 @@ import type { Address } from '../domain/address.ts';
 import type { CardSlot } from '../domain/card-kind.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
 import { awaitsLetters } from '../domain/letter.ts';
-import type { Session } from '../domain/session.ts';
+import { keepsItsCard, type Session } from '../domain/session.ts';
 import { loadSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { adoptPageCard } from './adopt-page-card.ts';
@@ -91,14 +91,13 @@ async function adoptCards(context: Context, scope: Scope, cards: CardsOfShopper)
   const at = await timeOnClock(context.database, scope, context.clock, session.testClockId);
   const refusal = refusalByStatus(session, at);
   if (refusal !== undefined) throw refusal;
-  const isKept = session.mode !== 'payment' || session.setupFutureUse !== null;
   const adopt = (field: string, processorPaymentMethodId: string | undefined) =>
     processorPaymentMethodId === undefined
       ? undefined
       : adoptPageCard(context, scope, {
           ...{ sessionId, testClockId: session.testClockId, processorPaymentMethodId },
           loc: ['body', 'checkout_session', field],
-          offSession: isKept,
+          offSession: keepsItsCard(session),
         });
   return {
     ...cards,

@@ -2,7 +2,7 @@ import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
 import type { Context } from '../context.ts';
 import { isConfirmationToken } from '../domain/payment-method.ts';
-import type { Session } from '../domain/session.ts';
+import { type Session, takesHealthCards } from '../domain/session.ts';
 import { findCustomer } from '../store/customers.ts';
 import { findPaymentMethod, lockPaymentMethod, savePaymentMethodOwner } from '../store/payment-methods.ts';
 import { loadSession, lockSession, saveSession } from '../store/sessions.ts';
@@ -24,7 +24,7 @@ export async function cardKeeper(
 ): Promise<string | null> {
   const session = await loadSession(context.database, scope, sessionId);
   if (session?.status !== 'open') return null;
-  const isReviewed = isTyped && session.letterRequired;
+  const isReviewed = isTyped && session.letterRequired && takesHealthCards(session);
   const isKept =
     session.mode === 'setup' || session.mode === 'subscription' || session.setupFutureUse !== null || isReviewed;
   if (isKept && session.customerId === null) {

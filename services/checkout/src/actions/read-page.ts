@@ -7,7 +7,7 @@ import { firstPeriodOf } from '../domain/first-renewal.ts';
 import { awaitsLetters } from '../domain/letter.ts';
 import { healthPart } from '../domain/payment-plan.ts';
 import { takesPromoCodes } from '../domain/repricing.ts';
-import type { Session, SessionLine } from '../domain/session.ts';
+import { type Session, type SessionLine, takesHealthCards } from '../domain/session.ts';
 import { renewalHealthPart, trialRenewalOf } from '../domain/trial-cards.ts';
 import { findPendingAuthentication } from '../store/authentications.ts';
 import { hasUnansweredLetter } from '../store/letter-answers.ts';
@@ -76,7 +76,8 @@ export async function readPage(context: Context, scope: Scope, sessionId: string
     isSetUpAnswered: setUpAnswer?.isAnswered === true,
     timeOver: session.expiresAt <= at,
     dueNowCents,
-    healthCardCents: dueNowCents === 0 ? cents(0) : healthPart(dueNowCents, session.amountEligibleCents),
+    healthCardCents:
+      dueNowCents > 0 && takesHealthCards(session) ? healthPart(dueNowCents, session.amountEligibleCents) : cents(0),
     trialEnd,
     asksLetterQuestions: awaitsLetters(session) && (await hasUnansweredLetter(database, scope, sessionId)),
     renewal: renewal && { totalCents: renewal.totalCents, healthCardCents: renewalHealthPart(renewal) },

@@ -82,7 +82,8 @@ export function requireTerms(terms: SessionTerms, lineCount: number): void {
   const refuse = (field: string, type: string, msg: string) => violations.push({ loc: [...body, field], msg, type });
   if (mode !== 'setup' && lineCount === 0) refuse('line_items', 'missing', 'Field required');
   if (mode === 'setup' && lineCount > 0) refuse('line_items', 'not_allowed', 'A setup session has no lines');
-  const needsSuccessUrl = isPaidOnPage(mode) && mode !== 'setup' && details.paymentLinkId === undefined;
+  const sellsOnPage = mode === 'payment' || mode === 'subscription';
+  const needsSuccessUrl = sellsOnPage && details.paymentLinkId === undefined;
   if (needsSuccessUrl && details.successUrl === undefined) refuse('success_url', 'missing', 'Field required');
   const needsCustomer = mode === 'setup' || (mode === 'off_session' && paymentMethodId !== null);
   if (needsCustomer && customerId === null) refuse('customer', 'customer_required', 'A customer is required');
@@ -91,7 +92,7 @@ export function requireTerms(terms: SessionTerms, lineCount: number): void {
 
 /** Whether a shopper gives the card on the checkout page. */
 export function isPaidOnPage(mode: SessionMode): boolean {
-  return mode === 'payment' || mode === 'subscription' || mode === 'setup';
+  return mode !== 'off_session';
 }
 
 /** Makes a session of a cart: its split, its lines and its eligibility record. Pure, but for the new identifiers. */

@@ -13,6 +13,16 @@ export type CaptureMethod = 'automatic' | 'manual';
  */
 export type LetterFeeStatus = 'pending' | 'paid' | 'refunded' | 'canceled' | 'waived';
 
+/** Whether a health card may pay. A session in mode `reimbursement` is paid with an ordinary card: the shopper hands its receipt in to their plan. */
+export function takesHealthCards({ mode }: Pick<Session, 'mode'>): boolean {
+  return mode !== 'reimbursement';
+}
+
+/** Whether the card is charged again after the session, without its owner. */
+export function keepsItsCard({ mode, setupFutureUse }: Pick<Session, 'mode' | 'setupFutureUse'>): boolean {
+  return (mode !== 'payment' && mode !== 'reimbursement') || setupFutureUse !== null;
+}
+
 /** A checkout session: a cart with its stored split, and how far its payment has come. */
 export interface Session {
   readonly id: string;
