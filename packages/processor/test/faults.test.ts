@@ -1,10 +1,27 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FaultKind } from '@eligo/sandbox';
 import { describe, expect, test } from 'vitest';
-import type { CallOptions, CreationOutcome, IntentOutcome, RefundOutcome, SetupOutcome } from '../src/index.ts';
+import type {
+  CallOptions,
+  CreationOutcome,
+  CustomerOutcome,
+  DisputeOutcome,
+  IntentOutcome,
+  PaymentMethodOutcome,
+  ProcessorPort,
+  RefundOutcome,
+  SetupOutcome,
+} from '../src/index.ts';
 import { type Bench, charged, newBench, newCard, newIntent, newKey } from './support.ts';
 
-type Outcome = IntentOutcome | RefundOutcome | SetupOutcome | CreationOutcome;
+type Outcome =
+  | IntentOutcome
+  | RefundOutcome
+  | SetupOutcome
+  | CreationOutcome
+  | CustomerOutcome
+  | PaymentMethodOutcome
+  | DisputeOutcome;
 
 /** One call that moves something: how it is prepared and made, what it gives, and how to see whether it was done. */
 interface Subject {
@@ -90,6 +107,116 @@ const subjects: Subject[] = [
       };
     },
   },
+  {
+    call: 'setup_intents.cancel',
+    success: 'canceled',
+    prepare: async (bench) => {
+      const setup = await bench.port.createSetupIntent({ paymentMethod: await newCard(bench, 'hsa') }, newKey());
+      if (!('setupIntentId' in setup)) throw new Error('no set-up');
+      return {
+        send: (options) => bench.port.cancelSetupIntent(setup.setupIntentId, options),
+        done: async () => (await bench.port.retrieveSetupIntent(setup.setupIntentId)).kind === 'canceled',
+      };
+    },
+  },
+  {
+    call: 'payment_methods.attach',
+    success: 'found',
+    prepare: async (bench) => {
+      const [card, customer] = [await newCard(bench, 'hsa'), await newCustomer(bench)];
+      return {
+        send: (options) => bench.port.attachPaymentMethod(card, customer, options),
+        done: async () => (await ownerOf(bench, card)) === customer,
+      };
+    },
+  },
+  {
+    call: 'payment_methods.detach',
+    success: 'found',
+    prepare: async (bench) => {
+      const [card, customer] = [await newCard(bench, 'hsa'), await newCustomer(bench)];
+      await bench.port.attachPaymentMethod(card, customer, newKey());
+      return {
+        send: (options) => bench.port.detachPaymentMethod(card, options),
+        done: async () => (await ownerOf(bench, card)) !== customer,
+      };
+    },
+  },
+  {
+    call: 'disputes.update',
+    success: 'found',
+    prepare: async (bench) => {
+      const id = await newDispute(bench);
+      return {
+        send: (options) =>
+          bench.port.updateDispute(id, { evidence: { product_description: 'x' }, submit: true }, options),
+        done: async () => (await statusOfDispute(bench, id)) === 'under_review',
+      };
+    },
+  },
+  {
+    call: 'disputes.close',
+    success: 'found',
+    prepare: async (bench) => {
+      const id = await newDispute(bench);
+      return {
+        send: (options) => bench.port.closeDispute(id, options),
+        done: async () => (await statusOfDispute(bench, id)) === 'lost',
+      };
+    },
+  },
+];
+
+async function newCustomer({ port }: Bench): Promise<string> {
+  const made = await port.createCustomer({}, newKey());
+  if (made.kind !== 'found') throw new Error(`no customer: ${made.kind}`);
+  return made.customerId;
+}
+
+async function ownerOf({ port }: Bench, card: string): Promise<string | null | undefined> {
+  const found = await port.retrievePaymentMethod(card);
+  return found.kind === 'found' ? found.customerId : undefined;
+}
+
+async function newDispute(bench: Bench): Promise<string> {
+  const charge = await bench.port.retrieveIntent(await charged(bench, 'credit'));
+  if (charge.kind !== 'succeeded') throw new Error(`no charge: ${charge.kind}`);
+  const opened = await bench.bank.disputeCharge({ chargeId: charge.chargeId });
+  if (opened.kind !== 'found') throw new Error(`no dispute: ${opened.kind}`);
+  return opened.disputeId;
+}
+
+async function statusOfDispute({ port }: Bench, id: string): Promise<string> {
+  const found = await port.retrieveDispute(id);
+  return found.kind === 'found' ? found.status : found.kind;
+}
+
+/** The calls that make something new and hold no money: nobody has to find out what became of one, as it is made again. */
+const makers: readonly { call: string; send(bench: Bench, options: { idempotencyKey: string }): Promise<Outcome> }[] = [
+  { call: 'customers.create', send: ({ port }, options) => port.createCustomer({}, options) },
+  { call: 'setup_intents.create', send: ({ port }, options) => port.createSetupIntent({}, options) },
+  { call: 'payment_methods.create', send: ({ bank }, options) => bank.createPaymentMethod({ card: 'hsa' }, options) },
+];
+
+/** The calls that only read. */
+const reads: readonly { call: string; read(port: ProcessorPort, bench: Bench): Promise<{ kind: string }> }[] = [
+  { call: 'payment_intents.retrieve', read: async (port, bench) => port.retrieveIntent(await charged(bench)) },
+  { call: 'payment_intents.search', read: (port) => port.findIntentByMetadata('attempt', 'none') },
+  {
+    call: 'payment_methods.retrieve',
+    read: async (port, bench) => port.retrievePaymentMethod(await newCard(bench, 'hsa')),
+  },
+  { call: 'refunds.list', read: async (port, bench) => port.findRefund(await charged(bench), 'none') },
+  { call: 'refunds.retrieve', read: (port) => port.retrieveRefund('re_none') },
+  { call: 'setup_intents.retrieve', read: (port) => port.retrieveSetupIntent('seti_none') },
+  { call: 'confirmation_tokens.retrieve', read: (port) => port.retrieveConfirmationToken('ctoken_none') },
+  { call: 'charges.retrieve', read: (port) => port.retrieveCharge('ch_none') },
+  { call: 'disputes.retrieve', read: async (port, bench) => port.retrieveDispute(await newDispute(bench)) },
+  { call: 'events.list', read: (port) => port.listEvents({ types: ['charge.succeeded'], from: new Date(0) }) },
+  { call: 'balance.retrieve', read: (port) => port.retrieveBalance() },
+  { call: 'balance_transactions.list', read: (port) => port.listBalanceTransactions({ from: new Date(0) }) },
+  { call: 'balance_transactions.retrieve', read: (port) => port.retrieveBalanceTransaction('txn_none') },
+  { call: 'payouts.retrieve', read: (port) => port.retrievePayout('po_none') },
 ];
 
 /** What the first call gives, whether it was done then, and what the same request under the same key gives after it. */
@@ -149,6 +276,37 @@ describe.each(subjects)('$call', (subject) => {
     expect(await send(key)).toMatchObject({ kind: 'rejected', code: 'idempotency_error', status: 400 });
   });
 });
+
+test.each(makers)(
+  '$call that fails is unknown or not now, and succeeds when it is made again',
+  async ({ call, send }) => {
+    for (const kind of [...kinds.filter((one) => one !== 'slow'), 'rate_limited'] as const) {
+      const bench = await newBench();
+      await bench.arm({ call, kind, times: 1, delay_ms: 7_000 });
+      const outcome = await send(bench, newKey());
+      expect([kind, outcome.kind]).toEqual([kind, kind === 'rate_limited' ? 'not_now' : 'unknown']);
+      expect([kind, (await send(bench, newKey())).kind]).toEqual([
+        kind,
+        expect.stringMatching(/^(found|created|stored|confirmable|requires_\w+)$/),
+      ]);
+    }
+  },
+);
+
+test.each(reads)(
+  '$call that fails says nothing of what it reads: not now or unknown, never gone',
+  async ({ call, read }) => {
+    const bench = await newBench();
+    const { port } = bench;
+    const truth = (await read(port, bench)).kind;
+    expect(['unknown', 'not_now']).not.toContain(truth);
+    for (const kind of ['error_before', 'drop_before', 'drop_after', 'rate_limited'] as const) {
+      await bench.arm({ call, kind, times: 1, delay_ms: 7_000 });
+      expect([kind, (await read(port, bench)).kind]).toEqual([kind, kind === 'rate_limited' ? 'not_now' : 'unknown']);
+      expect([kind, (await read(port, bench)).kind]).toEqual([kind, truth]);
+    }
+  },
+);
 
 test('a connection that breaks is not repeated by the SDK: one request reaches the processor for each call', async () => {
   const bench = await newBench();

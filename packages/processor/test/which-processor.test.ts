@@ -1,8 +1,24 @@
 import { Failure } from '@eligo/failures';
 import { startSandbox } from '@eligo/sandbox';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { openProcessors, openServiceProcessors, sandboxAccountOf } from '../src/index.ts';
+import { openProcessors, openServiceProcessors, type ProcessorPort, sandboxAccountOf } from '../src/index.ts';
 import { charged, newBench, newHome, newKey, scope, secretKey } from './support.ts';
+
+/** What a second processor must bring. A member of the port, or of what its calls take, that is missing here does not compile. */
+const surface = {
+  ...{ name: 'string', account: 'object', asksForParts: 'boolean', isDown: 'function' },
+  ...{ createCustomer: 'function', createPaymentMethod: 'function', retrievePaymentMethod: 'function' },
+  ...{ attachPaymentMethod: 'function', detachPaymentMethod: 'function', retrieveConfirmationToken: 'function' },
+  ...{ createIntent: 'function', confirmIntent: 'function', retrieveIntent: 'function', captureIntent: 'function' },
+  ...{ cancelIntent: 'function', findIntentByMetadata: 'function' },
+  ...{ createRefund: 'function', retrieveRefund: 'function', findRefund: 'function' },
+  ...{ createSetupIntent: 'function', confirmSetupIntent: 'function', retrieveSetupIntent: 'function' },
+  ...{ cancelSetupIntent: 'function' },
+  ...{ retrieveCharge: 'function', retrieveDispute: 'function', updateDispute: 'function', closeDispute: 'function' },
+  ...{ uploadEvidence: 'function', listEvents: 'function' },
+  ...{ retrieveBalance: 'function', retrieveBalanceTransaction: 'function', listBalanceTransactions: 'function' },
+  ...{ retrievePayout: 'function', listPayoutTransactions: 'function' },
+} as const satisfies Record<Exclude<keyof ProcessorPort, 'processorAccount' | 'testBank'>, string>;
 
 describe('which processor', () => {
   const sandbox = { ELIGO_SANDBOX_URL: 'http://127.0.0.1:9', ELIGO_SANDBOX_KEY: secretKey };
@@ -52,6 +68,24 @@ describe('which processor', () => {
     expect(processors.of(live)).toMatchObject({ name: 'stripe', processorAccount: 'acct_9', testBank: undefined });
     expect(() => processors.of({ ...live, accountId: 'facct_other' })).toThrow(Failure);
     processors.close();
+  });
+
+  test('the adapters of both processors have the whole surface of the port', () => {
+    const processors = openProcessors({
+      ...sandbox,
+      STRIPE_SECRET_KEY: 'sk_live_x',
+      STRIPE_ACCOUNTS: '{"facct_test":"acct_9"}',
+    });
+    onTestFinished(() => processors.close());
+    const [ofSandbox, ofStripe] = [processors.of(scope), processors.of(live)];
+    expect([ofSandbox.name, ofStripe.name]).toEqual(['sandbox', 'stripe']);
+    for (const port of [ofSandbox, ofStripe]) {
+      for (const [name, kind] of Object.entries(surface)) {
+        expect([port.name, name, typeof port[name as keyof typeof surface]]).toEqual([port.name, name, kind]);
+      }
+    }
+    // The one capability that Stripe lacks, and what no processor but the sandbox does.
+    expect([ofSandbox.asksForParts, ofStripe.asksForParts]).toEqual([true, false]);
   });
 
   test('live is the sandbox only on request', () => {
