@@ -2,39 +2,29 @@ import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { type Mail, openMailer } from '@eligo/mail';
 import { type SmtpServer, startSmtpServer } from '@eligo/mail/test-support';
 import { textOfPdf } from '@eligo/pdf/test-support';
-import { type Database, type Scope, scoped, withTx } from '@eligo/postgres';
-import {
-  type IssueReceipt,
-  IssueReceiptSchema,
-  IssueRefundReceiptSchema,
-  type ReceiptAmountsSchema,
-} from '@eligo/proto/events/v1/events';
-import { waitUntil } from '@eligo/testkit';
+import { type Scope, withTx } from '@eligo/postgres';
+import { type IssueReceipt, IssueReceiptSchema, type ReceiptAmountsSchema } from '@eligo/proto/events/v1/events';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { eraseReceipts } from '../src/actions/erase-receipts.ts';
 import { issueReceipt } from '../src/actions/issue-receipt.ts';
-import { issueRefundReceipt } from '../src/actions/issue-refund-receipt.ts';
 import { receiptDocuments } from '../src/actions/receipt-documents.ts';
 import { resendReceipts } from '../src/actions/resend-receipts.ts';
 import type { Context } from '../src/context.ts';
 import { mailReceipts } from '../src/jobs/send-mails.ts';
 import { findReceipt, listReceipts } from '../src/store/receipts.ts';
+import { erasedReceiptTests } from './erased-receipts.ts';
 import { type Fixture, openFixture, sell, someScope } from './fixture.ts';
 import { refundReceiptTests } from './refund-receipts.ts';
 
 let on: Fixture;
 let server: SmtpServer;
 let scope: Scope;
-/** As the operator's command has it: row-level security does not bind it. */
-let operator: Database;
 
 beforeAll(async () => {
   server = await startSmtpServer();
   on = await openFixture({
     mailer: openMailer({ smtpUrl: server.url, folder: undefined, from: 'Shop <shop@example.com>' }),
   });
-  operator = on.test.open('billing', { url: on.test.adminUrl });
 });
 afterAll(async () => {
   on.context.mailer.close();
@@ -222,72 +212,7 @@ describe('a receipt', () => {
 
 refundReceiptTests(() => ({ on, server, scope }), issue);
 
-describe('the receipt of a shopper who was erased before it was issued [D14.143]', () => {
-  const refund = (sessionId: string) =>
-    withTx(on.database, scope, (tx) =>
-      issueRefundReceipt(
-        tx,
-        scope,
-        create(IssueRefundReceiptSchema, {
-          ...{ refundId: newId('refund'), email: 'ann@example.com', merchantName: 'Care & Co', shopperName: 'Ann Lee' },
-          ...{ session: { checkoutSessionId: sessionId, testMode: true }, amountCents: 520n },
-        }),
-      ),
-    );
-  const eraseSession = (sessionId: string) => eraseReceipts(operator, scope, [newId('checkout_session'), sessionId]);
-  const listed = async () => (await listReceipts(on.database, scope, { limit: 10 }, {})).receipts;
-  const nobody = { email: 'erased@invalid', mailStatus: 'failed', content: { shopperName: null } };
-
-  it('carries no name and is mailed to nobody, of a purchase and of a refund', async () => {
-    const sessionId = newId('checkout_session');
-    expect(await eraseSession(sessionId)).toBe(0);
-    await issue({ sessionId });
-    await refund(sessionId);
-    await runDueMails(on.context);
-    expect(server.mails).toEqual([]);
-    const receipts = await listed();
-    expect(receipts).toMatchObject([nobody, nobody]);
-    for (const receipt of receipts) {
-      const { html, pdf } = await receiptDocuments(on.database, scope, receipt);
-      expect(html + textOfPdf(pdf)).not.toMatch(/Ann Lee|ann@example/);
-    }
-    const ofPerson =
-      "select r::text from billing.receipts r where r.account_id = $1 and r::text ~ 'Ann Lee|ann@example'";
-    expect(await on.test.admin(ofPerson, [scope.accountId])).toEqual([]);
-  });
-
-  it('carries none either where it is being issued as the shopper is erased', async () => {
-    const sessionId = newId('checkout_session');
-    const issued = Promise.withResolvers<void>();
-    const mayCommit = Promise.withResolvers<void>();
-    const issuing = withTx(on.database, scope, async (tx) => {
-      await issueReceipt(tx, scope, command({ sessionId }));
-      issued.resolve();
-      await mayCommit.promise;
-    });
-    await issued.promise;
-    const erasing = eraseSession(sessionId);
-    const waits =
-      "select 1 from pg_stat_activity where wait_event_type = 'Lock' and wait_event = 'advisory' and datname = current_database()";
-    await waitUntil(async () => (await on.test.admin(waits)).length > 0, { what: 'the erasure to wait' });
-    mayCommit.resolve();
-    await issuing;
-    expect(await erasing).toBe(1);
-    expect(await listed()).toMatchObject([nobody]);
-  });
-
-  it('is decided by the operator’s command alone: the service cannot mark or unmark a session', async () => {
-    const sessionId = newId('checkout_session');
-    await eraseSession(sessionId);
-    for (const sql of [
-      'delete from billing.erased_sessions where account_id = $1 and test_mode = $2 and session_id = $3',
-      'insert into billing.erased_sessions (account_id, test_mode, session_id) values ($1, $2, $3)',
-    ]) {
-      const change = withTx(on.database, scope, (tx) => tx.execute(scoped('test.mark', sql), scope, [sessionId]));
-      await expect(change).rejects.toMatchObject({ code: '42501' });
-    }
-  });
-});
+erasedReceiptTests(() => ({ on, server, scope }), issue, command);
 
 describe('a mail of a receipt', () => {
   it('that the server cannot take now is tried again later, and given up after eight tries [D14.87]', async () => {

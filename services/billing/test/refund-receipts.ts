@@ -132,7 +132,7 @@ export function refundReceiptTests(
       expect(await listed()).toEqual([]);
     });
 
-    it('is none for a refund that is older than the first release that issued them: an upgrade mails nobody about the past', async () => {
+    it('is none for a refund that is older than the first release that issued them: an upgrade mails nobody about the past [D14.208]', async () => {
       const [migrated] = await on().test.admin<{ applied_at: Date }>(
         "select applied_at from billing.migrations where id = 'billing/0370_refund_receipts.sql'",
       );
