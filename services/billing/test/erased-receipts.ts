@@ -29,7 +29,7 @@ export function erasedReceiptTests(
     opened ??= on().test.open('billing', { url: on().test.adminUrl });
     return opened;
   };
-  describe('the receipt of a shopper who was erased before it was issued [D14.143, D14.207]', () => {
+  describe('a receipt that is issued too late', () => {
     const refund = (sessionId: string) =>
       withTx(on().database, scope(), (tx) =>
         issueRefundReceipt(

@@ -210,9 +210,10 @@ describe('a receipt', () => {
   });
 });
 
-refundReceiptTests(() => ({ on, server, scope }), issue);
+describe('receipts of refunds [D14.169, D14.208]', () => refundReceiptTests(() => ({ on, server, scope }), issue));
 
-erasedReceiptTests(() => ({ on, server, scope }), issue, command);
+describe('the receipt of a shopper who was erased before it was issued [D14.143, D14.207]', () =>
+  erasedReceiptTests(() => ({ on, server, scope }), issue, command));
 
 describe('a mail of a receipt', () => {
   it('that the server cannot take now is tried again later, and given up after eight tries [D14.87]', async () => {
