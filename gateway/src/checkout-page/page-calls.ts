@@ -13,7 +13,7 @@ import {
 } from '@eligo/contract';
 import { Failure, type Violation } from '@eligo/failures';
 import type { Database } from '@eligo/postgres';
-import type { CheckoutPage } from '@eligo/proto/checkout/v1/checkout';
+import type { CheckoutPage, CheckoutSession } from '@eligo/proto/checkout/v1/checkout';
 import type { CallOptions } from '@eligo/rpc';
 import type { Logger, PageSubject } from '@eligo/service';
 import { findShop } from '../accounts/find-shop.ts';
@@ -88,7 +88,8 @@ export function pageCalls(parts: {
       requireWhatIsAsked(payment, page, shippingCountriesOf(page, shop));
       const session = await checkout.completeSession(completionOf(subject.id, payment), moneyCall(call));
       await awaitSubscription(peers, session, call, performance.now() - startedAt);
-      return view(subject, call);
+      const paid = paidPage(page, session);
+      return paid === undefined ? view(subject, call) : renderPage(paid, shop, sandboxUrl);
     },
     async authenticate(subject, sent, call) {
       const { give_up: giveUp = false } = readBodyAs(pageAuthenticationSchema, sent);
@@ -110,6 +111,13 @@ export function pageCalls(parts: {
       return view(subject, call);
     },
   };
+}
+
+// What a page shows of a payment that is over: the answer has all that has changed. Undefined where more happens: a letter, a subscription, a bank that asks.
+function paidPage(page: CheckoutPage, session: CheckoutSession): CheckoutPage | undefined {
+  if (session.status !== 'complete' || session.mode !== 'payment' || page.session?.status !== 'open') return undefined;
+  const { clientSecret: _over, ...rest } = page;
+  return { ...rest, session, paymentInFlight: false, takesPromoCode: false, asksLetterQuestions: false };
 }
 
 /** A checked body of a page. */

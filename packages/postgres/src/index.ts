@@ -13,7 +13,7 @@ export {
   sqlState,
 } from './errors.ts';
 export { type GroupedReads, openGroupedReads } from './grouped-reads.ts';
-export { type GroupedWrites, openGroupedWrites } from './grouped-writes.ts';
+export { type GroupedWrites, type GroupedWritesOptions, openGroupedWrites } from './grouped-writes.ts';
 export { type Groups, maxGroupSize, openGroups } from './groups.ts';
 export {
   afterKeyLock,

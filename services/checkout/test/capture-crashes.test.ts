@@ -47,7 +47,24 @@ const crashes: readonly [ChargeFailpoint, skip: number, requested: boolean][] = 
   ['hold.recorded', 1, true],
 ];
 
+// Each of them once: a capture of everything on one card has one claim and one settlement.
+const crashesOfOneCard = crashes.filter(([, skip]) => skip === 0);
+
 describe('a process that dies during a capture', () => {
+  it.each(crashesOfOneCard)(
+    'of one card at %s, pass %i, captures once for the same key [D14.103]',
+    async (failpoint) => {
+      const session = await fixture.heldOnOneCard();
+      turnFailpointsOn();
+      armFailpoint(failpoint, { action: 'error' });
+      await settled(fixture.capture(session, { key: 'crashed' }));
+      turnFailpointsOff();
+      await fixture.lapseLeases();
+      await converges(session, { key: 'crashed' }, 6_000);
+      expect(await fixture.reload(session)).toMatchObject({ status: 'complete' });
+    },
+  );
+
   it.each(crashes)('at %s, pass %i, captures once for the same key [D14.103]', async (failpoint, skip) => {
     const session = await fixture.held();
     // A part of both cards: nothing but its records says whether it was captured.

@@ -1,13 +1,20 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { fromBinary } from '@bufbuild/protobuf';
 import { provideEventContext } from '@eligo/events';
-import { withTx } from '@eligo/postgres';
+import { requestHash, withTx } from '@eligo/postgres';
 import { EventSchema } from '@eligo/proto/events/v1/events';
+import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { captureSession } from '../src/actions/capture-session.ts';
+import { completeWithCards } from '../src/actions/complete-with-cards.ts';
 import { cancelSession } from '../src/actions/end-session.ts';
+import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { takePaymentLocks } from '../src/store/payment-locks.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
+import { line } from './fixture.ts';
+import { pay } from './pay.ts';
+import { type Sent, sentBy } from './sent-statements.ts';
 
 const request = new AsyncLocalStorage<string>();
 
@@ -162,5 +169,172 @@ describe('confirms that come at the same time', () => {
     ]);
     expect(outcomes.filter((outcome) => outcome === 'complete')).toHaveLength(2);
     expect(await chargesOf(contended)).toEqual([4_000]);
+  });
+});
+
+const lines = [line({ unitAmount: 4_000, class: 'auto_substantiation' }), line({ unitAmount: 6_000 })];
+const slots = { tok_hsa: 'health', tok_visa: 'other', tok_chargeDeclined: 'other' } as const;
+type Token = keyof typeof slots;
+// Each card as the processor's fields give it.
+const typedIn = async (tokens: readonly Token[]) => {
+  const session = await fixture.session({ lines });
+  const cards = await Promise.all(tokens.map((token) => fixture.confirmationToken(token)));
+  return { session, cards, tokens };
+};
+const payOnPage = ({ session, cards: [first, second], tokens: [one, two] }: Awaited<ReturnType<typeof typedIn>>) =>
+  completeWithCards(fixture.context, fixture.scope, {
+    ...{ sessionId: session.id, paymentMethod: first, secondPaymentMethod: second, onPage: true },
+    ...{ slot: one && slots[one], secondSlot: two && slots[two], shippingDetails: null, refusesHealthCards: false },
+  });
+const sentByConfirm = async () => {
+  const [paid] = await payments(1);
+  if (paid === undefined) throw new Error('a payment was to be made');
+  return sentBy(() => fixture.confirm(paid.session, paid.card));
+};
+// Of the session's own rows, how many transactions wrote the last version of them.
+const writersOf = async (sessionIds: readonly string[], table: 'payment_plans' | 'captures') => {
+  const [row] = await fixture.test.admin<{ count: number }>(
+    `select count(distinct xmin::text)::int as count from checkout.${table} where session_id = any ($1)`,
+    [sessionIds],
+  );
+  return row?.count;
+};
+
+describe('payments on the page that come at the same time', () => {
+  it('share transactions, and each charges its own session once, also beside one that is declined [D14.81]', async () => {
+    const paid = await Promise.all(Array.from({ length: 12 }, () => typedIn(['tok_visa'])));
+    const declined = await typedIn(['tok_chargeDeclined']);
+    const answers = await Promise.all([...paid, declined].map(payOnPage));
+    expect(answers.map(({ status }) => status)).toEqual([...paid.map(() => 'complete'), 'open']);
+    expect(answers.at(-1)).toMatchObject({ nextAction: { type: 'payment_failed', errorCode: 'card_declined' } });
+    for (const { session } of paid) {
+      expect((await fixture.charges(session)).map(({ amount }) => amount)).toEqual([10_000]);
+      expect(await fixture.told(session)).toMatchObject({
+        ...{ 'checkout.session.completed': 1, 'payment_intent.created': 1, 'payment_intent.succeeded': 1 },
+      });
+    }
+    expect(
+      await writersOf(
+        paid.map(({ session }) => session.id),
+        'payment_plans',
+      ),
+    ).toBeLessThan(12);
+    const held = await fixture.test.admin(
+      'select 1 from checkout.payment_locks l join checkout.payment_plans p on p.id = l.attempt_id',
+    );
+    expect(held).toEqual([]);
+  });
+
+  it('with two cards share transactions, too, and charge each card what it pays [D14.81]', async () => {
+    const paid = await Promise.all(Array.from({ length: 8 }, () => typedIn(['tok_hsa', 'tok_visa'])));
+    const short = await typedIn(['tok_hsa', 'tok_chargeDeclined']);
+    const answers = await Promise.all([...paid, short].map(payOnPage));
+    expect(answers.map(({ status }) => status)).toEqual([...paid.map(() => 'complete'), 'open']);
+    for (const { session } of paid) {
+      expect((await fixture.charges(session)).map(({ amount }) => amount).sort()).toEqual([4_000, 6_000]);
+      expect(await fixture.told(session)).toMatchObject({
+        ...{ 'checkout.session.completed': 1, 'payment_intent.created': 2, 'payment_intent.succeeded': 2 },
+      });
+      const ofCharges = await fixture.test.admin(
+        `select o.type, count(*)::int as times from checkout.outbox o join checkout.charges c on c.id = o.aggregate_id
+         join checkout.payment_intents i on i.id = c.payment_intent_id where i.session_id = $1 group by o.type order by o.type`,
+        [session.id],
+      );
+      expect(ofCharges).toEqual([
+        { type: 'charge.captured', times: 1 },
+        { type: 'charge.succeeded', times: 2 },
+      ]);
+      const [row] = await fixture.test.admin(
+        `select s.amount_received_cents::int as received, s.capture_ids = array_agg(c.id) as told, sum(c.amount_cents)::int as captured,
+           (select sum(l.amount_captured_cents)::int from checkout.session_lines l where l.session_id = s.id) as lines,
+           (select sum(e.amount_cents)::int from checkout.ledger_entries e join checkout.payment_intents i on i.id = e.payment_intent_id
+             where i.session_id = s.id) as booked
+         from checkout.sessions s join checkout.captures c on c.session_id = s.id where s.id = $1 group by s.id, s.amount_received_cents, s.capture_ids`,
+        [session.id],
+      );
+      expect(row).toEqual({ received: 10_000, told: true, captured: 4_000, lines: 10_000, booked: 10_000 });
+    }
+    const ids = paid.map(({ session }) => session.id);
+    expect(await writersOf(ids, 'payment_plans')).toBeLessThan(8);
+    expect(await writersOf(ids, 'captures')).toBeLessThan(8);
+  });
+
+  it.each([
+    ['plan.attempt_begun', 0, 1],
+    ['charge.fence_passed', 0, 1],
+    ['charge.before_settle_commit', 0, 1],
+    ['charge.before_settle_commit', 0, 2],
+    ['plan.attempt_begun', 1, 2],
+    ['charge.before_settle_commit', 1, 2],
+    ['plan.hold_decided', 0, 2],
+    ['hold.processor_answered', 0, 2],
+    ['hold.before_record_commit', 0, 2],
+  ] as const)(
+    'are charged once by the sweeper after a crash at %s, pass %i, with %i cards [D14.81]',
+    async (failpoint, skip, count) => {
+      const payment = await typedIn(count === 1 ? ['tok_visa'] : ['tok_hsa', 'tok_visa']);
+      turnFailpointsOn();
+      armFailpoint(failpoint, { action: 'error', skip });
+      await expect(payOnPage(payment)).rejects.toThrow();
+      turnFailpointsOff();
+      for (let sweeps = 0; sweeps < 3; sweeps += 1) {
+        await fixture.lapseLeases();
+        await sweepCharges(fixture.context);
+      }
+      const charged = (await fixture.charges(payment.session)).map(({ amount }) => amount).sort();
+      expect(charged).toEqual(count === 1 ? [10_000] : [4_000, 6_000]);
+      expect(await loadSession(fixture.database, fixture.scope, payment.session.id)).toMatchObject({
+        ...{ status: 'complete', amountReceivedCents: 10_000 },
+      });
+      await expect(payOnPage(payment)).rejects.toMatchObject({ code: 'checkout_session_already_processed' });
+    },
+  );
+
+  it('send three transactions for each card, as a confirm does, and no more statements than to read what one card pays', async () => {
+    const confirm = await sentByConfirm();
+    const payment = await typedIn(['tok_visa']);
+    const page = await sentBy(() => payOnPage(payment));
+    expect([confirm.transactions, page.transactions]).toEqual([3, 3]);
+    expect(page.statements).toBeLessThanOrEqual(confirm.statements + 3);
+    // The first card's hold is captured, which is the sixth.
+    const two = await typedIn(['tok_hsa', 'tok_visa']);
+    const both = await sentBy(() => payOnPage(two));
+    expect(both.transactions).toBe(6);
+    expect(both.statements).toBeLessThanOrEqual(2 * confirm.statements + 2);
+  });
+});
+
+describe('captures that come at the same time', () => {
+  const held = async () => {
+    const session = await fixture.session({ lines, captureMethod: 'manual' });
+    await pay(fixture, session, [await fixture.card('credit')]);
+    return session.id;
+  };
+  const capture = (sessionId: string, key = sessionId) =>
+    captureSession(fixture.context, fixture.scope, sessionId, {
+      ...{ instruction: { entries: [], isFinal: false }, metadata: {} },
+      key: { key, requestHash: requestHash({ method: 'POST', path: '/capture', body: { sessionId } }) },
+    });
+
+  it('share transactions, and each captures its own session once and answers again under its key [SESS-6]', async () => {
+    const ids = await Promise.all(Array.from({ length: 12 }, held));
+    const first = await Promise.all(ids.map((id) => capture(id)));
+    expect(first.map(({ status, amountReceivedCents }) => [status, amountReceivedCents])).toEqual(
+      ids.map(() => ['complete', 10_000n]),
+    );
+    expect(await writersOf(ids, 'captures')).toBeLessThan(12);
+    expect(await Promise.all(ids.map((id) => capture(id)))).toEqual(first);
+    const outcomes = await Promise.allSettled(ids.map((id) => capture(id, 'another key')));
+    expect(new Set(outcomes.map((outcome) => outcome.status === 'rejected' && outcome.reason.code))).toEqual(
+      new Set(['checkout_session_already_processed']),
+    );
+  });
+
+  it('send two transactions, and fewer statements than a confirm', async () => {
+    const confirm = await sentByConfirm();
+    const id = await held();
+    const sent: Sent = await sentBy(() => capture(id));
+    expect(sent.transactions).toBe(2);
+    expect(sent.statements).toBeLessThanOrEqual(confirm.statements);
   });
 });

@@ -14,7 +14,7 @@ import { exerciseHolds } from './growth-holds.ts';
 import { exerciseJournal } from './growth-journal.ts';
 import { exerciseLetters } from './growth-letters.ts';
 import { seedCheckout } from './growth-seed.ts';
-import { exerciseSetUps } from './growth-set-ups.ts';
+import { exercisePagePayments, exerciseSetUps } from './growth-set-ups.ts';
 
 let read: { small: Readings; large: Readings };
 beforeAll(async () => {
@@ -46,6 +46,7 @@ async function run(test: TestDatabase): Promise<void> {
     await exerciseHolds(fixture);
     await exerciseJournal(fixture);
     await exerciseSetUps(fixture);
+    await exercisePagePayments(fixture);
   } finally {
     await fixture.close();
   }

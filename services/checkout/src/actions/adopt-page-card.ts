@@ -3,7 +3,7 @@ import { type Scope, withTx } from '@eligo/postgres';
 import type { PaymentMethodFacts, ProcessorPort } from '@eligo/processor';
 import { newId, type ProcessorAccount } from '@eligo/values';
 import type { Context } from '../context.ts';
-import { isConfirmationToken } from '../domain/payment-method.ts';
+import { isConfirmationToken, type PaymentMethod } from '../domain/payment-method.ts';
 import { findPageCard, insertPageCard } from '../store/page-cards.ts';
 import { insertPaymentMethod } from '../store/payment-methods.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
@@ -36,7 +36,7 @@ export async function adoptPageCard(context: Context, scope: Scope, given: Given
     return known.paymentMethodId;
   }
   const processor = context.processors.of(scope);
-  const found = await retrieveCard(processor, processorPaymentMethodId);
+  const found = await retrieveTypedCard(processor, processorPaymentMethodId);
   // The browser sent it: that the processor does not have it says nothing of our own objects.
   if (found.kind === 'rejected' && found.status === 404) throw notFound(given);
   if (found.kind !== 'found') throw refusalOf(found, () => notFound(given));
@@ -46,8 +46,8 @@ export async function adoptPageCard(context: Context, scope: Scope, given: Given
   return id ?? adoptPageCard(context, scope, given);
 }
 
-// A card that another payment has used, or that a customer has, is none that was typed here.
-async function retrieveCard(processor: ProcessorPort, id: string) {
+/** Reads a card at the processor. A card that another payment has used, or that a customer has, is none that was typed here. */
+export async function retrieveTypedCard(processor: ProcessorPort, id: string) {
   if (isConfirmationToken(id)) {
     const token = await processor.retrieveConfirmationToken(id);
     return token.kind === 'found' ? { ...token, isUnused: !token.isUsed && token.confirmationTokenId === id } : token;
@@ -61,31 +61,45 @@ async function retrieveCard(processor: ProcessorPort, id: string) {
 async function writeCard(
   context: Context,
   scope: Scope,
-  { sessionId, invoiceId = null, testClockId, processorPaymentMethodId, offSession }: GivenOnPage,
-  { card, billing }: Pick<PaymentMethodFacts, 'card' | 'billing'>,
+  given: GivenOnPage,
+  found: Pick<PaymentMethodFacts, 'card' | 'billing'>,
   processorAccount: ProcessorAccount,
 ): Promise<string | undefined> {
-  const paymentMethodId = newId('payment_method');
-  const stored = await storedCard(context.database, card);
+  const { sessionId, invoiceId = null, testClockId, processorPaymentMethodId } = given;
+  const method = await typedCard(context, given, found, processorAccount, context.clock.now());
+  const { id: paymentMethodId } = method;
   return withTx(context.database, scope, async (tx) => {
-    const given = { processorPaymentMethodId, sessionId, invoiceId, paymentMethodId };
-    if (!(await insertPageCard(tx, scope, given))) return undefined;
-    await insertPaymentMethod(tx, scope, {
-      id: paymentMethodId,
-      customerId: null,
-      processorAccount,
-      processorPaymentMethodId,
-      processorCustomerId: null,
-      offSession,
-      card: stored,
-      billingDetails: billing.name === undefined ? {} : { name: billing.name },
-      metadata: {},
-      createdAt: await timeOnClock(tx, scope, context.clock, testClockId),
-      detachedAt: null,
-      version: 1n,
-    });
+    if (!(await insertPageCard(tx, scope, { processorPaymentMethodId, sessionId, invoiceId, paymentMethodId }))) {
+      return undefined;
+    }
+    const createdAt = await timeOnClock(tx, scope, context.clock, testClockId);
+    await insertPaymentMethod(tx, scope, { ...method, createdAt });
     return paymentMethodId;
   });
+}
+
+/** The payment method that a typed card becomes. */
+export async function typedCard(
+  { database }: Pick<Context, 'database'>,
+  { processorPaymentMethodId, offSession }: GivenOnPage,
+  { card, billing }: Pick<PaymentMethodFacts, 'card' | 'billing'>,
+  processorAccount: ProcessorAccount,
+  createdAt: Date,
+): Promise<PaymentMethod> {
+  return {
+    id: newId('payment_method'),
+    customerId: null,
+    processorAccount,
+    processorPaymentMethodId,
+    processorCustomerId: null,
+    offSession,
+    card: await storedCard(database, card),
+    billingDetails: billing.name === undefined ? {} : { name: billing.name },
+    metadata: {},
+    createdAt,
+    detachedAt: null,
+    version: 1n,
+  };
 }
 
 function notFound({ loc }: GivenOnPage): Failure {

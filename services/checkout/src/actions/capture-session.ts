@@ -13,7 +13,7 @@ import {
   withTx,
 } from '@eligo/postgres';
 import type { CheckoutSession, PaymentIntent } from '@eligo/proto/checkout/v1/checkout';
-import { given, newId } from '@eligo/values';
+import { given, newId, type ProcessorAccount } from '@eligo/values';
 import type { Context } from '../context.ts';
 import type { CaptureInstruction } from '../domain/capture-allocation.ts';
 import { refusalToCapture } from '../domain/capture-rules.ts';
@@ -25,10 +25,13 @@ import { findIntent, findIntents } from '../store/payment-intents.ts';
 import { loadSession, lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { captureAnswer, intentOfAnswer, sessionOfAnswer } from './capture-answer.ts';
+import type { ClaimedCapture } from './capture-claim.ts';
 import { carryOutCapture } from './carry-out-capture.ts';
+import { finishHold } from './finish-hold.ts';
 import { type CaptureRequest, planCapture, writeCapture } from './request-capture.ts';
 import { requireSeveralCaptures } from './require-several-captures.ts';
 import { settleRelease } from './settle-capture.ts';
+import { settleCaptured } from './settle-captured.ts';
 
 /** A partner's request for a capture. */
 export interface CaptureOrder {
@@ -90,6 +93,8 @@ type Claimed =
 async function capture(context: Context, scope: Scope, order: Capturing): Promise<StoredAnswer> {
   const deadlineMs = performance.now() + context.budgets.callMs;
   await context.failpoint('capture.before_claim');
+  const claimedPlain = await claimPlain(context, scope, order);
+  if (claimedPlain !== undefined) return carryOutPlain(context, scope, order, claimedPlain, deadlineMs);
   // A replay must work while the processor is down.
   const known = order.use && (await answerOfKey(context, scope, order.use));
   if (known !== undefined) return known;
@@ -100,9 +105,48 @@ async function capture(context: Context, scope: Scope, order: Capturing): Promis
   try {
     await carryOutCapture(context, scope, claimed.first, deadlineMs);
   } catch (error) {
-    context.logger.warn({ err: error, captureId: claimed.id }, 'Failed to carry out a capture; the sweeper will retry');
+    logUnfinished(context, claimed.id, error);
   }
   return answerOf(context, scope, order, claimed);
+}
+
+// Where one card holds everything and nothing is left of it. Captures that come at the same time share the claim, and what settles them.
+async function claimPlain(
+  context: Context,
+  scope: Scope,
+  { cause, sessionId, instruction, metadata, use }: Capturing,
+): Promise<ClaimedCapture | undefined> {
+  if (cause !== 'session' || use === undefined) return undefined;
+  const isDown = (account: ProcessorAccount | null) => context.processors.findAt(scope, account)?.isDown() !== false;
+  return context.groups.captures.submit(scope, { sessionId, instruction, metadata, use, isDown });
+}
+
+async function carryOutPlain(
+  context: Context,
+  scope: Scope,
+  order: Capturing,
+  claimed: ClaimedCapture,
+  deadlineMs: number,
+): Promise<StoredAnswer> {
+  const { capture: wanted, operation, held } = claimed;
+  await context.failpoint('capture.claimed');
+  let answer: StoredAnswer | undefined;
+  const settle = async () => {
+    answer = await settleCaptured(context, scope, claimed);
+    return answer !== undefined;
+  };
+  try {
+    const { processorAccount } = held.intent;
+    const timeoutMs = Math.max(deadlineMs - performance.now(), 0);
+    await finishHold(context, scope, operation, timeoutMs, { processorAccount, settle });
+  } catch (error) {
+    logUnfinished(context, wanted.id, error);
+  }
+  return answer ?? answerOf(context, scope, order, { id: wanted.id, epoch: 1 });
+}
+
+function logUnfinished({ logger }: Context, captureId: string, error: unknown): void {
+  logger.warn({ err: error, captureId }, 'Failed to carry out a capture; the sweeper will retry');
 }
 
 async function answerOfKey(context: Context, scope: Scope, use: KeyUse): Promise<StoredAnswer | undefined> {
@@ -215,7 +259,7 @@ async function answerOf(
   context: Context,
   scope: Scope,
   { sessionId, use }: Capturing,
-  { id, epoch }: Extract<Claimed, { kind: 'capture' }>,
+  { id, epoch }: Pick<Extract<Claimed, { kind: 'capture' }>, 'id' | 'epoch'>,
 ): Promise<StoredAnswer> {
   if (use !== undefined) {
     const known = await findKey(context.database, scope, use);

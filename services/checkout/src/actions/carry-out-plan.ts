@@ -2,7 +2,7 @@ import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import { dollars, given, newId, processorAccountOfRow } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { allHeld } from '../domain/capture-allocation.ts';
-import { type AttemptStatus, canceledLate, type Leg } from '../domain/charge-attempt.ts';
+import { type AttemptStatus, type ChargeAttempt, canceledLate, type Leg } from '../domain/charge-attempt.ts';
 import { needsProcessor, nextStep, type PlanProgress, type PlanStep } from '../domain/payment-plan.ts';
 import type { NextAction, Session } from '../domain/session.ts';
 import { findAttempt } from '../store/charge-attempts.ts';
@@ -22,7 +22,9 @@ import { lockSession, saveSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { abandonAttempt } from './abandon-attempt.ts';
 import { cancelAndRefund } from './cancel-and-refund.ts';
+import { carryOutAttempt } from './carry-out-attempt.ts';
 import { carryOutCapture } from './carry-out-capture.ts';
+import type { ClaimedCharge } from './charge-claim.ts';
 import { chargeLeg } from './charge-leg.ts';
 import { finishHold } from './finish-hold.ts';
 import { appendLateOutcome } from './late-outcome.ts';
@@ -61,12 +63,41 @@ export async function carryOutPlan(
       if (next === undefined) return;
       plan = next;
     }
-    await releaseLease(context, scope, plan);
+    await releasePlan(context, scope, plan);
   } catch (error) {
     if (error instanceof PlanTakenOver) return;
-    await releaseLease(context, scope, plan);
+    await releasePlan(context, scope, plan);
     throw error;
   }
+}
+
+/**
+ * Charges the first card of a plan whose attempt was begun with it, and carries the plan out from there. Returns the session when the charge has completed
+ * it. The caller holds both leases.
+ */
+export async function carryOutBegun(
+  context: Context,
+  scope: Scope,
+  {
+    plan,
+    attempt,
+    claimed,
+  }: { readonly plan: PaymentPlan; readonly attempt: ChargeAttempt; readonly claimed?: ClaimedCharge },
+  deadlineMs: number,
+): Promise<Session | undefined> {
+  try {
+    const settled = await carryOutAttempt(context, scope, attempt, deadlineMs, claimed);
+    if (settled?.session?.status === 'complete') return settled.session;
+    if (settled === undefined) {
+      await releasePlan(context, scope, plan);
+      return undefined;
+    }
+  } catch (error) {
+    await releasePlan(context, scope, plan);
+    throw error;
+  }
+  await carryOutPlan(context, scope, plan, deadlineMs);
+  return undefined;
 }
 
 // Not when it is known to be down, and not with next to no time: what is cut off is unknown, and has to be found out.
@@ -123,7 +154,7 @@ async function takeStep(
     case 'release_other':
       return endHold(context, scope, plan, plan.otherAttemptId, 'cancel', deadlineMs);
     case 'wait_for_processor':
-      await releaseLease(context, scope, plan);
+      await releasePlan(context, scope, plan);
       return undefined;
     case 'await_second_card':
       return conclude(context, scope, { plan, by }, 'awaiting_second_card', (tx, session) =>
@@ -185,7 +216,7 @@ async function charge(
         savePlan(tx, scope, { ...plan, state: 'releasing' }, context.budgets.leaseMs),
       );
     case 'wait':
-      await releaseLease(context, scope, charged.plan);
+      await releasePlan(context, scope, charged.plan);
       return undefined;
   }
 }
@@ -201,7 +232,7 @@ async function abandonUnsent(context: Context, scope: Scope, plan: PaymentPlan):
     return count;
   });
   if (given > 0) return plan;
-  await releaseLease(context, scope, plan);
+  await releasePlan(context, scope, plan);
   return undefined;
 }
 
@@ -239,7 +270,7 @@ async function captureBoth(
   const operation = await withTx(context.database, scope, (tx) => requestPageCapture(context, tx, scope, plan));
   await context.failpoint('plan.hold_decided');
   if (operation === undefined) {
-    await releaseLease(context, scope, plan);
+    await releasePlan(context, scope, plan);
     return undefined;
   }
   await carryOutCapture(context, scope, operation, deadlineMs);
@@ -302,7 +333,8 @@ async function conclude(
   });
 }
 
-async function releaseLease(context: Context, scope: Scope, plan: PaymentPlan): Promise<void> {
+/** Releases the lease of a plan that waits: the sweeper goes on with it. */
+export async function releasePlan(context: Context, scope: Scope, plan: PaymentPlan): Promise<undefined> {
   await withTx(context.database, scope, (tx) => postponePlan(tx, scope, plan, waits));
 }
 

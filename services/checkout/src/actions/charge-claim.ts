@@ -1,8 +1,9 @@
 import type { KeyUse, StoredAnswer } from '@eligo/postgres';
 import type { ProcessorAccount } from '@eligo/values';
-import type { ChargeAttempt } from '../domain/charge-attempt.ts';
+import type { ChargeAttempt, ProcessorVerdict } from '../domain/charge-attempt.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
 import type { Session } from '../domain/session.ts';
+import type { PaymentPlan } from '../store/payment-plans.ts';
 import type { PaymentTurn } from './payment-turn.ts';
 
 /** A request to charge the eligible part of a session. */
@@ -45,10 +46,17 @@ export interface GroupedClaim extends ChargeClaim {
   readonly inContext: <Result>(work: () => Result) => Result;
 }
 
-/** What a confirm's claim has read and written: the session under its lock, and the intent of its attempt. */
+/** What the claim of a charge has read and written: the session as it was under its lock, and the intent of its attempt. */
 export interface ClaimedCharge {
   readonly session: Session;
   readonly intent: PaymentIntent;
+  /** Of a payment on the page that this charge completes: its plan. */
+  readonly plan?: PaymentPlan;
+  /** How a success is settled that is followed by more; undefined, with nothing written, where it must be settled from the rows. */
+  settle?(
+    attempt: ChargeAttempt,
+    verdict: Extract<ProcessorVerdict, { kind: 'succeeded' }>,
+  ): Promise<{ attempt: ChargeAttempt; intent: PaymentIntent; session: Session } | undefined>;
 }
 
 /** What the claim of an invoice's charge has written. */

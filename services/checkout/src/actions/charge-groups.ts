@@ -1,16 +1,41 @@
-import { appendEncoded } from '@eligo/events';
-import { openGroupedWrites, type Scope, type Tx, withTx } from '@eligo/postgres';
-import type { ChargeGroups, Context, InvoiceSettlement, SettlementWrite } from '../context.ts';
+import { appendEncoded, encodeEvent } from '@eligo/events';
+import {
+  type GroupedWritesOptions,
+  openGroupedReads,
+  openGroupedWrites,
+  type Scope,
+  sqlState,
+  type Tx,
+  withTx,
+} from '@eligo/postgres';
+import type {
+  CapturedWrite,
+  ChargedSecondWrite,
+  ChargeGroups,
+  Context,
+  HeldFirstWrite,
+  InvoiceSettlement,
+  PagePaymentWrite,
+  SettlementWrite,
+} from '../context.ts';
 import type { ChargeAttempt } from '../domain/charge-attempt.ts';
-import type { ChargeFailpoint } from '../failpoints.ts';
+import { insertCaptures, settleCaptured, settleCapturedOnPage } from '../store/captures-together.ts';
 import { type AttemptToSend, fenceAttempts } from '../store/charge-attempts.ts';
-import { settleConfirmed } from '../store/settle-confirmed.ts';
+import type { IntentOperation } from '../store/intent-operations.ts';
+import { insertPagePayments, insertTypedCards, loadPages, lockUnchanged } from '../store/page-payments.ts';
+import { arePaymentsInFlight } from '../store/payment-in-flight.ts';
+import { recordConfirmedMethod } from '../store/payment-methods.ts';
+import { saveSession } from '../store/sessions.ts';
+import { settleConfirmed, settlePaidOnPage, settleSecondOnPage } from '../store/settle-confirmed.ts';
 import { settleInvoiceCharges } from '../store/settle-invoice-charges.ts';
+import { settleHeldFirst } from '../store/two-cards.ts';
 import type { Claimed, GroupedClaim } from './charge-claim.ts';
+import { claimCaptures } from './claim-captures.ts';
 import { type Claiming, claimCharge } from './claim-charge.ts';
 import { claimCharges } from './claim-charges.ts';
 import { claimInvoiceCharges, type InvoiceClaim, type InvoiceClaimed } from './claim-invoice-charges.ts';
 import type { GroupedReservation, ReservedRefund } from './planned-reservation.ts';
+import { receiptCommand, wantsReceipt } from './receipt-command.ts';
 import { appendRedemptionsEnd } from './redemptions-end.ts';
 import { reserveRefundAlone } from './reserve-refund.ts';
 import { reserveRefunds } from './reserve-refunds.ts';
@@ -52,24 +77,26 @@ export function openChargeGroups(context: Claiming & Pick<Context, 'database'>):
       gathers: true,
     }),
     fences: openGroupedWrites<AttemptToSend, ChargeAttempt | undefined>({ database, writeGroup: fenceAttempts }),
-    settlements: openGroupedWrites<SettlementWrite, boolean>({
-      database,
-      async writeGroup(tx, scope, settlements) {
-        const areWritten = await writeSettlements(tx, scope, settlements, failpoint);
-        return areWritten ? settlements.map(() => true) : undefined;
-      },
-      async writeAlone(scope, settlement) {
-        try {
-          return await withTx(database, scope, async (tx) => {
-            if (await writeSettlements(tx, scope, [settlement], failpoint)) return true;
-            throw new ChangedSinceClaim();
-          });
-        } catch (error) {
-          if (error instanceof ChangedSinceClaim) return false;
-          throw error;
-        }
-      },
-    }),
+    settlements: openGroupedWrites(
+      allOrNothing(context, (tx, scope, all) => writeSettlements(context, tx, scope, all)),
+    ),
+    paymentsInFlight: openGroupedReads((scope, ids) => arePaymentsInFlight(database, scope, ids)),
+    pages: openGroupedReads((scope, ids) => loadPages(database, scope, ids)),
+    pagePayments: openGroupedWrites(allOrNothing(context, beginPayments)),
+    pageSettlements: openGroupedWrites(
+      allOrNothing(context, (tx, scope, all) => writePageSettlements(context, tx, scope, all)),
+    ),
+    heldFirst: openGroupedWrites(allOrNothing(context, (tx, scope, all) => writeHeldFirst(context, tx, scope, all))),
+    chargedSecond: openGroupedWrites(
+      orNothing(context, (tx, scope, all) => writeChargedSecond(context, tx, scope, all)),
+    ),
+    capturesOnPage: openGroupedWrites(
+      allOrNothing(context, (tx, scope, all) => writeCaptured(context, tx, scope, all, settleCapturedOnPage)),
+    ),
+    captures: openGroupedWrites(orNothing(context, (tx, scope, all) => claimCaptures(context, tx, scope, all))),
+    capturesDone: openGroupedWrites(
+      allOrNothing(context, (tx, scope, all) => writeCaptured(context, tx, scope, all, settleCaptured)),
+    ),
     reservations: openGroupedWrites<GroupedReservation, ReservedRefund>({
       database,
       writeGroup: (tx, scope, reservations) => reserveRefunds(context, tx, scope, reservations),
@@ -79,23 +106,177 @@ export function openChargeGroups(context: Claiming & Pick<Context, 'database'>):
 }
 
 /** Rolls the transaction back: what it wrote was based on a record that is out of date. */
-class ChangedSinceClaim extends Error {}
+class ChangedSinceRead extends Error {}
 
-async function writeSettlements(
+// Writes that are based on what was read before: all of a group, or none of it. Each of the group is then tried alone, and false says of it that nothing was written.
+function allOrNothing<Item>(
+  context: Claiming & Pick<Context, 'database'>,
+  write: (tx: Tx, scope: Scope, items: readonly Item[]) => Promise<boolean>,
+): GroupedWritesOptions<Item, boolean> {
+  const { database } = context;
+  const writeGroup = async (tx: Tx, scope: Scope, items: readonly Item[]) =>
+    (await write(tx, scope, items)) ? items.map(() => true) : undefined;
+  const { writeAlone } = orNothing(context, writeGroup);
+  return { database, writeGroup, writeAlone: async (scope, item) => (await writeAlone(scope, item)) === true };
+}
+
+// The same of writes with results: undefined says of an item that nothing was written.
+function orNothing<Item, Result>(
+  { database, budgets }: Claiming & Pick<Context, 'database'>,
+  writeGroup: (tx: Tx, scope: Scope, items: readonly Item[]) => Promise<readonly Result[] | undefined>,
+): GroupedWritesOptions<Item, Result | undefined> & {
+  writeAlone(scope: Scope, item: Item): Promise<Result | undefined>;
+} {
+  return {
+    database,
+    writeGroup,
+    async writeAlone(scope, item) {
+      try {
+        return await withTx(
+          database,
+          scope,
+          async (tx) => {
+            const written = await writeGroup(tx, scope, [item]);
+            if (written === undefined) throw new ChangedSinceRead();
+            return written[0];
+          },
+          { lockTimeoutMs: budgets.lockMs },
+        );
+      } catch (error) {
+        // A constraint refuses what another request has made impossible meanwhile.
+        if (error instanceof ChangedSinceRead || sqlState(error)?.startsWith('23') === true) return undefined;
+        throw error;
+      }
+    },
+  };
+}
+
+async function beginPayments(tx: Tx, scope: Scope, payments: readonly PagePaymentWrite[]): Promise<boolean> {
+  const written = await Promise.all([
+    // The sessions first, as every process that pays, settles or abandons takes them.
+    lockUnchanged(
+      tx,
+      scope,
+      payments.map(({ session }) => session),
+    ),
+    insertTypedCards(
+      tx,
+      scope,
+      payments.flatMap(({ cards }) => cards),
+    ),
+    insertPagePayments(tx, scope, payments),
+    appendEncoded(
+      tx,
+      payments.flatMap(({ events }) => events),
+    ),
+    ...payments.map(({ session, address }) =>
+      address === null ? undefined : saveSession(tx, scope, session, { ...session, shippingDetails: address }),
+    ),
+  ]);
+  return written[0] && written[1] && written[2];
+}
+
+async function writeHeldFirst(
+  { failpoint }: Pick<Claiming, 'failpoint'>,
+  tx: Tx,
+  scope: Scope,
+  holds: readonly HeldFirstWrite[],
+): Promise<boolean> {
+  const [areWritten] = await Promise.all([
+    settleHeldFirst(tx, scope, holds),
+    appendEncoded(
+      tx,
+      holds.flatMap(({ events }) => events),
+    ),
+    ...holds.map(({ method }) => method && recordConfirmedMethod(tx, scope, method)),
+  ]);
+  await failpoint('charge.before_settle_commit');
+  return areWritten;
+}
+
+async function writeChargedSecond(
+  { failpoint, budgets }: Claiming,
+  tx: Tx,
+  scope: Scope,
+  charges: readonly ChargedSecondWrite[],
+): Promise<readonly IntentOperation[] | undefined> {
+  const [areWritten, operations] = await Promise.all([
+    settleSecondOnPage(tx, scope, charges),
+    insertCaptures(
+      tx,
+      scope,
+      charges.map(({ capture }) => capture),
+      budgets.leaseMs,
+    ),
+    appendOutcome(tx, scope, charges),
+    ...charges.map(({ method }) => method && recordConfirmedMethod(tx, scope, method)),
+  ]);
+  await failpoint('charge.before_settle_commit');
+  return areWritten ? operations : undefined;
+}
+
+async function writePageSettlements(
+  { failpoint }: Pick<Claiming, 'failpoint'>,
   tx: Tx,
   scope: Scope,
   settlements: readonly SettlementWrite[],
-  failpoint: (name: ChargeFailpoint) => Promise<void> | undefined,
 ): Promise<boolean> {
-  const completed = settlements.flatMap(({ after }) => (after.status === 'complete' ? [after] : []));
+  const [areWritten] = await Promise.all([
+    settlePaidOnPage(tx, scope, settlements),
+    appendOutcome(tx, scope, settlements),
+    ...settlements.map(({ method }) => method && recordConfirmedMethod(tx, scope, method)),
+  ]);
+  await failpoint('charge.before_settle_commit');
+  return areWritten;
+}
+
+async function writeSettlements(
+  { failpoint }: Pick<Claiming, 'failpoint'>,
+  tx: Tx,
+  scope: Scope,
+  settlements: readonly SettlementWrite[],
+): Promise<boolean> {
   const [areWritten] = await Promise.all([
     settleConfirmed(tx, scope, settlements),
+    appendOutcome(tx, scope, settlements),
+  ]);
+  await failpoint('charge.before_settle_commit');
+  return areWritten;
+}
+
+async function appendOutcome(
+  tx: Tx,
+  scope: Scope,
+  settlements: readonly Pick<SettlementWrite, 'after' | 'events'>[],
+): Promise<void> {
+  const completed = settlements.flatMap(({ after }) => (after.status === 'complete' ? [after] : []));
+  await Promise.all([
     appendEncoded(
       tx,
       settlements.flatMap(({ events }) => events),
     ),
     ...completed.map((session) => appendRedemptionsEnd(tx, scope, session, 'finalize')),
   ]);
-  await failpoint('charge.before_settle_commit');
+}
+
+async function writeCaptured(
+  { failpoint }: Pick<Claiming, 'failpoint'>,
+  tx: Tx,
+  scope: Scope,
+  captures: readonly CapturedWrite[],
+  settle: typeof settleCaptured,
+): Promise<boolean> {
+  const [areWritten] = await Promise.all([settle(tx, scope, captures), appendOutcome(tx, scope, captures)]);
+  if (areWritten) await appendReceipts(tx, scope, captures);
+  await failpoint('hold.before_record_commit');
   return areWritten;
+}
+
+// A receipt says what was captured of each line, which the transaction has just written.
+async function appendReceipts(tx: Tx, scope: Scope, captures: readonly CapturedWrite[]): Promise<void> {
+  for (const { after, intents, capture, inContext } of captures) {
+    if (!wantsReceipt(after)) continue;
+    const command = await receiptCommand(tx, scope, after, intents, capture.at);
+    await appendEncoded(tx, [inContext(() => encodeEvent(command))]);
+  }
 }

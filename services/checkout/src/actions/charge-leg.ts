@@ -78,7 +78,8 @@ async function begin(
   return { attempt: begun, plan: await savePlan(tx, scope, { ...plan, ...linked }, leaseMs) };
 }
 
-function attemptOf(
+/** The attempt that a plan begins for one card. */
+export function attemptOf(
   plan: PaymentPlan,
   leg: Leg,
   session: Session,

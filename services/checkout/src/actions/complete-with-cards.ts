@@ -2,7 +2,6 @@ import { Failure } from '@eligo/failures';
 import type { Scope } from '@eligo/postgres';
 import { isId } from '@eligo/values';
 import type { Context } from '../context.ts';
-import type { Address } from '../domain/address.ts';
 import type { CardSlot } from '../domain/card-kind.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
 import { awaitsLetters } from '../domain/letter.ts';
@@ -13,32 +12,14 @@ import { adoptPageCard } from './adopt-page-card.ts';
 import { completeSession } from './complete-session.ts';
 import { createTestPaymentMethod } from './create-test-payment-method.ts';
 import { cardKeeper, keepCard } from './keep-card.ts';
+import { payOnPage } from './pay-on-page.ts';
+import type { CardsOfShopper } from './shopper-cards.ts';
 import { submitLetterAnswers } from './submit-letter-answers.ts';
-
-/** A shopper's cards for a session: each is a payment method's id or, for a test helper, a test card's name. */
-export interface CardsOfShopper {
-  readonly sessionId: string;
-  readonly paymentMethod: string | undefined;
-  readonly secondPaymentMethod: string | undefined;
-  /** The slot of the page that each was put into. */
-  readonly slot?: CardSlot | undefined;
-  readonly secondSlot?: CardSlot | undefined;
-  /** True where the account may charge no health cards. */
-  readonly refusesHealthCards: boolean;
-  /** The account has health cards approved for a part. */
-  readonly acceptsPart?: boolean;
-  readonly shippingDetails: Address | null;
-  /** Each card is the processor's identifier, from its fields on the session's page. */
-  readonly onPage?: boolean;
-  /** The version of the split that the page showed. */
-  readonly shownSplit?: string | undefined;
-  /** What the shopper answers for the letters that the session then awaits. */
-  readonly letterAnswers?: string | null;
-}
 
 /** Completes a session with the shopper's cards and answers. The first card is kept for the session's customer where it is charged again later. */
 export async function completeWithCards(context: Context, scope: Scope, cards: CardsOfShopper): Promise<Session> {
-  const session = await payWithCards(context, scope, cards);
+  const session =
+    (cards.onPage ? await payOnPage(context, scope, cards) : undefined) ?? (await payWithCards(context, scope, cards));
   const answers = cards.letterAnswers ?? null;
   if (answers !== null && awaitsLetters(session)) await submitLetterAnswers(context, scope, session.id, answers);
   return session;

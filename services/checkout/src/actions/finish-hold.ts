@@ -1,4 +1,5 @@
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
+import type { ProcessorAccount } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { nextCheckDelayMs, whileDownMs, whileNotConfiguredMs } from '../domain/charge-attempt.ts';
 import { findAttempt } from '../store/charge-attempts.ts';
@@ -11,19 +12,20 @@ import { recordHoldGone, settleCapturedPart, settleLostPart, settleRefusedPart }
 /**
  * Captures or voids a hold at the processor and records it. A hold that is lost before its capture is recorded as voided, and what
  * the session received from the other card is refunded. Returns true when the operation is settled; false while its outcome is unknown, which the sweeper resolves. The
- * caller holds the operation's lease, and no transaction.
+ * caller holds the operation's lease, and no transaction. `own` is what a request's own claim has read, and how it settles a hold of which nothing is left;
+ * where that answers false, this records from the rows.
  */
 export async function finishHold(
   context: Context,
   scope: Scope,
   operation: IntentOperation,
   timeoutMs: number,
+  own?: { readonly processorAccount: ProcessorAccount | null; settle(): Promise<boolean> },
 ): Promise<boolean> {
   const deadlineMs = performance.now() + timeoutMs;
   const remaining = () => Math.max(deadlineMs - performance.now(), 0);
-  const attempt = await findAttempt(context.database, scope, operation.attemptId);
-  if (attempt === undefined) throw new Error(`Charge attempt ${operation.attemptId} not found`);
-  const processor = context.processors.findAt(scope, attempt.processorAccount);
+  const processorAccount = own === undefined ? await accountOf(context, scope, operation) : own.processorAccount;
+  const processor = context.processors.findAt(scope, processorAccount);
   if (processor === undefined) {
     await postpone(context, scope, operation, { delayMs: whileNotConfiguredMs, asked: false });
     return false;
@@ -49,12 +51,25 @@ export async function finishHold(
     report(context, operation, fate.code, 'Capture failed: the hold expired or was canceled at the processor');
   if (fate.kind === 'refused')
     report(context, operation, fate.code, 'Capture failed: the processor refused a partial capture; the hold stays');
-  await withTx(context.database, scope, async (tx) => {
-    await record(tx, scope, operation, fate);
-    await context.failpoint('hold.before_record_commit');
-  });
+  const isSettled = fate.kind === 'done' && !fate.isStillHeld && (await own?.settle()) === true;
+  if (!isSettled) {
+    await withTx(context.database, scope, async (tx) => {
+      await record(tx, scope, operation, fate);
+      await context.failpoint('hold.before_record_commit');
+    });
+  }
   await context.failpoint('hold.recorded');
   return true;
+}
+
+async function accountOf(
+  { database }: Context,
+  scope: Scope,
+  { attemptId }: IntentOperation,
+): Promise<ProcessorAccount | null> {
+  const attempt = await findAttempt(database, scope, attemptId);
+  if (attempt === undefined) throw new Error(`Charge attempt ${attemptId} not found`);
+  return attempt.processorAccount;
 }
 
 async function postpone(

@@ -11,10 +11,7 @@ import { type Session, type SessionLine, takesHealthCards } from '../domain/sess
 import { renewalHealthPart, trialRenewalOf } from '../domain/trial-cards.ts';
 import { findPendingAuthentication } from '../store/authentications.ts';
 import { hasUnansweredLetter } from '../store/letter-answers.ts';
-import { isPaymentInFlight } from '../store/payment-in-flight.ts';
 import { wasCardGiven } from '../store/repricings.ts';
-import { loadSessionLines } from '../store/session-lines.ts';
-import { loadSession } from '../store/sessions.ts';
 import { type AskedSetUp, findAskedSetUp } from '../store/set-up-authentications.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { setUpAnswerOf } from './set-up-answer.ts';
@@ -55,12 +52,10 @@ const secretWithinMs = 2_000;
 export async function readPage(context: Context, scope: Scope, sessionId: string): Promise<Page> {
   const { database, clock, processors } = context;
   // Before the session: once a payment has ended, the session read after it has the outcome.
-  const paymentInFlight = await isPaymentInFlight(database, scope, sessionId);
-  const [session, lines] = await Promise.all([
-    loadSession(database, scope, sessionId),
-    loadSessionLines(database, scope, sessionId),
-  ]);
-  if (session === undefined) throw new Failure('checkout_session_not_found');
+  const paymentInFlight = await context.groups.paymentsInFlight.submit(scope, sessionId);
+  const page = await context.groups.pages.submit(scope, sessionId);
+  if (page === undefined) throw new Failure('checkout_session_not_found');
+  const { session, lines } = page;
   const at = await timeOnClock(database, scope, clock, session.testClockId);
   const period = session.mode === 'subscription' ? firstPeriodOf(session, lines, at) : undefined;
   const trialEnd = period?.trialEnd ?? null;

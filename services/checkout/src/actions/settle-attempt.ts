@@ -9,7 +9,6 @@ import {
 } from '../domain/charge-attempt.ts';
 import { holdTimeOf } from '../domain/hold.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
-import { isConfirmationToken } from '../domain/payment-method.ts';
 import type { Session } from '../domain/session.ts';
 import { findAttempt, settleAttempt as markSettled } from '../store/charge-attempts.ts';
 import { findIntent, recordCapture, recordHold } from '../store/payment-intents.ts';
@@ -26,7 +25,7 @@ import { recordApprovedPart, recordLineTenders } from './pay-in-part.ts';
 import { finishPaidSession, receiveForSession } from './pay-session.ts';
 import { appendChargeEvent, appendIntentEvent, newCharge } from './payment-events.ts';
 import { recordRefusedCharge } from './record-refused-charge.ts';
-import { confirmedSession, settleConfirmed } from './settle-confirmed.ts';
+import { confirmedMethod, confirmedSession, settleConfirmed } from './settle-confirmed.ts';
 import { settlePaidInvoice } from './settle-paid-invoice.ts';
 import { settleRenewal } from './settle-renewal.ts';
 
@@ -42,7 +41,7 @@ export interface SettledAttempt {
 /**
  * Records what the processor said, in one transaction: attempt, intent, charge, ledger, session, locks, events, and the answer under the
  * request's key. A fact is recorded once, whichever process learned it: a second call finds it settled and changes nothing. `claimed` is what the
- * caller's own claim has read and written; with it a confirm or an invoice that was charged takes one round trip.
+ * caller's own claim has read and written; with it a charge that completes its session, or pays an invoice, takes one round trip.
  */
 export async function settleAttempt(
   context: Context,
@@ -73,8 +72,10 @@ async function settleAsClaimed(
 ): Promise<SettledAttempt | undefined> {
   if (claimed === undefined || verdict.kind !== 'succeeded') return undefined;
   if (attempt.driver === 'invoice') return settlePaidInvoice(context, scope, attempt, verdict, claimed.intent);
-  if (attempt.driver !== 'confirm' || claimed.session === undefined) return undefined;
-  return settleConfirmed(context, scope, attempt, verdict, claimed);
+  if (claimed.session === undefined) return undefined;
+  return claimed.settle === undefined
+    ? settleConfirmed(context, scope, attempt, verdict, claimed)
+    : claimed.settle(attempt, verdict);
 }
 
 // The line carries the request id that the partner received, and the processor's own names for the refusal.
@@ -187,13 +188,8 @@ async function recordSuccess(
   if (session !== undefined && attempt.leg === 'health') {
     events.push(recordEligibilityCharge(tx, scope, session.id, attempt.id));
   }
-  if (verdict.paymentMethodId !== undefined && isConfirmationToken(attempt.processorPaymentMethodId)) {
-    const made = { paymentMethodId: attempt.paymentMethodId, customerId: attempt.customerId };
-    const token = attempt.processorPaymentMethodId;
-    events.push(
-      recordConfirmedMethod(tx, scope, { ...made, token, processorPaymentMethodId: verdict.paymentMethodId }),
-    );
-  }
+  const method = confirmedMethod(attempt, verdict.paymentMethodId);
+  if (method !== undefined) events.push(recordConfirmedMethod(tx, scope, method));
   const [paid] = await Promise.all([
     session && followSession(tx, scope, attempt, { intent, session, held: verdict.capturable, now }),
     ...events,

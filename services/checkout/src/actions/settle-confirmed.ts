@@ -5,25 +5,27 @@ import type { Context } from '../context.ts';
 import type { ChargeAttempt, ProcessorVerdict } from '../domain/charge-attempt.ts';
 import { paidLines } from '../domain/paid-lines.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
+import { isConfirmationToken } from '../domain/payment-method.ts';
 import type { Session } from '../domain/session.ts';
+import type { ConfirmedMethod } from '../store/payment-methods.ts';
 import type { ClaimedCharge } from './charge-claim.ts';
 import { confirmAnswer } from './confirm-answer.ts';
 import { receiveForSession } from './pay-session.ts';
 import { chargeEvent, intentEvent, newCharge, sessionEvent } from './payment-events.ts';
 import { receiptCommand, wantsReceipt } from './receipt-command.ts';
 
-/** A confirm that charged, as it is stored. */
+/** A charge that completed its session, as it is stored. */
 export interface SettledConfirm {
   readonly attempt: ChargeAttempt;
   readonly intent: PaymentIntent;
   readonly session: Session;
-  /** The same bytes that the request's key answers with. */
-  readonly answer: StoredAnswer;
+  /** Of a confirm: the same bytes that the request's key answers with. */
+  readonly answer?: StoredAnswer;
 }
 
 /**
- * Records the success of a confirm from what its claim has read, in one transaction and one round trip, which it shares with other confirms that
- * succeed at the same time: attempt, intent, charge, ledger entry, lines, session, locks, events, and the answer under the key. Undefined, with
+ * Records the success of a confirm, or of a payment on the page with one card, from what its claim has read, in one transaction and one round trip, which it shares with others that
+ * succeed at the same time: attempt, intent, charge, ledger entry, lines, session, locks, events, and the plan, or the answer under the key. Undefined, with
  * nothing written, for a hold, which opens letters, and when the session has changed since or the attempt is settled.
  */
 export async function settleConfirmed(
@@ -46,14 +48,17 @@ export async function settleConfirmed(
   };
   const before = claimed.session;
   const after = { ...confirmedSession(before, intent, at), version: before.version + 1n };
-  const answer = await confirmAnswer(context.database, scope, after, intent, attempt.expand);
+  const { plan } = claimed;
+  const answer =
+    plan === undefined ? await confirmAnswer(context.database, scope, after, intent, attempt.expand) : undefined;
   const events: NewEvent[] = [
     chargeEvent(scope, 'charge.succeeded', newCharge(intent, charge.chargeId, at), at),
     intentEvent(scope, 'payment_intent.succeeded', intent, at),
     sessionEvent(scope, 'checkout.session.completed', after, at),
   ];
   if (wantsReceipt(after)) events.push(await receiptCommand(context.database, scope, after, [intent], at));
-  const isWritten = await context.groups.settlements.submit(scope, {
+  const { settlements, pageSettlements } = context.groups;
+  const isWritten = await (plan === undefined ? settlements : pageSettlements).submit(scope, {
     before,
     after,
     attempt,
@@ -61,13 +66,25 @@ export async function settleConfirmed(
     charge,
     ledgerEntryId: newId('ledger_transaction'),
     lines: paidLines(before, intent),
-    answer,
+    ...{ answer, plan },
+    method: confirmedMethod(attempt, verdict.paymentMethodId),
     events: events.map(encodeEvent),
   });
-  return isWritten ? { attempt: { ...attempt, status: 'succeeded' }, intent, session: after, answer } : undefined;
+  if (!isWritten) return undefined;
+  const settled = { attempt: { ...attempt, status: 'succeeded' as const }, intent, session: after };
+  return answer === undefined ? settled : { ...settled, answer };
 }
 
-/** The session after its confirm has charged the eligible part. */
+/** What the card of a charge has become; undefined where it was a payment method before. */
+export function confirmedMethod(
+  { paymentMethodId, processorPaymentMethodId: token, customerId }: ChargeAttempt,
+  processorPaymentMethodId: string | undefined,
+): ConfirmedMethod | undefined {
+  if (processorPaymentMethodId === undefined || !isConfirmationToken(token)) return undefined;
+  return { paymentMethodId, token, processorPaymentMethodId, customerId };
+}
+
+/** The session after the charge that completes it. */
 export function confirmedSession(session: Session, intent: PaymentIntent, at: Date): Session {
   return { ...receiveForSession(session, intent, false), status: 'complete', completedAt: at, nextAction: null };
 }

@@ -23,6 +23,27 @@ export interface ShopperPayment {
   readonly shippingDetails: Address | null;
 }
 
+/** A shopper's cards for a session: each is a payment method's id or, for a test helper, a test card's name. */
+export interface CardsOfShopper {
+  readonly sessionId: string;
+  readonly paymentMethod: string | undefined;
+  readonly secondPaymentMethod: string | undefined;
+  /** The slot of the page that each was put into. */
+  readonly slot?: CardSlot | undefined;
+  readonly secondSlot?: CardSlot | undefined;
+  /** True where the account may charge no health cards. */
+  readonly refusesHealthCards: boolean;
+  /** The account has health cards approved for a part. */
+  readonly acceptsPart?: boolean;
+  readonly shippingDetails: Address | null;
+  /** Each card is the processor's identifier, from its fields on the session's page. */
+  readonly onPage?: boolean;
+  /** The version of the split that the page showed. */
+  readonly shownSplit?: string | undefined;
+  /** What the shopper answers for the letters that the session then awaits. */
+  readonly letterAnswers?: string | null;
+}
+
 /** The cards in the order given, and the first one's customer. What the shopper says of a card that nobody else knows is kept with it. */
 export async function findCards(
   context: Context,

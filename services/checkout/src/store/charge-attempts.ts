@@ -107,9 +107,9 @@ export type NewAttempt = Omit<
   | 'confirmOver'
 > & { readonly leaseMs: number; readonly confirmMs: number };
 
-// The intents and their attempts in one statement: one cannot exist without the other. The limit is that of a group of confirms; without it the
-// planner expects a hundred rows of JSON.
-const begun = `begun as materialized (
+// `begun` takes attempts from `$3`. The intents and their attempts in one statement: one cannot exist without the other. The limit is that of a group;
+// without it the planner expects a hundred rows of JSON.
+export const begunText: string = `begun as materialized (
      select b.* from json_to_recordset($3::json) as b (
        id text, intent_id text, session_id text, invoice_id text, subscription_id text, customer_id text, payment_method_id text,
        leg text, capture_method text, amount_cents bigint, acting_at timestamptz, purpose text, subject_id text, driver text,
@@ -118,7 +118,7 @@ const begun = `begun as materialized (
        confirm_ms float8, operation_id text, card_kind checkout.card_kind, three_d_secure checkout.three_d_secure, processor checkout.processor, processor_account text)
      limit ${maxGroupSize}
    )`;
-const insertBoth = `intent as (
+export const insertBothText: string = `intent as (
      insert into checkout.payment_intents (account_id, test_mode, id, session_id, invoice_id, subscription_id, customer_id,
        payment_method_id, leg, capture_method, status, amount_cents, created_at, processor, processor_account)
      select $1, $2, intent_id, session_id, invoice_id, subscription_id, customer_id, payment_method_id, leg, capture_method,
@@ -137,13 +137,13 @@ const insertBoth = `intent as (
    )`;
 const insert = scoped<{ written: true }>(
   'checkout.charge_attempt_insert',
-  `with ${begun}, ${insertBoth} select true as written`,
+  `with ${begunText}, ${insertBothText} select true as written`,
 );
 const insertLocked = scoped<{ locks: bigint }>(
   'checkout.charge_attempts_insert_locked',
-  `with ${begun}, locks as (
+  `with ${begunText}, locks as (
      ${lockText('begun')}
-   ), ${insertBoth}
+   ), ${insertBothText}
    select count(*) as locks from locks`,
 );
 
@@ -175,10 +175,10 @@ export async function insertLockedAttempts(tx: Tx, scope: Scope, begins: readonl
   return Number(row?.locks) === wanted;
 }
 
-function begunRow({ attempt, owners }: BegunAttempt) {
+/** The row of `begunText` for a new attempt. */
+export function begunRow({ attempt, owners }: BegunAttempt): Readonly<Record<string, unknown>> {
   return {
-    id: attempt.id,
-    intent_id: attempt.paymentIntentId,
+    ...{ id: attempt.id, intent_id: attempt.paymentIntentId },
     session_id: owners.sessionId,
     invoice_id: owners.invoiceId,
     subscription_id: owners.subscriptionId,

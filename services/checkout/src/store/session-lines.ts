@@ -7,6 +7,11 @@ export async function loadSessionLines(db: Db, scope: Scope, sessionId: string):
   return (await db.rows(selectAll, scope, [sessionId])).map(lineOfRow);
 }
 
+/** All lines of several sessions, each in its cart's order. */
+export async function loadLinesOfSessions(db: Db, scope: Scope, sessionIds: readonly string[]): Promise<SessionLine[]> {
+  return (await db.rows(selectOfSeveral, scope, [sessionIds])).map(lineOfRow);
+}
+
 interface LineRow {
   readonly id: string;
   readonly session_id: string;
@@ -35,16 +40,24 @@ interface LineRow {
   readonly payment_intent_id: string | null;
 }
 
-const selectAll = scoped<LineRow>(
-  'session_lines.load',
-  `select l.id, l.session_id, l.position, l.price_id, l.product_id, l.description, l.quantity, l.unit_amount_cents,
+const columns = `l.id, l.session_id, l.position, l.price_id, l.product_id, l.description, l.quantity, l.unit_amount_cents,
      l.amount_subtotal_cents, l.amount_discount_cents, l.amount_tax_cents, l.amount_shipping_cents, l.amount_fee_cents,
      l.amount_total_cents, l.amount_eligible_cents, l.eligibility_class, l.eligibility_rule, l.eligibility_rule_version,
      l.rationale, l.recurring_interval, l.recurring_interval_count, l.recurring_trial_days, l.amount_captured_cents,
-     l.amount_refunded_cents, l.payment_intent_id
-   from checkout.session_lines l
+     l.amount_refunded_cents, l.payment_intent_id`;
+
+const selectAll = scoped<LineRow>(
+  'session_lines.load',
+  `select ${columns} from checkout.session_lines l
    where l.account_id = $1 and l.test_mode = $2 and l.session_id = $3
    order by l.position`,
+);
+
+const selectOfSeveral = scoped<LineRow>(
+  'session_lines.load_several',
+  `select ${columns} from checkout.session_lines l
+   where l.account_id = $1 and l.test_mode = $2 and l.session_id = any($3::text[])
+   order by l.session_id, l.position`,
 );
 
 function lineOfRow(row: LineRow): SessionLine {

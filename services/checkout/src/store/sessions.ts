@@ -10,6 +10,11 @@ export async function loadSession(db: Db, scope: Scope, id: string): Promise<Ses
   return row && sessionOfRow(row);
 }
 
+/** The sessions with these ids; those that exist. */
+export async function loadSessions(db: Db, scope: Scope, ids: readonly string[]): Promise<Session[]> {
+  return (await db.rows(selectSeveral, scope, [ids])).map(sessionOfRow);
+}
+
 /** The session, locked until the transaction ends, or undefined. */
 export async function lockSession(tx: Tx, scope: Scope, id: string): Promise<Session | undefined> {
   const row = await tx.row(selectForUpdate, scope, [id]);
@@ -215,6 +220,11 @@ export function sessionOfRow(row: SessionRow): Session {
 const selectOne = scoped<SessionRow>(
   'sessions.load',
   `select ${sessionColumns('s')} from checkout.sessions s where s.account_id = $1 and s.test_mode = $2 and s.id = $3`,
+);
+
+const selectSeveral = scoped<SessionRow>(
+  'sessions.load_several',
+  `select ${sessionColumns('s')} from checkout.sessions s where s.account_id = $1 and s.test_mode = $2 and s.id = any ($3::text[])`,
 );
 
 const selectForUpdate = scoped<SessionRow>(

@@ -17,8 +17,9 @@ import { sessionStates } from '../domain/session-states.ts';
 import { tellJournalAfterMs, tellJournalJob } from './journal.ts';
 import type { ReportedCharge } from './payment-intents.ts';
 import { unlockText } from './payment-locks.ts';
+import type { PaymentPlan } from './payment-plans.ts';
 
-/** All that a confirm that charged changes, from the session as it was read to the records as they shall be. */
+/** All that a charge of a whole payment changes, from the session as it was read to the records as they shall be. */
 export interface ConfirmedCharge {
   readonly before: Session;
   readonly after: Session;
@@ -28,21 +29,23 @@ export interface ConfirmedCharge {
   /** The id of the ledger's entry for the capture. */
   readonly ledgerEntryId: string;
   readonly lines: PaidLines;
-  /** What the request's key answers with from now on. */
-  readonly answer: StoredAnswer;
+  /** What the request's key answers with from now on; undefined for a payment on the page. */
+  readonly answer: StoredAnswer | undefined;
+  /** The plan that the charge ends, of a payment on the page. */
+  readonly plan: Pick<PaymentPlan, 'id' | 'epoch'> | undefined;
 }
 
 // One statement for all charges of a group: each statement that is sent costs a message, a plan's start and its triggers' start. The sessions come
 // first and all else depends on them, so that rows are locked in the order that every writer keeps: session, then its parts. The sums are of
 // amounts that never change. The limit is the group's own; without it the planner expects a hundred rows of JSON.
-const settle = scoped<{ sessions: bigint; attempts: bigint; intents: bigint }>(
-  'checkout.settle_confirmed',
-  `with charged as materialized (
+const settleText = (name: string, { columns, parts, counted }: { columns: string; parts: string; counted: string }) =>
+  scoped<{ sessions: bigint; attempts: bigint; intents: bigint; plans: bigint }>(
+    name,
+    `with charged as materialized (
      select c.* from json_to_recordset($3::json) as c (
        session_id text, version bigint, status_before text, status text, received bigint, intent_ids text[], next_action jsonb,
-       completed_at timestamptz, attempt_id text, intent_id text, charge_id text, processor_charge_id text,
-       balance_transaction_id text, processor_intent_id text, entry_id text, lines text, at timestamptz, answer_status integer, answer_start integer,
-       answer_bytes integer)
+       completed_at timestamptz, attempt_id text, intent_id text, charge_id text, processor_charge_id text, leg text,
+       balance_transaction_id text, processor_intent_id text, entry_id text, lines text, at timestamptz, ${columns})
      limit ${maxGroupSize}
    ), sums as (
      select c.session_id, coalesce(sum(l.amount_tax_cents), 0)::bigint as tax,
@@ -91,30 +94,103 @@ const settle = scoped<{ sessions: bigint; attempts: bigint; intents: bigint }>(
        and (c.lines = 'all' or (c.lines = 'eligible') = (l.amount_eligible_cents > 0))
    ), record as (
      update checkout.eligibility_records r set charged_attempt_id = c.attempt_id
-     from session c where r.account_id = $1 and r.test_mode = $2 and r.session_id = c.session_id
-   ), ${unlockText('c.attempt_id', 'attempt c')}, key as (
-     ${keyOfAttemptFinish('c.attempt_id', 'c.answer_status', 'substring($4::bytea from c.answer_start for c.answer_bytes)', 'attempt c')}
-   )
+     from session c where r.account_id = $1 and r.test_mode = $2 and r.session_id = c.session_id and c.leg = 'health'
+   ), ${parts}
    select (select count(*) from session) as sessions, (select count(*) from attempt) as attempts,
-     (select count(*) from intent) as intents`,
-);
+     (select count(*) from intent) as intents, ${counted} as plans`,
+  );
+const settle = settleText('checkout.settle_confirmed', {
+  columns: 'answer_status integer, answer_start integer, answer_bytes integer',
+  parts: `${unlockText('c.attempt_id', 'attempt c')}, key as (
+     ${keyOfAttemptFinish('c.attempt_id', 'c.answer_status', 'substring($4::bytea from c.answer_start for c.answer_bytes)', 'attempt c')}
+   )`,
+  counted: '0::bigint',
+});
+// A page's cards are locked for its plan, and no key waits for the answer.
+const settlePaid = settleText('checkout.settle_paid_on_page', {
+  columns: 'plan_id text, plan_epoch integer',
+  parts: `${unlockText('c.plan_id', 'attempt c')}, plan as (
+     update checkout.payment_plans p set state = 'done', lease_until = now(), next_check_at = now()
+     from attempt c
+     where p.account_id = $1 and p.test_mode = $2 and p.session_id = c.session_id and p.id = c.plan_id and p.epoch = c.plan_epoch
+       and p.state = 'running'
+     returning p.id
+   )`,
+  counted: '(select count(*) from plan)',
+});
+
+// The plan goes on with the hold of the other card, and keeps its locks.
+const settleSecond = settleText('checkout.settle_second_on_page', {
+  columns: 'plan_id text, plan_epoch integer',
+  parts: `plan as (
+     update checkout.payment_plans p set tries = 0, next_check_at = now()
+     from attempt c
+     where p.account_id = $1 and p.test_mode = $2 and p.session_id = c.session_id and p.id = c.plan_id and p.epoch = c.plan_epoch
+       and p.state = 'running'
+     returning p.id
+   )`,
+  counted: '(select count(*) from plan)',
+});
 
 /**
  * Writes what some confirms that charged change, at most 16, with one statement. False when a session was changed since it was read, or when an
  * attempt is settled already: the caller then rolls back and settles from the rows as they are.
  */
 export async function settleConfirmed(tx: Tx, scope: Scope, charges: readonly ConfirmedCharge[]): Promise<boolean> {
-  const answers = joinedBytes(charges.map(({ answer }) => answer.body));
-  const rows = charges.map((charge, at) => ({ ...rowOf(charge), answer_start: answers.starts[at] }));
+  const answers = joinedBytes(charges.map(({ answer }) => required(answer).body));
+  const rows = charges.map((charge, at) => {
+    const { status, body } = required(charge.answer);
+    return {
+      ...rowOf(charge),
+      ...{ answer_status: status, answer_start: answers.starts[at], answer_bytes: body.length },
+    };
+  });
   wakeJobAfterCommit(tx, tellJournalJob, tellJournalAfterMs);
   const written = await tx.row(settle, scope, [JSON.stringify(rows), answers.bytes]);
-  const wanted = BigInt(charges.length);
+  return isWhole(written, charges);
+}
+
+/** The same for payments on the page that one charge completes: each ends its plan. False also when another process works on a plan by now. */
+export function settlePaidOnPage(tx: Tx, scope: Scope, charges: readonly ConfirmedCharge[]): Promise<boolean> {
+  return settleOfPlans(settlePaid, tx, scope, charges);
+}
+
+/** The same for the second cards of payments whose first card is held: each plan goes on, and so does its session. */
+export function settleSecondOnPage(tx: Tx, scope: Scope, charges: readonly ConfirmedCharge[]): Promise<boolean> {
+  return settleOfPlans(settleSecond, tx, scope, charges);
+}
+
+async function settleOfPlans(
+  statement: typeof settlePaid,
+  tx: Tx,
+  scope: Scope,
+  charges: readonly ConfirmedCharge[],
+): Promise<boolean> {
+  const rows = charges.map((charge) => ({
+    ...rowOf(charge),
+    ...{ plan_id: charge.plan?.id, plan_epoch: charge.plan?.epoch },
+  }));
+  wakeJobAfterCommit(tx, tellJournalJob, tellJournalAfterMs);
+  const written = await tx.row(statement, scope, [JSON.stringify(rows)]);
+  return isWhole(written, charges) && written?.plans === BigInt(charges.length);
+}
+
+function isWhole(
+  written: { readonly sessions: bigint; readonly attempts: bigint; readonly intents: bigint } | undefined,
+  { length }: readonly ConfirmedCharge[],
+): boolean {
+  const wanted = BigInt(length);
   return written?.sessions === wanted && written.attempts === wanted && written.intents === wanted;
 }
 
+function required(answer: StoredAnswer | undefined): StoredAnswer {
+  if (answer === undefined) throw new Error('A confirm has no answer for its key');
+  return answer;
+}
+
 // Under the names of the statement's columns. The answers are one binary value and are cut apart there.
-function rowOf({ before, after, attempt, intent, charge, answer, ...rest }: ConfirmedCharge) {
-  sessionStates.assertMove(before.status, after.status);
+function rowOf({ before, after, attempt, intent, charge, ...rest }: ConfirmedCharge) {
+  if (before.status !== after.status) sessionStates.assertMove(before.status, after.status);
   return {
     session_id: before.id,
     version: String(before.version),
@@ -128,12 +204,11 @@ function rowOf({ before, after, attempt, intent, charge, answer, ...rest }: Conf
     intent_id: intent.id,
     charge_id: charge.chargeId,
     processor_charge_id: charge.processorChargeId,
+    leg: attempt.leg,
     balance_transaction_id: balanceTransactionOf(charge.chargeId),
     processor_intent_id: attempt.processorIntentId,
     entry_id: rest.ledgerEntryId,
     lines: rest.lines,
     at: charge.at,
-    answer_status: answer.status,
-    answer_bytes: answer.body.length,
   };
 }
