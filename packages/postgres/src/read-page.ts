@@ -12,12 +12,10 @@ export async function readPage<Row extends object>(
   const cursor = cursorOf(page);
   const id = `${source.table}.${source.id}`;
   const backwards = cursor?.name === 'ending_before';
-  const query = listQuery(scope, source)
-    .orderBy(id, backwards ? 'asc' : 'desc')
-    .limit(page.limit + 1);
+  const query = listQuery(scope, source).orderBy(id, backwards ? 'asc' : 'desc');
   if (cursor !== undefined) query.where(id, backwards ? '>' : '<', cursor.id);
   if (page.offset !== undefined && page.offset > 0) query.offset(page.offset);
-  const found = await readWithCursor<Row>(db, scope, source, cursor, query);
+  const found = await readWithCursor<Row>(db, scope, source, cursor, query, page.limit + 1);
   const hasMore = found.length > page.limit;
   const rows = hasMore ? found.slice(0, page.limit) : found;
   return { rows: backwards ? rows.reverse() : rows, hasMore };

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { sqlBuilder } from './builder.ts';
 import type { Db } from './db.ts';
-import { cursorOf, listQuery, type Page, type PageSource, readWithCursor } from './page-query.ts';
+import { cursorOf, firstOf, listQuery, type Page, type PageSource, readWithCursor } from './page-query.ts';
 import type { Scope } from './scope.ts';
 
 /** A page however long it is, newest first, in chunks: memory stays flat (decisions 3, the sessions' `limit`). */
@@ -19,12 +19,12 @@ export async function* streamPage<Row extends object>(
   let offset = bounds.offset;
   for (let left = page.limit; left > 0; ) {
     const take = Math.min(left, chunkRows);
-    const query = listQuery(scope, source).select(`${id} as page_id`).orderBy(id, 'desc').limit(take);
+    const query = listQuery(scope, source).select(`${id} as page_id`).orderBy(id, 'desc');
     if (below !== undefined) query.where(id, '<', below);
     if (bounds.above !== undefined) query.where(id, '>', bounds.above);
     if (bounds.newest !== undefined) query.where(id, '<=', bounds.newest);
     if (offset > 0) query.offset(offset);
-    const rows = await db.query<Row & { page_id: string }>(scope, query);
+    const rows = await db.query<Row & { page_id: string }>(scope, firstOf(query, take));
     if (rows.length > 0) yield rows.map(({ page_id: _, ...row }) => row as unknown as Row);
     if (rows.length < take) return;
     left -= rows.length;

@@ -8,6 +8,7 @@ import {
   readPage,
   scoped,
   streamPage,
+  unscoped,
   withTx,
 } from '../src/index.ts';
 import { type TestDatabase, testDatabase } from './support.ts';
@@ -16,6 +17,10 @@ const scope = { accountId: 'facct_a', testMode: true };
 const insert = scoped(
   'p.insert',
   'insert into things (account_id, test_mode, thing_id, amount) values ($1, $2, $3, $4)',
+);
+const plansOfBuilt = unscoped<{ custom_plans: bigint }>(
+  'p.plans',
+  `select custom_plans from pg_prepared_statements where name like 'built%'`,
 );
 const source: PageSource = { table: 'things', id: 'thing_id', columns: ['thing_id'] };
 const ids = Array.from({ length: 30 }, (_, i) => `t${String(i).padStart(2, '0')}`);
@@ -134,4 +139,23 @@ test('a request that names no limit asks for ten, and any other for what can be 
   expect(pageOf({ limit: 0n, offset: 0 })).toEqual({ limit: 10, ...none });
   const asked = { limit: 9_007_199_254_740_991n, offset: 7, endingBefore: 't05' };
   expect(pageOf(asked)).toEqual({ limit: 2 ** 52, offset: 7, startingAfter: undefined, endingBefore: 't05' });
+});
+
+test('a page of a large account is read by a plan that is made once, not by each read', async () => {
+  const large = { accountId: 'facct_large', testMode: true };
+  await on.admin(
+    `insert into alpha.things (account_id, test_mode, thing_id, amount)
+     select 'facct_large', true, 'l' || lpad(n::text, 6, '0'), n from generate_series(1, 20000) n`,
+  );
+  await on.admin('analyze alpha.things');
+  // One connection, whose prepared statements say how they were planned.
+  const one = on.open(undefined, { max: 1 });
+  const pages: Page[] = [{ limit: 10 }, { limit: 100 }, { limit: 10, startingAfter: 'l010000' }];
+  for (let times = 0; times < 20; times += 1) {
+    for (const wanted of pages) await readPage(one, large, source, wanted);
+    for await (const rows of streamPage(one, large, source, { limit: 300 })) expect(rows).toHaveLength(300);
+  }
+  const plans = await one.rows(plansOfBuilt, null);
+  expect(plans.map(({ custom_plans }) => Number(custom_plans))).toEqual([5, 5, 5]);
+  await one.close();
 });
