@@ -9,6 +9,8 @@ import { copyOf } from './multiply.ts';
 export interface GrowthCase {
   /** The route's id, and for a filter its name behind it. */
   readonly name: string;
+  /** Over so many connections at most. */
+  readonly connections?: number | undefined;
   /** What makes a record for each request, where the request ends what it is about; those behind the first are about what it made. */
   readonly makes: readonly GrowthRequest[];
   readonly request: GrowthRequest;
@@ -46,6 +48,9 @@ export const notMeasured: Readonly<Record<string, string>> = {
   'test_helpers.fail_refund': 'speaks to the sandbox',
   'test_helpers.succeed_refund': 'speaks to the sandbox',
   'subscriptions.resend_receipts': 'costs a mail',
+  'subscriptions.pause': 'needs a subscription that a session has paid for, for each request',
+  'subscriptions.resume': 'needs a subscription that is paused, for each request',
+  'invoices.get_document': 'has a limit of requests a minute',
   'invoices.pay': 'needs an invoice that is open, which a card that declines leaves',
   'invoices.void': 'needs an invoice that is open, which a card that declines leaves',
   'test_clocks.advance': 'does what the subscriptions of the clock make due',
@@ -72,9 +77,10 @@ const madeBy: Readonly<Record<string, readonly string[]>> = {
   'test_helpers.complete_checkout_session': ['checkout_sessions.create'],
   'test_helpers.expire_checkout_session': ['checkout_sessions.create'],
   'subscriptions.cancel': ['subscriptions.create'],
-  'subscriptions.pause': ['subscriptions.create'],
-  'subscriptions.resume': ['subscriptions.create', 'subscriptions.pause'],
 };
+
+/** Where an account may have fewer at once than the bench has connections. */
+const connectionsOf: Readonly<Record<string, number>> = { 'files.get_content': 2 };
 
 /** Parameters of a page. `limit` and `offset` cost what they ask for; `ending_before` is `starting_after` from the other end. */
 const pagination = new Set(['limit', 'offset', 'ending_before']);
@@ -176,7 +182,7 @@ function filtersOf(route: Route): string[] {
 
 function caseOf(route: Route): GrowthCase {
   const makes = (madeBy[route.id] ?? []).map((maker) => requestOf(routeOf(maker)));
-  return { name: route.id, makes, request: requestOf(route) };
+  return { name: route.id, connections: connectionsOf[route.id], makes, request: requestOf(route) };
 }
 
 function filterCase(route: Route, filter: string): GrowthCase {

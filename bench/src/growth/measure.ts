@@ -45,8 +45,12 @@ export interface GrowthPace {
 const copiesInUse = 40;
 
 /** A side of a case on the account that was copied. */
-export function sideOf(installation: Installation, records: GrowthRecords, { makes, request }: GrowthCase): GrowthSide {
-  return { installation, records, makes, request };
+export function sideOf(
+  installation: Installation,
+  records: GrowthRecords,
+  { connections, makes, request }: GrowthCase,
+): GrowthSide {
+  return { installation, records, connections, makes, request };
 }
 
 /** Measures both sides in turns. A round of both does as many operations, so that what comes once in a while comes as often. */

@@ -14,6 +14,7 @@ const notMultiplied = new Set([
   'file_usage',
   'health_card_statements',
   'ledger_feeds',
+  'event_lists',
 ]);
 
 /** Summaries of days, however much is sold in one: three years of them. */

@@ -59,6 +59,8 @@ export async function specialCases(
       name: `${ofSession}: ${id}`,
       small: about(id, few),
       large: about(id, many),
+      // The refunds of one session wait for each other.
+      ...(id === 'checkout_sessions.refund' ? { connections: 1 } : {}),
     })),
   ];
 }
