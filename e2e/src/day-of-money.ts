@@ -221,6 +221,8 @@ async function ask({ api }: RunningShop, path: string, envelope: string, fields?
   for (let tries = 1; ; tries++) {
     const answer = await api.post(path, fields ? { [envelope]: fields } : {}, { idempotencyKey });
     if (answer.status < 300) return record(answer.body, envelope);
+    // The answer of an earlier try was lost: the session was completed then.
+    if (tries > 1 && answer.body.code === 'checkout_session_already_processed') return answer.body;
     const isUnderWay = answer.status === 503 || (answer.status === 409 && answer.body.code === 'lock_timeout');
     if (!isUnderWay || tries === 60) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
     await new Promise((resolve) => setTimeout(resolve, 250));
