@@ -1,7 +1,10 @@
 /** So many places, which work takes and gives back. */
 export interface Places {
-  /** Runs the work once `count` places are free, in the order of asking. One that wants more than there are waits until all are free. */
-  use<Result>(count: number, work: () => Promise<Result>): Promise<Result>;
+  /**
+   * Runs the work once `count` places are free, in the order of asking. One that wants more than there are waits until all are free. The work may give back one place
+   * after the other with `done`; what it still has at its end is given back then.
+   */
+  use<Result>(count: number, work: (done: () => void) => Promise<Result>): Promise<Result>;
 }
 
 /** Opens places that are all free. */
@@ -19,16 +22,20 @@ export function openPlaces(most: number): Places {
 
   return {
     async use(count, work) {
-      const taken = Math.min(count, most);
+      let taken = Math.min(count, most);
+      const giveBack = (places: number) => {
+        taken -= places;
+        free += places;
+        beginNext();
+      };
       await new Promise<void>((begin) => {
         waiting.push({ count: taken, begin });
         beginNext();
       });
       try {
-        return await work();
+        return await work(() => giveBack(Math.min(1, taken)));
       } finally {
-        free += taken;
-        beginNext();
+        giveBack(taken);
       }
     },
   };

@@ -1,7 +1,9 @@
+import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
 import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
 import { waitUntil } from '@eligo/testkit';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createChargePace } from '../src/charge-pace.ts';
 import { runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { listInvoices } from '../src/store/invoices.ts';
 import { findSubscription, lockSubscription } from '../src/store/subscriptions.ts';
@@ -140,6 +142,69 @@ describe('subscriptions of an account that are due together', () => {
     on.at('2026-05-01T00:02:00.000Z');
     await runAll();
     await expectPaidOnce(held === undefined ? others : [held, ...others]);
+  });
+
+  it('do not wait for the slow charge of one of them, and neither does another account', async () => {
+    const [slow, ...others] = await sellSome(40);
+    const neighbor = await sell(on, someScope());
+    const answered = Promise.withResolvers<void>();
+    const { checkout } = on.context;
+    const chargeInvoice: typeof checkout.chargeInvoice = async (...given) => {
+      if (given[0].paymentMethodId === slow?.card) await answered.promise;
+      return checkout.chargeInvoice(...given);
+    };
+    on.at(may);
+    const running = runAll({ ...on.context, checkout: { ...checkout, chargeInvoice } });
+    await waitUntil(async () => (await paidPeriodsOf([...others, neighbor])).every((periods) => periods.length === 2));
+    answered.resolve();
+    await running;
+    await expectPaidOnce(slow === undefined ? others : [slow, ...others]);
+  });
+
+  it('keep their turns when they are renewed alone after all, as beside an earlier release of checkout', async () => {
+    const sold = await sellSome(4);
+    const { checkout } = on.context;
+    const batchGetCustomers = () => Promise.reject(new Failure('service_unavailable'));
+    const open = createChargePace({ perSecond: 1, burst: 1_000 });
+    let turns = 0;
+    const take: typeof open.take = (...given) => {
+      turns += 1;
+      return open.take(...given);
+    };
+    on.at(may);
+    await runDueSubscriptions({
+      ...{ ...on.context, pace: { ...open, take }, checkout: { ...checkout, batchGetCustomers } },
+    });
+    await expectPaidOnce(sold);
+    expect(turns).toBe(4);
+  });
+
+  it('are billed once though the database goes away between two answers', async () => {
+    const sold = await sellSome(3);
+    const lost = on.test.open('billing');
+    const [logged, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const { checkout, logger } = on.context;
+    let asked = 0;
+    const chargeInvoice: typeof checkout.chargeInvoice = async (...given) => {
+      asked += 1;
+      if (asked === 1) await lost.close();
+      else await answered.promise;
+      return checkout.chargeInvoice(...given);
+    };
+    const error = (_fields: object, text: string) => {
+      if (text.startsWith('Failed to give a due subscription back')) logged.resolve();
+    };
+    on.at(may);
+    const running = runDueSubscriptions({
+      ...{ ...on.context, database: lost, checkout: { ...checkout, chargeInvoice } },
+      logger: { ...logger, error } as typeof logger,
+    });
+    await logged.promise;
+    answered.resolve();
+    await Promise.allSettled([running]);
+    on.at('2026-05-01T00:02:00.000Z');
+    await runAll();
+    await expectPaidOnce(sold);
   });
 
   it('get numbers that are unique and ascend, by two instances of which one is killed', async () => {

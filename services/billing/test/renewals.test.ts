@@ -358,7 +358,7 @@ describe('each period is billed exactly once', () => {
     };
     const asked = on.peers.asked;
     await runDueSubscriptions({ ...on.context, checkout: { ...checkout, chargeInvoice } });
-    expect(on.peers.asked - asked).toBe(32);
+    expect(on.peers.asked - asked).toBe(16);
     await runAll();
     expect(on.peers.asked - asked).toBe(36);
   });

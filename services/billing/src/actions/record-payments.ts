@@ -69,7 +69,7 @@ export async function recordPayments(
   );
 }
 
-// Whoever changes one of these subscriptions holds its row for a transaction; after this each charge is recorded alone and waits for its own row.
+// A row that another transaction holds is left out, so this waits for no change of a subscription.
 const lockTimeoutMs = 1_000;
 
 interface PlainPayment {

@@ -41,7 +41,7 @@ export function isPlainRenewal(subscription: Subscription): boolean {
 /**
  * Does what `renewSubscription` does for plain subscriptions of one account, at most 16, in one transaction, and begins the charge of each invoice in it, too:
  * every statement and every call is for all of them. Those that must be renewed alone are left as they are and are missing in the answer: one that has changed
- * meanwhile, whose customer was deleted, or that has prorations.
+ * meanwhile or is being changed, whose customer was deleted, or that has prorations.
  */
 export async function renewTogether(
   context: Context,
@@ -76,7 +76,7 @@ export async function renewTogether(
   return renewed;
 }
 
-// Another instance that renews subscriptions of the account holds its invoice numbers for one round trip; a change of one of these subscriptions takes longer.
+// Another instance that renews subscriptions of the account holds its invoice numbers for one round trip.
 const lockTimeoutMs = 1_000;
 
 interface Facts {

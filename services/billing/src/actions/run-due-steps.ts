@@ -2,7 +2,7 @@ import { type Scope, withTx } from '@eligo/postgres';
 import type { ChargePace } from '../charge-pace.ts';
 import type { Context } from '../context.ts';
 import { bucketsOf } from '../domain/eligible-classes.ts';
-import type { Invoice } from '../domain/invoice.ts';
+import type { Invoice, InvoiceCharge } from '../domain/invoice.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import type { Places } from '../places.ts';
 import { releaseSubscriptions } from '../store/due-subscriptions.ts';
@@ -14,10 +14,16 @@ import { isPlainRenewal, type Renewed, renewTogether } from './renew-together.ts
 import { giveBack, giveBackLater, runDueStep, type StepOutcome } from './run-due-step.ts';
 import { sharePace } from './share-pace.ts';
 
-/** What bounds the charges of a process: of each account in a time, and of all accounts at a time. */
-export interface ChargeLimits {
+/** What bounds the work of a process. */
+export interface DueLimits {
+  /** Charges of each account in a time. */
   readonly pace: ChargePace;
+  /** Charges of all accounts at a time. */
   readonly charges: Places;
+  /** When this process no longer holds what it has taken. */
+  readonly until: Date;
+  /** Called when one of the subscriptions is given back. */
+  readonly onGivenBack: () => void;
 }
 
 /**
@@ -29,17 +35,32 @@ export async function runDueSteps(
   context: Context,
   scope: Scope,
   ids: readonly string[],
-  limits: ChargeLimits,
+  limits: DueLimits,
 ): Promise<number> {
-  const { pace, charges } = limits;
   const plain = ids.length < 2 ? [] : await plainRenewals(context, scope, ids);
-  const renewed = plain.length < 2 ? nothing : await renewInTurn(context, scope, plain, pace);
+  const renewed = plain.length < 2 ? nothing : await renewInTurn(context, scope, plain, limits);
   const alone = ids.filter((id) => !renewed.given.has(id));
   const [together, ...others] = await Promise.all([
-    charges.use(renewed.renewed.length, () => finishTogether(context, scope, renewed.renewed)),
-    ...alone.map((id) => charges.use(1, () => runDueStep(context, scope, id, pace))),
+    finishTogether(context, scope, renewed.renewed, limits),
+    ...alone.map((id) => stepAlone(context, scope, id, limits, renewed.turns.has(id))),
   ]);
   return together + others.filter(Boolean).length;
+}
+
+async function stepAlone(
+  context: Context,
+  scope: Scope,
+  id: string,
+  { charges, pace, until, onGivenBack }: DueLimits,
+  hasTurn: boolean,
+): Promise<boolean> {
+  return charges.use(1, async () => {
+    try {
+      return context.clock.now() < until && (await runDueStep(context, scope, id, hasTurn ? undefined : pace));
+    } finally {
+      onGivenBack();
+    }
+  });
 }
 
 async function plainRenewals(context: Context, scope: Scope, ids: readonly string[]): Promise<Subscription[]> {
@@ -59,38 +80,46 @@ interface InTurn {
   readonly renewed: readonly Renewed[];
   /** Those that are renewed, and those that wait for their turn and were given back. */
   readonly given: ReadonlySet<string>;
+  /** Those whose turn it is; what of them is not renewed has its turn still. */
+  readonly turns: ReadonlySet<string>;
 }
 
-const nothing: InTurn = { renewed: [], given: new Set() };
+const nothing: InTurn = { renewed: [], given: new Set(), turns: new Set() };
 
-// The turn of one that is renewed alone after all is taken once more: its account is charged a little more slowly than it may be.
 async function renewInTurn(
   context: Context,
   scope: Scope,
   plain: readonly Subscription[],
-  pace: ChargePace,
+  { pace, onGivenBack }: DueLimits,
 ): Promise<InTurn> {
   const given = new Set<string>();
+  const turns = new Set<string>();
   try {
     await sharePace({ ...context, pace });
     const now = context.clock.now();
-    const turns = plain.map((subscription) => ({ subscription, until: pace.take(scope, now) }));
-    const waiting = turns.flatMap(({ subscription: { id }, until }) => (until === undefined ? [] : [{ id, until }]));
+    const waiting: { id: string; until: Date }[] = [];
+    for (const { id } of plain) {
+      const until = pace.take(scope, now);
+      if (until === undefined) turns.add(id);
+      else waiting.push({ id, until });
+    }
     if (waiting.length > 0) await withTx(context.database, scope, (tx) => releaseSubscriptions(tx, scope, waiting));
-    for (const { id } of waiting) given.add(id);
-    const isTheirTurn = turns.filter(({ until }) => until === undefined);
-    if (isTheirTurn.length < 2) return { renewed: [], given };
+    for (const { id } of waiting) {
+      given.add(id);
+      onGivenBack();
+    }
+    if (turns.size < 2) return { renewed: [], given, turns };
     const renewed = await renewTogether(
       context,
       scope,
-      isTheirTurn.map(({ subscription }) => subscription),
+      plain.filter(({ id }) => turns.has(id)),
       now,
     );
     for (const { subscriptionId } of renewed) given.add(subscriptionId);
-    return { renewed, given };
+    return { renewed, given, turns };
   } catch (error) {
     warnOfGroup(context, error);
-    return { renewed: [], given };
+    return { renewed: [], given, turns };
   }
 }
 
@@ -103,17 +132,40 @@ interface Answered extends PaidCharge {
   readonly invoice: Invoice;
 }
 
-// All charges are asked for at once. What is answered meanwhile is recorded together, and waits for none that takes longer.
-async function finishTogether(context: Context, scope: Scope, renewed: readonly Renewed[]): Promise<number> {
+// All charges are asked for at once, as far as there are places. What is answered meanwhile is recorded together, and waits for none that takes longer.
+async function finishTogether(
+  context: Context,
+  scope: Scope,
+  renewed: readonly Renewed[],
+  { pace, charges, until, onGivenBack }: DueLimits,
+): Promise<number> {
   let done = 0;
   const alone: Promise<void>[] = [];
   const finishAlone = (id: string, work: () => Promise<StepOutcome>) => {
     alone.push(
       finishOne(context, scope, id, work).then((isDone) => {
         if (isDone) done += 1;
+        onGivenBack();
       }),
     );
   };
+  // A charge that waited for its place beyond the hold is left to the next look, and one of a paused account to the end of the pause.
+  const ask = (owner: Pick<Subscription, 'id' | 'customerId'>, charge: InvoiceCharge, lines: Renewed['lines']) =>
+    charges.use(1, async () => {
+      const now = context.clock.now();
+      if (now >= until) return 'not_held';
+      if (pace.pausedUntil(scope, now) !== undefined) return 'unknown';
+      await context.failpoint('invoice_charge.begun');
+      const outcome = await askCheckout(
+        context,
+        scope,
+        owner,
+        charge,
+        charge.leg === 'health' ? bucketsOf(lines, []) : undefined,
+      );
+      await context.failpoint('invoice_charge.answered');
+      return outcome;
+    });
   const answered: Answered[] = [];
   let recording: Promise<void> | undefined;
   const recordAnswered = async () => {
@@ -123,7 +175,8 @@ async function finishTogether(context: Context, scope: Scope, renewed: readonly 
       const recorded = await recordedTogether(context, scope, group);
       done += recorded.size;
       for (const one of group) {
-        if (!recorded.has(one)) finishAlone(one.subscriptionId, () => recordAlone(context, scope, one));
+        if (recorded.has(one)) onGivenBack();
+        else finishAlone(one.subscriptionId, () => charges.use(1, () => recordAlone(context, scope, one)));
       }
     }
     recording = undefined;
@@ -133,12 +186,11 @@ async function finishTogether(context: Context, scope: Scope, renewed: readonly 
       try {
         if (next === 'nothing') return finishAlone(subscriptionId, async () => 'done');
         if (next === 'collect') {
-          return finishAlone(subscriptionId, () => collectInvoice(context, scope, subscriptionId, context.clock.now()));
+          const collect = () => collectInvoice(context, scope, subscriptionId, context.clock.now());
+          return finishAlone(subscriptionId, () => charges.use(1, collect));
         }
-        await context.failpoint('invoice_charge.begun');
-        const buckets = next.leg === 'health' ? bucketsOf(lines, []) : undefined;
-        const outcome = await askCheckout(context, scope, { id: subscriptionId, customerId }, next, buckets);
-        await context.failpoint('invoice_charge.answered');
+        const outcome = await ask({ id: subscriptionId, customerId }, next, lines);
+        if (outcome === 'not_held') return onGivenBack();
         if (outcome === 'unknown') return finishAlone(subscriptionId, async () => outcome);
         answered.push({ subscriptionId, invoice, charge: next, outcome });
         recording ??= recordAnswered();
@@ -191,7 +243,12 @@ async function finishOne(
   try {
     return await giveBack(context, scope, id, await work());
   } catch (error) {
-    await giveBackLater(context, scope, id, error);
+    await giveBackLater(context, scope, id, error).catch((failure: unknown) =>
+      context.logger.error(
+        { err: failure, subscriptionId: id },
+        'Failed to give a due subscription back; its hold ends by itself',
+      ),
+    );
     return false;
   }
 }

@@ -70,10 +70,10 @@ async function runEach(context: Context, due: DueSubscription[], until: Date, si
   const [places, charges] = [openPlaces(atOnce), openPlaces(chargesAtOnce)];
   await Promise.all(
     groupsOf(due).map(({ scope, ids }) =>
-      places.use(ids.length, async () => {
+      places.use(ids.length, async (onGivenBack) => {
         // Behind a slow processor: another process may have taken them since.
         if (signal.aborted || context.clock.now() >= until) return;
-        done += await runDueSteps(context, scope, ids, { pace: context.pace, charges });
+        done += await runDueSteps(context, scope, ids, { pace: context.pace, charges, until, onGivenBack });
       }),
     ),
   );

@@ -65,7 +65,7 @@ export interface PaidInvoice {
   readonly after: Invoice;
 }
 
-/** The invoices, at most 16, locked until the transaction ends, in no order. */
+/** The invoices, at most 16, locked until the transaction ends, in no order. One that another transaction holds is missing. */
 export async function lockInvoices(tx: Tx, scope: Scope, ids: readonly string[]): Promise<Invoice[]> {
   return (await tx.rows(selectSeveralForUpdate, scope, [ids])).map(fromRow);
 }
@@ -246,7 +246,7 @@ const selectMany = scoped<InvoiceRow>(
 const selectSeveralForUpdate = scoped<InvoiceRow>(
   'invoices.lock_several',
   `select ${columns.join(', ')} from invoices where account_id = $1 and test_mode = $2 and id = any($3::text[]) order by id
-   limit ${maxGroupSize} for update`,
+   limit ${maxGroupSize} for update skip locked`,
 );
 // The limits are of a group: without them the planner expects a hundred rows of JSON.
 const insert = scoped(

@@ -10,7 +10,7 @@ export interface BilledSubscription {
   readonly after: Subscription;
 }
 
-/** The subscriptions, at most 16, locked until the transaction ends, in no order. */
+/** The subscriptions, at most 16, locked until the transaction ends, in no order. One that another transaction holds is missing. */
 export async function lockSubscriptions(tx: Tx, scope: Scope, ids: readonly string[]): Promise<Subscription[]> {
   return (await tx.rows(selectForUpdate, scope, [ids])).map(subscriptionOfRow);
 }
@@ -52,7 +52,7 @@ function rowOf({ before, after }: BilledSubscription) {
 const selectForUpdate = scoped<SubscriptionRow>(
   'subscriptions.lock_several',
   `select ${subscriptionColumns('s')} from subscriptions s where s.account_id = $1 and s.test_mode = $2 and s.id = any($3::text[]) order by s.id
-   limit ${maxGroupSize} for update of s`,
+   limit ${maxGroupSize} for update of s skip locked`,
 );
 // The limit is that of a group: without it the planner expects a hundred rows of JSON.
 const update = scoped(
