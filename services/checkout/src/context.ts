@@ -14,7 +14,6 @@ import type { GroupedReservation, ReservedRefund } from './actions/planned-reser
 import type { ChargeBudgets } from './charge-budgets.ts';
 import type { Address } from './domain/address.ts';
 import type { ChargeAttempt } from './domain/charge-attempt.ts';
-import type { PaymentIntent } from './domain/payment-intent.ts';
 import type { Session } from './domain/session.ts';
 import type { ChargeFailpoint } from './failpoints.ts';
 import type { PageUrls } from './page-urls.ts';
@@ -85,8 +84,6 @@ export interface ChargedSecondWrite extends SettlementWrite {
 
 /** A capture that completes its session, with the events that say so. */
 export interface CapturedWrite extends CapturedHold {
-  /** All that paid the session. */
-  readonly intents: readonly PaymentIntent[];
   readonly events: readonly EncodedEvent[];
   /** The context of its request. */
   readonly inContext: <Result>(work: () => Result) => Result;

@@ -1,11 +1,11 @@
+import { fromBinary } from '@bufbuild/protobuf';
 import { Failure } from '@eligo/failures';
 import { requestHash } from '@eligo/postgres';
 import type { CheckoutSession } from '@eligo/proto/checkout/v1/checkout';
-import type { IssueReceipt } from '@eligo/proto/events/v1/events';
+import { EventSchema, type IssueReceipt } from '@eligo/proto/events/v1/events';
 import { type Cents, cents } from '@eligo/values';
 import { type CaptureOrder, captureSession } from '../src/actions/capture-session.ts';
 import { completeSession } from '../src/actions/complete-session.ts';
-import { receiptCommand } from '../src/actions/receipt-command.ts';
 import type { ChargeBudgets } from '../src/charge-budgets.ts';
 import type { Context } from '../src/context.ts';
 import type { CaptureRecord } from '../src/domain/capture.ts';
@@ -13,7 +13,6 @@ import type { CaptureInstruction } from '../src/domain/capture-allocation.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { findCaptureRecord } from '../src/store/capture-records.ts';
-import { findIntents } from '../src/store/payment-intents.ts';
 import { loadSessionLines } from '../src/store/session-lines.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
@@ -136,13 +135,12 @@ export async function openCapturesFixture(budgets: Partial<ChargeBudgets> = {}):
       });
     },
     async issuedReceipt(session) {
-      const told = await fixture.told(session);
-      if (told['command.receipt.issue'] !== 1) throw new Error('no receipt was issued');
-      const now = await reload(session);
-      const intents = await findIntents(database, scope, now.paymentIntentIds);
-      const paid = intents.filter(({ amountReceivedCents }) => amountReceivedCents > 0);
-      const { object } = await receiptCommand(database, scope, now, paid, new Date());
-      if (object.case !== 'issueReceipt') throw new Error('the command carries no receipt');
+      const told = await fixture.test.admin<{ payload: Buffer }>(
+        "select payload from checkout.outbox where type = 'command.receipt.issue' and aggregate_id = $1",
+        [session.id],
+      );
+      const [object, ...more] = told.map(({ payload }) => fromBinary(EventSchema, payload).object);
+      if (object?.case !== 'issueReceipt' || more.length > 0) throw new Error('not one receipt was issued');
       return object.value;
     },
     async booksAgree(session) {

@@ -342,6 +342,18 @@ describe('the receipt of a session that was captured in part', () => {
     }
   });
 
+  it('has each card that paid, also one that was captured before the last', async () => {
+    const session = await fixture.held({ parts: { receiptMerchantName: 'Care', customerEmail: 'ann@example.com' } });
+    const [health = ''] = await fixture.prices(session);
+    await fixture.capture(session, { entries: [{ priceId: health, amount: 3_600 }] });
+    await fixture.capture(session, { key: 'the other card' });
+    const { payments } = await fixture.issuedReceipt(session);
+    expect(payments.map(({ leg, amountCents }) => [leg, amountCents])).toEqual([
+      ['health', 3_600n],
+      ['other', 2_400n],
+    ]);
+  });
+
   it('is the whole one where everything was captured', async () => {
     const session = await fixture.held({ parts: { receiptMerchantName: 'Care', customerEmail: 'ann@example.com' } });
     await fixture.capture(session, { amount: 1_000 });

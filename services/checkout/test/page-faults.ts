@@ -1,10 +1,13 @@
 import type { FaultKind } from '@eligo/sandbox';
 import { describe, expect, it } from 'vitest';
 import { completeSession } from '../src/actions/complete-session.ts';
+import { completeWithCards } from '../src/actions/complete-with-cards.ts';
+import { cancelSession } from '../src/actions/end-session.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import type { CapturesFixture } from './captures-fixture.ts';
+import { line } from './fixture.ts';
 
 const kinds: readonly FaultKind[] = [
   ...(['error_before', 'error_after', 'drop_before', 'drop_after'] as const),
@@ -34,6 +37,35 @@ export function pageFaultTests(fixture: () => CapturesFixture): void {
   };
   const captured = async (session: Session) =>
     (await fixture().charges(session)).map(({ amount_captured: amount }) => amount).filter((amount) => amount > 0);
+
+  const address = { line1: '1 Main St', city: 'Albany', state: 'NY', postalCode: '12207', country: 'US' };
+
+  it.each([null, address])(
+    'a payment on the page says that its session was canceled while the card was read, with the address %j',
+    async (shippingDetails) => {
+      const session = await fixture().session({ lines: [line({ unitAmount: 4_000 })] });
+      const context = fixture().contextWith((port) => ({
+        async retrieveConfirmationToken(...call: Parameters<typeof port.retrieveConfirmationToken>) {
+          const answer = await port.retrieveConfirmationToken(...call);
+          const { status } = await fixture().reload(session);
+          if (status === 'open') await cancelSession(fixture().context, fixture().scope, session.id);
+          return answer;
+        },
+      }));
+      const payment = {
+        ...{
+          sessionId: session.id,
+          paymentMethod: await fixture().confirmationToken('tok_visa'),
+          slot: 'other' as const,
+        },
+        ...{ secondPaymentMethod: undefined, onPage: true, shippingDetails, refusesHealthCards: false },
+      };
+      await expect(completeWithCards(context, fixture().scope, payment)).rejects.toMatchObject({
+        code: 'checkout_session_canceled',
+      });
+      expect(await fixture().charges(session)).toEqual([]);
+    },
+  );
 
   describe('a payment on the page whose calls to the processor fail', () => {
     it.each(

@@ -1,5 +1,6 @@
 import { appendEncoded, encodeEvent } from '@eligo/events';
 import {
+  type Database,
   type GroupedWritesOptions,
   openGroupedReads,
   openGroupedWrites,
@@ -24,6 +25,7 @@ import { type AttemptToSend, fenceAttempts } from '../store/charge-attempts.ts';
 import type { IntentOperation } from '../store/intent-operations.ts';
 import { insertPagePayments, insertTypedCards, loadPages, lockUnchanged } from '../store/page-payments.ts';
 import { arePaymentsInFlight } from '../store/payment-in-flight.ts';
+import { findIntents } from '../store/payment-intents.ts';
 import { recordConfirmedMethod } from '../store/payment-methods.ts';
 import { saveSession } from '../store/sessions.ts';
 import { settleConfirmed, settlePaidOnPage, settleSecondOnPage } from '../store/settle-confirmed.ts';
@@ -78,24 +80,26 @@ export function openChargeGroups(context: Claiming & Pick<Context, 'database'>):
     }),
     fences: openGroupedWrites<AttemptToSend, ChargeAttempt | undefined>({ database, writeGroup: fenceAttempts }),
     settlements: openGroupedWrites(
-      allOrNothing(context, (tx, scope, all) => writeSettlements(context, tx, scope, all)),
+      allOrNothing(database, (tx, scope, all) => writeSettlements(context, tx, scope, all)),
     ),
     paymentsInFlight: openGroupedReads((scope, ids) => arePaymentsInFlight(database, scope, ids)),
     pages: openGroupedReads((scope, ids) => loadPages(database, scope, ids)),
-    pagePayments: openGroupedWrites(allOrNothing(context, beginPayments)),
+    pagePayments: openGroupedWrites(allOrNothing(database, beginPayments, budgets.lockMs)),
     pageSettlements: openGroupedWrites(
-      allOrNothing(context, (tx, scope, all) => writePageSettlements(context, tx, scope, all)),
+      allOrNothing(database, (tx, scope, all) => writePageSettlements(context, tx, scope, all)),
     ),
-    heldFirst: openGroupedWrites(allOrNothing(context, (tx, scope, all) => writeHeldFirst(context, tx, scope, all))),
+    heldFirst: openGroupedWrites(allOrNothing(database, (tx, scope, all) => writeHeldFirst(context, tx, scope, all))),
     chargedSecond: openGroupedWrites(
-      orNothing(context, (tx, scope, all) => writeChargedSecond(context, tx, scope, all)),
+      orNothing(database, (tx, scope, all) => writeChargedSecond(context, tx, scope, all)),
     ),
     capturesOnPage: openGroupedWrites(
-      allOrNothing(context, (tx, scope, all) => writeCaptured(context, tx, scope, all, settleCapturedOnPage)),
+      allOrNothing(database, (tx, scope, all) => writeCaptured(context, tx, scope, all, settleCapturedOnPage)),
     ),
-    captures: openGroupedWrites(orNothing(context, (tx, scope, all) => claimCaptures(context, tx, scope, all))),
+    captures: openGroupedWrites(
+      orNothing(database, (tx, scope, all) => claimCaptures(context, tx, scope, all), budgets.lockMs),
+    ),
     capturesDone: openGroupedWrites(
-      allOrNothing(context, (tx, scope, all) => writeCaptured(context, tx, scope, all, settleCaptured)),
+      allOrNothing(database, (tx, scope, all) => writeCaptured(context, tx, scope, all, settleCaptured)),
     ),
     reservations: openGroupedWrites<GroupedReservation, ReservedRefund>({
       database,
@@ -109,21 +113,23 @@ export function openChargeGroups(context: Claiming & Pick<Context, 'database'>):
 class ChangedSinceRead extends Error {}
 
 // Writes that are based on what was read before: all of a group, or none of it. Each of the group is then tried alone, and false says of it that nothing was written.
+// A write that begins something waits for a lock as briefly as a claim; one that records what the processor has done already waits as long as any other.
 function allOrNothing<Item>(
-  context: Claiming & Pick<Context, 'database'>,
+  database: Database,
   write: (tx: Tx, scope: Scope, items: readonly Item[]) => Promise<boolean>,
+  lockTimeoutMs?: number,
 ): GroupedWritesOptions<Item, boolean> {
-  const { database } = context;
   const writeGroup = async (tx: Tx, scope: Scope, items: readonly Item[]) =>
     (await write(tx, scope, items)) ? items.map(() => true) : undefined;
-  const { writeAlone } = orNothing(context, writeGroup);
+  const { writeAlone } = orNothing(database, writeGroup, lockTimeoutMs);
   return { database, writeGroup, writeAlone: async (scope, item) => (await writeAlone(scope, item)) === true };
 }
 
 // The same of writes with results: undefined says of an item that nothing was written.
 function orNothing<Item, Result>(
-  { database, budgets }: Claiming & Pick<Context, 'database'>,
+  database: Database,
   writeGroup: (tx: Tx, scope: Scope, items: readonly Item[]) => Promise<readonly Result[] | undefined>,
+  lockTimeoutMs?: number,
 ): GroupedWritesOptions<Item, Result | undefined> & {
   writeAlone(scope: Scope, item: Item): Promise<Result | undefined>;
 } {
@@ -140,7 +146,7 @@ function orNothing<Item, Result>(
             if (written === undefined) throw new ChangedSinceRead();
             return written[0];
           },
-          { lockTimeoutMs: budgets.lockMs },
+          lockTimeoutMs === undefined ? {} : { lockTimeoutMs },
         );
       } catch (error) {
         // A constraint refuses what another request has made impossible meanwhile.
@@ -152,13 +158,16 @@ function orNothing<Item, Result>(
 }
 
 async function beginPayments(tx: Tx, scope: Scope, payments: readonly PagePaymentWrite[]): Promise<boolean> {
+  // The sessions first, as every process that pays, settles or abandons takes them.
+  const locked = lockUnchanged(
+    tx,
+    scope,
+    payments.map(({ session }) => session),
+  );
+  // An address is written into the session as it was read.
+  if (payments.some(({ address }) => address !== null) && !(await locked)) return false;
   const written = await Promise.all([
-    // The sessions first, as every process that pays, settles or abandons takes them.
-    lockUnchanged(
-      tx,
-      scope,
-      payments.map(({ session }) => session),
-    ),
+    locked,
     insertTypedCards(
       tx,
       scope,
@@ -272,11 +281,13 @@ async function writeCaptured(
   return areWritten;
 }
 
-// A receipt says what was captured of each line, which the transaction has just written.
+// A receipt says what each card has paid, also by earlier captures, and what was captured of each line; the transaction has just written the last of it.
 async function appendReceipts(tx: Tx, scope: Scope, captures: readonly CapturedWrite[]): Promise<void> {
-  for (const { after, intents, capture, inContext } of captures) {
+  for (const { after, capture, inContext } of captures) {
     if (!wantsReceipt(after)) continue;
-    const command = await receiptCommand(tx, scope, after, intents, capture.at);
+    const intents = await findIntents(tx, scope, after.paymentIntentIds);
+    const paid = intents.filter(({ amountReceivedCents }) => amountReceivedCents > 0);
+    const command = await receiptCommand(tx, scope, after, paid, capture.at);
     await appendEncoded(tx, [inContext(() => encodeEvent(command))]);
   }
 }

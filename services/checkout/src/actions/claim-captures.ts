@@ -41,6 +41,7 @@ export async function claimCaptures(
   const captures = planned.map(({ capture }) => capture);
   const operations = await insertCaptures(tx, scope, captures, budgets.leaseMs);
   await failpoint('capture.before_claim_commit');
+  if (operations === undefined) return undefined;
   return planned.flatMap((one, at) => {
     const operation = operations[at];
     return operation === undefined ? [] : [{ ...one, operation }];

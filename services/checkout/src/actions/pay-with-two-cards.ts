@@ -198,6 +198,8 @@ async function chargeSecond(
     allHeld,
     held.intent.id,
   );
+  // The lines and the hold must agree: what the capture leaves is released for good.
+  if (allocation.amount !== held.intent.amountCapturableCents) return undefined;
   const capture: NewCapture = {
     ...{ id: newId('capture'), sessionId: before.id, cause: 'page', allocation, metadata: {}, at: plan.actingAt },
   };
@@ -223,9 +225,8 @@ async function captureFirst(
   held: PaidCard,
   {
     session: before,
-    intent: other,
     capture: { capture, operation },
-  }: PaidCard & { readonly capture: RequestedCapture },
+  }: Pick<PaidCard, 'session'> & { readonly capture: RequestedCapture },
 ): Promise<Session | undefined> {
   const { amount } = capture.allocation;
   const { at } = capture;
@@ -251,7 +252,7 @@ async function captureFirst(
   ];
   const isWritten = await context.groups.capturesOnPage.submit(scope, {
     ...{ before, after, capture, operationId: operation.id, intent, charge, ledgerEntryId, plan },
-    ...{ answer: undefined, intents: [intent, other].toSorted((one, two) => (one.id < two.id ? -1 : 1)) },
+    answer: undefined,
     events: events.map(encodeEvent),
     inContext: AsyncLocalStorage.snapshot(),
   });

@@ -49,7 +49,7 @@ export async function settleCaptured(
   const answer = await captureAnswer(context.database, scope, ended, after);
   const isWritten = await context.groups.capturesDone.submit(scope, {
     ...{ before, after, capture, operationId: operation.id, intent, charge, ledgerEntryId },
-    ...{ answer, plan: undefined, intents: [intent] },
+    ...{ answer, plan: undefined },
     events: events.map(encodeEvent),
     inContext: AsyncLocalStorage.snapshot(),
   });

@@ -72,24 +72,24 @@ export async function loadCaptureFacts(
   );
 }
 
-/** Writes some captures of one card each, at most 16, and answers their operations at the processor, in the same order and under leases. The caller holds the rows of the sessions. */
+/**
+ * Writes some captures of one card each, at most 16, and answers their operations at the processor, in the same order and under leases. Undefined when a card holds
+ * nothing any more: the caller rolls back. It holds the rows of the sessions.
+ */
 export async function insertCaptures(
   tx: Tx,
   scope: Scope,
   captures: readonly NewCapture[],
   leaseMs: number,
-): Promise<IntentOperation[]> {
+): Promise<IntentOperation[] | undefined> {
   const rows = await tx.rows(insert, scope, [
     JSON.stringify(captures.map(captureRow)),
     JSON.stringify(captures.flatMap(({ id, allocation }) => allocation.lines.map((line) => lineRow(id, line)))),
     leaseMs,
   ]);
   const byCapture = new Map(rows.map((row) => [row.capture_id, operationOfRow(row)]));
-  return captures.map(({ id }) => {
-    const operation = byCapture.get(id);
-    if (operation === undefined) throw new Error(`Capture ${id} has a card without a hold`);
-    return operation;
-  });
+  const operations = captures.flatMap(({ id }) => byCapture.get(id) ?? []);
+  return operations.length === captures.length ? operations : undefined;
 }
 
 /** All that a capture changes that takes everything that its session holds on one card. */

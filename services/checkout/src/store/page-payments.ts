@@ -22,10 +22,9 @@ export async function loadPages(
   sessionIds: readonly string[],
 ): Promise<(PaidPage | undefined)[]> {
   const wanted = [...new Set(sessionIds)];
-  const [sessions, lines] = await Promise.all([
-    loadSessions(db, scope, wanted),
-    loadLinesOfSessions(db, scope, wanted),
-  ]);
+  // The sessions first: while the version of a session is still the one read here, its lines are those read after it.
+  const sessions = await loadSessions(db, scope, wanted);
+  const lines = await loadLinesOfSessions(db, scope, wanted);
   const byId = new Map(sessions.map((session) => [session.id, session]));
   const linesOf = Map.groupBy(lines, ({ sessionId }) => sessionId);
   return sessionIds.map((id) => {
