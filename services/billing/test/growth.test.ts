@@ -256,7 +256,8 @@ async function runRenewals(on: Fixture): Promise<void> {
   const together = [await sell(on, scope), await sell(on, scope), await sell(on, scope)];
   on.at('2026-05-01T12:00:00.000Z');
   const ids = together.map(({ subscriptionId }) => subscriptionId);
-  const limits = { pace: context.pace, charges: openPlaces(3), until: new Date('2026-05-02'), onGivenBack: () => {} };
+  const onGivenBack = () => undefined;
+  const limits = { pace: context.pace, charges: openPlaces(3), until: new Date('2026-05-02'), onGivenBack };
   if ((await runDueSteps(context, scope, ids, limits)) !== 3) throw new Error('not all were renewed');
 }
 
