@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { type Constellation, startConstellation, waitUntil } from '@eligo/testkit';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { stopWithBooks } from '../src/books.ts';
 import { type CheckoutTab, desktop, numbers, openCheckoutTab, openTabIn, phone } from '../src/browser/checkout-tab.ts';
 import { launchChromium } from '../src/browser/chromium.ts';
 import { type Json, record, text } from '../src/records.ts';
@@ -43,7 +44,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close();
   server?.close();
-  await eligo?.stop();
+  await stopWithBooks(eligo);
 }, 60_000);
 
 /** A session with one eligible and one other item, unless `fields` says otherwise. */

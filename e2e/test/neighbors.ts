@@ -1,5 +1,6 @@
 import { type Constellation, startConstellation } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { stopWithBooks } from '../src/books.ts';
 import { measureNeighbors } from '../src/neighbors/measure-neighbors.ts';
 
 /** That no account takes another one's share, whatever it does within its limits. */
@@ -9,7 +10,7 @@ export function describeNeighbors(): void {
     beforeAll(async () => {
       eligo = await startConstellation({ topology: 'all-in-one' });
     }, 120_000);
-    afterAll(() => eligo?.stop(), 60_000);
+    afterAll(() => stopWithBooks(eligo), 60_000);
 
     it.each([
       ['a test key', 25],
