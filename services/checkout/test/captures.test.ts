@@ -361,3 +361,18 @@ describe('the receipt of a session that was captured in part', () => {
     expect((await fixture.issuedReceipt(session)).captured).toBeUndefined();
   });
 });
+
+it('a capture under a key that has an answer gets it while another request holds the session [D1.1]', async () => {
+  const session = await fixture.heldOnOneCard();
+  const first = await fixture.capture(session, { key: 'replayed' });
+  const [locked, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const holding = withTx(fixture.database, fixture.scope, async (tx) => {
+    await lockSession(tx, fixture.scope, session.id);
+    locked.resolve();
+    await ended.promise;
+  });
+  await locked.promise;
+  expect(await fixture.capture(session, { key: 'replayed' })).toEqual(first);
+  ended.resolve();
+  await holding;
+});

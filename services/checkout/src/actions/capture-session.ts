@@ -93,11 +93,14 @@ type Claimed =
 async function capture(context: Context, scope: Scope, order: Capturing): Promise<StoredAnswer> {
   const deadlineMs = performance.now() + context.budgets.callMs;
   await context.failpoint('capture.before_claim');
-  const claimedPlain = await claimPlain(context, scope, order);
-  if (claimedPlain !== undefined) return carryOutPlain(context, scope, order, claimedPlain, deadlineMs);
-  // A replay must work while the processor is down.
+  const claimedPlain = await orFailure(claimPlain(context, scope, order));
+  if (claimedPlain.result !== undefined) {
+    return carryOutPlain(context, scope, order, claimedPlain.result, deadlineMs);
+  }
+  // A replay must work while the processor is down, and while another request holds the session.
   const known = order.use && (await answerOfKey(context, scope, order.use));
   if (known !== undefined) return known;
+  if (claimedPlain.failure !== undefined) throw claimedPlain.failure;
   await requireProcessor(context, scope, order.sessionId);
   const claimed = await claim(context, scope, order, deadlineMs);
   if (claimed.kind === 'answer') return claimed.answer;
@@ -108,6 +111,15 @@ async function capture(context: Context, scope: Scope, order: Capturing): Promis
     logUnfinished(context, claimed.id, error);
   }
   return answerOf(context, scope, order, claimed);
+}
+
+async function orFailure<Result>(work: Promise<Result>): Promise<{ result?: Result; failure?: Failure }> {
+  try {
+    return { result: await work };
+  } catch (error) {
+    if (error instanceof Failure) return { failure: error };
+    throw error;
+  }
 }
 
 // Where one card holds everything and nothing is left of it. Captures that come at the same time share the claim, and what settles them.
