@@ -2,6 +2,7 @@ import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
 import { newId } from '@eligo/values';
+import { boundedSignal } from '../bounded-signal.ts';
 import type { Context } from '../context.ts';
 import type { TestClock } from '../domain/test-clock.ts';
 import { deleteTestClock, findTestClock, insertTestClock, lockTestClock, moveTestClock } from '../store/test-clocks.ts';
@@ -47,7 +48,7 @@ export async function advanceTestClock(context: Context, call: Call, id: string,
 
 // The answer says how far it has come. The job goes on with what takes longer than the call may.
 function withinCall(call: Call): AbortSignal {
-  return AbortSignal.any([call.signal, AbortSignal.timeout(Math.max(0, Math.floor(call.timeoutMs() - answerMs)))]);
+  return boundedSignal(call.signal, Math.max(0, Math.floor(call.timeoutMs() - answerMs)));
 }
 
 const answerMs = 500;

@@ -1,6 +1,7 @@
 import { type Scope, unscoped } from '@eligo/postgres';
 import type { Job, NextRun } from '@eligo/service';
 import { finishAdvance } from '../actions/test-clocks.ts';
+import { boundedSignal } from '../bounded-signal.ts';
 import type { Context } from '../context.ts';
 import { findTestClock } from '../store/test-clocks.ts';
 
@@ -31,7 +32,7 @@ export async function finishClocks(context: Context, signal: AbortSignal): Promi
       const clock = await findTestClock(context.database, scope, row.id);
       if (clock?.status !== 'advancing') continue;
       const call = { caller: context.callerFor(scope), signal };
-      const bounded = AbortSignal.any([signal, AbortSignal.timeout(clockMs)]);
+      const bounded = boundedSignal(signal, clockMs);
       const progress = await finishAdvance(context, scope, clock, call, { signal: bounded, wait: false });
       if (progress !== 'done') left = true;
     } catch (error) {

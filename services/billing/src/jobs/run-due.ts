@@ -4,6 +4,7 @@ import { runDueOnClock } from '../actions/run-due-on-clock.ts';
 import { holdMs } from '../actions/run-due-step.ts';
 import { runDueSteps } from '../actions/run-due-steps.ts';
 import { runDueJob } from '../actions/wake-when-due.ts';
+import { boundedSignal } from '../bounded-signal.ts';
 import type { Context } from '../context.ts';
 import { openPlaces } from '../places.ts';
 import { claimDue, claimDueOfAccounts, type DueSubscription, nextDueAt } from '../store/due-subscriptions.ts';
@@ -127,7 +128,7 @@ async function runOnClocks(context: Context, place: DuePlace, signal: AbortSigna
     if (signal.aborted) return false;
     if (!row.is_due) continue;
     const of = { accountId: row.account_id, testMode: row.test_mode };
-    const bounded = AbortSignal.any([signal, AbortSignal.timeout(clockRunMs)]);
+    const bounded = boundedSignal(signal, clockRunMs);
     const progress = await runDueOnClock(context, of, row.id, row.due_until, { signal: bounded, wait: false });
     if (progress === 'stopped') isMore = true;
   }
