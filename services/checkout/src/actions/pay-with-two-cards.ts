@@ -1,9 +1,7 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { encodeEvent, type NewEvent } from '@eligo/events';
 import type { Scope } from '@eligo/postgres';
-import { cents, newId, sumCents } from '@eligo/values';
+import { newId, sumCents } from '@eligo/values';
 import type { Context } from '../context.ts';
-import { balanceTransactionOf } from '../domain/balance-transaction.ts';
 import { allHeld, allocateCapture } from '../domain/capture-allocation.ts';
 import type { ChargeAttempt, ProcessorVerdict } from '../domain/charge-attempt.ts';
 import { holdTimeOf } from '../domain/hold.ts';
@@ -20,7 +18,8 @@ import { carryOutPlan, releasePlan } from './carry-out-plan.ts';
 import { attemptOf } from './charge-leg.ts';
 import { finishHold } from './finish-hold.ts';
 import { receiveForSession } from './pay-session.ts';
-import { chargeEvent, intentEvent, newCharge, sessionEvent } from './payment-events.ts';
+import { chargeEvent, intentEvent, newCharge } from './payment-events.ts';
+import { capturedHold } from './settle-captured.ts';
 import { confirmedMethod } from './settle-confirmed.ts';
 
 /** A payment with two cards whose first write is done: the health card's attempt has begun. */
@@ -223,38 +222,12 @@ async function captureFirst(
   scope: Scope,
   plan: PaymentPlan,
   held: PaidCard,
-  {
-    session: before,
-    capture: { capture, operation },
-  }: Pick<PaidCard, 'session'> & { readonly capture: RequestedCapture },
+  { session, capture: { capture, operation } }: Pick<PaidCard, 'session'> & { readonly capture: RequestedCapture },
 ): Promise<Session | undefined> {
-  const { amount } = capture.allocation;
-  const { at } = capture;
-  const ledgerEntryId = newId('ledger_transaction');
-  const intent: PaymentIntent = {
-    ...held.intent,
-    ...{ status: 'succeeded', amountReceivedCents: amount, amountCapturableCents: cents(0) },
-  };
-  const charge: Charge = {
-    ...held.charge,
-    ...{ amountCapturedCents: amount, balanceTransactionId: balanceTransactionOf(ledgerEntryId) },
-  };
-  const after: Session = {
-    ...before,
-    amountReceivedCents: cents(before.amountReceivedCents + amount),
-    captureIds: [...before.captureIds, capture.id],
-    ...{ status: 'complete', completedAt: plan.actingAt, nextAction: null, version: before.version + 1n },
-  };
-  const events: NewEvent[] = [
-    chargeEvent(scope, 'charge.captured', charge, at),
-    intentEvent(scope, 'payment_intent.succeeded', intent, at),
-    sessionEvent(scope, 'checkout.session.completed', after, at),
-  ];
+  const written = capturedHold(scope, session, held, capture);
   const isWritten = await context.groups.capturesOnPage.submit(scope, {
-    ...{ before, after, capture, operationId: operation.id, intent, charge, ledgerEntryId, plan },
-    answer: undefined,
-    events: events.map(encodeEvent),
-    inContext: AsyncLocalStorage.snapshot(),
+    ...written,
+    ...{ operationId: operation.id, answer: undefined, plan },
   });
-  return isWritten ? after : undefined;
+  return isWritten ? written.after : undefined;
 }

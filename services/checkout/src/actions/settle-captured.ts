@@ -2,10 +2,12 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { encodeEvent, type NewEvent } from '@eligo/events';
 import type { Scope, StoredAnswer } from '@eligo/postgres';
 import { cents, newId } from '@eligo/values';
-import type { Context } from '../context.ts';
+import type { CapturedWrite, Context } from '../context.ts';
 import { balanceTransactionOf } from '../domain/balance-transaction.ts';
 import type { Charge, PaymentIntent } from '../domain/payment-intent.ts';
 import type { Session } from '../domain/session.ts';
+import type { NewCapture } from '../store/captures.ts';
+import type { HeldCharge } from '../store/captures-together.ts';
 import { captureAnswer } from './capture-answer.ts';
 import type { ClaimedCapture } from './capture-claim.ts';
 import { chargeEvent, intentEvent, sessionEvent } from './payment-events.ts';
@@ -21,13 +23,30 @@ export async function settleCaptured(
   claimed: ClaimedCapture,
 ): Promise<StoredAnswer | undefined> {
   const { session: before, capture, held, operation } = claimed;
+  const written = capturedHold(scope, before, held, capture);
+  const ended = { id: capture.id, cause: capture.cause, status: 'succeeded', failureCode: null } as const;
+  const answer = await captureAnswer(context.database, scope, ended, written.after);
+  const isWritten = await context.groups.capturesDone.submit(scope, {
+    ...written,
+    ...{ operationId: operation.id, answer, plan: undefined },
+  });
+  return isWritten ? answer : undefined;
+}
+
+/** What the capture of all that one card holds makes of the session, which it completes, of the card's records, and what it tells. */
+export function capturedHold(
+  scope: Scope,
+  before: Session,
+  held: HeldCharge,
+  capture: NewCapture,
+): Omit<CapturedWrite, 'operationId' | 'answer' | 'plan'> {
   const { amount } = capture.allocation;
   const { at } = capture;
   const ledgerEntryId = newId('ledger_transaction');
-  const received = cents(held.intent.amountReceivedCents + amount);
   const intent: PaymentIntent = {
     ...held.intent,
-    ...{ status: 'succeeded', amountReceivedCents: received, amountCapturableCents: cents(0) },
+    ...{ status: 'succeeded', amountCapturableCents: cents(0) },
+    amountReceivedCents: cents(held.intent.amountReceivedCents + amount),
   };
   const charge: Charge = {
     ...held.charge,
@@ -40,18 +59,14 @@ export async function settleCaptured(
     captureIds: [...before.captureIds, capture.id],
     ...{ status: 'complete', completedAt: at, nextAction: null, version: before.version + 1n },
   };
-  const ended = { id: capture.id, cause: capture.cause, status: 'succeeded', failureCode: null } as const;
   const events: NewEvent[] = [
     chargeEvent(scope, 'charge.captured', charge, at),
     intentEvent(scope, 'payment_intent.succeeded', intent, at),
     sessionEvent(scope, 'checkout.session.completed', after, at),
   ];
-  const answer = await captureAnswer(context.database, scope, ended, after);
-  const isWritten = await context.groups.capturesDone.submit(scope, {
-    ...{ before, after, capture, operationId: operation.id, intent, charge, ledgerEntryId },
-    ...{ answer, plan: undefined },
+  return {
+    ...{ before, after, capture, intent, charge, ledgerEntryId },
     events: events.map(encodeEvent),
     inContext: AsyncLocalStorage.snapshot(),
-  });
-  return isWritten ? answer : undefined;
+  };
 }
