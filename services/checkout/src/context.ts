@@ -25,8 +25,8 @@ import type { IntentOperation } from './store/intent-operations.ts';
 import type { NewSessionRows } from './store/new-sessions.ts';
 import type { BegunPayment, PaidPage } from './store/page-payments.ts';
 import type { ConfirmedMethod } from './store/payment-methods.ts';
+import type { ReceivedCharge } from './store/received-charges.ts';
 import type { ConfirmedCharge } from './store/settle-confirmed.ts';
-import type { PaidInvoiceCharge } from './store/settle-invoice-charges.ts';
 import type { HeldFirst } from './store/two-cards.ts';
 
 /** What checkout's handlers, actions, consumers and jobs work with. */
@@ -67,7 +67,7 @@ export interface PagePaymentWrite extends BegunPayment {
 }
 
 /** A charge of an invoice that took its money, with the events that say so. */
-export interface InvoiceSettlement extends PaidInvoiceCharge {
+export interface InvoiceSettlement extends ReceivedCharge {
   readonly events: readonly EncodedEvent[];
 }
 

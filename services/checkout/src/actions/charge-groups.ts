@@ -1,4 +1,4 @@
-import { appendEncoded, encodeEvent } from '@eligo/events';
+import { appendEncoded, type EncodedEvent, encodeEvent } from '@eligo/events';
 import {
   type Database,
   type GroupedWritesOptions,
@@ -26,7 +26,7 @@ import type { IntentOperation } from '../store/intent-operations.ts';
 import { insertPagePayments, insertTypedCards, loadPages, lockUnchanged } from '../store/page-payments.ts';
 import { arePaymentsInFlight } from '../store/payment-in-flight.ts';
 import { findIntents } from '../store/payment-intents.ts';
-import { recordConfirmedMethod } from '../store/payment-methods.ts';
+import { type ConfirmedMethod, recordConfirmedMethod } from '../store/payment-methods.ts';
 import { saveSession } from '../store/sessions.ts';
 import { settleConfirmed, settlePaidOnPage, settleSecondOnPage } from '../store/settle-confirmed.ts';
 import { settleInvoiceCharges } from '../store/settle-invoice-charges.ts';
@@ -66,10 +66,9 @@ export function openChargeGroups(context: Claiming & Pick<Context, 'database'>):
     invoiceSettlements: openGroupedWrites<InvoiceSettlement, boolean>({
       database,
       async writeGroup(tx, scope, settlements) {
-        const events = settlements.flatMap((settlement) => settlement.events);
         const [areWritten] = await Promise.all([
           settleInvoiceCharges(tx, scope, settlements),
-          appendEncoded(tx, events),
+          appendEncoded(tx, eventsOf(settlements)),
         ]);
         await failpoint('charge.before_settle_commit');
         return areWritten ? settlements.map(() => true) : undefined;
@@ -157,6 +156,19 @@ function orNothing<Item, Result>(
   };
 }
 
+function eventsOf(items: readonly { readonly events: readonly EncodedEvent[] }[]): EncodedEvent[] {
+  return items.flatMap(({ events }) => events);
+}
+
+// What the cards that were typed on a page have become.
+async function recordMethods(
+  tx: Tx,
+  scope: Scope,
+  items: readonly { readonly method?: ConfirmedMethod | undefined }[],
+): Promise<void> {
+  await Promise.all(items.map(({ method }) => method && recordConfirmedMethod(tx, scope, method)));
+}
+
 async function beginPayments(tx: Tx, scope: Scope, payments: readonly PagePaymentWrite[]): Promise<boolean> {
   // The sessions first, as every process that pays, settles or abandons takes them.
   const locked = lockUnchanged(
@@ -174,10 +186,7 @@ async function beginPayments(tx: Tx, scope: Scope, payments: readonly PagePaymen
       payments.flatMap(({ cards }) => cards),
     ),
     insertPagePayments(tx, scope, payments),
-    appendEncoded(
-      tx,
-      payments.flatMap(({ events }) => events),
-    ),
+    appendEncoded(tx, eventsOf(payments)),
     ...payments.map(({ session, address }) =>
       address === null ? undefined : saveSession(tx, scope, session, { ...session, shippingDetails: address }),
     ),
@@ -193,11 +202,8 @@ async function writeHeldFirst(
 ): Promise<boolean> {
   const [areWritten] = await Promise.all([
     settleHeldFirst(tx, scope, holds),
-    appendEncoded(
-      tx,
-      holds.flatMap(({ events }) => events),
-    ),
-    ...holds.map(({ method }) => method && recordConfirmedMethod(tx, scope, method)),
+    appendEncoded(tx, eventsOf(holds)),
+    recordMethods(tx, scope, holds),
   ]);
   await failpoint('charge.before_settle_commit');
   return areWritten;
@@ -218,7 +224,7 @@ async function writeChargedSecond(
       budgets.leaseMs,
     ),
     appendOutcome(tx, scope, charges),
-    ...charges.map(({ method }) => method && recordConfirmedMethod(tx, scope, method)),
+    recordMethods(tx, scope, charges),
   ]);
   await failpoint('charge.before_settle_commit');
   return areWritten ? operations : undefined;
@@ -233,7 +239,7 @@ async function writePageSettlements(
   const [areWritten] = await Promise.all([
     settlePaidOnPage(tx, scope, settlements),
     appendOutcome(tx, scope, settlements),
-    ...settlements.map(({ method }) => method && recordConfirmedMethod(tx, scope, method)),
+    recordMethods(tx, scope, settlements),
   ]);
   await failpoint('charge.before_settle_commit');
   return areWritten;
@@ -260,10 +266,7 @@ async function appendOutcome(
 ): Promise<void> {
   const completed = settlements.flatMap(({ after }) => (after.status === 'complete' ? [after] : []));
   await Promise.all([
-    appendEncoded(
-      tx,
-      settlements.flatMap(({ events }) => events),
-    ),
+    appendEncoded(tx, eventsOf(settlements)),
     ...completed.map((session) => appendRedemptionsEnd(tx, scope, session, 'finalize')),
   ]);
 }

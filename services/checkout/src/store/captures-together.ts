@@ -1,12 +1,4 @@
-import {
-  joinedBytes,
-  keyOfAttemptFinish,
-  maxGroupSize,
-  type Scope,
-  type StoredAnswer,
-  scoped,
-  type Tx,
-} from '@eligo/postgres';
+import { maxGroupSize, type Scope, type StoredAnswer, scoped, type Tx } from '@eligo/postgres';
 import { wakeJobAfterCommit } from '@eligo/service';
 import { centsFromInt64, newId } from '@eligo/values';
 import { balanceTransactionOf } from '../domain/balance-transaction.ts';
@@ -17,9 +9,10 @@ import type { CaptureStanding, NewCapture } from './captures.ts';
 import { type ChargeRow, chargeFields, chargeOfRow } from './charges.ts';
 import { type IntentOperation, type OperationRow, operationColumns, operationOfRow } from './intent-operations.ts';
 import { tellJournalAfterMs, tellJournalJob } from './journal.ts';
+import { answerColumns, answerText, withAnswers } from './key-answers.ts';
 import { type IntentRow, intentColumns, intentOfRow } from './payment-intents.ts';
 import { unlockText } from './payment-locks.ts';
-import type { PaymentPlan } from './payment-plans.ts';
+import { donePlanText, type PaymentPlan } from './payment-plans.ts';
 import { loadLinesOfSessions } from './session-lines.ts';
 
 /** A card that is held, with its charge. */
@@ -114,16 +107,8 @@ export interface CapturedHold {
  * rolls back and settles from the rows as they are.
  */
 export async function settleCaptured(tx: Tx, scope: Scope, holds: readonly CapturedHold[]): Promise<boolean> {
-  const answers = joinedBytes(holds.map(({ answer }) => required(answer).body));
-  const rows = holds.map((hold, at) => {
-    const { status, body } = required(hold.answer);
-    return {
-      ...settledRow(hold),
-      ...{ answer_status: status, answer_start: answers.starts[at], answer_bytes: body.length },
-    };
-  });
   wakeJobAfterCommit(tx, tellJournalJob, tellJournalAfterMs);
-  const written = await tx.row(settle, scope, [JSON.stringify(rows), answers.bytes]);
+  const written = await tx.row(settle, scope, withAnswers(holds, settledRow));
   return written?.intents === BigInt(holds.length);
 }
 
@@ -136,11 +121,6 @@ export async function settleCapturedOnPage(tx: Tx, scope: Scope, holds: readonly
   wakeJobAfterCommit(tx, tellJournalJob, tellJournalAfterMs);
   const written = await tx.row(settleOnPage, scope, [JSON.stringify(rows)]);
   return written?.intents === BigInt(holds.length) && written.plans === BigInt(holds.length);
-}
-
-function required(answer: StoredAnswer | undefined): StoredAnswer {
-  if (answer === undefined) throw new Error('A capture has no answer for its key');
-  return answer;
 }
 
 type HeldRow = IntentRow & { session_id: string } & {
@@ -267,26 +247,18 @@ const settleText = (name: string, { columns, parts, counted }: { columns: string
    select count(*) as intents, ${counted} as plans from intent`,
   );
 const settle = settleText('checkout.settle_captured', {
-  columns: 'answer_status integer, answer_start integer, answer_bytes integer',
+  columns: answerColumns,
   parts: `plan as (
      update checkout.payment_plans p set state = 'done', epoch = p.epoch + 1
      from session c
      where p.account_id = $1 and p.test_mode = $2 and p.session_id = c.session_id and p.state = 'awaiting_capture'
-   ), key as (
-     ${keyOfAttemptFinish('c.capture_id', 'c.answer_status', 'substring($4::bytea from c.answer_start for c.answer_bytes)', 'intent c')}
-   )`,
+   ), ${answerText('c.capture_id', 'intent c')}`,
   counted: '0::bigint',
 });
 // A page's cards are locked for its plan, and no key waits for the answer.
 const settleOnPage = settleText('checkout.settle_captured_on_page', {
   columns: 'plan_id text, plan_epoch integer',
-  parts: `${unlockText('c.plan_id', 'intent c')}, plan as (
-     update checkout.payment_plans p set state = 'done', lease_until = now(), next_check_at = now()
-     from intent c
-     where p.account_id = $1 and p.test_mode = $2 and p.session_id = c.session_id and p.id = c.plan_id and p.epoch = c.plan_epoch
-       and p.state = 'running'
-     returning p.id
-   )`,
+  parts: `${unlockText('c.plan_id', 'intent c')}, ${donePlanText('intent c')}`,
   counted: '(select count(*) from plan)',
 });
 
@@ -331,7 +303,7 @@ function lineRow(captureId: string, line: NewCapture['allocation']['lines'][numb
   return { capture_id: captureId, line_id: line.lineId, intent_id: line.paymentIntentId, amount: line.amount };
 }
 
-// Under the names of the statement's columns. The answers are one binary value and are cut apart there.
+// Under the names of the statement's columns.
 function settledRow({ before, after, capture, operationId, intent, charge, ledgerEntryId }: CapturedHold) {
   sessionStates.assertMove(before.status, after.status);
   const { amount, tax, shipping, discount } = capture.allocation;

@@ -52,6 +52,25 @@ interface PlanRow {
   confirm_left_ms: number;
 }
 
+/**
+ * The SQL part `plan`, which changes the plans that this process works on: `from` names the part with `session_id`, `plan_id` and `plan_epoch` as `c`. A plan that
+ * another process has taken over has no row in it.
+ */
+export function ownPlanText(set: string, from: string): string {
+  return `plan as (
+     update checkout.payment_plans p set ${set}, next_check_at = now()
+     from ${from}
+     where p.account_id = $1 and p.test_mode = $2 and p.session_id = c.session_id and p.id = c.plan_id and p.epoch = c.plan_epoch
+       and p.state = 'running'
+     returning p.id
+   )`;
+}
+
+/** The same for plans that are done. */
+export function donePlanText(from: string): string {
+  return ownPlanText("state = 'done', lease_until = now()", from);
+}
+
 const columns = `p.id, p.session_id, p.state, p.health_cents, p.other_cents, p.health_payment_method_id, p.other_payment_method_id,
   p.health_attempt_id, p.other_attempt_id, p.holds_only, p.accepts_part, p.eligible_only, p.asked_cents, p.release_at, p.epoch, p.acting_at,
   extract(epoch from p.confirm_until - clock_timestamp())::double precision * 1000 as confirm_left_ms`;

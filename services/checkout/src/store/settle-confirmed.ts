@@ -1,33 +1,20 @@
-import {
-  joinedBytes,
-  keyOfAttemptFinish,
-  maxGroupSize,
-  type Scope,
-  type StoredAnswer,
-  scoped,
-  type Tx,
-} from '@eligo/postgres';
+import { maxGroupSize, type Scope, type StoredAnswer, scoped, type Tx } from '@eligo/postgres';
 import { wakeJobAfterCommit } from '@eligo/service';
-import { balanceTransactionOf } from '../domain/balance-transaction.ts';
 import type { ChargeAttempt } from '../domain/charge-attempt.ts';
 import type { PaidLines } from '../domain/paid-lines.ts';
-import type { PaymentIntent } from '../domain/payment-intent.ts';
 import type { Session } from '../domain/session.ts';
 import { sessionStates } from '../domain/session-states.ts';
 import { tellJournalAfterMs, tellJournalJob } from './journal.ts';
-import type { ReportedCharge } from './payment-intents.ts';
+import { answerColumns, answerText, withAnswers } from './key-answers.ts';
 import { unlockText } from './payment-locks.ts';
-import type { PaymentPlan } from './payment-plans.ts';
+import { donePlanText, ownPlanText, type PaymentPlan } from './payment-plans.ts';
+import { type ReceivedCharge, receivedColumns, receivedRow, receivedText } from './received-charges.ts';
 
 /** All that a charge of a whole payment changes, from the session as it was read to the records as they shall be. */
-export interface ConfirmedCharge {
+export interface ConfirmedCharge extends ReceivedCharge {
   readonly before: Session;
   readonly after: Session;
   readonly attempt: ChargeAttempt;
-  readonly intent: PaymentIntent;
-  readonly charge: ReportedCharge;
-  /** The id of the ledger's entry for the capture. */
-  readonly ledgerEntryId: string;
   readonly lines: PaidLines;
   /** What the request's key answers with from now on; undefined for a payment on the page. */
   readonly answer: StoredAnswer | undefined;
@@ -44,8 +31,7 @@ const settleText = (name: string, { columns, parts, counted }: { columns: string
     `with charged as materialized (
      select c.* from json_to_recordset($3::json) as c (
        session_id text, version bigint, status_before text, status text, received bigint, intent_ids text[], next_action jsonb,
-       completed_at timestamptz, attempt_id text, intent_id text, charge_id text, processor_charge_id text, leg text,
-       balance_transaction_id text, processor_intent_id text, entry_id text, lines text, at timestamptz, ${columns})
+       completed_at timestamptz, leg text, lines text, ${receivedColumns}, ${columns})
      limit ${maxGroupSize}
    ), sums as (
      select c.session_id, coalesce(sum(l.amount_tax_cents), 0)::bigint as tax,
@@ -68,25 +54,7 @@ const settleText = (name: string, { columns, parts, counted }: { columns: string
      from session c
      where a.account_id = $1 and a.test_mode = $2 and a.id = c.attempt_id and a.status in ('sending', 'unknown')
      returning c.*
-   ), intent as (
-     update checkout.payment_intents i set status = 'succeeded', amount_received_cents = i.amount_cents,
-       amount_capturable_cents = 0, latest_charge_id = c.charge_id, processor_intent_id = c.processor_intent_id
-     from attempt c
-     where i.account_id = $1 and i.test_mode = $2 and i.id = c.intent_id
-     returning i.id, i.amount_cents, i.amount_received_cents, i.payment_method_id, c.charge_id, c.processor_charge_id,
-       c.balance_transaction_id, c.entry_id, c.at
-   ), charge as (
-     insert into checkout.charges (account_id, test_mode, id, payment_intent_id, payment_method_id, status, amount_cents,
-       amount_captured_cents, processor_charge_id, created_at, balance_transaction_id)
-     select $1, $2, i.charge_id, i.id, i.payment_method_id, 'succeeded', i.amount_cents, i.amount_received_cents,
-       i.processor_charge_id, i.at, i.balance_transaction_id
-     from intent i
-   ), entry as (
-     insert into checkout.ledger_entries (account_id, test_mode, id, debit_account, credit_account, amount_cents, kind,
-       payment_intent_id, source_id, created_at)
-     select $1, $2, i.entry_id, 'processor_balance', 'customer_receipts', i.amount_cents, 'capture', i.id, i.charge_id, i.at
-     from intent i
-   ), lines as (
+   ), ${receivedText}, lines as (
      update checkout.session_lines l set amount_captured_cents = l.amount_total_cents, payment_intent_id = c.intent_id
      from session c
      where l.account_id = $1 and l.test_mode = $2 and l.session_id = c.session_id and l.amount_captured_cents = 0
@@ -100,35 +68,21 @@ const settleText = (name: string, { columns, parts, counted }: { columns: string
      (select count(*) from intent) as intents, ${counted} as plans`,
   );
 const settle = settleText('checkout.settle_confirmed', {
-  columns: 'answer_status integer, answer_start integer, answer_bytes integer',
-  parts: `${unlockText('c.attempt_id', 'attempt c')}, key as (
-     ${keyOfAttemptFinish('c.attempt_id', 'c.answer_status', 'substring($4::bytea from c.answer_start for c.answer_bytes)', 'attempt c')}
-   )`,
+  columns: answerColumns,
+  parts: `${unlockText('c.attempt_id', 'attempt c')}, ${answerText('c.attempt_id', 'attempt c')}`,
   counted: '0::bigint',
 });
 // A page's cards are locked for its plan, and no key waits for the answer.
 const settlePaid = settleText('checkout.settle_paid_on_page', {
   columns: 'plan_id text, plan_epoch integer',
-  parts: `${unlockText('c.plan_id', 'attempt c')}, plan as (
-     update checkout.payment_plans p set state = 'done', lease_until = now(), next_check_at = now()
-     from attempt c
-     where p.account_id = $1 and p.test_mode = $2 and p.session_id = c.session_id and p.id = c.plan_id and p.epoch = c.plan_epoch
-       and p.state = 'running'
-     returning p.id
-   )`,
+  parts: `${unlockText('c.plan_id', 'attempt c')}, ${donePlanText('attempt c')}`,
   counted: '(select count(*) from plan)',
 });
 
 // The plan goes on with the hold of the other card, and keeps its locks.
 const settleSecond = settleText('checkout.settle_second_on_page', {
   columns: 'plan_id text, plan_epoch integer',
-  parts: `plan as (
-     update checkout.payment_plans p set tries = 0, next_check_at = now()
-     from attempt c
-     where p.account_id = $1 and p.test_mode = $2 and p.session_id = c.session_id and p.id = c.plan_id and p.epoch = c.plan_epoch
-       and p.state = 'running'
-     returning p.id
-   )`,
+  parts: ownPlanText('tries = 0', 'attempt c'),
   counted: '(select count(*) from plan)',
 });
 
@@ -137,16 +91,8 @@ const settleSecond = settleText('checkout.settle_second_on_page', {
  * attempt is settled already: the caller then rolls back and settles from the rows as they are.
  */
 export async function settleConfirmed(tx: Tx, scope: Scope, charges: readonly ConfirmedCharge[]): Promise<boolean> {
-  const answers = joinedBytes(charges.map(({ answer }) => required(answer).body));
-  const rows = charges.map((charge, at) => {
-    const { status, body } = required(charge.answer);
-    return {
-      ...rowOf(charge),
-      ...{ answer_status: status, answer_start: answers.starts[at], answer_bytes: body.length },
-    };
-  });
   wakeJobAfterCommit(tx, tellJournalJob, tellJournalAfterMs);
-  const written = await tx.row(settle, scope, [JSON.stringify(rows), answers.bytes]);
+  const written = await tx.row(settle, scope, withAnswers(charges, rowOf));
   return isWhole(written, charges);
 }
 
@@ -183,13 +129,9 @@ function isWhole(
   return written?.sessions === wanted && written.attempts === wanted && written.intents === wanted;
 }
 
-function required(answer: StoredAnswer | undefined): StoredAnswer {
-  if (answer === undefined) throw new Error('A confirm has no answer for its key');
-  return answer;
-}
-
-// Under the names of the statement's columns. The answers are one binary value and are cut apart there.
-function rowOf({ before, after, attempt, intent, charge, ...rest }: ConfirmedCharge) {
+// Under the names of the statement's columns.
+function rowOf(charge: ConfirmedCharge) {
+  const { before, after, attempt, lines } = charge;
   if (before.status !== after.status) sessionStates.assertMove(before.status, after.status);
   return {
     session_id: before.id,
@@ -200,15 +142,8 @@ function rowOf({ before, after, attempt, intent, charge, ...rest }: ConfirmedCha
     intent_ids: after.paymentIntentIds,
     next_action: after.nextAction,
     completed_at: after.completedAt,
-    attempt_id: attempt.id,
-    intent_id: intent.id,
-    charge_id: charge.chargeId,
-    processor_charge_id: charge.processorChargeId,
     leg: attempt.leg,
-    balance_transaction_id: balanceTransactionOf(charge.chargeId),
-    processor_intent_id: attempt.processorIntentId,
-    entry_id: rest.ledgerEntryId,
-    lines: rest.lines,
-    at: charge.at,
+    lines,
+    ...receivedRow(charge),
   };
 }

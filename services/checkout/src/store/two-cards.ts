@@ -4,7 +4,7 @@ import type { HoldTime } from '../domain/hold.ts';
 import type { Session } from '../domain/session.ts';
 import { type BegunAttempt, begunRow, begunText, insertBothText } from './charge-attempts.ts';
 import type { ReportedCharge } from './payment-intents.ts';
-import type { PaymentPlan } from './payment-plans.ts';
+import { ownPlanText, type PaymentPlan } from './payment-plans.ts';
 
 /** The first card of a payment with two, which is held, and the attempt of the second, which begins with it. */
 export interface HeldFirst {
@@ -64,15 +64,10 @@ const settle = scoped<{ plans: bigint }>(
    ), record as (
      update checkout.eligibility_records r set charged_attempt_id = c.attempt_id
      from first_intent c where r.account_id = $1 and r.test_mode = $2 and r.session_id = c.session_id
-   ), ${insertBothText}, plan as (
-     update checkout.payment_plans p set other_attempt_id = b.id, next_check_at = now(),
-       lease_until = clock_timestamp() + b.lease_ms * interval '1 millisecond'
-     from first_intent c
-     join begun b on b.id = c.second_id
-     where p.account_id = $1 and p.test_mode = $2 and p.session_id = c.session_id and p.id = c.plan_id and p.epoch = c.plan_epoch
-       and p.state = 'running'
-     returning p.id
-   )
+   ), ${insertBothText}, ${ownPlanText(
+     "other_attempt_id = b.id, lease_until = clock_timestamp() + b.lease_ms * interval '1 millisecond'",
+     'first_intent c join begun b on b.id = c.second_id',
+   )}
    select count(*) as plans from plan`,
 );
 
