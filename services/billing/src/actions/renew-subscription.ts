@@ -1,8 +1,7 @@
 import { type Scope, withTx } from '@eligo/postgres';
 import type { Context } from '../context.ts';
 import { nextStep } from '../domain/due-step.ts';
-import { renew } from '../domain/renewal.ts';
-import { chargeAt } from '../domain/renewal-spread.ts';
+import { beginPeriod } from '../domain/renewal.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { pendingProrations } from '../store/prorations.ts';
 import { findRenewalSpread } from '../store/renewal-settings.ts';
@@ -53,16 +52,9 @@ export async function renewSubscription(
       await appendSubscriptionEvent(tx, scope, 'updated', paused, at);
       return true;
     }
-    const next = renew(before, eligibility, await pendingProrations(tx, scope, before.id), at);
-    const owes = next.subscription.paymentAt !== null;
-    const paymentAt = owes ? chargeAt(before, before.currentPeriodEnd, spreadMinutes, at) : null;
-    // What it owes is charged next, by the same process.
-    const isChargedNow = paymentAt !== null && paymentAt <= at;
-    const saved = await saveSubscription(tx, scope, before, {
-      ...next.subscription,
-      paymentAt,
-      heldUntil: isChargedNow ? before.heldUntil : null,
-    });
+    const pending = await pendingProrations(tx, scope, before.id);
+    const next = beginPeriod(before, { eligibility, pending, spreadMinutes }, at);
+    const saved = await saveSubscription(tx, scope, before, next.subscription);
     wakeWhenDue(tx, saved, at);
     await appendSubscriptionEvent(tx, scope, 'updated', saved, at);
     await writeInvoice(context, tx, scope, next.invoice, next, at);

@@ -4,11 +4,9 @@ import type { Context } from '../context.ts';
 import { nextStep } from '../domain/due-step.ts';
 import type { Eligibility } from '../domain/finalized-invoice.ts';
 import type { Invoice, InvoiceCharge, InvoiceLine } from '../domain/invoice.ts';
-import type { InvoicedSubscription } from '../domain/invoiced-subscription.ts';
 import { newCharge } from '../domain/new-charge.ts';
 import { type Cards, nextCharge } from '../domain/payment-shares.ts';
-import { renew } from '../domain/renewal.ts';
-import { chargeAt } from '../domain/renewal-spread.ts';
+import { beginPeriod } from '../domain/renewal.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { insertInvoiceCharges } from '../store/invoice-charges.ts';
 import { insertInvoiceLines } from '../store/invoice-lines.ts';
@@ -102,7 +100,9 @@ async function writeRenewals(
   const made = facts.flatMap(({ subscription, cards, eligibility }) => {
     const before = byId.get(subscription.id);
     if (before?.version !== subscription.version || withPending.has(before.id)) return [];
-    return [{ before, cards, ...invoiced(context, scope, before, { eligibility, spreadMinutes }, at) }];
+    const next = beginPeriod(before, { eligibility, pending: [], spreadMinutes }, at);
+    const invoice = { ...next.invoice, pageUrl: context.pages.urlOfInvoice(scope, next.invoice.id) };
+    return [{ before, cards, after: next.subscription, invoice, lines: next.lines }];
   });
   if (made.length === 0) return [];
   const renewed = made.map(({ after, invoice, lines, cards }): Renewed => {
@@ -151,23 +151,4 @@ function chargeOf(
   const next = cards && nextCharge(invoice, [], cards);
   if (next?.kind !== 'charge' || next.backup) return undefined;
   return newCharge(invoice, next, { actingAt: at, createdAt: clock.now() });
-}
-
-function invoiced(
-  { pages }: Pick<Context, 'pages'>,
-  scope: Scope,
-  before: Subscription,
-  { eligibility, spreadMinutes }: { readonly eligibility: readonly Eligibility[]; readonly spreadMinutes: number },
-  at: Date,
-): Pick<InvoicedSubscription, 'invoice' | 'lines'> & { readonly after: Subscription } {
-  const { subscription, invoice, lines } = renew(before, eligibility, [], at);
-  const paymentAt =
-    subscription.paymentAt === null ? null : chargeAt(before, before.currentPeriodEnd, spreadMinutes, at);
-  // What it owes is charged next, by the same process.
-  const isChargedNow = paymentAt !== null && paymentAt <= at;
-  return {
-    after: { ...subscription, paymentAt, heldUntil: isChargedNow ? before.heldUntil : null },
-    invoice: { ...invoice, pageUrl: pages.urlOfInvoice(scope, invoice.id) },
-    lines,
-  };
 }

@@ -3,6 +3,7 @@ import { discountsAt, type StoredDiscount, usedDiscounts } from './discounts.ts'
 import { type Eligibility, itemsInvoicedBy, periodLines } from './finalized-invoice.ts';
 import { type InvoicedSubscription, invoiceSubscription } from './invoiced-subscription.ts';
 import type { Proration } from './proration.ts';
+import { chargeAt } from './renewal-spread.ts';
 import type { Subscription } from './subscription.ts';
 
 /**
@@ -30,4 +31,26 @@ export function renew(
     discounts: usedDiscounts(discounts, start),
   };
   return invoiceSubscription(renewed, lines, pending, terms);
+}
+
+/** What a renewal depends on beside the subscription. */
+export interface RenewalFacts {
+  readonly eligibility: readonly Eligibility[];
+  readonly pending: readonly Proration[];
+  /** Within how many minutes the account's renewals are charged. */
+  readonly spreadMinutes: number;
+}
+
+/** The same, with the time at which the invoice is charged. What is charged at once stays held, because the same process goes on with it. */
+export function beginPeriod(
+  before: Subscription,
+  { eligibility, pending, spreadMinutes }: RenewalFacts,
+  at: Date,
+): InvoicedSubscription {
+  const renewed = renew(before, eligibility, pending, at);
+  const owes = renewed.subscription.paymentAt !== null;
+  const paymentAt = owes ? chargeAt(before, before.currentPeriodEnd, spreadMinutes, at) : null;
+  const isChargedNow = paymentAt !== null && paymentAt <= at;
+  const heldUntil = isChargedNow ? before.heldUntil : null;
+  return { ...renewed, subscription: { ...renewed.subscription, paymentAt, heldUntil } };
 }
