@@ -1,4 +1,5 @@
 import type { Database, Scope } from '@eligo/postgres';
+import { BoundedCache } from '@eligo/rpc';
 import { ownAccount } from '@eligo/values';
 import { findAccountAtSandbox } from '../accounts/find-account-at-sandbox.ts';
 import type { EventSource } from './event-source.ts';
@@ -53,15 +54,12 @@ const mostRemembered = 10_000;
 function rememberedAccounts(
   find: (processorAccount: string) => Promise<Scope | undefined>,
 ): (processorAccount: string) => Promise<Scope | undefined> {
-  const remembered = new Map<string, Scope>();
+  const remembered = new BoundedCache<Scope>(mostRemembered);
   return async (processorAccount) => {
-    const known = remembered.get(processorAccount);
+    const known = remembered.get(processorAccount, 0);
     if (known !== undefined) return known;
     const found = await find(processorAccount);
-    if (found === undefined) return undefined;
-    const [oldest] = remembered.size >= mostRemembered ? remembered.keys() : [];
-    if (oldest !== undefined) remembered.delete(oldest);
-    remembered.set(processorAccount, found);
+    if (found !== undefined) remembered.set(processorAccount, found, Number.POSITIVE_INFINITY);
     return found;
   };
 }

@@ -1,3 +1,4 @@
+export { BoundedCache } from './bounded-cache.ts';
 export { type Call, type CallOptions, type CallScope, defaultTimeoutMs, maxTimeoutMs } from './call.ts';
 export type { CallTurn, TakeTurn } from './call-turn.ts';
 export { type Client, type ClientMethod, type ClientOptions, client } from './client.ts';
