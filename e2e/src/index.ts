@@ -1,3 +1,4 @@
+export { processorMsOf, unlessGone } from './processor-time.ts';
 export { type Received, type Receiver, startReceiver } from './receiver.ts';
 export { type Json, record, records, text } from './records.ts';
 export { runCli } from './run-cli.ts';

@@ -1,4 +1,5 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { processorMsOf, unlessGone } from '@eligo/e2e';
 
 /** Milliseconds of processor time that each named group of processes has used so far. */
 export type ProcessorTime = Readonly<Record<string, number>>;
@@ -8,8 +9,6 @@ export type GroupTops = ReadonlyMap<number, string>;
 
 /** What `stat` counts processor time in: a hundredth of a second, whatever the clock of the kernel. */
 const tickMs = 10;
-
-const nanosecondsOfMs = 1_000_000;
 
 /**
  * Reads what every process below the tops has used, children that have ended included: their parent has taken over their time when it waited for
@@ -48,7 +47,7 @@ export function usedBetween(before: ProcessorTime, after: ProcessorTime): Proces
 
 function usedMs(pid: number): number {
   const stat = statOf(pid);
-  return stat === undefined ? 0 : (threadsTime(pid) ?? stat.ownMs) + stat.childrenMs;
+  return stat === undefined ? 0 : (processorMsOf(pid) ?? stat.ownMs) + stat.childrenMs;
 }
 
 function statOf(pid: number) {
@@ -60,31 +59,10 @@ function statOf(pid: number) {
   return { parent: Number(fields[1]), ownMs: ms(11) + ms(12), childrenMs: ms(13) + ms(14) };
 }
 
-// In nanoseconds, where the kernel counts them: the ticks of a dozen backends round more away than a fast read takes.
-function threadsTime(pid: number): number | undefined {
-  if (!existsSync('/proc/self/schedstat')) return undefined;
-  const threads = namesIn(`/proc/${pid}/task`);
-  const nanoseconds = threads.map((thread) =>
-    Number(textOf(`/proc/${pid}/task/${thread}/schedstat`)?.split(' ')[0] ?? 0),
-  );
-  return nanoseconds.reduce((sum, one) => sum + one, 0) / nanosecondsOfMs;
-}
-
 function namesIn(folder: string): string[] {
   return unlessGone(() => readdirSync(folder)) ?? [];
 }
 
 function textOf(path: string): string | undefined {
   return unlessGone(() => readFileSync(path, 'utf8'));
-}
-
-// Undefined for a process or a thread that has ended since it was listed.
-function unlessGone<Result>(read: () => Result): Result | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ESRCH'))
-      return undefined;
-    throw error;
-  }
 }

@@ -1,9 +1,9 @@
 import type { Api, ApiAnswer, Constellation } from '@eligo/testkit';
+import { processorMsOf } from '../processor-time.ts';
 import { record, text } from '../records.ts';
 import { runCli } from '../run-cli.ts';
 import { cartOf, confirm, newCard, newCustomer, openShop, type Shop } from '../shop.ts';
 import { type Attacker, attackersOf } from './attackers.ts';
-import { processorMsOf } from './processor-time.ts';
 
 /** What an account gets done while another one attacks. */
 export interface Neighborhood {
