@@ -93,7 +93,7 @@ const surplusFailures = `select t.account_id, t.test_mode, t.source_id, t.id, t.
 const unsettledFailures = `select f.account_id, f.test_mode, f.source_id, f.amount_cents, f.id,
     row_number() over (partition by f.account_id, f.test_mode, f.source_id, f.amount_cents order by f.id) as place
   from refunds.balance_transactions f where f.type = 'refund_failure' and f.settled_cents = 0`;
-// Several balance transactions of one source and amount may have too many movements: their surplus is counted through.
+// Several balance transactions of one source and amount may have too many movements. One numbering covers the surplus of all of them.
 const failures = `select s.account_id, s.test_mode, s.source_id, s.id, s.occurred_at, s.balance_transaction_id as from_id, f.id as to_id
   from (select *, row_number() over (partition by account_id, test_mode, source_id, amount_cents order by id) as number
           from (${surplusFailures}) p where place > 1) s

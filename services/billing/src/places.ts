@@ -1,4 +1,4 @@
-/** So many places, which work takes and gives back. */
+/** A fixed number of places. Work takes places and gives them back. */
 export interface Places {
   /**
    * Runs the work once `count` places are free, in the order of asking. One that wants more than there are waits until all are free. The work may give back one place

@@ -192,7 +192,7 @@ describe('subscriptions of an account that are due together', () => {
       return checkout.chargeInvoice(...given);
     };
     const error = (_fields: object, text: string) => {
-      if (text.startsWith('Failed to give a due subscription back')) logged.resolve();
+      if (text.startsWith('Failed to release a due subscription')) logged.resolve();
     };
     on.at(may);
     const running = runDueSubscriptions({

@@ -342,7 +342,7 @@ describe('the receipt of a session that was captured in part', () => {
     }
   });
 
-  it('has each card that paid, also one that was captured before the last', async () => {
+  it('lists every card that paid, including one captured earlier', async () => {
     const session = await fixture.held({ parts: { receiptMerchantName: 'Care', customerEmail: 'ann@example.com' } });
     const [health = ''] = await fixture.prices(session);
     await fixture.capture(session, { entries: [{ priceId: health, amount: 3_600 }] });

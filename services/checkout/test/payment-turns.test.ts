@@ -136,10 +136,10 @@ describe('confirms of different sessions with one card, all at once', () => {
     expect(Math.max(...all.flat().map(({ afterMs }) => afterMs))).toBeLessThan(9_000);
     // On a busy machine the last charge of each process may be left to the sweeper.
     const codes = all.map((answered) => answered.map(({ code }) => code));
-    for (const of of codes) {
-      expect(of.filter((code) => !['complete', 'lock_timeout', 'idempotency_key_in_use'].includes(code))).toEqual([]);
-      expect(of.filter((code) => code === 'idempotency_key_in_use').length).toBeLessThanOrEqual(1);
-      expect(of).toContain('lock_timeout');
+    for (const own of codes) {
+      expect(own.filter((code) => !['complete', 'lock_timeout', 'idempotency_key_in_use'].includes(code))).toEqual([]);
+      expect(own.filter((code) => code === 'idempotency_key_in_use').length).toBeLessThanOrEqual(1);
+      expect(own).toContain('lock_timeout');
     }
     const paid = all.map((answered) => answered.filter(({ code }) => code === 'complete').map(({ number }) => number));
     // In the order in which they came, and by turns.

@@ -132,7 +132,7 @@ interface Answered extends PaidCharge {
   readonly invoice: Invoice;
 }
 
-// All charges are asked for at once, as far as there are places. What is answered meanwhile is recorded together, and waits for none that takes longer.
+// Sends all charges at once, as far as there are places. Records together the answers that have arrived, without waiting for slower charges.
 async function finishTogether(
   context: Context,
   scope: Scope,
@@ -149,7 +149,7 @@ async function finishTogether(
       }),
     );
   };
-  // A charge that waited for its place beyond the hold is left to the next look, and one of a paused account to the end of the pause.
+  // A charge whose hold expired while it waited for a place is left to the next look. A charge of a paused account waits for the end of the pause.
   const ask = (owner: Pick<Subscription, 'id' | 'customerId'>, charge: InvoiceCharge, lines: Renewed['lines']) =>
     charges.use(1, async () => {
       const now = context.clock.now();
@@ -246,7 +246,7 @@ async function finishOne(
     await giveBackLater(context, scope, id, error).catch((failure: unknown) =>
       context.logger.error(
         { err: failure, subscriptionId: id },
-        'Failed to give a due subscription back; its hold ends by itself',
+        'Failed to release a due subscription; its hold expires on its own',
       ),
     );
     return false;
