@@ -1,11 +1,17 @@
 import { maxGroupSize, type Scope, type StoredAnswer, scoped, type Tx } from '@eligo/postgres';
 import { wakeJobAfterCommit } from '@eligo/service';
-import { centsFromInt64, newId } from '@eligo/values';
+import { newId } from '@eligo/values';
 import { balanceTransactionOf } from '../domain/balance-transaction.ts';
 import type { Charge, PaymentIntent } from '../domain/payment-intent.ts';
 import type { Session, SessionLine } from '../domain/session.ts';
 import { sessionStates } from '../domain/session-states.ts';
-import type { CaptureStanding, NewCapture } from './captures.ts';
+import {
+  type CaptureStanding,
+  type CaptureStandingRow,
+  captureStandingColumns,
+  captureStandingOf,
+  type NewCapture,
+} from './captures.ts';
 import { type ChargeRow, chargeFields, chargeOfRow } from './charges.ts';
 import { type IntentOperation, type OperationRow, operationColumns, operationOfRow } from './intent-operations.ts';
 import { tellJournalAfterMs, tellJournalJob } from './journal.ts';
@@ -46,14 +52,7 @@ export async function loadCaptureFacts(
     standings.map((row) => [
       row.session_id,
       {
-        captured: {
-          tax: centsFromInt64(row.captured_tax_cents),
-          shipping: centsFromInt64(row.captured_shipping_cents),
-          discount: centsFromInt64(row.captured_discount_cents),
-        },
-        captures: Number(row.captures),
-        isCapturing: row.is_capturing,
-        isPaying: row.is_paying,
+        ...captureStandingOf(row),
         hasTenders: row.has_tenders,
         cards: (cardsOf.get(row.session_id) ?? []).map((card) => ({
           intent: intentOfRow(card),
@@ -140,23 +139,9 @@ const held = scoped<HeldRow>(
    order by i.id`,
 );
 
-const standing = scoped<{
-  session_id: string;
-  captured_tax_cents: bigint;
-  captured_shipping_cents: bigint;
-  captured_discount_cents: bigint;
-  captures: bigint;
-  is_capturing: boolean;
-  is_paying: boolean;
-  has_tenders: boolean;
-}>(
+const standing = scoped<CaptureStandingRow & { session_id: string; has_tenders: boolean }>(
   'checkout.capture_standings',
-  `select s.id as session_id, s.captured_tax_cents, s.captured_shipping_cents, s.captured_discount_cents,
-     (select count(*) from checkout.captures c where c.account_id = $1 and c.test_mode = $2 and c.session_id = s.id) as captures,
-     exists (select from checkout.captures c
-       where c.account_id = $1 and c.test_mode = $2 and c.session_id = s.id and c.status = 'pending') as is_capturing,
-     exists (select from checkout.payment_plans p
-       where p.account_id = $1 and p.test_mode = $2 and p.session_id = s.id and p.state in ('running', 'releasing')) as is_paying,
+  `select s.id as session_id, ${captureStandingColumns},
      exists (select from checkout.line_tenders t
        where t.account_id = $1 and t.test_mode = $2 and t.session_id = s.id) as has_tenders
    from checkout.sessions s where s.account_id = $1 and s.test_mode = $2 and s.id = any($3::text[])`,

@@ -41,6 +41,28 @@ export interface CaptureStanding {
 export async function loadCaptureStanding(db: Db, scope: Scope, sessionId: string): Promise<CaptureStanding> {
   const row = await db.row(standing, scope, [sessionId]);
   if (row === undefined) throw new Error(`Session ${sessionId} not found`);
+  return captureStandingOf(row);
+}
+
+/** The columns that say how a session stands for a capture. */
+export interface CaptureStandingRow {
+  captured_tax_cents: bigint;
+  captured_shipping_cents: bigint;
+  captured_discount_cents: bigint;
+  captures: bigint;
+  is_capturing: boolean;
+  is_paying: boolean;
+}
+
+/** What they read of a session `s`. */
+export const captureStandingColumns = `s.captured_tax_cents, s.captured_shipping_cents, s.captured_discount_cents,
+     (select count(*) from checkout.captures c where c.account_id = $1 and c.test_mode = $2 and c.session_id = s.id) as captures,
+     exists (select from checkout.captures c
+       where c.account_id = $1 and c.test_mode = $2 and c.session_id = s.id and c.status = 'pending') as is_capturing,
+     exists (select from checkout.payment_plans p
+       where p.account_id = $1 and p.test_mode = $2 and p.session_id = s.id and p.state in ('running', 'releasing')) as is_paying`;
+
+export function captureStandingOf(row: CaptureStandingRow): CaptureStanding {
   return {
     captured: {
       tax: centsFromInt64(row.captured_tax_cents),
@@ -205,22 +227,9 @@ const captured = scoped<IntentRow>(
    where o.account_id = $1 and o.test_mode = $2 and o.capture_id = $3 order by o.id limit 1`,
 );
 
-const standing = scoped<{
-  captured_tax_cents: bigint;
-  captured_shipping_cents: bigint;
-  captured_discount_cents: bigint;
-  captures: bigint;
-  is_capturing: boolean;
-  is_paying: boolean;
-}>(
+const standing = scoped<CaptureStandingRow>(
   'checkout.capture_standing',
-  `select s.captured_tax_cents, s.captured_shipping_cents, s.captured_discount_cents,
-     (select count(*) from checkout.captures c where c.account_id = $1 and c.test_mode = $2 and c.session_id = $3) as captures,
-     exists (select from checkout.captures c
-       where c.account_id = $1 and c.test_mode = $2 and c.session_id = $3 and c.status = 'pending') as is_capturing,
-     exists (select from checkout.payment_plans p
-       where p.account_id = $1 and p.test_mode = $2 and p.session_id = $3 and p.state in ('running', 'releasing')) as is_paying
-   from checkout.sessions s where s.account_id = $1 and s.test_mode = $2 and s.id = $3`,
+  `select ${captureStandingColumns} from checkout.sessions s where s.account_id = $1 and s.test_mode = $2 and s.id = $3`,
 );
 
 const captureInsert = `
