@@ -391,11 +391,13 @@ create table intent_operations (
   ends_hold boolean default true not null,
   received_before_cents bigint default 0 not null,
   tries integer default 0 not null,
+  refunded_cents bigint default 0 not null,
   constraint intent_operations_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint intent_operations_account_id_test_mode_payment_intent_id_fkey FOREIGN KEY (account_id, test_mode, payment_intent_id) REFERENCES payment_intents(account_id, test_mode, id),
   constraint intent_operations_amount_cents_check CHECK ((amount_cents > 0)),
   constraint intent_operations_kind_check CHECK ((kind = ANY (ARRAY['capture'::text, 'cancel'::text]))),
-  constraint intent_operations_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'pending'::text, 'done'::text, 'failed'::text])))
+  constraint intent_operations_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'pending'::text, 'done'::text, 'failed'::text]))),
+  constraint refunded_within_capture CHECK (((refunded_cents >= 0) AND (refunded_cents <= amount_cents) AND ((refunded_cents = 0) OR ((kind = 'capture'::text) AND (status = 'done'::text)))))
 );
 alter table intent_operations enable row level security;
 alter table intent_operations force row level security;
@@ -821,6 +823,8 @@ create table payment_methods (
   hsa_fsa_source text,
   processor processor,
   processor_account text collate "C",
+  mandate_id text,
+  network_transaction_id text,
   constraint payment_methods_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint payment_methods_account_id_test_mode_processor_payment_meth_key UNIQUE (account_id, test_mode, processor_payment_method_id),
   constraint payment_methods_account_id_test_mode_customer_id_fkey FOREIGN KEY (account_id, test_mode, customer_id) REFERENCES customers(account_id, test_mode, id),
@@ -946,6 +950,24 @@ alter table refund_claims force row level security;
 create policy own_rows on refund_claims for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 grant insert, select on refund_claims to eligo_checkout;
+
+create table refund_reservation_captures (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  refund_id text collate "C" not null,
+  payment_intent_id text collate "C" not null,
+  capture_id text collate "C" not null,
+  amount_cents bigint not null,
+  constraint refund_reservation_captures_pkey PRIMARY KEY (account_id, test_mode, refund_id, payment_intent_id, capture_id),
+  constraint refund_reservation_captures_account_id_test_mode_capture_i_fkey FOREIGN KEY (account_id, test_mode, capture_id) REFERENCES captures(account_id, test_mode, id),
+  constraint refund_reservation_captures_account_id_test_mode_refund_id_fkey FOREIGN KEY (account_id, test_mode, refund_id, payment_intent_id) REFERENCES refund_reservation_parts(account_id, test_mode, refund_id, payment_intent_id),
+  constraint refund_reservation_captures_amount_cents_check CHECK ((amount_cents > 0))
+);
+alter table refund_reservation_captures enable row level security;
+alter table refund_reservation_captures force row level security;
+create policy own_rows on refund_reservation_captures for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant insert, select on refund_reservation_captures to eligo_checkout;
 
 create table refund_reservation_lines (
   account_id text collate "C" not null,
@@ -1612,12 +1634,18 @@ AS $function$
 declare
   cards bigint;
   lines bigint;
+  beyond text;
 begin
   select (select coalesce(sum(p.amount_cents), 0) from checkout.refund_reservation_parts p
            where p.account_id = new.account_id and p.test_mode = new.test_mode and p.refund_id = new.refund_id),
          (select coalesce(sum(l.amount_cents), 0) from checkout.refund_reservation_lines l
-           where l.account_id = new.account_id and l.test_mode = new.test_mode and l.refund_id = new.refund_id)
-    into cards, lines;
+           where l.account_id = new.account_id and l.test_mode = new.test_mode and l.refund_id = new.refund_id),
+         (select p.payment_intent_id from checkout.refund_reservation_parts p
+           where p.account_id = new.account_id and p.test_mode = new.test_mode and p.refund_id = new.refund_id
+             and p.amount_cents < (select sum(c.amount_cents) from checkout.refund_reservation_captures c
+               where c.account_id = new.account_id and c.test_mode = new.test_mode and c.refund_id = new.refund_id
+                 and c.payment_intent_id = p.payment_intent_id) limit 1)
+    into cards, lines, beyond;
   if cards <> new.amount_cents then
     raise exception 'the cards of a refund sum to % and not to %', cards, new.amount_cents
       using errcode = 'check_violation', constraint = 'refund_is_the_sum_of_its_cards';
@@ -1625,6 +1653,10 @@ begin
   if lines <> new.amount_cents then
     raise exception 'the lines of a refund sum to % and not to %', lines, new.amount_cents
       using errcode = 'check_violation', constraint = 'refund_is_the_sum_of_its_lines';
+  end if;
+  if beyond is not null then
+    raise exception 'the captures of a refund sum to more than its part of card %', beyond
+      using errcode = 'check_violation', constraint = 'refund_part_covers_its_captures';
   end if;
   return null;
 end $function$;

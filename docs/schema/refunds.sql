@@ -696,6 +696,7 @@ create table refund_items (
   processor processor,
   processor_account text collate "C",
   balance_transaction_id text collate "C",
+  captures jsonb default '[]'::jsonb not null,
   constraint refund_items_pkey PRIMARY KEY (account_id, test_mode, refund_id, payment_intent_id),
   constraint refund_items_account_id_test_mode_refund_id_fkey FOREIGN KEY (account_id, test_mode, refund_id) REFERENCES refunds(account_id, test_mode, id)
 );
@@ -713,6 +714,7 @@ CREATE CONSTRAINT TRIGGER check_failed_sum AFTER UPDATE OF status ON refunds.ref
 CREATE CONSTRAINT TRIGGER check_refund_sum AFTER INSERT ON refunds.refund_items DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_refund_sum();
 CREATE TRIGGER guard_processor_account BEFORE INSERT OR UPDATE OF processor, processor_account ON refunds.refund_items FOR EACH ROW EXECUTE FUNCTION guard_processor_account();
 CREATE TRIGGER guard_refund_item BEFORE INSERT OR UPDATE ON refunds.refund_items FOR EACH ROW EXECUTE FUNCTION guard_refund_item();
+CREATE TRIGGER guard_refund_item_captures BEFORE INSERT ON refunds.refund_items FOR EACH ROW WHEN ((new.captures <> '[]'::jsonb)) EXECUTE FUNCTION guard_refund_item_captures();
 grant insert, select on refund_items to eligo_refunds;
 grant select on refund_items to eligo_finder;
 grant update (status), update (end_status), update (returned), update (failure_code), update (reference_id), update (reference_type), update (reference_status), update (epoch), update (lease_until), update (checks), update (next_check_at), update (processor), update (processor_account) on refund_items to eligo_refunds;
@@ -1513,6 +1515,21 @@ begin
 end $function$;
 alter function guard_refund_item() owner to eligo_owner;
 grant execute on function guard_refund_item() to eligo_refunds;
+
+CREATE OR REPLACE FUNCTION refunds.guard_refund_item_captures()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if (select sum((c ->> 'amount_cents')::bigint) from jsonb_array_elements(new.captures) c) > new.amount_cents
+     or exists (select from jsonb_array_elements(new.captures) c where not coalesce((c ->> 'amount_cents')::bigint > 0, false)) then
+    raise exception 'part % of refund % draws more from captures than it is', new.payment_intent_id, new.refund_id
+      using errcode = 'check_violation', constraint = 'refund_item_covers_its_captures';
+  end if;
+  return new;
+end $function$;
+alter function guard_refund_item_captures() owner to eligo_owner;
+grant execute on function guard_refund_item_captures() to eligo_refunds;
 
 CREATE OR REPLACE FUNCTION refunds.guard_suspense_move()
  RETURNS trigger

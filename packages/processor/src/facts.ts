@@ -3,6 +3,7 @@ import type Stripe from 'stripe';
 import type {
   BalanceTransactionFacts,
   BillingDetails,
+  CardAgreement,
   CardFacts,
   ChargeFacts,
   ConfirmationTokenFacts,
@@ -41,7 +42,13 @@ export function intentOutcome(intent: Stripe.PaymentIntent): IntentOutcome {
     case 'succeeded':
     case 'requires_capture':
       if (chargeId === undefined) throw new RangeError('The processor returned a succeeded intent without a charge');
-      return { kind: status, chargeId, captureBefore: captureBeforeOf(intent.latest_charge), ...facts };
+      return {
+        kind: status,
+        chargeId,
+        captureBefore: captureBeforeOf(intent.latest_charge),
+        agreement: agreementOf(intent.latest_charge),
+        ...facts,
+      };
     case 'requires_action':
     case 'processing':
     case 'canceled':
@@ -64,8 +71,21 @@ function captureBeforeOf(charge: Stripe.PaymentIntent['latest_charge']): Date | 
   return seconds === undefined ? undefined : new Date(seconds * 1_000);
 }
 
+function agreementOf(charge: Stripe.PaymentIntent['latest_charge']): CardAgreement | undefined {
+  if (charge === null || typeof charge === 'string') return undefined;
+  const card = charge.payment_method_details?.card;
+  return agreement(idOf(card?.mandate), card?.network_transaction_id ?? undefined);
+}
+
+function agreement(mandateId: string | undefined, networkTransactionId: string | undefined) {
+  return mandateId === undefined && networkTransactionId === undefined
+    ? undefined
+    : { mandateId, networkTransactionId };
+}
+
 export function setupOutcome(setup: Stripe.SetupIntent): SetupOutcome {
   const facts: SetupFacts = {
+    agreement: agreement(idOf(setup.mandate), undefined),
     setupIntentId: setup.id,
     customerId: idOf(setup.customer),
     paymentMethodId: idOf(setup.payment_method),

@@ -76,12 +76,22 @@ export interface IntentFacts {
   readonly nextActionUrl: string | undefined;
 }
 
+/** What later charges of a saved card without its owner refer to, where the processor gives it. */
+export interface CardAgreement {
+  /** The processor's record of the owner's consent. */
+  readonly mandateId: string | undefined;
+  /** By which the card's network knows the charge that the owner made. */
+  readonly networkTransactionId: string | undefined;
+}
+
 /** Charged (`succeeded`) or held (`requires_capture`). */
 export interface Approved extends IntentFacts {
   readonly kind: 'succeeded' | 'requires_capture';
   readonly chargeId: string;
   /** Until when a hold can be captured, where the answer says so. */
   readonly captureBefore: Date | undefined;
+  /** Where the answer has the charge: of a hold, and of a payment that keeps its card. */
+  readonly agreement: CardAgreement | undefined;
 }
 
 /** `confirmable`: it can be confirmed, and was not (no money moved); `requires_action`: the shopper must authenticate. */
@@ -123,6 +133,7 @@ export type RefundOutcome =
   | Unknown;
 
 export interface SetupFacts {
+  readonly agreement: CardAgreement | undefined;
   readonly setupIntentId: string;
   readonly customerId: string | undefined;
   readonly paymentMethodId: string | undefined;

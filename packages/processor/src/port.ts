@@ -79,10 +79,22 @@ export interface ConfirmInput {
   readonly offSession: boolean;
   /** The intent is captured later: the answer then says until when. */
   readonly isHold?: boolean | undefined;
+  /** The payment keeps its card: the answer then has the mandate of later charges. */
+  readonly keepsCard?: boolean | undefined;
+  /** The mandate of a saved card, with a charge without its owner. */
+  readonly mandate?: string | undefined;
   readonly returnUrl?: string | undefined;
 }
 
+/** What a refund takes of one capture. */
+export interface CapturePart {
+  readonly captureId: string;
+  readonly amountCents: number;
+}
+
 export interface CaptureInput {
+  /** Our id of the capture. Goes with it where refunds name their captures (`refundsByCapture`). */
+  readonly captureId?: string | undefined;
   /** All that is left, if absent. */
   readonly amountCents?: number | undefined;
   /** True releases what is not captured; false keeps it for further captures. */
@@ -94,6 +106,11 @@ export interface RefundInput {
   readonly refundId: string;
   readonly intentId: string;
   readonly amountCents: number;
+  /**
+   * The captures that it draws from, of an intent that was captured after its hold: at most the amount. The same in each send, and used only where
+   * the port `refundsByCapture`.
+   */
+  readonly captures?: readonly CapturePart[] | undefined;
   readonly reason?: 'duplicate' | 'fraudulent' | 'requested_by_customer' | undefined;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
@@ -169,6 +186,8 @@ export interface ProcessorPort {
   readonly account: ProcessorAccount;
   /** Whether an issuer can be asked to approve a part of an amount. Stripe tells what was authorized, and has no parameter to ask. */
   readonly asksForParts: boolean;
+  /** Whether a refund says which captures it draws from. Stripe refunds an intent, and knows no capture by itself. */
+  readonly refundsByCapture: boolean;
   /** Known to be down: answer 503 before writing anything. It is found out again in the background. */
   isDown(): boolean;
 

@@ -2,6 +2,7 @@ import { given, ownAccount, type ProcessorAccount } from '@eligo/values';
 import type Stripe from 'stripe';
 import { balanceCalls } from './balance-calls.ts';
 import type { Caller } from './call.ts';
+import { captureMark, captureParts } from './capture-references.ts';
 import { disputeCalls } from './dispute-calls.ts';
 import { intentOfError } from './error-outcome.ts';
 import { readEvent } from './events/read-event.ts';
@@ -49,7 +50,8 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
     name: account.processor,
     processorAccount: account.account === ownAccount ? undefined : account.account,
     account,
-    asksForParts: asksForParts(account),
+    asksForParts: isSandbox(account),
+    refundsByCapture: isSandbox(account),
     isDown: parts.isDown,
     testBank: parts.testBank,
 
@@ -120,8 +122,9 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
               payment_method: input.paymentMethod,
               confirmation_token: input.confirmationToken,
               off_session: input.offSession ? true : undefined,
+              mandate: input.offSession ? input.mandate : undefined,
               return_url: input.returnUrl,
-              expand: input.isHold ? withCharge : undefined,
+              expand: input.isHold || input.keepsCard ? withCharge : undefined,
             }),
             request,
           ),
@@ -146,6 +149,7 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
             paramsOf<Stripe.PaymentIntentCaptureParams>({
               amount_to_capture: input.amountCents,
               final_capture: input.finalCapture ? undefined : false,
+              metadata: isSandbox(account) ? captureMark(input) : undefined,
             }),
             request,
           ),
@@ -179,7 +183,11 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
               payment_intent: input.intentId,
               amount: input.amountCents,
               reason: input.reason,
-              metadata: { ...input.metadata, refund: input.refundId },
+              metadata: {
+                ...input.metadata,
+                ...(isSandbox(account) ? captureParts(input) : {}),
+                refund: input.refundId,
+              },
             }),
             request,
           ),
@@ -315,7 +323,7 @@ const maxAmountCents = 99_999_999;
 function intentParams(input: IntentInput, account: ProcessorAccount): Stripe.PaymentIntentCreateParams {
   // Eligo should have refused it before the attempt. A refusal by the processor would look like a decline of the card.
   if (input.amountCents > maxAmountCents) throw new RangeError('The processor does not accept this amount');
-  if (input.acceptsPart && (input.capture !== 'manual' || !asksForParts(account))) {
+  if (input.acceptsPart && (input.capture !== 'manual' || !isSandbox(account))) {
     throw new RangeError('The processor cannot be asked to approve a part of this amount');
   }
   return paramsOf<Stripe.PaymentIntentCreateParams>({
@@ -343,7 +351,7 @@ function intentParams(input: IntentInput, account: ProcessorAccount): Stripe.Pay
 // Outside of Stripe's dialect, which has no parameter for it.
 const partialMark = { sandbox_partial_authorization: 'if_available' };
 
-function asksForParts({ processor }: ProcessorAccount): boolean {
+function isSandbox({ processor }: ProcessorAccount): boolean {
   return processor === 'sandbox';
 }
 

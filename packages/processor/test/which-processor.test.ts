@@ -6,7 +6,7 @@ import { charged, newBench, newHome, newKey, scope, secretKey } from './support.
 
 /** What a second processor must bring. A member of the port, or of what its calls take, that is missing here does not compile. */
 const surface = {
-  ...{ name: 'string', account: 'object', asksForParts: 'boolean', isDown: 'function' },
+  ...{ name: 'string', account: 'object', asksForParts: 'boolean', refundsByCapture: 'boolean', isDown: 'function' },
   ...{ createCustomer: 'function', createPaymentMethod: 'function', retrievePaymentMethod: 'function' },
   ...{ attachPaymentMethod: 'function', detachPaymentMethod: 'function', retrieveConfirmationToken: 'function' },
   ...{ createIntent: 'function', confirmIntent: 'function', retrieveIntent: 'function', captureIntent: 'function' },
@@ -84,8 +84,9 @@ describe('which processor', () => {
         expect([port.name, name, typeof port[name as keyof typeof surface]]).toEqual([port.name, name, kind]);
       }
     }
-    // The one capability that Stripe lacks, and what no processor but the sandbox does.
+    // The capabilities that Stripe lacks, and what no processor but the sandbox does.
     expect([ofSandbox.asksForParts, ofStripe.asksForParts]).toEqual([true, false]);
+    expect([ofSandbox.refundsByCapture, ofStripe.refundsByCapture]).toEqual([true, false]);
   });
 
   test('live is the sandbox only on request', () => {

@@ -2,6 +2,7 @@ import type { Behaviour } from '../cards.ts';
 import type { Parameters } from '../http/parameters.ts';
 import { invalidRequest, Refusal } from '../refusal.ts';
 import { needCard } from '../shapes/card.ts';
+import { mandateOf } from '../shapes/mandate.ts';
 import { shape } from '../shapes/shape.ts';
 import type { ChargeRecord, LastError, PaymentIntentRecord, PaymentMethodRecord } from '../store/record-types.ts';
 import { moveMoney, processingFee } from './balance.ts';
@@ -17,6 +18,7 @@ export interface Confirmation {
   offSession: boolean;
   returnUrl: string | undefined;
   setupFutureUsage: string | undefined;
+  mandate?: string | undefined;
 }
 
 const confirmable = ['requires_payment_method', 'requires_confirmation', 'requires_action'];
@@ -27,6 +29,7 @@ export function readConfirmation(parameters: Parameters): Confirmation {
     confirmationToken: parameters.text('confirmation_token'),
     offSession: readOffSession(parameters),
     returnUrl: parameters.text('return_url'),
+    mandate: parameters.text('mandate'),
     setupFutureUsage: parameters.oneOf('setup_future_usage', ['off_session', 'on_session'] as const),
   };
   parameters.boolean('error_on_requires_action');
@@ -79,6 +82,7 @@ export function confirmIntent(call: Call, known: PaymentIntentRecord, confirmati
     returnUrl: confirmation.returnUrl ?? known.returnUrl,
     setupFutureUsage: confirmation.setupFutureUsage ?? known.setupFutureUsage,
   };
+  checkMandate(confirmation.mandate, method);
   const { behaviour } = needCard(method.card);
   if (behaviour.kind === 'decline') throw decline(call, intent, method, behaviour);
   const approved = approvedAmount(intent, behaviour);
@@ -87,7 +91,7 @@ export function confirmIntent(call: Call, known: PaymentIntentRecord, confirmati
     if (confirmation.offSession) throw decline(call, intent, method, authenticationRequired);
     return awaitAuthentication(call, intent);
   }
-  const charged = approve(call, intent, method, confirmation.offSession, approved);
+  const charged = approve(call, intent, method, confirmation.offSession, approved, confirmation.mandate);
   const isDisputed = behaviour.kind === 'dispute' || behaviour.kind === 'inquiry';
   if (isDisputed && charged.status === 'succeeded' && charged.latestCharge !== null) {
     openDispute(call, charged.latestCharge, { reason: 'fraudulent', inquiry: behaviour.kind === 'inquiry' });
@@ -121,6 +125,7 @@ export function approve(
   method: PaymentMethodRecord,
   offSession: boolean,
   amount: number = intent.amount,
+  mandate?: string | undefined,
 ): PaymentIntentRecord {
   const captured = intent.captureMethod !== 'manual';
   const draft = { ...newCharge(call, intent, method), amount };
@@ -140,6 +145,7 @@ export function approve(
     amountCaptured: captured ? amount : 0,
     balanceTransaction: transaction?.id ?? null,
     captureBefore: captured ? null : call.at + holdSeconds(offSession),
+    mandate: mandate ?? mandateMade(intent, method),
   };
   call.records.insert('charge', charge, intent.id);
   const charged: PaymentIntentRecord = {
@@ -160,6 +166,20 @@ export function approve(
     charged,
   );
   return charged;
+}
+
+// A payment that saves its card for charges without the shopper makes a mandate for them.
+function mandateMade({ setupFutureUsage, customer }: PaymentIntentRecord, method: PaymentMethodRecord): string | null {
+  return setupFutureUsage === 'off_session' && customer !== null ? mandateOf(method.id) : null;
+}
+
+/** Refuses a mandate that is not this card's. */
+function checkMandate(mandate: string | undefined, method: PaymentMethodRecord): void {
+  if (mandate === undefined || (mandate === mandateOf(method.id) && method.customer !== null)) return;
+  throw invalidRequest('The provided mandate is invalid for this payment method.', {
+    code: 'payment_intent_mandate_invalid',
+    param: 'mandate',
+  });
 }
 
 // A payment that sets its card up attaches it to the customer once it has succeeded.

@@ -3,6 +3,7 @@ import { invalidRequest } from '../refusal.ts';
 import { shape } from '../shapes/shape.ts';
 import type { ChargeRecord, PaymentIntentRecord } from '../store/record-types.ts';
 import { moveMoney, processingFee } from './balance.ts';
+import { takeReference, withCapture } from './capture-references.ts';
 import { lapseIfDue } from './hold-lapse.ts';
 import { needIntent, unexpectedState } from './intent-state.ts';
 import type { Call, Route } from './route.ts';
@@ -22,7 +23,7 @@ const cancellationReasons = ['duplicate', 'fraudulent', 'requested_by_customer',
 function capture(parameters: Parameters) {
   const amountToCapture = parameters.integer('amount_to_capture');
   const final = parameters.boolean('final_capture') ?? true;
-  const metadata = parameters.metadata();
+  const { reference, rest: metadata } = takeReference(parameters.metadata());
   parameters.text('statement_descriptor');
   parameters.text('statement_descriptor_suffix');
   parameters.finish();
@@ -52,7 +53,7 @@ function capture(parameters: Parameters) {
         code: 'parameter_invalid_integer',
       });
     }
-    return shape('payment_intent', captureFromHold(call, intent, amount, final, metadata));
+    return shape('payment_intent', captureFromHold(call, intent, amount, final, { metadata, reference }));
   };
 }
 
@@ -61,7 +62,7 @@ function captureFromHold(
   intent: PaymentIntentRecord,
   amount: number,
   final: boolean,
-  metadata: Record<string, string> | null | undefined,
+  given: { metadata?: Record<string, string> | null | undefined; reference?: string | undefined } = {},
 ): PaymentIntentRecord {
   const charge = needCharge(call, intent);
   const left = intent.amountCapturable - amount;
@@ -81,6 +82,7 @@ function captureFromHold(
     ...charge,
     captured: true,
     amountCaptured: charge.amountCaptured + amount,
+    captures: withCapture(charge, given.reference, amount),
     balanceTransaction: charge.balanceTransaction ?? transaction?.id ?? null,
     released: done && left > 0,
     captureBefore: done ? null : charge.captureBefore,
@@ -90,7 +92,7 @@ function captureFromHold(
     status: done ? 'succeeded' : 'requires_capture',
     amountReceived: intent.amountReceived + amount,
     amountCapturable: done ? 0 : left,
-    metadata: mergedMetadata(intent.metadata, metadata),
+    metadata: mergedMetadata(intent.metadata, given.metadata),
   };
   if (done) call.holds.remove(intent.id);
   call.records.update('charge', captured);
@@ -114,7 +116,7 @@ function cancel(parameters: Parameters) {
       );
     }
     if (intent.status === 'requires_capture' && intent.amountReceived > 0) {
-      return shape('payment_intent', captureFromHold(call, intent, 0, true, undefined));
+      return shape('payment_intent', captureFromHold(call, intent, 0, true));
     }
     if (intent.status === 'requires_capture') {
       call.holds.remove(intent.id);

@@ -4,6 +4,7 @@ import { needCard } from '../shapes/card.ts';
 import { shape } from '../shapes/shape.ts';
 import type { ChargeRecord, RefundRecord } from '../store/record-types.ts';
 import { moveMoney } from './balance.ts';
+import { withFailedRefund, withRefund } from './capture-references.ts';
 import { withdrawnOf } from './dispute-money.ts';
 import { type Call, listShape, pageQuery, type Route } from './route.ts';
 
@@ -63,6 +64,7 @@ function insertRefund(
   reason: string | null,
   metadata: Record<string, string>,
 ): RefundRecord {
+  const captures = withRefund(charge, amount, metadata);
   const id = call.newId('re');
   const transaction = moveMoney(call, {
     amount: -amount,
@@ -90,7 +92,7 @@ function insertRefund(
     idempotencyKey: call.idempotencyKey,
     metadata,
   };
-  const refunded: ChargeRecord = { ...charge, amountRefunded: charge.amountRefunded + amount };
+  const refunded: ChargeRecord = { ...charge, captures, amountRefunded: charge.amountRefunded + amount };
   call.records.insert('refund', refund, charge.id);
   call.records.update('charge', refunded);
   call.emit('refund.created', 'refund', refund);
@@ -117,7 +119,8 @@ export function failRefund(
   });
   const failed: RefundRecord = { ...refund, status, failureReason: why, failureBalanceTransaction: transaction.id };
   call.records.update('refund', failed);
-  call.records.update('charge', { ...charge, amountRefunded: charge.amountRefunded - refund.amount });
+  const captures = withFailedRefund(charge, refund.metadata);
+  call.records.update('charge', { ...charge, captures, amountRefunded: charge.amountRefunded - refund.amount });
   call.emit('refund.updated', 'refund', failed);
   call.emit('charge.refund.updated', 'refund', failed);
   if (status === 'failed') call.emit('refund.failed', 'refund', failed);

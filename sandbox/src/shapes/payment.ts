@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ChargeRecord, PaymentIntentRecord, RefundRecord, SetupIntentRecord } from '../store/record-types.ts';
 import { needCard } from './card.ts';
+import { mandateOf, networkTransactionOf } from './mandate.ts';
 
 export function paymentIntentShape(record: PaymentIntentRecord): object {
   return {
@@ -76,7 +77,7 @@ export function setupIntentShape(record: SetupIntentRecord): object {
     last_setup_error: record.lastError,
     latest_attempt: null,
     livemode: false,
-    mandate: null,
+    mandate: record.status === 'succeeded' && record.paymentMethod !== null ? mandateOf(record.paymentMethod) : null,
     metadata: record.metadata,
     next_action: record.status === 'requires_action' ? nextAction(record.id, record.returnUrl) : null,
     on_behalf_of: null,
@@ -138,9 +139,10 @@ export function chargeShape(record: ChargeRecord): object {
         iin: card.iin,
         issuer: card.issuer,
         last4: card.last4,
-        mandate: null,
+        mandate: record.mandate ?? null,
         multicapture: { status: record.multicapture ? 'available' : 'unavailable' },
         network: card.brand,
+        network_transaction_id: record.status === 'succeeded' ? networkTransactionOf(record.id) : null,
         three_d_secure: null,
         wallet: null,
       },

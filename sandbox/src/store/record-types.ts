@@ -91,6 +91,13 @@ export interface PaymentIntentRecord extends Base {
   metadata: Record<string, string>;
 }
 
+/** What one capture took of a hold, and what has been refunded of it. */
+export interface ChargeCapture {
+  readonly reference: string;
+  readonly amount: number;
+  readonly refunded: number;
+}
+
 export interface ChargeRecord extends Base {
   amount: number;
   amountCaptured: number;
@@ -119,6 +126,10 @@ export interface ChargeRecord extends Base {
   /** The key of the request that made the charge. */
   idempotencyKey: string | null;
   metadata: Record<string, string>;
+  /** Under which it was made, or which it made. */
+  mandate?: string | null;
+  /** The captures that came with a reference. */
+  captures?: readonly ChargeCapture[];
 }
 
 export interface RefundRecord extends Base {

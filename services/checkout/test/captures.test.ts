@@ -14,6 +14,7 @@ import { findIntents } from '../src/store/payment-intents.ts';
 import { loadSession, lockSession } from '../src/store/sessions.ts';
 import { type CapturesFixture, openCapturesFixture, refusal } from './captures-fixture.ts';
 import { line, start } from './fixture.ts';
+import { refundByCaptureTests } from './refunds-by-capture.ts';
 import { reimbursementTests } from './reimbursements.ts';
 
 let fixture: CapturesFixture;
@@ -64,6 +65,7 @@ const held = () =>
   });
 
 reimbursementTests(() => fixture);
+refundByCaptureTests(() => fixture);
 
 describe('an approved letter', () => {
   it('captures both cards, completes the session and ends its payment plan [D14.65]', async () => {

@@ -108,6 +108,8 @@ export async function exerciseRecords(fixture: ChargingFixture): Promise<void> {
     await authentications.findPendingAuthentication(tx, scope, sessionId);
     const confirmed = { token: 'ctoken_growth', processorPaymentMethodId: 'pm_growth', customerId: null };
     await paymentMethods.recordConfirmedMethod(tx, scope, { paymentMethodId: seededId('fpm', 3), ...confirmed });
+    const agreement = { mandateId: 'mandate_1', networkTransactionId: undefined };
+    await paymentMethods.recordAgreement(tx, scope, seededId('fpm', 4), agreement);
     await paymentMethods.savePaymentMethodOwner(tx, scope, method, {
       customerId: null,
       processorCustomerId: null,

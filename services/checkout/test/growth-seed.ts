@@ -99,6 +99,8 @@ function statements(each: number): string[] {
     `refund_reservation_parts (${scope}, refund_id, payment_intent_id, amount_cents) select account, true, 'fre_' || id, 'fpi_' || id, 50 ${many}`,
     `refund_reservation_lines (${scope}, refund_id, line_id, payment_intent_id, amount_cents)
      select account, true, 'fre_' || id, 'fli_' || lpad((n * 2)::text, 26, '0'), 'fpi_' || id, 50 ${many}`,
+    `refund_reservation_captures (${scope}, refund_id, payment_intent_id, capture_id, amount_cents)
+     select account, true, 'fre_' || id, 'fpi_' || id, 'fcap_' || id, 50 ${many}`,
     `refund_claims (${scope}, refund_id, claim) select account, true, 'fre_' || id, 'reserved' ${many}`,
     `setup_intents (${scope}, id, status, customer_id, payment_method_id, session_id, created_at, processor, processor_account)
      select account, true, 'fseti_' || id, 'succeeded', 'fcus_' || owner, 'fpm_' || id, 'fcs_' || id, at, ${atSandbox} ${many}`,

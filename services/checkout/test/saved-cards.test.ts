@@ -1,4 +1,6 @@
+import { cents, newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { chargeInvoice } from '../src/actions/charge-invoice.ts';
 import { completeWithCards } from '../src/actions/complete-with-cards.ts';
 import { cancelSession } from '../src/actions/end-session.ts';
 import type { Session } from '../src/domain/session.ts';
@@ -117,6 +119,50 @@ describe('a card that is typed on the page', () => {
     const refused = await fixture.session({ lines: mixed, customerId });
     await expect(fixture.confirm(refused, asking)).rejects.toMatchObject({ code: 'authentication_required' });
   });
+
+  it.each([
+    ['a set-up', { mode: 'setup', lines: [] }, null],
+    ['a payment with setup_future_use', { lines: mixed.slice(0, 1), setupFutureUse: 'off_session' }, /^\d{15}$/],
+    [
+      'a hold with setup_future_use',
+      { lines: mixed.slice(0, 1), setupFutureUse: 'off_session', captureMethod: 'manual' },
+      /^\d{15}$/,
+    ],
+  ] as const)(
+    'has the mandate of %s, which goes with charges without its owner and with no other [D14.239]',
+    async (_what, parts, network) => {
+      const { customerId } = await fixture.card('credit');
+      const { pay } = watching();
+      const [token] = await tokens();
+      await pay(await fixture.session({ ...parts, lines: [...parts.lines], customerId }), token);
+      const kept = await methodOf(token);
+      const [stored] = await fixture.test.admin<{ mandate: string; network: string | null }>(
+        'select mandate_id as mandate, network_transaction_id as network from checkout.payment_methods where id = $1',
+        [kept.id],
+      );
+      expect(stored).toEqual({
+        mandate: expect.stringMatching(/^mandate_/),
+        network: network === null ? null : expect.stringMatching(network),
+      });
+      const sent: (string | undefined)[] = [];
+      const context = fixture.contextWith((port) => ({
+        confirmIntent(id, input, call) {
+          sent.push(input.mandate);
+          return port.confirmIntent(id, input, call);
+        },
+      }));
+      const later = await fixture.session({ lines: mixed, customerId });
+      await fixture.confirm(later, kept, {}, context);
+      const charged = await chargeInvoice(context, fixture.scope, {
+        ...{ operationId: newId('charge_attempt'), invoiceId: newId('invoice'), subscriptionId: newId('subscription') },
+        ...{ customerId, paymentMethodId: kept.id, leg: 'health', amountCents: cents(4_000), at: new Date() },
+      });
+      expect(charged).toMatchObject({ outcome: 'succeeded' });
+      const other = await fixture.card('credit', { customerId });
+      await fixture.confirm(await fixture.session({ lines: mixed, customerId }), other, {}, context);
+      expect(sent).toEqual([stored?.mandate, stored?.mandate, undefined]);
+    },
+  );
 
   it('stays with its customer when the hold that kept it is voided [D14.36]', async () => {
     const { customerId } = await fixture.card('credit');

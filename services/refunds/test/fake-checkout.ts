@@ -20,6 +20,8 @@ export interface Card {
   /** Absent at a checkout of the release before this one. */
   readonly processorAccount?: ProcessorAccount;
   readonly captured: bigint;
+  /** The captures that a refund of it draws from. */
+  readonly captures?: readonly { readonly captureId: string; readonly amountCents: bigint }[];
 }
 
 /** A session that was paid, as checkout keeps it. */
@@ -216,8 +218,9 @@ export class FakeCheckout {
 function allocationOf(card: Card, amountCents: bigint | undefined): RefundAllocation[] {
   if (amountCents === undefined) return [];
   const { paymentIntentId, paymentMethodId, chargeId, processorIntentId } = card;
+  const captures = [...(card.captures ?? [])];
   const { processor, account } = card.processorAccount ?? {};
   const at = processor === undefined || account === undefined ? {} : { processor, processorAccount: account };
   const ids = { paymentIntentId, paymentMethodId, chargeId, processorIntentId, ...at };
-  return [create(RefundAllocationSchema, { ...ids, amountCents, last4: '0072' })];
+  return [create(RefundAllocationSchema, { ...ids, amountCents, captures, last4: '0072' })];
 }

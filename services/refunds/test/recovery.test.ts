@@ -8,6 +8,7 @@ import type { Context } from '../src/context.ts';
 import { type Failpoint, refundFailpoints } from '../src/failpoints.ts';
 import type { PaidSession } from './fake-checkout.ts';
 import { books, eventsOf, type Fixture, openFixture, someScope, under, untilStatus } from './fixture.ts';
+import { refundByCaptureTests } from './refunds-by-capture.ts';
 
 let on: Fixture;
 beforeAll(async () => {
@@ -234,6 +235,8 @@ describe('a processor that responds again after its circuit breaker was open', (
     expect(await on.atProcessor(waits)).toMatchObject([{ amount: 2_000 }]);
   });
 });
+
+refundByCaptureTests(() => on);
 
 describe('a processor that has a refund of another amount', () => {
   it('does not match: the attempt stays unknown, and an error is logged', async () => {

@@ -30,7 +30,7 @@ async function capture(
   operation: IntentOperation,
   remaining: () => number,
 ): Promise<HoldFate> {
-  const { processorIntentId: intentId, amountCents, endsHold } = operation;
+  const { processorIntentId: intentId, captureId, amountCents, endsHold } = operation;
   // The processor forgets a key after a day: what may have been sent before is looked up before it is sent again.
   if (operation.epoch > 1 && !endsHold) {
     const known = await processor.retrieveIntent(intentId, { timeoutMs: remaining() });
@@ -41,7 +41,7 @@ async function capture(
   const key = `${operation.id}:${endsHold ? operation.checks : operation.tries}`;
   const answer = await processor.captureIntent(
     intentId,
-    { amountCents, finalCapture: endsHold },
+    { captureId: captureId ?? undefined, amountCents, finalCapture: endsHold },
     { idempotencyKey: key, timeoutMs: remaining() },
   );
   const told = fateOfCapture(operation, answer);

@@ -149,7 +149,7 @@ async function holdFirst(
   ];
   const isWritten = await context.groups.heldFirst.submit(scope, {
     ...{ before, after: session, plan, attempt, charge: reported, hold, second: { attempt: next, owners } },
-    method: confirmedMethod(attempt, verdict.paymentMethodId),
+    method: confirmedMethod(attempt, verdict),
     events: events.map(encodeEvent),
   });
   if (!isWritten) return undefined;
@@ -209,7 +209,7 @@ async function chargeSecond(
   const operation = await context.groups.chargedSecond.submit(scope, {
     ...{ before, after, attempt, intent, charge: reported, ledgerEntryId: newId('ledger_transaction') },
     ...{ lines: paidLines(before, intent), answer: undefined, plan, capture },
-    method: confirmedMethod(attempt, verdict.paymentMethodId),
+    method: confirmedMethod(attempt, verdict),
     events: events.map(encodeEvent),
   });
   if (operation === undefined) return undefined;

@@ -8,6 +8,7 @@ import {
   type RefundableLine,
   type RefundInstruction,
 } from '../domain/refund-allocation.ts';
+import { drawFromCaptures, type RefundedCapture } from '../domain/refunded-captures.ts';
 import type { Session } from '../domain/session.ts';
 import type { PaidCard, RefundedSession } from '../store/refund-facts.ts';
 import type { ReservationWrite } from '../store/refund-reservations.ts';
@@ -34,6 +35,8 @@ export interface ReservedCard {
   readonly intent: PaymentIntent;
   readonly amountCents: number;
   readonly last4: string;
+  /** The captures that it draws from; none of a preview. */
+  readonly captures: readonly RefundedCapture[];
 }
 
 export interface ReservedRefund {
@@ -61,12 +64,14 @@ export function plannedReservation(
   const session = refunded?.session;
   const allocation = allocate(instruction, subject);
   const after = allocation.cards.map((part) => refundedCard(cards, part));
+  const captures = new Map(after.map((card) => [card.intent.id, capturesOf(card, allocation)]));
   const saved = session && refundedSession(session, refundId, allocation);
   return {
-    reserved: { cards: describe(after, amountsOf(allocation)), session: saved, at },
+    reserved: { cards: describe(after, amountsOf(allocation), captures), session: saved, at },
     write: {
       ...{ refundId, sessionId: session?.id ?? null, paymentIntentId, allocation, at },
       chargeIds: after.map((card) => card.charge?.id ?? null),
+      captures: [...captures].flatMap(([cardId, parts]) => parts.map((part) => ({ ...part, cardId }))),
       events: eventsOf(scope, after, saved, at),
     },
   };
@@ -80,6 +85,13 @@ export function previewedReservation(
 ): ReservedRefund {
   const amounts = amountsOf(allocate(instruction, subject));
   return { cards: describe(subject.cards, amounts), session: subject.refunded?.session, at };
+}
+
+function capturesOf({ captures, intent }: PaidCard, { lines }: RefundAllocation): RefundedCapture[] {
+  return drawFromCaptures(
+    captures,
+    lines.filter((line) => line.paymentIntentId === intent.id),
+  );
 }
 
 function amountsOf({ cards }: RefundAllocation): ReadonlyMap<string, number> {
@@ -157,9 +169,13 @@ function eventsOf(scope: Scope, cards: readonly PaidCard[], session: Session | u
 }
 
 /** What each card of these amounts refunds. */
-export function describe(cards: readonly PaidCard[], amounts: ReadonlyMap<string, number>): ReservedCard[] {
+export function describe(
+  cards: readonly PaidCard[],
+  amounts: ReadonlyMap<string, number>,
+  captures: ReadonlyMap<string, readonly RefundedCapture[]> = new Map(),
+): ReservedCard[] {
   return cards.flatMap(({ intent, last4 }) => {
     const amountCents = amounts.get(intent.id) ?? 0;
-    return amountCents === 0 ? [] : [{ intent, amountCents, last4 }];
+    return amountCents === 0 ? [] : [{ intent, amountCents, last4, captures: captures.get(intent.id) ?? [] }];
   });
 }

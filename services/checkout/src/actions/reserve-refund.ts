@@ -133,5 +133,6 @@ async function answerEarlier(
   if (earlier === undefined) throw new Error(`Reservation of refund ${refundId} not found`);
   if (earlier.parts.some((part) => part.released)) throw new Failure('conflict');
   const amounts = new Map(earlier.parts.map((part) => [part.paymentIntentId, part.amountCents]));
-  return { cards: describe(cards, amounts), session: refunded?.session, at: earlier.actingAt };
+  const captures = new Map(earlier.parts.map((part) => [part.paymentIntentId, part.captures]));
+  return { cards: describe(cards, amounts, captures), session: refunded?.session, at: earlier.actingAt };
 }

@@ -4,7 +4,7 @@ import type { ProcessorPort, SetupOutcome } from '@eligo/processor';
 import type { Context } from '../context.ts';
 import { isConfirmationToken } from '../domain/payment-method.ts';
 import type { Session } from '../domain/session.ts';
-import { recordConfirmedMethod } from '../store/payment-methods.ts';
+import { recordAgreement, recordConfirmedMethod } from '../store/payment-methods.ts';
 import { findChargeableCards } from '../store/session-payments.ts';
 import { loadSession, lockSession, saveSession } from '../store/sessions.ts';
 import { type AskedSetUp, findAskedSetUp, forgetAskedSetUp } from '../store/set-up-authentications.ts';
@@ -94,6 +94,7 @@ function record(
       return false;
     }
     await markSetUp(tx, scope, asked.id, asked.paymentMethodId);
+    if (answer.agreement !== undefined) await recordAgreement(tx, scope, asked.paymentMethodId, answer.agreement);
     const [card] = await findChargeableCards(tx, scope, [asked.paymentMethodId]);
     const token = card?.processorPaymentMethodId;
     if (token !== undefined && isConfirmationToken(token) && answer.processorPaymentMethodId !== undefined) {

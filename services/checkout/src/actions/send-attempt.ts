@@ -129,7 +129,11 @@ async function confirmOrRead(
   }
   const answer = await processor.confirmIntent(
     intentId,
-    { ...cardOf(attempt), offSession: attempt.offSession, isHold: attempt.captureMethod === 'manual' },
+    {
+      ...cardOf(attempt),
+      ...{ offSession: attempt.offSession, isHold: attempt.captureMethod === 'manual', keepsCard: keepsCard(attempt) },
+      mandate: attempt.mandateId ?? undefined,
+    },
     { idempotencyKey: `${attempt.id}:confirm:${attempt.sends}`, timeoutMs: remaining() },
   );
   if (answer.kind === 'requires_action' && (await mayAuthenticate())) return 'authenticate';
@@ -209,6 +213,7 @@ export function verdictOf(
         captureBefore: answer.captureBefore,
         partCents: isPart(attempt, answer) ? answer.amountCapturableCents : undefined,
         paymentMethodId: answer.paymentMethodId,
+        agreement: answer.agreement,
       };
     case 'declined':
       return { kind: 'declined', code: answer.code, declineCode: answer.declineCode, chargeId: answer.chargeId };

@@ -1,6 +1,6 @@
 import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
-import type { NotNow, ProcessorPort, Rejected, Unknown } from '@eligo/processor';
+import type { CardAgreement, NotNow, ProcessorPort, Rejected, Unknown } from '@eligo/processor';
 import { given as givenOnly, newId } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { accountToCharge } from '../domain/card-account.ts';
@@ -10,7 +10,7 @@ import { refusalByStatus } from '../domain/confirm-rules.ts';
 import { isConfirmationToken } from '../domain/payment-method.ts';
 import type { NextAction, Session } from '../domain/session.ts';
 import { findPageCard } from '../store/page-cards.ts';
-import { noteShopperKinds, recordConfirmedMethod } from '../store/payment-methods.ts';
+import { noteShopperKinds, recordAgreement, recordConfirmedMethod } from '../store/payment-methods.ts';
 import { type ChargeableCard, findChargeableCards } from '../store/session-payments.ts';
 import { lockSession, saveSession } from '../store/sessions.ts';
 import { type GivenToSetUp, noteAskedSetUp } from '../store/set-up-authentications.ts';
@@ -109,6 +109,7 @@ export async function setUpSession(
       return { session: await saveSession(tx, scope, session, { ...session, nextAction }), isSetUp: false };
     }
     await markSetUp(tx, scope, begun.setupIntentId, card.id);
+    if (verdict.agreement !== undefined) await recordAgreement(tx, scope, card.id, verdict.agreement);
     if (verdict.processorPaymentMethodId !== undefined && isConfirmationToken(card.processorPaymentMethodId)) {
       await recordConfirmedMethod(tx, scope, {
         ...{ paymentMethodId: card.id, token: card.processorPaymentMethodId, customerId: session.customerId },
@@ -144,7 +145,11 @@ function givenToSetUp({ paymentMethodIds, slots = [], ...payment }: ShopperPayme
 }
 
 type SetUpVerdict =
-  | { readonly kind: 'succeeded'; readonly processorPaymentMethodId: string | undefined }
+  | {
+      readonly kind: 'succeeded';
+      readonly processorPaymentMethodId: string | undefined;
+      readonly agreement?: CardAgreement | undefined;
+    }
   | { readonly kind: 'declined'; readonly code: string }
   | { readonly kind: 'asked'; readonly processorSetupIntentId: string };
 
@@ -213,7 +218,7 @@ async function trySetUp(
       : confirmed;
   switch (set.kind) {
     case 'succeeded':
-      return { kind: 'succeeded', processorPaymentMethodId: set.paymentMethodId };
+      return { kind: 'succeeded', processorPaymentMethodId: set.paymentMethodId, agreement: set.agreement };
     case 'declined':
       return { kind: 'declined', code: set.code };
     case 'rejected':

@@ -188,7 +188,7 @@ async function recordSuccess(
   if (session !== undefined && attempt.leg === 'health') {
     events.push(recordEligibilityCharge(tx, scope, session.id, attempt.id));
   }
-  const method = confirmedMethod(attempt, verdict.paymentMethodId);
+  const method = confirmedMethod(attempt, verdict);
   if (method !== undefined) events.push(recordConfirmedMethod(tx, scope, method));
   const [paid] = await Promise.all([
     session && followSession(tx, scope, attempt, { intent, session, held: verdict.capturable, now }),

@@ -67,7 +67,7 @@ export async function settleConfirmed(
     ledgerEntryId: newId('ledger_transaction'),
     lines: paidLines(before, intent),
     ...{ answer, plan },
-    method: confirmedMethod(attempt, verdict.paymentMethodId),
+    method: confirmedMethod(attempt, verdict),
     events: events.map(encodeEvent),
   });
   if (!isWritten) return undefined;
@@ -78,10 +78,13 @@ export async function settleConfirmed(
 /** What the card of a charge has become; undefined where it was a payment method before. */
 export function confirmedMethod(
   { paymentMethodId, processorPaymentMethodId: token, customerId }: ChargeAttempt,
-  processorPaymentMethodId: string | undefined,
+  {
+    paymentMethodId: processorPaymentMethodId,
+    agreement,
+  }: Pick<Extract<ProcessorVerdict, { kind: 'succeeded' }>, 'paymentMethodId' | 'agreement'>,
 ): ConfirmedMethod | undefined {
   if (processorPaymentMethodId === undefined || !isConfirmationToken(token)) return undefined;
-  return { paymentMethodId, token, processorPaymentMethodId, customerId };
+  return { paymentMethodId, token, processorPaymentMethodId, customerId, agreement };
 }
 
 /** The session after the charge that completes it. */

@@ -1,5 +1,6 @@
 import { type Cents, cents, type ProcessorAccount, stateTable } from '@eligo/values';
 import type { CardKind } from './card-kind.ts';
+import type { CardAgreement } from './payment-method.ts';
 
 /** The state of an attempt to charge a card. `unknown` is a state of its own: it is not known whether the card was charged. */
 export type AttemptStatus =
@@ -99,6 +100,8 @@ export interface ChargeAttempt {
   readonly confirmOver: boolean;
   /** Billing's name for the charge, which may take several attempts; null but for invoices. */
   readonly operationId: string | null;
+  /** The mandate of a card that is charged without its owner, as it was when the charge was sent. */
+  readonly mandateId?: string | null;
 }
 
 /**
@@ -131,6 +134,8 @@ export type ProcessorVerdict =
       readonly partCents?: Cents | undefined;
       /** The processor's payment method, which a confirmation token has become. */
       readonly paymentMethodId?: string | undefined;
+      /** What later charges of a card that this one keeps refer to. */
+      readonly agreement?: CardAgreement | undefined;
     }
   | {
       readonly kind: 'declined';

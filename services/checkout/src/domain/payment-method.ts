@@ -31,6 +31,12 @@ export type CardFacts = HsaFsa & {
   readonly last4: string;
 };
 
+/** What later charges of a saved card without its owner refer to, where the processor gives it: a mandate, and the network's name of the owner's own charge. */
+export interface CardAgreement {
+  readonly mandateId: string | undefined;
+  readonly networkTransactionId: string | undefined;
+}
+
 export interface BillingDetails {
   readonly name?: string;
   readonly email?: string;

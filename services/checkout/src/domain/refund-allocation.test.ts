@@ -7,6 +7,7 @@ import {
   type RefundableSession,
   type RefundInstruction,
 } from './refund-allocation.ts';
+import { drawFromCaptures } from './refunded-captures.ts';
 
 const nothing: RefundInstruction = { entries: [], methods: [] };
 const largest = cents(Number.MAX_SAFE_INTEGER);
@@ -327,6 +328,38 @@ describe('allocating a refund', () => {
         }
       }),
       { numRuns: 2_000 },
+    );
+  });
+});
+
+describe('the captures that a refund draws from [D14.238]', () => {
+  const amount = fc.integer({ min: 1, max: 500 });
+  const capture = fc.record({ health: amount, other: amount, refunded: fc.integer({ min: 0, max: 1_000 }) });
+
+  it('sum to what is refunded as long as enough is left, and take of each no more than is left of it', () => {
+    fc.assert(
+      fc.property(fc.array(capture, { minLength: 1, maxLength: 6 }), fc.nat(2_000), fc.nat(2_000), (parts, a, b) => {
+        const captures = parts.map(({ health, other, refunded }, index) => ({
+          captureId: `fcap_${index}`,
+          amountCents: cents(health + other),
+          refundedCents: cents(Math.min(refunded, health + other)),
+          lines: [
+            { lineId: 'health', amountCents: health },
+            { lineId: 'other', amountCents: other },
+          ],
+        }));
+        const lines = [
+          { lineId: 'health', amount: a },
+          { lineId: 'other', amount: b },
+        ];
+        const drawn = drawFromCaptures(captures, lines);
+        const left = new Map(captures.map((one) => [one.captureId, one.amountCents - one.refundedCents]));
+        expect(drawn.every((part) => part.amountCents > 0 && part.amountCents <= (left.get(part.captureId) ?? 0))).toBe(
+          true,
+        );
+        const available = [...left.values()].reduce((sum, rest) => sum + rest, 0);
+        expect(drawn.reduce((sum, part) => sum + part.amountCents, 0)).toBe(Math.min(a + b, available));
+      }),
     );
   });
 });

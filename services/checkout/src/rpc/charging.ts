@@ -116,7 +116,7 @@ export function chargingHandlers(context: Context): Implementation<typeof Checko
       });
       const [first] = reserved.cards;
       return {
-        allocations: reserved.cards.map(({ intent, amountCents, last4 }) => ({
+        allocations: reserved.cards.map(({ intent, amountCents, last4, captures }) => ({
           paymentIntentId: intent.id,
           paymentMethodId: intent.paymentMethodId ?? '',
           chargeId: intent.latestChargeId ?? '',
@@ -126,6 +126,7 @@ export function chargingHandlers(context: Context): Implementation<typeof Checko
             : { processor: intent.processorAccount.processor, processorAccount: intent.processorAccount.account }),
           last4,
           amountCents: BigInt(amountCents),
+          captures: captures.map((part) => ({ captureId: part.captureId, amountCents: BigInt(part.amountCents) })),
         })),
         ...(reserved.session === undefined ? {} : { session: sessionMessage(scope, reserved.session) }),
         ...present({

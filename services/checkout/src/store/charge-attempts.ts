@@ -5,7 +5,9 @@ import type { AttemptStatus, ChargeAttempt, Leg, Settlement, ThreeDSecure } from
 import { wakeSweepAfterCommit } from './charge-work.ts';
 import { locksWanted, lockText } from './payment-locks.ts';
 
-interface AttemptRow extends ProcessorAccountRow {
+type BucketColumn = `${'iias' | 'prescription' | 'vision' | 'service'}_cents`;
+
+interface AttemptRow extends ProcessorAccountRow, Record<BucketColumn, bigint> {
   id: string;
   purpose: ChargeAttempt['purpose'];
   subject_id: string;
@@ -20,10 +22,6 @@ interface AttemptRow extends ProcessorAccountRow {
   off_session: boolean;
   capture_method: 'automatic' | 'manual';
   amount_cents: bigint;
-  iias_cents: bigint;
-  prescription_cents: bigint;
-  vision_cents: bigint;
-  service_cents: bigint;
   card_kind: CardKind | null;
   three_d_secure: ThreeDSecure | null;
   accepts_part: boolean;
@@ -41,12 +39,12 @@ interface AttemptRow extends ProcessorAccountRow {
   lease_dead: boolean;
   confirm_over: boolean;
   operation_id: string | null;
+  mandate_id?: string | null;
 }
 
 const columns = `id, purpose, subject_id, leg, driver, eligibility_record_id, payment_intent_id, customer_id, payment_method_id,
   processor, processor_account, processor_payment_method_id, processor_customer_id, off_session, capture_method, amount_cents, iias_cents, prescription_cents, vision_cents, service_cents, card_kind, three_d_secure, accepts_part, asked_cents,
-  status, epoch, sends, checks,
-  processor_intent_id, failure_code, decline_code, expand, acting_at, created_at, operation_id,
+  status, epoch, sends, checks, processor_intent_id, failure_code, decline_code, expand, acting_at, created_at, operation_id,
   lease_until < clock_timestamp() as lease_dead, confirm_until <= clock_timestamp() as confirm_over`;
 
 function fromRow(row: AttemptRow): ChargeAttempt {
@@ -89,6 +87,7 @@ function fromRow(row: AttemptRow): ChargeAttempt {
     leaseDead: row.lease_dead,
     confirmOver: row.confirm_over,
     operationId: row.operation_id,
+    mandateId: row.mandate_id ?? null,
   };
 }
 
@@ -272,7 +271,8 @@ const fence = scoped<AttemptRow>(
    where account_id = $1 and test_mode = $2 and id = f.attempt_id and epoch = f.attempt_epoch
      and status in ('created', 'sending', 'unknown') and lease_until > clock_timestamp() + f.call_ms * interval '1 millisecond'
      and confirm_until > clock_timestamp()
-   returning ${columns}`,
+   returning ${columns}, (select m.mandate_id from checkout.payment_methods m
+     where a.off_session and m.account_id = $1 and m.test_mode = $2 and m.id = a.payment_method_id) as mandate_id`,
 );
 
 /**

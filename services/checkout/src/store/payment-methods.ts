@@ -1,7 +1,7 @@
 import { type Db, type Page, readPage, type Scope, scoped, sqlBuilder, type Tx } from '@eligo/postgres';
 import { type ProcessorAccountRow, processorAccountOfRow } from '@eligo/values';
 import type { HsaFsa, KindSource } from '../domain/card-kind.ts';
-import type { BillingDetails, PaymentMethod } from '../domain/payment-method.ts';
+import type { BillingDetails, CardAgreement, PaymentMethod } from '../domain/payment-method.ts';
 
 export async function findPaymentMethod(db: Db, scope: Scope, id: string): Promise<PaymentMethod | undefined> {
   const row = await db.row(selectOne, scope, [id]);
@@ -111,12 +111,22 @@ export interface ConfirmedMethod {
   readonly processorPaymentMethodId: string;
   /** Who keeps the card, where the processor was given a customer to attach it to. */
   readonly customerId: string | null;
+  readonly agreement?: CardAgreement | undefined;
 }
 
 /** Records the payment method that a token has become. A second record of the same changes nothing. */
 export async function recordConfirmedMethod(tx: Tx, scope: Scope, made: ConfirmedMethod): Promise<void> {
-  const { paymentMethodId, token, processorPaymentMethodId, customerId } = made;
-  await tx.execute(recordConfirmed, scope, [paymentMethodId, token, processorPaymentMethodId, customerId]);
+  const { paymentMethodId, token, processorPaymentMethodId, customerId, agreement } = made;
+  await tx.execute(recordConfirmed, scope, [
+    ...[paymentMethodId, token, processorPaymentMethodId, customerId],
+    ...[agreement?.mandateId ?? null, agreement?.networkTransactionId ?? null],
+  ]);
+}
+
+/** Records what later charges of a card that was set up refer to. */
+export async function recordAgreement(tx: Tx, scope: Scope, id: string, agreement: CardAgreement): Promise<void> {
+  const { mandateId = null, networkTransactionId = null } = agreement;
+  await tx.execute(saveAgreement, scope, [id, mandateId, networkTransactionId]);
 }
 
 interface PaymentMethodRow extends ProcessorAccountRow {
@@ -206,8 +216,16 @@ const updateOwner = scoped<never>(
 const recordConfirmed = scoped<never>(
   'payment_methods.record_confirmed',
   `update checkout.payment_methods set processor_payment_method_id = $5, version = version + 1,
-     customer_id = case when processor_customer_id is null then customer_id else $6 end
+     customer_id = case when processor_customer_id is null then customer_id else $6 end,
+     mandate_id = coalesce($7, mandate_id), network_transaction_id = coalesce($8, network_transaction_id)
    where account_id = $1 and test_mode = $2 and id = $3 and processor_payment_method_id = $4`,
+);
+
+const saveAgreement = scoped<never>(
+  'payment_methods.save_agreement',
+  `update checkout.payment_methods
+   set mandate_id = coalesce($4, mandate_id), network_transaction_id = coalesce($5, network_transaction_id), version = version + 1
+   where account_id = $1 and test_mode = $2 and id = $3`,
 );
 
 const updateKind = scoped<never>(

@@ -1,8 +1,9 @@
 import { type Scope, scoped, type Tx } from '@eligo/postgres';
-import { centsFromInt64 } from '@eligo/values';
+import { cents, centsFromInt64 } from '@eligo/values';
 import { linesOfTenders } from '../domain/line-tenders.ts';
 import type { Charge, PaymentIntent } from '../domain/payment-intent.ts';
 import type { RefundableLine, RefundComponents } from '../domain/refund-allocation.ts';
+import type { CaptureOfCard } from '../domain/refunded-captures.ts';
 import type { Session } from '../domain/session.ts';
 import { type ChargeRow, chargeFields, chargeOfRow } from './charges.ts';
 import { type IntentRow, intentColumns, intentOfRow } from './payment-intents.ts';
@@ -74,6 +75,8 @@ export interface PaidCard {
   readonly intent: PaymentIntent;
   readonly charge: Charge | undefined;
   readonly last4: string;
+  /** What was captured of it after its hold, the oldest capture first; none of a card that was charged at once. */
+  readonly captures: readonly CaptureOfCard[];
 }
 
 /** The cards that paid some sessions, in the order of their intents' ids. The sessions' locks keep them as they are. */
@@ -168,13 +171,26 @@ const standings = scoped<{ refund_id: string; is_reserved: boolean; is_closed: b
    from unnest($3::text[], $4::text[]) as w (refund_id, subject_id)`,
 );
 
-type CardRow = IntentRow & { last4: string | null } & {
+interface CaptureFacts {
+  readonly capture: string;
+  readonly amount: number;
+  readonly refunded: number;
+  readonly lines: readonly { readonly line: string; readonly amount: number }[] | null;
+}
+
+type CardRow = IntentRow & { last4: string | null; captures: readonly CaptureFacts[] | null } & {
   [Field in keyof ChargeRow as `charge_${Field}`]: ChargeRow[Field] | null;
 };
 
 const cards = `select ${intentColumns}, ${chargeFields.map((field) => `c.${field} as charge_${field}`).join(', ')},
      (select m.last4 from checkout.payment_methods m
-       where m.account_id = $1 and m.test_mode = $2 and m.id = i.payment_method_id) as last4
+       where m.account_id = $1 and m.test_mode = $2 and m.id = i.payment_method_id) as last4,
+     (select jsonb_agg(jsonb_build_object('capture', o.capture_id, 'amount', o.amount_cents, 'refunded', o.refunded_cents, 'lines',
+         (select jsonb_agg(jsonb_build_object('line', l.line_id, 'amount', l.amount_cents)) from checkout.capture_lines l
+           where l.account_id = $1 and l.test_mode = $2 and l.capture_id = o.capture_id and l.payment_intent_id = i.id)) order by o.capture_id)
+       from checkout.captures k
+       join checkout.intent_operations o on o.account_id = $1 and o.test_mode = $2 and o.capture_id = k.id and o.payment_intent_id = i.id
+       where k.account_id = $1 and k.test_mode = $2 and k.session_id = i.session_id and o.kind = 'capture' and o.status = 'done') as captures
    from checkout.payment_intents i
    left join lateral (select * from checkout.charges c
      where c.account_id = $1 and c.test_mode = $2 and c.id = i.latest_charge_id offset 0) c on true
@@ -219,5 +235,11 @@ function cardOfRow(row: CardRow): PaidCard {
     intent: intentOfRow(row),
     charge: row.charge_id === null ? undefined : chargeOfRow(charge as unknown as ChargeRow),
     last4: row.last4 ?? '',
+    captures: (row.captures ?? []).map(({ capture, amount, refunded, lines }) => ({
+      captureId: capture,
+      amountCents: cents(amount),
+      refundedCents: cents(refunded),
+      lines: (lines ?? []).map((line) => ({ lineId: line.line, amountCents: line.amount })),
+    })),
   };
 }

@@ -1,7 +1,8 @@
 import { type EncodedEvent, encodedOutboxValues, outboxInsert } from '@eligo/events';
 import { type Db, isUniqueViolation, type Scope, scoped, type Tx } from '@eligo/postgres';
-import { type Cents, centsFromInt64, newId } from '@eligo/values';
+import { type Cents, cents, centsFromInt64, newId } from '@eligo/values';
 import type { RefundAllocation, RefundComponents } from '../domain/refund-allocation.ts';
+import type { RefundedCapture } from '../domain/refunded-captures.ts';
 
 /** A refund as it was taken out of what remains. */
 export interface Reservation extends RefundComponents {
@@ -14,6 +15,8 @@ export interface Reservation extends RefundComponents {
     readonly paymentIntentId: string;
     readonly amountCents: Cents;
     readonly released: boolean;
+    /** The captures that it draws from, the oldest first. */
+    readonly captures: readonly RefundedCapture[];
   }[];
 }
 
@@ -31,10 +34,19 @@ const select = scoped<{
   `select refund_id, session_id, payment_intent_id, amount_cents, tax_cents, shipping_cents, discount_cents, acting_at
    from checkout.refund_reservations where account_id = $1 and test_mode = $2 and refund_id = $3`,
 );
-const selectParts = scoped<{ payment_intent_id: string; amount_cents: bigint; released: boolean }>(
+const selectParts = scoped<{
+  payment_intent_id: string;
+  amount_cents: bigint;
+  released: boolean;
+  captures: { capture: string; amount: number }[] | null;
+}>(
   'checkout.refund_reservation_parts',
-  `select payment_intent_id, amount_cents, released from checkout.refund_reservation_parts
-   where account_id = $1 and test_mode = $2 and refund_id = $3 order by payment_intent_id`,
+  `select p.payment_intent_id, p.amount_cents, p.released,
+     (select jsonb_agg(jsonb_build_object('capture', c.capture_id, 'amount', c.amount_cents) order by c.capture_id)
+       from checkout.refund_reservation_captures c
+       where c.account_id = $1 and c.test_mode = $2 and c.refund_id = $3 and c.payment_intent_id = p.payment_intent_id) as captures
+   from checkout.refund_reservation_parts p
+   where p.account_id = $1 and p.test_mode = $2 and p.refund_id = $3 order by p.payment_intent_id`,
 );
 
 /** The reservation under a refund's id, or undefined. */
@@ -55,6 +67,10 @@ export async function findReservation(db: Db, scope: Scope, refundId: string): P
       paymentIntentId: part.payment_intent_id,
       amountCents: centsFromInt64(part.amount_cents),
       released: part.released,
+      captures: (part.captures ?? []).map(({ capture, amount }) => ({
+        captureId: capture,
+        amountCents: cents(amount),
+      })),
     })),
   };
 }
@@ -116,7 +132,15 @@ const write = scoped(
      from unnest($3::text[], $4::text[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[])
        whole (refund_id, session_id, amount, tax, shipping, discount)
       where s.account_id = $1 and s.test_mode = $2 and s.id = whole.session_id
-   ), told as (${outboxInsert(22, '(select 1) one')})
+   ), captures as (
+     insert into checkout.refund_reservation_captures (account_id, test_mode, refund_id, payment_intent_id, capture_id, amount_cents)
+     select $1, $2, part.* from unnest($22::text[], $23::text[], $24::text[], $25::bigint[]) part
+   ), refunded_captures as (
+     update checkout.intent_operations o set refunded_cents = o.refunded_cents + part.amount
+     from unnest($23::text[], $24::text[], $25::bigint[]) part (intent, capture, amount)
+     where o.account_id = $1 and o.test_mode = $2 and o.capture_id = part.capture and o.payment_intent_id = part.intent
+       and o.kind = 'capture' and o.status = 'done'
+   ), told as (${outboxInsert(26, '(select 1) one')})
    select 1`,
 );
 
@@ -128,6 +152,8 @@ export interface ReservationWrite {
   readonly allocation: RefundAllocation;
   /** The latest charge of each of the allocation's cards. */
   readonly chargeIds: readonly (string | null)[];
+  /** What it takes of captures. */
+  readonly captures: readonly (RefundedCapture & { readonly cardId: string })[];
   readonly at: Date;
   readonly events: readonly EncodedEvent[];
 }
@@ -151,6 +177,7 @@ export async function writeReservations(
   const lines = reservations.flatMap(({ allocation, refundId, sessionId }) =>
     allocation.lines.map((line) => ({ ...line, refundId, sessionId })),
   );
+  const captures = reservations.flatMap((one) => one.captures.map((part) => ({ ...part, refundId: one.refundId })));
   await tx.execute(write, scope, [
     reservations.map(({ refundId }) => refundId),
     reservations.map(({ sessionId }) => sessionId),
@@ -171,6 +198,10 @@ export async function writeReservations(
     lines.map(({ paymentIntentId }) => paymentIntentId),
     lines.map(({ amount }) => amount),
     lines.map(({ sessionId }) => sessionId),
+    captures.map(({ refundId }) => refundId),
+    captures.map(({ cardId }) => cardId),
+    captures.map(({ captureId }) => captureId),
+    captures.map(({ amountCents }) => amountCents),
     ...encodedOutboxValues(reservations.flatMap(({ events }) => events)),
   ]);
 }
@@ -201,6 +232,11 @@ const release = scoped<{ payment_intent_id: string; amount_cents: bigint }>(
      from released r join lines l on l.id = r.line_id
      where t.account_id = $1 and t.test_mode = $2 and t.session_id = l.session_id and t.line_id = l.id
        and t.payment_intent_id = r.payment_intent_id
+   ), captures as (
+     update checkout.intent_operations o set refunded_cents = o.refunded_cents - c.amount_cents
+     from checkout.refund_reservation_captures c join parts on parts.payment_intent_id = c.payment_intent_id
+     where c.account_id = $1 and c.test_mode = $2 and c.refund_id = $3 and o.account_id = $1 and o.test_mode = $2
+       and o.capture_id = c.capture_id and o.payment_intent_id = c.payment_intent_id and o.kind = 'capture' and o.status = 'done'
    )
    select payment_intent_id, amount_cents from parts order by payment_intent_id`,
 );

@@ -108,9 +108,9 @@ async function sendFenced(
 
 // Every send has the same bytes, so it must not contain values that can change.
 function ask(context: Context, attempt: RefundAttempt, processor: ProcessorPort): Promise<RefundOutcome> {
-  const { attemptId, refundId, processorIntentId, amountCents } = attempt;
+  const { attemptId, refundId, processorIntentId, amountCents, captures } = attempt;
   return processor.createRefund(
-    { refundId, intentId: processorIntentId, amountCents, metadata: { attempt: attemptId } },
+    { refundId, intentId: processorIntentId, amountCents, captures, metadata: { attempt: attemptId } },
     { idempotencyKey: attemptId, timeoutMs: context.budgets.processorMs },
   );
 }

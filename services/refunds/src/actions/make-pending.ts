@@ -48,9 +48,9 @@ function workOf(
   const { refundId, items } = refund;
   const item = items[position];
   if (item === undefined) throw new Error('An attempt has no refund item');
-  const { paymentIntentId, processorAccount, processorIntentId, amountCents } = item;
+  const { paymentIntentId, processorAccount, processorIntentId, amountCents, captures } = item;
   const attempt: RefundAttempt = {
-    ...{ attemptId, refundId, paymentIntentId, processorAccount, processorIntentId, amountCents },
+    ...{ attemptId, refundId, paymentIntentId, processorAccount, processorIntentId, amountCents, captures },
     ...{ status: 'sending', epoch: 1, sends: 1, checks: 0, firstSentAt: now, processorRefundId: null, now },
   };
   return { kind: 'attempt', scope, attemptId, made: { attempt, refund, sendBefore } };
@@ -97,6 +97,10 @@ function itemOf(
     endStatus: null,
     reference: { id: null, type: null, status: null },
     balanceTransactionId,
+    captures: allocation.captures.map((part) => ({
+      captureId: part.captureId,
+      amountCents: centsFromInt64(part.amountCents),
+    })),
   };
 }
 

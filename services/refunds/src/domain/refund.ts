@@ -28,6 +28,12 @@ export interface RefundReference {
   readonly status: string | null;
 }
 
+/** What a card's part takes of one capture. */
+export interface RefundedCapture {
+  readonly captureId: string;
+  readonly amountCents: Cents;
+}
+
 /** A card's part of a refund. */
 export interface RefundItem {
   readonly paymentIntentId: string;
@@ -42,6 +48,8 @@ export interface RefundItem {
   readonly reference: RefundReference;
   /** What it moves on the balance; null for one of an earlier release, whose refund has one for all cards. */
   readonly balanceTransactionId: string | null;
+  /** The captures that it draws from; none of a card that was charged at once. */
+  readonly captures: readonly RefundedCapture[];
 }
 
 /** A refund as partners see it. */
@@ -75,6 +83,8 @@ export interface RefundAttempt {
   readonly processorAccount: ProcessorAccount | null;
   readonly processorIntentId: string;
   readonly amountCents: Cents;
+  /** Those of its card's part. */
+  readonly captures: readonly RefundedCapture[];
   readonly status: AttemptStatus;
   readonly epoch: number;
   readonly sends: number;

@@ -15,6 +15,7 @@ import { newId } from '@eligo/values';
 import { ledgerSides } from '../domain/ledger.ts';
 import type { Refund } from '../domain/refund.ts';
 import { postEntriesAfterMs, postEntriesJob } from './journal-entries.ts';
+import { jsonOfCaptures } from './refund-items.ts';
 
 /** All that a refund becomes when checkout has reserved it. */
 export interface PendingWrite {
@@ -73,6 +74,7 @@ export async function writePending(
     answers.lengths,
     answers.bytes,
     items.map(({ item }) => item.balanceTransactionId),
+    items.map(({ item }) => jsonOfCaptures(item.captures)),
     ...encodedOutboxValues(ordered.flatMap(({ events }) => events)),
   ]);
   return new Map(rows.map(({ id, now }) => [id, now]));
@@ -95,13 +97,14 @@ const write = scoped<{ id: string; now: Date }>(
      returning w.*
    ), items as (
      insert into refunds.refund_items (account_id, test_mode, refund_id, payment_intent_id, position, payment_method_id,
-       charge_id, processor_intent_id, amount_cents, status, processor, processor_account, balance_transaction_id)
+       charge_id, processor_intent_id, amount_cents, status, processor, processor_account, balance_transaction_id, captures)
      select $1, $2, refund.id, part.payment_intent_id, part.position, part.payment_method_id, part.charge_id,
-            part.processor_intent_id, part.amount_cents, 'pending', part.processor, part.processor_account, part.balance_transaction_id
+            part.processor_intent_id, part.amount_cents, 'pending', part.processor, part.processor_account, part.balance_transaction_id,
+            part.captures
        from refund join unnest($12::text[], $13::int[], $14::text[], $15::text[], $16::text[], $17::text[], $18::bigint[],
-              $19::refunds.processor[], $20::text[], $30::text[])
+              $19::refunds.processor[], $20::text[], $30::text[], $31::jsonb[])
          as part (refund_id, position, payment_intent_id, payment_method_id, charge_id, processor_intent_id, amount_cents, processor,
-                  processor_account, balance_transaction_id) on part.refund_id = refund.id
+                  processor_account, balance_transaction_id, captures) on part.refund_id = refund.id
    ), attempts as (
      insert into refunds.refund_attempts (account_id, test_mode, id, refund_id, payment_intent_id, processor_intent_id,
        amount_cents, status, sends, first_sent_at, sent_at, lease_until, next_check_at)
@@ -121,6 +124,6 @@ const write = scoped<{ id: string; now: Date }>(
      select $1, $2, part.id, 'refund', - part.amount_cents, 'pending', refund.id, refund.session_id, 'refund', refund.created_at, refund.created_at
        from refund join unnest($12::text[], $30::text[], $18::bigint[]) as part (refund_id, id, amount_cents) on part.refund_id = refund.id
    ), answered as (${keyOfAttemptFinish('r.id', 'r.answer_status', 'substring($29::bytea from r.answer_start for r.answer_bytes)', 'refund r')}),
-   told as (${outboxInsert(31, 'refund', (aggregate) => `refund.id = ${aggregate}`)})
+   told as (${outboxInsert(32, 'refund', (aggregate) => `refund.id = ${aggregate}`)})
    select refund.id, clock_timestamp() as now from refund`,
 );

@@ -4,6 +4,7 @@ import { centsFromInt64, type ProcessorAccountRow, processorAccountOfRow } from 
 import type { RefundAttempt } from '../domain/refund.ts';
 import type { AttemptStatus } from '../domain/refund-states.ts';
 import { sweepRefundsJob } from './due-work.ts';
+import { type CaptureJson, capturesOfJson } from './refund-items.ts';
 
 /** An attempt to be made. */
 export type NewAttempt = Pick<
@@ -128,6 +129,7 @@ interface AttemptRow extends ProcessorAccountRow {
   payment_intent_id: string;
   processor_intent_id: string;
   amount_cents: bigint;
+  captures: readonly CaptureJson[];
   status: AttemptStatus;
   epoch: number;
   sends: number;
@@ -152,7 +154,7 @@ const ofItem = (
 ) => `(select i.${column} from refunds.refund_items i where i.account_id = $1 and i.test_mode = $2
     and i.refund_id = refund_attempts.refund_id and i.payment_intent_id = refund_attempts.payment_intent_id) as ${column}`;
 const columns = `id, refund_id, payment_intent_id, processor_intent_id, amount_cents, status, epoch, sends, checks, first_sent_at,
-  processor_refund_id, clock_timestamp() as now, ${ofItem('processor')}, ${ofItem('processor_account')}`;
+  processor_refund_id, clock_timestamp() as now, ${ofItem('processor')}, ${ofItem('processor_account')}, ${ofItem('captures')}`;
 const one = `${here} and id = $3`;
 
 const insert = scoped(
@@ -214,6 +216,7 @@ function fromRow(row: AttemptRow): RefundAttempt {
     processorAccount: processorAccountOfRow(row),
     processorIntentId: row.processor_intent_id,
     amountCents: centsFromInt64(row.amount_cents),
+    captures: capturesOfJson(row.captures),
     status: row.status,
     epoch: row.epoch,
     sends: row.sends,

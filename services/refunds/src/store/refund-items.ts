@@ -1,7 +1,7 @@
 import { type Db, leaseFromNow, leaseIsLive, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { wakeJobAfterCommit } from '@eligo/service';
-import { centsFromInt64, type ProcessorAccountRow, processorAccountOfRow } from '@eligo/values';
-import type { RefundItem, RefundReference } from '../domain/refund.ts';
+import { cents, centsFromInt64, type ProcessorAccountRow, processorAccountOfRow } from '@eligo/values';
+import type { RefundedCapture, RefundItem, RefundReference } from '../domain/refund.ts';
 import type { ItemStatus } from '../domain/refund-states.ts';
 import { sweepRefundsJob } from './due-work.ts';
 
@@ -93,6 +93,23 @@ interface ItemRow extends ProcessorAccountRow {
   reference_type: string | null;
   reference_status: string | null;
   balance_transaction_id: string | null;
+  captures: readonly CaptureJson[];
+}
+
+/** An entry of `refund_items.captures`. */
+export interface CaptureJson {
+  readonly capture_id: string;
+  readonly amount_cents: number;
+}
+
+export function capturesOfJson(captures: readonly CaptureJson[]): RefundedCapture[] {
+  return captures.map(({ capture_id, amount_cents }) => ({ captureId: capture_id, amountCents: cents(amount_cents) }));
+}
+
+export function jsonOfCaptures(captures: readonly RefundedCapture[]): string {
+  return JSON.stringify(
+    captures.map(({ captureId, amountCents }): CaptureJson => ({ capture_id: captureId, amount_cents: amountCents })),
+  );
 }
 
 const here = 'account_id = $1 and test_mode = $2';
@@ -101,7 +118,7 @@ const one = `${here} and refund_id = $3 and payment_intent_id = $4`;
 const select = scoped<ItemRow>(
   'refund_items.of',
   `select refund_id, payment_intent_id, payment_method_id, charge_id, processor_intent_id, amount_cents, status, end_status,
-          reference_id, reference_type, reference_status, processor, processor_account, balance_transaction_id
+          reference_id, reference_type, reference_status, processor, processor_account, balance_transaction_id, captures
      from refunds.refund_items where ${here} and refund_id = any($3::text[]) order by refund_id, position`,
 );
 const move = scoped(
@@ -142,5 +159,6 @@ function fromRow(row: ItemRow): RefundItem {
     endStatus: row.end_status,
     reference: { id: row.reference_id, type: row.reference_type, status: row.reference_status },
     balanceTransactionId: row.balance_transaction_id,
+    captures: capturesOfJson(row.captures),
   };
 }

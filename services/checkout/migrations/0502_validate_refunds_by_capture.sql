@@ -1,0 +1,1 @@
+alter table checkout.intent_operations validate constraint refunded_within_capture;
