@@ -59,6 +59,7 @@ ENV NODE_ENV=production
 COPY --from=packages /eligo/ ./
 COPY --from=generated /eligo/proto/gen/ proto/gen/
 COPY --from=page /eligo/web/checkout/dist/ web/checkout/dist/
+COPY web/checkout/src/document.ts web/checkout/src/ways-to-pay.ts web/checkout/src/
 COPY packages/ packages/
 COPY services/ services/
 COPY gateway/ gateway/

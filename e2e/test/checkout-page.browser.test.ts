@@ -323,8 +323,8 @@ describe('the checkout page', () => {
     await tab.inspect('spanish-dark-desktop');
     await tab.page.keyboard.press('Enter');
     await tab.says('tu pago está completo');
-    await tab.inspect('complete-spanish-dark-desktop');
     expect(await tab.page.evaluate('document.activeElement.tagName')).toBe('H1');
+    await tab.inspect('complete-spanish-dark-desktop');
     expect(await chargesOf(id)).toEqual([6_773]);
     await tab.close();
     await runCli(eligo, [...update, '--display-name', 'none', '--accent-color', 'none']);
@@ -346,13 +346,17 @@ describe('the checkout page', () => {
     await tab.close();
   });
 
-  it('says what is wrong with a card in its fields [D14.82]', async () => {
+  it('says what is wrong with a card in its fields, in both languages [D14.82, D14.228]', async () => {
     const { url } = await newSession(eligibleOnly());
     const tab = await open(url);
     await tab.type('health', '4000 0512 3000 0073');
     await tab.pay();
     await tab.card('health').getByText('This card number is not valid').waitFor();
     await tab.inspect('wrong-number-phone');
+    // In the other language, too, and what was typed stays.
+    await tab.page.getByText('Español').click();
+    await tab.card('health').getByText('Este número de tarjeta no es válido').waitFor();
+    expect(await tab.card('health').locator('#number').inputValue()).toBe('4000 0512 3000 0073');
     await tab.close();
   });
 });

@@ -78,7 +78,7 @@ export function savedCardPageTests(stack: () => Stack): void {
       await tab.page.getByText('Save both cards').click();
       await tab.says('Your bank asks you to confirm that this card may be saved');
       await bank.getByText('No, refuse it').click();
-      await tab.says('could not confirm that this payment is yours');
+      await tab.says('could not confirm that this card is yours');
       await tab.inspect('bank-refused-saved-phone');
       await tab.page.getByLabel('HSA or FSA card, and another card').check();
       await tab.type('health', numbers.hsa);

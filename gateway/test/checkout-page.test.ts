@@ -5,6 +5,7 @@ import { openPageTokens } from '@eligo/service';
 import { newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { updateAccount } from '../src/accounts/index.ts';
+import { firstViewTests } from './first-view.ts';
 import { openTestGateway, type TestGateway, testPageKey } from './open-test-gateway.ts';
 
 let stack: TestGateway;
@@ -47,31 +48,15 @@ const changeCode = (body: unknown, at = token()) => send(`${url}/pay/${at}/promo
 const card = (slot: 'health' | 'other') => ({ payment_method: `pm_${slot}0123456789`, slot });
 const callsOf = (method: string) => stack.peers.seen.filter((seen) => seen.method === method);
 
-describe('the checkout page', () => {
-  test('is a document that loads from the gateway, the card fields and the logo alone, and is never cached [D14.82]', async () => {
-    await updateAccount(stack.database, stack.accountId, { logoUrl: 'https://cdn.example/logo.svg' });
-    const reply = await fetch(`${url}/pay/${token()}`);
-    expect(reply.status).toBe(200);
-    const headers = Object.fromEntries(reply.headers);
-    expect(headers).toMatchObject({
-      'content-type': 'text/html; charset=utf-8',
-      'cache-control': 'no-store',
-      'referrer-policy': 'no-referrer',
-      'x-content-type-options': 'nosniff',
-    });
-    const policy = headers['content-security-policy'] ?? '';
-    expect(policy).toBe(
-      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' https://cdn.example; " +
-        "frame-src https://cards.example; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    );
-    const [script = ''] = /assets\/[^"]+\.js/.exec(await reply.text()) ?? [];
-    const asset = await fetch(`${url}/pay/${script}`);
-    expect(asset.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
-    expect(asset.headers.get('content-encoding')).toBe('gzip');
-    expect((await asset.text()).length).toBeGreaterThan(1_000);
-    await updateAccount(stack.database, stack.accountId, { logoUrl: null });
-  });
+firstViewTests(() => ({
+  ...{ stack, url, path: `/pay/${token()}` },
+  session: () => sample,
+  become: (next) => {
+    sample = next;
+  },
+}));
 
+describe('the checkout page', () => {
   test('shows Stripe’s fields in live mode alone, and names Stripe’s origins on no other page [D14.110]', async () => {
     await updateAccount(stack.database, stack.accountId, { publishableKey: 'pk_live_0123456789abcdef' });
     const policyOf = async (path: string) =>
@@ -92,8 +77,12 @@ describe('the checkout page', () => {
       ...{ kind: 'stripe', publishable_key: 'pk_live_0123456789abcdef', account: 'acct_0123456789abcdef' },
       keeps_card: true,
     });
+    // Stripe's script is loaded together with the page's own, on the pages that show its fields.
+    const linkOf = async (path: string) => (await fetch(`${url}/pay/${path}`)).headers.get('link');
+    expect(await linkOf(live)).toBe('<https://js.stripe.com/endive/stripe.js>; rel=preload; as=script');
     sample = { ...unconfigured, session: sample.session };
     expect(await fieldsOf(live)).toBeNull();
+    expect(await linkOf(live)).toBeNull();
     await updateAccount(stack.database, stack.accountId, { publishableKey: null });
     expect(await policyOf(live)).not.toContain('stripe.com');
   });

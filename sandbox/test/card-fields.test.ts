@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { newSandbox, sdk, sender } from './support.ts';
 
@@ -12,7 +13,7 @@ const tokenize = (url: string, body: unknown, headers: Record<string, string> = 
   });
 
 describe('the card fields', () => {
-  test('are a document that the page of one origin may show, and that loads from here alone', async () => {
+  test('are a document that the page of one origin may show, and that runs its own script alone', async () => {
     const { url } = await newSandbox();
     const parent = 'https://pay.example';
     const reply = await fetch(`${url}/fields/card?account=${account}&parent=${encodeURIComponent(parent)}`);
@@ -20,9 +21,19 @@ describe('the card fields', () => {
     const policy = reply.headers.get('content-security-policy') ?? '';
     expect(policy).toContain(`frame-ancestors ${parent}`);
     expect(policy).toContain("default-src 'none'");
-    const [script = ''] = /assets\/[^"]+\.js/.exec(await reply.text()) ?? [];
-    const asset = await fetch(`${url}/fields/${script}`);
-    expect([asset.status, asset.headers.get('cache-control')]).toEqual([200, 'public, max-age=31536000, immutable']);
+    expect(reply.headers.get('cache-control')).toBe('no-store');
+    expect(reply.headers.get('content-encoding')).toBe('gzip');
+    const document = await reply.text();
+    for (const [name, kind] of Object.entries({ script: 'script-src', style: 'style-src' })) {
+      const inside = [...document.matchAll(new RegExp(`<${name}>(.*?)</${name}>`, 'gs'))].map(([, text = '']) => text);
+      expect(inside).toHaveLength(1);
+      const hash = createHash('sha256').update(inside.join('')).digest('base64');
+      expect(policy.split('; ')).toContain(`${kind} 'sha256-${hash}'`);
+    }
+    // It loads nothing: a frame is there with one answer.
+    expect(document).not.toMatch(/\s(?:src|href)=/);
+    const plain = await fetch(reply.url, { headers: { 'accept-encoding': 'identity' } });
+    expect([plain.headers.get('content-encoding'), await plain.text()]).toEqual([null, document]);
   });
 
   test.each([

@@ -110,11 +110,11 @@ export async function loadPages(
 ): Promise<LoadResult> {
   const texts = pages.map((paths, connection) =>
     paths.flatMap((path, run) =>
-      [path, ...files, `${path}/session`].map((one) => pageRequestText('GET', one, addressOf(connection, run))),
+      [path, ...files].map((one) => pageRequestText('GET', one, addressOf(connection, run))),
     ),
   );
   const requests = await loadEach(place, texts);
-  const perPage = files.length + 2;
+  const perPage = files.length + 1;
   return { ...requests, count: requests.count / perPage, perSecond: requests.perSecond / perPage };
 }
 

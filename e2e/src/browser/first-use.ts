@@ -1,4 +1,4 @@
-import type { Browser, BrowserContextOptions } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Request } from 'playwright-core';
 
 /** What a first visit to a checkout page took until it could be used, in the page's own time since the navigation began. */
 export interface FirstUse {
@@ -36,14 +36,35 @@ export async function firstUse(browser: Browser, url: string, options: BrowserCo
     await devTools.send('Network.enable');
     await devTools.send('Network.emulateNetworkConditions', network);
     await devTools.send('Emulation.setCPUThrottlingRate', { rate: slowdown });
-    const told = Promise.withResolvers<FirstUse>();
+    const told = Promise.withResolvers<Seen>();
     await page.exposeFunction('tellFirstUse', told.resolve);
     await page.addInitScript(noteFirstUse);
+    // A page is not told how long the answers of other origins are.
+    const sizes: (readonly [string, Promise<number>])[] = [];
+    page.on('requestfinished', (request) => sizes.push([request.url(), transferred(request)]));
     await page.goto(url, { waitUntil: 'commit' });
-    return await told.promise;
+    const { requests, ...seen } = await told.promise;
+    const bytesOf = new Map(await Promise.all(sizes.map(async ([at, bytes]) => [at, await bytes] as const)));
+    return {
+      ...seen,
+      requests: requests.map(({ at, ...times }) => ({
+        ...times,
+        path: new URL(at).pathname,
+        bytes: bytesOf.get(at) ?? 0,
+      })),
+    };
   } finally {
     await context.close();
   }
+}
+
+interface Seen extends Pick<FirstUse, 'buttonMs' | 'fieldsMs'> {
+  readonly requests: readonly (Pick<FirstRequest, 'startMs' | 'endMs'> & { readonly at: string })[];
+}
+
+async function transferred(request: Request): Promise<number> {
+  const { responseHeadersSize, responseBodySize } = await request.sizes();
+  return responseHeadersSize + responseBodySize;
 }
 
 // Runs in the browser, before the page's own script.
@@ -51,10 +72,12 @@ function noteFirstUse(): void {
   const world = globalThis as unknown as {
     self: unknown;
     top: unknown;
-    tellFirstUse(use: FirstUse): void;
-    document: { querySelector(selector: string): { clientHeight: number } | null };
+    tellFirstUse(use: Seen): void;
+    document: {
+      querySelectorAll(selector: string): ArrayLike<{ clientHeight: number }> & Iterable<{ clientHeight: number }>;
+    };
     performance: {
-      getEntriesByType(type: string): { name: string; startTime: number; responseEnd: number; transferSize: number }[];
+      getEntriesByType(type: string): { name: string; startTime: number; responseEnd: number }[];
     };
     requestAnimationFrame(step: () => void): void;
   };
@@ -62,15 +85,16 @@ function noteFirstUse(): void {
   let buttonMs: number | undefined;
   const look = () => {
     const { document } = world;
-    if (document.querySelector('button.pay:not([aria-disabled=true])') !== null) buttonMs ??= performance.now();
-    const frame = document.querySelector('.frame iframe');
-    if (buttonMs === undefined || frame === null || frame.clientHeight === 0) return world.requestAnimationFrame(look);
+    if (document.querySelectorAll('button.pay:not([aria-disabled=true])').length > 0) buttonMs ??= performance.now();
+    // The page shows a frame with card fields, or Stripe's, once it says that it is there.
+    const frames = [...document.querySelectorAll('section.card iframe')];
+    const areShown = frames.length > 0 && frames.every(({ clientHeight }) => clientHeight > 0);
+    if (buttonMs === undefined || !areShown) return world.requestAnimationFrame(look);
     const entries = ['navigation', 'resource'].flatMap((type) => world.performance.getEntriesByType(type));
-    const requests = entries.map(({ name, startTime, responseEnd, transferSize }) => ({
-      path: new URL(name).pathname,
+    const requests = entries.map(({ name, startTime, responseEnd }) => ({
+      at: name,
       startMs: startTime,
       endMs: responseEnd,
-      bytes: transferSize,
     }));
     world.tellFirstUse({ buttonMs, fieldsMs: performance.now(), requests });
   };

@@ -20,7 +20,8 @@ import type { PageCalls, SessionPageCalls } from './page-calls.ts';
 import type { PageFiles } from './page-files.ts';
 import type { PageLimits } from './page-limits.ts';
 import { visitLink } from './visit-link.ts';
-import { writeAsset, writeDocument } from './write-file.ts';
+import { callPreload, stripePreload, writeAsset, writeDocument } from './write-file.ts';
+import { firstViewHtml, showsCardFields } from './write-first-view.ts';
 import { writeInvoiceHtml, writeInvoicePdf } from './write-invoice-document.ts';
 
 export interface CheckoutPageParts {
@@ -89,14 +90,14 @@ interface PageOf<Calls> {
   readonly missing: 'checkout_session_not_found' | 'invoice_not_found';
 }
 
-function routesOf<Calls>(parts: CheckoutPageParts, page: PageOf<Calls>): PublicRoute[] {
+function routesOf<Calls extends PageCalls>(parts: CheckoutPageParts, page: PageOf<Calls>): PublicRoute[] {
   const { id, path, tokens, calls, actions, missing } = page;
   return [
     route(parts, `${id}.asset`, `${path}/assets/:name`, readMethods, (exchange, { name = '' }) =>
       serveAsset(parts, exchange, name),
     ),
     route(parts, `${id}.document`, `${path}/{:token}`, readMethods, (exchange, { token = '' }) =>
-      serveDocument(parts, exchange, token, openedRecord(tokens, token, exchange)),
+      serveDocument(parts, exchange, token, openedRecord(tokens, token, exchange), calls),
     ),
     ...actions.map((action) =>
       route(parts, `${id}.${action.name}`, `${path}/:token/${action.name}`, action.methods, async (exchange, given) => {
@@ -240,32 +241,67 @@ async function serveDocument(
   exchange: Exchange,
   token: string,
   subject: PageSubject | undefined,
+  calls: PageCalls,
 ): Promise<void> {
   const shop = subject && (await findShop(parts.database, subject.accountId));
-  const isLive = subject?.testMode === false;
-  if (shop === undefined) return writePage(parts, exchange, 404, undefined, isLive);
+  if (subject === undefined || shop === undefined) return writePage(parts, exchange, 404, undefined);
+  const view = await lookForDocument(parts, exchange, subject, shop, calls);
   // Beside the document, whatever path a proxy puts before it.
-  await writePage(parts, exchange, 200, shop, isLive, `${token}/session`);
+  await writePage(parts, exchange, 200, { shop, view, isLive: !subject.testMode, sessionPath: `${token}/session` });
+}
+
+/** A shopper sees the page without its session sooner than one that waits longer for it. */
+const lookTimeoutMs = 1_000;
+
+// Undefined where the page's script has to ask, which says what is wrong and asks again.
+async function lookForDocument(
+  { limits, here, callerFor }: CheckoutPageParts,
+  { request, requestId, traceparent }: Exchange,
+  subject: PageSubject,
+  shop: PageShop,
+  calls: PageCalls,
+): Promise<PageView | undefined> {
+  if (request.method === 'HEAD' || !limits.allowsLook(subject.id)) return undefined;
+  const { accountId, testMode } = subject;
+  here.neighbors.saw(subject);
+  const caller = callerFor({ accountId, testMode, scopes: ['checkout_sessions_read'] });
+  const call = { caller, requestId, traceparent, timeoutMs: lookTimeoutMs };
+  try {
+    return await here.meter.run({ caller: { accountId, testMode }, isDear: false }, () =>
+      calls.look(subject, shop, call),
+    );
+  } catch (error) {
+    if (error instanceof Failure) return undefined;
+    throw error;
+  }
+}
+
+interface PageParts {
+  readonly shop: PageShop;
+  readonly view: PageView | undefined;
+  readonly isLive: boolean;
+  readonly sessionPath: string;
 }
 
 async function writePage(
   { files, sandboxUrl }: CheckoutPageParts,
   exchange: Exchange,
   status: number,
-  shop: PageShop | undefined,
-  isLive = false,
-  firstCall?: string,
+  page: PageParts | undefined,
 ): Promise<void> {
+  const { shop, view, isLive = false } = page ?? {};
   const showsStripe = isLive && shop?.publishableKey != null;
   const origins = {
     frame: sandboxUrl === undefined || showsStripe ? undefined : new URL(sandboxUrl).origin,
     logo: shop?.logoUrl == null ? undefined : new URL(shop.logoUrl).origin,
     stripe: showsStripe,
   };
-  writeDocument(exchange.response, status, await files.document(), exchange.requestId, {
-    origins,
-    firstCall,
-  });
+  const file = view === undefined ? files.document() : files.documentWith(firstViewHtml(view, exchange.request));
+  const preloads = [
+    ...(page !== undefined && view === undefined ? [callPreload(page.sessionPath)] : []),
+    ...(showsStripe && view !== undefined && showsCardFields(view) ? [stripePreload] : []),
+  ];
+  writeDocument(exchange.response, status, await file, exchange.requestId, { origins, preloads });
 }
 
 async function serveAsset({ files }: CheckoutPageParts, exchange: Exchange, name: string): Promise<void> {

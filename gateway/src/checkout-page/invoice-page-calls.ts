@@ -7,7 +7,7 @@ import type { PageSubject } from '@eligo/service';
 import { findShop } from '../accounts/find-shop.ts';
 import { moneyCall } from '../http/call-budget.ts';
 import type { Peers } from '../peers.ts';
-import { type PageCalls, readBodyAs } from './page-calls.ts';
+import { type PageCalls, readBodyAs, withoutSecret } from './page-calls.ts';
 
 /** What the payment page of an invoice can ask of the gateway. */
 export function invoicePageCalls(parts: {
@@ -31,6 +31,10 @@ export function invoicePageCalls(parts: {
   }
 
   return {
+    async look({ id }, shop, call) {
+      const page = await peers.billing.getInvoicePage({ id }, call);
+      return withoutSecret(renderInvoicePage(page, await namesOf(page, call), shop, sandboxUrl));
+    },
     async view(subject, call) {
       return show(await peers.billing.getInvoicePage({ id: subject.id }, call), subject, call);
     },

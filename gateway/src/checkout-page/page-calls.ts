@@ -1,6 +1,7 @@
 import {
   type PagePayment,
   type PageSchema,
+  type PageShop,
   type PageView,
   pageAuthenticationSchema,
   pageLetterSchema,
@@ -23,6 +24,8 @@ import type { Peers } from '../peers.ts';
 
 /** What the page of a session or an invoice can ask of the gateway. Each answers with the page as it then is. */
 export interface PageCalls {
+  /** The page as it is, for its document; undefined where looking at it leads to more, or it has a secret: its script asks then. */
+  look(subject: PageSubject, shop: PageShop, call: CallOptions): Promise<PageView | undefined>;
   /** `mayGoOn` counts a payment, and says whether the limit allows it: a look that finds the answer of a bank goes on with a card that is saved. */
   view(subject: PageSubject, call: CallOptions, mayGoOn: () => boolean): Promise<PageView>;
   pay(subject: PageSubject, sent: unknown, call: CallOptions): Promise<PageView>;
@@ -66,6 +69,10 @@ export function pageCalls(parts: {
   }
 
   return {
+    async look({ id }, shop, call) {
+      const page = await checkout.getPage({ id }, call);
+      return page.setUpAnswered ? undefined : withoutSecret(renderPage(page, shop, sandboxUrl));
+    },
     async view(subject, call, mayGoOn) {
       const { page, shop } = await read(subject, call);
       if (!page.setUpAnswered || !mayGoOn()) return renderPage(page, shop, sandboxUrl);
@@ -111,6 +118,11 @@ export function pageCalls(parts: {
       return view(subject, call);
     },
   };
+}
+
+/** A view for the document of a page. The client secret of an authentication is told to the page's script alone. */
+export function withoutSecret(view: PageView): PageView | undefined {
+  return view.authentication === null && !view.payment_in_flight ? view : undefined;
 }
 
 // What a page shows of a payment that is over: the answer has all that has changed. Undefined where more happens: a letter, a subscription, a bank that asks.

@@ -13,6 +13,8 @@ export interface PageFile {
 export interface PageFiles {
   /** The document of the page. */
   document(): Promise<PageFile>;
+  /** The document with more at the end of its body. */
+  documentWith(html: string): Promise<PageFile>;
   /** A script, style sheet or icon by its hashed name. */
   asset(name: string): Promise<PageFile | undefined>;
 }
@@ -30,6 +32,12 @@ export function openPageFiles(): PageFiles {
       const document = (await files()).get('index.html');
       if (document === undefined) throw new Error('The build of web/checkout has no index.html');
       return document;
+    },
+    async documentWith(html) {
+      const { type, bytes } = await this.document();
+      const whole = Buffer.from(bytes.toString().replace('</body>', () => `  ${html}\n  </body>`));
+      // At the level that costs least: it is compressed for this visit alone.
+      return { type, bytes: whole, gzipped: await compress(whole, { level: 1 }) };
     },
     asset: async (name) => (await files()).get(`assets/${name}`),
   };

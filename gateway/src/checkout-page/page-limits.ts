@@ -46,11 +46,22 @@ export class PageLimits {
     this.#take(`${kind} ${sessionId}`, limits[kind].session);
   }
 
+  /** Counts a look at a page by its document; false where its script's request would be refused. */
+  allowsLook(sessionId: string): boolean {
+    return this.#allows(() => this.takeFromSession(sessionId, 'request'));
+  }
+
   /** Counts a payment that a look at a page leads to; false where a request to pay would be refused. */
   allowsPayment(request: IncomingMessage, sessionId: string): boolean {
-    try {
+    return this.#allows(() => {
       this.takeFromAddress(request, 'payment');
       this.takeFromSession(sessionId, 'payment');
+    });
+  }
+
+  #allows(take: () => void): boolean {
+    try {
+      take();
       return true;
     } catch (error) {
       if (error instanceof Failure && error.code === 'rate_limited') return false;

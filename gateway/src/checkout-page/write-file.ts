@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { stripeScriptUrl } from '@eligo/web-checkout/document';
 import type { HeaderList } from '../http/write-answer.ts';
 import type { PageFile } from './page-files.ts';
 
@@ -27,7 +28,7 @@ const stripeOrigins = {
 };
 
 /**
- * Writes the document of a page: never cached, with the origins that this page may load from. `firstCall` is what its script asks for first: a browser
+ * Writes the document of a page: never cached, with the origins that this page may load from. `preloads` are what its script asks for first: a browser
  * asks for it together with the script, which saves a slow phone a round trip.
  */
 export function writeDocument(
@@ -35,7 +36,7 @@ export function writeDocument(
   status: number,
   file: PageFile,
   requestId: string,
-  { origins, firstCall }: { readonly origins: PageOrigins; readonly firstCall: string | undefined },
+  { origins, preloads }: { readonly origins: PageOrigins; readonly preloads: readonly string[] },
 ): void {
   const { script, connect, frame } = origins.stripe ? stripeOrigins : { ...noOrigins, frame: origins.frame ?? '' };
   const policy = [
@@ -56,9 +57,14 @@ export function writeDocument(
     'no-store',
     'Content-Security-Policy',
     policy,
-    ...(firstCall === undefined ? [] : ['Link', `<${firstCall}>; rel=preload; as=fetch; crossorigin`]),
+    ...(preloads.length === 0 ? [] : ['Link', preloads.join(', ')]),
   ]);
 }
+
+/** Has the browser ask for a call of the page's own. */
+export const callPreload = (path: string) => `<${path}>; rel=preload; as=fetch; crossorigin`;
+/** Has the browser load Stripe.js beside the page's script, and not after it. */
+export const stripePreload = `<${stripeScriptUrl}>; rel=preload; as=script`;
 
 /** Writes a script or style sheet: its name is a hash of what is in it, so that it is never asked for again. */
 export function writeAsset(response: ServerResponse, file: PageFile, requestId: string): void {

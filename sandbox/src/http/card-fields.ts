@@ -1,5 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
+import { gzipSync } from 'node:zlib';
 import { invalidRequest, Refusal } from '../refusal.ts';
 import type { Bank } from './bank.ts';
 import type { Executor } from './execute.ts';
@@ -31,28 +33,28 @@ export function cardFields(executor: Executor, bank: Bank) {
     const parameters = new URLSearchParams(query);
     if (name === 'card') {
       if (!accountForm.test(parameters.get('account') ?? '')) throw invalidRequest('The card fields need an account.');
-      return documentFor('fields', parameters);
+      return documentFor('fields', parameters, request);
     }
-    if (name === 'challenge') return documentFor('challenge', parameters);
-    const asset = /^assets\/([\w.-]+\.(js|css))$/.exec(name);
-    if (asset === null) throw new Refusal(404, { type: 'invalid_request_error', message: 'There is no such file.' });
-    return fileNamed(`assets/${asset[1]}`, asset[2] === 'js' ? 'text/javascript' : 'text/css');
+    if (name === 'challenge') return documentFor('challenge', parameters, request);
+    throw new Refusal(404, { type: 'invalid_request_error', message: 'There is no such file.' });
   };
 }
 
 const folder = new URL('../../../web/checkout/dist/', import.meta.url);
 const sniffed = { 'X-Content-Type-Options': 'nosniff', 'Referrer-Policy': 'no-referrer' };
 
-// Only the page that is named may show the frame; the frame's messages go to that page alone.
-function documentFor(name: 'fields' | 'challenge', query: URLSearchParams): FieldsAnswer {
+// Only the page that is named may show the frame; the frame's messages go to that page alone. Its script and style are inside it and allowed by their hashes.
+function documentFor(name: 'fields' | 'challenge', query: URLSearchParams, { headers }: IncomingMessage): FieldsAnswer {
   const parent = query.get('parent') ?? '';
   if (!URL.canParse(parent) || new URL(parent).origin !== parent) {
     throw invalidRequest('The fields need the origin of their page.');
   }
+  const { text, gzipped, scriptHash, styleHash } = documentNamed(name);
+  const isGzipped = /\bgzip\b/.test(headers['accept-encoding']?.toString() ?? '');
   const policy = [
     "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
+    `script-src '${scriptHash}'`,
+    `style-src '${styleHash}'`,
     "connect-src 'self'",
     "base-uri 'none'",
     "form-action 'none'",
@@ -60,9 +62,11 @@ function documentFor(name: 'fields' | 'challenge', query: URLSearchParams): Fiel
   ].join('; ');
   return {
     status: 200,
-    body: readFileSync(new URL(`${name}.html`, folder)),
+    body: isGzipped ? gzipped : text,
     headers: {
       ...sniffed,
+      ...(isGzipped ? { 'Content-Encoding': 'gzip' } : {}),
+      Vary: 'Accept-Encoding',
       'Content-Type': 'text/html; charset=utf-8',
       'Cache-Control': 'no-store',
       'Content-Security-Policy': policy,
@@ -70,20 +74,33 @@ function documentFor(name: 'fields' | 'challenge', query: URLSearchParams): Fiel
   };
 }
 
-let known: ReadonlySet<string> | undefined;
+interface FrameDocument {
+  readonly text: string;
+  readonly gzipped: Buffer;
+  readonly scriptHash: string;
+  readonly styleHash: string;
+}
 
-function fileNamed(name: string, type: string): FieldsAnswer {
-  known ??= new Set(readdirSync(new URL('assets/', folder)).map((file) => `assets/${file}`));
-  if (!known.has(name)) throw new Refusal(404, { type: 'invalid_request_error', message: 'There is no such file.' });
-  return {
-    status: 200,
-    body: readFileSync(new URL(name, folder)),
-    headers: {
-      ...sniffed,
-      'Content-Type': `${type}; charset=utf-8`,
-      'Cache-Control': 'public, max-age=31536000, immutable',
-    },
+const documents = new Map<string, FrameDocument>();
+
+// Read when the first frame is asked for.
+function documentNamed(name: 'fields' | 'challenge'): FrameDocument {
+  const known = documents.get(name);
+  if (known !== undefined) return known;
+  const text = readFileSync(new URL(`${name}.html`, folder), 'utf8');
+  const hashOf = (element: string) => {
+    const [, content] = new RegExp(`<${element}>(.*?)</${element}>`, 's').exec(text) ?? [];
+    if (content === undefined) throw new Error(`The build of web/checkout has no ${element} in ${name}.html`);
+    return `sha256-${createHash('sha256').update(content).digest('base64')}`;
   };
+  const made = {
+    text,
+    gzipped: gzipSync(text, { level: 9 }),
+    scriptHash: hashOf('script'),
+    styleHash: hashOf('style'),
+  };
+  documents.set(name, made);
+  return made;
 }
 
 function isOwn(origin: string | undefined, host: string | undefined): boolean {

@@ -8,19 +8,19 @@ import {
   groupExpiry,
   groupNumber,
 } from './card-form.ts';
-import { isFromPage, language, query, say, tellHeight } from './parent-page.ts';
+import { language as firstLanguage, isFromPage, query, say, tellHeight } from './parent-page.ts';
 import type { Refusal, ToFields } from './protocol.ts';
 import { fieldStrings } from './strings.ts';
 
 const account = query.get('account') ?? '';
-const strings = fieldStrings[language];
+let language: 'en' | 'es' = firstLanguage;
+let strings = fieldStrings[language];
 /** For trying Eligo out: the sandbox's own cards are no secret. */
 const testCard = query.get('slot') === 'health' ? '4000 0512 3000 0072' : '4242 4242 4242 4242';
 
 type Field = 'number' | 'expiry' | 'cvc';
 const order: readonly Field[] = ['number', 'expiry', 'cvc'];
 
-document.documentElement.lang = language;
 const form = document.querySelector('form') as HTMLFormElement;
 const inputs = {
   number: addField('number', 'cc-number', 23),
@@ -30,7 +30,8 @@ const inputs = {
 const general = addParagraph('general', 'fault');
 general.setAttribute('role', 'alert');
 const hint = addParagraph('hint', 'hint');
-hint.textContent = `${strings.testCard} ${testCard}`;
+/** What the paragraph of the whole card says. */
+let said: 'declined' | 'unreachable' | undefined;
 
 const checks: Readonly<Record<Field, () => CardFault | undefined>> = {
   number: () => faultOfNumber(inputs.number.value),
@@ -48,10 +49,38 @@ addEventListener('message', (event: MessageEvent<ToFields>) => {
   const message = event.data;
   if (message.kind === 'focus') inputs.number.focus();
   else if (message.kind === 'busy') for (const field of order) inputs[field].readOnly = message.busy;
+  else if (message.kind === 'show') show(message.language);
   else void tokenize(message.request);
 });
-tellHeight('card-fields');
+label();
+const tell = tellHeight('card-fields');
 say({ from: 'card-fields', kind: 'ready' });
+
+// What was typed stays.
+function show(next: typeof language): void {
+  if (next !== language) {
+    language = next;
+    strings = fieldStrings[language];
+    label();
+  }
+  tell();
+}
+
+function label(): void {
+  document.documentElement.lang = language;
+  for (const field of order) {
+    const place = form.querySelector(`label[for=${field}]`);
+    if (place !== null) place.textContent = strings[field];
+    if (inputs[field].getAttribute('aria-invalid') === 'true') showFault(field);
+  }
+  hint.textContent = `${strings.testCard} ${testCard}`;
+  sayOfCard(said);
+}
+
+function sayOfCard(what: typeof said): void {
+  said = what;
+  general.textContent = what === undefined ? '' : strings[what];
+}
 
 async function tokenize(request: number): Promise<void> {
   const refuse = (reason: Refusal) => say({ from: 'card-fields', kind: 'refused', request, reason });
@@ -70,14 +99,15 @@ async function tokenize(request: number): Promise<void> {
     });
     const answer = (await response.json()) as { id?: string };
     if (response.ok && answer.id !== undefined) {
-      general.textContent = '';
+      sayOfCard(undefined);
       return say({ from: 'card-fields', kind: 'tokenized', request, id: answer.id });
     }
-    general.textContent = response.status < 500 ? strings.declined : strings.unreachable;
-    refuse(response.status < 500 ? 'declined' : 'unreachable');
+    const reason = response.status < 500 ? 'declined' : 'unreachable';
+    sayOfCard(reason);
+    refuse(reason);
   } catch {
     // The connection failed or the answer was cut off: the page says so and the shopper tries again.
-    general.textContent = strings.unreachable;
+    sayOfCard('unreachable');
     refuse('unreachable');
   }
 }
@@ -85,21 +115,20 @@ async function tokenize(request: number): Promise<void> {
 function addField(name: Field, autocomplete: AutoFill, maxLength: number): HTMLInputElement {
   const row = document.createElement('div');
   row.className = `field ${name}`;
-  const label = document.createElement('label');
-  label.htmlFor = name;
-  label.textContent = strings[name];
+  const caption = document.createElement('label');
+  caption.htmlFor = name;
   const input = document.createElement('input');
   Object.assign(input, { id: name, name, autocomplete, maxLength, inputMode: 'numeric', type: 'text', required: true });
   input.setAttribute('aria-describedby', `${name}-fault`);
   input.spellcheck = false;
   const fault = document.createElement('p');
   Object.assign(fault, { id: `${name}-fault`, className: 'fault' });
-  row.append(label, input, fault);
+  row.append(caption, input, fault);
   form.append(row);
   input.addEventListener('input', () => {
     keepCaret(input, name);
     if (input.getAttribute('aria-invalid') === 'true') showFault(name);
-    general.textContent = '';
+    sayOfCard(undefined);
     const empty = order.every((field) => inputs[field].value === '');
     say({ from: 'card-fields', kind: 'changed', empty });
   });

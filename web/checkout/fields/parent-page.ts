@@ -14,9 +14,13 @@ export function say(message: FromFields | FromBank): void {
   parent.postMessage(message, parentOrigin);
 }
 
-/** Tells the page how high the frame's content is, now and whenever that changes. */
-export function tellHeight(from: 'card-fields' | 'bank'): void {
-  const tell = () => say({ from, kind: 'height', height: Math.ceil(document.body.getBoundingClientRect().height) });
+/** Tells the page how high the frame's content is: now, whenever that changes, and when the answer is called. A frame that is not shown yet has no height. */
+export function tellHeight(from: 'card-fields' | 'bank'): () => void {
+  const tell = () => {
+    const height = Math.ceil(document.body.getBoundingClientRect().height);
+    if (height > 0) say({ from, kind: 'height', height });
+  };
   new ResizeObserver(tell).observe(document.body);
   tell();
+  return tell;
 }

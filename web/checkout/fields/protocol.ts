@@ -1,10 +1,11 @@
 // What the page and the frame with the card fields say to each other. Each side takes messages from the other's origin and window alone.
 
-/** From the page: make a payment method of what was typed, move the focus, or show that the page is busy. */
+/** From the page: make a payment method of what was typed, move the focus, show that the page is busy, or say in this language how high the fields are. */
 export type ToFields =
   | { readonly to: 'card-fields'; readonly kind: 'tokenize'; readonly request: number }
   | { readonly to: 'card-fields'; readonly kind: 'focus' }
-  | { readonly to: 'card-fields'; readonly kind: 'busy'; readonly busy: boolean };
+  | { readonly to: 'card-fields'; readonly kind: 'busy'; readonly busy: boolean }
+  | { readonly to: 'card-fields'; readonly kind: 'show'; readonly language: 'en' | 'es' };
 
 /** From the frame. It never says what was typed. */
 export type FromFields =

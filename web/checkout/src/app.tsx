@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { Authentication } from './authentication.tsx';
 import { CancelOrder } from './cancel-order.tsx';
 import { Cart } from './cart.tsx';
+import { framesId } from './document.ts';
 import { InvoiceDocuments } from './invoice-documents.tsx';
 import { LetterForm } from './letter-form.tsx';
 import { Notice } from './notice.tsx';
@@ -21,14 +22,16 @@ const longAfterMs = 4_000;
 
 export function App() {
   const [language, setLanguage] = useState<Language>(preferredLanguage);
-  const strings = stringsOf(language);
   const checkout = useCheckout();
+  const strings = stringsOf(language, checkout.view?.mode === 'setup');
   const { view, phase } = checkout;
   const isLong = useAfter(phase === 'idle' ? undefined : longAfterMs);
   const working = isLong ? strings.stillWorking : strings.working;
   const isOpen = view?.state === 'open';
   const leaving = checkout.hasPaid && view?.state === 'complete' && view.success_url !== null;
 
+  // Frames that the form did not take.
+  useEffect(() => document.getElementById(framesId)?.remove(), []);
   useEffect(() => {
     document.documentElement.lang = language;
     if (view === undefined) return;
@@ -112,9 +115,10 @@ export function App() {
   );
 }
 
-// The page of an invoice says some things in other words.
-function stringsOf(language: Language): Strings {
+// The page of an invoice, and one that saves a card, say some things in other words.
+function stringsOf(language: Language, savesCard: boolean): Strings {
   const strings = allStrings[language];
+  if (savesCard) return { ...strings, ...strings.ofSetUp, failed: { ...strings.failed, ...strings.failedOfSetUp } };
   return isInvoicePage ? { ...strings, ...strings.ofInvoice } : strings;
 }
 
@@ -126,10 +130,12 @@ function Header(given: { view: PageView | undefined; language: Language; onLangu
     <header>
       {view?.shop.logo_url && <img src={view.shop.logo_url} alt="" />}
       <span class="shop">{view?.shop.name}</span>
-      {view?.test_mode && <span class="badge">{strings.testMode}</span>}
-      <button type="button" class="plain" lang={other} onClick={() => onLanguage(other)}>
-        {strings.language}
-      </button>
+      <div class="side">
+        {view?.test_mode && <span class="badge">{strings.testMode}</span>}
+        <button type="button" class="plain" lang={other} onClick={() => onLanguage(other)}>
+          {strings.language}
+        </button>
+      </div>
     </header>
   );
 }

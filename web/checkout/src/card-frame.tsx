@@ -1,5 +1,7 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import type { SandboxFields } from '@eligo/contract';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { FromFields, Refusal, ToFields } from '../fields/protocol.ts';
+import { framesId, frameUrl } from './document.ts';
 import type { Language, Strings } from './strings.ts';
 
 /** The card fields of one card, as the form drives them. */
@@ -18,7 +20,7 @@ const answerWithinMs = 20_000;
  * that frame and origin alone, and sent to that origin alone.
  */
 export function CardFrame(given: {
-  readonly fields: { readonly url: string; readonly origin: string };
+  readonly fields: SandboxFields;
   readonly slot: 'health' | 'other';
   readonly label: string;
   readonly language: Language;
@@ -27,12 +29,37 @@ export function CardFrame(given: {
   readonly onSubmit: () => void;
 }) {
   const { fields, slot, label, language, strings, onFields } = given;
-  const frame = useRef<HTMLIFrameElement>(null);
+  const place = useRef<HTMLDivElement>(null);
+  const frame = useRef<HTMLIFrameElement | undefined>(undefined);
+  const isThere = useRef(false);
   const submit = useRef(given.onSubmit);
   submit.current = given.onSubmit;
   const [height, setHeight] = useState<number | undefined>(undefined);
+  // Another language is told to the frame, which keeps what was typed.
+  const first = useRef(language);
+  const url = frameUrl(fields, { parent: location.origin, language: first.current, slot });
 
-  useEffect(() => {
+  useLayoutEffect(() => {
+    if (place.current === null) return;
+    const early = earlyFrame(place.current, url);
+    const element = early ?? newFrame(place.current, url);
+    frame.current = element;
+    isThere.current = early !== undefined;
+    return () => element.remove();
+  }, [url]);
+  useLayoutEffect(() => {
+    if (frame.current === undefined) return;
+    frame.current.title = label;
+    frame.current.style.height = `${height ?? 0}px`;
+  }, [url, label, height]);
+  // An early frame is there, or says so later, as a new one does.
+  const show = useRef<() => void>(undefined);
+  show.current = () => {
+    const message: ToFields = { to: 'card-fields', kind: 'show', language };
+    if (isThere.current) frame.current?.contentWindow?.postMessage(message, fields.origin);
+  };
+
+  useLayoutEffect(() => {
     const window_ = () => frame.current?.contentWindow ?? undefined;
     const send = (message: ToFields) => window_()?.postMessage(message, fields.origin);
     const waiting = new Map<number, (answer: FromFields) => void>();
@@ -47,7 +74,10 @@ export function CardFrame(given: {
       else if (message.kind === 'changed') {
         empty = message.empty;
         made = undefined;
-      } else if (message.kind !== 'ready') waiting.get(message.request)?.(message);
+      } else if (message.kind === 'ready') {
+        isThere.current = true;
+        show.current?.();
+      } else waiting.get(message.request)?.(message);
     };
     addEventListener('message', hear);
     const own: CardFields = {
@@ -76,16 +106,41 @@ export function CardFrame(given: {
       removeEventListener('message', hear);
       onFields(own, false);
     };
-  }, [fields.origin, onFields]);
+  }, [fields.origin, url, onFields]);
+  useLayoutEffect(() => show.current?.(), [url, language]);
 
-  const url = new URL(fields.url);
-  url.searchParams.set('parent', location.origin);
-  url.searchParams.set('lang', language);
-  url.searchParams.set('slot', slot);
   return (
     <div class="frame">
       {height === undefined && <p class="quiet">{strings.fieldsLoading}</p>}
-      <iframe ref={frame} src={url.href} title={label} style={{ height: `${height ?? 0}px` }} />
+      <div ref={place} />
     </div>
   );
+}
+
+// The frame that the document brought, which loads since then and must not begin anew. None where the browser cannot move it.
+function earlyFrame(place: HTMLElement, url: string): HTMLIFrameElement | undefined {
+  const frames = [...document.querySelectorAll<HTMLIFrameElement>(`#${framesId} iframe`)];
+  const early = frames.find(({ src }) => withoutLanguage(src) === withoutLanguage(url));
+  if (early === undefined || !('moveBefore' in place)) return undefined;
+  (place as MovesNodes).moveBefore(early, null);
+  return early;
+}
+
+function newFrame(place: HTMLElement, url: string): HTMLIFrameElement {
+  const frame = document.createElement('iframe');
+  frame.src = url;
+  place.append(frame);
+  return frame;
+}
+
+// The gateway knows it from a header, which may say less than the browser knows.
+function withoutLanguage(url: string): string {
+  const one = new URL(url);
+  one.searchParams.delete('lang');
+  return one.href;
+}
+
+/** What TypeScript does not know of elements yet. */
+interface MovesNodes {
+  moveBefore(node: Node, before: Node | null): void;
 }

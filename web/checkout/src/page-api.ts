@@ -1,4 +1,5 @@
 import type { PageLetter, PagePayment, PageView } from '@eligo/contract';
+import { viewId } from './document.ts';
 
 /** A refusal of the gateway, or `unreachable` where its answer did not arrive. */
 export class PageError extends Error {
@@ -19,6 +20,15 @@ export const isInvoicePage = /\/invoice\/[^/]+$/.test(page);
 /** Where a document of this page's invoice is. */
 export function documentUrl(format: 'html' | 'pdf'): string {
   return `${page}/document.${format}`;
+}
+
+/** The page as its document brought it; undefined where it has to be asked for. */
+export const firstView = takeFirstView();
+
+function takeFirstView(): PageView | undefined {
+  const block = document.getElementById(viewId);
+  block?.remove();
+  return block === null ? undefined : (JSON.parse(block.textContent) as PageView);
 }
 
 export function readPage(): Promise<PageView> {

@@ -188,6 +188,23 @@ export const spanish: Strings = {
     missingTitle: 'Esta factura no existe',
     missing: 'Revisa el enlace o comunícate con la tienda.',
   },
+  ofSetUp: {
+    working: 'Guardando tu tarjeta. No cierres esta página.',
+    stillWorking: 'Guardar tu tarjeta tarda más de lo normal. Esta página muestra el resultado en cuanto se sepa.',
+    failedTitle: 'La tarjeta no se guardó',
+    cancel: 'Salir sin guardar una tarjeta',
+    cancelQuestion: '¿Salir sin guardar una tarjeta?',
+    cancelYes: 'Sí, salir',
+    cancelNo: 'Quedarme aquí',
+    canceledTitle: 'Ya no se puede guardar una tarjeta aquí',
+    canceled: 'Saliste sin guardar una tarjeta.',
+  },
+  failedOfSetUp: {
+    authentication_failed:
+      'El banco no pudo confirmar que esta tarjeta es tuya. Inténtalo de nuevo o usa otra tarjeta.',
+    authentication_required:
+      'El banco pide confirmar esta tarjeta. Vuelve a guardarla y confírmalo, o usa otra tarjeta.',
+  },
   cancel: 'Cancelar este pedido',
   cancelQuestion: '¿Cancelar este pedido? No se cobra nada.',
   cancelYes: 'Sí, cancelar',

@@ -1,7 +1,6 @@
-// What the page uses of Stripe.js, under Stripe's names. The script comes from Stripe and is never bundled.
+import { stripeScriptUrl } from './document.ts';
 
-/** The release of Stripe.js that belongs to the version of Stripe's API that Eligo speaks. */
-export const stripeScriptUrl = 'https://js.stripe.com/endive/stripe.js';
+// What the page uses of Stripe.js, under Stripe's names. The script comes from Stripe and is never bundled.
 
 export interface StripeError {
   readonly type: string;

@@ -1,6 +1,15 @@
 import type { PageLetter, PagePayment, PageView } from '@eligo/contract';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { answerLetter, authenticate, cancel, changePromoCode, PageError, pay, readPage } from './page-api.ts';
+import {
+  answerLetter,
+  authenticate,
+  cancel,
+  changePromoCode,
+  firstView,
+  PageError,
+  pay,
+  readPage,
+} from './page-api.ts';
 
 /** The session as the page knows it, and what goes on with it. */
 export interface Checkout {
@@ -35,7 +44,7 @@ const lookForLetterMs = 10_000;
 const mostLooks = 900;
 
 export function useCheckout(): Checkout {
-  const [view, setView] = useState<PageView | undefined>(undefined);
+  const [view, setView] = useState<PageView | undefined>(firstView);
   const [isMissing, setMissing] = useState(false);
   const [isOffline, setOffline] = useState(false);
   const [phase, setPhase] = useState<Checkout['phase']>('idle');
@@ -86,13 +95,16 @@ export function useCheckout(): Checkout {
   }, [refresh]);
 
   useEffect(() => {
-    void refresh();
-    // Another tab, the back button or a sleep may have made this page old.
-    addEventListener('pageshow', refreshVisible);
+    if (firstView === undefined) void refresh();
+    // Another tab, the back button or a sleep may have made this page old. One that was just loaded is not.
+    const show = ({ persisted }: PageTransitionEvent) => {
+      if (persisted) refreshVisible();
+    };
+    addEventListener('pageshow', show);
     addEventListener('online', refreshVisible);
     document.addEventListener('visibilitychange', refreshVisible);
     return () => {
-      removeEventListener('pageshow', refreshVisible);
+      removeEventListener('pageshow', show);
       removeEventListener('online', refreshVisible);
       document.removeEventListener('visibilitychange', refreshVisible);
     };
