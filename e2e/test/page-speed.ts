@@ -28,7 +28,7 @@ export function pageSpeedTests(place: () => SpeedPlace): void {
 }
 
 // The rest is the processor's, whose share depends on who else uses this machine: a suite that runs beside it makes it five times as long.
-const mostMs = process.env.ELIGO_TEST_LONG === 'on' ? 1_000 : 5_000;
+const mostMs = 5_000;
 
 // Nothing waits for the page's icon.
 const needed = ({ requests }: FirstUse) => requests.filter(({ path }) => !path.endsWith('.svg'));

@@ -134,7 +134,16 @@ function placesOfSources(root) {
 
 function fingerprint(root) {
   const hash = createHash('sha256');
-  for (const folder of ['cli', 'gateway', 'packages', 'proto/gen', 'sandbox', 'services', 'stack', 'web/checkout/src']) {
+  for (const folder of [
+    'cli',
+    'gateway',
+    'packages',
+    'proto/gen',
+    'sandbox',
+    'services',
+    'stack',
+    'web/checkout/src',
+  ]) {
     for (const name of sourcesIn(join(root, folder)).sort())
       hash.update(`${folder}/${name}\n`).update(readFileSync(join(root, folder, name)));
   }
