@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { comparisonText, processesText, statementsText } from './compare/comparison-text.ts';
 import { type ComparisonRow, runComparison } from './compare/run-comparison.ts';
-import { growthText } from './growth/growth-text.ts';
+import { growthDocument, growthText } from './growth/growth-text.ts';
 import { runGrowth } from './growth/run-growth.ts';
 import { describeMachine } from './machine.ts';
 import { NotUnderstood } from './not-understood.ts';
@@ -53,9 +53,16 @@ async function measureGrowth(options: Options, growth: NonNullable<Options['grow
   for (const topology of options.topologies) {
     const report = await runGrowth({ ...growth, topology }, (row) => {
       if (options.json) process.stdout.write(`${JSON.stringify({ topology, ...row })}\n`);
-      else process.stderr.write(`measured ${row.name}, ${row.part}: ${row.ratio.toFixed(2)}\n`);
+      else
+        process.stderr.write(
+          `measured ${row.name}, ${row.part}: ${row.ratio.toFixed(2)} ± ${row.within?.toFixed(2) ?? 0}\n`,
+        );
     });
     if (!options.json) process.stdout.write(`${describeMachine()}, ${topology}\n\n${growthText(report)}\n`);
+    else for (const failure of report.failures) process.stderr.write(`bench: ${failure}\n`);
+    if (options.write) {
+      writeFileSync(join(import.meta.dirname, '..', 'GROWTH.md'), growthDocument(report, topology, growth.records));
+    }
     if (report.failures.length > 0) process.exitCode = 1;
   }
 }

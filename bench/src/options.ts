@@ -53,7 +53,7 @@ export interface Sizes {
 
 const usage = `usage: npm run bench -- [--only <operation>]… [--topology all-in-one|split] [--rounds 5] [--seconds 2]
   [--home <folder>] [--json] [--write] [--tiny]
-  [--only growth [--filter <text>] [--records 1000000]]
+  [--only growth [--filter <text>,…] [--records 1000000] [--statements 5]]
   [--compare <commit or folder> [--processor stub|sandbox] [--statements 10]]
 operations: ${operations.join(', ')}; or all of: ${Object.keys(groups).join(', ')};
   with --compare: ${writeOperations.join(', ')}`;
@@ -83,14 +83,16 @@ export function readOptions(args: readonly string[]): Options {
           ),
     growth: isGrowth
       ? {
-          filter: values.filter,
+          filter: values.filter?.split(','),
           records: [tiny ? 50 : 1_000, number(values.records, tiny ? 200 : 1_000_000)],
           special: tiny
             ? { sessionsOfCustomer: 40, pricesOfProduct: 40, lines: 5, refunds: 4 }
             : { sessionsOfCustomer: 20_000, pricesOfProduct: 10_000, lines: 100, refunds: 200 },
           connections: tiny ? 4 : 16,
-          rounds: number(values.rounds, tiny ? 1 : 3),
-          roundMs: tiny ? 10 : 600,
+          rounds: growthRounds(number(values.rounds, tiny ? 1 : 5)),
+          roundMs: tiny ? 10 : 150,
+          statements: values.statements === undefined ? 0 : number(values.statements, 0),
+          warmUp: tiny ? 0 : 10_000,
           watchedMs: tiny ? 1_000 : 15_000,
           home: values.home,
         }
@@ -121,6 +123,11 @@ export function readOptions(args: readonly string[]): Options {
       processorEventsPerSecond: tiny ? 50 : 500,
     },
   };
+}
+
+// Three times as many where they are too far apart to say. One says nothing of that, and is for a look at what is read.
+function growthRounds(fewest: number): [number, number] {
+  return [fewest, fewest === 1 ? 1 : fewest * 3];
 }
 
 function parse(args: readonly string[]) {

@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { growthCases, notMeasured } from '../src/growth/cases.ts';
 import { growthText } from '../src/growth/growth-text.ts';
 import { copyOf } from '../src/growth/multiply.ts';
-import { type GrowthRow, runGrowth } from '../src/growth/run-growth.ts';
+import type { GrowthRow } from '../src/growth/row.ts';
+import { runGrowth } from '../src/growth/run-growth.ts';
 import { readOptions } from '../src/options.ts';
 
 describe('growth', () => {

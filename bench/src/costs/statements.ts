@@ -32,7 +32,7 @@ export async function countStatements(postgres: pg.Pool, work: () => Promise<voi
 }
 
 /** Which statements are counted from now on. */
-export async function track(postgres: pg.Pool, what: 'all' | 'none'): Promise<void> {
+export async function track(postgres: pg.Pool, what: 'all' | 'top' | 'none'): Promise<void> {
   await postgres.query(`alter system set pg_stat_statements.track = '${what}'`);
   await postgres.query('select pg_reload_conf()');
 }

@@ -138,7 +138,7 @@ const writtenAs: Readonly<Record<string, string>> = {
 /** What each list's cursor names. */
 const cursorKinds: Readonly<Record<string, IdKind>> = {
   'shipping_rates.list': 'shipping_rate',
-  'product_components.list': 'product_component',
+  'product_components.list': 'component_nutrition',
   'products.list': 'product',
   'prices.list': 'price',
   'coupons.list': 'coupon',

@@ -1,21 +1,37 @@
+import { describeMachine } from '../machine.ts';
 import { rounded, tableText } from '../table.ts';
-import type { GrowthReport, GrowthRow } from './run-growth.ts';
+import { type GrowthReport, type GrowthRow, grows } from './row.ts';
 
 /** The rows as a table for people, those that grow marked; then what could not be measured, and what is not. */
 export function growthText({ rows, failures, notMeasured }: GrowthReport): string {
-  const head = ['Operation', 'Of', 'Large ÷ small', 'Goal', 'Small', 'Large'];
-  const line = ({ name, part, ratio, goal, small, large }: GrowthRow) => [
-    ...[name, part, `${rounded(ratio)}${grows({ ratio, goal }) ? ' ✗' : ''}`, rounded(goal)],
-    ...[small, large].map((cost) => (part === 'Postgres blocks' ? String(Math.round(cost)) : `${cost.toFixed(3)} ms`)),
+  const head = ['Operation', 'Of', 'Large ÷ small', '±', 'Goal', 'Small', 'Large', 'Blocks', 'Rows'];
+  const line = (row: GrowthRow) => [
+    ...[row.name, row.part, `${rounded(row.ratio)}${grows(row) ? ' ✗' : ''}`],
+    ...[row.within === undefined ? '' : rounded(row.within), rounded(row.goal)],
+    ...[row.small, row.large].map((cost) =>
+      row.part === 'Postgres blocks' ? String(Math.round(cost)) : `${cost.toFixed(3)} ms`,
+    ),
+    ...[row.reads?.blocks, row.reads?.rows].map((both) => both?.map((one) => one.toFixed(1)).join(', ') ?? ''),
   ];
   return [
     tableText(head, rows.map(line)),
     ...failures.map((failure) => `FAILED ${failure}`),
+    ...rows.flatMap(({ name, statements = [] }) => statements.map((statement) => `statement of ${name}: ${statement}`)),
     ...Object.entries(notMeasured).map(([name, why]) => `not measured: ${name}: ${why}`),
   ].join('\n');
 }
 
-/** Whether a row is past its goal. */
-export function grows({ ratio, goal }: Pick<GrowthRow, 'ratio' | 'goal'>): boolean {
-  return !(ratio <= goal);
+/** The table that is kept beside the bench, of an account of so many records. */
+export function growthDocument(report: GrowthReport, topology: string, [few, many]: readonly [number, number]): string {
+  const over = report.rows.filter(grows);
+  const count = (records: number) => records.toLocaleString('en-US');
+  return `# What grows with the account
+
+Written by \`npm run bench -- --only growth --write\`: what an operation costs in an account of ${count(many)} records of each kind, by what it costs in
+one of ${count(few)}. [README.md](README.md#growth) says how it is measured. A cross marks a row past its goal: ${over.length} of ${report.rows.length}.
+
+Machine: ${describeMachine()}, ${topology}
+
+${growthText(report).replace(/\n(?!\|)/g, '\n\n- ')}
+`;
 }

@@ -6,7 +6,9 @@ import type { LoadGenerator } from '../processes/generator.ts';
 import type { Worker } from '../processes/worker.ts';
 import { quiet } from '../quiet.ts';
 import { median } from '../rounds.ts';
+import { whileThawed } from './background.ts';
 import type { GrowthCase, GrowthRecords, GrowthRequest } from './cases.ts';
+import { readsDuring, readsOfOne, type StatementReads } from './reads.ts';
 
 /** One of the two accounts that a case is measured on. */
 export interface GrowthSide {
@@ -28,16 +30,27 @@ export interface GrowthCost {
 export interface GrowthMeasure {
   readonly small: GrowthCost;
   readonly large: GrowthCost;
-  readonly postgresRatio: number;
-  readonly eligoRatio: number;
+  readonly postgres: Ratio;
+  readonly eligo: Ratio;
+  /** What Postgres reads for one operation: no clock and no neighbor changes it. */
+  readonly reads: { readonly small: StatementReads; readonly large: StatementReads };
+}
+
+/** The median of the rounds' own ratios, and how far the true one may be from it either way. */
+export interface Ratio {
+  readonly value: number;
+  readonly within: number;
 }
 
 /** How a case is measured. */
 export interface GrowthPace {
   readonly load: Worker<LoadGenerator>;
   readonly connections: number;
-  readonly rounds: number;
-  /** Processor time that a round takes at least: it is counted in hundredths of a second. */
+  /** What a ratio may be at most. */
+  readonly goal: number;
+  /** Rounds at least, and at most: as many as tell on which side of the goal a ratio is. */
+  readonly rounds: readonly [number, number];
+  /** Processor time that each side of a round takes at least. */
   readonly roundMs: number;
 }
 
@@ -53,7 +66,10 @@ export function sideOf(
   return { installation, records, connections, makes, request };
 }
 
-/** Measures both sides in turns. A round of both does as many operations, so that what comes once in a while comes as often. */
+/**
+ * Measures both sides in turns. A round of both does as many operations, so that what comes once in a while comes as often. The side that was
+ * second is first in the next round: a machine that slows down slows both. Rounds are added until it is certain on which side of the goal the ratios are.
+ */
 export async function measureGrowth(small: GrowthSide, large: GrowthSide, usual: GrowthPace): Promise<GrowthMeasure> {
   const pace = { ...usual, connections: large.connections ?? usual.connections };
   const first = Math.ceil(firstRound / pace.connections);
@@ -61,27 +77,61 @@ export async function measureGrowth(small: GrowthSide, large: GrowthSide, usual:
   const { postgresMs, eligoMs } = await turn(large, first, pace);
   const operations = Math.ceil(pace.roundMs / Math.max(postgresMs + eligoMs, shortestMs));
   const perConnection = Math.min(Math.max(Math.ceil(operations / pace.connections), first), longestRound);
+  // Code that has run less often has not been compiled for speed yet, and what is read was not in memory.
+  const warming = Math.ceil(Math.min(warmingOperations, warmingMs / (postgresMs + eligoMs)) / pace.connections);
+  const reads = {
+    small: await countedTurn(small, Math.max(perConnection, warming), pace),
+    large: await countedTurn(large, Math.max(perConnection, warming), pace),
+  };
   const rounds: { small: GrowthCost; large: GrowthCost }[] = [];
-  for (let round = 0; round < pace.rounds; round += 1) {
-    rounds.push({ small: await turn(small, perConnection, pace), large: await turn(large, perConnection, pace) });
+  const ratios = () => ({
+    postgres: ratioOf(rounds.map((round) => round.large.postgresMs / round.small.postgresMs)),
+    eligo: ratioOf(rounds.map((round) => round.large.eligoMs / round.small.eligoMs)),
+  });
+  const isCertain = () => Object.values(ratios()).every((ratio) => isDecided(ratio, pace.goal));
+  const [fewest, most] = pace.rounds;
+  while (rounds.length < fewest || (rounds.length < most && !isCertain())) {
+    const isOdd = rounds.length % 2 === 1;
+    const early = await turn(isOdd ? large : small, perConnection, pace);
+    const late = await turn(isOdd ? small : large, perConnection, pace);
+    rounds.push(isOdd ? { small: late, large: early } : { small: early, large: late });
   }
   const of = (read: (round: (typeof rounds)[number]) => number) => median(rounds.map(read));
   return {
     small: { postgresMs: of((round) => round.small.postgresMs), eligoMs: of((round) => round.small.eligoMs) },
     large: { postgresMs: of((round) => round.large.postgresMs), eligoMs: of((round) => round.large.eligoMs) },
-    postgresRatio: of((round) => round.large.postgresMs / round.small.postgresMs),
-    eligoRatio: of((round) => round.large.eligoMs / round.small.eligoMs),
+    ...ratios(),
+    reads,
   };
 }
 
+/** Whether the true ratio is on the same side of the goal, or known to a third of what the goal is above 1. */
+function isDecided({ value, within }: Ratio, goal: number): boolean {
+  return within <= (goal - 1) / 3 || Math.abs(value - goal) > within;
+}
+
+/** The notch of a box plot: two medians whose notches do not meet differ, with a confidence of 95 %. One round says nothing of its own spread. */
+export function ratioOf(ratios: readonly number[]): Ratio {
+  const sorted = ratios.toSorted((one, other) => one - other);
+  const at = (share: number) => {
+    const place = (sorted.length - 1) * share;
+    const [low = Number.NaN, high = low] = [sorted[Math.floor(place)], sorted[Math.ceil(place)]];
+    return low + (high - low) * (place - Math.floor(place));
+  };
+  const within = sorted.length < 2 ? Number.NaN : (1.57 * (at(0.75) - at(0.25))) / Math.sqrt(sorted.length);
+  return { value: median(ratios), within };
+}
+
 const firstRound = 64;
+/** Each connection of a pool plans a statement five times before it keeps the plan, and Node compiles what has run some hundred times. */
+const warmingOperations = 600;
+const warmingMs = 1_000;
 const longestRound = 400;
 const shortestMs = 0.1;
 
 async function turn(side: GrowthSide, perConnection: number, pace: GrowthPace): Promise<GrowthCost> {
   const { installation } = side;
-  installation.thaw();
-  try {
+  return whileThawed(installation, async () => {
     const texts = await textsOf(side, perConnection, pace);
     await quiet(installation.postgres);
     const before = installation.processorTime();
@@ -90,9 +140,29 @@ async function turn(side: GrowthSide, perConnection: number, pace: GrowthPace): 
     const used = usedBetween(before, installation.processorTime());
     const eligoMs = ownTime(used).reduce((sum, [, ms]) => sum + ms, 0);
     return { postgresMs: (used.postgres ?? 0) / count, eligoMs: eligoMs / count };
-  } finally {
-    installation.freeze();
+  });
+}
+
+/** Sends so many requests that do not count. */
+export async function warmUp(side: GrowthSide, pace: GrowthPace, requests: number): Promise<void> {
+  for (let left = requests; left > 0; left -= longestRound * pace.connections) {
+    await turn(side, Math.min(longestRound, Math.ceil(left / pace.connections)), pace);
   }
+}
+
+// No other turn pays for counting.
+function countedTurn(side: GrowthSide, perConnection: number, pace: GrowthPace): Promise<StatementReads> {
+  const { installation } = side;
+  return whileThawed(installation, async () => {
+    const texts = await textsOf(side, perConnection, pace);
+    await quiet(installation.postgres);
+    let operations = 0;
+    const statements = await readsDuring(installation.postgres, async () => {
+      operations = (await loadEach({ load: pace.load, port: installation.port }, texts)).count;
+      await quiet(installation.postgres);
+    });
+    return readsOfOne(statements, operations);
+  });
 }
 
 async function textsOf({ installation, records, makes, request }: GrowthSide, perConnection: number, pace: GrowthPace) {

@@ -44,28 +44,43 @@ export async function multiplyRecords(
   records: number,
   onShort: (what: string) => void,
 ): Promise<number> {
-  const client = await postgres.connect();
+  const tables = await tablesOf(postgres);
   let fewest = records;
-  try {
-    for (const table of await tablesOf(client)) {
-      const present = await countOf(client, table, accountId);
-      const isSummary = shortName(table) in summedDays;
-      if (present === 0 || (present >= records && !isSummary)) continue;
-      const copies = isSummary ? Math.min(mostSummedDays, records) : Math.ceil(records / present);
-      await copyRows(client, table, accountId, copies);
-      if (isSummary) continue;
-      fewest = Math.min(fewest, copies);
-      const reached = await countOf(client, table, accountId);
-      if (reached < records) onShort(`${table.name} holds ${reached} records of the account, not ${records}`);
-      await client.query(`vacuum (analyze) ${table.name}`);
+  const work = async () => {
+    const client = await postgres.connect();
+    try {
+      for (let table = tables.shift(); table !== undefined; table = tables.shift()) {
+        const copies = await multiplyTable(client, table, accountId, records, onShort);
+        fewest = Math.min(fewest, copies ?? fewest);
+      }
+    } finally {
+      client.release();
     }
-    await client.query(namesOfComponents, [accountId]);
-    await client.query('vacuum (analyze) catalog.component_names');
-    await client.query('checkpoint');
-  } finally {
-    client.release();
-  }
+  };
+  await Promise.all(Array.from({ length: postgres.options.max }, work));
+  await postgres.query(namesOfComponents, [accountId]);
+  await postgres.query('vacuum (analyze) catalog.component_names');
   return fewest;
+}
+
+// Answers how many copies belong together, unless those of this table belong to days or were there.
+async function multiplyTable(
+  client: pg.PoolClient,
+  table: Table,
+  accountId: string,
+  records: number,
+  onShort: (what: string) => void,
+): Promise<number | undefined> {
+  const present = await countOf(client, table, accountId);
+  const isSummary = shortName(table) in summedDays;
+  if (present === 0 || (present >= records && !isSummary)) return undefined;
+  const copies = isSummary ? Math.min(mostSummedDays, records) : Math.ceil(records / present);
+  const added = await copyRows(client, table, accountId, copies);
+  if (!isSummary && present + added < records) {
+    onShort(`${table.name} holds ${present + added} records of the account, not ${records}`);
+  }
+  await client.query(`vacuum (analyze) ${table.name}`);
+  return isSummary ? undefined : copies;
 }
 
 // A component's name belongs to all accounts.
@@ -88,7 +103,7 @@ export async function copyRecords(
 ): Promise<void> {
   const client = await postgres.connect();
   try {
-    const found = (await tablesOf(client)).filter(({ name }) => tables.includes(name));
+    const found = (await tablesOf(postgres)).filter(({ name }) => tables.includes(name));
     for (const table of found)
       await copyRows(client, table, accountId, copies, identifiersOf(`(?:${kinds.join('|')})`));
   } finally {
@@ -114,20 +129,26 @@ async function copyRows(
   accountId: string,
   copies: number,
   identifiers = identifiersOf('(?!facct_|fwh_)[a-z]+'),
-): Promise<void> {
+): Promise<number> {
   const names = table.columns.map(({ name }) => client.escapeIdentifier(name));
+  const templates = await templatesOf(client, table, accountId, identifiers);
+  const quoted = (name: string) => client.escapeIdentifier(name);
   await client.query('begin');
   try {
     await client.query('set local session_replication_role = replica');
-    await client.query(
-      `insert into ${table.name} (${names.join(', ')})
-       select ${table.columns.map((column) => copied(column, client.escapeIdentifier(column.name), identifiers)).join(', ')}
-       from ${table.name} t cross join (select place, lpad(to_hex(place), 6, '0') as ending from generate_series(1, $2::integer) place) c
-       where t.account_id = $1
+    const { rowCount } = await client.query(
+      `with templates as materialized (
+         select ${table.columns.map(({ name }) => `${templates.get(name) ?? `t.${quoted(name)}`} as ${quoted(name)}`).join(', ')}
+         from ${table.name} t where t.account_id = $1)
+       insert into ${table.name} (${names.join(', ')})
+       select ${table.columns.map((column) => copied(column, quoted(column.name), templates.has(column.name))).join(', ')}
+       from templates t cross join lateral (
+         select place, lpad(to_hex(place), 6, '0') as ending from generate_series(1, $2::integer) place offset 0) c
        on conflict do nothing`,
       [accountId, copies],
     );
     await client.query('commit');
+    return rowCount ?? 0;
   } catch (error) {
     // The connection is used again.
     await client.query('rollback');
@@ -138,10 +159,46 @@ async function copyRows(
 // What of an identifier or a UUID stays; those of the account and of webhook endpoints, which are not copied, stay whole.
 const identifiersOf = (kind: string) => String.raw`\m(${kind}_[0-7][0-9a-z]{19})[0-9a-z]{6}\M`;
 const uuids = '([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{6})[0-9a-f]{6}';
+const sameInCopies = new Set(['account_id', 'endpoint_id', 'webhook_endpoint_id']);
 
-function copied({ table, name, type }: Column, quoted: string, identifiers: string): string {
+/**
+ * The columns that name identifiers, each with the SQL of its value in which a mark stands for the end of each. Searching every copy for identifiers
+ * takes longer than writing it: a few rows are searched, and their copies replace the mark.
+ */
+async function templatesOf(
+  client: pg.PoolClient,
+  { name, columns }: Table,
+  accountId: string,
+  identifiers: string,
+): Promise<Map<string, string>> {
+  const texts = columns.filter(
+    (column) => /^(text|jsonb|text\[\])$/.test(column.type) && !sameInCopies.has(column.name),
+  );
+  if (texts.length === 0) return new Map();
+  const values = texts.map((column) => ({
+    name: column.name,
+    value: `t.${client.escapeIdentifier(column.name)}::text`,
+  }));
+  const { rows } = await client.query<Record<string, boolean | null>>(
+    `select ${values.map(({ value }, at) => `bool_or(${value} ~ '${identifiers}' or ${value} ~* '${uuids}') as c${at}`).join(', ')}
+     from ${name} t where t.account_id = $1`,
+    [accountId],
+  );
+  const bearing = values.filter((_, at) => rows[0]?.[`c${at}`] === true);
+  return new Map(
+    bearing.map((column) => [
+      column.name,
+      `regexp_replace(regexp_replace(${column.value}, '${identifiers}', '\\1' || ${mark}, 'g'), '${uuids}', '\\1' || ${mark}, 'gi')`,
+    ]),
+  );
+}
+
+// No text of Eligo's holds it, and JSON writes it in another way.
+const mark = 'chr(1)';
+
+function copied({ table, name, type }: Column, quoted: string, isTemplate: boolean): string {
   const value = `t.${quoted}`;
-  if (name === 'account_id' || name === 'endpoint_id' || name === 'webhook_endpoint_id') return value;
+  if (sameInCopies.has(name)) return value;
   // A copy of an event stands in no queue: it counts as published, in a place that the stream does not know.
   if (table === 'outbox' && ['published_at', 'stream_seq'].includes(name)) return 'null';
   // Made when they are read; a million of them are 30 GB.
@@ -149,12 +206,8 @@ function copied({ table, name, type }: Column, quoted: string, identifiers: stri
   if (name === summedDays[table]) return earlier(table, value);
   // Numbers of invoices are unique in an account: behind each there is room for its copies.
   if (table === 'invoices' && name === 'number') return `${value} * 10000000 + c.place`;
-  const replaced = (text: string) =>
-    `regexp_replace(regexp_replace(${text}, '${identifiers}', '\\1' || c.ending, 'g'), '${uuids}', '\\1' || c.ending, 'gi')`;
-  if (type === 'text') return replaced(value);
-  if (type === 'jsonb') return `${replaced(`${value}::text`)}::jsonb`;
-  if (type === 'text[]') return `${replaced(`${value}::text`)}::text[]`;
-  return value;
+  if (!isTemplate) return value;
+  return `replace(${value}, ${mark}, c.ending)${type === 'text' ? '' : `::${type}`}`;
 }
 
 // A month begins on its first day.
@@ -165,8 +218,8 @@ function earlier(table: string, day: string): string {
     : days;
 }
 
-async function tablesOf(client: pg.PoolClient): Promise<Table[]> {
-  const { rows } = await client.query<Column & { schema: string }>(select);
+async function tablesOf(postgres: pg.Pool): Promise<Table[]> {
+  const { rows } = await postgres.query<Column & { schema: string }>(select);
   const tables = new Map<string, Column[]>();
   for (const { schema, ...column } of rows) {
     const name = `${schema}.${column.table}`;

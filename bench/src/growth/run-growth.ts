@@ -8,48 +8,41 @@ import type { Topology } from '../figures.ts';
 import { homesFolder, newHome } from '../homes.ts';
 import type { LoadGenerator } from '../processes/generator.ts';
 import { startProgram, stopAll, type Worker, type WorkerMethods } from '../processes/worker.ts';
-import { backgroundBlocks, countFromStart } from './background.ts';
+import { type BackgroundReads, backgroundReads, countFromStart, tidy, whileThawed } from './background.ts';
 import { type GrowthRecords, growthCases, notMeasured } from './cases.ts';
-import { type GrowthPace, measureGrowth, sideOf } from './measure.ts';
+import { type GrowthMeasure, type GrowthPace, measureGrowth, sideOf, warmUp } from './measure.ts';
+import { grownStatements, readsOfOne, type StatementReads } from './reads.ts';
 import { growthRecords } from './records.ts';
+import { type GrowthReport, type GrowthRow, grows, growthGoal } from './row.ts';
 import { type SpecialSizes, specialCases } from './special.ts';
 
 /** What is measured of growth. */
 export interface GrowthOptions {
   readonly topology: Topology;
-  /** Only the rows whose names contain this. */
-  readonly filter: string | undefined;
+  /** Only the rows whose names contain one of these. */
+  readonly filter: readonly string[] | undefined;
   /** Records in each table of the small and of the large account. */
   readonly records: readonly [number, number];
   readonly special: SpecialSizes;
   readonly connections: number;
-  readonly rounds: number;
+  readonly rounds: readonly [number, number];
   readonly roundMs: number;
+  /** How many statements are told of each row that is past its goal. */
+  readonly statements: number;
+  /** Requests to each side before the first that counts. */
+  readonly warmUp: number;
   /** How long the idle stacks are watched. */
   readonly watchedMs: number;
   /** Keeps what was seeded. */
   readonly home: string | undefined;
 }
 
-/** One row: what one operation costs in the large account by what it costs in the small one. */
-export interface GrowthRow {
-  readonly name: string;
-  readonly part: 'Postgres' | 'Eligo' | 'Postgres blocks';
-  readonly small: number;
-  readonly large: number;
-  readonly ratio: number;
-  readonly goal: number;
-}
-
-/** Large ÷ small, at most. */
-const growthGoal = 1.15;
-
-/** A row that cannot be measured is one that has to be looked at: it is reported with what went wrong, and the others go on. */
-export interface GrowthReport {
-  readonly rows: readonly GrowthRow[];
-  readonly failures: readonly string[];
-  readonly notMeasured: Readonly<Record<string, string>>;
-}
+/** What is sent before the first row, and how much of it. */
+const warmUpShares: Readonly<Record<string, number>> = {
+  'prices.get': 1,
+  'checkout_sessions.create': 0.02,
+  'checkout_sessions.refund': 0.01,
+};
 
 /** Brings up an installation with few records and one with many, and measures every case on both in turns. */
 export async function runGrowth(options: GrowthOptions, onRow: (row: GrowthRow) => void): Promise<GrowthReport> {
@@ -82,37 +75,45 @@ export async function runGrowth(options: GrowthOptions, onRow: (row: GrowthRow) 
     });
     const installation = await start();
     running.push(installation);
-    const blocks = await backgroundBlocks(installation, options.watchedMs);
+    const background = await backgroundReads(installation, options.watchedMs);
     installation.freeze();
-    return { installation, records: made, blocks };
+    return { installation, records: made, background };
   };
+  // A stack whose clock stands still does not see that its parent has ended.
+  const interrupted = () => {
+    for (const installation of running) installation.thaw();
+    process.exit(130);
+  };
+  for (const signal of signals) process.once(signal, interrupted);
   try {
     const load = await startProgram<LoadGenerator>(workers, 'generator');
-    const pace: GrowthPace = { load, ...options };
+    const pace: GrowthPace = { load, goal: growthGoal, ...options };
     const small = await bringUp('small', options.records[0]);
     const large = await bringUp('large', options.records[1]);
-    const wanted = (name: string) => options.filter === undefined || name.includes(options.filter);
+    const wanted = (name: string) => options.filter?.some((text) => name.includes(text)) !== false;
     const measure = async (
       name: string,
       ...sides: [Parameters<typeof measureGrowth>[0], Parameters<typeof measureGrowth>[1]]
     ) => {
       try {
-        const { small: few, large: many, postgresRatio, eligoRatio } = await measureGrowth(...sides, pace);
-        note({
-          name,
-          part: 'Postgres',
-          small: few.postgresMs,
-          large: many.postgresMs,
-          ratio: postgresRatio,
-          goal: growthGoal,
-        });
-        note({ name, part: 'Eligo', small: few.eligoMs, large: many.eligoMs, ratio: eligoRatio, goal: growthGoal });
+        for (const row of rowsOf(name, await measureGrowth(...sides, pace), options.statements)) note(row);
       } catch (error) {
         failures.push(`${name}: ${(error instanceof Error ? error.message : String(error)).split('\n')[0]}`);
       }
     };
-    for (const row of backgroundRows(small.blocks, large.blocks)) if (wanted(row.name)) note(row);
-    for (const one of growthCases().filter(({ name }) => wanted(name))) {
+    for (const row of backgroundRows(small.background, large.background, options.statements)) {
+      if (wanted(row.name)) note(row);
+    }
+    const cases = growthCases().filter(({ name }) => wanted(name));
+    // What all requests share is compiled for speed before the first is measured, and the newest records of the lists are ordinary ones on both sides.
+    for (const side of [small, large]) {
+      for (const one of growthCases().filter(({ name }) => name in warmUpShares)) {
+        const requests = Math.ceil(options.warmUp * (warmUpShares[one.name] ?? 0));
+        await warmUp(sideOf(side.installation, side.records, one), pace, requests);
+      }
+    }
+    for (const one of cases) {
+      await tidy([small.installation, large.installation]);
       await measure(
         one.name,
         sideOf(small.installation, small.records, one),
@@ -127,6 +128,7 @@ export async function runGrowth(options: GrowthOptions, onRow: (row: GrowthRow) 
     }
     return { rows, failures, notMeasured };
   } finally {
+    for (const signal of signals) process.off(signal, interrupted);
     for (const installation of running) {
       installation.thaw();
       await installation.end();
@@ -137,30 +139,72 @@ export async function runGrowth(options: GrowthOptions, onRow: (row: GrowthRow) 
   }
 }
 
+const signals = ['SIGINT', 'SIGTERM'] as const;
+
 type Up = { readonly installation: Installation; readonly records: GrowthRecords };
 
 // They are taken from the records of the large account, anew with each run.
 async function ofSpecialRecords({ installation, records }: Up, options: GrowthOptions) {
-  installation.thaw();
-  try {
-    return await specialCases(installation, records, options.special);
-  } finally {
-    installation.freeze();
-  }
+  return whileThawed(installation, () => specialCases(installation, records, options.special));
 }
 
-function backgroundRows(small: ReadonlyMap<string, number>, large: ReadonlyMap<string, number>): GrowthRow[] {
+function rowsOf(
+  name: string,
+  { small, large, postgres, eligo, reads }: GrowthMeasure,
+  statements: number,
+): GrowthRow[] {
+  const blocks = [reads.small.blocks, reads.large.blocks] as const;
+  const rows = [reads.small.rows, reads.large.rows] as const;
+  return [
+    withStatements(
+      {
+        name,
+        part: 'Postgres',
+        small: small.postgresMs,
+        large: large.postgresMs,
+        ratio: postgres.value,
+        within: postgres.within,
+        goal: growthGoal,
+        reads: { blocks, rows },
+      },
+      [reads.small, reads.large],
+      statements,
+    ),
+    {
+      name,
+      part: 'Eligo',
+      small: small.eligoMs,
+      large: large.eligoMs,
+      ratio: eligo.value,
+      within: eligo.within,
+      goal: growthGoal,
+    },
+  ];
+}
+
+function withStatements(
+  row: GrowthRow,
+  [small, large]: readonly [StatementReads, StatementReads],
+  most: number,
+): GrowthRow {
+  return grows(row) && most > 0 ? { ...row, statements: grownStatements(small, large, most) } : row;
+}
+
+// A statement that one side alone has sent did work that the other did not have.
+function backgroundRows(small: BackgroundReads, large: BackgroundReads, statements: number): GrowthRow[] {
   return ['gateway', ...serviceNames].map((service) => {
-    const blocks = (byRole: ReadonlyMap<string, number>) =>
-      [...byRole].filter(([role]) => role.endsWith(service)).reduce((sum, [, read]) => sum + read, 0);
-    const [few, many] = [blocks(small), blocks(large)];
-    return {
+    const ofService = (all: BackgroundReads, other: BackgroundReads) =>
+      readsOfOne(new Map([...all].filter(([text, { role }]) => role.endsWith(service) && other.has(text))), 1);
+    const sides = [ofService(small, large), ofService(large, small)] as const;
+    const [few, many] = [sides[0].blocks, sides[1].blocks];
+    const row = {
       name: `jobs and relay of ${service}`,
       part: 'Postgres blocks',
       small: few,
       large: many,
       ratio: many / few,
       goal: growthGoal,
-    };
+    } as const;
+    return withStatements(row, sides, statements);
   });
 }
