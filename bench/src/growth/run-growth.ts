@@ -14,7 +14,7 @@ import { type GrowthMeasure, type GrowthPace, measureGrowth, sideOf, warmUp } fr
 import { grownStatements, readsOfOne, type StatementReads } from './reads.ts';
 import { growthRecords } from './records.ts';
 import { type GrowthReport, type GrowthRow, grows, growthGoal } from './row.ts';
-import { type SpecialSizes, specialCases } from './special.ts';
+import { type SpecialSizes, specialCases, specialNames } from './special.ts';
 
 /** What is measured of growth. */
 export interface GrowthOptions {
@@ -120,7 +120,8 @@ export async function runGrowth(options: GrowthOptions, onRow: (row: GrowthRow) 
         sideOf(large.installation, large.records, one),
       );
     }
-    for (const one of await ofSpecialRecords(large, options)) {
+    const special = specialNames.some(wanted) ? await ofSpecialRecords(large, options) : [];
+    for (const one of special) {
       if (!wanted(one.name)) continue;
       const side = { installation: large.installation, records: large.records };
       const { connections } = one;

@@ -19,6 +19,22 @@ export interface SpecialSizes {
   readonly refunds: number;
 }
 
+const [ofCustomer, ofProduct, ofSession] = [
+  'one customer with many sessions',
+  'one product with many prices',
+  'one session with many refunds',
+];
+
+/** The names of the special cases, for a run that wants none of them: what they need takes minutes to make. */
+export const specialNames: readonly string[] = [
+  ...['checkout_sessions.list customer', 'customers.get', 'customers.update'].map((id) => `${ofCustomer}: ${id}`),
+  ...['checkout_sessions.create', 'checkout_sessions.confirm'].map((id) => `${ofCustomer}: ${id}`),
+  ...['products.get', 'products.update', 'prices.list product', 'prices.create'].map((id) => `${ofProduct}: ${id}`),
+  ...['checkout_sessions.get', 'checkout_sessions.preview_refund', 'checkout_sessions.refund'].map(
+    (id) => `${ofSession}: ${id}`,
+  ),
+];
+
 /**
  * Gives one customer many sessions and one product many prices, taken from the copies beyond those in use, and makes two sessions of many
  * lines, of which one has many refunds. Answers the cases that compare each with an ordinary one.
@@ -34,11 +50,6 @@ export async function specialCases(
   await give(installation, 'catalog.prices', 'price_id', 'product_id', product, sizes.pricesOfProduct);
   const few = await refundedSession(installation, records, sizes.lines, 2);
   const many = await refundedSession(installation, records, sizes.lines, sizes.refunds);
-  const [ofCustomer, ofProduct, ofSession] = [
-    'one customer with many sessions',
-    'one product with many prices',
-    'one session with many refunds',
-  ];
   return [
     heavy(`${ofCustomer}: checkout_sessions.list customer`, 'checkout_sessions.list', { by: 'customer' }),
     heavy(`${ofCustomer}: customers.get`, 'customers.get'),
