@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Session } from '../src/domain/session.ts';
 import type { ChargeFailpoint } from '../src/failpoints.ts';
 import { type CaptureParts, type CapturesFixture, openCapturesFixture, refusal } from './captures-fixture.ts';
+import { faultMatrixTests } from './fault-matrix.ts';
 import { pageFaultTests } from './page-faults.ts';
 
 let fixture: CapturesFixture;
@@ -112,6 +113,7 @@ describe('a process that dies during a capture', () => {
 });
 
 pageFaultTests(() => fixture);
+faultMatrixTests(() => fixture);
 
 const kinds = ['error_before', 'error_after', 'drop_before', 'drop_after', 'in_progress', 'rate_limited'] as const;
 
