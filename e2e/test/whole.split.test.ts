@@ -4,6 +4,7 @@ import { stopWithBooks } from '../src/books.ts';
 import { type Collector, startCollector } from '../src/collector.ts';
 import { isLongRun } from '../src/crashes/plan.ts';
 import { describeConfirmTable } from './confirm-table.ts';
+import { describeLetterDecisions } from './letter-decisions.ts';
 import { describeMainPath } from './main-path.ts';
 import { describeProbes } from './probes.ts';
 import { describeRolling, drainDelay, twoOfSome } from './rolling.ts';
@@ -19,7 +20,7 @@ describe('each part of Eligo in a process of its own', () => {
       ELIGO_RATE_LIMIT_FAILED_AUTH: '100000',
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     };
-    eligo = await startConstellation({ topology: 'split', environment, replicas: twoOfSome });
+    eligo = await startConstellation({ topology: 'split', environment, replicas: { ...twoOfSome, checkout: 2 } });
   }, 120_000);
   afterAll(async () => {
     await stopWithBooks(eligo);
@@ -29,6 +30,7 @@ describe('each part of Eligo in a process of its own', () => {
   describeMainPath(() => eligo);
   describeConfirmTable(() => eligo);
   describeTraces(() => ({ eligo, collector }));
+  describeLetterDecisions(() => eligo);
   // The gateway refuses most bad input, and it is the same code as in one process.
   describeProbes(() => eligo, isLongRun ? 1 : 5);
   describeRolling(() => eligo);
