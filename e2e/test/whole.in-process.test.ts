@@ -6,6 +6,7 @@ import { describeClockJumps } from './clock-jumps.ts';
 import { describeConfirmTable } from './confirm-table.ts';
 import { describeMainPath } from './main-path.ts';
 import { describeProbes } from './probes.ts';
+import { describeStorefrontPlugin } from './storefront-plugin.ts';
 
 describe('all of Eligo in one process', () => {
   let eligo: Constellation;
@@ -17,6 +18,7 @@ describe('all of Eligo in one process', () => {
 
   describeMainPath(() => eligo);
   describeConfirmTable(() => eligo);
+  describeStorefrontPlugin(() => eligo);
   describeClockJumps(() => eligo);
   // The gateway's own tests send it all of them.
   describeProbes(() => eligo, isLongRun ? 1 : 10);
