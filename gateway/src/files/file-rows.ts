@@ -64,7 +64,12 @@ export async function findPart(
   id: string,
   part: number,
 ): Promise<Buffer | undefined> {
-  return (await database.row(selectPart, scope, [id, part]))?.bytes;
+  const pieces = await database.rows(selectPart, scope, [id, part]);
+  if (pieces.length === 0) return undefined;
+  const bytes = Buffer.allocUnsafe(partBytes);
+  let length = 0;
+  for (const { piece } of pieces) length += bytes.write(piece, length, 'base64');
+  return bytes.subarray(0, length);
 }
 
 /** A file whose time is over, or what is left of an upload. */
@@ -141,9 +146,13 @@ const select = scoped<FileRow>(
   `select ${columns} from files
    where account_id = $1 and test_mode = $2 and id = $3 and state = 'stored' and expires_at > now()`,
 );
-const selectPart = scoped<{ bytes: Buffer }>(
+// Bytes travel as text: 2 MiB of hexadecimal for a part, for which the driver doubles its buffer six times while they arrive. In Base64 it is 1.4 MiB, and in pieces
+// that fit one read of a socket the buffer stays small.
+const selectPart = scoped<{ piece: string }>(
   'files.find_part',
-  'select bytes from file_parts where account_id = $1 and test_mode = $2 and file_id = $3 and part = $4',
+  `select encode(substring(whole.bytes from start + 1 for 47616), 'base64') as piece
+   from file_parts whole cross join generate_series(0, octet_length(whole.bytes) - 1, 47616) as start
+   where whole.account_id = $1 and whole.test_mode = $2 and whole.file_id = $3 and whole.part = $4 order by start`,
 );
 const selectExpired = unscoped<{ account_id: string; test_mode: boolean; id: string; expires_at: Date }>(
   'files.expired',
