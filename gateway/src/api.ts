@@ -65,7 +65,7 @@ export function api(parts: ApiParts): (exchange: Exchange, path: string, queryTe
     const found = authenticator.authenticate(request);
     const key = found instanceof Promise ? await found : found;
     exchange.of = key;
-    limit(parts, key, exchange.headers);
+    const caller = { accountId: key.accountId, testMode: key.testMode, perSecond: limit(parts, key, exchange.headers) };
 
     const match = table.find(request.method ?? '', path);
     if (match === undefined) throw new Failure('not_found');
@@ -79,7 +79,7 @@ export function api(parts: ApiParts): (exchange: Exchange, path: string, queryTe
     exchange.headers.push(...target.headers);
     authorize(key, target.route, settings.deprecatedEndpoints);
 
-    const admitted = turns.begin(key, target.route);
+    const admitted = turns.begin(caller, target.route);
     const turn = admitted instanceof Promise ? await admitted : admitted;
     try {
       const call = callOf(exchange, key, target.route.streamed);
@@ -123,10 +123,11 @@ function isRecord(value: Json | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function limit({ limiter, turns, settings }: ApiParts, key: ActiveKey, headers: HeaderList): void {
+/** The requests a second that the key may make; undefined where it has no limit. Throws where this one is too many. */
+function limit({ limiter, turns, settings }: ApiParts, key: ActiveKey, headers: HeaderList): number | undefined {
   const defaults = settings.rateLimit;
   const perSecond = key.rateLimit ?? (key.testMode ? defaults.test : defaults.live);
-  if (perSecond === 0) return;
+  if (perSecond === 0) return undefined;
   // The process's own clock: a wall clock that is set back would refuse everybody until it caught up.
   const allowance = limiter.take(key.keyId, perSecond, performance.now());
   headers.push(
@@ -137,7 +138,7 @@ function limit({ limiter, turns, settings }: ApiParts, key: ActiveKey, headers: 
     'RateLimit-Reset',
     String(allowance.resetSeconds),
   );
-  if (allowance.allowed) return;
+  if (allowance.allowed) return perSecond;
   turns.neighbors.noteLimit(key);
   throw new Failure('rate_limited', { retryAfterSeconds: allowance.retryAfterSeconds });
 }

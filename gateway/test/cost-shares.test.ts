@@ -14,6 +14,9 @@ describe('in simulated time, on one processor that a shop with eight shoppers ke
     readonly steps?: number;
     readonly testMode?: boolean;
     readonly isAtLimit?: boolean;
+    /** The limits of the keys of both; without one unless given. */
+    readonly limit?: number;
+    readonly limitOfShop?: number;
     readonly route: TurnRoute;
     readonly enter?: (turn: Turn) => Promise<unknown> | undefined;
   }
@@ -26,12 +29,14 @@ describe('in simulated time, on one processor that a shop with eight shoppers ke
     const neighbors = new Neighbors({ isBusy: () => true, now: () => set.nowMs });
     const budgets = new CostBudgets(neighbors);
     const turns = new RequestTurns({ neighbors, budgets, meter: new CostMeter(neighbors, budgets) });
-    const attacker = { accountId: 'facct_attacker', testMode: attack.testMode === true };
+    const attacker = { accountId: 'facct_attacker', testMode: attack.testMode === true, perSecond: attack.limit };
+    const buyer = { accountId: 'facct_shop', testMode: false, perSecond: attack.limitOfShop };
     const queue: { stepMs: number; steps: number; ofShop: boolean; end: () => void }[] = [];
     const took = { shop: 0, attacker: 0, refused: 0 };
+    const isDear = () => attack.route.method === 'GET' || attack.enter !== undefined || neighbors.yields(attacker);
     let atWork = 0;
     const shop = async () => {
-      const turn = await turns.begin({ accountId: 'facct_shop', testMode: false }, confirm);
+      const turn = await turns.begin(buyer, confirm);
       const end = () => {
         turn.end();
         void shop();
@@ -68,7 +73,7 @@ describe('in simulated time, on one processor that a shop with eight shoppers ke
       if (next !== undefined) {
         took[next.ofShop ? 'shop' : 'attacker'] += stepMs;
         // What a meter measures.
-        if (!next.ofShop) budgets.charge(attacker, stepMs);
+        budgets.charge(next.ofShop ? buyer : attacker, stepMs, !next.ofShop && isDear());
         next.steps -= 1;
         if (next.steps > 0) queue.push(next);
         else next.end();
@@ -91,8 +96,18 @@ describe('in simulated time, on one processor that a shop with eight shoppers ke
     ['large carts with a test key', { route: cart, perSecond: 25, costMs: 600, testMode: true, ...large }, 0.1],
     ['small requests over the limit', { route: cart, perSecond: 120, costMs: 7, isAtLimit: true }, 0.2],
     ['small requests of test mode', { route: cart, perSecond: 120, costMs: 7, testMode: true }, 0.1],
+    [
+      'small requests within the limit of its key',
+      { route: cart, perSecond: 100, costMs: 10, steps: 10, limit: 100 },
+      0.2,
+    ],
+    [
+      'a burst of small requests within the limit of its key',
+      { route: cart, perSecond: 400, costMs: 10, limit: 100 },
+      0.2,
+    ],
   ])(
-    '%s take no more than their share, and the shop keeps 0.7 of its payments [D14.247]',
+    '%s take no more than their share, and the shop keeps 0.7 of its payments [D14.247] [D14.249]',
     async (_, attack, share) => {
       const found = await simulate(attack);
       // What is over is one request of the last moment, and the burst.
@@ -106,8 +121,12 @@ describe('in simulated time, on one processor that a shop with eight shoppers ke
     30_000,
   );
 
-  test('small requests within the limit of a live key take as much as the neighbor at most [D14.247]', async () => {
-    const found = await simulate({ route: cart, perSecond: 100, costMs: 10, steps: 10 });
+  test.each([
+    ['without a limit', {}],
+    ['with the same limit', { limit: 100, limitOfShop: 100 }],
+  ])('small requests of an account with a key %s take as much as the neighbor at most [D14.249]', async (_, limits) => {
+    const found = await simulate({ route: cart, perSecond: 100, costMs: 10, steps: 10, ...limits });
     expect(found.shop).toBeGreaterThan(0.45);
+    expect(found.attacker).toBeGreaterThan(0.4);
   });
 });

@@ -25,6 +25,7 @@ export class Turn {
   readonly #isBodyDear: boolean;
   #hasDearTurn: boolean;
   #hadDearWork = false;
+  #hasEnded = false;
 
   constructor(
     turns: RequestTurns,
@@ -72,6 +73,12 @@ export class Turn {
   }
 
   end(): void {
+    this.#leaveLine();
+    if (!this.#hasEnded) this.#turns.neighbors.left(this.#caller);
+    this.#hasEnded = true;
+  }
+
+  #leaveLine(): void {
     this.#leave();
     this.#leave = () => undefined;
   }
@@ -83,7 +90,7 @@ export class Turn {
   }
 
   async #change(to: Pick<DearRequests, 'enter'>): Promise<void> {
-    this.end();
+    this.#leaveLine();
     this.#work.isDear = true;
     this.#leave = await to.enter(this.#caller);
     this.#hasDearTurn = true;
@@ -111,10 +118,11 @@ export class RequestTurns {
     const { neighbors, budgets } = here;
     this.here = here;
     this.dear = new DearRequests(neighbors, {}, budgets);
-    this.large = new SharedRequests(neighbors, { ofAccount: 1, ofYielding: 1 }, budgets);
+    const isSpent = (caller: TurnCaller) => budgets.isSpent(caller);
+    this.large = new SharedRequests(neighbors, { ofAccount: 1, ofYielding: 1 }, isSpent);
     this.parts = new DearRequests(neighbors, { longestWaitMs: longestPartWaitMs }, budgets);
-    this.#small = new SharedRequests(neighbors);
-    this.#counted = new SharedRequests(neighbors, {}, budgets);
+    this.#small = new SharedRequests(neighbors, {}, (caller) => budgets.isOver(caller));
+    this.#counted = new SharedRequests(neighbors, {}, isSpent);
   }
 
   get neighbors() {
@@ -124,17 +132,25 @@ export class RequestTurns {
   /** Waits for the turn of a request to this route: at once when no other account is short of time. */
   begin(caller: TurnCaller, route: TurnRoute): Turn | Promise<Turn> {
     const { accountId } = caller;
-    this.neighbors.saw(caller);
+    this.neighbors.arrived(caller);
     const isLarge = this.largeAnswers.isExpected(accountId, route.id) && this.neighbors.areShort(accountId);
     // A client that is slow to send a body has no dear turn meanwhile.
     const hasDearTurn = isLarge && route.method === 'GET';
     const isBodyDear = isLarge && !hasDearTurn;
     const isDear = hasDearTurn || readsMuch(route) || this.neighbors.yields(caller);
     const line = hasDearTurn ? this.large : isDear ? this.#counted : this.#small;
-    const work = { caller: { accountId, testMode: caller.testMode }, isDear };
-    const entered = line.enter(caller);
-    if (!(entered instanceof Promise)) return new Turn(this, work, { leave: entered, hasDearTurn, isBodyDear });
-    return entered.then((leave) => new Turn(this, work, { leave, hasDearTurn, isBodyDear }));
+    const work = { caller, isDear };
+    const begun = (leave: Leave) => new Turn(this, work, { leave, hasDearTurn, isBodyDear });
+    const refused = (error: unknown): never => {
+      this.neighbors.left(caller);
+      throw error;
+    };
+    try {
+      const entered = line.enter(caller);
+      return entered instanceof Promise ? entered.then(begun, refused) : begun(entered);
+    } catch (error) {
+      return refused(error);
+    }
   }
 }
 

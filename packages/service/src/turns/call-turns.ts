@@ -14,7 +14,7 @@ import { SharedRequests } from './shared-requests.ts';
 export function callTurns(here: ProcessTurns = processTurns()): TakeTurn {
   const { neighbors, budgets, meter } = here;
   const small = new SharedRequests(neighbors, bounds);
-  const dear = new SharedRequests(neighbors, bounds, budgets);
+  const dear = new SharedRequests(neighbors, bounds, (caller) => budgets.isSpent(caller));
   return (method, { from, caller, scope: { accountId, testMode } }) => {
     if (accountId === '' || meter.isRunning) return undefined;
     const account = { accountId, testMode };

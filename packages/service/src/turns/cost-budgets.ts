@@ -1,79 +1,79 @@
+import { CostBudget } from './cost-budget.ts';
 import type { Neighbors } from './neighbors.ts';
 import { nameOf, type TurnCaller } from './turn-caller.ts';
 
 /** What an account may take of a process' time while other accounts are short of it. */
 export interface CostLimits {
-  /** Of the time in which the process works. */
+  /** Of the time in which the process works, for dear work. */
   readonly liveShare: number;
   readonly testShare: number;
-  /** What an account may take at once before it waits. */
+  /** What an account may take at once for dear work before it waits. */
   readonly burstMs: number;
+  /** For all of its work: so much for each request a second that its key may make, and so much at least. */
+  readonly shareOfRequest: number;
+  readonly leastShare: number;
+  readonly burstOfAllMs: number;
   /** The most that an account works off later. */
   readonly mostDebtMs: number;
 }
 
 /**
- * The time that accounts have taken of this process, by what was measured. While accounts are short of time, one of them has a budget that a share of the time
- * refills; none of its dear work begins while the budget is used up. What one request takes beyond it is a debt, so that over any time an account takes no more than
- * its share, the burst and what is at work.
+ * The time that accounts have taken of this process, by what was measured. While accounts are short of time, one of them has two budgets, which shares of the time
+ * refill: one for its dear work, and one for all that keys with a rate limit ask for. What one request takes beyond a budget is a debt, so that over any time an
+ * account takes no more than its share, the burst and what is at work.
  */
 export class CostBudgets {
   readonly #neighbors: Neighbors;
   readonly #limits: CostLimits;
-  readonly #budgets = new Map<string, Budget>();
+  readonly #dear: CostBudget;
+  readonly #all: CostBudget;
 
   constructor(neighbors: Neighbors, limits: Partial<CostLimits> = {}) {
     this.#neighbors = neighbors;
     this.#limits = { ...defaultLimits, ...limits };
+    const { burstMs, burstOfAllMs, mostDebtMs } = this.#limits;
+    this.#dear = new CostBudget(neighbors, { burstMs, mostDebtMs });
+    this.#all = new CostBudget(neighbors, { burstMs: burstOfAllMs, mostDebtMs });
   }
 
-  /** Dear work of the account took so long. */
-  charge(caller: TurnCaller, tookMs: number): void {
+  /** Work of the account took so long. */
+  charge(caller: TurnCaller, tookMs: number, isDear = true): void {
     if (!this.#neighbors.areShort(caller.accountId)) return;
-    const nowMs = this.#neighbors.now();
-    const leftMs = this.#leftMs(caller, nowMs) - tookMs;
+    const { testShare, liveShare } = this.#limits;
     const name = nameOf(caller);
-    // What was charged last is at the end, so that what is old is at the beginning.
-    this.#budgets.delete(name);
-    this.#budgets.set(name, { leftMs: Math.max(leftMs, -this.#limits.mostDebtMs), atMs: nowMs });
-    this.#forget(nowMs);
+    if (isDear) this.#dear.charge(name, tookMs, caller.testMode ? testShare : liveShare);
+    const share = this.#shareOfAll(caller);
+    if (share !== undefined) this.#all.charge(name, tookMs, share);
   }
 
   /** Whether the account has to wait before its next dear work. */
   isSpent(caller: TurnCaller): boolean {
-    return this.#neighbors.areShort(caller.accountId) && this.#leftMs(caller, this.#neighbors.now()) <= 0;
+    if (!this.#neighbors.areShort(caller.accountId)) return false;
+    return this.#dear.isSpent(nameOf(caller)) || this.isOver(caller);
   }
 
-  #leftMs(caller: TurnCaller, nowMs: number): number {
-    const { burstMs } = this.#limits;
-    const budget = this.#budgets.get(nameOf(caller));
-    if (budget === undefined) return burstMs;
-    return Math.min(burstMs, budget.leftMs + (nowMs - budget.atMs) * this.#shareOf(caller));
-  }
-
-  // A process that waits for Postgres on a machine without a processor to spare has less to share.
-  #shareOf({ testMode }: TurnCaller): number {
-    const { testShare, liveShare } = this.#limits;
-    return (testMode ? testShare : liveShare) * Math.min(1, Math.max(leastUtilization, this.#neighbors.utilization()));
-  }
-
-  // After this time any budget is full again.
-  #forget(nowMs: number): void {
-    const { burstMs, mostDebtMs, liveShare, testShare } = this.#limits;
-    const untilMs = nowMs - (burstMs + mostDebtMs) / (Math.min(liveShare, testShare) * leastUtilization);
-    for (const [name, { atMs }] of this.#budgets) {
-      if (atMs > untilMs) return;
-      this.#budgets.delete(name);
+  /**
+   * Whether the account has to wait before its next work of any kind: it took more than its share, and another account of its rank did not. Where all of them did,
+   * they share the process by the number of their requests at work.
+   */
+  isOver(caller: TurnCaller): boolean {
+    if (this.#shareOfAll(caller) === undefined || !this.#all.isSpent(nameOf(caller))) return false;
+    if (!this.#neighbors.areShort(caller.accountId)) return false;
+    // Few accounts can have taken more than their share, so the first few tell.
+    for (const accountId of this.#neighbors.othersOf(caller)) {
+      const modes = [
+        { accountId, testMode: false },
+        { accountId, testMode: true },
+      ];
+      if (!modes.some((other) => this.#all.isSpent(nameOf(other)))) return true;
     }
+    return false;
   }
-}
 
-/** So that an account whose neighbors do little is not held up by its own waiting. */
-const leastUtilization = 0.25;
-
-interface Budget {
-  readonly leftMs: number;
-  readonly atMs: number;
+  #shareOfAll({ perSecond }: TurnCaller): number | undefined {
+    const { shareOfRequest, leastShare } = this.#limits;
+    return perSecond === undefined ? undefined : Math.max(leastShare, perSecond * shareOfRequest);
+  }
 }
 
 const defaultLimits: CostLimits = {
@@ -82,6 +82,11 @@ const defaultLimits: CostLimits = {
   testShare: 0.1,
   // A page of a hundred records, or two.
   burstMs: 50,
+  // A fifth for the default limit of a live key, a hundred requests a second.
+  shareOfRequest: 0.002,
+  leastShare: 0.1,
+  // Ten payments.
+  burstOfAllMs: 100,
   // A wait of four seconds, or of eight in test mode. A cart of a hundred lines and five hundred coupons takes a quarter of it.
   mostDebtMs: 800,
 };

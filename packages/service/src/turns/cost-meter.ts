@@ -8,8 +8,10 @@ import type { TurnCaller } from './turn-caller.ts';
 /** A request or call whose time is measured. */
 export interface MeteredWork {
   readonly caller: TurnCaller;
-  /** Its time is taken from the account's budget. */
+  /** Its time is taken from the account's budget for dear work, too. */
   isDear: boolean;
+  /** Measured, and not yet taken from a budget. */
+  owedMs?: number | undefined;
 }
 
 /**
@@ -23,6 +25,8 @@ export class CostMeter {
   #current: MeteredWork | undefined;
   #sinceMs = 0;
   #attributedMs = 0;
+  #owing: MeteredWork[] = [];
+  #owedMs = 0;
   #factor = 1;
   #before = performance.eventLoopUtilization();
   #watch: NodeJS.Timeout | undefined;
@@ -63,8 +67,10 @@ export class CostMeter {
       if (work === undefined) return;
       this.#current = undefined;
       const tookMs = performance.now() - this.#sinceMs;
-      this.#attributedMs += tookMs;
-      if (work.isDear) this.#budgets.charge(work.caller, tookMs * this.#factor);
+      if (work.owedMs === undefined) this.#owing.push(work);
+      work.owedMs = (work.owedMs ?? 0) + tookMs;
+      this.#owedMs += tookMs;
+      if (this.#owedMs > mostOwedMs) this.#charge();
     });
     this.#stopHooks = () => {
       stopBefore();
@@ -74,7 +80,19 @@ export class CostMeter {
     this.#watch = setInterval(() => this.#look(), lookMs).unref();
   }
 
+  #charge(): void {
+    const owing = this.#owing;
+    this.#attributedMs += this.#owedMs;
+    this.#owing = [];
+    this.#owedMs = 0;
+    for (const work of owing) {
+      this.#budgets.charge(work.caller, (work.owedMs ?? 0) * this.#factor, work.isDear);
+      work.owedMs = undefined;
+    }
+  }
+
   #look(): void {
+    this.#charge();
     const now = performance.eventLoopUtilization();
     const { active } = performance.eventLoopUtilization(now, this.#before);
     this.#before = now;
@@ -87,6 +105,8 @@ export class CostMeter {
   }
 }
 
+// A continuation takes some ten microseconds, so budgets are looked at for one in a hundred of them.
+const mostOwedMs = 1;
 const lookMs = 200;
 // Confirms have about twice as much around them as in them: events, connections, garbage.
 const mostFactor = 5;

@@ -1,30 +1,30 @@
 import { type EventLoopUtilization, performance } from 'node:perf_hooks';
 
 /**
- * Whether this process has no time to spare: its event loop hardly waits, or it had to wait for a processor in the midst of its work, because other processes of the
+ * Whether this process has no time to spare: its event loop works half of the time, or it had to wait for a processor in the midst of its work, because other processes of the
  * machine, such as Postgres, take them.
  */
 export class LoopLoad {
   #before: EventLoopUtilization = performance.eventLoopUtilization();
   #cpuBefore = process.threadCpuUsage();
   #lookedAtMs = performance.now();
-  #isBusy = false;
+  #busyAtMs = Number.NEGATIVE_INFINITY;
   #utilization = 0;
 
   /** Looks at most ten times a second, and only when it is asked: a look costs a microsecond. */
   isBusy(): boolean {
     const nowMs = performance.now();
-    if (nowMs - this.#lookedAtMs < lookMs) return this.#isBusy;
+    if (nowMs - this.#lookedAtMs < lookMs) return nowMs - this.#busyAtMs < lingerMs;
     const now = performance.eventLoopUtilization();
     const cpu = process.threadCpuUsage();
     const { active, utilization } = performance.eventLoopUtilization(now, this.#before);
     const cpuMs = (cpu.user - this.#cpuBefore.user + cpu.system - this.#cpuBefore.system) / 1_000;
-    this.#isBusy = isShortOfTime({ activeMs: active, cpuMs, utilization });
+    if (isShortOfTime({ activeMs: active, cpuMs, utilization })) this.#busyAtMs = nowMs;
     this.#utilization = utilization;
     this.#before = now;
     this.#cpuBefore = cpu;
     this.#lookedAtMs = nowMs;
-    return this.#isBusy;
+    return nowMs - this.#busyAtMs < lingerMs;
   }
 
   /** The part of the time in which the loop worked, at the last look. */
@@ -48,6 +48,9 @@ export function isShortOfTime({ activeMs, cpuMs, utilization }: LoopTimes): bool
 }
 
 const lookMs = 100;
-const busyShare = 0.7;
+// A process that is busy because of one account would otherwise let it go on at each moment in which holding it back helped.
+const lingerMs = 500;
+// Beyond it, what one account does makes another one's requests wait about as long as they work.
+const busyShare = 0.5;
 const leastActiveMs = 20;
 const ownShare = 0.7;

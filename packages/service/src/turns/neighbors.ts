@@ -9,7 +9,7 @@ export interface NeighborsOptions {
 }
 
 /**
- * Which accounts have asked for something lately. Only where several share a process that has no time to spare does one have to wait for its turn: alone,
+ * Which accounts have asked for something lately, or wait for an answer. Only where several share a process that has no time to spare does one have to wait for its turn: alone,
  * or where there is time for all, nobody waits.
  */
 export class Neighbors {
@@ -18,6 +18,8 @@ export class Neighbors {
   readonly utilization: () => number;
   readonly #seenAt = new Map<string, number>();
   readonly #liveSeenAt = new Map<string, number>();
+  readonly #present = new Map<string, number>();
+  readonly #livePresent = new Map<string, number>();
   readonly #atLimitAt = new Map<string, number>();
 
   constructor({ isBusy, now = () => performance.now(), utilization = () => 1 }: NeighborsOptions) {
@@ -28,7 +30,7 @@ export class Neighbors {
 
   /** What is remembered of accounts. */
   get size(): number {
-    return this.#seenAt.size + this.#liveSeenAt.size + this.#atLimitAt.size;
+    return this.#seenAt.size + this.#liveSeenAt.size + this.#present.size + this.#atLimitAt.size;
   }
 
   /** The account asked for something. */
@@ -41,6 +43,26 @@ export class Neighbors {
     }
   }
 
+  /** A request of the account arrived. It counts as asking for as long as the request lasts, because a process that is short of time makes requests slow. */
+  arrived(caller: TurnCaller): void {
+    this.saw(caller);
+    for (const counts of this.#countsOf(caller)) counts.set(caller.accountId, (counts.get(caller.accountId) ?? 0) + 1);
+  }
+
+  /** A request that arrived is over. */
+  left(caller: TurnCaller): void {
+    this.saw(caller);
+    for (const counts of this.#countsOf(caller)) {
+      const others = (counts.get(caller.accountId) ?? 1) - 1;
+      if (others === 0) counts.delete(caller.accountId);
+      else counts.set(caller.accountId, others);
+    }
+  }
+
+  #countsOf({ testMode }: TurnCaller): Map<string, number>[] {
+    return testMode ? [this.#present] : [this.#present, this.#livePresent];
+  }
+
   /** Notes that the account asks for more than it may. */
   noteLimit(caller: TurnCaller): void {
     const nowMs = this.now();
@@ -50,13 +72,22 @@ export class Neighbors {
 
   /** Whether time that the account takes is missing to another one. */
   areShort(accountId: string): boolean {
-    return this.#isBusy() && hasOther(this.#seenAt, accountId, this.now());
+    return this.#isBusy() && (isOther(this.#present, accountId) || this.#sawOther(this.#seenAt, accountId));
   }
 
   /** Whether time is missing to any of several accounts. */
   areAnyShort(): boolean {
     forget(this.#seenAt, this.now() - latelyMs);
-    return this.#seenAt.size > 1 && this.#isBusy();
+    return new Set([...this.#seenAt.keys(), ...this.#present.keys()]).size > 1 && this.#isBusy();
+  }
+
+  /** The other accounts that asked for something lately, without those in test mode where this one is in live mode. */
+  *othersOf({ accountId, testMode }: TurnCaller): Iterable<string> {
+    const times = testMode ? this.#seenAt : this.#liveSeenAt;
+    const present = testMode ? this.#present : this.#livePresent;
+    forget(times, this.now() - latelyMs);
+    for (const other of times.keys()) if (other !== accountId) yield other;
+    for (const other of present.keys()) if (other !== accountId && !times.has(other)) yield other;
   }
 
   /** Whether the account takes a smaller share: it asks for more than it may, or it is in test mode and another one in live mode. */
@@ -64,7 +95,13 @@ export class Neighbors {
     const nowMs = this.now();
     const atLimitAt = this.#atLimitAt.get(nameOf(caller));
     if (atLimitAt !== undefined && atLimitAt > nowMs - atLimitMs) return true;
-    return caller.testMode && hasOther(this.#liveSeenAt, caller.accountId, nowMs);
+    if (!caller.testMode) return false;
+    return isOther(this.#livePresent, caller.accountId) || this.#sawOther(this.#liveSeenAt, caller.accountId);
+  }
+
+  #sawOther(times: Map<string, number>, accountId: string): boolean {
+    forget(times, this.now() - latelyMs);
+    return isOther(times, accountId);
   }
 }
 
@@ -81,9 +118,8 @@ function forget(times: Map<string, number>, untilMs: number): void {
   }
 }
 
-function hasOther(times: Map<string, number>, accountId: string, nowMs: number): boolean {
-  forget(times, nowMs - latelyMs);
-  return times.size > 1 || (times.size === 1 && !times.has(accountId));
+function isOther(accounts: ReadonlyMap<string, number>, accountId: string): boolean {
+  return accounts.size > 1 || (accounts.size === 1 && !accounts.has(accountId));
 }
 
 const latelyMs = 1_000;

@@ -1,4 +1,3 @@
-import type { CostBudgets } from './cost-budgets.ts';
 import type { Neighbors } from './neighbors.ts';
 import { nameOf, type TurnCaller } from './turn-caller.ts';
 import { type Leave, type WaitingLimits, WaitingLines } from './waiting-lines.ts';
@@ -15,19 +14,23 @@ export interface SharedLimits extends WaitingLimits {
 
 /**
  * Requests that wait only while accounts are short of time. Each account then has a few of them at work, so that it is the number of accounts that shares the
- * process, and not how many requests each of them sends. Where there are budgets, none begins while the account's is used up.
+ * process, and not how many requests each of them sends. None begins while the account is held back by a budget.
  */
 export class SharedRequests {
   readonly #limits: SharedLimits;
   readonly #neighbors: Neighbors;
-  readonly #budgets: CostBudgets | undefined;
+  readonly #isHeld: (caller: TurnCaller) => boolean;
   readonly #atWork = new Map<string, Set<Work>>();
   readonly #lines: WaitingLines;
 
-  constructor(neighbors: Neighbors, limits: Partial<SharedLimits> = {}, budgets?: CostBudgets) {
+  constructor(
+    neighbors: Neighbors,
+    limits: Partial<SharedLimits> = {},
+    isHeld: (caller: TurnCaller) => boolean = () => false,
+  ) {
     this.#limits = { ...defaultLimits, ...limits };
     this.#neighbors = neighbors;
-    this.#budgets = budgets;
+    this.#isHeld = isHeld;
     this.#lines = new WaitingLines(neighbors, this.#limits, {
       mayBegin: (caller) => this.#mayBegin(caller),
       begin: (caller) => this.#begin(caller),
@@ -40,7 +43,7 @@ export class SharedRequests {
   }
 
   #mayBegin(caller: TurnCaller): boolean {
-    if (this.#budgets?.isSpent(caller) === true) return false;
+    if (this.#isHeld(caller)) return false;
     const own = this.#atWork.get(nameOf(caller));
     if (own === undefined || !this.#neighbors.areShort(caller.accountId)) return true;
     const { ofAccount, ofYielding, countedMs } = this.#limits;
