@@ -59,7 +59,7 @@ export async function attackersOf(eligo: Constellation, perSecond: number): Prom
     attacker(name, (count) => send(api, requests[count % requests.length] as Prepared));
   return [
     sending('carts of 100 lines and 500 coupons', [post('/v1/checkout/sessions', { checkout_session: dear })]),
-    sending('changes of a session to 100 lines', [{ ...post(session, cart), method: 'PATCH' }]),
+    sending('changes of a session to 100 lines', [post(session, cart)]),
     sending('reads of a session of 100 lines', [get(session), get(`${session}/line_items?limit=100`)]),
     sending('PDFs of a session and of an invoice', [
       get(`${session}/substantiation?format=pdf`),
