@@ -98,7 +98,7 @@ function changedColumn(clause: string): Finding | undefined {
       message: 'it scans the table under an exclusive lock; validate a check constraint first',
     };
   }
-  if (/\b(set data )?type\b/.test(clause)) {
+  if (/^alter (?:column |(?!column ))[\w"]+ (?:set data )?type\b/.test(clause)) {
     return { rule: 'type-change-rewrites', message: 'it rewrites the table; add a new column and fill it' };
   }
   return undefined;

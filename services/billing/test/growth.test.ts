@@ -107,6 +107,7 @@ async function run(place: TestDatabase): Promise<void> {
   for (const minutes of [5, 0]) await changeRenewalSpread(database, scope, minutes);
   await withTx(database, scope, (tx) => retryWithUpdatedCard(context, tx, scope, newId('payment_method')));
   await runLists(on);
+  await runRareStatus(on, place);
 }
 
 // One that is paid at once, and one that takes an item less; and what is to be done at the catalog for their coupon.
@@ -259,6 +260,17 @@ async function runRenewals(on: Fixture): Promise<void> {
   const onGivenBack = () => undefined;
   const limits = { pace: context.pace, charges: openPlaces(3), until: new Date('2026-05-02'), onGivenBack };
   if ((await runDueSteps(context, scope, ids, limits)) !== 3) throw new Error('not all were renewed');
+}
+
+// While all of the account's have one status, as often as a connection needs to keep its plan.
+async function runRareStatus({ database }: Fixture, place: TestDatabase): Promise<void> {
+  await place.admin(
+    `set local session_replication_role = replica; delete from billing.subscriptions where status <> 'active'`,
+  );
+  await place.admin('vacuum (analyze) billing.subscriptions');
+  for (let times = 0; times < 8; times += 1) {
+    await listSubscriptions(database, scope, { limit: 10 }, { status: 'past_due' });
+  }
 }
 
 async function runLists({ database }: Fixture): Promise<void> {

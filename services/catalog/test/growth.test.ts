@@ -85,4 +85,19 @@ async function run(place: TestDatabase): Promise<void> {
   await findAbandonedCoupons(database, new Date(), 10);
   await findAbandonedLines(database, new Date(), 10);
   refused = await probeStatements(place, 'catalog', ofAccounts);
+  // While all of the account's are for sale, as often as a connection needs to keep its plan.
+  const tables = ['products', 'promo_codes', 'shipping_rates'].map((table) => `catalog.${table}`);
+  await place.admin(
+    `set local session_replication_role = replica; ${tables.map((table) => `delete from ${table} where not active`).join('; ')}`,
+  );
+  await place.admin(`vacuum (analyze) ${tables.join(', ')}`);
+  const first = { limit: 10, offset: 0, ...nobody };
+  for (let times = 0; times < 8; times += 1) {
+    await listProducts(database, scope, first, { active: false, clientReferenceId: undefined, metadata: {} });
+    await listShippingRates(database, scope, first, false);
+    await listPromoCodes(database, scope, first, {
+      ...{ codeKey: undefined, couponId: undefined, customerId: undefined },
+      active: false,
+    });
+  }
 }

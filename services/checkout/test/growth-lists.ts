@@ -1,6 +1,7 @@
 import { seededId } from '@eligo/testkit';
 import { listCharges } from '../src/store/charges.ts';
 import { listCustomers } from '../src/store/customers.ts';
+import { listLetters } from '../src/store/letters.ts';
 import { listIntents } from '../src/store/payment-intents.ts';
 import { listPaymentLinks } from '../src/store/payment-links.ts';
 import * as paymentMethods from '../src/store/payment-methods.ts';
@@ -33,6 +34,23 @@ export async function exerciseLists({ database, scope }: ChargingFixture): Promi
     }
   }
   for await (const one of streamSessions(database, scope, { limit: 500 }, {})) void one;
+}
+
+/** Lists by a value that is nowhere, while all rows have another one: as often as a connection needs to keep its plan. The last that is run: it changes what was seeded. */
+export async function exerciseRareValues({ database, scope, test }: ChargingFixture): Promise<void> {
+  await test.admin(
+    `set local session_replication_role = replica;
+     delete from checkout.letters where status <> 'approved'; delete from checkout.payment_links where not active;
+     update checkout.customers set email = 'till@example.com'; update checkout.sessions set customer_email = 'till@example.com'`,
+  );
+  await test.admin('vacuum (analyze) checkout.letters, checkout.payment_links, checkout.customers, checkout.sessions');
+  const page = { limit: 10 };
+  for (let times = 0; times < 8; times += 1) {
+    await listLetters(database, scope, page, { customerId: undefined, sessionId: undefined, status: 'denied' });
+    await listPaymentLinks(database, scope, page, false);
+    await listCustomers(database, scope, page, 'nobody@example.com');
+    for await (const one of streamSessions(database, scope, page, { customerEmail: 'nobody@example.com' })) void one;
+  }
 }
 
 const filters: SessionFilter[] = [

@@ -13,6 +13,7 @@ import { exerciseCheckout } from './growth-exercise.ts';
 import { exerciseHolds } from './growth-holds.ts';
 import { exerciseJournal } from './growth-journal.ts';
 import { exerciseLetters } from './growth-letters.ts';
+import { exerciseRareValues } from './growth-lists.ts';
 import { seedCheckout } from './growth-seed.ts';
 import { exercisePagePayments, exerciseSetUps } from './growth-set-ups.ts';
 
@@ -47,6 +48,7 @@ async function run(test: TestDatabase): Promise<void> {
     await exerciseJournal(fixture);
     await exerciseSetUps(fixture);
     await exercisePagePayments(fixture);
+    await exerciseRareValues(fixture);
   } finally {
     await fixture.close();
   }
