@@ -8,7 +8,7 @@ export type BackgroundReads = ReadonlyMap<string, StatementRead>;
 
 /**
  * Watches a stack that started with counting on. At its start each job runs once within moments, and each connection reads the catalog for its first plans;
- * so what is sent again in the five times as long that follow counts from there, without them.
+ * so what is sent again in the five times as long that follow counts from there, without them. Not watched at all, it only stops counting.
  */
 export async function backgroundReads({ postgres }: Installation, watchedMs: number): Promise<BackgroundReads> {
   await pause(watchedMs);

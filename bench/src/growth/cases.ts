@@ -89,7 +89,8 @@ const today = () => new Date().toISOString().slice(0, 10);
 
 /** A value of each filter, made of the records of a copy; behind a route's id where the name alone does not say it. */
 const filterValues: Readonly<Record<string, (own: Own) => string>> = {
-  active: () => 'true',
+  // A value that hardly any record has is what an index is for.
+  active: () => 'false',
   client_reference_id: () => 'order-1',
   metadata: () => 'a1',
   product: (own) => own('product'),
@@ -101,7 +102,7 @@ const filterValues: Readonly<Record<string, (own: Own) => string>> = {
   interval: () => '30',
   'checkout_sessions.list status': () => 'open',
   'letters.list status': () => 'approved',
-  'subscriptions.list status': () => 'active',
+  'subscriptions.list status': () => 'past_due',
   customer_email: () => 'nobody@example.com',
   subscription: (own) => own('subscription'),
   refund: (own) => own('refund'),

@@ -55,6 +55,7 @@ export async function runGrowth(options: GrowthOptions, onRow: (row: GrowthRow) 
     rows.push(row);
     onRow(row);
   };
+  const wanted = (name: string) => options.filter?.some((text) => name.includes(text)) !== false;
   const bringUp = async (name: 'small' | 'large', records: number) => {
     const folder = join(home, name);
     mkdirSync(folder, { recursive: true });
@@ -75,7 +76,7 @@ export async function runGrowth(options: GrowthOptions, onRow: (row: GrowthRow) 
     });
     const installation = await start();
     running.push(installation);
-    const background = await backgroundReads(installation, options.watchedMs);
+    const background = await backgroundReads(installation, backgroundNames.some(wanted) ? options.watchedMs : 0);
     installation.freeze();
     return { installation, records: made, background };
   };
@@ -90,7 +91,6 @@ export async function runGrowth(options: GrowthOptions, onRow: (row: GrowthRow) 
     const pace: GrowthPace = { load, goal: growthGoal, ...options };
     const small = await bringUp('small', options.records[0]);
     const large = await bringUp('large', options.records[1]);
-    const wanted = (name: string) => options.filter?.some((text) => name.includes(text)) !== false;
     const measure = async (
       name: string,
       ...sides: [Parameters<typeof measureGrowth>[0], Parameters<typeof measureGrowth>[1]]
@@ -191,15 +191,19 @@ function withStatements(
   return grows(row) && most > 0 ? { ...row, statements: grownStatements(small, large, most) } : row;
 }
 
+const watchedServices = ['gateway', ...serviceNames];
+const nameOfBackground = (service: string) => `jobs and relay of ${service}`;
+const backgroundNames = watchedServices.map(nameOfBackground);
+
 // A statement that one side alone has sent did work that the other did not have.
 function backgroundRows(small: BackgroundReads, large: BackgroundReads, statements: number): GrowthRow[] {
-  return ['gateway', ...serviceNames].map((service) => {
+  return watchedServices.map((service) => {
     const ofService = (all: BackgroundReads, other: BackgroundReads) =>
       readsOfOne(new Map([...all].filter(([text, { role }]) => role.endsWith(service) && other.has(text))), 1);
     const sides = [ofService(small, large), ofService(large, small)] as const;
     const [few, many] = [sides[0].blocks, sides[1].blocks];
     const row = {
-      name: `jobs and relay of ${service}`,
+      name: nameOfBackground(service),
       part: 'Postgres blocks',
       small: few,
       large: many,
