@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { PoolClient, QueryResult } from 'pg';
 import { answerTimeoutMs, type Database } from './database.ts';
 import { type Db, onlyRow } from './db.ts';
-import { CommitRefused, CommitUnknown, isConnectionLoss, translateError } from './errors.ts';
+import { CommitRefused, CommitUnknown, isConnectionLoss, sqlState, translateError } from './errors.ts';
 import { isSameScope, type Scope } from './scope.ts';
 import type { Statement } from './statement.ts';
 
@@ -137,13 +137,16 @@ export class Tx implements Db {
       return await sent;
     } catch (error) {
       this.#failure ??= error;
-      throw translateError(error);
+      // Of statements that were sent together the ones behind the failed one are refused because of it: its failure is theirs.
+      throw translateError(sqlState(error) === transactionIsAborted ? this.#failure : error);
     } finally {
       this.#running.delete(sent);
       this.database.options.onStatement?.(name ?? 'unnamed', performance.now() - startedAt);
     }
   }
 }
+
+const transactionIsAborted = '25P02';
 
 /**
  * Sends COMMIT together with the statements that were sent last, which saves a round trip. Call it after sending them and before waiting for

@@ -88,6 +88,17 @@ describe('withTx', () => {
     expect(await storedThings(on)).toEqual([]);
   });
 
+  test('fails a statement that was sent behind a failed one with the failure of that one', async () => {
+    const own = await withTx(database, scope, (tx) => tx.execute(broken, null)).catch((error: Error) => error.message);
+    const attempt = withTx(database, scope, async (tx) => {
+      const failed = tx.execute(broken, null);
+      const behind = tx.execute(insert, scope, ['a', 5]);
+      const [, second] = await Promise.allSettled([failed, behind]);
+      throw second.status === 'rejected' ? second.reason : new Error('it was carried out');
+    });
+    await expect(attempt).rejects.toThrow(String(own));
+  });
+
   test('rejects when a statement was not awaited, and none of it stays', async () => {
     const attempt = withTx(database, scope, async (tx) => {
       void tx.execute(insert, scope, ['a', 5]);
